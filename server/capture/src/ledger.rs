@@ -1,0 +1,104 @@
+//! Accounts for every event: `emitted = stored + the sum of losses` once a capture has ended.
+
+use serde::{Deserialize, Serialize};
+
+/// Where events were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossStage {
+    /// The kernel did not run the probe (recursion, or a kprobe's missed hit).
+    KernelMissed,
+    /// The ring buffer between kernel and console was full.
+    RingFull,
+    /// A record could not be decoded.
+    Decode,
+    /// The queue to the store was full or the store refused.
+    Store,
+    /// The console ended before it had read or stored them.
+    Interrupted,
+}
+
+/// How bad a loss is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Nothing was lost.
+    Info,
+    /// Events were lost and counted.
+    DataLoss,
+    /// Something failed and how much was lost is not known exactly.
+    Error,
+}
+
+/// One loss.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loss {
+    /// Which stream it belongs to, by index; none where it cannot be told.
+    pub stream: Option<u16>,
+    /// Where it happened.
+    pub stage: LossStage,
+    /// How many events.
+    pub count: u64,
+    /// The earliest moment it can have happened, monotonic nanoseconds.
+    pub start_ns: u64,
+    /// The latest moment it can have happened, monotonic nanoseconds.
+    pub end_ns: u64,
+}
+
+/// The sums of one stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamTotals {
+    /// How often the probe ran.
+    pub hits: u64,
+    /// Hits that the predicate or the target rejected in the kernel.
+    pub filtered: u64,
+    /// Hits that wanted to be recorded: `hits - filtered`.
+    pub emitted: u64,
+    /// Rows in stored chunks.
+    pub stored: u64,
+}
+
+/// Totals and losses of a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// One for each stream.
+    pub streams: Vec<StreamTotals>,
+    /// Every loss, in the order in which they became known.
+    pub losses: Vec<Loss>,
+}
+
+impl Ledger {
+    /// All lost events of one stream.
+    pub fn lost(&self, stream: u16) -> u64 {
+        self.losses.iter().filter(|loss| loss.stream == Some(stream)).map(|loss| loss.count).sum()
+    }
+
+    /// All lost events.
+    pub fn lost_total(&self) -> u64 {
+        self.losses.iter().map(|loss| loss.count).sum()
+    }
+
+    /// Emitted events that are neither stored nor counted as lost, by stream: all zero once a capture has ended.
+    pub fn in_flight(&self) -> Vec<i128> {
+        let unaccounted = |(stream, totals): (usize, &StreamTotals)| {
+            let lost = u16::try_from(stream).map_or(0, |stream| self.lost(stream));
+            i128::from(totals.emitted) - i128::from(totals.stored) - i128::from(lost)
+        };
+        self.streams.iter().enumerate().map(unaccounted).collect()
+    }
+}
+
+/// What a running capture costs, for one stream, over the last interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Moment of the reading, monotonic nanoseconds.
+    pub time_ns: u64,
+    /// Hits per second.
+    pub hits_per_s: f64,
+    /// Nanoseconds in the probe for each hit, from the kernel's own statistics; none where it cannot be measured.
+    pub ns_per_hit: Option<f64>,
+    /// Share of one CPU used by the probe, in thousandths; none where it cannot be measured.
+    pub cpu_permille: Option<f64>,
+    /// Events lost so far.
+    pub lost: u64,
+}

@@ -1,0 +1,35 @@
+//! The data model of a capture: what was asked for, what was recorded, and what was lost.
+//!
+//! Every other room speaks in these types. A capture is a set of *streams* (rows of one schema from one probe, ordered
+//! by monotonic time), the dictionaries that the rows refer to (strings, stacks, frames, mappings, processes), the
+//! facts of the host, and the *ledger* that accounts for every event that was emitted.
+//!
+//! Constraints: no I/O, no clock, no environment, no SQL, no HTTP; decoding never panics and has a limit for every size
+//! that it reads. Text that came from events is bytes until somebody renders it. It must not know how captures are
+//! made (`agent`), kept (`store`) or shown (`views`, `web`).
+
+mod append;
+mod chunk;
+mod columns;
+mod host;
+mod id;
+mod ledger;
+mod predicate;
+mod schema;
+mod spec;
+mod stacks;
+mod text;
+
+pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
+pub use chunk::{ChunkError, ColumnStats, EncodedChunk, MAX_CHUNK_ROWS, decode_chunk, encode_chunk};
+pub use columns::{Batch, ColumnData};
+pub use host::HostFacts;
+pub use id::{CaptureId, ParseIdError};
+pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
+pub use predicate::{CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError};
+pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
+pub use spec::{
+    CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, Method, SpecError, Target, TracepointName,
+};
+pub use stacks::{Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine};
+pub use text::{StringDictionary, StringId, visible};

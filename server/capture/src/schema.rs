@@ -1,0 +1,112 @@
+//! What the columns of a stream mean.
+
+use serde::{Deserialize, Serialize};
+
+/// What a row of a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamKind {
+    /// A hit of a probe.
+    Events,
+    /// A sampled stack.
+    Samples,
+}
+
+/// How a column is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnType {
+    /// Unsigned 64-bit numbers.
+    U64,
+    /// Signed 64-bit numbers.
+    I64,
+    /// [`crate::StringId`]s into the capture's strings.
+    Text,
+    /// [`crate::StackId`]s into the capture's stacks.
+    Stack,
+}
+
+/// How a column's values are written for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Display {
+    /// In base ten.
+    Decimal,
+    /// In base sixteen with `0x`.
+    Hex,
+    /// Nanoseconds of the monotonic clock, shown relative to the capture's start.
+    TimeNs,
+    /// A length of time in nanoseconds, scaled.
+    DurationNs,
+    /// Text or a stack's innermost frame.
+    Text,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name, unique in the stream.
+    pub name: String,
+    /// How it is kept.
+    pub ty: ColumnType,
+    /// How it is shown.
+    pub display: Display,
+}
+
+/// The columns of one stream.
+///
+/// Every stream begins with the five columns of [`StreamSchema::COMMON`], in that order; the samples of a profile then
+/// have `stack` (type [`ColumnType::Stack`]) as the sixth.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamSchema {
+    /// The probe's name, such as `sched:sched_switch` or `cpu-clock`.
+    pub name: String,
+    /// What a row is.
+    pub kind: StreamKind,
+    /// All columns in order, the common ones first.
+    pub columns: Vec<Column>,
+}
+
+impl StreamSchema {
+    /// Index of the column `time`: nanoseconds of the monotonic clock, absolute.
+    pub const TIME: usize = 0;
+    /// Index of the column `cpu`.
+    pub const CPU: usize = 1;
+    /// Index of the column `pid`: the process (the kernel's tgid).
+    pub const PID: usize = 2;
+    /// Index of the column `tid`: the thread (the kernel's pid).
+    pub const TID: usize = 3;
+    /// Index of the column `comm`: the thread's name at that moment.
+    pub const COMM: usize = 4;
+    /// Index of the column `stack` in samples.
+    pub const STACK: usize = 5;
+    /// Names, types and looks of the common columns.
+    pub const COMMON: [(&'static str, ColumnType, Display); 5] = [
+        ("time", ColumnType::U64, Display::TimeNs),
+        ("cpu", ColumnType::U64, Display::Decimal),
+        ("pid", ColumnType::U64, Display::Decimal),
+        ("tid", ColumnType::U64, Display::Decimal),
+        ("comm", ColumnType::Text, Display::Text),
+    ];
+
+    /// A schema of the common columns followed by `own`.
+    pub fn new(name: impl Into<String>, kind: StreamKind, own: impl IntoIterator<Item = Column>) -> Self {
+        let common = Self::COMMON.map(|(name, ty, display)| Column { name: name.to_owned(), ty, display });
+        Self { name: name.into(), kind, columns: common.into_iter().chain(own).collect() }
+    }
+
+    /// The index of the column called `name`.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+}
+
+/// The name of the column that holds an event's own field: the field's name, or `args.NAME` where the plain name is one
+/// of the common columns (`sched_wakeup` has a `pid` and a `comm` of its own).
+pub fn column_name_of_field(field: &str) -> String {
+    if StreamSchema::COMMON.iter().any(|(name, ..)| *name == field) || field == "stack" {
+        format!("args.{field}")
+    } else {
+        field.to_owned()
+    }
+}

@@ -1,0 +1,319 @@
+//! What a person asked for. The builder, the command line and the API all end in one [`CaptureSpec`], which is stored
+//! with the capture, so that every capture can be run again.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Predicate, PredicateError};
+
+/// The most probes in one capture.
+pub const MAX_PROBES: usize = 64;
+/// The most event fields that one probe records.
+pub const MAX_FIELDS: usize = 64;
+const MAX_NAME_BYTES: usize = 256;
+const MAX_ARGUMENTS: usize = 256;
+const MAX_ARGUMENT_BYTES: usize = 8 << 10;
+const MAX_FREQUENCY_HZ: u32 = 10_000;
+const MAX_DURATION_MS: u64 = 7 * 24 * 3600 * 1000;
+const MAX_BUDGET_CPU_PERMILLE: u32 = 1000;
+
+/// Everything needed to make a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureSpec {
+    /// What the capture is called in lists; empty means that one is made from the method.
+    #[serde(default)]
+    pub name: String,
+    /// How events are obtained.
+    pub method: Method,
+    /// Whose events are recorded.
+    pub target: Target,
+    /// When the capture ends by itself.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// How events are obtained.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Method {
+    /// One row for each hit of each probe.
+    Events {
+        /// The probes, one stream each, in this order.
+        probes: Vec<EventProbe>,
+    },
+    /// Stacks sampled at a fixed rate on every CPU.
+    Profile {
+        /// Samples per second and CPU.
+        frequency_hz: u32,
+        /// Whether kernel frames are recorded.
+        kernel_stacks: bool,
+        /// Whether user frames are recorded.
+        user_stacks: bool,
+    },
+}
+
+/// A tracepoint with the fields to record and the condition under which it is recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventProbe {
+    /// Which tracepoint.
+    pub tracepoint: TracepointName,
+    /// Names of its own fields to record, beside time, CPU, pid, tid and comm, which are always recorded.
+    pub fields: Vec<String>,
+    /// Evaluated in the kernel; a hit that does not satisfy it is counted as filtered and costs no record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicate: Option<Predicate>,
+}
+
+/// The two parts of a tracepoint's name, each of letters, digits, `_`, `-` and `.` only, and neither of them only dots.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct TracepointName {
+    system: String,
+    name: String,
+}
+
+impl TracepointName {
+    /// The subsystem, such as `sched`.
+    pub fn system(&self) -> &str {
+        &self.system
+    }
+
+    /// The event in it, such as `sched_switch`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for TracepointName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.system, self.name)
+    }
+}
+
+impl FromStr for TracepointName {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let bad = || SpecError::Tracepoint { text: text.chars().take(80).collect() };
+        let (system, name) = text.split_once(':').ok_or_else(bad)?;
+        let part = |p: &str| {
+            let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+            !p.is_empty() && p.len() <= 128 && p.bytes().all(allowed) && p.bytes().any(|b| b != b'.')
+        };
+        if part(system) && part(name) {
+            Ok(Self { system: system.to_owned(), name: name.to_owned() })
+        } else {
+            Err(bad())
+        }
+    }
+}
+
+impl From<TracepointName> for String {
+    fn from(name: TracepointName) -> Self {
+        name.to_string()
+    }
+}
+
+impl TryFrom<String> for TracepointName {
+    type Error = SpecError;
+
+    fn try_from(text: String) -> Result<Self, SpecError> {
+        text.parse()
+    }
+}
+
+/// Whose events are recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Target {
+    /// Every process, and the kernel itself.
+    System,
+    /// One running process.
+    Process {
+        /// Its process id (the kernel's tgid), in the agent's pid namespace.
+        pid: u32,
+        /// Whether processes that it forks during the capture are recorded too.
+        children: bool,
+    },
+    /// A program that is started for the capture; the capture ends when it does.
+    Command {
+        /// The program and its arguments; the program is looked up in a fixed path if it has no slash. Never a shell.
+        argv: Vec<String>,
+        /// The user to run it as, by name or number; none means the user who runs the console.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<String>,
+        /// Whether processes that it forks are recorded too.
+        children: bool,
+    },
+}
+
+/// When the capture ends by itself, whichever comes first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Milliseconds from the moment that all probes are attached.
+    pub duration_ms: Option<u64>,
+    /// Rows over all streams.
+    pub max_events: Option<u64>,
+    /// Bytes of stored chunks.
+    pub max_bytes: Option<u64>,
+    /// Share of one CPU, in thousandths, that the probes may use before the console warns.
+    pub budget_cpu_permille: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { duration_ms: Some(10_000), max_events: None, max_bytes: Some(1 << 30), budget_cpu_permille: 50 }
+    }
+}
+
+/// A spec that cannot be run, with what is wrong and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The text does not name a tracepoint.
+    #[error("`{text}` is not a tracepoint's name; write subsystem:event, such as sched:sched_switch")]
+    Tracepoint {
+        /// What was given, cut to 80 characters.
+        text: String,
+    },
+    /// A number or length is outside its limits.
+    #[error("{what} is {value}; it must be from {least} to {most}")]
+    OutOfRange {
+        /// Which part of the spec, in words.
+        what: &'static str,
+        /// What was given.
+        value: u64,
+        /// The smallest that is accepted.
+        least: u64,
+        /// The largest that is accepted.
+        most: u64,
+    },
+    /// A text has a character that it cannot have.
+    #[error("{what} must not contain {found}")]
+    Character {
+        /// Which part of the spec, in words.
+        what: &'static str,
+        /// What was found, in words.
+        found: &'static str,
+    },
+    /// A profile of neither kernel nor user frames.
+    #[error("a profile needs kernel stacks, user stacks or both; both are switched off")]
+    NoStacks,
+    /// The same event field twice in one probe.
+    #[error("the field `{field}` is listed twice for {tracepoint}; list it once")]
+    RepeatedField {
+        /// The field.
+        field: String,
+        /// The probe that lists it.
+        tracepoint: TracepointName,
+    },
+    /// The predicate cannot be used.
+    #[error("the predicate of {tracepoint} cannot be used")]
+    Predicate {
+        /// The probe it belongs to.
+        tracepoint: TracepointName,
+        /// Why.
+        source: PredicateError,
+    },
+}
+
+fn in_range(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), SpecError> {
+    if (least..=most).contains(&value) { Ok(()) } else { Err(SpecError::OutOfRange { what, value, least, most }) }
+}
+
+impl CaptureSpec {
+    /// Checks everything that can be checked without a host: sizes, ranges, names, predicates' depth.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        in_range("the length of the capture's name in bytes", self.name.len() as u64, 0, MAX_NAME_BYTES as u64)?;
+        match &self.method {
+            Method::Events { probes } => {
+                in_range("the number of probes", probes.len() as u64, 1, MAX_PROBES as u64)?;
+                probes.iter().try_for_each(EventProbe::validate)?;
+            }
+            Method::Profile { frequency_hz, kernel_stacks, user_stacks } => {
+                let most = u64::from(MAX_FREQUENCY_HZ);
+                in_range("the sampling frequency in hertz", u64::from(*frequency_hz), 1, most)?;
+                if !kernel_stacks && !user_stacks {
+                    return Err(SpecError::NoStacks);
+                }
+            }
+        }
+        self.target.validate()?;
+        self.limits.validate()
+    }
+
+    /// The name to show: the given one, or one made from the method and target.
+    pub fn title(&self) -> String {
+        if !self.name.trim().is_empty() {
+            return self.name.trim().to_owned();
+        }
+        let what = match &self.method {
+            Method::Events { probes } => match probes.as_slice() {
+                [one] => one.tracepoint.to_string(),
+                [first, rest @ ..] => format!("{} and {} more", first.tracepoint, rest.len()),
+                [] => "no probes".to_owned(),
+            },
+            Method::Profile { frequency_hz, .. } => format!("profile at {frequency_hz} Hz"),
+        };
+        match &self.target {
+            Target::System => what,
+            Target::Process { pid, .. } => format!("{what} of pid {pid}"),
+            Target::Command { argv, .. } => format!("{what} of {}", argv.first().map_or("a command", String::as_str)),
+        }
+    }
+}
+
+impl EventProbe {
+    fn validate(&self) -> Result<(), SpecError> {
+        in_range("the number of recorded fields", self.fields.len() as u64, 0, MAX_FIELDS as u64)?;
+        for (i, field) in self.fields.iter().enumerate() {
+            in_range("the length of a field's name in bytes", field.len() as u64, 1, 128)?;
+            if self.fields.iter().take(i).any(|earlier| earlier == field) {
+                let tracepoint = self.tracepoint.clone();
+                return Err(SpecError::RepeatedField { field: field.clone(), tracepoint });
+            }
+        }
+        match &self.predicate {
+            Some(predicate) => predicate
+                .validate()
+                .map_err(|source| SpecError::Predicate { tracepoint: self.tracepoint.clone(), source }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Target {
+    fn validate(&self) -> Result<(), SpecError> {
+        match self {
+            Self::System => Ok(()),
+            Self::Process { pid, .. } => in_range("the process id", u64::from(*pid), 1, 1 << 22),
+            Self::Command { argv, .. } => {
+                in_range("the number of words of the command", argv.len() as u64, 1, MAX_ARGUMENTS as u64)?;
+                for word in argv {
+                    in_range("the length of a word of the command", word.len() as u64, 0, MAX_ARGUMENT_BYTES as u64)?;
+                    if word.contains('\0') {
+                        return Err(SpecError::Character { what: "a word of the command", found: "a NUL byte" });
+                    }
+                }
+                in_range("the length of the program's name", argv.first().map_or(0, String::len) as u64, 1, 4096)
+            }
+        }
+    }
+}
+
+impl Limits {
+    fn validate(&self) -> Result<(), SpecError> {
+        if let Some(ms) = self.duration_ms {
+            in_range("the duration in milliseconds", ms, 1, MAX_DURATION_MS)?;
+        }
+        let most = u64::from(MAX_BUDGET_CPU_PERMILLE);
+        in_range("the budget in thousandths of a CPU", u64::from(self.budget_cpu_permille), 1, most)
+    }
+}

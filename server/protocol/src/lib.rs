@@ -1,0 +1,14 @@
+//! The messages between console and agent, and the descriptors that travel with them: the only thing both know.
+//!
+//! One message is one packet of a `SOCK_SEQPACKET` socket: JSON of at most [`MAX_MESSAGE_BYTES`], with up to
+//! [`MAX_MESSAGE_FDS`] descriptors beside it. The console asks, the agent answers, strictly in turn. The agent treats
+//! the console as hostile: whatever it does not know or expect closes the socket. The message types are promises of
+//! their own and are not the types of `capture`, though they borrow names and predicates from there.
+//!
+//! The readers of the kernel's ring buffers live here too, because a ring is what most of the descriptors are.
+//!
+//! It must not know what captures are for: no storage, no HTTP, no symbol names.
+
+mod message;
+
+pub use message::*;

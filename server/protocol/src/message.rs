@@ -1,0 +1,468 @@
+//! Requests and replies.
+
+use bathyscope_capture::{Predicate, TracepointName};
+use serde::{Deserialize, Serialize};
+
+/// Both sides must speak the same version; they are the same binary, so there is no negotiation.
+pub const PROTOCOL_VERSION: u32 = 1;
+/// The largest packet.
+pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
+/// The most descriptors with one packet (the kernel's limit is 253).
+pub const MAX_MESSAGE_FDS: usize = 128;
+/// The most process ids in one reply.
+pub const MAX_PROCESS_PAGE: usize = 4096;
+/// The most captures that one agent runs at a time.
+pub const MAX_CAPTURES: usize = 16;
+
+/// Chosen by the console, new for each capture of a connection.
+pub type CaptureHandle = u32;
+
+/// What the console asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// First message of a connection.
+    Hello {
+        /// [`PROTOCOL_VERSION`].
+        version: u32,
+    },
+    /// Try every way to observe this host. Answered by [`Reply::Capabilities`].
+    Capabilities,
+    /// Open a file of the kernel for reading. Answered by [`Reply::File`] with one descriptor.
+    OpenKernelFile {
+        /// Which.
+        file: KernelFile,
+    },
+    /// The processes that exist, in ascending order. Answered by [`Reply::Processes`].
+    ListProcesses {
+        /// Only those with a greater id.
+        after: u32,
+    },
+    /// Open a file of a process for reading. Answered by [`Reply::File`] with one descriptor.
+    OpenProcessFile {
+        /// The process.
+        pid: u32,
+        /// Which.
+        file: ProcessFile,
+    },
+    /// Make a capture's probes. Nothing is recorded before [`Request::Enable`]. Answered by [`Reply::Started`].
+    Start {
+        /// Its handle, unused so far.
+        capture: CaptureHandle,
+        /// What to record.
+        method: WireMethod,
+        /// Whose events.
+        target: WireTarget,
+        /// Bytes of each stream's ring; rounded up to a power of two within the agent's limits.
+        ring_bytes: u32,
+    },
+    /// The descriptors of the rings from index `from` on. Answered by [`Reply::Rings`].
+    TakeRings {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// Index of the first ring in [`Started::rings`].
+        from: u32,
+    },
+    /// Begin to record, then let the command run if there is one. Answered by [`Reply::Enabled`].
+    Enable {
+        /// Which capture.
+        capture: CaptureHandle,
+    },
+    /// Counters, cost and state of the target. Answered by [`Reply::Readings`].
+    Readings {
+        /// Which capture.
+        capture: CaptureHandle,
+    },
+    /// Detach all probes; the rings keep what they hold. Answered by [`Reply::Stopped`] with the final counters.
+    Stop {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// Whether a command that still runs is ended (SIGTERM, then SIGKILL).
+        end_command: bool,
+    },
+    /// Forget a stopped capture and free its handle. Answered by [`Reply::Done`].
+    Discard {
+        /// Which capture.
+        capture: CaptureHandle,
+    },
+}
+
+/// Files of the kernel that the console may read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum KernelFile {
+    /// `/proc/kallsyms`, with addresses.
+    Kallsyms,
+    /// `available_events` of tracefs: one `system:event` a line.
+    AvailableEvents,
+    /// `events/SYSTEM/EVENT/format` of tracefs.
+    EventFormat {
+        /// Which event.
+        tracepoint: TracepointName,
+    },
+    /// `/sys/kernel/notes`, which holds the kernel's build id.
+    Notes,
+}
+
+/// Files of a process that the console may read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ProcessFile {
+    /// `/proc/PID/maps`.
+    Maps,
+    /// `/proc/PID/stat`.
+    Stat,
+    /// `/proc/PID/cmdline`.
+    Cmdline,
+    /// The file mapped from `start` to `end`, through `/proc/PID/map_files`, so it is the one in use even if it was
+    /// deleted or replaced, and whatever mount namespace the process is in.
+    Mapped {
+        /// First address of the mapping.
+        start: u64,
+        /// First address after it.
+        end: u64,
+    },
+    /// `/tmp/perf-PID.map` in the process's own root, numbered as the process numbers itself, if it is a regular file
+    /// that belongs to the process's user or to root.
+    PerfMap,
+}
+
+/// How events are obtained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum WireMethod {
+    /// Hits of tracepoints.
+    Events {
+        /// One program and one BPF ring for each.
+        probes: Vec<WireProbe>,
+    },
+    /// Sampled stacks.
+    Profile {
+        /// Samples per second and CPU.
+        frequency_hz: u32,
+        /// Whether kernel frames are recorded.
+        kernel_stacks: bool,
+        /// Whether user frames are recorded.
+        user_stacks: bool,
+    },
+}
+
+/// One tracepoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireProbe {
+    /// Which.
+    pub tracepoint: TracepointName,
+    /// Its own fields to record; an array is recorded as one column an element (`args[0]` …).
+    pub fields: Vec<String>,
+    /// The condition, evaluated in the kernel.
+    pub predicate: Option<Predicate>,
+}
+
+/// Whose events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum WireTarget {
+    /// Everybody's.
+    System,
+    /// One process's.
+    Process {
+        /// Its id.
+        pid: u32,
+        /// With those that it forks.
+        children: bool,
+    },
+    /// Those of a program that the agent starts, stopped before its first instruction until [`Request::Enable`].
+    Command {
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// User by name or number; none means `default_uid`.
+        user: Option<String>,
+        /// With those that it forks.
+        children: bool,
+    },
+}
+
+/// What the agent answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reply {
+    /// To [`Request::Hello`].
+    Hello {
+        /// [`PROTOCOL_VERSION`].
+        version: u32,
+        /// Whether events are made up by the simulated agent.
+        simulated: bool,
+    },
+    /// To [`Request::Capabilities`].
+    Capabilities {
+        /// One for each way to observe, in the order to show.
+        capabilities: Vec<Capability>,
+    },
+    /// To the requests that open a file.
+    File,
+    /// To [`Request::ListProcesses`].
+    Processes {
+        /// At most [`MAX_PROCESS_PAGE`], ascending.
+        pids: Vec<u32>,
+        /// Whether there are more after the last.
+        more: bool,
+    },
+    /// To [`Request::Start`].
+    Started(Started),
+    /// To [`Request::TakeRings`]: as many descriptors as travel with the packet, in the order of [`Started::rings`].
+    Rings {
+        /// How many descriptors.
+        count: u32,
+    },
+    /// To [`Request::Enable`].
+    Enabled {
+        /// Moment after the last probe was enabled, monotonic nanoseconds.
+        time_ns: u64,
+    },
+    /// To [`Request::Readings`].
+    Readings(Readings),
+    /// To [`Request::Stop`]: the final counters.
+    Stopped(Readings),
+    /// To [`Request::Discard`].
+    Done,
+    /// The request was understood and could not be done. The connection goes on.
+    Failed(AgentError),
+}
+
+/// Why something could not be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
+#[error("{doing}: {why}. {remedy}")]
+pub struct AgentError {
+    /// What kind of trouble.
+    pub kind: AgentErrorKind,
+    /// What was being done, with the value: `attaching to sched:sched_switch`.
+    pub doing: String,
+    /// Why it failed, without a final stop.
+    pub why: String,
+    /// What a person can do, one or more whole sentences; may be empty.
+    pub remedy: String,
+    /// More for those who want it, such as the verifier's log; may be empty.
+    pub detail: String,
+}
+
+/// What kind of trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentErrorKind {
+    /// The request itself is wrong.
+    Invalid,
+    /// What it names does not exist (any more).
+    NotFound,
+    /// The agent lacks a privilege.
+    Denied,
+    /// This kernel cannot do it.
+    Unsupported,
+    /// Too many or too large.
+    Limit,
+    /// The kernel or the agent failed.
+    Internal,
+}
+
+/// A way to observe this host and whether it works here, found by trying.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capability {
+    /// Stable name: `tracefs`, `tracepoint`, `raw_tracepoint`, `btf_tracepoint`, `btf`, `ring_buffer`, `run_time_stats`,
+    /// `cpu_clock_sampling`, `pmu`, `sideband_build_id`, `uprobe`, `uprobe_multi`, `kprobe`, `kprobe_multi`, `fentry`,
+    /// `function_graph`, `lockdown`, `kallsyms`.
+    pub id: String,
+    /// Its name for people: `Tracepoints`.
+    pub title: String,
+    /// What it is for, a short phrase.
+    pub purpose: String,
+    /// Whether it works.
+    pub state: CapabilityState,
+    /// What was tried or found (`attached to sched:sched_switch in 0.4 ms`), or why it does not work.
+    pub finding: String,
+    /// What to change so that it works; empty where it works or nothing helps.
+    pub remedy: String,
+}
+
+/// Whether a way to observe works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CapabilityState {
+    /// It was tried and worked.
+    Available,
+    /// The agent lacks a capability or right.
+    MissingPrivilege,
+    /// The kernel was built without it or is too old.
+    MissingKernelFeature,
+    /// The kernel has it and refuses: lockdown, a paranoid level, a sandbox.
+    Refused,
+    /// There is no such hardware.
+    MissingHardware,
+}
+
+/// A capture whose probes exist.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Started {
+    /// One for each stream, in the order of the request; a profile has one.
+    pub streams: Vec<StreamLayout>,
+    /// One for each descriptor that [`Request::TakeRings`] gives.
+    pub rings: Vec<RingInfo>,
+    /// Processes that are the target when it begins: the command's, or the given one.
+    pub target_pid: Option<u32>,
+    /// Whether two more descriptors follow the rings: the read ends of the command's stdout and stderr.
+    pub has_output: bool,
+    /// Nanoseconds spent on reading formats and compiling.
+    pub compile_ns: u64,
+    /// Nanoseconds spent on loading.
+    pub load_ns: u64,
+    /// Nanoseconds spent on attaching.
+    pub attach_ns: u64,
+}
+
+/// How the records of one stream look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum StreamLayout {
+    /// Records of a BPF ring: fixed size, columns at fixed places, the common ones first.
+    Records {
+        /// Bytes of each record.
+        record_bytes: u32,
+        /// The columns, in the stream's order.
+        columns: Vec<ColumnLayout>,
+    },
+    /// `PERF_RECORD_SAMPLE`s of perf rings.
+    PerfSamples,
+}
+
+/// Where a column is in a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnLayout {
+    /// The column's name.
+    pub name: String,
+    /// Offset of its first byte.
+    pub offset: u32,
+    /// What is there.
+    pub encoding: ColumnEncoding,
+}
+
+/// What is at a column's place, little endian on all supported machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ColumnEncoding {
+    /// An unsigned number of 1, 2, 4 or 8 bytes.
+    Unsigned {
+        /// Bytes.
+        bytes: u8,
+        /// Whether people read it in base sixteen (pointers, flags).
+        hex: bool,
+    },
+    /// A signed number of 1, 2, 4 or 8 bytes.
+    Signed {
+        /// Bytes.
+        bytes: u8,
+    },
+    /// Text of a fixed number of bytes, ending at the first NUL.
+    FixedText {
+        /// Bytes.
+        bytes: u16,
+    },
+    /// An `i32`, then room for text: the number is what the kernel's string helper returned, which is the length with
+    /// its NUL, or a negative error. A length of all the room means that the text was cut.
+    LengthText {
+        /// Bytes of room after the number.
+        room: u16,
+    },
+}
+
+/// A ring buffer that the console maps and reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RingInfo {
+    /// Whose layout it has.
+    pub kind: RingKind,
+    /// What is in it.
+    pub content: RingContent,
+    /// Bytes of its data area, a power of two.
+    pub data_bytes: u32,
+    /// The CPU that writes it; none for a ring that all CPUs share.
+    pub cpu: Option<u32>,
+}
+
+/// Whose layout a ring has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum RingKind {
+    /// A BPF ring buffer.
+    Bpf,
+    /// A perf event's buffer.
+    Perf {
+        /// `sample_type` of its `perf_event_attr`.
+        sample_type: u64,
+        /// `read_format` of its `perf_event_attr`.
+        read_format: u64,
+        /// Whether records other than samples end in the sample's ids (`sample_id_all`).
+        sample_id_all: bool,
+    },
+}
+
+/// What is in a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum RingContent {
+    /// Rows of a stream, and for a profile also the side-band records.
+    Stream {
+        /// Its index.
+        stream: u16,
+    },
+    /// Only side-band records: mmap2, comm, fork, exit.
+    Sideband,
+}
+
+/// Counters of a capture, totals since it was enabled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Readings {
+    /// Moment of the reading, monotonic nanoseconds.
+    pub time_ns: u64,
+    /// One for each stream.
+    pub probes: Vec<ProbeReading>,
+    /// What became of the target.
+    pub target: TargetState,
+}
+
+/// Counters of one probe.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeReading {
+    /// Times the probe ran. For a profile: samples taken, where the kernel counts them, else 0.
+    pub hits: u64,
+    /// Hits rejected by predicate or target.
+    pub filtered: u64,
+    /// Hits whose record did not fit into the ring.
+    pub ring_full: u64,
+    /// Hits that the kernel did not deliver to the program.
+    pub missed: u64,
+    /// Nanoseconds for each hit, from the last window in which run-time statistics were on.
+    pub ns_per_hit: Option<f64>,
+}
+
+/// What became of the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum TargetState {
+    /// There is none, or it lives.
+    #[default]
+    Running,
+    /// The process has ended (a process that was not started here: how is not known).
+    Gone,
+    /// The command has ended.
+    Exited {
+        /// Its exit code; none if a signal ended it.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+    },
+}

@@ -12,26 +12,28 @@ use bathyscope_protocol::{
     WireProbe, rings::RingReader,
 };
 
-pub const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 /// A raw connection to an agent, and how its session ended.
-pub fn raw_agent(make: impl FnOnce() -> Box<dyn Backend> + Send + 'static) -> (Connection, JoinHandle<SessionEnd>) {
+pub(crate) fn raw_agent(
+    make: impl FnOnce() -> Box<dyn Backend> + Send + 'static,
+) -> (Connection, JoinHandle<SessionEnd>) {
     let (ours, theirs) = Connection::pair().unwrap();
     let thread = std::thread::spawn(move || serve(&theirs, make().as_mut()));
     (ours, thread)
 }
 
-pub fn simulated(options: &str) -> AgentClient {
+pub(crate) fn simulated(options: &str) -> AgentClient {
     let simulation: Simulation = options.parse().unwrap();
     AgentClient::over(raw_agent(move || Box::new(SimulatedBackend::new(simulation))).0).unwrap()
 }
 
-pub fn kernel() -> AgentClient {
+pub(crate) fn kernel() -> AgentClient {
     let uid = rustix::process::getuid().as_raw();
     AgentClient::over(raw_agent(move || Box::new(KernelBackend::new(uid))).0).unwrap()
 }
 
-pub fn probe(tracepoint: &str, fields: &[&str], predicate: &str) -> WireProbe {
+pub(crate) fn probe(tracepoint: &str, fields: &[&str], predicate: &str) -> WireProbe {
     WireProbe {
         tracepoint: tracepoint.parse().unwrap(),
         fields: fields.iter().map(|field| (*field).to_owned()).collect(),
@@ -39,19 +41,19 @@ pub fn probe(tracepoint: &str, fields: &[&str], predicate: &str) -> WireProbe {
     }
 }
 
-pub fn events(probes: &[WireProbe]) -> WireMethod {
+pub(crate) fn events(probes: &[WireProbe]) -> WireMethod {
     WireMethod::Events { probes: probes.to_vec() }
 }
 
 /// The mapped rings of a capture.
-pub struct Rings {
-    pub started: Started,
-    pub readers: Vec<RingReader>,
-    pub output: Option<(std::fs::File, std::fs::File)>,
+pub(crate) struct Rings {
+    pub(crate) started: Started,
+    pub(crate) readers: Vec<RingReader>,
+    pub(crate) output: Option<(std::fs::File, std::fs::File)>,
 }
 
 impl Rings {
-    pub fn map(started: Started, taken: TakenRings) -> Self {
+    pub(crate) fn map(started: Started, taken: TakenRings) -> Self {
         let map = |(fd, info)| RingReader::map(fd, info).unwrap();
         let readers = taken.rings.into_iter().zip(&started.rings).map(map).collect();
         let output = taken.output.map(|(out, err)| (out.into(), err.into()));
@@ -59,28 +61,28 @@ impl Rings {
     }
 
     /// Whole records of the rings of stream `stream`, or of the side band.
-    pub fn drain(&mut self, content: RingContent, each: &mut dyn FnMut(&[u8])) -> u64 {
+    pub(crate) fn drain(&mut self, content: RingContent, each: &mut dyn FnMut(&[u8])) -> u64 {
         let rings = self.readers.iter_mut().zip(&self.started.rings).filter(|(_ring, info)| info.content == content);
         rings.map(|(ring, _info)| ring.drain(usize::MAX, each).unwrap().records).sum()
     }
 
-    pub fn stream(&mut self, stream: u16, each: &mut dyn FnMut(&[u8])) -> u64 {
+    pub(crate) fn stream(&mut self, stream: u16, each: &mut dyn FnMut(&[u8])) -> u64 {
         self.drain(RingContent::Stream { stream }, each)
     }
 
-    pub fn columns(&self, stream: usize) -> &[ColumnLayout] {
+    pub(crate) fn columns(&self, stream: usize) -> &[ColumnLayout] {
         match &self.started.streams[stream] {
             StreamLayout::Records { columns, .. } => columns,
             StreamLayout::PerfSamples => &[],
         }
     }
 
-    pub fn column(&self, stream: usize, name: &str) -> ColumnLayout {
+    pub(crate) fn column(&self, stream: usize, name: &str) -> ColumnLayout {
         self.columns(stream).iter().find(|column| column.name == name).unwrap_or_else(|| panic!("no {name}")).clone()
     }
 }
 
-pub fn number(record: &[u8], column: &ColumnLayout) -> u64 {
+pub(crate) fn number(record: &[u8], column: &ColumnLayout) -> u64 {
     let (ColumnEncoding::Unsigned { bytes, .. } | ColumnEncoding::Signed { bytes }) = column.encoding else {
         panic!("{} is no number", column.name)
     };
@@ -90,7 +92,7 @@ pub fn number(record: &[u8], column: &ColumnLayout) -> u64 {
     u64::from_le_bytes(word)
 }
 
-pub fn text(record: &[u8], column: &ColumnLayout) -> Option<Vec<u8>> {
+pub(crate) fn text(record: &[u8], column: &ColumnLayout) -> Option<Vec<u8>> {
     let at = column.offset as usize;
     match column.encoding {
         ColumnEncoding::FixedText { bytes } => {
@@ -107,7 +109,7 @@ pub fn text(record: &[u8], column: &ColumnLayout) -> Option<Vec<u8>> {
 }
 
 /// Starts, takes the rings and maps them.
-pub fn start(
+pub(crate) fn start(
     client: &mut AgentClient,
     method: WireMethod,
     target: bathyscope_protocol::WireTarget,
@@ -119,7 +121,7 @@ pub fn start(
 }
 
 /// Waits for a state, at most [`SOON`].
-pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + SOON;
     while !done() {
         assert!(Instant::now() < end, "waited in vain for {what}");

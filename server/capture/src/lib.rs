@@ -28,8 +28,8 @@ pub use id::{CaptureId, ParseIdError};
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
 pub use predicate::{CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError};
 pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
-pub use spec::{
-    CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, Method, SpecError, Target, TracepointName,
+pub use spec::{CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, Method, SpecError, Target, TracepointName};
+pub use stacks::{
+    Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
 };
-pub use stacks::{Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine};
 pub use text::{StringDictionary, StringId, visible};

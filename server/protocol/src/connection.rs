@@ -123,8 +123,8 @@ impl Connection {
     /// # Errors
     /// If the kernel does not tell.
     pub fn peer(&self) -> Result<PeerCredentials, ProtocolError> {
-        let peer = rustix::net::sockopt::socket_peercred(&self.socket)
-            .map_err(ProtocolError::io("asking who connected"))?;
+        let peer =
+            rustix::net::sockopt::socket_peercred(&self.socket).map_err(ProtocolError::io("asking who connected"))?;
         Ok(PeerCredentials { pid: peer.pid.as_raw_nonzero().get().unsigned_abs(), uid: peer.uid.as_raw() })
     }
 
@@ -180,10 +180,7 @@ impl Connection {
     ///
     /// # Errors
     /// If the other side is gone, sends nothing in time, or sends something that is not such a message.
-    pub fn receive<M: DeserializeOwned>(
-        &self,
-        timeout: Option<Duration>,
-    ) -> Result<(M, Vec<OwnedFd>), ProtocolError> {
+    pub fn receive<M: DeserializeOwned>(&self, timeout: Option<Duration>) -> Result<(M, Vec<OwnedFd>), ProtocolError> {
         let (bytes, descriptors) = self.receive_bytes(timeout)?;
         Ok((parse(&bytes)?, descriptors))
     }
@@ -196,7 +193,8 @@ impl Connection {
             let mut space = [MaybeUninit::uninit(); CONTROL_BYTES];
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-            let got = match rustix::net::recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
+            let got = match rustix::net::recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags)
+            {
                 Ok(got) => got,
                 Err(Errno::AGAIN | Errno::INTR) => continue,
                 Err(errno) => return Err(ProtocolError::io("receiving a message")(errno)),
@@ -207,7 +205,8 @@ impl Connection {
                     descriptors.extend(received);
                 }
             }
-            if got.flags.contains(ReturnFlags::CTRUNC) {
+            // The space is a little larger than the limit, for alignment.
+            if got.flags.contains(ReturnFlags::CTRUNC) || descriptors.len() > MAX_MESSAGE_FDS {
                 return Err(ProtocolError::Descriptors { found: descriptors.len(), most: MAX_MESSAGE_FDS });
             }
             if got.flags.contains(ReturnFlags::TRUNC) {
@@ -221,12 +220,7 @@ impl Connection {
         }
     }
 
-    fn wait_for(
-        &self,
-        what: PollFlags,
-        deadline: Option<Instant>,
-        timeout: Duration,
-    ) -> Result<(), ProtocolError> {
+    fn wait_for(&self, what: PollFlags, deadline: Option<Instant>, timeout: Duration) -> Result<(), ProtocolError> {
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let left = left.map(|left| Timespec::try_from(left).unwrap_or_default());

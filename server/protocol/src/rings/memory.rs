@@ -33,8 +33,7 @@ impl SharedWords {
         let protection = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         // SAFETY: a fresh mapping at an address that the kernel chooses; nothing else refers to it. Memory behind a
         // regular file cannot shrink (checked above), and memory behind the kernel's descriptors never does.
-        let address =
-            unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, offset as u64) }?;
+        let address = unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, offset as u64) }?;
         let first = NonNull::new(address.cast::<AtomicU64>()).ok_or(Errno::FAULT)?;
         Ok(Self { first, words: bytes / WORD })
     }

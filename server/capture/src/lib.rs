@@ -7,6 +7,7 @@
 //! Constraints: no I/O, no clock, no environment, no SQL, no HTTP; decoding never panics and has a limit for every size
 //! that it reads. Text that came from events is bytes until somebody renders it. It must not know how captures are
 //! made (`agent`), kept (`store`) or shown (`views`, `web`).
+#![forbid(unsafe_code)]
 
 mod append;
 mod chunk;

@@ -1,13 +1,16 @@
 //! What went wrong with a request, and the one place where it becomes a status, JSON or a page.
 
-use std::error::Error;
+use std::{error::Error, sync::Arc};
 
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
 use bathyscope_web::{Template as _, pages};
-use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, StatusCode,
+    header::{CONTENT_TYPE, LOCATION},
+};
 use serde::Serialize;
 
 use super::context::{Context, Kind};
@@ -162,14 +165,18 @@ impl ApiError {
     }
 }
 
+/// Marks a response that is an error and looks as it should already.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written;
+
 /// Carried by a response until the outer guard writes it.
 #[derive(Clone)]
-struct Pending(std::sync::Arc<ApiError>);
+struct Pending(Arc<ApiError>);
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.kind.status().into_response();
-        response.extensions_mut().insert(Pending(std::sync::Arc::new(self)));
+        response.extensions_mut().insert(Pending(Arc::new(self)));
         response
     }
 }
@@ -194,13 +201,17 @@ pub(super) fn write(context: &Context, wants_page: bool, response: Response) -> 
     let pending = response.extensions().get::<Pending>().map(|pending| pending.0.clone());
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
+    let is_written = response.extensions().get::<Written>().is_some();
     let error = match pending {
         Some(error) => error,
-        None if is_error => std::sync::Arc::new(of_bare_status(status)),
+        None if is_error && !is_written => Arc::new(of_bare_status(status)),
         None => return response,
     };
     log(context, &error);
     let as_page = context.kind().map_or(wants_page, |kind| kind == Kind::Page);
+    if as_page && error.kind == ErrorKind::Unauthenticated {
+        return (StatusCode::SEE_OTHER, [(LOCATION, "/login")]).into_response();
+    }
     let written = if as_page { page(context, &error) } else { None };
     let (mime, text) = written.unwrap_or_else(|| json(context, &error));
     let (mut head, _old) = response.into_parts();

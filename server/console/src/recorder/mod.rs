@@ -9,8 +9,14 @@
 //! Everything here goes on when the HTTP request that asked for it is dropped. It must not know HTTP or SQL, and trusts
 //! nothing in a record: text stays bytes, lengths are checked, names from events are never opened.
 
+mod chunks;
+mod decode_perf;
+mod decode_records;
+mod ledger;
 mod link;
 mod live;
+mod mappings;
+mod merge;
 
 pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
 pub use live::{LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, StreamTick, Subscription, Tick};

@@ -43,10 +43,19 @@ pub enum ChunkError {
         /// What does not fit.
         what: &'static str,
     },
+    /// The rows cannot be encoded.
+    #[error("these rows cannot be a chunk: {what}")]
+    Unfit {
+        /// What is wrong with them.
+        what: &'static str,
+    },
 }
 
 /// Encodes the rows of `batch`, sorted by time, at least 1 and at most [`MAX_CHUNK_ROWS`].
-pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> EncodedChunk {
+///
+/// # Errors
+/// [`ChunkError::Unfit`] if the batch has other columns than the schema, no rows, too many, or rows out of order.
+pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> Result<EncodedChunk, ChunkError> {
     let _ = (schema, batch);
     unimplemented!()
 }

@@ -53,7 +53,7 @@ impl ColumnData {
     }
 }
 
-/// Rows of one stream. All columns have the same length.
+/// Rows of one stream. All columns have the same length, but for those that were left out when a chunk was decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The columns, in the schema's order.
@@ -66,8 +66,8 @@ impl Batch {
         Self { columns: schema.columns.iter().map(|column| ColumnData::empty(column.ty)).collect() }
     }
 
-    /// How many rows there are.
+    /// How many rows there are. Columns that were not asked for when a chunk was decoded are empty and do not count.
     pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, ColumnData::len)
+        self.columns.iter().map(ColumnData::len).max().unwrap_or(0)
     }
 }

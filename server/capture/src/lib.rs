@@ -7,6 +7,7 @@
 //! Constraints: no I/O, no clock, no environment, no SQL, no HTTP; decoding never panics and has a limit for every size
 //! that it reads. Text that came from events is bytes until somebody renders it. It must not know how captures are
 //! made (`agent`), kept (`store`) or shown (`views`, `web`).
+#![forbid(unsafe_code)]
 
 mod append;
 mod chunk;
@@ -26,7 +27,9 @@ pub use columns::{Batch, ColumnData};
 pub use host::HostFacts;
 pub use id::{CaptureId, ParseIdError};
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
-pub use predicate::{CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError};
+pub use predicate::{
+    CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
+};
 pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
 pub use spec::{CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, Method, SpecError, Target, TracepointName};
 pub use stacks::{

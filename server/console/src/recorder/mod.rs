@@ -1,0 +1,1 @@
+//! Captures while they run.

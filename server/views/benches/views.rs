@@ -1,0 +1,2 @@
+//! Plain timings of the views over a million rows.
+fn main() {}

@@ -1,0 +1,1 @@
+//! A fast hasher for small whole numbers.

@@ -12,6 +12,7 @@
 pub mod command_line;
 pub mod http;
 pub mod proc;
+pub mod programs;
 pub mod server;
 pub mod wait;
 pub mod workspace;

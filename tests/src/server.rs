@@ -36,10 +36,18 @@ impl Server {
     /// # Panics
     /// If it does not come up; its log says why.
     pub fn start(data: &Path, options: &[&str]) -> Self {
+        Self::start_by(&[binary().to_string_lossy().into_owned()], data, options)
+    }
+
+    /// Starts it by other words than the binary's path alone: a program that changes something and then becomes it.
+    ///
+    /// # Panics
+    /// If it does not come up; its log says why.
+    pub fn start_by(words: &[String], data: &Path, options: &[&str]) -> Self {
         let log = tempfile::tempdir().expect("a folder for the log");
         let stderr = File::create(log.path().join("stderr")).expect("a file for the log");
-        let mut command = Command::new(binary());
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).args(options);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data).args(options);
         let mut supervisor =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().expect("the binary starts");
         let mut stdout = BufReader::new(supervisor.stdout.take().expect("stdout is a pipe"));

@@ -127,7 +127,12 @@ impl FileResolver {
     ///
     /// # Errors
     /// If the file is another one, is no ELF file, is too large or damaged, or cannot be read.
-    pub fn resolve(&mut self, descriptor: &OwnedFd, recorded: &[u8], places: &[Place]) -> Result<Vec<Option<Symbol>>, FileError> {
+    pub fn resolve(
+        &mut self,
+        descriptor: &OwnedFd,
+        recorded: &[u8],
+        places: &[Place],
+    ) -> Result<Vec<Option<Symbol>>, FileError> {
         let found = Self::build_id(descriptor)?;
         if !recorded.is_empty() && found != recorded {
             let found = if found.is_empty() { "none".to_owned() } else { hex(&found) };
@@ -227,7 +232,9 @@ fn spoil(bytes: &mut [u8], name: &[u8]) {
     let mut at = 0;
     while let Some(dot) = bytes.get(at..).and_then(|rest| rest.iter().position(|byte| *byte == b'.')) {
         at += dot;
-        if bytes.get(at..).is_some_and(|rest| rest.starts_with(name)) && let Some(byte) = bytes.get_mut(at) {
+        if bytes.get(at..).is_some_and(|rest| rest.starts_with(name))
+            && let Some(byte) = bytes.get_mut(at)
+        {
             *byte = b'_';
         }
         at += 1;
@@ -240,7 +247,8 @@ fn read_now(symbolizer: &Symbolizer, path: &Path) -> Result<(), FileError> {
 }
 
 fn symbols_of(symbolizer: &Symbolizer, path: &Path, places: &[Place]) -> Result<Vec<Option<Symbol>>, FileError> {
-    let offsets: Vec<u64> = places.iter().map(|place| place.offset.saturating_sub(u64::from(place.is_return))).collect();
+    let offsets: Vec<u64> =
+        places.iter().map(|place| place.offset.saturating_sub(u64::from(place.is_return))).collect();
     let resolve = |debug_syms| {
         let source = Source::Elf(Elf { debug_syms, ..Elf::new(path) });
         let resolve = || symbolizer.symbolize(&source, Input::FileOffset(&offsets));

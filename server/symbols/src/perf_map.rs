@@ -100,7 +100,8 @@ mod tests {
     #[test]
     fn functions_are_found_by_address() {
         let map = PerfMap::parse(b"2000 10 LazyCompile:~f file.js:1\n1000 20 interp\n0x3000 0x8 <b>&\x1b[2K\n");
-        let name = |address| map.lookup(address).map(|(name, offset)| (String::from_utf8_lossy(name).into_owned(), offset));
+        let name =
+            |address| map.lookup(address).map(|(name, offset)| (String::from_utf8_lossy(name).into_owned(), offset));
         assert_eq!(name(0x1000), Some(("interp".to_owned(), 0)));
         assert_eq!(name(0x101f), Some(("interp".to_owned(), 0x1f)));
         assert_eq!(name(0x1020), None);
@@ -120,7 +121,8 @@ mod tests {
 
     #[test]
     fn lines_without_sense_are_counted() {
-        let lines = ["", "zz 10 a", "1000", "1000 10", "1000 0 none", "ffffffffffffffff 2 past", "1000 10 ", "1000 10 good"];
+        let lines =
+            ["", "zz 10 a", "1000", "1000 10", "1000 0 none", "ffffffffffffffff 2 past", "1000 10 ", "1000 10 good"];
         let map = PerfMap::parse(lines.join("\n").as_bytes());
         assert_eq!((map.len(), map.skipped), (1, 6));
     }

@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn what_is_no_mapping_is_skipped_and_counted() {
-        let lines = ["x", "1-2", "2-1 r-xp 0 0:0 0 a", "1-2 r-x 0 0:0 0 a", "1-11111111111111111 r-xp 0 0:0 0", "- - - - -"];
+        let lines =
+            ["x", "1-2", "2-1 r-xp 0 0:0 0 a", "1-2 r-x 0 0:0 0 a", "1-11111111111111111 r-xp 0 0:0 0", "- - - - -"];
         let read = ProcessMaps::parse(lines.join("\n").as_bytes());
         assert_eq!((read.maps.len(), read.skipped), (0, lines.len()));
     }

@@ -21,7 +21,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
     let fresh = built.with_extension(std::process::id().to_string());
     let mut compiler = Command::new("cc");
     compiler
-        .args(["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o"])
+        .args(["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-o"])
         .arg(&fresh)
         .arg(&source);
     let status = compiler.status().ok()?;
@@ -34,6 +34,8 @@ pub fn program(name: &str) -> Option<PathBuf> {
 mod tests {
     #[test]
     fn programs_compile() {
-        let _ = super::program("spin");
+        for name in ["spin", "words"] {
+            let _ = super::program(name);
+        }
     }
 }

@@ -30,6 +30,15 @@ impl Store {
         unimplemented!()
     }
 
+    /// Opens the database for reading, beside a process that has it open. Calls that change something fail with
+    /// [`StoreError::Closed`].
+    ///
+    /// # Errors
+    /// If there is no database, or it is damaged or newer.
+    pub async fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
+        unimplemented!()
+    }
+
     /// Ends the writer after the changes that wait, moves the write-ahead log into the file, and gives up the lock.
     /// Calls after that fail with [`StoreError::Closed`].
     pub async fn close(&self) {

@@ -7,11 +7,15 @@
 
 pub mod cli;
 pub mod config;
+pub mod export;
 pub mod failure;
+pub mod host;
 pub mod http;
 pub mod launch;
 pub mod logging;
 pub mod recorder;
 pub mod server;
+pub mod view_query;
+pub mod view_source;
 
 pub use failure::{Failure, Outcome};

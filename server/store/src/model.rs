@@ -2,9 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use bathyscope_capture::{
-    CaptureId, CaptureSpec, ColumnStats, HostFacts, Ledger, Reading, StreamSchema,
-};
+use bathyscope_capture::{CaptureId, CaptureSpec, ColumnStats, HostFacts, Ledger, Reading, StreamSchema};
 use serde::{Deserialize, Serialize};
 
 /// How the store is opened.
@@ -25,13 +23,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            readers: 4,
-            reserve: Reserve::Share,
-            ballast_bytes: 32 << 20,
-            queue: 64,
-            max_import_bytes: 4 << 30,
-        }
+        Self { readers: 4, reserve: Reserve::Share, ballast_bytes: 32 << 20, queue: 64, max_import_bytes: 4 << 30 }
     }
 }
 

@@ -6,6 +6,9 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
+use bathyscope_protocol::{AgentError, AgentErrorKind};
+use bathyscope_store::StoreError;
+use bathyscope_views::ViewError;
 use bathyscope_web::{Template as _, pages};
 use http::{
     HeaderValue, StatusCode,
@@ -14,6 +17,10 @@ use http::{
 use serde::Serialize;
 
 use super::context::{Context, Kind};
+use crate::{
+    host::HostError,
+    recorder::{LinkError, StartError, words},
+};
 
 /// What kind of trouble; each has one status and a stable name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +51,8 @@ pub enum ErrorKind {
     Denied,
     /// This kernel cannot do it.
     Unsupported,
+    /// Larger or more than the host or the agent allows.
+    Limit,
     /// There is no room on the disk.
     DiskFull,
     /// The console or something below it failed.
@@ -64,7 +73,7 @@ impl ErrorKind {
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::Timeout => StatusCode::GATEWAY_TIMEOUT,
             Self::Busy | Self::AgentAbsent => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Denied | Self::Unsupported => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Denied | Self::Unsupported | Self::Limit => StatusCode::UNPROCESSABLE_ENTITY,
             Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -86,6 +95,7 @@ impl ErrorKind {
             Self::AgentAbsent => "agent_absent",
             Self::Denied => "denied",
             Self::Unsupported => "unsupported",
+            Self::Limit => "limit",
             Self::DiskFull => "disk_full",
             Self::Internal => "internal",
         }
@@ -162,6 +172,79 @@ impl ApiError {
     pub fn unauthenticated() -> Self {
         Self::new(ErrorKind::Unauthenticated, "asking for this address", "nobody is logged in")
             .remedy("Open the link that the console printed, or print another with `bathyscope login-link`.")
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let doing = "using the database";
+        match &error {
+            StoreError::NoCapture { .. } => Self::no_capture(),
+            StoreError::Recording { .. } => {
+                Self::new(ErrorKind::Conflict, "changing the capture", "it is being recorded").remedy("Stop it first.")
+            }
+            StoreError::DiskFull { .. } => Self::new(ErrorKind::DiskFull, doing, words(&error)),
+            StoreError::Refused { .. } => Self::invalid("storing the change", words(&error)),
+            StoreError::Locked => Self::new(ErrorKind::Busy, doing, words(&error)),
+            StoreError::Import { .. } => Self::invalid("importing the file", words(&error)),
+            _ => Self::internal(doing, error),
+        }
+    }
+}
+
+impl From<ViewError> for ApiError {
+    fn from(error: ViewError) -> Self {
+        match error {
+            // Nobody is there any more to read it.
+            ViewError::Cancelled => Self::new(ErrorKind::Timeout, "making the view", "it was cancelled"),
+            error if error.is_bad_request() => Self::invalid("making the view", words(&error)),
+            error => Self::internal("making the view", error),
+        }
+    }
+}
+
+impl From<LinkError> for ApiError {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Refused(AgentError { kind, doing, why, remedy, .. }) => {
+                let kind = match kind {
+                    AgentErrorKind::Invalid => ErrorKind::Invalid,
+                    AgentErrorKind::NotFound => ErrorKind::NotFound,
+                    AgentErrorKind::Denied => ErrorKind::Denied,
+                    AgentErrorKind::Unsupported => ErrorKind::Unsupported,
+                    AgentErrorKind::Limit => ErrorKind::Limit,
+                    AgentErrorKind::Internal => ErrorKind::Internal,
+                };
+                Self::new(kind, doing, why).remedy(remedy)
+            }
+            LinkError::Busy => Self::new(ErrorKind::Busy, "asking the agent", words(&error)),
+            _ => Self::new(ErrorKind::AgentAbsent, "asking the agent", words(&error))
+                .remedy("Stored captures can be looked at. The agent is started again by itself."),
+        }
+    }
+}
+
+impl From<HostError> for ApiError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Agent(error) => error.into(),
+            HostError::Format { .. } => Self::new(ErrorKind::Unsupported, "reading the tracepoint", words(&error)),
+            error => Self::internal("asking for this host", error),
+        }
+    }
+}
+
+impl From<StartError> for ApiError {
+    fn from(error: StartError) -> Self {
+        let doing = "starting the capture";
+        match error {
+            StartError::Spec(error) => Self::invalid("reading what to record", words(&error)),
+            StartError::Agent(error) => error.into(),
+            StartError::Store(error) => error.into(),
+            StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),
+            StartError::ShuttingDown => Self::new(ErrorKind::Busy, doing, words(&error)),
+            error => Self::internal(doing, error),
+        }
     }
 }
 

@@ -55,10 +55,10 @@ pub(super) async fn login(
     let login = tokio::spawn(async move { sessions.login(&token, replaces.as_ref()).await });
     let found = login.await.map_err(|error| ApiError::internal("logging in", error))?;
     let Some((secret, session)) = found.map_err(|error| ApiError::internal("logging in", error))? else {
-        state.audit_anonymous("login.refused", context.request_id());
+        tracing::warn!(request = context.request_id(), "a login was refused");
         return login_page(&context, StatusCode::UNAUTHORIZED, WRONG);
     };
-    state.audit(&session, "login", "", "").await?;
+    state.audit(&session, "login", "", "").await;
     let cookie = session_cookie(secret.reveal(), state.hosts().is_secure());
     Ok(redirect("/", &cookie))
 }
@@ -70,7 +70,7 @@ pub(super) async fn logout(Viewer(who): Viewer, State(state): State<AppState>) -
     let logout = tokio::spawn(async move { sessions.logout(&session).await });
     let ended = logout.await.map_err(|error| ApiError::internal("logging out", error))?;
     ended.map_err(|error| ApiError::internal("logging out", error))?;
-    state.audit(&who.session, "logout", "", "").await?;
+    state.audit(&who.session, "logout", "", "").await;
     Ok(redirect("/login", &removal_cookie(state.hosts().is_secure())))
 }
 

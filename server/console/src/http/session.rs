@@ -80,6 +80,7 @@ struct Inner {
     last_used_s: AtomicU64,
     written_s: AtomicU64,
     ended: CancellationToken,
+    clock: SessionClock,
 }
 
 impl Session {
@@ -96,6 +97,17 @@ impl Session {
     /// Cancelled when the session ends: by logout, by time, or with the console.
     pub fn ended(&self) -> &CancellationToken {
         &self.inner.ended
+    }
+
+    /// Waits until the session ends, by whatever means.
+    pub async fn over(&self) {
+        let left_s = self.inner.expires_s.saturating_sub(self.inner.clock.now_s());
+        // An end by time comes on time although nobody may be there to look.
+        let expired = tokio::time::sleep(Duration::from_secs(left_s));
+        tokio::select! {
+            () = self.inner.ended.cancelled() => {}
+            () = expired => {}
+        }
     }
 
     fn is_over(&self, now_s: u64) -> bool {
@@ -302,8 +314,9 @@ impl Sessions {
         used_s: u64,
     ) -> Session {
         let (last_used_s, written_s) = (AtomicU64::new(used_s), AtomicU64::new(used_s));
-        let ended = self.all_ended.child_token();
-        Session { inner: Arc::new(Inner { hash, user, role, expires_s, idle_limit_s, last_used_s, written_s, ended }) }
+        let (ended, clock) = (self.all_ended.child_token(), self.clock.clone());
+        let inner = Inner { hash, user, role, expires_s, idle_limit_s, last_used_s, written_s, ended, clock };
+        Session { inner: Arc::new(inner) }
     }
 
     fn locked<T>(&self, with: impl FnOnce(&mut Live) -> T) -> T {

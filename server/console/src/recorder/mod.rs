@@ -18,6 +18,7 @@ mod live;
 mod mappings;
 mod merge;
 
+pub(crate) use link::words;
 pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
 pub use live::{LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, StreamTick, Subscription, Tick};
 

@@ -32,6 +32,14 @@ impl ColumnData {
         }
     }
 
+    /// Whether both hold values of the same kind.
+    pub(crate) const fn same_kind(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::U64(_), Self::U64(_)) | (Self::I64(_), Self::I64(_)) | (Self::Id(_), Self::Id(_))
+        )
+    }
+
     /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

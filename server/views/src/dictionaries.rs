@@ -1,10 +1,10 @@
 //! A capture's dictionaries in memory, compactly, shared by all views of it.
 
-use std::collections::HashMap;
-
 use bathyscope_capture::{
     Append, Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, StackId, StringId, Symbol,
 };
+
+use crate::hash::IdMap;
 
 /// Strings, stacks, frames, mappings, symbols and process names of one capture, by id. Ids count from 1; what was never
 /// inserted is absent, not an error, because a capture that was cut off may refer to it.
@@ -14,8 +14,8 @@ pub struct Dictionaries {
     stacks: Vec<Option<bathyscope_capture::Stack>>,
     frames: Vec<Option<Frame>>,
     mappings: Vec<Option<Mapping>>,
-    symbols: HashMap<FrameId, Symbol>,
-    names: HashMap<u32, Vec<(u64, StringId)>>,
+    symbols: IdMap<FrameId, Symbol>,
+    names: IdMap<u32, Vec<(u64, StringId)>>,
 }
 
 /// Ids beyond this are damage: a dictionary is dense, so one wild id must not cost gigabytes.

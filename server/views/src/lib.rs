@@ -20,6 +20,7 @@ mod filter;
 mod flame;
 mod hash;
 mod memory;
+mod needle;
 mod rate;
 mod rows;
 mod scan;
@@ -28,13 +29,13 @@ mod svg;
 mod timeline;
 
 pub use cell::{Cell, ColumnHead, MAX_EXACT_NUMBER, Value, cells, heads};
-pub use colour::{PALETTE, PALETTE_SIZE, Rgb, colour, ink, palette_index};
+pub use colour::{PALETTE, PALETTE_SIZE, Rgb, colour, family, ink, palette_index};
 pub use dictionaries::Dictionaries;
 pub use error::ViewError;
 pub use filter::Filter;
 pub use flame::{
     Cut, FlameGraph, FlameQuery, FoldedStack, FoldedStacks, GroupBy, MATCH_BELOW, MATCH_SELF, MAX_FLAME_NODES,
-    MAX_FLAME_WIDTH, NodeId, NodeKind, Nodes, flame, fold, frame_names,
+    MAX_FLAME_WIDTH, NodeId, NodeKind, Nodes, ParseNodeIdError, flame, fold, frame_names,
 };
 pub use memory::MemorySource;
 pub use rate::{MAX_BINS, Rate, RateLoss, RateQuery, StreamRate, rate};

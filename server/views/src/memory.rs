@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bathyscope_capture::{Batch, Loss, StreamSchema};
+use bathyscope_capture::{Batch, ColumnData, ColumnStats, Loss, StreamSchema};
 
 use crate::{ChunkMeta, Dictionaries, Source, ViewError};
 
@@ -26,9 +26,34 @@ impl MemorySource {
         Self { origin_ns, ..Self::default() }
     }
 
-    /// Adds a stream with the rows of `batches`, one chunk each; empty ones are left out.
+    /// Adds a stream with the rows of `batches`, sorted by time, one chunk each; empty ones are left out.
     pub fn push_stream(&mut self, schema: StreamSchema, batches: Vec<Batch>) {
-        let _ = (schema, batches);
+        let kept: Vec<_> = batches.into_iter().filter(|batch| batch.rows() > 0).map(Arc::new).collect();
+        self.chunks.push(kept.iter().map(|batch| meta_of(batch)).collect());
+        self.batches.push(kept);
+        self.schemas.push(schema);
+    }
+}
+
+fn meta_of(batch: &Batch) -> ChunkMeta {
+    let time = batch.columns.get(StreamSchema::TIME).map_or(&[][..], ColumnData::as_u64);
+    ChunkMeta {
+        rows: u32::try_from(batch.rows()).unwrap_or(u32::MAX),
+        first_ns: time.first().copied().unwrap_or(0),
+        last_ns: time.last().copied().unwrap_or(0),
+        stats: batch.columns.iter().map(stats_of).collect(),
+    }
+}
+
+fn stats_of(column: &ColumnData) -> ColumnStats {
+    match column {
+        ColumnData::U64(values) => {
+            values.iter().min().zip(values.iter().max()).map_or(ColumnStats::None, |(a, b)| ColumnStats::U64(*a, *b))
+        }
+        ColumnData::I64(values) => {
+            values.iter().min().zip(values.iter().max()).map_or(ColumnStats::None, |(a, b)| ColumnStats::I64(*a, *b))
+        }
+        ColumnData::Id(_) => ColumnStats::None,
     }
 }
 

@@ -37,7 +37,7 @@ struct Inner {
     nonce: String,
     peer: Peer,
     host: AllowedHost,
-    kind: OnceLock<Kind>,
+    route: OnceLock<(Kind, &'static str)>,
     who: OnceLock<Who>,
 }
 
@@ -50,8 +50,8 @@ impl Context {
         let mut random = [0_u8; 24];
         getrandom::fill(&mut random)?;
         let (id, nonce) = random.split_at(8);
-        let (kind, who) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { inner: Arc::new(Inner { request_id: hex(id), nonce: hex(nonce), peer, host, kind, who }) })
+        let (route, who) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { inner: Arc::new(Inner { request_id: hex(id), nonce: hex(nonce), peer, host, route, who }) })
     }
 
     /// By which the log and the client know this request.
@@ -76,7 +76,12 @@ impl Context {
 
     /// What the matched route gives; none where no route matched.
     pub fn kind(&self) -> Option<Kind> {
-        self.inner.kind.get().copied()
+        self.inner.route.get().map(|(kind, _path)| *kind)
+    }
+
+    /// The pattern of the matched route; none where no route matched.
+    pub fn route(&self) -> Option<&'static str> {
+        self.inner.route.get().map(|(_kind, path)| *path)
     }
 
     /// Who asks, once an extractor has found out.
@@ -84,9 +89,9 @@ impl Context {
         self.inner.who.get()
     }
 
-    pub(super) fn set_kind(&self, kind: Kind) {
+    pub(super) fn set_route(&self, kind: Kind, path: &'static str) {
         // A request matches one route, once.
-        let _same = self.inner.kind.set(kind);
+        let _same = self.inner.route.set((kind, path));
     }
 
     pub(super) fn set_who(&self, who: Who) {

@@ -1,16 +1,27 @@
 //! What went wrong with a request, and the one place where it becomes a status, JSON or a page.
 
-use std::error::Error;
+use std::{error::Error, sync::Arc};
 
 use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
+use bathyscope_protocol::{AgentError, AgentErrorKind};
+use bathyscope_store::StoreError;
+use bathyscope_views::ViewError;
 use bathyscope_web::{Template as _, pages};
-use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, StatusCode,
+    header::{CONTENT_TYPE, LOCATION},
+};
 use serde::Serialize;
 
 use super::context::{Context, Kind};
+use crate::{
+    host::HostError,
+    recorder::{LinkError, StartError, words},
+    wire::WireSpecError,
+};
 
 /// What kind of trouble; each has one status and a stable name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +52,8 @@ pub enum ErrorKind {
     Denied,
     /// This kernel cannot do it.
     Unsupported,
+    /// Larger or more than the host or the agent allows.
+    Limit,
     /// There is no room on the disk.
     DiskFull,
     /// The console or something below it failed.
@@ -61,7 +74,7 @@ impl ErrorKind {
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::Timeout => StatusCode::GATEWAY_TIMEOUT,
             Self::Busy | Self::AgentAbsent => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Denied | Self::Unsupported => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Denied | Self::Unsupported | Self::Limit => StatusCode::UNPROCESSABLE_ENTITY,
             Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -83,6 +96,7 @@ impl ErrorKind {
             Self::AgentAbsent => "agent_absent",
             Self::Denied => "denied",
             Self::Unsupported => "unsupported",
+            Self::Limit => "limit",
             Self::DiskFull => "disk_full",
             Self::Internal => "internal",
         }
@@ -162,14 +176,97 @@ impl ApiError {
     }
 }
 
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let doing = "using the database";
+        match &error {
+            StoreError::NoCapture { .. } => Self::no_capture(),
+            StoreError::Recording { .. } => {
+                Self::new(ErrorKind::Conflict, "changing the capture", "it is being recorded").remedy("Stop it first.")
+            }
+            StoreError::DiskFull { .. } => Self::new(ErrorKind::DiskFull, doing, words(&error)),
+            StoreError::Refused { .. } => Self::invalid("storing the change", words(&error)),
+            StoreError::Locked => Self::new(ErrorKind::Busy, doing, words(&error)),
+            StoreError::Import { .. } => Self::invalid("importing the file", words(&error)),
+            _ => Self::internal(doing, error),
+        }
+    }
+}
+
+impl From<ViewError> for ApiError {
+    fn from(error: ViewError) -> Self {
+        match error {
+            // Nobody is there any more to read it.
+            ViewError::Cancelled => Self::new(ErrorKind::Timeout, "making the view", "it was cancelled"),
+            error if error.is_bad_request() => Self::invalid("making the view", words(&error)),
+            error => Self::internal("making the view", error),
+        }
+    }
+}
+
+impl From<LinkError> for ApiError {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Refused(AgentError { kind, doing, why, remedy, .. }) => {
+                let kind = match kind {
+                    AgentErrorKind::Invalid => ErrorKind::Invalid,
+                    AgentErrorKind::NotFound => ErrorKind::NotFound,
+                    AgentErrorKind::Denied => ErrorKind::Denied,
+                    AgentErrorKind::Unsupported => ErrorKind::Unsupported,
+                    AgentErrorKind::Limit => ErrorKind::Limit,
+                    AgentErrorKind::Internal => ErrorKind::Internal,
+                };
+                Self::new(kind, doing, why).remedy(remedy)
+            }
+            LinkError::Busy => Self::new(ErrorKind::Busy, "asking the agent", words(&error)),
+            _ => Self::new(ErrorKind::AgentAbsent, "asking the agent", words(&error))
+                .remedy("Stored captures can be looked at. The agent is started again by itself."),
+        }
+    }
+}
+
+impl From<HostError> for ApiError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Agent(error) => error.into(),
+            HostError::Format { .. } => Self::new(ErrorKind::Unsupported, "reading the tracepoint", words(&error)),
+            error => Self::internal("asking for this host", error),
+        }
+    }
+}
+
+impl From<StartError> for ApiError {
+    fn from(error: StartError) -> Self {
+        let doing = "starting the capture";
+        match error {
+            StartError::Spec(error) => Self::invalid("reading what to record", words(&error)),
+            StartError::Agent(error) => error.into(),
+            StartError::Store(error) => error.into(),
+            StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),
+            StartError::ShuttingDown => Self::new(ErrorKind::Busy, doing, words(&error)),
+            error => Self::internal(doing, error),
+        }
+    }
+}
+
+impl From<WireSpecError> for ApiError {
+    fn from(error: WireSpecError) -> Self {
+        Self::invalid("reading what to record", words(&error))
+    }
+}
+
+/// Marks a response that is an error and looks as it should already.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written;
+
 /// Carried by a response until the outer guard writes it.
 #[derive(Clone)]
-struct Pending(std::sync::Arc<ApiError>);
+struct Pending(Arc<ApiError>);
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.kind.status().into_response();
-        response.extensions_mut().insert(Pending(std::sync::Arc::new(self)));
+        response.extensions_mut().insert(Pending(Arc::new(self)));
         response
     }
 }
@@ -194,13 +291,17 @@ pub(super) fn write(context: &Context, wants_page: bool, response: Response) -> 
     let pending = response.extensions().get::<Pending>().map(|pending| pending.0.clone());
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
+    let is_written = response.extensions().get::<Written>().is_some();
     let error = match pending {
         Some(error) => error,
-        None if is_error => std::sync::Arc::new(of_bare_status(status)),
+        None if is_error && !is_written => Arc::new(of_bare_status(status)),
         None => return response,
     };
     log(context, &error);
     let as_page = context.kind().map_or(wants_page, |kind| kind == Kind::Page);
+    if as_page && error.kind == ErrorKind::Unauthenticated {
+        return (StatusCode::SEE_OTHER, [(LOCATION, "/login")]).into_response();
+    }
     let written = if as_page { page(context, &error) } else { None };
     let (mime, text) = written.unwrap_or_else(|| json(context, &error));
     let (mut head, _old) = response.into_parts();

@@ -2,9 +2,7 @@
 
 use http::{
     HeaderMap, HeaderName, HeaderValue,
-    header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-    },
+    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS},
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -18,17 +16,18 @@ const FIXED: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
-/// The content security policy with this nonce.
-fn policy(nonce: &str) -> String {
+/// The content security policy with this nonce for scripts, or for no scripts at all.
+fn policy(nonce: Option<&str>) -> String {
+    let scripts = nonce.map_or("'none'".to_owned(), |nonce| format!("'nonce-{nonce}'"));
     format!(
-        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+        "default-src 'none'; script-src {scripts}; style-src 'self'; img-src 'self'; connect-src 'self'; \
          base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     )
 }
 
 /// Adds them. A content security policy or cache rule that a handler set stays: a download has the policy `sandbox`,
 /// and assets may be kept.
-pub(super) fn secure(headers: &mut HeaderMap, nonce: &str, request_id: &str) {
+pub(super) fn secure(headers: &mut HeaderMap, nonce: Option<&str>, request_id: &str) {
     for (name, value) in FIXED {
         headers.insert(name, HeaderValue::from_static(value));
     }
@@ -36,7 +35,7 @@ pub(super) fn secure(headers: &mut HeaderMap, nonce: &str, request_id: &str) {
         headers.entry(CONTENT_SECURITY_POLICY).or_insert(value);
     }
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if let Ok(value) = HeaderValue::from_str(request_id) {
+    if let (false, Ok(value)) = (request_id.is_empty(), HeaderValue::from_str(request_id)) {
         headers.insert(X_REQUEST_ID, value);
     }
 }

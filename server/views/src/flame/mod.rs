@@ -1,10 +1,17 @@
 //! Flame graphs: samples folded by the names in their stacks, cut below a pixel.
 
-use serde::Serialize;
+mod fold;
+mod layout;
+mod names;
 
-use bathyscope_capture::FrameId;
+use std::{fmt, str::FromStr};
 
-use crate::{Cancel, Dictionaries, Filter, Source, TimeRange, ViewError};
+use serde::{Serialize, Serializer};
+
+use crate::{Cancel, Filter, Source, TimeRange, ViewError};
+
+pub use fold::{FoldedStack, FoldedStacks, fold};
+pub use names::frame_names;
 
 /// The most nodes of a flame graph; the smallest are cut beyond it.
 pub const MAX_FLAME_NODES: usize = 20_000;
@@ -154,59 +161,43 @@ pub struct Cut {
 /// # Errors
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn flame(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FlameGraph, ViewError> {
-    let _ = (source, query, cancel);
-    unimplemented!()
+    let (least, most) = (1, u64::from(MAX_FLAME_WIDTH));
+    if !(least..=most).contains(&u64::from(query.width)) {
+        let what = "the width of the flame graph in pixels";
+        return Err(ViewError::OutOfRange { what, value: u64::from(query.width), least, most });
+    }
+    Ok(fold(source, query, cancel)?.graph(query.focus, query.search.as_deref(), query.width))
 }
 
-/// All stacks of a query with their counts, sorted by names; stacks with the same names are one.
-#[derive(Clone, Debug, Default)]
-pub struct FoldedStacks {
-    stacks: Vec<(Vec<u32>, u64)>,
-}
+/// The text is not 16 lower-case hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the id of a flame graph's node is 16 lower-case hexadecimal digits")]
+pub struct ParseNodeIdError;
 
-/// One of them: names and kinds from the outermost (process, if grouped so) to the innermost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoldedStack<'a> {
-    /// The names, made visible.
-    pub frames: Vec<(&'a str, NodeKind)>,
-    /// How many samples.
-    pub samples: u64,
-}
-
-impl FoldedStacks {
-    /// The stacks in order.
-    pub fn iter(&self) -> impl Iterator<Item = FoldedStack<'_>> {
-        self.stacks.iter().map(|(_, samples)| FoldedStack { frames: Vec::new(), samples: *samples })
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
     }
 }
 
-/// Folds samples. `focus`, `search` and `width` do not count.
-///
-/// # Errors
-/// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
-pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
-    let _ = (source, query, cancel);
-    unimplemented!()
+impl FromStr for NodeId {
+    type Err = ParseNodeIdError;
+
+    fn from_str(text: &str) -> Result<Self, ParseNodeIdError> {
+        let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let bits = plain.then(|| u64::from_str_radix(text, 16).ok()).flatten();
+        bits.map(Self).ok_or(ParseNodeIdError)
+    }
 }
 
-/// What a frame is called, innermost (inlined) function first, made visible; never empty.
-pub fn frame_names(dictionaries: &Dictionaries, frame: FrameId) -> Vec<(String, NodeKind)> {
-    let _ = (dictionaries, frame);
-    unimplemented!()
-}
 impl Serialize for NodeId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{:016x}", self.0))
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
-impl std::str::FromStr for NodeId {
-    type Err = ();
-    fn from_str(_text: &str) -> Result<Self, ()> {
-        Err(())
-    }
-}
+
 impl Serialize for NodeKind {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u8(*self as u8)
     }
 }

@@ -50,10 +50,10 @@ fn head(schema: &StreamSchema, row: &Row<'_>, out: &mut dyn Write) -> io::Result
     let [time, cpu, pid, tid] = [StreamSchema::TIME, StreamSchema::CPU, StreamSchema::PID, StreamSchema::TID]
         .map(|column| number(row.value(column)));
     let (sign, time) = (if time < 0 { "-" } else { "" }, time.unsigned_abs());
-    let (seconds, nanoseconds) = (time / 1_000_000_000, time % 1_000_000_000);
+    let (seconds, nanoseconds) = (format!("{sign}{}", time / 1_000_000_000), time % 1_000_000_000);
     let period = if schema.kind == StreamKind::Samples { "          1 " } else { " " };
     let name = visible(schema.name.as_bytes());
-    write!(out, "{comm} {pid:>5}/{tid:<5} [{cpu:03}] {sign}{seconds:>5}.{nanoseconds:09}:{period}{name}: ")
+    write!(out, "{comm} {pid:>5}/{tid:<5} [{cpu:03}] {seconds:>5}.{nanoseconds:09}:{period}{name}: ")
 }
 
 fn fields(schema: &StreamSchema, row: &Row<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::{FlameGraph, MATCH_SELF, NodeKind, PALETTE, Rgb, colour::family, ink, palette_index};
+use crate::{FlameGraph, MATCH_BELOW, MATCH_SELF, NodeKind, PALETTE, Rgb, colour::family, ink, palette_index};
 
 /// What the file says around the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ const MARGIN: u64 = 10;
 /// Heights of the lines of text above the graph.
 const HEAD: u64 = 68;
 /// Below the graph: what was cut, and the kinds.
-const FOOT: u64 = 46;
+const FOOT: u64 = 62;
 /// A character of the labels' font is not wider than this, in thousandths of a pixel.
 const CHARACTER_MILLI: u64 = 7_300;
 /// Narrower nodes have no label.
@@ -44,6 +44,7 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",m
 .s{fill:#57606a}\
 .n{fill:#8a5a00}\
 .m{stroke:#000;stroke-width:2}\
+.u{stroke:#000;stroke-width:2;stroke-dasharray:3 3}\
 g:hover>rect{stroke:#000;stroke-width:1}\
 .b{fill:#000}\
 .w{fill:#fff}\
@@ -52,7 +53,7 @@ svg{background:#15191e}\
 text{fill:#e6e9ec}\
 .s{fill:#9aa4ae}\
 .n{fill:#e0a63a}\
-.m{stroke:#fff}\
+.m,.u{stroke:#fff}\
 g:hover>rect{stroke:#fff}\
 .b{fill:#000}\
 .w{fill:#fff}\
@@ -116,22 +117,27 @@ impl Place<'_> {
 
     fn foot(&self, out: &mut String, height: u64) -> fmt::Result {
         let graph = self.graph;
-        let mut said = format!("{} samples", Grouped(graph.focus_total));
+        let mut said = Samples(graph.focus_total).to_string();
         if graph.focus_total != graph.total {
             write!(said, " of {}", Grouped(graph.total))?;
         }
         if graph.cut.nodes > 0 {
-            let (nodes, samples) = (Grouped(graph.cut.nodes), Grouped(graph.cut.samples));
-            write!(said, "; {nodes} more nodes with {samples} samples are too narrow to draw")?;
+            let (nodes, samples) = (Grouped(graph.cut.nodes), Samples(graph.cut.samples));
+            write!(said, "; not drawn, being too narrow: {nodes} more nodes with {samples}")?;
         }
+        let mut more = Vec::new();
         if graph.unresolved > 0 {
-            write!(said, "; {} samples have places without names", Grouped(graph.unresolved))?;
+            more.push(format!("{} with places without names", Samples(graph.unresolved)));
         }
         if graph.matched_samples > 0 {
-            write!(said, "; {} samples match the search", Grouped(graph.matched_samples))?;
+            more.push(format!("{} found by the search", Samples(graph.matched_samples)));
         }
-        let (y, room) = (height - FOOT + 18, self.width - 2 * MARGIN);
-        writeln!(out, r#"<text class="s" x="{MARGIN}" y="{y}">{}</text>"#, Escaped(&fitting(&said, room)))?;
+        let room = self.width - 2 * MARGIN;
+        for (y, text) in [(height - FOOT + 18, said), (height - FOOT + 34, more.join("; "))] {
+            if !text.is_empty() {
+                writeln!(out, r#"<text class="s" x="{MARGIN}" y="{y}">{}</text>"#, Escaped(&fitting(&text, room)))?;
+            }
+        }
         let kinds = [
             NodeKind::Process,
             NodeKind::Kernel,
@@ -164,9 +170,13 @@ impl Place<'_> {
         let (wide, y) = (right - left, HEAD + (self.levels - 1).saturating_sub(depth) * LEVEL);
         let colour = palette_index(name);
         let fill = PALETTE.get(family(kind)).and_then(|family| family.get(colour)).copied().unwrap_or([0x80; 3]);
-        let hit = if nodes.matched.get(index).is_some_and(|bits| bits & MATCH_SELF != 0) { " m" } else { "" };
+        let hit = match nodes.matched.get(index) {
+            Some(bits) if bits & MATCH_SELF != 0 => " m",
+            Some(bits) if bits & MATCH_BELOW != 0 => " u",
+            _ => "",
+        };
         let share = Share { part: value, whole: self.graph.total.max(1) };
-        write!(out, "<g><title>{} ({}, {} samples, {share}", Escaped(name), kind_word(kind), Grouped(value))?;
+        write!(out, "<g><title>{} ({}, {}, {share}", Escaped(name), kind_word(kind), Samples(value))?;
         if whole != self.graph.total && value <= whole {
             write!(out, ", {} of the focus", Share { part: value, whole: whole.max(1) })?;
         }
@@ -214,14 +224,14 @@ fn kind_word(kind: NodeKind) -> &'static str {
     }
 }
 
-/// The text, or its beginning and two dots, so that it fits into so many pixels.
+/// The text, or its beginning and an ellipsis, so that it fits into so many pixels.
 fn fitting(text: &str, pixels: u64) -> String {
     let room = (pixels * 1000 / CHARACTER_MILLI) as usize;
     if text.chars().count() <= room {
         return text.to_owned();
     }
-    let cut: String = text.chars().take(room.saturating_sub(2)).collect();
-    cut + ".."
+    let cut: String = text.chars().take(room.saturating_sub(1)).collect();
+    cut + "…"
 }
 
 /// Text for an element or a quoted attribute.
@@ -283,6 +293,15 @@ impl fmt::Display for Share {
     }
 }
 
+/// How many samples, in words.
+struct Samples(u64);
+
+impl fmt::Display for Samples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", Grouped(self.0), if self.0 == 1 { "sample" } else { "samples" })
+    }
+}
+
 /// A whole number with commas between thousands.
 struct Grouped(u64);
 
@@ -322,7 +341,7 @@ mod tests {
     #[test]
     fn labels_are_cut_to_their_box() {
         assert_eq!(fitting("main", 40), "main");
-        assert_eq!(fitting("a_long_name", 40), "a_l..");
-        assert_eq!(fitting("größe_größe", 40), "grö..");
+        assert_eq!(fitting("a_long_name", 40), "a_lo…");
+        assert_eq!(fitting("größe_größe", 40), "größ…");
     }
 }

@@ -18,7 +18,7 @@ const SAMPLES = [
   {
     name: 'scheduler',
     title: 'Scheduler: two threads count words',
-    about: 'Every context switch and wake-up of a machine with two CPUs while a program with two threads runs for a second.',
+    about: 'Context switches and wake-ups of a program whose two threads read files, count their words and sleep.',
     spec: {
       method: { events: { probes: [
         probe('sched:sched_switch', ['prev_comm', 'prev_pid', 'prev_state', 'next_comm', 'next_pid']),

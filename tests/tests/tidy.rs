@@ -220,3 +220,21 @@ fn migrations_are_numbered_without_gaps() {
     }
     assert!(!names.is_empty());
 }
+
+#[test]
+fn promises_that_are_kept_have_a_test_that_is_named_after_them() {
+    let text = fs::read_to_string(root().join("SECURITY.md")).expect("SECURITY.md exists");
+    let mut all: Vec<_> = ROOMS.into_iter().flat_map(|room| sources(room, &[".rs"])).collect();
+    all.extend(sources("tests", &[".rs", ".mjs"]));
+    let kept: Vec<_> = text
+        .lines()
+        .filter(|line| line.starts_with("| P") && line.contains("| kept"))
+        .filter_map(|line| line.get(2..5).map(str::to_lowercase))
+        .collect();
+    assert!(kept.len() > 5, "the table of promises can be read: {kept:?}");
+    let untested = kept.into_iter().filter(|id| {
+        let names = [format!("fn {id}_"), format!("'{id} "), format!("_{id}_")];
+        !all.iter().any(|source| names.iter().any(|name| source.text.contains(name)))
+    });
+    none("a promise without a test", untested);
+}

@@ -85,7 +85,9 @@ pub fn write(
     cancel: &Cancel,
 ) -> Result<(), ViewError> {
     match format {
-        Format::Csv => bathyscope_formats::write_csv(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out).map(drop),
+        Format::Csv => {
+            bathyscope_formats::write_csv(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out).map(drop)
+        }
         Format::Ndjson => {
             bathyscope_formats::write_ndjson(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out).map(drop)
         }

@@ -143,8 +143,7 @@ impl Host {
     pub async fn event_format(&self, tracepoint: &TracepointName) -> Result<EventFormat, HostError> {
         let file = self.link.open_kernel_file(KernelFile::EventFormat { tracepoint: tracepoint.clone() }).await?;
         let bytes = read(&format!("the format of {tracepoint}"), file, MAX_FORMAT_BYTES as u64).await?;
-        parse_event_format(&bytes)
-            .map_err(|source| HostError::Format { tracepoint: tracepoint.clone(), source })
+        parse_event_format(&bytes).map_err(|source| HostError::Format { tracepoint: tracepoint.clone(), source })
     }
 
     /// The processes of this host, with their names, ascending.

@@ -7,6 +7,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod export;
 pub mod failure;
 pub mod host;
@@ -17,5 +18,6 @@ pub mod recorder;
 pub mod server;
 pub mod view_query;
 pub mod view_source;
+pub mod wire;
 
 pub use failure::{Failure, Outcome};

@@ -87,10 +87,7 @@ impl ViewQuery {
     fn range(&self, source: &dyn Source) -> TimeRange {
         let all = TimeRange::of(source);
         let absolute = |relative: i64| source.origin_ns().saturating_add_signed(relative);
-        TimeRange {
-            start_ns: self.start.map_or(all.start_ns, absolute),
-            end_ns: self.end.map_or(all.end_ns, absolute),
-        }
+        TimeRange { start_ns: self.start.map_or(all.start_ns, absolute), end_ns: self.end.map_or(all.end_ns, absolute) }
     }
 
     fn parsed_filter(&self) -> Result<Option<Filter>, ViewError> {

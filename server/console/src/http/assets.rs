@@ -48,7 +48,8 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     values.flat_map(|value| value.split(',')).any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
         let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
-        let refused = parts.filter_map(|part| part.strip_prefix("q=")).any(|q| q.parse::<f32>().is_ok_and(|q| q <= 0.0));
+        let refused =
+            parts.filter_map(|part| part.strip_prefix("q=")).any(|q| q.parse::<f32>().is_ok_and(|q| q <= 0.0));
         is_gzip && !refused
     })
 }

@@ -20,6 +20,7 @@ use super::context::{Context, Kind};
 use crate::{
     host::HostError,
     recorder::{LinkError, StartError, words},
+    wire::WireSpecError,
 };
 
 /// What kind of trouble; each has one status and a stable name.
@@ -245,6 +246,12 @@ impl From<StartError> for ApiError {
             StartError::ShuttingDown => Self::new(ErrorKind::Busy, doing, words(&error)),
             error => Self::internal(doing, error),
         }
+    }
+}
+
+impl From<WireSpecError> for ApiError {
+    fn from(error: WireSpecError) -> Self {
+        Self::invalid("reading what to record", words(&error))
     }
 }
 

@@ -64,7 +64,8 @@ where
         let found = axum::extract::Form::<T>::from_request(request, state).await;
         // What was posted may be a secret: the refusal does not repeat any of it.
         found.map(|axum::extract::Form(value)| Self(value)).map_err(|error: FormRejection| {
-            of_body(error.status()).unwrap_or_else(|| ApiError::invalid("reading the form", "it is not the expected form"))
+            of_body(error.status())
+                .unwrap_or_else(|| ApiError::invalid("reading the form", "it is not the expected form"))
         })
     }
 }

@@ -2,9 +2,7 @@
 
 use http::{
     HeaderMap, HeaderName, HeaderValue,
-    header::{
-        CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-    },
+    header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS},
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

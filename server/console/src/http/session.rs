@@ -293,8 +293,7 @@ impl Sessions {
     /// Puts a session from the store beside the live ones, unless it has ended or another request was faster.
     fn adopt(&self, stored: &bathyscope_store::Session) -> Session {
         let (user, used_s) = (stored.user.clone(), stored.last_used_s);
-        let session =
-            self.live_session(stored.hash, user, stored.role, stored.expires_s, stored.idle_limit_s, used_s);
+        let session = self.live_session(stored.hash, user, stored.role, stored.expires_s, stored.idle_limit_s, used_s);
         self.locked(|live| {
             if live.ended.contains_key(&stored.hash) {
                 session.inner.ended.cancel();

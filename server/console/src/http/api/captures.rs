@@ -5,23 +5,20 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, Ledger, OutputStream, Reading, StreamKind, visible};
-use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Role, SummaryQuery};
-use bathyscope_views::{ColumnHead, heads};
+use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, visible};
+use bathyscope_store::{CaptureRecord, Role, SummaryQuery};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    super::{
-        access::{Operator, Viewer, Who},
-        context::hex,
-        error::ApiError,
-        extract::{self, Path, Query},
-        state::{AppState, to_its_end},
-    },
-    spec::WireSpec,
+use super::super::{
+    access::{Operator, Viewer, Who},
+    context::hex,
+    error::ApiError,
+    extract::{self, Path, Query},
+    state::{AppState, to_its_end},
 };
+use crate::wire::{self, WireSpec};
 
 /// The most captures on a page of the list.
 const MOST_LISTED: u32 = 500;
@@ -47,46 +44,7 @@ pub(in crate::http) struct ListQuery {
 #[derive(Serialize)]
 pub(in crate::http) struct List {
     total: u64,
-    items: Vec<ListItem>,
-}
-
-#[derive(Serialize)]
-struct ListItem {
-    id: CaptureId,
-    title: String,
-    state: CaptureState,
-    method: String,
-    target: String,
-    host: String,
-    started_unix_ns: i64,
-    duration_ns: u64,
-    rows: u64,
-    bytes: u64,
-    lost: u64,
-    owner: String,
-    imported: bool,
-    simulated: bool,
-}
-
-impl From<CaptureSummary> for ListItem {
-    fn from(summary: CaptureSummary) -> Self {
-        Self {
-            id: summary.id,
-            title: visible(summary.title.as_bytes()),
-            state: summary.state,
-            method: summary.method,
-            target: visible(summary.target.as_bytes()),
-            host: visible(summary.host.as_bytes()),
-            started_unix_ns: summary.started_unix_ns,
-            duration_ns: summary.duration_ns,
-            rows: summary.rows,
-            bytes: summary.chunk_bytes,
-            lost: summary.lost,
-            owner: visible(summary.owner.as_bytes()),
-            imported: summary.origin == Origin::Imported,
-            simulated: summary.simulated,
-        }
-    }
+    items: Vec<wire::CaptureItem>,
 }
 
 /// A page of the list, newest first.
@@ -97,7 +55,7 @@ pub(in crate::http) async fn list(
 ) -> Result<Json<List>, ApiError> {
     let limit = query.limit.unwrap_or(100).min(MOST_LISTED);
     let page = state.store().summaries(&SummaryQuery { text: query.q, limit, offset: query.offset }).await?;
-    Ok(Json(List { total: page.total, items: page.items.into_iter().map(ListItem::from).collect() }))
+    Ok(Json(List { total: page.total, items: page.items.into_iter().map(wire::CaptureItem::from).collect() }))
 }
 
 #[derive(Serialize)]
@@ -132,69 +90,12 @@ fn spec_hash(spec: &CaptureSpec) -> String {
 
 #[derive(Serialize)]
 pub(in crate::http) struct Capture {
-    id: CaptureId,
-    title: String,
-    state: CaptureState,
-    reason: String,
-    spec: WireSpec,
-    host: HostFacts,
-    started_unix_ns: i64,
-    start_ns: u64,
-    end_ns: u64,
-    streams: Vec<Stream>,
-    ledger: Ledger,
-    readings: Vec<Option<Reading>>,
-    output_bytes: u64,
-    bytes: u64,
+    #[serde(flatten)]
+    capture: wire::Capture,
+    /// Whether the recorder works on it.
     running: bool,
-    imported: bool,
-    simulated: bool,
-    owner: String,
+    /// Whether whoever asks may delete it now.
     can_delete: bool,
-}
-
-#[derive(Serialize)]
-struct Stream {
-    index: usize,
-    name: String,
-    kind: StreamKind,
-    columns: Vec<ColumnHead>,
-    rows: u64,
-}
-
-fn capture(record: CaptureRecord, running: bool, who: &Who) -> Capture {
-    Capture {
-        id: record.id,
-        title: visible(record.title.as_bytes()),
-        state: record.state,
-        reason: visible(record.reason.as_bytes()),
-        spec: WireSpec::from(&record.spec),
-        started_unix_ns: record.started_unix_ns,
-        start_ns: record.start_ns,
-        end_ns: record.end_ns,
-        readings: record.streams.iter().map(|stream| stream.reading).collect(),
-        streams: record
-            .streams
-            .iter()
-            .enumerate()
-            .map(|(index, stream)| Stream {
-                index,
-                name: stream.schema.name.clone(),
-                kind: stream.schema.kind,
-                columns: heads(&stream.schema),
-                rows: stream.rows,
-            })
-            .collect(),
-        output_bytes: record.output_bytes,
-        bytes: record.chunk_bytes,
-        running,
-        imported: record.origin == Origin::Imported,
-        simulated: record.simulated,
-        can_delete: may_delete(who, &record) && !running,
-        owner: visible(record.owner.as_bytes()),
-        ledger: record.ledger,
-        host: record.host,
-    }
 }
 
 /// One capture, without its rows.
@@ -205,7 +106,8 @@ pub(in crate::http) async fn one(
 ) -> Result<Json<Capture>, ApiError> {
     let record = state.store().capture(id).await?;
     let running = state.is_running(id);
-    Ok(Json(capture(record, running, &who)))
+    let can_delete = may_delete(&who, &record) && !running;
+    Ok(Json(Capture { capture: record.into(), running, can_delete }))
 }
 
 /// What can be changed of a capture.
@@ -313,7 +215,7 @@ pub(in crate::http) async fn output(
 ) -> Result<Json<Output>, ApiError> {
     let start_ns = state.store().capture(id).await?.start_ns;
     let pieces = state.store().output(id, query.offset, query.limit.unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT)).await?;
-    let item = |piece: bathyscope_capture::OutputLine| {
+    let item = |piece: OutputLine| {
         let stream = match piece.stream {
             OutputStream::Stdout => "stdout",
             OutputStream::Stderr => "stderr",

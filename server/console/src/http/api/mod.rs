@@ -7,6 +7,5 @@ pub(super) mod health;
 pub(super) mod host;
 pub(super) mod live;
 pub(super) mod samples;
-mod spec;
 pub(super) mod tracepoints;
 pub(super) mod views;

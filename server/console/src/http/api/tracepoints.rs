@@ -1,7 +1,7 @@
 //! The running kernel's tracepoints and what can be said about their fields.
 
 use axum::{Json, extract::State};
-use bathyscope_capture::{Predicate, PredicateError, TracepointName, column_name_of_field};
+use bathyscope_capture::{Predicate, PredicateError, SpecError, TracepointName, column_name_of_field};
 use bathyscope_catalog::{Field, FieldError, check_predicate, search_tracepoints};
 use serde::{Deserialize, Serialize};
 
@@ -125,7 +125,9 @@ pub(in crate::http) async fn predicate(
         Err(error) => return Ok(Json(refused(&error))),
     };
     if !tracepoint.is_empty() {
-        let name: TracepointName = tracepoint.parse().map_err(|error| super::spec::of_spec(&error))?;
+        let name: TracepointName = tracepoint
+            .parse()
+            .map_err(|error: SpecError| ApiError::invalid("reading the tracepoint's name", error.to_string()))?;
         let format = state.host().event_format(&name).await?;
         if let Err(error) = check_predicate(&format, &predicate) {
             return Ok(Json(misfit(&text, &error)));

@@ -5,12 +5,10 @@ use bathyscope_capture::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::super::error::ApiError;
-
 /// A spec as the browser writes and reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::http) struct WireSpec {
+pub struct WireSpec {
     #[serde(default)]
     name: String,
     method: WireMethod,
@@ -36,10 +34,26 @@ struct WireProbe {
     predicate: Option<String>,
 }
 
-impl TryFrom<WireSpec> for CaptureSpec {
-    type Error = ApiError;
+/// A spec that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireSpecError {
+    /// A predicate cannot be read.
+    #[error("the predicate of {tracepoint} cannot be read")]
+    Predicate {
+        /// The probe it belongs to.
+        tracepoint: TracepointName,
+        /// Why.
+        source: PredicateError,
+    },
+    /// Something else about it.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+}
 
-    fn try_from(wire: WireSpec) -> Result<Self, ApiError> {
+impl TryFrom<WireSpec> for CaptureSpec {
+    type Error = WireSpecError;
+
+    fn try_from(wire: WireSpec) -> Result<Self, WireSpecError> {
         let WireSpec { name, method, target, limits } = wire;
         let method = match method {
             WireMethod::Events { probes } => {
@@ -50,27 +64,19 @@ impl TryFrom<WireSpec> for CaptureSpec {
             }
         };
         let spec = Self { name, method, target, limits };
-        spec.validate().map_err(|error| of_spec(&error))?;
+        spec.validate()?;
         Ok(spec)
     }
 }
 
-fn probe(wire: WireProbe) -> Result<EventProbe, ApiError> {
+fn probe(wire: WireProbe) -> Result<EventProbe, WireSpecError> {
     let WireProbe { tracepoint, fields, predicate } = wire;
-    let predicate = match predicate.as_deref().map(str::trim) {
-        None | Some("") => None,
-        Some(text) => Some(Predicate::parse(text).map_err(|error| of_predicate(&tracepoint, &error))?),
+    let parse = |text: &str| {
+        let tracepoint = tracepoint.clone();
+        Predicate::parse(text).map_err(|source| WireSpecError::Predicate { tracepoint, source })
     };
+    let predicate = predicate.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(parse).transpose()?;
     Ok(EventProbe { tracepoint, fields, predicate })
-}
-
-fn of_predicate(tracepoint: &TracepointName, error: &PredicateError) -> ApiError {
-    ApiError::invalid(format!("reading the predicate of {tracepoint}"), error.to_string())
-}
-
-/// A spec that cannot be run, as an answer.
-pub(in crate::http) fn of_spec(error: &SpecError) -> ApiError {
-    ApiError::invalid("reading what to record", crate::recorder::words(error))
 }
 
 impl From<&CaptureSpec> for WireSpec {
@@ -120,7 +126,8 @@ mod tests {
         for (json, expected) in cases {
             let wire: WireSpec = serde_json::from_str(json).unwrap();
             let error = CaptureSpec::try_from(wire).unwrap_err();
-            assert!(error.why.contains(expected), "{}", error.why);
+            let words = crate::recorder::words(&error);
+            assert!(words.contains(expected), "{words}");
         }
         for json in [
             r#"{"method":{"events":{"probes":[{"tracepoint":"../x","fields":[]}]}},"target":"system"}"#,

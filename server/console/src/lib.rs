@@ -7,11 +7,17 @@
 
 pub mod cli;
 pub mod config;
+pub mod control;
+pub mod export;
 pub mod failure;
+pub mod host;
 pub mod http;
 pub mod launch;
 pub mod logging;
 pub mod recorder;
 pub mod server;
+pub mod view_query;
+pub mod view_source;
+pub mod wire;
 
 pub use failure::{Failure, Outcome};

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::{
     AgentError, Capability, CaptureHandle, Connection, KernelFile, MAX_MESSAGE_FDS, PROTOCOL_VERSION, ProcessFile,
     ProtocolError, Readings, Reply, Request, Started, WireMethod, WireTarget,
@@ -71,6 +73,13 @@ impl AgentClient {
     /// Whether its events are made up.
     pub fn simulated(&self) -> bool {
         self.simulated
+    }
+
+    /// Whether the connection has ended, as far as can be seen without asking: between two requests the agent says
+    /// nothing, so anything to read is its end.
+    pub fn hung_up(&self) -> bool {
+        let mut polled = [PollFd::new(&self.connection, PollFlags::IN)];
+        self.broken || poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 
     /// Tries every way to observe the host; takes up to a few seconds.

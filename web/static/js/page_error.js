@@ -1,1 +1,3 @@
-export {};
+import { startShell } from "./shell.js";
+
+startShell();

@@ -15,7 +15,9 @@ pub mod doctor;
 pub mod export;
 pub mod list;
 pub mod login_link;
+mod open;
 pub mod serve;
+mod text;
 pub mod trace;
 
 const LONG_ABOUT: &str = "\

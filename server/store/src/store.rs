@@ -68,6 +68,23 @@ impl Store {
         Self::open_with(dir, options, &schema::MIGRATIONS).await
     }
 
+    /// Opens the database for reading, beside a process that has it open. Calls that change something fail with
+    /// [`StoreError::Closed`].
+    ///
+    /// # Errors
+    /// If there is no database, or it is damaged or newer.
+    pub async fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
+        let options = Options { ballast_bytes: 0, ..Options::default() };
+        let place = Arc::new(Place::new(dir, &options));
+        let opened = read_database(&place, &schema::MIGRATIONS, &options).await;
+        let readers = opened.map_err(|error| error.complete(&place.database, || place.space()))?;
+        // Nobody receives: every change is refused.
+        let (jobs, _nobody) = mpsc::channel(1);
+        let (task, temporaries) = (Mutex::new(None), AtomicU64::new(0));
+        let importing = tokio::sync::Mutex::new(());
+        Ok(Self { inner: Arc::new(Inner { place, options, jobs, readers, task, temporaries, importing }) })
+    }
+
     /// Ends the writer after the changes that wait, moves the write-ahead log into the file, and gives up the lock.
     /// Calls after that fail with [`StoreError::Closed`].
     pub async fn close(&self) {
@@ -267,20 +284,34 @@ impl Store {
         self.control(move |conn| Box::pin(async move { entry::begin_epoch(conn, &epoch).await })).await
     }
 
-    /// Keeps a token that lets somebody in once with `role` before `expires_s`.
+    /// Keeps a token that lets `user` (at most 64 bytes) in once with `role` before `expires_s`.
     ///
     /// # Errors
-    /// The database's.
-    pub async fn add_login_token(&self, hash: TokenHash, role: Role, expires_s: u64) -> Result<(), StoreError> {
-        self.control(move |conn| Box::pin(entry::add_login_token(conn, hash, role, expires_s))).await
+    /// [`StoreError::Refused`] for a name that is too long, or the database's.
+    pub async fn add_login_token(
+        &self,
+        hash: TokenHash,
+        user: &str,
+        role: Role,
+        expires_s: u64,
+    ) -> Result<(), StoreError> {
+        let user = user.to_owned();
+        self.control(move |conn| {
+            Box::pin(async move { entry::add_login_token(conn, hash, &user, role, expires_s).await })
+        })
+        .await
     }
 
-    /// Uses up a login token, at most once however many ask at the same time: its role if it exists, has not been used
-    /// and has not expired by `now_s`.
+    /// Uses up a login token, at most once however many ask at the same time: its user and role if it exists, has not
+    /// been used and has not expired by `now_s`.
     ///
     /// # Errors
     /// The database's.
-    pub async fn redeem_login_token(&self, hash: TokenHash, now_s: u64) -> Result<Option<Role>, StoreError> {
+    pub async fn redeem_login_token(
+        &self,
+        hash: TokenHash,
+        now_s: u64,
+    ) -> Result<Option<(String, Role)>, StoreError> {
         self.control(move |conn| Box::pin(entry::redeem_login_token(conn, hash, now_s))).await
     }
 
@@ -470,4 +501,24 @@ async fn open_database(
     let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
     let readers = readers.connect_with(schema::reading(&place.database)).await.map_err(failed(DOING))?;
     Ok((writer, readers))
+}
+
+/// The readers of a database that another process may be writing; nothing of it is changed.
+async fn read_database(place: &Place, migrations: &Migrator, options: &Options) -> Result<SqlitePool, StoreError> {
+    let (path, known) = (&place.database, schema::newest(migrations));
+    if !path.is_file() {
+        return Err(StoreError::NoDirectory { path: place.dir.clone() });
+    }
+    match schema::inspect(path).await? {
+        schema::State::Version(found) if found > known => {
+            return Err(StoreError::Newer { path: path.clone(), found, known });
+        }
+        schema::State::Version(found) if found == known => {}
+        _ => {
+            let why = "its tables are not up to date; the program that has it open is another version".to_owned();
+            return Err(StoreError::Damaged { path: path.clone(), why });
+        }
+    }
+    let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
+    readers.connect_with(schema::reading(path)).await.map_err(failed("opening the database"))
 }

@@ -192,5 +192,6 @@ export function tickReadouts(tick) {
     value(count(stream.stored), "stored", exact(stream.stored)),
     value(count(stream.filtered), "filtered", exact(stream.filtered)),
     stream.lost > 0 ? value(count(stream.lost), "lost", exact(stream.lost), "loss") : value("0", "lost")));
-  return [h("span", { class: "reading" }, h("b", { text: duration(tick.elapsed) })), h("div", { class: "live-streams" }, ...streams), value(permille(tick.console_cpu_permille), "of a CPU for recording", "What the console itself uses")];
+  const recording = h("div", { class: "live-stream", title: "What the console itself uses" }, value(permille(tick.console_cpu_permille), "of a CPU for recording"));
+  return [h("span", { class: "reading" }, h("b", { text: duration(tick.elapsed) })), h("div", { class: "live-streams" }, ...streams, recording)];
 }

@@ -11,5 +11,6 @@
 
 pub mod assets;
 pub mod pages;
+pub mod samples;
 
 pub use askama::{Error as RenderError, Template};

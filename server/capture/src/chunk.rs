@@ -1,20 +1,58 @@
-//! Columns of up to 64 Ki rows as one block of bytes: delta coded, compressed, with a CRC.
+//! Columns of up to 64 Ki rows as one block of bytes: packed, compressed, with a CRC for each column.
+//!
+//! All numbers are little endian. A chunk is a head, a directory with one entry for each column of the schema, and the
+//! columns' bodies one after another with nothing between or after them:
+//!
+//! ```text
+//! head        0  4  magic "BCHK"
+//!             4  2  version, 1
+//!             6  2  number of columns, as in the schema
+//!             8  4  rows, 1 to 65,536
+//!            12  4  CRC-32 of the bytes 0 to 12 and of the whole directory
+//! directory  16     28 bytes for each column:
+//!             0  1  type: 1 unsigned, 2 signed, 3 text id, 4 stack id
+//!             1  1  coding: bit 0 differences instead of offsets, bit 1 compressed with zstd
+//!             2  1  width: bytes for each value before compression, 0 to 8
+//!             3  1  zero
+//!             4  4  length of the body
+//!             8  8  base: what is added to each value; for differences the first value
+//!            16  8  step: what is added to each difference; zero for offsets
+//!            24  4  CRC-32 of the body
+//! bodies            before compression: `width` planes of one byte for each row, the lowest bytes first
+//! ```
+//!
+//! *Offsets* are `value − base`, *differences* `value − value before − step` (the first is zero), both modulo 2⁶⁴; signed
+//! values are moved by 2⁶³ first, so that the base is the least of them. Planes instead of whole values put the bytes that
+//! hardly change side by side, which is what makes zstd at level 1 fast and good here. Which of the two codings is smaller
+//! is tried for each column on some of its rows: time wants differences, nearly everything else offsets. A column with
+//! one value has width 0 and no body.
+//!
+//! Measured with `examples/chunk_sizes.rs` (12 columns of scheduler switches, full chunks, one busy core): 6.9 bytes a row
+//! and 10 M rows/s in, 15 M out; variable-length integers instead of planes 7.0 bytes and 7.5 M rows/s in; offsets
+//! alone 7.9 bytes.
+//!
+//! A reader decodes only the columns that it wants and checks their CRCs, so damage in others does not stop it.
 
-use crate::{Batch, StreamSchema};
+mod codec;
+mod stats;
+
+use crate::{Batch, ColumnData, ColumnType, StreamSchema};
+
+pub use stats::ColumnStats;
 
 /// The most rows in a chunk.
 pub const MAX_CHUNK_ROWS: usize = 1 << 16;
+/// The most columns in a chunk.
+pub const MAX_CHUNK_COLUMNS: usize = 128;
+/// The most bytes of a chunk: no smaller limit can be kept for rows that do not compress.
+pub const MAX_CHUNK_BYTES: usize = HEAD_BYTES + MAX_CHUNK_COLUMNS * (ENTRY_BYTES + 8 * MAX_CHUNK_ROWS);
 
-/// The extremes of a column of numbers in a chunk, to skip chunks that cannot match; ids have none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnStats {
-    /// Least and greatest unsigned value.
-    U64(u64, u64),
-    /// Least and greatest signed value.
-    I64(i64, i64),
-    /// None kept.
-    None,
-}
+const MAGIC: [u8; 4] = *b"BCHK";
+const VERSION: u16 = 1;
+const HEAD_BYTES: usize = 16;
+const ENTRY_BYTES: usize = 28;
+/// The head up to its CRC.
+const HEAD_CHECKED_BYTES: usize = 12;
 
 /// A chunk as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,19 +81,218 @@ pub enum ChunkError {
         /// What does not fit.
         what: &'static str,
     },
+    /// The rows cannot be encoded.
+    #[error("these rows cannot be a chunk: {what}")]
+    Unfit {
+        /// What is wrong with them.
+        what: &'static str,
+    },
+}
+
+const fn damaged(offset: usize, what: &'static str) -> ChunkError {
+    ChunkError::Damaged { offset, what }
+}
+
+/// One column's place in the directory.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    ty: u8,
+    coding: codec::Coding,
+    length: u32,
+    crc: u32,
+}
+
+impl Entry {
+    fn to_bytes(self) -> [u8; ENTRY_BYTES] {
+        let mut out = [0; ENTRY_BYTES];
+        let head = [self.ty, self.coding.flags(), self.coding.width, 0];
+        let length = self.length.to_le_bytes();
+        let (base, step) = (self.coding.base.to_le_bytes(), self.coding.step.to_le_bytes());
+        let bytes = head.into_iter().chain(length).chain(base).chain(step).chain(self.crc.to_le_bytes());
+        out.iter_mut().zip(bytes).for_each(|(place, byte)| *place = byte);
+        out
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, ChunkError> {
+        let at = reader.offset;
+        let [ty, flags, width, zero] = reader.array()?;
+        let length = u32::from_le_bytes(reader.array()?);
+        let base = u64::from_le_bytes(reader.array()?);
+        let step = u64::from_le_bytes(reader.array()?);
+        let crc = u32::from_le_bytes(reader.array()?);
+        if zero != 0 {
+            return Err(damaged(at + 3, "a byte that must be zero is not"));
+        }
+        let coding = codec::Coding::from_parts(flags, width, base, step);
+        let coding = coding.ok_or(damaged(at + 1, "the coding is not known"))?;
+        Ok(Self { ty, coding, length, crc })
+    }
+}
+
+const fn type_tag(ty: ColumnType) -> u8 {
+    match ty {
+        ColumnType::U64 => 1,
+        ColumnType::I64 => 2,
+        ColumnType::Text => 3,
+        ColumnType::Stack => 4,
+    }
 }
 
 /// Encodes the rows of `batch`, sorted by time, at least 1 and at most [`MAX_CHUNK_ROWS`].
-pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> EncodedChunk {
-    let _ = (schema, batch);
-    unimplemented!()
+///
+/// # Errors
+/// [`ChunkError::Unfit`] if the batch has other columns than the schema, no rows, too many, or rows out of order.
+pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> Result<EncodedChunk, ChunkError> {
+    let times = check_batch(schema, batch)?;
+    let rows = u32::try_from(times.len()).map_err(|_large| ChunkError::Unfit { what: "too many rows" })?;
+    let columns =
+        u16::try_from(batch.columns.len()).map_err(|_large| ChunkError::Unfit { what: "too many columns" })?;
+    let mut encoder = codec::Encoder::new();
+    let mut entries = Vec::with_capacity(batch.columns.len() * ENTRY_BYTES);
+    let mut bodies = Vec::new();
+    for (column, data) in schema.columns.iter().zip(&batch.columns) {
+        let (coding, body) = encoder.encode(&codec::to_words(data));
+        let length = u32::try_from(body.len()).map_err(|_large| ChunkError::Unfit { what: "a column is too large" })?;
+        let entry = Entry { ty: type_tag(column.ty), coding, length, crc: crc32fast::hash(&body) };
+        entries.extend_from_slice(&entry.to_bytes());
+        bodies.extend_from_slice(&body);
+    }
+    let mut bytes = Vec::with_capacity(HEAD_BYTES + entries.len() + bodies.len());
+    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&columns.to_le_bytes());
+    bytes.extend_from_slice(&rows.to_le_bytes());
+    let crc = head_crc(&bytes, &entries);
+    bytes.extend_from_slice(&crc.to_le_bytes());
+    bytes.extend_from_slice(&entries);
+    bytes.extend_from_slice(&bodies);
+    let first_ns = times.first().copied().unwrap_or(0);
+    let last_ns = times.last().copied().unwrap_or(0);
+    Ok(EncodedChunk { rows, first_ns, last_ns, stats: batch.columns.iter().map(ColumnStats::of).collect(), bytes })
+}
+
+/// The times of a batch that can be encoded.
+fn check_batch<'a>(schema: &StreamSchema, batch: &'a Batch) -> Result<&'a [u64], ChunkError> {
+    let unfit = |what| Err(ChunkError::Unfit { what });
+    if schema.columns.len() != batch.columns.len() {
+        return unfit("the number of columns is not the schema's");
+    }
+    if schema.columns.len() > MAX_CHUNK_COLUMNS {
+        return unfit("there are more than 128 columns");
+    }
+    let fits = |(column, data): (&crate::Column, &ColumnData)| ColumnData::empty(column.ty).same_kind(data);
+    if !schema.columns.iter().zip(&batch.columns).all(fits) {
+        return unfit("a column has not the schema's type");
+    }
+    let Some(ColumnData::U64(times)) = batch.columns.first() else {
+        return unfit("the first column is not the time");
+    };
+    if times.is_empty() || times.len() > MAX_CHUNK_ROWS {
+        return unfit("there are no rows or more than 65,536");
+    }
+    if batch.columns.iter().any(|column| column.len() != times.len()) {
+        return unfit("the columns have different lengths");
+    }
+    if !times.is_sorted() {
+        return unfit("the rows are not in order of time");
+    }
+    Ok(times)
+}
+
+fn head_crc(head: &[u8], directory: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(head);
+    hasher.update(directory);
+    hasher.finalize()
 }
 
 /// Decodes the columns whose index is in `wanted`; the others come back empty.
 ///
 /// # Errors
-/// If the bytes are not a chunk of this schema. Never panics, and allocates at most what `MAX_CHUNK_ROWS` needs.
+/// If the bytes are not a chunk of this schema, or a wanted column is damaged or not in the schema. Never panics, and
+/// allocates at most what [`MAX_CHUNK_ROWS`] rows of the wanted columns need, twice.
 pub fn decode_chunk(schema: &StreamSchema, bytes: &[u8], wanted: &[usize]) -> Result<Batch, ChunkError> {
-    let _ = (schema, bytes, wanted);
-    unimplemented!()
+    let mut reader = Reader { bytes, offset: 0 };
+    let (rows, entries) = read_directory(schema, &mut reader)?;
+    let mut batch = Batch::empty(schema);
+    if wanted.iter().any(|index| *index >= batch.columns.len()) {
+        return Err(damaged(0, "a column was asked for that the schema does not have"));
+    }
+    let mut decoder = codec::Decoder::new();
+    let columns = schema.columns.iter().zip(&mut batch.columns).zip(&entries).enumerate();
+    for (index, ((column, data), entry)) in columns {
+        let at = reader.offset;
+        let body = reader.slice(entry.length as usize)?;
+        if !wanted.contains(&index) {
+            continue;
+        }
+        if crc32fast::hash(body) != entry.crc {
+            return Err(damaged(at, "the checksum of a column is wrong"));
+        }
+        let words = decoder.decode(&entry.coding, rows, body).map_err(|what| damaged(at, what))?;
+        *data = codec::from_words(column.ty, words).ok_or(damaged(at, "an id is larger than 32 bits"))?;
+    }
+    if reader.offset != bytes.len() {
+        return Err(damaged(reader.offset, "there is more than the directory says"));
+    }
+    Ok(batch)
 }
+
+/// The number of rows and the directory of a chunk, checked against its own CRC and the schema.
+fn read_directory(schema: &StreamSchema, reader: &mut Reader<'_>) -> Result<(usize, Vec<Entry>), ChunkError> {
+    let head = reader.slice(HEAD_CHECKED_BYTES)?;
+    let mut fields = Reader { bytes: head, offset: 0 };
+    if fields.array()? != MAGIC {
+        return Err(damaged(0, "it does not begin as a chunk"));
+    }
+    if u16::from_le_bytes(fields.array()?) != VERSION {
+        return Err(damaged(4, "its version is not known"));
+    }
+    let columns = usize::from(u16::from_le_bytes(fields.array()?));
+    let rows = u32::from_le_bytes(fields.array()?) as usize;
+    if columns != schema.columns.len() || columns > MAX_CHUNK_COLUMNS {
+        return Err(damaged(6, "the number of columns is not the schema's"));
+    }
+    if rows == 0 || rows > MAX_CHUNK_ROWS {
+        return Err(damaged(8, "the number of rows is out of range"));
+    }
+    let crc = u32::from_le_bytes(reader.array()?);
+    let directory = reader.slice(columns * ENTRY_BYTES)?;
+    if head_crc(head, directory) != crc {
+        return Err(damaged(HEAD_CHECKED_BYTES, "the checksum of the head is wrong"));
+    }
+    let mut reader = Reader { bytes: directory, offset: 0 };
+    let mut entries = Vec::with_capacity(columns);
+    for column in &schema.columns {
+        let at = HEAD_BYTES + reader.offset;
+        let entry = Entry::read(&mut reader)?;
+        if entry.ty != type_tag(column.ty) {
+            return Err(damaged(at, "the type of a column is not the schema's"));
+        }
+        entries.push(entry);
+    }
+    Ok((rows, entries))
+}
+
+/// Reads on from an offset, never past the end.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn slice(&mut self, length: usize) -> Result<&'a [u8], ChunkError> {
+        let rest = self.bytes.get(self.offset..).unwrap_or_default();
+        let slice = rest.get(..length).ok_or(damaged(self.offset, "it ends too early"))?;
+        self.offset += length;
+        Ok(slice)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ChunkError> {
+        let at = self.offset;
+        self.slice(N)?.try_into().map_err(|_length| damaged(at, "it ends too early"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

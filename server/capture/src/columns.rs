@@ -32,6 +32,14 @@ impl ColumnData {
         }
     }
 
+    /// Whether both hold values of the same kind.
+    pub(crate) const fn same_kind(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::U64(_), Self::U64(_)) | (Self::I64(_), Self::I64(_)) | (Self::Id(_), Self::Id(_))
+        )
+    }
+
     /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -53,7 +61,7 @@ impl ColumnData {
     }
 }
 
-/// Rows of one stream. All columns have the same length.
+/// Rows of one stream. All columns have the same length, but for those that were left out when a chunk was decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The columns, in the schema's order.
@@ -66,8 +74,8 @@ impl Batch {
         Self { columns: schema.columns.iter().map(|column| ColumnData::empty(column.ty)).collect() }
     }
 
-    /// How many rows there are.
+    /// How many rows there are. Columns that were not asked for when a chunk was decoded are empty and do not count.
     pub fn rows(&self) -> usize {
-        self.columns.first().map_or(0, ColumnData::len)
+        self.columns.iter().map(ColumnData::len).max().unwrap_or(0)
     }
 }

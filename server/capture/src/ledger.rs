@@ -45,6 +45,18 @@ pub struct Loss {
     pub end_ns: u64,
 }
 
+impl Loss {
+    /// How bad it is. What was lost to an interruption is never known exactly: its count is a lower bound, because what
+    /// happened after the last reading was never counted.
+    pub const fn severity(&self) -> Severity {
+        match (self.stage, self.count) {
+            (LossStage::Interrupted, _) => Severity::Error,
+            (_, 0) => Severity::Info,
+            _ => Severity::DataLoss,
+        }
+    }
+}
+
 /// The sums of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamTotals {

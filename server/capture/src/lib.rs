@@ -7,6 +7,7 @@
 //! Constraints: no I/O, no clock, no environment, no SQL, no HTTP; decoding never panics and has a limit for every size
 //! that it reads. Text that came from events is bytes until somebody renders it. It must not know how captures are
 //! made (`agent`), kept (`store`) or shown (`views`, `web`).
+#![forbid(unsafe_code)]
 
 mod append;
 mod chunk;
@@ -21,15 +22,19 @@ mod stacks;
 mod text;
 
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
-pub use chunk::{ChunkError, ColumnStats, EncodedChunk, MAX_CHUNK_ROWS, decode_chunk, encode_chunk};
+pub use chunk::{
+    ChunkError, ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, MAX_CHUNK_ROWS, decode_chunk, encode_chunk,
+};
 pub use columns::{Batch, ColumnData};
 pub use host::HostFacts;
 pub use id::{CaptureId, ParseIdError};
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
-pub use predicate::{CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError};
-pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
-pub use spec::{
-    CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, Method, SpecError, Target, TracepointName,
+pub use predicate::{
+    CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
 };
-pub use stacks::{Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine};
+pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
+pub use spec::{CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, Method, SpecError, Target, TracepointName};
+pub use stacks::{
+    Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
+};
 pub use text::{StringDictionary, StringId, visible};

@@ -30,7 +30,7 @@ impl StringDictionary {
     }
 }
 
-fn hides_or_moves_text(c: char) -> bool {
+pub(crate) fn hides_or_moves_text(c: char) -> bool {
     let invisible = matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}');
     let format = matches!(c, '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}');
     let more = matches!(c, '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}');

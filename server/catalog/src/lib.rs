@@ -1,1 +1,20 @@
-//! Placeholder head, written with the room.
+//! What can be traced: the kernel's lists and descriptions of its tracepoints, read and searched.
+//!
+//! Both sides of the fence use it: the agent to find where a field is in an event, the console to say which columns a
+//! capture will have. So the names and types of columns are made here, once.
+//!
+//! Constraints: bytes in, values out; no I/O, no clock, no environment. Nothing panics whatever the bytes are, every
+//! size has a limit, and an error carries a line number and a kind, never the input. It must not know how probes are
+//! made or attached.
+
+#![forbid(unsafe_code)]
+
+mod columns;
+mod events;
+mod format;
+mod suggest;
+
+pub use columns::{ColumnSource, FieldColumn, FieldError, MAX_ARRAY_COLUMNS, Operand, check_predicate, columns_of};
+pub use events::{Found, MAX_AVAILABLE_EVENTS, parse_available_events, search_tracepoints};
+pub use format::{EventFormat, Field, FieldKind, FormatError, FormatErrorKind, MAX_FORMAT_BYTES, parse_event_format};
+pub use suggest::closest;

@@ -1,1 +1,37 @@
-//! Placeholder head, written with the room.
+//! Keeps captures, sessions and the audit log in one SQLite file, and is the only room that contains SQL.
+//!
+//! [`Store::open`] takes the directory, holds a lock on it, and starts one writer task that owns the only writing
+//! connection; readers have a pool of their own. A call that changes something is handed to the writer and runs to its
+//! end even if the caller stops waiting, so a dropped HTTP request leaves no half state. Rows of events are not rows of
+//! SQL: they come and go as encoded chunks (`bathyscope_capture::encode_chunk`), each with a CRC.
+//!
+//! Constraints: no clock (every time is passed in), no randomness (ids and tokens are made by the caller), no HTTP.
+//! Reads hold no transaction beyond one statement. It must not interpret events, resolve symbols or decide who may do
+//! what; it never deletes or recreates a database that it cannot read.
+#![forbid(unsafe_code)]
+
+mod access;
+mod append;
+mod disk;
+mod entry;
+mod error;
+mod export;
+#[cfg(feature = "testing")]
+mod fingerprint;
+mod import;
+mod model;
+mod pages;
+mod read;
+mod remove;
+mod rows;
+mod schema;
+mod store;
+mod writer;
+
+pub use access::{AuditEntry, AuditRecord, NewSession, Role, Session, TokenHash};
+pub use error::StoreError;
+pub use model::{
+    CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, End, NewCapture, Options, Origin, Reserve, StreamRecord,
+    SummaryPage, SummaryQuery,
+};
+pub use store::Store;

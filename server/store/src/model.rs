@@ -1,0 +1,262 @@
+//! What the store takes and gives.
+
+use std::{fmt, str::FromStr};
+
+use bathyscope_capture::{CaptureId, CaptureSpec, ColumnStats, HostFacts, Ledger, Reading, StreamSchema};
+use serde::{Deserialize, Serialize};
+
+/// How the store is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Connections for reading, each with a thread and a page cache of 8 MiB.
+    pub readers: u32,
+    /// How much of the file system is left free by appends.
+    pub reserve: Reserve,
+    /// Bytes of a file kept beside the database only to be given up when the disk is full, so that captures can still
+    /// be deleted; 0 for none.
+    pub ballast_bytes: u64,
+    /// Changes that may wait for the writer; more than that and callers wait.
+    pub queue: usize,
+    /// The largest file that is imported.
+    pub max_import_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { readers: 4, reserve: Reserve::Share, ballast_bytes: 32 << 20, queue: 64, max_import_bytes: 4 << 30 }
+    }
+}
+
+/// Free space that appends leave to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reserve {
+    /// 5 % of the file system, but at most 1 GiB.
+    Share,
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// What a capture is doing, or how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaptureState {
+    /// It is being recorded now.
+    Recording,
+    /// It ended as it was meant to.
+    Finished,
+    /// The console ended before the capture did; it ends at the last append.
+    Interrupted,
+    /// It could not be started, or something failed while it was recorded.
+    Failed,
+    /// The agent ended before the capture did.
+    AgentLost,
+}
+
+impl CaptureState {
+    /// The name that is kept: `recording`, `finished`, `interrupted`, `failed` or `agent_lost`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Recording => "recording",
+            Self::Finished => "finished",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+            Self::AgentLost => "agent_lost",
+        }
+    }
+}
+
+impl fmt::Display for CaptureState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The text does not name a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the name of a capture's state")]
+pub struct ParseStateError;
+
+impl FromStr for CaptureState {
+    type Err = ParseStateError;
+
+    fn from_str(text: &str) -> Result<Self, ParseStateError> {
+        let all = [Self::Recording, Self::Finished, Self::Interrupted, Self::Failed, Self::AgentLost];
+        all.into_iter().find(|state| state.as_str() == text).ok_or(ParseStateError)
+    }
+}
+
+/// Where a capture comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// It was recorded by this console.
+    Recorded,
+    /// It was read from a file.
+    Imported,
+}
+
+/// A capture that begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewCapture {
+    /// Its id, from 64 random bits.
+    pub id: CaptureId,
+    /// Its name in lists, at most 256 bytes.
+    pub title: String,
+    /// Who started it, at most 64 bytes.
+    pub owner: String,
+    /// What was asked for.
+    pub spec: CaptureSpec,
+    /// Where.
+    pub host: HostFacts,
+    /// The streams, in order of their index.
+    pub streams: Vec<StreamSchema>,
+    /// Wall time of the start, nanoseconds since 1970: a label.
+    pub started_unix_ns: i64,
+    /// The start, monotonic nanoseconds.
+    pub start_ns: u64,
+    /// Whether the events were made up by the simulated agent.
+    pub simulated: bool,
+}
+
+/// How a capture ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// Any but `Recording`.
+    pub state: CaptureState,
+    /// Why, in words for people; at most 1 KiB is kept.
+    pub reason: String,
+    /// The end, monotonic nanoseconds.
+    pub end_ns: u64,
+    /// The final ledger; it replaces the one before.
+    pub ledger: Ledger,
+    /// The last reading of each stream by index; empty where none were taken.
+    pub readings: Vec<Option<Reading>>,
+}
+
+/// A capture without its rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaptureRecord {
+    /// Its id.
+    pub id: CaptureId,
+    /// Its name in lists.
+    pub title: String,
+    /// Who started or imported it.
+    pub owner: String,
+    /// What it is doing or how it ended.
+    pub state: CaptureState,
+    /// Why it ended; empty while it is recorded.
+    pub reason: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What was asked for.
+    pub spec: CaptureSpec,
+    /// Where it was made.
+    pub host: HostFacts,
+    /// Its streams, in order of their index.
+    pub streams: Vec<StreamRecord>,
+    /// Wall time of the start, nanoseconds since 1970: a label.
+    pub started_unix_ns: i64,
+    /// The start, monotonic nanoseconds.
+    pub start_ns: u64,
+    /// The end, or the latest moment covered so far, monotonic nanoseconds.
+    pub end_ns: u64,
+    /// The ledger as of the last append.
+    pub ledger: Ledger,
+    /// Bytes of the chunks.
+    pub chunk_bytes: u64,
+    /// Bytes of the traced command's output.
+    pub output_bytes: u64,
+    /// Whether the events were made up by the simulated agent.
+    pub simulated: bool,
+}
+
+/// One stream of a capture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamRecord {
+    /// Its columns.
+    pub schema: StreamSchema,
+    /// Rows in its chunks.
+    pub rows: u64,
+    /// Its chunks; their numbers run from 0.
+    pub chunks: u32,
+    /// Bytes of its chunks.
+    pub bytes: u64,
+    /// The last reading of what it cost, if any.
+    pub reading: Option<Reading>,
+}
+
+/// Which captures are listed: those whose title, owner, host, method and target contain every word of `text`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummaryQuery {
+    /// Words, in any order and case; empty for all captures. At most 256 bytes are used.
+    pub text: String,
+    /// How many at most.
+    pub limit: u32,
+    /// How many of the newest to leave out.
+    pub offset: u32,
+}
+
+impl Default for SummaryQuery {
+    fn default() -> Self {
+        Self { text: String::new(), limit: 100, offset: 0 }
+    }
+}
+
+/// A page of the list of captures, newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummaryPage {
+    /// Captures that match, on all pages together.
+    pub total: u64,
+    /// Those of this page.
+    pub items: Vec<CaptureSummary>,
+}
+
+/// A line of the list of captures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureSummary {
+    /// Its id.
+    pub id: CaptureId,
+    /// Its name.
+    pub title: String,
+    /// What it is doing or how it ended.
+    pub state: CaptureState,
+    /// `events` or `profile`.
+    pub method: String,
+    /// Whose events: `system`, `pid 12`, or the command's words.
+    pub target: String,
+    /// The host's name.
+    pub host: String,
+    /// Who started or imported it.
+    pub owner: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Wall time of the start, nanoseconds since 1970.
+    pub started_unix_ns: i64,
+    /// From the start to the end or the latest moment covered.
+    pub duration_ns: u64,
+    /// Rows over all streams.
+    pub rows: u64,
+    /// Bytes of the chunks.
+    pub chunk_bytes: u64,
+    /// Events lost over all streams; for an interrupted capture a lower bound.
+    pub lost: u64,
+    /// Whether the events were made up by the simulated agent.
+    pub simulated: bool,
+}
+
+/// A chunk without its bytes: enough to decide whether it must be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkInfo {
+    /// Its number in the stream, from 0.
+    pub seq: u32,
+    /// Its rows.
+    pub rows: u32,
+    /// Time of the first row, monotonic nanoseconds.
+    pub first_ns: u64,
+    /// Time of the last row, monotonic nanoseconds.
+    pub last_ns: u64,
+    /// Size of the encoded chunk.
+    pub bytes: u32,
+    /// Extremes of each column.
+    pub stats: Vec<ColumnStats>,
+}

@@ -9,7 +9,7 @@ use crate::{
     backend::Backend,
     kernel::KernelBackend,
     session::{self, SessionEnd},
-    simulated::{Simulation, SimulatedBackend},
+    simulated::{SimulatedBackend, Simulation},
 };
 
 /// How the agent is run.

@@ -1,6 +1,9 @@
 //! What can go wrong, in words that say what to do about it.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use bathyscope_capture::CaptureId;
 
@@ -160,3 +163,65 @@ pub enum StoreError {
     #[error("the store is closed")]
     Closed,
 }
+
+/// Primary result codes of SQLite that have an error of their own here.
+mod code {
+    pub(super) const BUSY: i32 = 5;
+    pub(super) const LOCKED: i32 = 6;
+    pub(super) const READONLY: i32 = 8;
+    pub(super) const IO: i32 = 10;
+    pub(super) const CORRUPT: i32 = 11;
+    pub(super) const FULL: i32 = 13;
+    pub(super) const CANTOPEN: i32 = 14;
+    pub(super) const NOTADB: i32 = 26;
+}
+
+/// Turns an error of the database into one of the store's. Paths and free space are put in by [`StoreError::complete`],
+/// where they are known.
+pub(crate) fn failed(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+    move |source| {
+        let database = source.as_database_error();
+        let extended = database.and_then(|error| error.code()?.parse::<i32>().ok());
+        let path = PathBuf::new();
+        match extended.map(|extended| extended & 0xff) {
+            Some(code::BUSY | code::LOCKED) => StoreError::Locked,
+            Some(code::FULL) => StoreError::DiskFull { free_bytes: 0, reserve_bytes: 0 },
+            Some(code::CORRUPT | code::NOTADB) => {
+                let why = database.map(|error| error.message().to_owned()).unwrap_or_default();
+                StoreError::Damaged { path, why }
+            }
+            Some(code::READONLY | code::CANTOPEN) => StoreError::ReadOnly { path, source: io::Error::other(source) },
+            _ => StoreError::Database { doing, source },
+        }
+    }
+}
+
+impl StoreError {
+    /// Whether SQLite could not read or write, which on a full disk is how some of its files fail.
+    pub(crate) fn is_io(&self) -> bool {
+        let Self::Database { source, .. } = self else { return false };
+        let extended = source.as_database_error().and_then(|error| error.code()?.parse::<i32>().ok());
+        extended.is_some_and(|extended| extended & 0xff == code::IO)
+    }
+
+    /// Fills in what was not known where the error arose: the database's path, and how full its disk is.
+    pub(crate) fn complete(self, database: &Path, space: impl FnOnce() -> (u64, u64)) -> Self {
+        let empty = |path: &PathBuf| path.as_os_str().is_empty();
+        match self {
+            Self::Damaged { path, why } if empty(&path) => Self::Damaged { path: database.to_owned(), why },
+            Self::ReadOnly { path, source } if empty(&path) => Self::ReadOnly { path: database.to_owned(), source },
+            Self::DiskFull { free_bytes: 0, reserve_bytes: 0 } => {
+                let (free_bytes, reserve_bytes) = space();
+                Self::DiskFull { free_bytes, reserve_bytes }
+            }
+            other if other.is_io() => {
+                let (free_bytes, reserve_bytes) = space();
+                if free_bytes < FULL_BYTES { Self::DiskFull { free_bytes, reserve_bytes } } else { other }
+            }
+            other => other,
+        }
+    }
+}
+
+/// With less than this free, a failed write is taken for a full disk.
+const FULL_BYTES: u64 = 256 << 10;

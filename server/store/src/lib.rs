@@ -11,9 +11,22 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod append;
+mod disk;
+mod entry;
 mod error;
+mod export;
+#[cfg(feature = "testing")]
+mod fingerprint;
+mod import;
 mod model;
+mod pages;
+mod read;
+mod remove;
+mod rows;
+mod schema;
 mod store;
+mod writer;
 
 pub use access::{AuditEntry, AuditRecord, NewSession, Role, Session, TokenHash};
 pub use error::StoreError;

@@ -1,21 +1,59 @@
 //! The door to the database.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use bathyscope_capture::{
     Append, CaptureId, Frame, FrameId, Mapping, MappingId, OutputLine, ProcessChange, Stack, StackId, StringId, Symbol,
 };
+use futures_util::future::BoxFuture;
+use sqlx::{
+    ConnectOptions as _, Sqlite, SqliteConnection, SqlitePool, migrate::Migrator, pool::PoolConnection,
+    sqlite::SqlitePoolOptions,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
 
 use crate::{
     AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, NewCapture, NewSession, Options, Role, Session, StoreError,
-    SummaryPage, SummaryQuery, TokenHash,
+    SummaryPage, SummaryQuery, TokenHash, append,
+    disk::{DirectoryLock, Place, touch_database},
+    entry,
+    error::failed,
+    export, import, read, remove, schema,
+    writer::{Durability, Job, Writer},
 };
 
-/// An open database. Cheap to clone; all clones are the same store.
+/// An open database. Cheap to clone; all clones are the same store, and it closes when the last one is gone.
 #[derive(Clone, Debug)]
-pub struct Store {}
+pub struct Store {
+    inner: Arc<Inner>,
+}
 
-#[allow(clippy::unimplemented, clippy::unused_async, unused_variables, reason = "skeleton")]
+#[derive(Debug)]
+struct Inner {
+    place: Arc<Place>,
+    options: Options,
+    jobs: mpsc::Sender<Job>,
+    readers: SqlitePool,
+    /// The writer, which holds the lock on the directory until it has ended.
+    task: Mutex<Option<JoinHandle<()>>>,
+    /// Numbers the temporary files of this process.
+    temporaries: AtomicU64,
+    /// Held by the import that runs: of two of the same file, the second then finds the first's capture.
+    importing: tokio::sync::Mutex<()>,
+}
+
+/// What a change runs as: the writer is lent to it.
+type Change<'w, T> = BoxFuture<'w, Result<T, StoreError>>;
+
 impl Store {
     /// Opens the database `bathyscope.db` in `dir`, which must exist, or makes an empty one.
     ///
@@ -27,7 +65,7 @@ impl Store {
     /// If the directory is missing, read-only or in use, or the file is damaged or newer: see [`StoreError`]. The file
     /// is then as it was.
     pub async fn open(dir: &Path, options: Options) -> Result<Self, StoreError> {
-        unimplemented!()
+        Self::open_with(dir, options, &schema::MIGRATIONS).await
     }
 
     /// Opens the database for reading, beside a process that has it open. Calls that change something fail with
@@ -36,13 +74,28 @@ impl Store {
     /// # Errors
     /// If there is no database, or it is damaged or newer.
     pub async fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
-        unimplemented!()
+        let options = Options { ballast_bytes: 0, ..Options::default() };
+        let place = Arc::new(Place::new(dir, &options));
+        let opened = read_database(&place, &schema::MIGRATIONS, &options).await;
+        let readers = opened.map_err(|error| error.complete(&place.database, || place.space()))?;
+        // Nobody receives: every change is refused.
+        let (jobs, _nobody) = mpsc::channel(1);
+        let (task, temporaries) = (Mutex::new(None), AtomicU64::new(0));
+        let importing = tokio::sync::Mutex::new(());
+        Ok(Self { inner: Arc::new(Inner { place, options, jobs, readers, task, temporaries, importing }) })
     }
 
     /// Ends the writer after the changes that wait, moves the write-ahead log into the file, and gives up the lock.
     /// Calls after that fail with [`StoreError::Closed`].
     pub async fn close(&self) {
-        unimplemented!()
+        self.inner.readers.close().await;
+        // The writer ends at this job: nothing that is sent after it is received.
+        let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(task) = task else { return };
+        let stop: Job = Box::new(|writer| Box::pin(async { writer.stop() }));
+        if self.inner.jobs.send(stop).await.is_ok() {
+            let _ended = task.await;
+        }
     }
 
     /// Makes a capture in state `recording`. On disk when it returns.
@@ -50,7 +103,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Exists`], [`StoreError::Refused`] for what is too large, or the database's.
     pub async fn create(&self, new: NewCapture) -> Result<(), StoreError> {
-        unimplemented!()
+        self.write(move |writer| Box::pin(async move { append::create(writer, &new).await })).await
     }
 
     /// Adds rows and what they refer to, in one transaction. When it returns, they survive the end of this process by
@@ -63,7 +116,8 @@ impl Store {
     /// [`StoreError::DiskFull`], [`StoreError::Locked`], [`StoreError::NotRecording`], [`StoreError::NoCapture`],
     /// [`StoreError::Refused`], or the database's.
     pub async fn append(&self, id: CaptureId, append: impl Into<Arc<Append>>) -> Result<(), StoreError> {
-        unimplemented!()
+        let append = append.into();
+        self.write(move |writer| Box::pin(async move { append::append(writer, id, &append).await })).await
     }
 
     /// Ends a capture. On disk when it returns; works on a full disk.
@@ -71,7 +125,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotRecording`] if it has ended already, [`StoreError::NoCapture`], or the database's.
     pub async fn finish(&self, id: CaptureId, end: End) -> Result<(), StoreError> {
-        unimplemented!()
+        self.write(move |writer| Box::pin(append::finish(writer, id, end))).await
     }
 
     /// Lists captures, newest first.
@@ -79,7 +133,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn summaries(&self, query: &SummaryQuery) -> Result<SummaryPage, StoreError> {
-        unimplemented!()
+        self.done(read::summaries(&mut *self.reader().await?, query).await)
     }
 
     /// Everything about a capture but its rows and dictionaries.
@@ -87,7 +141,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoCapture`], or the database's.
     pub async fn capture(&self, id: CaptureId) -> Result<CaptureRecord, StoreError> {
-        unimplemented!()
+        self.done(read::capture(&mut *self.reader().await?, id).await)
     }
 
     /// The chunks of a stream with numbers from `from_seq` on, in order; none for what does not exist.
@@ -95,7 +149,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn chunk_index(&self, id: CaptureId, stream: u16, from_seq: u32) -> Result<Vec<ChunkInfo>, StoreError> {
-        unimplemented!()
+        self.done(read::chunk_index(&mut *self.reader().await?, id, stream, from_seq).await)
     }
 
     /// The bytes of a chunk, for `bathyscope_capture::decode_chunk`.
@@ -103,7 +157,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoChunk`], or the database's.
     pub async fn chunk(&self, id: CaptureId, stream: u16, seq: u32) -> Result<Vec<u8>, StoreError> {
-        unimplemented!()
+        self.done(read::chunk(&mut *self.reader().await?, id, stream, seq).await)
     }
 
     /// The strings with ids above `after`, in order of ids; 0 for all.
@@ -111,7 +165,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn strings(&self, id: CaptureId, after: StringId) -> Result<Vec<(StringId, Vec<u8>)>, StoreError> {
-        unimplemented!()
+        self.done(read::strings(&mut *self.reader().await?, id, after, read::ALL).await)
     }
 
     /// The mappings with ids above `after`, in order of ids; 0 for all.
@@ -119,7 +173,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn mappings(&self, id: CaptureId, after: MappingId) -> Result<Vec<(MappingId, Mapping)>, StoreError> {
-        unimplemented!()
+        self.done(read::mappings(&mut *self.reader().await?, id, after, read::ALL).await)
     }
 
     /// The frames with ids above `after`, in order of ids; 0 for all.
@@ -127,7 +181,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn frames(&self, id: CaptureId, after: FrameId) -> Result<Vec<(FrameId, Frame)>, StoreError> {
-        unimplemented!()
+        self.done(read::frames(&mut *self.reader().await?, id, after, read::ALL).await)
     }
 
     /// The stacks with ids above `after`, in order of ids; 0 for all.
@@ -135,7 +189,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn stacks(&self, id: CaptureId, after: StackId) -> Result<Vec<(StackId, Stack)>, StoreError> {
-        unimplemented!()
+        self.done(read::stacks(&mut *self.reader().await?, id, after, read::ALL).await)
     }
 
     /// The symbols of frames with ids above `after`, in order of ids; 0 for all. Frames without a name are left out.
@@ -143,7 +197,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn symbols(&self, id: CaptureId, after: FrameId) -> Result<Vec<(FrameId, Symbol)>, StoreError> {
-        unimplemented!()
+        self.done(read::symbols(&mut *self.reader().await?, id, after, read::ALL).await)
     }
 
     /// Adds or replaces names of frames, also after the capture has ended.
@@ -151,7 +205,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoCapture`], [`StoreError::Refused`], [`StoreError::DiskFull`], or the database's.
     pub async fn put_symbols(&self, id: CaptureId, symbols: Vec<(FrameId, Symbol)>) -> Result<(), StoreError> {
-        unimplemented!()
+        self.write(move |writer| Box::pin(async move { append::put_symbols(writer, id, &symbols).await })).await
     }
 
     /// The process history, in the order in which it was appended.
@@ -159,7 +213,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn processes(&self, id: CaptureId) -> Result<Vec<ProcessChange>, StoreError> {
-        unimplemented!()
+        self.done(read::processes(&mut *self.reader().await?, id, 0, read::ALL).await)
     }
 
     /// At most `limit` pieces of the traced command's output, without the first `offset`.
@@ -167,7 +221,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn output(&self, id: CaptureId, offset: u64, limit: u32) -> Result<Vec<OutputLine>, StoreError> {
-        unimplemented!()
+        self.done(read::output(&mut *self.reader().await?, id, offset, i64::from(limit)).await)
     }
 
     /// Gives a capture another name, at most 256 bytes.
@@ -175,7 +229,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoCapture`], [`StoreError::Refused`], or the database's.
     pub async fn rename(&self, id: CaptureId, title: &str) -> Result<(), StoreError> {
-        unimplemented!()
+        let title = title.to_owned();
+        self.write(move |writer| Box::pin(append::rename(writer, id, title))).await
     }
 
     /// Deletes a capture. It disappears from all lists at once; its rows go in short steps between which others write,
@@ -184,7 +239,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::Recording`], [`StoreError::NoCapture`], or the database's.
     pub async fn delete(&self, id: CaptureId) -> Result<(), StoreError> {
-        unimplemented!()
+        self.write(move |writer| Box::pin(remove::mark(writer, id))).await?;
+        // A task of its own, so that it goes on when the caller stops waiting.
+        let store = self.clone();
+        tokio::spawn(async move { store.remove_rows(id).await }).await.map_err(|_ended| StoreError::Closed)?
     }
 
     /// Writes a capture to a new file `path` (`.bathy`): a database of the same schema that holds nothing else.
@@ -194,7 +252,7 @@ impl Store {
     /// [`StoreError::Recording`], [`StoreError::NoCapture`], [`StoreError::File`] if it exists already or cannot be
     /// written, or the database's.
     pub async fn export_file(&self, id: CaptureId, path: &Path) -> Result<(), StoreError> {
-        unimplemented!()
+        self.done(export::export(self, id, path).await)
     }
 
     /// Reads a capture from a file that [`Store::export_file`] made here or elsewhere, treats it as hostile, and gives
@@ -205,7 +263,7 @@ impl Store {
     /// [`StoreError::Import`] if anything in it is not as it should be, and nothing of it is kept then;
     /// [`StoreError::DiskFull`]; or the database's.
     pub async fn import_file(&self, path: &Path, owner: &str) -> Result<CaptureId, StoreError> {
-        unimplemented!()
+        self.done(import::import(self, path, owner, self.inner.options.max_import_bytes).await)
     }
 
     /// As [`Store::import_file`], from the file's bytes.
@@ -213,7 +271,7 @@ impl Store {
     /// # Errors
     /// As [`Store::import_file`].
     pub async fn import_bytes(&self, bytes: &[u8], owner: &str) -> Result<CaptureId, StoreError> {
-        unimplemented!()
+        self.done(import::import_bytes(self, bytes, owner, self.inner.options.max_import_bytes).await)
     }
 
     /// Tells which clock the seconds of sessions and login tokens are of, such as the boot id for a clock that counts
@@ -222,7 +280,8 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn begin_session_epoch(&self, epoch: &str) -> Result<(), StoreError> {
-        unimplemented!()
+        let epoch = epoch.to_owned();
+        self.control(move |conn| Box::pin(async move { entry::begin_epoch(conn, &epoch).await })).await
     }
 
     /// Keeps a token that lets `user` (at most 64 bytes) in once with `role` before `expires_s`.
@@ -236,7 +295,11 @@ impl Store {
         role: Role,
         expires_s: u64,
     ) -> Result<(), StoreError> {
-        unimplemented!()
+        let user = user.to_owned();
+        self.control(move |conn| {
+            Box::pin(async move { entry::add_login_token(conn, hash, &user, role, expires_s).await })
+        })
+        .await
     }
 
     /// Uses up a login token, at most once however many ask at the same time: its user and role if it exists, has not
@@ -249,7 +312,7 @@ impl Store {
         hash: TokenHash,
         now_s: u64,
     ) -> Result<Option<(String, Role)>, StoreError> {
-        unimplemented!()
+        self.control(move |conn| Box::pin(entry::redeem_login_token(conn, hash, now_s))).await
     }
 
     /// Keeps a session.
@@ -257,7 +320,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Refused`] for a name that is too long, or the database's.
     pub async fn add_session(&self, session: NewSession) -> Result<(), StoreError> {
-        unimplemented!()
+        self.control(move |conn| Box::pin(async move { entry::add_session(conn, &session).await })).await
     }
 
     /// The session if it exists, has not expired and was used within its idle limit. Changes nothing.
@@ -265,7 +328,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn session(&self, hash: TokenHash, now_s: u64) -> Result<Option<Session>, StoreError> {
-        unimplemented!()
+        self.done(entry::session(&mut *self.reader().await?, hash, now_s).await)
     }
 
     /// Notes that a session was used. Call it once a minute at most, not with every request.
@@ -273,7 +336,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn touch_session(&self, hash: TokenHash, now_s: u64) -> Result<(), StoreError> {
-        unimplemented!()
+        self.control(move |conn| Box::pin(entry::touch_session(conn, hash, now_s))).await
     }
 
     /// Forgets a session; says whether it existed.
@@ -281,7 +344,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn delete_session(&self, hash: TokenHash) -> Result<bool, StoreError> {
-        unimplemented!()
+        self.control(move |conn| Box::pin(entry::delete_session(conn, hash))).await
     }
 
     /// Forgets sessions and login tokens that have ended by `now_s`; says how many.
@@ -289,7 +352,17 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn purge_sessions(&self, now_s: u64) -> Result<u64, StoreError> {
-        unimplemented!()
+        self.control(move |conn| Box::pin(entry::purge(conn, now_s))).await
+    }
+
+    /// A hash of everything in the database but for when sessions were last used: equal before and after what must not
+    /// change anything.
+    ///
+    /// # Errors
+    /// The database's.
+    #[cfg(feature = "testing")]
+    pub async fn fingerprint(&self) -> Result<[u8; 32], StoreError> {
+        self.done(crate::fingerprint::fingerprint(&mut *self.reader().await?).await)
     }
 
     /// Adds an entry to the audit log, for ever.
@@ -297,7 +370,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn add_audit(&self, entry: AuditEntry) -> Result<(), StoreError> {
-        unimplemented!()
+        self.control(move |conn| Box::pin(async move { entry::add_audit(conn, &entry).await })).await
     }
 
     /// At most `limit` entries of the audit log with numbers below `before` (0 for the newest), newest first.
@@ -305,6 +378,147 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn audit(&self, before: u64, limit: u32) -> Result<Vec<AuditRecord>, StoreError> {
-        unimplemented!()
+        self.done(entry::audit(&mut *self.reader().await?, before, limit).await)
     }
+}
+
+/// How changes and reads are run.
+impl Store {
+    pub(crate) async fn open_with(dir: &Path, options: Options, migrations: &Migrator) -> Result<Self, StoreError> {
+        let lock = DirectoryLock::take(dir)?;
+        let place = Arc::new(Place::new(dir, &options));
+        place.remove_leftovers();
+        let opened = open_database(&place, migrations, &options).await;
+        let (writer, readers) = opened.map_err(|error| error.complete(&place.database, || place.space()))?;
+        let (jobs, waiting) = mpsc::channel(options.queue.max(1));
+        let task = tokio::spawn(async move {
+            writer.run(waiting).await;
+            drop(lock);
+        });
+        let (task, temporaries) = (Mutex::new(Some(task)), AtomicU64::new(0));
+        let importing = tokio::sync::Mutex::new(());
+        let store = Self { inner: Arc::new(Inner { place, options, jobs, readers, task, temporaries, importing }) };
+        store.resume_removals().await?;
+        Ok(store)
+    }
+
+    /// Hands a change to the writer and waits for it. It is made even if nobody waits.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        change: impl for<'w> FnOnce(&'w mut Writer) -> Change<'w, T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |writer| {
+            Box::pin(async move {
+                // Nobody may be waiting any more.
+                let _unheard = answer.send(change(writer).await);
+            })
+        });
+        self.inner.jobs.send(job).await.map_err(|_closed| StoreError::Closed)?;
+        self.done(answered.await.map_err(|_closed| StoreError::Closed)?)
+    }
+
+    /// A change of control data: its own transaction, on disk when it returns, also on a full disk.
+    async fn control<T: Send + 'static>(
+        &self,
+        change: impl for<'c> FnOnce(&'c mut SqliteConnection) -> Change<'c, T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.write(move |writer| {
+            Box::pin(async move {
+                writer.begin_with_room(Durability::Full).await?;
+                let done = change(&mut writer.conn).await;
+                writer.end(done).await
+            })
+        })
+        .await
+    }
+
+    /// A connection for reading.
+    pub(crate) async fn reader(&self) -> Result<PoolConnection<Sqlite>, StoreError> {
+        match self.inner.readers.acquire().await {
+            Err(sqlx::Error::PoolClosed) => Err(StoreError::Closed),
+            other => other.map_err(failed("waiting for a connection to read")),
+        }
+    }
+
+    /// Puts into an error what is known here.
+    pub(crate) fn done<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        let place = &self.inner.place;
+        result.map_err(|error| error.complete(&place.database, || place.space()))
+    }
+
+    /// Waits until no other import runs.
+    pub(crate) async fn importing(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.inner.importing.lock().await
+    }
+
+    /// The name of a temporary file in the data directory that no other has.
+    pub(crate) fn temporary(&self, what: &str) -> PathBuf {
+        let number = self.inner.temporaries.fetch_add(1, Ordering::Relaxed);
+        self.inner.place.temporary(&format!("{what}-{number}"))
+    }
+
+    /// Deletes the rows of a capture that is marked.
+    pub(crate) async fn remove_rows(&self, id: CaptureId) -> Result<(), StoreError> {
+        let mut next = Some(remove::Progress::START);
+        while let Some(progress) = next {
+            next = self.write(move |writer| Box::pin(remove::step(writer, id, progress))).await?;
+        }
+        let mut next = Some(remove::Progress::START);
+        while let Some(progress) = next {
+            next = self.write(move |writer| Box::pin(remove::shrink_step(writer, progress))).await?;
+        }
+        Ok(())
+    }
+
+    /// Goes on in the background with what an earlier process did not finish.
+    async fn resume_removals(&self) -> Result<(), StoreError> {
+        for id in self.write(|writer| Box::pin(remove::unfinished(writer))).await? {
+            let store = self.clone();
+            tokio::spawn(async move {
+                if let Err(error) = store.remove_rows(id).await {
+                    tracing::warn!(capture = %id, %error, "a capture is not deleted yet; the next start goes on");
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The writer and the readers of a database that is in order.
+async fn open_database(
+    place: &Arc<Place>,
+    migrations: &Migrator,
+    options: &Options,
+) -> Result<(Writer, SqlitePool), StoreError> {
+    const DOING: &str = "opening the database";
+    touch_database(&place.database)?;
+    schema::bring_up_to_date(place, migrations).await?;
+    let conn = schema::writing(&place.database).connect().await.map_err(failed(DOING))?;
+    let mut writer = Writer::new(conn, Arc::clone(place));
+    append::interrupt_all(&mut writer).await?;
+    place.take_ballast();
+    let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
+    let readers = readers.connect_with(schema::reading(&place.database)).await.map_err(failed(DOING))?;
+    Ok((writer, readers))
+}
+
+/// The readers of a database that another process may be writing; nothing of it is changed.
+async fn read_database(place: &Place, migrations: &Migrator, options: &Options) -> Result<SqlitePool, StoreError> {
+    let (path, known) = (&place.database, schema::newest(migrations));
+    if !path.is_file() {
+        return Err(StoreError::NoDirectory { path: place.dir.clone() });
+    }
+    match schema::inspect(path).await? {
+        schema::State::Version(found) if found > known => {
+            return Err(StoreError::Newer { path: path.clone(), found, known });
+        }
+        schema::State::Version(found) if found == known => {}
+        _ => {
+            let why = "its tables are not up to date; the program that has it open is another version".to_owned();
+            return Err(StoreError::Damaged { path: path.clone(), why });
+        }
+    }
+    let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
+    readers.connect_with(schema::reading(path)).await.map_err(failed("opening the database"))
 }

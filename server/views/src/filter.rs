@@ -339,8 +339,12 @@ mod tests {
             (CompareOp::Ne, number(5), true),
             (CompareOp::Lt, number(5), false),
             (CompareOp::Le, number(5), true),
+            (CompareOp::Lt, number(6), true),
+            (CompareOp::Le, number(4), false),
             (CompareOp::Gt, number(20), false),
+            (CompareOp::Gt, number(19), true),
             (CompareOp::Ge, number(20), true),
+            (CompareOp::Ge, number(21), false),
             (CompareOp::AnyBit, number(64), true),
         ];
         for (op, value, expected) in cases {

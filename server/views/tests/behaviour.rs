@@ -12,8 +12,9 @@ use bathyscope_capture::{
     Batch, ColumnData, Loss, MappingKind, ProcessChange, ProcessChangeKind, StreamKind, StreamSchema,
 };
 use bathyscope_views::{
-    ChunkMeta, Dictionaries, Filter, FlameQuery, Group, MATCH_BELOW, MAX_FLAME_NODES, MemorySource, NodeId, Order,
-    RateQuery, RowCursor, RowsQuery, Source, TimeRange, TimelineQuery, Value, ViewError, flame, page, rate, timeline,
+    ChunkMeta, Dictionaries, Filter, FlameQuery, Group, MATCH_BELOW, MAX_FLAME_NODES, MAX_SORTED_ROWS, MemorySource,
+    NodeId, Order, RateQuery, RowCursor, RowsQuery, Source, TimeRange, TimelineQuery, Value, ViewError, flame, page,
+    rate, timeline,
 };
 use fixture::{Build, GO, ORIGIN, Own, events, profile, symbol};
 
@@ -22,11 +23,13 @@ struct Watched {
     inner: MemorySource,
     loads: RefCell<Vec<(u16, usize, Vec<usize>)>>,
     damage: Option<fn(&mut Batch)>,
+    /// Instead of the real ones.
+    metas: Option<Vec<ChunkMeta>>,
 }
 
 impl Watched {
     fn new(inner: MemorySource) -> Self {
-        Self { inner, loads: RefCell::default(), damage: None }
+        Self { inner, loads: RefCell::default(), damage: None, metas: None }
     }
 
     fn chunks_loaded(&self) -> Vec<usize> {
@@ -42,7 +45,7 @@ impl Source for Watched {
         self.inner.streams()
     }
     fn chunks(&self, stream: u16) -> &[ChunkMeta] {
-        self.inner.chunks(stream)
+        self.metas.as_deref().unwrap_or_else(|| self.inner.chunks(stream))
     }
     fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
         self.loads.borrow_mut().push((stream, chunk, wanted.to_vec()));
@@ -113,6 +116,22 @@ fn only_what_is_needed_is_loaded() {
 }
 
 #[test]
+fn a_range_has_its_start_and_not_its_end() {
+    let source = ten_chunks();
+    let cases = [(0, 100_000, 100), (0, 9_000, 9), (0, 9_001, 10), (9_000, 10_001, 2), (9_001, 10_000, 0), (7, 7, 0)];
+    for (start, end, rows) in cases {
+        let range = TimeRange::relative(ORIGIN, start, end);
+        assert_eq!(
+            page(&source, &RowsQuery { range, ..RowsQuery::new(0) }, &GO).unwrap().matched,
+            rows,
+            "{start}..{end}"
+        );
+        let counted = rate(&source, &RateQuery { range, bins: 3, filter: None }, &GO).unwrap();
+        assert_eq!(counted.streams[0].counts.iter().sum::<u64>(), rows, "{start}..{end}");
+    }
+}
+
+#[test]
 fn a_set_flag_ends_every_view() {
     let (stop, source, samples) = (AtomicBool::new(true), events(), profile());
     let range = TimeRange::of(&source);
@@ -166,6 +185,24 @@ fn what_does_not_fit_the_capture_is_refused_with_a_reason() {
     }
     let error = page(&profile(), &filtered("stack == 1"), &GO).unwrap_err();
     assert!(error.to_string().starts_with("`stack` is a stack"), "{error}");
+}
+
+#[test]
+fn a_sorted_table_has_a_furthest_row() {
+    let meta = ChunkMeta { rows: 1 << 16, first_ns: ORIGIN, last_ns: ORIGIN, stats: Vec::new() };
+    let source = Watched { metas: Some(vec![meta; 65]), ..Watched::new(events()) };
+    let at = |offset| {
+        let order = Some(Order { column: "cpu".to_owned(), descending: true });
+        page(&source, &RowsQuery { order, offset, limit: 10, ..RowsQuery::new(0) }, &GO).unwrap_err()
+    };
+    // Within the limit the chunks are loaded, and these are not as long as they say.
+    for offset in [MAX_SORTED_ROWS - 11, MAX_SORTED_ROWS - 10] {
+        assert!(matches!(at(offset), ViewError::Shape { .. }));
+    }
+    for offset in [MAX_SORTED_ROWS - 9, u64::MAX] {
+        let error = at(offset);
+        assert!(error.is_bad_request() && matches!(error, ViewError::TooFar { .. }), "{error}");
+    }
 }
 
 #[test]

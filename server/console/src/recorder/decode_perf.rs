@@ -245,7 +245,7 @@ fn new_map(body: &mut Cursor<'_>, kind: u32, misc: u16) -> Result<NewMap, Malfor
 
 fn sample(mut body: Cursor<'_>, format: PerfFormat) -> Result<PerfRecord, MalformedRecord> {
     let has = |bit| format.sample_type & bit != 0;
-    let mut skip = |body: &mut Cursor<'_>, bit| if has(bit) { body.u64().map(drop) } else { Ok(()) };
+    let skip = |body: &mut Cursor<'_>, bit| if has(bit) { body.u64().map(drop) } else { Ok(()) };
     skip(&mut body, SAMPLE_IDENTIFIER)?;
     skip(&mut body, SAMPLE_IP)?;
     let (pid, tid) = if has(SAMPLE_TID) { (body.u32()?, body.u32()?) } else { (0, 0) };

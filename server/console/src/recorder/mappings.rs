@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use bathyscope_capture::{MappingId, StringId};
+use bathyscope_capture::{MappingId, StringId, visible};
 use bathyscope_symbols::ProcessMaps;
 
 use super::decode_perf::{MapFile, NewMap};
@@ -199,6 +199,19 @@ impl Processes {
             }
         }
         self.put(pid, table);
+    }
+
+    /// An address in words: the file's last name and the offset in it.
+    pub(crate) fn describe(&self, pid: u32, address: u64) -> String {
+        let Place::Area(start, area) = self.find(pid, address) else { return format!("{address:#x}") };
+        match &area.source.backing {
+            Backing::File { name, .. } => {
+                let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+                format!("{}+{:#x}", visible(last), (address - start).wrapping_add(area.file_offset))
+            }
+            Backing::Kernel { name } => visible(name),
+            Backing::Anonymous { name } => format!("{} {address:#x}", visible(name)),
+        }
     }
 
     /// What is at an address of a process.

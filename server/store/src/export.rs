@@ -1,0 +1,110 @@
+//! Writing a capture to a file of its own.
+
+use std::{ffi::OsString, io, path::Path, path::PathBuf};
+
+use bathyscope_capture::CaptureId;
+use sqlx::{
+    ConnectOptions as _, Connection as _, SqliteConnection,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+};
+
+use crate::{
+    CaptureRecord, CaptureState, End, NewCapture, Store, StoreError,
+    append::{Phase, insert_append, insert_capture, put_end, put_ledger},
+    disk::Unfinished,
+    error::failed,
+    pages::{self, Cursor},
+    read,
+    schema::{self, MIGRATIONS},
+};
+
+/// Small pages: most exported captures are small, and every table takes at least one.
+const PAGE_BYTES: u32 = 4096;
+
+pub(crate) async fn export(store: &Store, id: CaptureId, path: &Path) -> Result<(), StoreError> {
+    let record = read::capture(&mut *store.reader().await?, id).await?;
+    if record.state == CaptureState::Recording {
+        return Err(StoreError::Recording { id });
+    }
+    let problem = |doing, source| StoreError::File { doing, path: path.to_owned(), source };
+    if path.exists() {
+        return Err(problem("cannot create", io::ErrorKind::AlreadyExists.into()));
+    }
+    let partial = partial(path);
+    let (unfinished, file) = Unfinished::create(partial.clone())?;
+    let written = write(store, &record, &partial).await;
+    written.map_err(|error| match error {
+        StoreError::DiskFull { .. } => problem("cannot write", io::ErrorKind::StorageFull.into()),
+        other => other,
+    })?;
+    file.sync_all().map_err(|source| problem("cannot flush", source))?;
+    std::fs::rename(&partial, path).map_err(|source| problem("cannot name", source))?;
+    unfinished.keep();
+    Ok(())
+}
+
+/// The file's name until it is complete.
+fn partial(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".partial");
+    name.into()
+}
+
+async fn write(store: &Store, record: &CaptureRecord, path: &Path) -> Result<(), StoreError> {
+    const DOING: &str = "writing a file";
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .page_size(PAGE_BYTES)
+        .journal_mode(SqliteJournalMode::Memory)
+        .synchronous(SqliteSynchronous::Off)
+        .disable_statement_logging();
+    let mut conn = options.connect().await.map_err(failed(DOING))?;
+    schema::run(&MIGRATIONS, &mut conn).await.map_err(failed(DOING))?;
+    // The same capture gives the same bytes: when the tables were made does not belong to it.
+    let same = "UPDATE _sqlx_migrations SET installed_on = '1970-01-01 00:00:00', execution_time = 0";
+    for statement in [same, "BEGIN"] {
+        sqlx::query(statement).execute(&mut conn).await.map_err(failed(DOING))?;
+    }
+    copy(store, record, &mut conn).await?;
+    sqlx::query("COMMIT").execute(&mut conn).await.map_err(failed(DOING))?;
+    conn.close().await.map_err(failed(DOING))
+}
+
+async fn copy(store: &Store, record: &CaptureRecord, conn: &mut SqliteConnection) -> Result<(), StoreError> {
+    insert_capture(conn, &new_capture(record, record.id, &record.owner), Phase::Ready, record.origin).await?;
+    let mut cursor = Cursor::START;
+    loop {
+        // A connection for each page: nothing is held in the database while the file is written.
+        let page = pages::next(&mut *store.reader().await?, record, &mut cursor).await?;
+        let Some(page) = page else { break };
+        insert_append(conn, record.id, &page).await?;
+    }
+    put_ledger(conn, record.id, &record.ledger, &[]).await?;
+    put_end(conn, record.id, &end_of(record)).await
+}
+
+/// The capture as it began, under an id and an owner.
+pub(crate) fn new_capture(record: &CaptureRecord, id: CaptureId, owner: &str) -> NewCapture {
+    NewCapture {
+        id,
+        title: record.title.clone(),
+        owner: owner.to_owned(),
+        spec: record.spec.clone(),
+        host: record.host.clone(),
+        streams: record.streams.iter().map(|stream| stream.schema.clone()).collect(),
+        started_unix_ns: record.started_unix_ns,
+        start_ns: record.start_ns,
+        simulated: record.simulated,
+    }
+}
+
+/// The capture's end.
+pub(crate) fn end_of(record: &CaptureRecord) -> End {
+    End {
+        state: record.state,
+        reason: record.reason.clone(),
+        end_ns: record.end_ns,
+        ledger: record.ledger.clone(),
+        readings: record.streams.iter().map(|stream| stream.reading).collect(),
+    }
+}

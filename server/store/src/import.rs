@@ -1,0 +1,380 @@
+//! Reading a capture from a file that somebody else may have made.
+//!
+//! The file is hostile until proved otherwise. It is opened read-only and as immutable (a log beside it is ignored), its
+//! own schema is not trusted, and before a table is read its objects must be exactly those of this version, text for
+//! text: no view, trigger, generated column or expression of somebody else's is ever evaluated. Then SQLite checks the
+//! pages, limits are checked where the sizes can be seen without reading the values, and everything is decoded on the
+//! way: chunks are decoded completely, and their extremes are computed anew. Rows go over as values, through the same
+//! functions as those of a recorder; the file is never attached to the database.
+
+use std::{collections::HashSet, io::Write as _, path::Path};
+
+use bathyscope_capture::{
+    Append, Batch, CaptureId, ColumnData, ColumnStats, ColumnType, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, StreamKind,
+    StreamSchema, decode_chunk,
+};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+
+use crate::{
+    CaptureRecord, CaptureState, Origin, Store, StoreError,
+    append::{self, Phase, limit},
+    disk::Unfinished,
+    error::failed,
+    export::{end_of, new_capture},
+    pages::{self, Content, Cursor},
+    read,
+    rows::{sql, unsigned},
+    schema::{self, MIGRATIONS, State},
+    writer::{Durability, Writer},
+};
+
+const DOING: &str = "reading a file";
+/// Counts of a ledger and bounds of time stay below this, so that sums and differences of them cannot overflow.
+const MOST: u64 = 1 << 62;
+/// The longest name of a stream or column.
+const NAME_BYTES: usize = 256;
+
+fn refuse(why: impl Into<String>) -> StoreError {
+    StoreError::Import { why: why.into() }
+}
+
+/// What the database says about a file that it cannot read is a reason to refuse the file, not a fault of ours.
+fn of_file(error: StoreError) -> StoreError {
+    match error {
+        StoreError::Damaged { why, .. } => refuse(why),
+        StoreError::Database { source, .. } => refuse(source.to_string()),
+        StoreError::NoChunk { stream, seq, .. } => refuse(format!("chunk {seq} of stream {stream} is missing")),
+        StoreError::Refused { what, why } => refuse(format!("{what}: {why}")),
+        StoreError::ReadOnly { source, .. } => refuse(source.to_string()),
+        StoreError::NoCapture { .. } => refuse("it holds no capture that has ended"),
+        other => other,
+    }
+}
+
+pub(crate) async fn import_bytes(store: &Store, bytes: &[u8], owner: &str, most: u64) -> Result<CaptureId, StoreError> {
+    let path = store.temporary("import");
+    let (_unfinished, mut file) = Unfinished::create(path.clone())?;
+    file.write_all(bytes).map_err(|source| match source.kind() {
+        std::io::ErrorKind::StorageFull => StoreError::DiskFull { free_bytes: 0, reserve_bytes: 0 },
+        _ => StoreError::File { doing: "cannot write", path: path.clone(), source },
+    })?;
+    import(store, &path, owner, most).await
+}
+
+pub(crate) async fn import(store: &Store, path: &Path, owner: &str, most: u64) -> Result<CaptureId, StoreError> {
+    let metadata = std::fs::metadata(path);
+    let metadata =
+        metadata.map_err(|source| StoreError::File { doing: "cannot read", path: path.to_owned(), source })?;
+    if !metadata.is_file() {
+        return Err(refuse("it is not a regular file"));
+    }
+    if metadata.len() > most {
+        return Err(refuse(format!("it has {} bytes; at most {most} are imported", metadata.len())));
+    }
+    let options = schema::reading(path).immutable(true).pragma("cell_size_check", "ON").pragma("mmap_size", "0");
+    let mut file = options.connect().await.map_err(failed(DOING)).map_err(of_file)?;
+    let (store, owner) = (store.clone(), owner.to_owned());
+    // A task of its own: when the caller stops waiting, the capture is either imported or removed, not left half.
+    let imported = tokio::spawn(async move {
+        let _one_at_a_time = store.importing().await;
+        let imported = import_from(&store, &mut file, &owner).await;
+        let _closed = file.close().await;
+        imported
+    });
+    imported.await.map_err(|_ended| StoreError::Closed)?
+}
+
+async fn import_from(store: &Store, file: &mut SqliteConnection, owner: &str) -> Result<CaptureId, StoreError> {
+    check_file(file).await.map_err(of_file)?;
+    let record = read_record(file).await.map_err(of_file)?;
+    check_record(&record)?;
+    let digest = pages::digest(file, &record).await.map_err(of_file)?;
+    let id = match choose_id(store, record.id, &digest).await? {
+        Choice::Known(id) => return Ok(id),
+        Choice::Free(id) => id,
+    };
+    let new = new_capture(&record, id, owner);
+    store.write(move |writer| Box::pin(async move { begin(writer, &new).await })).await.map_err(of_file)?;
+    match copy(store, file, &record, id, &digest).await {
+        Ok(()) => Ok(id),
+        Err(error) => {
+            store.remove_rows(id).await?;
+            Err(error)
+        }
+    }
+}
+
+/// Rows that must not be there, by what they would be.
+const LIMITS: [(&str, &str); 12] = [
+    ("more or less than one capture", "SELECT count(*) <> 1 FROM captures"),
+    (
+        "a capture whose texts are too long",
+        "SELECT count(*) FROM captures WHERE octet_length(spec) > 4194304 OR \
+      octet_length(host) > 4194304 OR octet_length(title) > 256 OR octet_length(owner) > 64 OR octet_length(reason) > 1024 \
+      OR octet_length(search) > 65536",
+    ),
+    (
+        "streams that are too many, too large or not numbered",
+        "SELECT count(*) > 256 OR coalesce(max(stream) + 1, 0) <> \
+      count(*) OR coalesce(max(octet_length(schema)), 0) > 4194304 OR coalesce(max(octet_length(reading)), 0) > 65536 OR \
+      count(DISTINCT capture_id) > 1 FROM streams",
+    ),
+    (
+        "chunks that are not numbered",
+        "SELECT count(*) FROM streams s WHERE chunk_count <> (SELECT count(*) FROM chunks c \
+      WHERE c.capture_id = s.capture_id AND c.stream = s.stream)",
+    ),
+    (
+        "chunks that are too large",
+        "SELECT (SELECT count(*) FROM chunk_data WHERE octet_length(data) > ?1) + \
+      (SELECT count(*) FROM chunks WHERE octet_length(stats) > 65536)",
+    ),
+    (
+        "strings that are too long or not numbered",
+        "SELECT coalesce(max(octet_length(text)), 0) > 65536 OR \
+      coalesce(max(id), 0) <> count(*) OR coalesce(min(id), 1) <> 1 FROM strings",
+    ),
+    (
+        "mappings that are too long or not numbered",
+        "SELECT coalesce(max(octet_length(name)), 0) > 65536 OR \
+      coalesce(max(octet_length(build_id)), 0) > 64 OR coalesce(max(id), 0) <> count(*) OR coalesce(min(id), 1) <> 1 \
+      FROM mappings",
+    ),
+    (
+        "frames that are not numbered",
+        "SELECT coalesce(max(id), 0) <> count(*) OR coalesce(min(id), 1) <> 1 FROM frames",
+    ),
+    (
+        "stacks that are too long or not numbered",
+        "SELECT coalesce(max(octet_length(frames)), 0) > 16384 OR \
+      coalesce(max(id), 0) <> count(*) OR coalesce(min(id), 1) <> 1 FROM stacks",
+    ),
+    (
+        "symbols that are too long",
+        "SELECT count(*) FROM symbols WHERE octet_length(function) + octet_length(lines) > 262144",
+    ),
+    (
+        "output that is too long or not numbered",
+        "SELECT coalesce(max(octet_length(text)), 0) > 65536 OR \
+      coalesce(max(seq) + 1, 0) <> count(*) FROM output",
+    ),
+    (
+        "too many losses, or not numbered",
+        "SELECT count(*) > 100000 OR coalesce(max(seq) + 1, 0) <> count(*) FROM losses",
+    ),
+];
+
+/// Checks version, tables, pages and sizes, in this order: each is safe once those before it are.
+async fn check_file(file: &mut SqliteConnection) -> Result<(), StoreError> {
+    let known = schema::newest(&MIGRATIONS);
+    match schema::inspect_connection(file).await? {
+        State::Version(version) if version == known => {}
+        State::Version(version) => {
+            return Err(refuse(format!("it has schema version {version}, this program reads version {known}")));
+        }
+        State::Empty => return Err(refuse("it is empty")),
+    }
+    let found = schema::objects(file).await.map_err(failed(DOING))?;
+    let expected = schema::expected_objects(&MIGRATIONS).await?;
+    if let Some((kind, name, _)) = found.symmetric_difference(&expected).next() {
+        let name = bathyscope_capture::visible(append::cut(name, 80).as_bytes());
+        return Err(refuse(format!("its {kind} {name} is not as this program makes it")));
+    }
+    let (check,): (String,) =
+        sqlx::query_as("PRAGMA quick_check(1)").fetch_one(&mut *file).await.map_err(failed(DOING))?;
+    if check != "ok" {
+        return Err(refuse("its pages are damaged"));
+    }
+    for (what, select) in LIMITS {
+        let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
+        let (bad,): (i64,) = query.fetch_one(&mut *file).await.map_err(failed(DOING))?;
+        if bad != 0 {
+            return Err(refuse(format!("it holds {what}")));
+        }
+    }
+    Ok(())
+}
+
+/// The only capture of the file.
+async fn read_record(file: &mut SqliteConnection) -> Result<CaptureRecord, StoreError> {
+    let (id,): (i64,) =
+        sqlx::query_as("SELECT id FROM captures LIMIT 1").fetch_one(&mut *file).await.map_err(failed(DOING))?;
+    read::capture(file, CaptureId::from_bits(unsigned(id))).await
+}
+
+fn check_record(record: &CaptureRecord) -> Result<(), StoreError> {
+    if record.state == CaptureState::Recording {
+        return Err(refuse("its capture has not ended"));
+    }
+    record.spec.validate().map_err(|error| refuse(format!("its spec: {error}")))?;
+    if record.start_ns > record.end_ns || record.end_ns > MOST {
+        return Err(refuse("its capture ends before it begins"));
+    }
+    for stream in &record.streams {
+        check_schema(&stream.schema).map_err(refuse)?;
+    }
+    let ledger = &record.ledger;
+    let totals = ledger.streams.iter().flat_map(|totals| [totals.hits, totals.filtered, totals.emitted, totals.stored]);
+    let lost = ledger.losses.iter().fold(0_u64, |sum, loss| sum.saturating_add(loss.count));
+    if totals.chain([lost]).any(|count| count > MOST) {
+        return Err(refuse("its ledger counts more than can be"));
+    }
+    let streams = record.streams.len();
+    if ledger.losses.iter().any(|loss| loss.stream.is_some_and(|stream| usize::from(stream) >= streams)) {
+        return Err(refuse("a loss is of a stream that does not exist"));
+    }
+    Ok(())
+}
+
+fn check_schema(schema: &StreamSchema) -> Result<(), &'static str> {
+    if schema.columns.len() > MAX_CHUNK_COLUMNS {
+        return Err("a stream has too many columns");
+    }
+    let common = StreamSchema::COMMON.iter().zip(&schema.columns);
+    let begins = common.filter(|((name, ty, _), column)| column.name == *name && column.ty == *ty).count();
+    if begins != StreamSchema::COMMON.len() {
+        return Err("a stream does not begin with the common columns");
+    }
+    let has_stack = schema.columns.get(StreamSchema::STACK).is_some_and(|column| column.ty == ColumnType::Stack);
+    if schema.kind == StreamKind::Samples && !has_stack {
+        return Err("samples have no column of stacks");
+    }
+    let mut names = HashSet::new();
+    if !schema.columns.iter().all(|column| names.insert(&column.name)) {
+        return Err("two columns of a stream have the same name");
+    }
+    let longest = schema.columns.iter().map(|column| column.name.len()).chain([schema.name.len()]).max();
+    if longest > Some(NAME_BYTES) { Err("the name of a stream or column is too long") } else { Ok(()) }
+}
+
+/// Under which id a capture is imported.
+enum Choice {
+    /// It is here already.
+    Known(CaptureId),
+    /// Nothing has this id.
+    Free(CaptureId),
+}
+
+/// The file's own id if it is free; else one made from the content, so that the same file gets the same id each time.
+async fn choose_id(store: &Store, own: CaptureId, digest: &[u8; 32]) -> Result<Choice, StoreError> {
+    let (parts, _) = digest.as_chunks::<8>();
+    let made = parts.iter().map(|part| CaptureId::from_bits(u64::from_le_bytes(*part)));
+    for id in [own].into_iter().chain(made) {
+        let mut conn = store.reader().await?;
+        let select = sqlx::query_as("SELECT phase FROM captures WHERE id = ?").bind(sql(id.bits()));
+        let row: Option<(String,)> =
+            select.fetch_optional(&mut *conn).await.map_err(failed("looking for a capture"))?;
+        let Some((phase,)) = row else { return Ok(Choice::Free(id)) };
+        if phase == Phase::Ready.as_str() {
+            let record = read::capture(&mut conn, id).await?;
+            if pages::digest(&mut conn, &record).await? == *digest {
+                return Ok(Choice::Known(id));
+            }
+        }
+    }
+    Err(refuse("captures with other content have all ids that it could get"))
+}
+
+async fn begin(writer: &mut Writer, new: &crate::NewCapture) -> Result<(), StoreError> {
+    writer.begin(Durability::Full).await?;
+    let made = append::insert_capture(&mut writer.conn, new, Phase::Importing, Origin::Imported).await;
+    writer.end(made).await
+}
+
+/// Copies all rows, checked, and then shows the capture.
+async fn copy(
+    store: &Store,
+    file: &mut SqliteConnection,
+    record: &CaptureRecord,
+    id: CaptureId,
+    digest: &[u8; 32],
+) -> Result<(), StoreError> {
+    let mut content = Content::begin(record)?;
+    let mut cursor = Cursor::START;
+    let mut known = Known::default();
+    while let Some(mut page) = pages::next(file, record, &mut cursor).await.map_err(of_file)? {
+        content.add(&page);
+        known.check(record, &mut page).map_err(refuse)?;
+        let added = store.write(move |writer| Box::pin(async move { add(writer, id, &page).await })).await;
+        added.map_err(of_file)?;
+    }
+    if content.finish() != *digest {
+        return Err(refuse("it was changed while it was read"));
+    }
+    let end = end_of(record);
+    store
+        .write(move |writer| {
+            Box::pin(async move {
+                writer.begin(Durability::Full).await?;
+                let done = show(&mut writer.conn, id, &end).await;
+                writer.end(done).await
+            })
+        })
+        .await
+}
+
+async fn add(writer: &mut Writer, id: CaptureId, page: &Append) -> Result<(), StoreError> {
+    writer.has_room_for(2 * append::size_of(page))?;
+    writer.begin(Durability::Normal).await?;
+    let done = append::insert_append(&mut writer.conn, id, page).await;
+    writer.end(done).await
+}
+
+async fn show(conn: &mut SqliteConnection, id: CaptureId, end: &crate::End) -> Result<(), StoreError> {
+    append::put_ledger(conn, id, &end.ledger, &[]).await?;
+    append::put_end(conn, id, end).await?;
+    let update = sqlx::query("UPDATE captures SET phase = 'ready' WHERE id = ?").bind(sql(id.bits()));
+    update.execute(conn).await.map_err(failed("importing a capture"))?;
+    Ok(())
+}
+
+/// How many entries the dictionaries have, to check what refers to them.
+#[derive(Default)]
+struct Known {
+    strings: u32,
+    frames: u32,
+    stacks: u32,
+}
+
+impl Known {
+    /// Checks a page, and computes anew what the file says about its chunks. Dictionaries come before what uses them.
+    fn check(&mut self, record: &CaptureRecord, page: &mut Append) -> Result<(), String> {
+        self.strings = page.strings.iter().map(|entry| entry.0).max().unwrap_or(self.strings);
+        self.frames = page.frames.iter().map(|entry| entry.0).max().unwrap_or(self.frames);
+        self.stacks = page.stacks.iter().map(|entry| entry.0).max().unwrap_or(self.stacks);
+        let bad_frame = |stack: &bathyscope_capture::Stack| {
+            stack.len() > limit::STACK_FRAMES || stack.iter().any(|frame| *frame == 0 || *frame > self.frames)
+        };
+        if page.stacks.iter().any(|(_, stack)| bad_frame(stack)) {
+            return Err("a stack has a frame that does not exist".to_owned());
+        }
+        for (stream, chunk) in &mut page.chunks {
+            let schema = &record.streams.get(usize::from(*stream)).ok_or("a chunk of no stream")?.schema;
+            let all: Vec<usize> = (0..schema.columns.len()).collect();
+            let batch = decode_chunk(schema, &chunk.bytes, &all).map_err(|error| error.to_string())?;
+            self.check_ids(schema, &batch)?;
+            let times = batch.columns.first().map(ColumnData::as_u64).unwrap_or_default();
+            let (Some(first), Some(last), true) = (times.first(), times.last(), times.is_sorted()) else {
+                return Err("the rows of a chunk are not in order of time".to_owned());
+            };
+            (chunk.first_ns, chunk.last_ns) = (*first, *last);
+            chunk.rows = u32::try_from(times.len()).map_err(|_many| "a chunk has too many rows")?;
+            chunk.stats = batch.columns.iter().map(ColumnStats::of).collect();
+        }
+        Ok(())
+    }
+
+    fn check_ids(&self, schema: &StreamSchema, batch: &Batch) -> Result<(), String> {
+        for (column, data) in schema.columns.iter().zip(&batch.columns) {
+            let most = match column.ty {
+                ColumnType::Text => self.strings,
+                ColumnType::Stack => self.stacks,
+                ColumnType::U64 | ColumnType::I64 => continue,
+            };
+            if data.as_id().iter().any(|id| *id > most) {
+                return Err("a row refers to a string or stack that does not exist".to_owned());
+            }
+        }
+        Ok(())
+    }
+}

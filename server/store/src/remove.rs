@@ -1,0 +1,139 @@
+//! Deleting captures, a little at a time.
+//!
+//! The first step only marks the capture, which hides it. Then its rows go in steps of a bounded time, children before
+//! parents, so that appends of running captures come in between; then the pages it took are given back to the disk. A
+//! process that ends on the way goes on at the next start.
+
+use std::time::{Duration, Instant};
+
+use bathyscope_capture::CaptureId;
+
+use crate::{
+    CaptureState, StoreError,
+    append::{Phase, state_of},
+    error::failed,
+    rows::{sql, unsigned},
+    writer::{Durability, Writer},
+};
+
+/// What a step should take. It is aimed at from below: others wait behind it.
+const STEP: Duration = Duration::from_millis(20);
+/// The most pages given back in one step.
+const MAX_PAGES: u32 = 1024;
+
+/// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
+const STATEMENTS: [&str; 12] = [
+    "DELETE FROM chunk_data WHERE rowid IN (SELECT rowid FROM chunk_data WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM chunks WHERE (capture_id, stream, seq) IN \
+     (SELECT capture_id, stream, seq FROM chunks WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM symbols WHERE capture_id = ?1 AND frame_id IN \
+     (SELECT frame_id FROM symbols WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM frames WHERE capture_id = ?1 AND id IN (SELECT id FROM frames WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM mappings WHERE capture_id = ?1 AND id IN (SELECT id FROM mappings WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM stacks WHERE capture_id = ?1 AND id IN (SELECT id FROM stacks WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM strings WHERE capture_id = ?1 AND id IN (SELECT id FROM strings WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM processes WHERE capture_id = ?1 AND seq IN (SELECT seq FROM processes WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM output WHERE capture_id = ?1 AND seq IN (SELECT seq FROM output WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM losses WHERE capture_id = ?1 AND seq IN (SELECT seq FROM losses WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM streams WHERE capture_id = ?1 AND stream IN (SELECT stream FROM streams WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM captures WHERE id = ?1 AND ?2 > 0",
+];
+
+/// How far a deletion is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// Which statement is next.
+    statement: usize,
+    /// How many rows, or pages, the next step takes.
+    size: u32,
+}
+
+impl Progress {
+    pub(crate) const START: Self = Self { statement: 0, size: 4 };
+
+    /// More if the step was short, fewer if it was long.
+    fn adapt(&mut self, took: Duration) {
+        if took > STEP {
+            self.size = (self.size / 2).max(1);
+        } else if took < STEP / 3 {
+            self.size = self.size.saturating_mul(2).min(1 << 16);
+        }
+    }
+}
+
+/// Hides the capture. From here on it is being deleted.
+pub(crate) async fn mark(writer: &mut Writer, id: CaptureId) -> Result<(), StoreError> {
+    writer
+        .with_room(|writer| {
+            Box::pin(async move {
+                writer.begin(Durability::Full).await?;
+                let marked = mark_in(writer, id).await;
+                writer.end(marked).await
+            })
+        })
+        .await
+}
+
+async fn mark_in(writer: &mut Writer, id: CaptureId) -> Result<(), StoreError> {
+    if state_of(&mut writer.conn, id).await? == CaptureState::Recording {
+        return Err(StoreError::Recording { id });
+    }
+    let update =
+        sqlx::query("UPDATE captures SET phase = ? WHERE id = ?").bind(Phase::Deleting.as_str()).bind(sql(id.bits()));
+    update.execute(&mut writer.conn).await.map_err(failed("deleting a capture"))?;
+    Ok(())
+}
+
+/// Captures whose deletion or import was not finished.
+pub(crate) async fn unfinished(writer: &mut Writer) -> Result<Vec<CaptureId>, StoreError> {
+    let select = sqlx::query_as("SELECT id FROM captures WHERE phase <> 'ready'");
+    let ids: Vec<(i64,)> = select.fetch_all(&mut writer.conn).await.map_err(failed("looking for captures"))?;
+    Ok(ids.into_iter().map(|(id,)| CaptureId::from_bits(unsigned(id))).collect())
+}
+
+/// One step of deleting the rows; none when they are gone.
+pub(crate) async fn step(
+    writer: &mut Writer,
+    id: CaptureId,
+    mut progress: Progress,
+) -> Result<Option<Progress>, StoreError> {
+    let Some(statement) = STATEMENTS.get(progress.statement).copied() else { return Ok(None) };
+    let size = progress.size;
+    let start = Instant::now();
+    let deleted = writer
+        .with_room(|writer| {
+            Box::pin(async move {
+                writer.begin(Durability::Normal).await?;
+                let delete = sqlx::query(statement).bind(sql(id.bits())).bind(size);
+                let done = delete.execute(&mut writer.conn).await.map_err(failed("deleting a capture"));
+                writer.end(done).await
+            })
+        })
+        .await?;
+    if deleted.rows_affected() < u64::from(size) {
+        progress.statement += 1;
+        progress.size = progress.size.min(256);
+    } else {
+        progress.adapt(start.elapsed());
+    }
+    Ok(Some(progress))
+}
+
+/// One step of giving free pages back to the disk; none when there are none.
+pub(crate) async fn shrink_step(writer: &mut Writer, mut progress: Progress) -> Result<Option<Progress>, StoreError> {
+    const DOING: &str = "giving space back";
+    let select = sqlx::query_as("PRAGMA freelist_count");
+    let (free,): (i64,) = select.fetch_one(&mut writer.conn).await.map_err(failed(DOING))?;
+    if free == 0 {
+        return Ok(None);
+    }
+    let start = Instant::now();
+    let pages = progress.size.min(MAX_PAGES);
+    let pragma = sqlx::AssertSqlSafe(format!("PRAGMA incremental_vacuum({pages})"));
+    sqlx::query(pragma).persistent(false).fetch_all(&mut writer.conn).await.map_err(failed(DOING))?;
+    progress.adapt(start.elapsed());
+    let (left,): (i64,) =
+        sqlx::query_as("PRAGMA freelist_count").fetch_one(&mut writer.conn).await.map_err(failed(DOING))?;
+    // A step that frees nothing would be repeated for ever.
+    Ok((left > 0 && left < free).then_some(progress))
+}

@@ -1,0 +1,227 @@
+//! The tables: which version a database has, whether they are as they should be, and how older ones are renewed.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use sqlx::{
+    ConnectOptions as _, Connection as _, SqliteConnection,
+    migrate::Migrator,
+    sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+};
+
+use crate::{
+    StoreError,
+    disk::{Place, Unfinished, sync_directory},
+    error::failed,
+};
+
+/// Large pages: chunks are tens to hundreds of kilobytes.
+pub(crate) const PAGE_BYTES: u32 = 16 << 10;
+/// "BATH", as the first migration sets it.
+const APPLICATION_ID: i64 = 0x4241_5448;
+/// How long a change waits for a lock that another process holds.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// All migrations, built in.
+pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
+
+/// A table, index or trigger: type, name, and the text that made it.
+pub(crate) type Object = (String, String, String);
+
+/// The newest version that these migrations make.
+pub(crate) fn newest(migrations: &Migrator) -> i64 {
+    migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
+}
+
+/// How the writer opens a database.
+pub(crate) fn writing(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .page_size(PAGE_BYTES)
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY)
+        .pragma("wal_autocheckpoint", "0")
+        .pragma("trusted_schema", "OFF")
+        .pragma("cache_size", "-16384")
+        .disable_statement_logging()
+}
+
+/// How readers open a database.
+pub(crate) fn reading(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .busy_timeout(BUSY)
+        .pragma("query_only", "ON")
+        .pragma("trusted_schema", "OFF")
+        .pragma("cache_size", "-8192")
+        .disable_statement_logging()
+}
+
+/// The tables, indexes and triggers of a database, without those that SQLite makes itself.
+pub(crate) async fn objects(conn: &mut SqliteConnection) -> Result<BTreeSet<Object>, sqlx::Error> {
+    let select =
+        "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL OR name NOT LIKE 'sqlite_autoindex_%'";
+    let rows: Vec<(String, String, Option<String>)> = sqlx::query_as(select).fetch_all(conn).await?;
+    Ok(rows.into_iter().map(|(kind, name, sql)| (kind, name, sql.unwrap_or_default())).collect())
+}
+
+/// What [`objects`] finds in a database that these migrations made.
+pub(crate) async fn expected_objects(migrations: &Migrator) -> Result<BTreeSet<Object>, StoreError> {
+    const DOING: &str = "making the tables in memory";
+    let memory = SqliteConnectOptions::new().in_memory(true).disable_statement_logging();
+    let mut conn = memory.connect().await.map_err(failed(DOING))?;
+    let made = migrations.run_direct(None, &mut conn, false).await;
+    made.map_err(|error| StoreError::Database { doing: DOING, source: error.into() })?;
+    let found = objects(&mut conn).await.map_err(failed(DOING))?;
+    conn.close().await.map_err(failed(DOING))?;
+    Ok(found)
+}
+
+/// What state the tables of a database are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// There are none yet.
+    Empty,
+    /// They are those of this version.
+    Version(i64),
+}
+
+/// Finds the version of a database without changing anything.
+pub(crate) async fn inspect(path: &Path) -> Result<State, StoreError> {
+    const DOING: &str = "looking at the tables";
+    let mut conn = reading(path).connect().await.map_err(failed(DOING))?;
+    let state = inspect_connection(&mut conn).await;
+    conn.close().await.map_err(failed(DOING))?;
+    state
+}
+
+/// As [`inspect`], on a connection.
+pub(crate) async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
+    const DOING: &str = "looking at the tables";
+    let found = objects(conn).await.map_err(failed(DOING))?;
+    let has_history = found.iter().any(|(_, name, _)| name == "_sqlx_migrations");
+    let applied: Vec<(i64, bool)> = if has_history {
+        let select = "SELECT version, success FROM _sqlx_migrations ORDER BY version";
+        sqlx::query_as(select).fetch_all(&mut *conn).await.map_err(failed(DOING))?
+    } else {
+        Vec::new()
+    };
+    if let Some((version, _)) = applied.iter().find(|(_, success)| !success) {
+        return Err(not_ours(format!("its migration to schema version {version} was not finished")));
+    }
+    // Killed while the first tables were made, only the empty history is there.
+    let only_history = found.len() == usize::from(has_history);
+    let (id,): (i64,) = sqlx::query_as("PRAGMA application_id").fetch_one(conn).await.map_err(failed(DOING))?;
+    match applied.last() {
+        None if only_history && id == 0 => Ok(State::Empty),
+        Some((version, _)) if id == APPLICATION_ID => Ok(State::Version(*version)),
+        _ => Err(not_ours("it belongs to another program".to_owned())),
+    }
+}
+
+fn not_ours(why: String) -> StoreError {
+    StoreError::Damaged { path: PathBuf::new(), why }
+}
+
+/// Brings the database to the newest version, in one step and only if all goes well.
+pub(crate) async fn bring_up_to_date(place: &Place, migrations: &Migrator) -> Result<(), StoreError> {
+    let path = &place.database;
+    let known = newest(migrations);
+    match inspect(path).await? {
+        State::Empty => create_tables(path, migrations).await?,
+        State::Version(found) if found > known => return Err(StoreError::Newer { path: path.clone(), found, known }),
+        State::Version(from) if from < known => migrate_copy(place, migrations, from, known).await?,
+        State::Version(_) => {}
+    }
+    check_tables(path, migrations).await
+}
+
+async fn create_tables(path: &Path, migrations: &Migrator) -> Result<(), StoreError> {
+    const DOING: &str = "making the tables";
+    let mut conn = writing(path).connect().await.map_err(failed(DOING))?;
+    run(migrations, &mut conn).await.map_err(failed(DOING))?;
+    conn.close().await.map_err(failed(DOING))
+}
+
+/// Runs the migrations that are missing.
+pub(crate) async fn run(migrations: &Migrator, conn: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    migrations.run_direct(None, conn, false).await.map_err(|error| match error {
+        sqlx::migrate::MigrateError::Execute(source) => source,
+        other => other.into(),
+    })
+}
+
+/// Migrates a copy and exchanges the files; the old one stays as the backup. Whatever fails, the old file is in place.
+async fn migrate_copy(place: &Place, migrations: &Migrator, from: i64, to: i64) -> Result<(), StoreError> {
+    let path = &place.database;
+    let copy_path = place.temporary("migration");
+    let why = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Migration {
+        path: path.clone(),
+        from,
+        to,
+        source,
+    };
+    let (copy, _file) = Unfinished::create(copy_path.clone())?;
+    let migrated = async {
+        copy_database(path, &copy_path).await?;
+        let mut conn = writing(&copy_path).journal_mode(SqliteJournalMode::Delete).connect().await?;
+        run(migrations, &mut conn).await?;
+        let (check,): (String,) = sqlx::query_as("PRAGMA quick_check(1)").fetch_one(&mut conn).await?;
+        conn.close().await?;
+        if check == "ok" { Ok(()) } else { Err(sqlx::Error::Protocol(check)) }
+    };
+    migrated.await.map_err(|error| why(error.into()))?;
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    if log.exists() {
+        // Somebody else has it open, past our lock; its log would be taken for the new file's.
+        return Err(StoreError::Locked);
+    }
+    exchange(path, &copy_path, from).map_err(|source| why(source.into()))?;
+    copy.keep();
+    sync_directory(&place.dir)
+}
+
+/// A compact copy of the database, which is afterwards closed with nothing left in its log.
+async fn copy_database(path: &Path, copy: &Path) -> Result<(), sqlx::Error> {
+    let mut conn = writing(path).connect().await?;
+    sqlx::query("VACUUM INTO ?").bind(copy.display().to_string()).execute(&mut conn).await?;
+    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut conn).await?;
+    conn.close().await
+}
+
+fn exchange(path: &Path, copy: &Path, from: i64) -> std::io::Result<()> {
+    std::fs::File::open(copy)?.sync_all()?;
+    let names = (1..).map(|n| if n == 1 { String::new() } else { format!(".{n}") });
+    let candidates = names.map(|n| PathBuf::from(format!("{}.v{from}{n}.bak", path.display())));
+    for backup in candidates.take(100) {
+        match std::fs::hard_link(path, &backup) {
+            Ok(()) => return std::fs::rename(copy, path),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(std::io::Error::other("there are a hundred backups already"))
+}
+
+/// All tables must be there as the migrations made them. Others may be there too.
+async fn check_tables(path: &Path, migrations: &Migrator) -> Result<(), StoreError> {
+    const DOING: &str = "checking the tables";
+    let mut conn = reading(path).connect().await.map_err(failed(DOING))?;
+    let found = objects(&mut conn).await.map_err(failed(DOING))?;
+    conn.close().await.map_err(failed(DOING))?;
+    let expected = expected_objects(migrations).await?;
+    match expected.difference(&found).next() {
+        None => Ok(()),
+        Some((kind, name, _)) => {
+            let version = newest(migrations);
+            Err(not_ours(format!("its {kind} {name} is missing or is not that of schema version {version}")))
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The one task that writes, and what it does between changes.
+//!
+//! How much a change may take with it when the *power* fails is decided here. Control data (captures beginning and
+//! ending, names, deletions, sessions, audit) is committed with `synchronous=FULL`: it is on disk when the call returns.
+//! Appends are committed with `NORMAL`: they wait for no disk, because a tracer that causes disk writes several times a
+//! second sees itself; a power failure can take those since the last control change or checkpoint. Neither is lost when
+//! only the process ends, by `kill -9` too: the kernel has the pages. The log is one sequence, so what is left after a
+//! power failure is always the state after some change, never a mixture.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bathyscope_capture::{CaptureId, Loss};
+use futures_util::future::BoxFuture;
+use sqlx::{Connection as _, SqliteConnection};
+use tokio::sync::mpsc;
+
+use crate::{StoreError, disk::Place, error::failed, schema::PAGE_BYTES};
+
+/// Log that is not yet in the database before it is moved there.
+const CHECKPOINT_BYTES: u64 = 8 << 20;
+/// Size of the log at which the writer waits for readers to let it begin anew.
+const RESTART_BYTES: u64 = 32 << 20;
+
+/// Less than this free, and small changes of control data may not fit.
+const SCARCE_BYTES: u64 = 1 << 20;
+
+/// A change to be made.
+pub(crate) type Job = Box<dyn for<'w> FnOnce(&'w mut Writer) -> BoxFuture<'w, ()> + Send>;
+
+/// What a change keeps when the power fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// Everything, once it has returned.
+    Full,
+    /// A state some seconds old.
+    Normal,
+}
+
+/// The only connection that writes.
+pub(crate) struct Writer {
+    pub(crate) conn: SqliteConnection,
+    place: Arc<Place>,
+    durability: Option<Durability>,
+    /// The losses that are stored of captures being recorded, so that an append writes only those that are new.
+    pub(crate) losses: HashMap<CaptureId, Vec<Loss>>,
+    stopped: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(conn: SqliteConnection, place: Arc<Place>) -> Self {
+        Self { conn, place, durability: None, losses: HashMap::new(), stopped: false }
+    }
+
+    /// Makes changes until every [`crate::Store`] is gone or one of them closes.
+    pub(crate) async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
+        while let Some(job) = jobs.recv().await {
+            job(&mut self).await;
+            if self.stopped {
+                // Those that wait are made; later ones are refused.
+                jobs.close();
+            }
+            self.tidy().await;
+        }
+        let _counts = self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
+        if let Err(error) = self.conn.close().await {
+            tracing::warn!(%error, "the database was not closed in order; nothing is lost");
+        }
+    }
+
+    /// Makes this change the last but for those that wait already.
+    pub(crate) const fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// As [`Writer::begin`], for changes that must work on a full disk: they come with little, so that the log's own
+    /// room is enough once there is some.
+    pub(crate) async fn begin_with_room(&mut self, durability: Durability) -> Result<(), StoreError> {
+        if self.place.space().0 < SCARCE_BYTES {
+            self.make_room().await;
+        }
+        self.begin(durability).await
+    }
+
+    /// Begins a transaction. [`Writer::end`] must follow.
+    ///
+    /// Not sqlx's: when SQLite has rolled back by itself, as it does on a full disk, sqlx still counts a transaction.
+    pub(crate) async fn begin(&mut self, durability: Durability) -> Result<(), StoreError> {
+        if self.durability != Some(durability) {
+            let pragma = match durability {
+                Durability::Full => "PRAGMA synchronous = FULL",
+                Durability::Normal => "PRAGMA synchronous = NORMAL",
+            };
+            sqlx::query(pragma).execute(&mut self.conn).await.map_err(failed("choosing how to write"))?;
+            self.durability = Some(durability);
+        }
+        let begun = sqlx::query("BEGIN IMMEDIATE").execute(&mut self.conn).await;
+        begun.map(|_done| ()).map_err(failed("beginning a change"))
+    }
+
+    /// Commits if `result` is good, else rolls back.
+    pub(crate) async fn end<T>(&mut self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        let ended = match result {
+            Ok(value) => {
+                let committed = sqlx::query("COMMIT").execute(&mut self.conn).await;
+                committed.map(|_done| value).map_err(failed("committing a change"))
+            }
+            Err(error) => Err(error),
+        };
+        if ended.is_err() {
+            // Fails where SQLite has rolled back already.
+            let _rolled_back = sqlx::query("ROLLBACK").execute(&mut self.conn).await;
+        }
+        ended
+    }
+
+    /// Runs a change that must work on a full disk: if there is no room, makes some and tries once more.
+    pub(crate) async fn with_room<T>(
+        &mut self,
+        change: impl for<'w> Fn(&'w mut Self) -> BoxFuture<'w, Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        let first = change(self).await;
+        let full = match &first {
+            Err(StoreError::DiskFull { .. }) => true,
+            Err(error) => error.is_io(),
+            Ok(_) => false,
+        };
+        if !full {
+            return first;
+        }
+        self.make_room().await;
+        change(self).await
+    }
+
+    async fn make_room(&mut self) {
+        let dropped = self.place.drop_ballast();
+        if dropped {
+            tracing::warn!("the disk is full; the room set aside is used");
+        }
+        let _counts = self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
+    }
+
+    /// Whether `bytes` may be appended.
+    pub(crate) fn has_room_for(&self, bytes: u64) -> Result<(), StoreError> {
+        if self.place.has_room_for(bytes).is_ok() {
+            return Ok(());
+        }
+        self.place.take_ballast();
+        self.place.has_room_for(bytes)
+    }
+
+    /// Keeps the write-ahead log small. SQLite's own way would never begin it anew under readers that overlap.
+    async fn tidy(&mut self) {
+        let Some((log, done)) = self.checkpoint("PRAGMA wal_checkpoint(NOOP)").await else { return };
+        let page = u64::from(PAGE_BYTES);
+        if log.saturating_sub(done) * page < CHECKPOINT_BYTES && log * page < RESTART_BYTES {
+            return;
+        }
+        if log * page >= RESTART_BYTES {
+            self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
+        } else {
+            self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)").await;
+        }
+    }
+
+    /// Pages in the log and pages of it that are in the database.
+    async fn checkpoint(&mut self, pragma: &'static str) -> Option<(u64, u64)> {
+        let counts: Result<(i64, i64, i64), _> = sqlx::query_as(pragma).fetch_one(&mut self.conn).await;
+        match counts {
+            Ok((_busy, log, done)) => Some((u64::try_from(log).ok()?, u64::try_from(done).ok()?)),
+            Err(error) => {
+                // The log grows until it works again; on a full disk, until captures are deleted.
+                tracing::warn!(%error, "the write-ahead log could not be moved into the database");
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Made-up captures for the tests of the store.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used, reason = "tests; each uses some of it")]
+
+use std::path::{Path, PathBuf};
+
+use bathyscope_capture::{
+    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EncodedChunk, Frame, HostFacts,
+    Ledger, Limits, Loss, LossStage, Mapping, MappingKind, Method, OutputLine, OutputStream, ProcessChange,
+    ProcessChangeKind, StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
+};
+use bathyscope_store::{CaptureState, End, NewCapture, Options, Reserve, Store};
+
+pub const ID: CaptureId = CaptureId::from_bits(0xfedc_ba98_7654_3210);
+pub const START_NS: u64 = 5_000_000_000;
+
+pub fn id(number: u64) -> CaptureId {
+    CaptureId::from_bits(number)
+}
+
+pub fn options() -> Options {
+    Options { reserve: Reserve::Bytes(0), ballast_bytes: 0, readers: 2, ..Options::default() }
+}
+
+pub async fn open(dir: &Path) -> Store {
+    Store::open(dir, options()).await.expect("the store opens")
+}
+
+pub fn database(dir: &Path) -> PathBuf {
+    dir.join("bathyscope.db")
+}
+
+pub fn schemas() -> Vec<StreamSchema> {
+    let column = |name: &str, ty| Column { name: name.to_owned(), ty, display: Display::Decimal };
+    vec![
+        StreamSchema::new("sched:sched_switch", StreamKind::Events, [column("next_pid", ColumnType::I64)]),
+        StreamSchema::new("cpu-clock", StreamKind::Samples, [column("stack", ColumnType::Stack)]),
+    ]
+}
+
+pub fn new_capture(id: CaptureId, title: &str) -> NewCapture {
+    let method = Method::Profile { frequency_hz: 99, kernel_stacks: true, user_stacks: true };
+    let target = Target::Process { pid: 4711, children: false };
+    NewCapture {
+        id,
+        title: title.to_owned(),
+        owner: "ada".to_owned(),
+        spec: CaptureSpec { name: String::new(), method, target, limits: Limits::default() },
+        host: HostFacts { hostname: "Leviathan".to_owned(), cpus: 4, ..HostFacts::default() },
+        streams: schemas(),
+        started_unix_ns: 1_700_000_000_000_000_000 + i64::try_from(id.bits() % 1000).unwrap(),
+        start_ns: START_NS,
+        simulated: false,
+    }
+}
+
+/// A chunk of stream 0 whose rows have the times `from`, `from + 1`, …, and their number in `next_pid`.
+pub fn chunk(from: u64, rows: usize) -> EncodedChunk {
+    let numbers = || (from..).take(rows);
+    let column = |f: fn(u64) -> u64| ColumnData::U64(numbers().map(f).collect());
+    let comm = ColumnData::Id(vec![1; rows]);
+    let pid = ColumnData::I64(numbers().map(u64::cast_signed).collect());
+    let columns =
+        vec![ColumnData::U64(numbers().collect()), column(|n| n % 4), column(|n| n % 7), column(|n| n), comm, pid];
+    encode_chunk(&schemas()[0], &Batch { columns }).unwrap()
+}
+
+/// A chunk of stream 1, which refers to the stack 1.
+pub fn samples(from: u64, rows: usize) -> EncodedChunk {
+    let numbers = || (from..).take(rows);
+    let same = |value| ColumnData::U64(vec![value; rows]);
+    let ids = || ColumnData::Id(vec![1; rows]);
+    let columns = vec![ColumnData::U64(numbers().collect()), same(0), same(4711), same(4711), ids(), ids()];
+    encode_chunk(&schemas()[1], &Batch { columns }).unwrap()
+}
+
+pub fn totals(stored: u64, emitted: u64) -> StreamTotals {
+    StreamTotals { hits: emitted + 5, filtered: 5, emitted, stored }
+}
+
+/// One of everything: 100 rows in stream 0, 10 samples, 3 events lost.
+pub fn full_append() -> Append {
+    let mapping = |name: &[u8], kind| Mapping { kind, build_id: vec![1, 2, 3], name: name.to_vec(), pid: 0 };
+    let line = SymbolLine { function: "inlined".to_owned(), file: "a.c".to_owned(), line: 7 };
+    let symbol = Symbol { function: "outer".to_owned(), offset: 16, lines: vec![line] };
+    let change = |time_ns, kind| ProcessChange { time_ns, pid: 4711, tid: 4711, kind };
+    let output = |stream, bytes: &[u8]| OutputLine { time_ns: START_NS + 9, stream, bytes: bytes.to_vec() };
+    let loss =
+        Loss { stream: Some(0), stage: LossStage::RingFull, count: 3, start_ns: START_NS, end_ns: START_NS + 50 };
+    Append {
+        chunks: vec![(0, chunk(START_NS, 100)), (1, samples(START_NS + 1, 10))],
+        strings: vec![(1, b"bash".to_vec()), (2, vec![0xff, 0, b'<'])],
+        mappings: vec![(1, mapping(b"[kernel]", MappingKind::Kernel)), (2, mapping(b"/usr/bin/x", MappingKind::File))],
+        frames: vec![(1, Frame { mapping: 1, offset: u64::MAX }), (2, Frame { mapping: 2, offset: 64 })],
+        stacks: vec![(1, [1, 2, 2].as_slice().into())],
+        symbols: vec![(1, symbol)],
+        processes: vec![
+            change(0, ProcessChangeKind::Existing { comm: 1 }),
+            change(START_NS + 2, ProcessChangeKind::Fork { parent_pid: 1 }),
+            change(START_NS + 3, ProcessChangeKind::Comm { comm: 2, exec: true }),
+            change(START_NS + 4, ProcessChangeKind::Exit),
+        ],
+        output: vec![output(OutputStream::Stdout, b"hello\n"), output(OutputStream::Stderr, b"\x1b[2K")],
+        ledger: Some(Ledger { streams: vec![totals(100, 103), totals(10, 10)], losses: vec![loss] }),
+        end_ns: START_NS + 100,
+    }
+}
+
+pub fn end(ledger: Ledger) -> End {
+    End {
+        state: CaptureState::Finished,
+        reason: "its time was over".to_owned(),
+        end_ns: START_NS + 1000,
+        ledger,
+        readings: Vec::new(),
+    }
+}
+
+/// Makes a whole capture.
+pub async fn record(store: &Store, id: CaptureId, title: &str) {
+    store.create(new_capture(id, title)).await.unwrap();
+    let append = full_append();
+    let ledger = append.ledger.clone().unwrap();
+    store.append(id, append).await.unwrap();
+    store.finish(id, end(ledger)).await.unwrap();
+}

@@ -160,7 +160,7 @@ pub(crate) async fn insert_capture(
 
 /// Appends in its own transaction, if there is room.
 pub(crate) async fn append(writer: &mut Writer, id: CaptureId, append: &Append) -> Result<(), StoreError> {
-    writer.has_room_for(2 * size_of(append))?;
+    writer.has_room_for(2 * size_of(append)).await?;
     writer.begin(Durability::Normal).await?;
     let done = append_in(writer, id, append).await;
     writer.end(done).await?;
@@ -483,7 +483,7 @@ pub(crate) async fn put_symbols(
     id: CaptureId,
     symbols: &[(FrameId, Symbol)],
 ) -> Result<(), StoreError> {
-    writer.has_room_for(symbols.len() as u64 * 512)?;
+    writer.has_room_for(symbols.len() as u64 * 512).await?;
     writer.begin(Durability::Normal).await?;
     let done = async {
         state_of(&mut writer.conn, id).await?;

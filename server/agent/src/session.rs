@@ -120,9 +120,7 @@ impl Session<'_> {
                 Answer::Plain(Reply::Hello { version: PROTOCOL_VERSION, simulated })
             }
             Request::Hello { .. } => return Err("it speaks another version"),
-            Request::Capabilities => {
-                Answer::Plain(Reply::Capabilities { capabilities: self.backend.capabilities() })
-            }
+            Request::Capabilities => Answer::Plain(Reply::Capabilities { capabilities: self.backend.capabilities() }),
             Request::OpenKernelFile { file } => file_answer(self.backend.open_kernel_file(&file)),
             Request::OpenProcessFile { pid, file } => file_answer(self.backend.open_process_file(pid, &file)),
             Request::ListProcesses { after } => {

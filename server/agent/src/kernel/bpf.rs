@@ -160,12 +160,7 @@ pub(crate) fn link_kprobe_multi(program: BorrowedFd<'_>, symbol: &CStr) -> io::R
 }
 
 /// Attaches `program` to the instruction at file offset `offset` of `path` by `uprobe_multi`, for process `pid` only.
-pub(crate) fn link_uprobe_multi(
-    program: BorrowedFd<'_>,
-    path: &CStr,
-    offset: u64,
-    pid: u32,
-) -> io::Result<OwnedFd> {
+pub(crate) fn link_uprobe_multi(program: BorrowedFd<'_>, path: &CStr, offset: u64, pid: u32) -> io::Result<OwnedFd> {
     let offsets = [offset];
     let attr = Attr::new()
         .fd(0, program)
@@ -199,8 +194,7 @@ pub(crate) struct ProgramStats {
 pub(crate) fn program_stats(program: BorrowedFd<'_>) -> io::Result<ProgramStats> {
     // struct bpf_prog_info; a shorter one of an older kernel leaves the rest zero.
     let mut info = [0_u64; 32];
-    let attr =
-        Attr::new().fd(0, program).u32(4, size_of_val(&info) as u32).u64(8, info.as_mut_ptr() as u64);
+    let attr = Attr::new().fd(0, program).u32(4, size_of_val(&info) as u32).u64(8, info.as_mut_ptr() as u64);
     // SAFETY: `info` is writable for the length that the kernel is told, and zero, so that it asks for no arrays.
     unsafe { attr.call(OBJ_GET_INFO_BY_FD, 16) }?;
     let word = |offset: usize| info.get(offset / 8).copied().unwrap_or(0);

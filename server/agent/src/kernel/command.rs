@@ -5,7 +5,7 @@
 //! the wanted user before it touches a file.
 
 use std::{
-    ffi::{CStr, CString},
+    ffi::CString,
     io,
     os::{
         fd::{AsRawFd as _, OwnedFd, RawFd},
@@ -131,8 +131,8 @@ impl Command {
             standard: [null.as_raw_fd(), stdout_write.as_raw_fd(), stderr_write.as_raw_fd()],
         };
         let pid = fork_child(&plan, &descriptors).map_err(|error| refused(doing, &error, ""))?;
-        let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty())
-            .map_err(|errno| refused(doing, &errno.into(), ""))?;
+        let pidfd =
+            rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| refused(doing, &errno.into(), ""))?;
         for end in [&stdout_read, &stderr_read] {
             rustix::io::ioctl_fionbio(end, true).map_err(|errno| refused(doing, &errno.into(), ""))?;
         }
@@ -188,8 +188,7 @@ impl Command {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
             let id = WaitId::PidFd(std::os::fd::AsFd::as_fd(&self.pidfd));
             if let Ok(Some(status)) = rustix::process::waitid(id, options) {
-                self.state =
-                    TargetState::Exited { code: status.exit_status(), signal: status.terminating_signal() };
+                self.state = TargetState::Exited { code: status.exit_status(), signal: status.terminating_signal() };
             }
         }
         self.state

@@ -39,9 +39,9 @@ pub(crate) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
         KernelFile::Notes => open_plain("/sys/kernel/notes"),
         KernelFile::AvailableEvents => {
             let open = |tracefs: Tracefs| {
-                tracefs.open("available_events").map_err(|error| {
-                    refused("opening tracefs' available_events", &error, "Run the agent as root.")
-                })
+                tracefs
+                    .open("available_events")
+                    .map_err(|error| refused("opening tracefs' available_events", &error, "Run the agent as root."))
             };
             Tracefs::find().and_then(open)
         }
@@ -130,7 +130,11 @@ impl Process {
             reopen_regular(&found, |stat| {
                 // A file of root's that everybody may read tells nothing new; others may have been put there to be read.
                 let public = stat.st_uid == 0 && stat.st_mode & 0o004 != 0;
-                if Some(stat.st_uid) == user || public { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EACCES)) }
+                if Some(stat.st_uid) == user || public {
+                    Ok(())
+                } else {
+                    Err(io::Error::from_raw_os_error(libc::EACCES))
+                }
             })
         })
     }
@@ -161,10 +165,7 @@ fn last_number(status: &str, key: &str) -> Option<u32> {
 
 /// Opens what `found` (an `O_PATH` descriptor) is for reading, if it is a regular file that `accept` agrees to. Anything
 /// else is not even opened: opening a device or a pipe can have effects.
-fn reopen_regular(
-    found: &OwnedFd,
-    accept: impl FnOnce(&rustix::fs::Stat) -> io::Result<()>,
-) -> io::Result<OwnedFd> {
+fn reopen_regular(found: &OwnedFd, accept: impl FnOnce(&rustix::fs::Stat) -> io::Result<()>) -> io::Result<OwnedFd> {
     let stat = rustix::fs::fstat(found)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));

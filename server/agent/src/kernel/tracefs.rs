@@ -83,6 +83,15 @@ impl Tracefs {
         }
     }
 
+    /// Finds tracefs where it is mounted already and may be used.
+    pub(crate) fn find_mounted() -> Option<Self> {
+        let open = |path: &str| {
+            let root = open_if_tracefs(path).ok()??;
+            Some(Self { root, path: path.into(), mounted_here: false })
+        };
+        [CANONICAL, THROUGH_DEBUGFS].into_iter().find_map(open)
+    }
+
     /// Where it is mounted.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -98,6 +107,38 @@ impl Tracefs {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         Ok(rustix::fs::openat2(self.root.as_fd(), name, flags, Mode::empty(), resolve)?)
+    }
+
+    /// Reads the short file `name`.
+    pub(crate) fn read(&self, name: &str) -> io::Result<String> {
+        let mut text = String::new();
+        File::from(self.open(name)?).take(MAX_FORMAT_BYTES).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    /// Writes the file `name`, which must be of an instance of our own.
+    pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let file = rustix::fs::openat2(self.root.as_fd(), name, flags, Mode::empty(), resolve)?;
+        let written = rustix::io::write(&file, text.as_bytes())?;
+        if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    /// Makes the instance `name`.
+    pub(crate) fn make_instance(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(self.root.as_fd(), format!("instances/{name}"), Mode::from_raw_mode(0o700))?)
+    }
+
+    /// Removes the instance `name`.
+    pub(crate) fn remove_instance(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(self.root.as_fd(), format!("instances/{name}"), rustix::fs::AtFlags::REMOVEDIR)?)
+    }
+
+    /// The names of all instances.
+    pub(crate) fn instances(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path.join("instances")).into_iter().flatten();
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
     }
 
     /// Opens the `format` file of `tracepoint`.
@@ -121,9 +162,10 @@ impl Tracefs {
     pub(crate) fn read_format(&self, tracepoint: &TracepointName) -> Result<Vec<u8>, AgentError> {
         let file = self.open_format(tracepoint)?;
         let mut bytes = Vec::new();
-        File::from(file).take(MAX_FORMAT_BYTES).read_to_end(&mut bytes).map_err(|error| {
-            refused(format!("reading the format of {tracepoint}"), &error, "")
-        })?;
+        File::from(file)
+            .take(MAX_FORMAT_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(|error| refused(format!("reading the format of {tracepoint}"), &error, ""))?;
         Ok(bytes)
     }
 }

@@ -27,9 +27,8 @@ impl User {
     pub(crate) fn find(name_or_number: &str) -> Option<Self> {
         let name = CString::new(name_or_number).ok()?;
         // SAFETY: `name` ends in NUL and lives until the call returns; the other arguments are as `lookup` says.
-        let by_name = lookup(|entry, room, bytes, found| unsafe {
-            libc::getpwnam_r(name.as_ptr(), entry, room, bytes, found)
-        });
+        let by_name =
+            lookup(|entry, room, bytes, found| unsafe { libc::getpwnam_r(name.as_ptr(), entry, room, bytes, found) });
         by_name.or_else(|| Self::of_uid(name_or_number.parse().ok()?))
     }
 

@@ -51,7 +51,7 @@ pub(super) async fn guard(State(state): State<AppState>, mut request: Request, n
         Ok(()) => {
             request.extensions_mut().insert(context.clone());
             let bounded = request.map(|body| Body::new(Limited::new(body, BODY_BYTES)));
-            contain(&state, &context, next.run(bounded)).await
+            contain(&context, || state.count_panic(), next.run(bounded)).await
         }
         Err(refused) => refused.into_response(),
     };
@@ -89,11 +89,11 @@ fn admit(state: &AppState, context: &Context, request: &Request) -> Result<(), A
 }
 
 /// The response of a handler; a panic becomes an error, is counted, and stops nobody else.
-async fn contain(state: &AppState, context: &Context, handler: impl Future<Output = Response>) -> Response {
+async fn contain(context: &Context, count: impl FnOnce(), handler: impl Future<Output = Response>) -> Response {
     match AssertUnwindSafe(handler).catch_unwind().await {
         Ok(response) => response,
         Err(_payload) => {
-            state.count_panic();
+            count();
             let (request, route) = (context.request_id(), context.route().unwrap_or("none"));
             // The payload may hold text from events; the panic hook has logged the place.
             tracing::error!(request, route, "a handler panicked");
@@ -117,4 +117,22 @@ pub(super) async fn in_time(handler: impl Future<Output = Response>) -> Response
 /// Whether whoever asks would rather have a page than JSON.
 fn wants_page(headers: &HeaderMap) -> bool {
     headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).is_some_and(|accept| accept.contains("text/html"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::hosts::AllowedHost, *};
+
+    #[tokio::test]
+    async fn p45_a_panic_is_an_error_that_is_counted_and_named() {
+        let context = Context::new(AllowedHost("x".to_owned()), Peer(Ipv4Addr::LOCALHOST.into())).unwrap();
+        let mut panics = 0;
+        let response = contain(&context, || panics += 1, async { panic!("secret from an event") }).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(panics, 1);
+        let body = error::write(&context, false, response).into_body();
+        let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        let text = std::str::from_utf8(&body).unwrap();
+        assert!(text.contains(context.request_id()) && !text.contains("secret"), "{text}");
+    }
 }

@@ -37,8 +37,13 @@ const TOKEN_BYTES: usize = 32;
 pub enum SessionClock {
     /// Seconds since boot, sleep included.
     Boot,
-    /// Seconds that a test sets.
-    Manual(Arc<AtomicU64>),
+    /// Seconds that a test sets, of a boot that it names.
+    Manual {
+        /// Now.
+        seconds: Arc<AtomicU64>,
+        /// Which boot.
+        epoch: String,
+    },
 }
 
 impl SessionClock {
@@ -49,7 +54,7 @@ impl SessionClock {
                 let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
                 u64::try_from(now.tv_sec).unwrap_or(0)
             }
-            Self::Manual(seconds) => seconds.load(Ordering::Relaxed),
+            Self::Manual { seconds, .. } => seconds.load(Ordering::Relaxed),
         }
     }
 
@@ -59,7 +64,7 @@ impl SessionClock {
             // Where it cannot be read, every start is an epoch of its own and everybody logs in again.
             Self::Boot => std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
                 .map_or_else(|_unreadable| format!("start {}", self.now_s()), |id| id.trim().to_owned()),
-            Self::Manual(_) => "manual".to_owned(),
+            Self::Manual { epoch, .. } => epoch.clone(),
         }
     }
 }

@@ -42,8 +42,6 @@ pub(crate) fn newest(migrations: &Migrator) -> i64 {
 pub(crate) fn writing(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
-        .page_size(PAGE_BYTES)
-        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
@@ -89,7 +87,7 @@ pub(crate) async fn expected_objects(migrations: &Migrator) -> Result<BTreeSet<O
 
 /// What state the tables of a database are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     /// There are none yet.
     Empty,
     /// They are those of this version.
@@ -97,7 +95,7 @@ enum State {
 }
 
 /// Finds the version of a database without changing anything.
-async fn inspect(path: &Path) -> Result<State, StoreError> {
+pub(crate) async fn inspect(path: &Path) -> Result<State, StoreError> {
     const DOING: &str = "looking at the tables";
     check_head(path)?;
     let mut conn = reading(path).connect().await.map_err(failed(DOING))?;
@@ -117,7 +115,7 @@ fn check_head(path: &Path) -> Result<(), StoreError> {
     Err(not_ours("it is not a database".to_owned()))
 }
 
-async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
+pub(crate) async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
     const DOING: &str = "looking at the tables";
     let found = objects(conn).await.map_err(failed(DOING))?;
     let (id, _) = application_and_version(conn).await?;
@@ -173,7 +171,9 @@ pub(crate) async fn bring_up_to_date(place: &Place, migrations: &Migrator) -> Re
 
 async fn create_tables(path: &Path, migrations: &Migrator) -> Result<(), StoreError> {
     const DOING: &str = "making the tables";
-    let mut conn = writing(path).connect().await.map_err(failed(DOING))?;
+    // Only when the file is made: later these would write to it each time it is opened.
+    let options = writing(path).page_size(PAGE_BYTES).auto_vacuum(SqliteAutoVacuum::Incremental);
+    let mut conn = options.connect().await.map_err(failed(DOING))?;
     run(migrations, &mut conn).await.map_err(failed(DOING))?;
     conn.close().await.map_err(failed(DOING))
 }
@@ -199,7 +199,7 @@ async fn migrate_copy(place: &Place, migrations: &Migrator, from: i64, to: i64) 
     let (copy, _file) = Unfinished::create(copy_path.clone())?;
     let migrated = async {
         copy_database(path, &copy_path).await?;
-        let mut conn = writing(&copy_path).journal_mode(SqliteJournalMode::Delete).connect().await?;
+        let mut conn = writing(&copy_path).journal_mode(SqliteJournalMode::Memory).connect().await?;
         run(migrations, &mut conn).await?;
         let (check,): (String,) = sqlx::query_as("PRAGMA quick_check(1)").fetch_one(&mut conn).await?;
         conn.close().await?;
@@ -253,3 +253,6 @@ async fn check_tables(path: &Path, migrations: &Migrator) -> Result<(), StoreErr
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

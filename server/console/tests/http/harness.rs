@@ -15,8 +15,8 @@ use bathyscope::{
     recorder::{AgentLink, Recorder, RecorderOptions},
 };
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger, Limits,
-    Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
+    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger,
+    Limits, Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
 };
 use bathyscope_protocol::{AgentClient, ClientError, ProtocolError};
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
@@ -35,8 +35,7 @@ pub enum As {
     Role(Role),
 }
 
-pub const EVERYBODY: [As; 4] =
-    [As::Anonymous, As::Role(Role::Viewer), As::Role(Role::Operator), As::Role(Role::Admin)];
+pub const EVERYBODY: [As; 4] = [As::Anonymous, As::Role(Role::Viewer), As::Role(Role::Operator), As::Role(Role::Admin)];
 
 /// A console.
 pub struct Console {
@@ -167,11 +166,8 @@ impl Console {
 
 /// A request as an own page sends it.
 pub fn own_page(method: &str, path: &str, cookie: Option<&str>, body: Option<&str>) -> Request<Body> {
-    let mut request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(header::HOST, HOST)
-        .header("sec-fetch-site", "same-origin");
+    let mut request =
+        Request::builder().method(method).uri(path).header(header::HOST, HOST).header("sec-fetch-site", "same-origin");
     if let Some(cookie) = cookie {
         request = request.header(header::COOKIE, cookie);
     }

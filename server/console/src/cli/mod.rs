@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn without_a_verb_it_serves() {
         let cli = Cli::try_parse_from(["bathyscope", "--simulate"]).unwrap();
-        assert!(cli.verb.is_none() && cli.serve.agent.simulate);
+        assert!(cli.verb.is_none() && cli.serve.agent.simulate.is_some());
         assert!(Cli::try_parse_from(["bathyscope", "--simulate", "doctor"]).is_err());
     }
 }

@@ -87,7 +87,7 @@ pub(crate) async fn expected_objects(migrations: &Migrator) -> Result<BTreeSet<O
 
 /// What state the tables of a database are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     /// There are none yet.
     Empty,
     /// They are those of this version.
@@ -95,7 +95,7 @@ enum State {
 }
 
 /// Finds the version of a database without changing anything.
-async fn inspect(path: &Path) -> Result<State, StoreError> {
+pub(crate) async fn inspect(path: &Path) -> Result<State, StoreError> {
     const DOING: &str = "looking at the tables";
     check_head(path)?;
     let mut conn = reading(path).connect().await.map_err(failed(DOING))?;

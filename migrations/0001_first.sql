@@ -259,6 +259,8 @@ CREATE TABLE sessions (
 CREATE TABLE login_tokens (
     -- SHA-256 of the token; the token itself is kept nowhere.
     hash BLOB PRIMARY KEY CHECK (length(hash) = 32),
+    -- The name that captures and the audit log carry for whoever uses it.
+    user TEXT NOT NULL,
     -- What its user may do.
     role TEXT NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
     -- When it ends, seconds of the session clock.

@@ -41,11 +41,14 @@ pub(crate) async fn begin_epoch(conn: &mut SqliteConnection, epoch: &str) -> Res
 pub(crate) async fn add_login_token(
     conn: &mut SqliteConnection,
     hash: TokenHash,
+    user: &str,
     role: Role,
     expires_s: u64,
 ) -> Result<(), StoreError> {
-    sqlx::query("INSERT OR REPLACE INTO login_tokens (hash, role, expires_s) VALUES (?, ?, ?)")
+    at_most("the user's name", user.len(), limit::USER_BYTES)?;
+    sqlx::query("INSERT OR REPLACE INTO login_tokens (hash, user, role, expires_s) VALUES (?, ?, ?, ?)")
         .bind(hash.bytes().as_slice())
+        .bind(user)
         .bind(role.as_str())
         .bind(sql(expires_s))
         .execute(conn)
@@ -58,16 +61,17 @@ pub(crate) async fn redeem_login_token(
     conn: &mut SqliteConnection,
     hash: TokenHash,
     now_s: u64,
-) -> Result<Option<Role>, StoreError> {
-    let used: Option<(String,)> = sqlx::query_as(
-        "UPDATE login_tokens SET used_s = ?1 WHERE hash = ?2 AND used_s IS NULL AND expires_s > ?1 RETURNING role",
+) -> Result<Option<(String, Role)>, StoreError> {
+    let used: Option<(String, String)> = sqlx::query_as(
+        "UPDATE login_tokens SET used_s = ?1 WHERE hash = ?2 AND used_s IS NULL AND expires_s > ?1 \
+         RETURNING user, role",
     )
     .bind(sql(now_s))
     .bind(hash.bytes().as_slice())
     .fetch_optional(conn)
     .await
     .map_err(failed("using a login token"))?;
-    used.map(|(text,)| role(&text)).transpose()
+    used.map(|(user, text)| Ok((user, role(&text)?))).transpose()
 }
 
 pub(crate) async fn add_session(conn: &mut SqliteConnection, session: &NewSession) -> Result<(), StoreError> {

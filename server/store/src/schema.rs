@@ -87,7 +87,7 @@ pub(crate) async fn expected_objects(migrations: &Migrator) -> Result<BTreeSet<O
 
 /// What state the tables of a database are in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     /// There are none yet.
     Empty,
     /// They are those of this version.
@@ -95,7 +95,7 @@ enum State {
 }
 
 /// Finds the version of a database without changing anything.
-async fn inspect(path: &Path) -> Result<State, StoreError> {
+pub(crate) async fn inspect(path: &Path) -> Result<State, StoreError> {
     const DOING: &str = "looking at the tables";
     check_head(path)?;
     let mut conn = reading(path).connect().await.map_err(failed(DOING))?;
@@ -115,7 +115,7 @@ fn check_head(path: &Path) -> Result<(), StoreError> {
     Err(not_ours("it is not a database".to_owned()))
 }
 
-async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
+pub(crate) async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
     const DOING: &str = "looking at the tables";
     let found = objects(conn).await.map_err(failed(DOING))?;
     let (id, _) = application_and_version(conn).await?;

@@ -57,6 +57,15 @@ impl Store {
         Self::open_with(dir, options, &schema::MIGRATIONS).await
     }
 
+    /// Opens the database for reading, beside a process that has it open. Calls that change something fail with
+    /// [`StoreError::Closed`].
+    ///
+    /// # Errors
+    /// If there is no database, or it is damaged or newer.
+    pub async fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
+        Self::open_read_only_with(dir, &schema::MIGRATIONS).await
+    }
+
     /// Ends the writer after the changes that wait, moves the write-ahead log into the file, and gives up the lock.
     /// Calls after that fail with [`StoreError::Closed`].
     pub async fn close(&self) {
@@ -256,20 +265,30 @@ impl Store {
         self.control(move |conn| Box::pin(async move { entry::begin_epoch(conn, &epoch).await })).await
     }
 
-    /// Keeps a token that lets somebody in once with `role` before `expires_s`.
+    /// Keeps a token that lets `user` (at most 64 bytes) in once with `role` before `expires_s`.
     ///
     /// # Errors
-    /// The database's.
-    pub async fn add_login_token(&self, hash: TokenHash, role: Role, expires_s: u64) -> Result<(), StoreError> {
-        self.control(move |conn| Box::pin(entry::add_login_token(conn, hash, role, expires_s))).await
+    /// [`StoreError::Refused`] for a name that is too long, or the database's.
+    pub async fn add_login_token(
+        &self,
+        hash: TokenHash,
+        user: &str,
+        role: Role,
+        expires_s: u64,
+    ) -> Result<(), StoreError> {
+        let user = user.to_owned();
+        self.control(move |conn| {
+            Box::pin(async move { entry::add_login_token(conn, hash, &user, role, expires_s).await })
+        })
+        .await
     }
 
-    /// Uses up a login token, at most once however many ask at the same time: its role if it exists, has not been used
-    /// and has not expired by `now_s`.
+    /// Uses up a login token, at most once however many ask at the same time: its user and role if it exists, has not
+    /// been used and has not expired by `now_s`.
     ///
     /// # Errors
     /// The database's.
-    pub async fn redeem_login_token(&self, hash: TokenHash, now_s: u64) -> Result<Option<Role>, StoreError> {
+    pub async fn redeem_login_token(&self, hash: TokenHash, now_s: u64) -> Result<Option<(String, Role)>, StoreError> {
         self.control(move |conn| Box::pin(entry::redeem_login_token(conn, hash, now_s))).await
     }
 

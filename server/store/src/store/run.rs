@@ -43,6 +43,18 @@ impl Store {
         Ok(store)
     }
 
+    pub(crate) async fn open_read_only_with(dir: &Path, migrations: &Migrator) -> Result<Self, StoreError> {
+        let options = Options { ballast_bytes: 0, ..Options::default() };
+        let place = Arc::new(Place::new(dir, &options));
+        let opened = read_database(&place, migrations, &options).await;
+        let readers = opened.map_err(|error| error.complete(&place.database, || place.space()))?;
+        // Nobody receives: every change is refused.
+        let (jobs, _nobody) = mpsc::channel(1);
+        let (task, temporaries) = (Mutex::new(None), AtomicU64::new(0));
+        let importing = tokio::sync::Mutex::new(());
+        Ok(Self { inner: Arc::new(Inner { place, options, jobs, readers, task, temporaries, importing }) })
+    }
+
     /// Hands a change to the writer and waits for it. It is made even if nobody waits.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
@@ -142,4 +154,24 @@ async fn open_database(
     let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
     let readers = readers.connect_with(schema::reading(&place.database)).await.map_err(failed(DOING))?;
     Ok((writer, readers))
+}
+
+/// The readers of a database that another process may be writing; nothing of it is changed.
+async fn read_database(place: &Place, migrations: &Migrator, options: &Options) -> Result<SqlitePool, StoreError> {
+    let (path, known) = (&place.database, schema::newest(migrations));
+    if !path.is_file() {
+        return Err(StoreError::NoDirectory { path: place.dir.clone() });
+    }
+    match schema::inspect(path).await? {
+        schema::State::Version(found) if found > known => {
+            return Err(StoreError::Newer { path: path.clone(), found, known });
+        }
+        schema::State::Version(found) if found == known => {}
+        _ => {
+            let why = "its tables are not up to date; the program that has it open is another version".to_owned();
+            return Err(StoreError::Damaged { path: path.clone(), why });
+        }
+    }
+    let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
+    readers.connect_with(schema::reading(path)).await.map_err(failed("opening the database"))
 }

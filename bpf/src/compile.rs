@@ -1,8 +1,17 @@
+//! The list of passes, and the function that runs them.
+
 use crate::{
+    emit,
     instruction::Instruction,
     ir::{MapDefinition, MapId, Program, ProgramKind},
-    validate::Fault,
+    optimise, registers,
+    validate::{Fault, validate},
 };
+
+/// Bytes of stack that a BPF program has.
+pub(crate) const STACK_BYTES: u32 = 512;
+/// How often the passes are repeated at most; each round that changes something makes work for the next.
+const MAX_ROUNDS: usize = 4;
 
 /// A compiled program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,16 +64,39 @@ pub enum CompileError {
 pub struct Pass {
     /// Its name.
     pub name: &'static str,
+    /// Changes the program; tells whether it changed anything.
+    pub run: fn(&mut Program) -> bool,
 }
 
-/// The passes.
-pub const PASSES: [Pass; 0] = [];
+/// The passes between `validate` and `allocate`, in order: `validate` → these, repeated → `allocate` → `emit`.
+pub const PASSES: [Pass; 4] = [
+    Pass { name: "fold constants and copies", run: optimise::fold },
+    Pass { name: "join blocks", run: optimise::join_blocks },
+    Pass { name: "order reachable blocks", run: optimise::order_blocks },
+    Pass { name: "drop unused results", run: optimise::drop_unused },
+];
 
 /// Compiles a program.
 ///
 /// # Errors
 /// If it is malformed, or too large for the kernel.
 pub fn compile(program: &Program) -> Result<Code, CompileError> {
-    let _ = program;
-    unimplemented!()
+    validate(program)?;
+    let mut program = program.clone();
+    optimise_all(&mut program);
+    let allocation = registers::allocate(&program);
+    if allocation.stack_bytes > STACK_BYTES {
+        return Err(CompileError::Stack { program: program.name, bytes: allocation.stack_bytes, most: STACK_BYTES });
+    }
+    emit::emit(&program, &allocation)
+}
+
+pub(crate) fn optimise_all(program: &mut Program) {
+    for _ in 0..MAX_ROUNDS {
+        // All of them run in each round, whether or not one before changed something.
+        let changed = PASSES.map(|pass| (pass.run)(program));
+        if !changed.contains(&true) {
+            break;
+        }
+    }
 }

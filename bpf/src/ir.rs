@@ -510,7 +510,14 @@ impl Builder {
         SlotId(u32::try_from(self.program.slots.len() - 1).unwrap_or(u32::MAX))
     }
 
-    /// A map.
+    /// Makes a slot at least `bytes` bytes large.
+    pub fn enlarge(&mut self, slot: SlotId, bytes: u32) {
+        if let Some(room) = self.program.slots.get_mut(slot.index()) {
+            *room = bytes.max(*room);
+        }
+    }
+
+    /// A map; of one name there is only one.
     pub fn map(&mut self, map: MapDefinition) -> MapId {
         self.program.maps.push(map);
         MapId(u32::try_from(self.program.maps.len() - 1).unwrap_or(u32::MAX))

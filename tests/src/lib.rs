@@ -1,1 +1,31 @@
-//! Placeholder head, written with the room.
+//! What the tests of the whole share: the project's files, a running server, a small HTTP client, waiting, skipping.
+//!
+//! The tests themselves are in `tests/tests/`. They drive the real binary from outside, as a person or a script would,
+//! and know no crate of the project: what they rely on is what users rely on.
+//!
+//! Constraints: no sleeping for a fixed time to let something happen (see [`wait::until`]); port 0 and a fresh data
+//! folder for every server; everything that is started is ended, also when a test fails.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+pub mod command_line;
+pub mod http;
+pub mod proc;
+pub mod programs;
+pub mod server;
+pub mod wait;
+pub mod workspace;
+
+use std::io::Write as _;
+
+/// Says that something could not be tested and what it would need, in the form that `tests/run` collects.
+pub fn skip(what: &str, missing: &str) {
+    // Written past the test harness, which would hide it: a skipped test counts as passed there.
+    writeln!(std::io::stderr(), "SKIPPED: {what} — {missing}").expect("stderr takes a line");
+}
+
+/// Whether this process is root, as most tests on a real kernel need.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

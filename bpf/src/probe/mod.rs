@@ -6,6 +6,7 @@
 
 mod condition;
 mod follow;
+mod frame;
 mod record;
 mod sample;
 mod text;

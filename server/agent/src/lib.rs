@@ -1,1 +1,23 @@
-//! Placeholder head, written with the room.
+//! The privileged side: a broker of file descriptors.
+//!
+//! The agent checks a request, compiles and loads programs, attaches probes, and hands the console descriptors of ring
+//! buffers and files. The console maps and reads them itself, so nothing that came from events or processes is parsed
+//! with privileges. It serves one console at a time over a local socket, treats it as hostile, and takes everything out
+//! of the kernel again when the connection ends.
+//!
+//! It is one process of ordinary threads. It never listens on a network, starts no shell, and touches nothing in the
+//! kernel that it did not create itself.
+
+mod backend;
+mod doctor;
+mod error;
+mod kernel;
+mod server;
+mod session;
+mod simulated;
+
+pub use backend::{Backend, MAX_RING_BYTES, MIN_RING_BYTES, Plan, RunningCapture};
+pub use kernel::KernelBackend;
+pub use server::{AgentOptions, RunError, run, run_on};
+pub use session::{SessionEnd, serve};
+pub use simulated::{ParseSimulationError, SimulatedBackend, Simulation};

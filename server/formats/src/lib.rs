@@ -1,1 +1,19 @@
-//! Placeholder head, written with the room.
+//! Captures as other tools' files: folded stacks, CSV, lines of JSON, and the text of `perf script`.
+//!
+//! Writers stream: they hold one chunk of rows at a time and a bounded cache of stacks' names. Hostile names cannot break
+//! out of a field: text goes through [`bathyscope_capture::visible`] first, so no control character is left, and each
+//! module says what its format needs beyond that. Moments are nanoseconds since the capture's start.
+//!
+//! It must not know where the bytes go (HTTP, file) or how captures are stored. Give it a buffered output.
+#![forbid(unsafe_code)]
+
+mod csv;
+mod folded;
+mod ndjson;
+mod perf_script;
+mod stacks;
+
+pub use csv::write_csv;
+pub use folded::write_folded;
+pub use ndjson::write_ndjson;
+pub use perf_script::write_perf_script;

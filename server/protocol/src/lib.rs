@@ -9,6 +9,11 @@
 //!
 //! It must not know what captures are for: no storage, no HTTP, no symbol names.
 
+mod client;
+mod connection;
 mod message;
+pub mod rings;
 
+pub use client::{AgentClient, CALL_TIMEOUT, ClientError, SLOW_CALL_TIMEOUT, TakenRings};
+pub use connection::{Connection, Listener, PeerCredentials, ProtocolError};
 pub use message::*;

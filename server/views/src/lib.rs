@@ -1,1 +1,47 @@
-//! Placeholder head, written with the room.
+//! Capture → what is drawn: pages of rows, rates, timelines, flame graphs and their SVG.
+//!
+//! Pure functions over a [`Source`]: the caller hands in chunk metadata and dictionaries and loads chunks when they are
+//! asked for, so a view reads only the columns and the time range that it needs and never holds a whole capture. What
+//! comes back is bounded by the screen (`width`, `limit`, node caps), never by the capture.
+//!
+//! Calls are synchronous and can take long: run them off the async runtime, and set the [`Cancel`] flag when nobody waits
+//! any more; it is looked at once for each chunk. Moments in Rust types are absolute monotonic nanoseconds; moments in
+//! serialised output are relative to [`Source::origin_ns`].
+//!
+//! It must not do I/O, know SQL or HTTP, or make HTML. Text from events leaves it only through
+//! [`bathyscope_capture::visible`], except where a type says that it holds bytes.
+#![forbid(unsafe_code)]
+
+mod cell;
+mod colour;
+mod dictionaries;
+mod error;
+mod filter;
+mod flame;
+mod hash;
+mod memory;
+mod needle;
+mod rate;
+mod rows;
+mod scan;
+mod source;
+mod svg;
+mod timeline;
+
+pub use cell::{Cell, ColumnHead, MAX_EXACT_NUMBER, Value, cells, heads};
+pub use colour::{PALETTE, PALETTE_SIZE, Rgb, colour, family, ink, palette_index};
+pub use dictionaries::Dictionaries;
+pub use error::ViewError;
+pub use filter::Filter;
+pub use flame::{
+    Cut, FlameGraph, FlameQuery, FoldedStack, FoldedStacks, GroupBy, MATCH_BELOW, MATCH_SELF, MAX_FLAME_NODES,
+    MAX_FLAME_WIDTH, NodeId, NodeKind, Nodes, ParseNodeIdError, flame, fold, frame_names,
+};
+pub use memory::MemorySource;
+pub use rate::{MAX_BINS, Rate, RateLoss, RateQuery, StreamRate, rate};
+pub use rows::{MAX_PAGE_ROWS, MAX_SORTED_ROWS, Order, Row, RowCursor, RowsPage, RowsQuery, page};
+pub use source::{Cancel, ChunkMeta, Source, TimeRange};
+pub use svg::{SvgOptions, svg};
+pub use timeline::{
+    Group, MAX_TIMELINE_WIDTH, MAX_TRACKS, TIMELINE_MAGIC, Timeline, TimelineQuery, Track, TrackBins, timeline,
+};

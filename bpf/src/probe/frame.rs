@@ -1,0 +1,178 @@
+//! What all programs of a capture share: counting, the target filter, names.
+
+use super::{COUNTERS_BYTES, ProbeError, TARGETS_MAP, TARGETS_MAX, TargetFilter};
+use crate::ir::{
+    BinaryOp, BlockId, Builder, End, Helper, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size, SlotId, Test,
+    Width,
+};
+
+/// The most characters of a program's name, so that its maps' names fit into the kernel's 15.
+const MAX_NAME_CHARS: usize = 8;
+
+/// Offsets in the value of a counters map.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Counter {
+    Hits = 0,
+    Filtered = 8,
+    RingFull = 16,
+}
+
+/// A program that has counted its hit and knows who it was.
+pub(super) struct Frame {
+    pub builder: Builder,
+    pub counters_name: String,
+    /// Address of the counters.
+    counters: Reg,
+    /// tgid and thread, as the kernel gives them.
+    pid_tgid: Reg,
+    pub tgid: Reg,
+    key: SlotId,
+    /// Counts the hit as filtered and returns 0.
+    pub filtered: BlockId,
+}
+
+pub(super) fn check_name(name: &str) -> Result<(), ProbeError> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.bytes().all(allowed) {
+        return Ok(());
+    }
+    Err(ProbeError::Name { name: name.chars().take(32).collect(), most: MAX_NAME_CHARS })
+}
+
+pub(super) fn targets_map() -> MapDefinition {
+    MapDefinition {
+        name: TARGETS_MAP.to_owned(),
+        kind: MapKind::Hash,
+        key_bytes: 4,
+        value_bytes: 4,
+        max_entries: TARGETS_MAX,
+    }
+}
+
+/// The current process's tgid.
+pub(super) fn tgid_of(builder: &mut Builder, pid_tgid: Reg) -> Reg {
+    builder.binary(BinaryOp::Shr, pid_tgid, 32)
+}
+
+impl Frame {
+    /// Begins a program: counts the hit and asks who it was.
+    pub(super) fn new(name: &str, kind: ProgramKind) -> Result<Self, ProbeError> {
+        check_name(name)?;
+        let mut builder = Builder::new(name, kind);
+        let counters_name = format!("{name}_count");
+        let map = builder.map(MapDefinition {
+            name: counters_name.clone(),
+            kind: MapKind::PerCpuArray,
+            key_bytes: 4,
+            value_bytes: COUNTERS_BYTES,
+            max_entries: 1,
+        });
+        let key = builder.slot(8);
+        builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: Operand::Constant(0) });
+        let map = builder.map_address(map);
+        let address = builder.slot_address(key);
+        let counters = builder.call(Helper::MapLookup, &[map.into(), address.into()]);
+        let (there, missing) = (builder.block(), builder.block());
+        // Key 0 of an array of one exists; the verifier wants to see the question asked.
+        builder.branch(Test::Eq, counters, 0, missing, there);
+        builder.switch_to(there);
+        let filtered = builder.block();
+        let mut frame = Self { builder, counters_name, counters, pid_tgid: counters, tgid: counters, key, filtered };
+        frame.count(Counter::Hits);
+        frame.pid_tgid = frame.builder.call(Helper::GetCurrentPidTgid, &[]);
+        frame.tgid = tgid_of(&mut frame.builder, frame.pid_tgid);
+        Ok(frame)
+    }
+
+    /// Adds one. No atomics: the counters are this CPU's, and the kernel does not run a program inside another.
+    pub(super) fn count(&mut self, counter: Counter) {
+        let (base, offset) = (self.counters, counter as i16);
+        let before = self.builder.reg();
+        self.builder.push(Op::Load { to: before, base, offset, size: Size::B8, signed: false });
+        let after = self.builder.binary(BinaryOp::Add, before, 1);
+        self.builder.push(Op::Store { base, offset, size: Size::B8, value: after.into() });
+    }
+
+    /// The current thread.
+    pub(super) fn tid(&mut self) -> Reg {
+        let to = self.builder.reg();
+        self.builder.push(Op::Extend { to, from: self.pid_tgid, size: Size::B4, signed: false });
+        to
+    }
+
+    /// Goes on only where the current process is a target.
+    pub(super) fn require_target(&mut self, target: TargetFilter) {
+        let go_on = self.builder.block();
+        match target {
+            TargetFilter::System => self.builder.jump(go_on),
+            TargetFilter::Process(tgid) => {
+                self.builder.branch(Test::Ne, self.tgid, i64::from(tgid), self.filtered, go_on);
+            }
+            TargetFilter::Targets => {
+                let map = self.builder.map(targets_map());
+                let found = look_up(&mut self.builder, map, self.key, self.tgid);
+                self.builder.branch(Test::Eq, found, 0, self.filtered, go_on);
+            }
+        }
+        self.builder.switch_to(go_on);
+    }
+
+    /// Writes the block that counts and returns 0, and gives the program.
+    pub(super) fn finish(mut self) -> crate::ir::Program {
+        self.builder.switch_to(self.filtered);
+        self.count(Counter::Filtered);
+        self.builder.end(End::Return(Operand::Constant(0)));
+        self.builder.finish()
+    }
+}
+
+/// Looks a `u32` up in a map; the result may be null.
+pub(super) fn look_up(builder: &mut Builder, map: crate::ir::MapId, key: SlotId, value: Reg) -> Reg {
+    builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: value.into() });
+    let map = builder.map_address(map);
+    let address = builder.slot_address(key);
+    builder.call(Helper::MapLookup, &[map.into(), address.into()])
+}
+
+/// A number from the context, extended to 64 bits. The kernel reads a context at aligned places only, and packed
+/// records have others, so such a number is put together of smaller ones.
+pub(super) fn load_number(builder: &mut Builder, offset: u32, bytes: u32, signed: bool) -> Reg {
+    let aligned = 1 << offset.trailing_zeros().min(3);
+    match Size::of(bytes) {
+        Some(size) if bytes <= aligned => builder.load_context(offset, size, signed),
+        size => {
+            let piece = Size::of(aligned).unwrap_or(Size::B1);
+            let mut number = builder.load_context(offset, piece, false);
+            for at in (aligned..bytes).step_by(aligned as usize) {
+                let next = builder.load_context(offset + at, piece, false);
+                let shifted = builder.binary(BinaryOp::Shl, next, i64::from(at * 8));
+                number = builder.binary(BinaryOp::Or, number, shifted);
+            }
+            match size {
+                Some(size) if signed && size != Size::B8 => {
+                    let to = builder.reg();
+                    builder.push(Op::Extend { to, from: number, size, signed });
+                    to
+                }
+                _ => number,
+            }
+        }
+    }
+}
+
+/// The largest access of at most `left` bytes that is aligned at all of `places`.
+pub(super) fn largest_access(places: &[u32], left: u32) -> Size {
+    let fits = |size: &Size| size.bytes() <= left && places.iter().all(|place| place.is_multiple_of(size.bytes()));
+    [Size::B8, Size::B4, Size::B2].into_iter().find(fits).unwrap_or(Size::B1)
+}
+
+/// Where the text of an event begins: `loc` is the `u32` that tells it.
+pub(super) fn dynamic_text_address(builder: &mut Builder, offset: u32, relative: bool) -> Reg {
+    let loc = load_number(builder, offset, 4, false);
+    let distance = builder.binary(BinaryOp::And, loc, 0xffff);
+    let base = builder.reg();
+    builder.push(Op::ContextAddress { to: base, offset: if relative { offset + 4 } else { 0 } });
+    let to = builder.reg();
+    builder.push(Op::Binary { to, op: BinaryOp::Add, width: Width::W64, left: base, right: distance.into() });
+    to
+}

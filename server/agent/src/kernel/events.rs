@@ -1,0 +1,376 @@
+//! A capture of tracepoints.
+//!
+//! Everything slow is done when the capture is made: compiling, loading, and opening a perf event for each tracepoint,
+//! which has the kernel patch the tracepoint's code. Enabling then only puts the programs on those events. Programs run
+//! at a hit even if their event is disabled, so the events stay disabled and record nothing themselves.
+
+use std::{
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    time::Instant,
+};
+
+use bathyscope_bpf::probe::{
+    self, ColumnPlace, Encoding, ProbeError, ProbeProgram, TargetFilter, TracepointProbe, fork_program, free_program,
+};
+use bathyscope_capture::TracepointName;
+use bathyscope_catalog::{EventFormat, parse_event_format};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, ColumnEncoding, ColumnLayout, ProbeReading, Readings, RingContent, RingInfo, RingKind,
+    Started, StreamLayout, WireProbe,
+};
+use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
+
+use super::{
+    bpf,
+    loader::{Counters, Counts, Loaded, Loader, compile},
+    perf::{self, Event, Scope},
+    retire::{close_links, drop_aside},
+    sideband::{PERF_REMEDY, Sideband},
+    stats::CostMeter,
+    target::Target,
+    tracefs::Tracefs,
+};
+use crate::{
+    backend::{RunningCapture, monotonic_ns},
+    error::{failed, refused},
+};
+
+/// A program at a tracepoint.
+#[derive(Debug)]
+struct Attachment {
+    tracepoint: TracepointName,
+    program: OwnedFd,
+    event: Event,
+}
+
+/// A stream: an attachment that records.
+#[derive(Debug)]
+struct Stream {
+    attachment: Attachment,
+    ring: OwnedFd,
+    counters: Counters,
+    last: Counts,
+}
+
+/// A capture of tracepoints.
+#[derive(Debug)]
+pub(crate) struct EventsCapture {
+    started: Started,
+    streams: Vec<Stream>,
+    /// Programs that follow the target's children.
+    follow: Vec<Attachment>,
+    links: Vec<OwnedFd>,
+    sideband: Sideband,
+    target: Target,
+    cost: Option<CostMeter>,
+    /// Keeps the maps that nothing else holds.
+    _loaded: Loaded,
+}
+
+/// A tracepoint with its description.
+struct Described {
+    tracepoint: TracepointName,
+    format: EventFormat,
+}
+
+fn describe(tracefs: &Tracefs, tracepoint: &TracepointName) -> Result<Described, AgentError> {
+    let bytes = tracefs.read_format(tracepoint)?;
+    let format = parse_event_format(&bytes).map_err(|error| {
+        let doing = format!("reading the format of {tracepoint}");
+        failed(AgentErrorKind::Unsupported, doing, error.to_string(), "Report this as a defect.")
+    })?;
+    Ok(Described { tracepoint: tracepoint.clone(), format })
+}
+
+fn cannot_probe(tracepoint: &TracepointName, error: &ProbeError) -> AgentError {
+    let source = std::error::Error::source(error).filter(|_| !matches!(error, ProbeError::Field(_)));
+    let why = source.map_or_else(|| error.to_string(), |source| format!("{error}: {source}"));
+    failed(AgentErrorKind::Invalid, format!("making a program for {tracepoint}"), why, "")
+}
+
+/// All programs of a capture, compiled.
+struct Compiled {
+    object: Vec<u8>,
+    probes: Vec<(Described, ProbeProgram)>,
+    follow: Vec<(Described, String)>,
+}
+
+fn compile_all(probes: &[WireProbe], target: &Target, ring_bytes: u32) -> Result<Compiled, AgentError> {
+    let tracefs = Tracefs::find()?;
+    let filter = match target.pid() {
+        None => TargetFilter::System,
+        Some(_) if target.follows_children() => TargetFilter::Targets,
+        Some(pid) => TargetFilter::Process(pid),
+    };
+    let mut programs = Vec::new();
+    let mut compiled = Compiled { object: Vec::new(), probes: Vec::new(), follow: Vec::new() };
+    for (index, wire) in probes.iter().enumerate() {
+        let described = describe(&tracefs, &wire.tracepoint)?;
+        let name = format!("p{index}");
+        let made = probe::tracepoint_program(&TracepointProbe {
+            name: &name,
+            format: &described.format,
+            fields: &wire.fields,
+            predicate: wire.predicate.as_ref(),
+            target: filter,
+            ring_bytes,
+        });
+        let made = made.map_err(|error| cannot_probe(&wire.tracepoint, &error))?;
+        programs.push(made.program.clone());
+        compiled.probes.push((described, made));
+    }
+    if filter == TargetFilter::Targets {
+        for (described, program) in follow_programs(&tracefs)? {
+            compiled.follow.push((described, program.name.clone()));
+            programs.push(program);
+        }
+    }
+    compiled.object = compile(&programs, "compiling the capture's programs")?;
+    Ok(compiled)
+}
+
+type Follow = (Described, bathyscope_bpf::ir::Program);
+
+fn follow_programs(tracefs: &Tracefs) -> Result<[Follow; 2], AgentError> {
+    let one = |tracepoint: &str,
+               make: &dyn Fn(&EventFormat) -> Result<bathyscope_bpf::ir::Program, ProbeError>|
+     -> Result<Follow, AgentError> {
+        let invalid = |why: String| failed(AgentErrorKind::Internal, "following child processes", why, "");
+        let tracepoint = tracepoint.parse::<TracepointName>().map_err(|error| invalid(error.to_string()))?;
+        let described = describe(tracefs, &tracepoint)?;
+        let program = make(&described.format).map_err(|error| cannot_probe(&tracepoint, &error))?;
+        Ok((described, program))
+    };
+    Ok([
+        one("sched:sched_process_fork", &|format| fork_program("fork", format))?,
+        one("sched:sched_process_free", &|format| free_program("free", format))?,
+    ])
+}
+
+/// The programs that follow children, for captures of other kinds: attached like a capture's own.
+#[derive(Debug)]
+pub(crate) struct Following {
+    attachments: Vec<Attachment>,
+    links: Vec<OwnedFd>,
+}
+
+impl Following {
+    /// The programs to compile into the capture's object, with where to attach them.
+    pub(crate) fn programs() -> Result<Vec<(TracepointName, u32, bathyscope_bpf::ir::Program)>, AgentError> {
+        let follow = follow_programs(&Tracefs::find()?)?;
+        Ok(follow
+            .into_iter()
+            .map(|(described, program)| (described.tracepoint, described.format.id, program))
+            .collect())
+    }
+
+    /// Loads the programs and opens their tracepoints.
+    pub(crate) fn open(loaded: &mut Loaded, programs: &[(TracepointName, u32, String)]) -> Result<Self, AgentError> {
+        let open = |(tracepoint, id, name): &(TracepointName, u32, String)| {
+            let program = loaded.load_program(name, &format!("loading the program for {tracepoint}"))?;
+            open_attachment(tracepoint, *id, program)
+        };
+        Ok(Self { attachments: programs.iter().map(open).collect::<Result<_, _>>()?, links: Vec::new() })
+    }
+
+    /// Begins to follow.
+    pub(crate) fn enable(&mut self) -> Result<(), AgentError> {
+        self.links = self.attachments.iter().map(attach).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// Ceases to follow.
+    pub(crate) fn disable(&mut self) {
+        close_links(std::mem::take(&mut self.links));
+        drop_aside(std::mem::take(&mut self.attachments));
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.disable();
+    }
+}
+
+fn open_attachment(tracepoint: &TracepointName, id: u32, program: OwnedFd) -> Result<Attachment, AgentError> {
+    let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(id));
+    let event = Event::open(&mut attributes, Scope::Cpu(first_cpu()))
+        .map_err(|error| refused(format!("opening {tracepoint}"), &error, PERF_REMEDY))?;
+    Ok(Attachment { tracepoint: tracepoint.clone(), program, event })
+}
+
+/// The event has to be of some CPU; the program runs on all of them.
+fn first_cpu() -> u32 {
+    super::cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0)
+}
+
+fn attach(attachment: &Attachment) -> Result<OwnedFd, AgentError> {
+    bpf::link_perf_event(attachment.program.as_fd(), &attachment.event)
+        .map_err(|error| refused(format!("attaching to {}", attachment.tracepoint), &error, PERF_REMEDY))
+}
+
+fn layout_of(place: &ColumnPlace) -> ColumnLayout {
+    let encoding = match place.encoding {
+        Encoding::Unsigned { bytes, hex } => ColumnEncoding::Unsigned { bytes, hex },
+        Encoding::Signed { bytes } => ColumnEncoding::Signed { bytes },
+        Encoding::FixedText { bytes } => ColumnEncoding::FixedText { bytes },
+        Encoding::LengthText { room } => ColumnEncoding::LengthText { room },
+    };
+    ColumnLayout { name: place.name.clone(), offset: place.offset, encoding }
+}
+
+fn elapsed_ns(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl EventsCapture {
+    /// Compiles, loads, and opens everything; attaches nothing.
+    pub(crate) fn make(
+        loader: &mut Loader,
+        probes: &[WireProbe],
+        target: Target,
+        ring_bytes: u32,
+    ) -> Result<Self, AgentError> {
+        let clock = Instant::now();
+        let compiled = compile_all(probes, &target, ring_bytes)?;
+        let compile_ns = elapsed_ns(clock);
+
+        let clock = Instant::now();
+        let mut loaded = loader.load(&compiled.object, "loading the capture's programs")?;
+        if let Some(pid) = target.pid().filter(|_| target.follows_children()) {
+            loaded.add_target(pid, "setting the capture's target")?;
+        }
+        let mut programs = Vec::new();
+        for (described, made) in &compiled.probes {
+            let doing = format!("loading the program for {}", described.tracepoint);
+            let program = loaded.load_program(&made.program.name, &doing)?;
+            programs.push((program, loaded.ring(&made.ring, &doing)?, loaded.counters(&made.counters, &doing)?));
+        }
+        let mut follow = Vec::new();
+        for (described, name) in &compiled.follow {
+            let doing = format!("loading the program for {}", described.tracepoint);
+            follow.push((described, loaded.load_program(name, &doing)?));
+        }
+        let load_ns = elapsed_ns(clock);
+
+        let clock = Instant::now();
+        let mut streams = Vec::new();
+        for ((described, _made), (program, ring, counters)) in compiled.probes.iter().zip(programs) {
+            let attachment = open_attachment(&described.tracepoint, described.format.id, program)?;
+            streams.push(Stream { attachment, ring, counters, last: Counts::default() });
+        }
+        let open = |(described, program): (&Described, OwnedFd)| {
+            open_attachment(&described.tracepoint, described.format.id, program)
+        };
+        let follow = follow.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let sideband = Sideband::open()?;
+        let times = [compile_ns, load_ns, elapsed_ns(clock)];
+        let started = describe_started(&compiled, &sideband, &target, ring_bytes, times);
+        Ok(Self { started, streams, follow, links: Vec::new(), sideband, target, cost: None, _loaded: loaded })
+    }
+
+    fn detach(&mut self) {
+        self.cost = None;
+        close_links(std::mem::take(&mut self.links));
+        self.sideband.disable();
+    }
+}
+
+fn describe_started(
+    compiled: &Compiled,
+    sideband: &Sideband,
+    target: &Target,
+    ring_bytes: u32,
+    [compile_ns, load_ns, attach_ns]: [u64; 3],
+) -> Started {
+    let layout = |(_described, made): &(Described, ProbeProgram)| StreamLayout::Records {
+        record_bytes: made.record_bytes,
+        columns: made.layout.iter().map(layout_of).collect(),
+    };
+    let ring = |index: usize| RingInfo {
+        kind: RingKind::Bpf,
+        content: RingContent::Stream { stream: u16::try_from(index).unwrap_or(u16::MAX) },
+        data_bytes: ring_bytes,
+        cpu: None,
+    };
+    Started {
+        streams: compiled.probes.iter().map(layout).collect(),
+        rings: (0..compiled.probes.len()).map(ring).chain(sideband.infos().iter().cloned()).collect(),
+        target_pid: target.pid(),
+        has_output: target.outputs().is_some(),
+        compile_ns,
+        load_ns,
+        attach_ns,
+    }
+}
+
+impl RunningCapture for EventsCapture {
+    fn started(&self) -> &Started {
+        &self.started
+    }
+
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        if let Some(stream) = self.streams.get(index) {
+            return Some(stream.ring.as_fd());
+        }
+        let index = index - self.streams.len();
+        self.sideband.descriptor(index).or_else(|| {
+            let (stdout, stderr) = self.target.outputs()?;
+            match index - self.sideband.infos().len() {
+                0 => Some(stdout.as_fd()),
+                1 => Some(stderr.as_fd()),
+                _ => None,
+            }
+        })
+    }
+
+    /// First what reports processes, then what follows them, then the probes, then the command.
+    fn enable(&mut self) -> Result<u64, AgentError> {
+        self.sideband.enable()?;
+        let streams = self.streams.iter().map(|stream| &stream.attachment);
+        for attachment in self.follow.iter().chain(streams) {
+            self.links.push(attach(attachment)?);
+        }
+        let time_ns = monotonic_ns();
+        let clone = |stream: &Stream| stream.attachment.program.try_clone().ok();
+        if let Some(programs) = self.streams.iter().map(clone).collect::<Option<Vec<_>>>() {
+            self.cost = Some(CostMeter::start(programs));
+        }
+        self.target.release()?;
+        Ok(time_ns)
+    }
+
+    fn readings(&mut self) -> Readings {
+        let cost = &self.cost;
+        let read = |(index, stream): (usize, &mut Stream)| {
+            // A map that cannot be read keeps its last counts, which is better than none.
+            stream.last = stream.counters.read().unwrap_or(stream.last);
+            let missed = bpf::program_stats(stream.attachment.program.as_fd()).unwrap_or_default().missed;
+            let Counts { hits, filtered, ring_full } = stream.last;
+            let ns_per_hit = cost.as_ref().and_then(|cost| cost.ns_per_hit(index));
+            ProbeReading { hits, filtered, ring_full, missed, ns_per_hit }
+        };
+        let probes = self.streams.iter_mut().enumerate().map(read).collect();
+        Readings { time_ns: monotonic_ns(), probes, target: self.target.state() }
+    }
+
+    fn stop(&mut self, end_command: bool) -> Readings {
+        let cost = self.cost.take();
+        self.detach();
+        if end_command {
+            self.target.end();
+        }
+        let mut readings = self.readings();
+        for (index, probe) in readings.probes.iter_mut().enumerate() {
+            probe.ns_per_hit = cost.as_ref().and_then(|cost| cost.ns_per_hit(index));
+        }
+        readings
+    }
+}
+
+impl Drop for EventsCapture {
+    fn drop(&mut self) {
+        self.detach();
+        drop_aside((std::mem::take(&mut self.streams), std::mem::take(&mut self.follow)));
+    }
+}

@@ -1,0 +1,174 @@
+//! Loading compiled programs through aya.
+
+use std::{
+    io,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+};
+
+use aya::{
+    Ebpf, EbpfError, EbpfLoader,
+    maps::{HashMap, Map, MapData, MapError, PerCpuArray},
+    programs::{Program, ProgramError},
+};
+use bathyscope_bpf::{Code, ir, probe::TARGETS_MAP};
+use bathyscope_protocol::{AgentError, AgentErrorKind};
+
+use crate::error::{failed, kind_of, words};
+
+/// What helps where the kernel does not allow programs.
+const BPF_REMEDY: &str = "Run the agent as root, or give it CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE.";
+/// The most of a verifier's log that is passed on.
+const MAX_LOG_BYTES: usize = 16 << 10;
+
+/// aya's loader, made once: making one parses all type information of the kernel, which takes longer than everything
+/// else that starting a capture does. The programs here carry no relocations, so it is then told to do without.
+pub(crate) struct Loader {
+    loader: EbpfLoader<'static>,
+}
+
+impl Loader {
+    pub(crate) fn new() -> Self {
+        let mut loader = EbpfLoader::new();
+        loader.btf(None);
+        Self { loader }
+    }
+
+    /// Compiles `programs` and loads them, with their maps, into the kernel.
+    pub(crate) fn load(&mut self, object: &[u8], doing: &str) -> Result<Loaded, AgentError> {
+        let ebpf = self.loader.load(object).map_err(|error| map_trouble(doing, &error))?;
+        Ok(Loaded { ebpf })
+    }
+}
+
+/// Compiles IR programs into one object.
+pub(crate) fn compile(programs: &[ir::Program], doing: &str) -> Result<Vec<u8>, AgentError> {
+    let internal = |why: String| failed(AgentErrorKind::Internal, doing, why, "Report this as a defect.");
+    let codes: Vec<Code> = programs
+        .iter()
+        .map(|program| bathyscope_bpf::compile(program).map_err(|error| internal(error.to_string())))
+        .collect::<Result<_, _>>()?;
+    bathyscope_bpf::object(&codes.iter().collect::<Vec<_>>()).map_err(|error| internal(error.to_string()))
+}
+
+/// Programs and maps in the kernel. Dropping it removes them as soon as nothing else refers to them.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    ebpf: Ebpf,
+}
+
+impl Loaded {
+    /// Lets the verifier check the program `name` and load it. Returns its descriptor.
+    pub(crate) fn load_program(&mut self, name: &str, doing: &str) -> Result<OwnedFd, AgentError> {
+        let absent = || failed(AgentErrorKind::Internal, doing, format!("there is no program `{name}`"), "");
+        let fd = match self.ebpf.program_mut(name).ok_or_else(absent)? {
+            Program::TracePoint(program) => program.load().and_then(|()| program.fd()),
+            Program::PerfEvent(program) => program.load().and_then(|()| program.fd()),
+            _ => return Err(absent()),
+        };
+        clone(fd.map_err(|error| program_trouble(doing, &error))?.as_fd(), doing)
+    }
+
+    /// A descriptor of the ring buffer `name`.
+    pub(crate) fn ring(&self, name: &str, doing: &str) -> Result<OwnedFd, AgentError> {
+        let absent = || failed(AgentErrorKind::Internal, doing, format!("there is no ring `{name}`"), "");
+        let Some(Map::RingBuf(data)) = self.ebpf.map(name) else { return Err(absent()) };
+        clone(data.fd().as_fd(), doing)
+    }
+
+    /// Takes the counters `name`.
+    pub(crate) fn counters(&mut self, name: &str, doing: &str) -> Result<Counters, AgentError> {
+        let absent = || failed(AgentErrorKind::Internal, doing, format!("there are no counters `{name}`"), "");
+        let map = self.ebpf.take_map(name).ok_or_else(absent)?;
+        let map = PerCpuArray::try_from(map).map_err(|error| map_error(doing, &error))?;
+        Ok(Counters { map })
+    }
+
+    /// Puts a process among the targets.
+    pub(crate) fn add_target(&mut self, pid: u32, doing: &str) -> Result<(), AgentError> {
+        let absent = || failed(AgentErrorKind::Internal, doing, "there is no map of targets", "");
+        let map = self.ebpf.map_mut(TARGETS_MAP).ok_or_else(absent)?;
+        let insert = |mut map: HashMap<&mut MapData, u32, u32>| map.insert(pid, 1, 0);
+        HashMap::try_from(map).and_then(insert).map_err(|error| map_error(doing, &error))
+    }
+}
+
+fn clone(fd: BorrowedFd<'_>, doing: &str) -> Result<OwnedFd, AgentError> {
+    fd.try_clone_to_owned()
+        .map_err(|error| failed(kind_of(&error), doing, words(&error), "Raise the limit of open files (`ulimit -n`)."))
+}
+
+/// The counters of one program.
+pub(crate) struct Counters {
+    map: PerCpuArray<MapData, [u64; 3]>,
+}
+
+impl std::fmt::Debug for Counters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Counters")
+    }
+}
+
+/// The sums of a program's counters over all CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Times that it ran.
+    pub(crate) hits: u64,
+    /// Hits that the target or the predicate rejected.
+    pub(crate) filtered: u64,
+    /// Hits whose record did not fit.
+    pub(crate) ring_full: u64,
+}
+
+impl Counters {
+    /// Reads them. The sums of a running program are of slightly different moments.
+    pub(crate) fn read(&self) -> io::Result<Counts> {
+        let per_cpu = self.map.get(&0, 0).map_err(io::Error::other)?;
+        Ok(per_cpu.iter().fold(Counts::default(), |sum, [hits, filtered, ring_full]| Counts {
+            hits: sum.hits + hits,
+            filtered: sum.filtered + filtered,
+            ring_full: sum.ring_full + ring_full,
+        }))
+    }
+}
+
+fn source_io<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
+    std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref::<io::Error>())
+}
+
+fn map_trouble(doing: &str, error: &EbpfError) -> AgentError {
+    trouble(doing, error, "creating its maps failed")
+}
+
+fn map_error(doing: &str, error: &MapError) -> AgentError {
+    trouble(doing, error, "a map cannot be used")
+}
+
+fn trouble(doing: &str, error: &(dyn std::error::Error + 'static), what: &str) -> AgentError {
+    match source_io(error) {
+        Some(io) => {
+            let denied = kind_of(io) == AgentErrorKind::Denied;
+            failed(kind_of(io), doing, format!("{what}: {}", words(io)), if denied { BPF_REMEDY } else { "" })
+        }
+        None => failed(AgentErrorKind::Internal, doing, format!("{what}: {error}"), ""),
+    }
+}
+
+fn program_trouble(doing: &str, error: &ProgramError) -> AgentError {
+    let ProgramError::LoadError { io_error, verifier_log } = error else {
+        return trouble(doing, error, "loading its program failed");
+    };
+    let mut failure = match io_error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) if verifier_log.to_string().is_empty() => {
+            failed(AgentErrorKind::Denied, doing, "the kernel does not allow programs", BPF_REMEDY)
+        }
+        _ => {
+            let why = format!("the kernel's verifier refused the program: {}", words(io_error));
+            failed(AgentErrorKind::Internal, doing, why, "Report this as a defect, with the details.")
+        }
+    };
+    let log = verifier_log.to_string();
+    let start = log.len().saturating_sub(MAX_LOG_BYTES);
+    let start = (start..log.len()).find(|at| log.is_char_boundary(*at)).unwrap_or(log.len());
+    failure.detail = log.get(start..).unwrap_or_default().to_owned();
+    failure
+}

@@ -1,0 +1,85 @@
+//! Events from the kernel.
+
+pub(crate) mod bpf;
+mod command;
+pub(crate) mod cpus;
+mod events;
+mod files;
+mod loader;
+pub(crate) mod perf;
+mod profile;
+mod retire;
+mod sideband;
+mod stats;
+mod target;
+pub(crate) mod tracefs;
+mod users;
+
+use std::os::fd::OwnedFd;
+
+use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, WireMethod};
+
+use crate::{
+    backend::{Backend, Plan, RunningCapture},
+    doctor,
+};
+
+pub(crate) use loader::{Loader, compile as loader_compile};
+pub(crate) use sideband::{PERF_REMEDY, attributes as sideband_attributes};
+
+/// The running kernel.
+pub struct KernelBackend {
+    loader: Loader,
+    command_uid: u32,
+}
+
+impl std::fmt::Debug for KernelBackend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KernelBackend").field("command_uid", &self.command_uid).finish_non_exhaustive()
+    }
+}
+
+impl KernelBackend {
+    /// Prepares what every capture needs, and removes what an earlier agent left in tracefs. A command runs as the user
+    /// `command_uid` where no other is asked for.
+    pub fn new(command_uid: u32) -> Self {
+        doctor::remove_leftovers();
+        Self { loader: Loader::new(), command_uid }
+    }
+}
+
+impl Backend for KernelBackend {
+    fn simulated(&self) -> bool {
+        false
+    }
+
+    fn capabilities(&mut self) -> Vec<Capability> {
+        doctor::capabilities(&mut self.loader)
+    }
+
+    fn open_kernel_file(&mut self, file: &KernelFile) -> Result<OwnedFd, AgentError> {
+        files::open_kernel_file(file)
+    }
+
+    fn list_processes(&mut self, after: u32, limit: usize) -> Result<(Vec<u32>, bool), AgentError> {
+        files::list_processes(after, limit)
+    }
+
+    fn open_process_file(&mut self, pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {
+        files::open_process_file(pid, file)
+    }
+
+    fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError> {
+        let target = target::Target::take(&plan.target, self.command_uid)?;
+        match &plan.method {
+            WireMethod::Events { probes } => {
+                let capture = events::EventsCapture::make(&mut self.loader, probes, target, plan.ring_bytes)?;
+                Ok(Box::new(capture))
+            }
+            &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
+                let wish = profile::Wish { frequency_hz, kernel_stacks, user_stacks, ring_bytes: plan.ring_bytes };
+                Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, wish, target)?))
+            }
+        }
+    }
+}

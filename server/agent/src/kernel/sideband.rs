@@ -1,0 +1,111 @@
+//! What happens to processes during a capture: mappings, names, forks, exits.
+
+use std::{
+    io,
+    os::fd::{AsFd as _, BorrowedFd},
+};
+
+use bathyscope_protocol::{AgentError, RingContent, RingInfo, RingKind};
+use perf_event_open_sys::bindings as sys;
+
+use super::{
+    cpus, perf,
+    perf::{Buffer, Event, Scope},
+};
+use crate::error::refused;
+
+/// Bytes of each CPU's ring where it carries nothing else: some 3000 records.
+const RING_BYTES: u32 = 512 << 10;
+/// What helps where perf events are not allowed.
+pub(crate) const PERF_REMEDY: &str = "Run the agent as root, give it CAP_PERFMON, or lower kernel.perf_event_paranoid.";
+/// What records that are no samples carry at their end.
+const SAMPLE_TYPE: u64 = sys::PERF_SAMPLE_TID as u64 | sys::PERF_SAMPLE_TIME as u64 | sys::PERF_SAMPLE_CPU as u64;
+
+/// Attributes of an event that counts nothing and reports what happens to processes.
+pub(crate) fn attributes(sample_type: u64, build_id: bool) -> perf::Attributes {
+    let mut attributes = perf::attributes(sys::PERF_TYPE_SOFTWARE, u64::from(sys::PERF_COUNT_SW_DUMMY));
+    attributes.sample_type = sample_type;
+    attributes.set_sample_id_all(1);
+    attributes.set_mmap(1);
+    attributes.set_mmap2(1);
+    attributes.set_build_id(u64::from(build_id));
+    attributes.set_comm(1);
+    attributes.set_comm_exec(1);
+    attributes.set_task(1);
+    attributes.set_exclude_kernel(1);
+    use_monotonic_clock(&mut attributes);
+    wake_rarely(&mut attributes, RING_BYTES);
+    attributes
+}
+
+/// Records are stamped by the clock of all captures.
+pub(crate) fn use_monotonic_clock(attributes: &mut perf::Attributes) {
+    attributes.set_use_clockid(1);
+    attributes.clockid = libc::CLOCK_MONOTONIC;
+}
+
+/// Readers look by themselves every few milliseconds; they are woken only when the ring is half full.
+pub(crate) fn wake_rarely(attributes: &mut perf::Attributes, ring_bytes: u32) {
+    attributes.set_watermark(1);
+    attributes.__bindgen_anon_2.wakeup_watermark = ring_bytes / 2;
+}
+
+/// How a ring with records of this kind is described to the console.
+pub(crate) fn ring_info(content: RingContent, sample_type: u64, read_format: u64, bytes: u32, cpu: u32) -> RingInfo {
+    let kind = RingKind::Perf { sample_type, read_format, sample_id_all: true };
+    RingInfo { kind, content, data_bytes: bytes, cpu: Some(cpu) }
+}
+
+/// One event and ring for each CPU.
+#[derive(Debug)]
+pub(crate) struct Sideband {
+    rings: Vec<(Event, Buffer)>,
+    infos: Vec<RingInfo>,
+}
+
+impl Sideband {
+    /// Makes the events, disabled.
+    pub(crate) fn open() -> Result<Self, AgentError> {
+        let doing = "opening the events that report processes";
+        let trouble = |error: &io::Error| refused(doing, error, PERF_REMEDY);
+        let mut sideband = Self { rings: Vec::new(), infos: Vec::new() };
+        for cpu in cpus::online().map_err(|error| trouble(&error))? {
+            let event = match Event::open(&mut attributes(SAMPLE_TYPE, true), Scope::Cpu(cpu)) {
+                Ok(event) => event,
+                // It went offline in between.
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
+                Err(error) => return Err(trouble(&error)),
+            };
+            let buffer = Buffer::map(&event, RING_BYTES).map_err(|error| trouble(&error))?;
+            sideband.rings.push((event, buffer));
+            sideband.infos.push(ring_info(RingContent::Sideband, SAMPLE_TYPE, 0, RING_BYTES, cpu));
+        }
+        Ok(sideband)
+    }
+
+    /// Begins to report.
+    pub(crate) fn enable(&self) -> Result<(), AgentError> {
+        self.rings
+            .iter()
+            .try_for_each(|(event, _buffer)| event.enable())
+            .map_err(|error| refused("enabling the events that report processes", &error, ""))
+    }
+
+    /// Ceases to report.
+    pub(crate) fn disable(&self) {
+        for (event, _buffer) in &self.rings {
+            // One whose CPU went offline is disabled already.
+            let _gone = event.disable();
+        }
+    }
+
+    /// Its rings.
+    pub(crate) fn infos(&self) -> &[RingInfo] {
+        &self.infos
+    }
+
+    /// Descriptor `index`.
+    pub(crate) fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        self.rings.get(index).map(|(event, _buffer)| event.as_fd())
+    }
+}

@@ -1,0 +1,171 @@
+//! Finding tracefs, or mounting it where it belongs, and opening its files by checked names.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    os::fd::{AsFd as _, OwnedFd},
+    path::{Path, PathBuf},
+};
+
+use bathyscope_capture::TracepointName;
+use bathyscope_protocol::{AgentError, AgentErrorKind};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+
+use crate::error::{failed, refused};
+
+/// Where tracefs belongs.
+const CANONICAL: &str = "/sys/kernel/tracing";
+/// Where it also appears, through debugfs.
+const THROUGH_DEBUGFS: &str = "/sys/kernel/debug/tracing";
+const TRACEFS_MAGIC: u32 = 0x7472_6163;
+/// The longest `format` file that is read; the kernel's longest have some 20 KiB.
+const MAX_FORMAT_BYTES: u64 = 1 << 20;
+
+/// tracefs, open.
+#[derive(Debug)]
+pub(crate) struct Tracefs {
+    root: OwnedFd,
+    path: PathBuf,
+    mounted_here: bool,
+}
+
+fn open_directory(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Opens `path` if tracefs is mounted there.
+fn open_if_tracefs(path: &str) -> io::Result<Option<OwnedFd>> {
+    let directory = match open_directory(Path::new(path)) {
+        Ok(directory) => directory,
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let is_tracefs = rustix::fs::fstatfs(&directory)?.f_type as u32 == TRACEFS_MAGIC;
+    Ok(is_tracefs.then_some(directory))
+}
+
+impl Tracefs {
+    /// Finds tracefs; where it is not mounted, mounts it at `/sys/kernel/tracing`, where every distribution has it.
+    pub(crate) fn find() -> Result<Self, AgentError> {
+        let doing = "looking for tracefs";
+        let mut trouble = None;
+        for path in [CANONICAL, THROUGH_DEBUGFS] {
+            match open_if_tracefs(path) {
+                Ok(Some(root)) => return Ok(Self { root, path: path.into(), mounted_here: false }),
+                Ok(None) => {}
+                Err(error) => trouble = Some(error),
+            }
+        }
+        if let Some(error) = trouble {
+            return Err(refused(doing, &error, "Run the agent as root."));
+        }
+        if !Path::new(CANONICAL).is_dir() {
+            let remedy = "Use a kernel that was built with CONFIG_TRACING, or mount sysfs at /sys.";
+            return Err(failed(AgentErrorKind::Unsupported, doing, "this kernel has no /sys/kernel/tracing", remedy));
+        }
+        Self::mount()
+    }
+
+    fn mount() -> Result<Self, AgentError> {
+        use rustix::mount::MountFlags;
+        let doing = format!("mounting tracefs at {CANONICAL}");
+        let remedy = format!("Run as root: mount -t tracefs nodev {CANONICAL}");
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RELATIME;
+        rustix::mount::mount("nodev", CANONICAL, "tracefs", flags, None)
+            .map_err(|errno| refused(&doing, &errno.into(), &remedy))?;
+        match open_if_tracefs(CANONICAL) {
+            Ok(Some(root)) => {
+                tracing::info!(path = CANONICAL, "mounted tracefs, which was not mounted");
+                Ok(Self { root, path: CANONICAL.into(), mounted_here: true })
+            }
+            Ok(None) => Err(failed(AgentErrorKind::Internal, doing, "it did not appear", remedy)),
+            Err(error) => Err(refused(doing, &error, remedy)),
+        }
+    }
+
+    /// Finds tracefs where it is mounted already and may be used.
+    pub(crate) fn find_mounted() -> Option<Self> {
+        let open = |path: &str| {
+            let root = open_if_tracefs(path).ok()??;
+            Some(Self { root, path: path.into(), mounted_here: false })
+        };
+        [CANONICAL, THROUGH_DEBUGFS].into_iter().find_map(open)
+    }
+
+    /// Where it is mounted.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether this process mounted it.
+    pub(crate) fn mounted_here(&self) -> bool {
+        self.mounted_here
+    }
+
+    /// Opens the file `name`, a path below tracefs that this program made, to read.
+    pub(crate) fn open(&self, name: &str) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        Ok(rustix::fs::openat2(self.root.as_fd(), name, flags, Mode::empty(), resolve)?)
+    }
+
+    /// Reads the short file `name`.
+    pub(crate) fn read(&self, name: &str) -> io::Result<String> {
+        let mut text = String::new();
+        File::from(self.open(name)?).take(MAX_FORMAT_BYTES).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    /// Writes the file `name`, which must be of an instance of our own.
+    pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let file = rustix::fs::openat2(self.root.as_fd(), name, flags, Mode::empty(), resolve)?;
+        let written = rustix::io::write(&file, text.as_bytes())?;
+        if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    /// Makes the instance `name`.
+    pub(crate) fn make_instance(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(self.root.as_fd(), format!("instances/{name}"), Mode::from_raw_mode(0o700))?)
+    }
+
+    /// Removes the instance `name`.
+    pub(crate) fn remove_instance(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(self.root.as_fd(), format!("instances/{name}"), rustix::fs::AtFlags::REMOVEDIR)?)
+    }
+
+    /// The names of all instances.
+    pub(crate) fn instances(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path.join("instances")).into_iter().flatten();
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+    }
+
+    /// Opens the `format` file of `tracepoint`.
+    pub(crate) fn open_format(&self, tracepoint: &TracepointName) -> Result<OwnedFd, AgentError> {
+        let name = format!("events/{}/{}/format", tracepoint.system(), tracepoint.name());
+        self.open(&name).map_err(|error| {
+            let doing = format!("opening the format of {tracepoint}");
+            match error.raw_os_error() {
+                Some(libc::ENOENT) => failed(
+                    AgentErrorKind::NotFound,
+                    doing,
+                    "this kernel has no such tracepoint",
+                    "Look it up with `bathyscope list`; a module that has it may have to be loaded.",
+                ),
+                _ => refused(doing, &error, "Run the agent as root."),
+            }
+        })
+    }
+
+    /// Reads the `format` file of `tracepoint`.
+    pub(crate) fn read_format(&self, tracepoint: &TracepointName) -> Result<Vec<u8>, AgentError> {
+        let file = self.open_format(tracepoint)?;
+        let mut bytes = Vec::new();
+        File::from(file)
+            .take(MAX_FORMAT_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(|error| refused(format!("reading the format of {tracepoint}"), &error, ""))?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,208 @@
+//! One console's connection: requests in order, one reply each. Whatever is out of order ends it.
+
+use std::{
+    collections::HashMap,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    time::Duration,
+};
+
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, CaptureHandle, Connection, MAX_CAPTURES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE,
+    PROTOCOL_VERSION, ProtocolError, Reply, Request, WireMethod, WireTarget,
+};
+
+use crate::{
+    backend::{Backend, Plan, RunningCapture},
+    error::failed,
+};
+
+/// How long the console may take nothing of a reply.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the console may be silent while probes of its captures are attached. It asks for readings about every
+/// second; one that hangs must not leave probes on a hot path for ever.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// Why a session ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionEnd {
+    /// The console closed the connection.
+    #[error("the console closed the connection")]
+    Closed,
+    /// The console did not speak the protocol as agreed.
+    #[error("the console broke the protocol: {0}")]
+    Violation(&'static str),
+    /// The console hung while its captures ran.
+    #[error("the console asked nothing for {} s while captures ran", LEASE.as_secs())]
+    Lease,
+    /// The connection failed.
+    #[error("the connection to the console failed")]
+    Connection(#[source] ProtocolError),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Made,
+    Enabled,
+    /// Enabling failed; it can only be stopped.
+    Broken,
+    Stopped,
+}
+
+struct Entry {
+    capture: Box<dyn RunningCapture>,
+    stage: Stage,
+}
+
+/// Serves one connection until it ends. All captures of it are gone when this returns.
+pub fn serve(connection: &Connection, backend: &mut dyn Backend) -> SessionEnd {
+    let mut session = Session { backend, captures: HashMap::new(), greeted: false };
+    loop {
+        let running = session.captures.values().any(|entry| entry.stage == Stage::Enabled);
+        let request = match connection.receive::<Request>(running.then_some(LEASE)) {
+            Ok((request, descriptors)) if descriptors.is_empty() => request,
+            Ok(_with_descriptors) => return SessionEnd::Violation("it sent descriptors"),
+            Err(ProtocolError::Closed) => return SessionEnd::Closed,
+            Err(ProtocolError::TimedOut(_)) => return SessionEnd::Lease,
+            Err(ProtocolError::Malformed { .. }) => return SessionEnd::Violation("it sent an unknown message"),
+            Err(ProtocolError::TooLarge) => return SessionEnd::Violation("it sent too large a message"),
+            Err(ProtocolError::Descriptors { .. }) => return SessionEnd::Violation("it sent descriptors"),
+            Err(error) => return SessionEnd::Connection(error),
+        };
+        let answer = match session.answer(request) {
+            Ok(answer) => answer,
+            Err(violation) => return SessionEnd::Violation(violation),
+        };
+        let sent = match &answer {
+            Answer::Plain(reply) => connection.send(reply, &[], SEND_TIMEOUT),
+            Answer::File(file) => connection.send(&Reply::File, &[file.as_fd()], SEND_TIMEOUT),
+            Answer::Rings { capture, from } => {
+                let rings = session.rings(*capture, *from);
+                let count = u32::try_from(rings.len()).unwrap_or(u32::MAX);
+                connection.send(&Reply::Rings { count }, &rings, SEND_TIMEOUT)
+            }
+        };
+        match sent {
+            Ok(()) => {}
+            Err(ProtocolError::Closed) => return SessionEnd::Closed,
+            Err(error) => return SessionEnd::Connection(error),
+        }
+    }
+}
+
+enum Answer {
+    Plain(Reply),
+    File(OwnedFd),
+    Rings { capture: CaptureHandle, from: u32 },
+}
+
+struct Session<'a> {
+    backend: &'a mut dyn Backend,
+    captures: HashMap<CaptureHandle, Entry>,
+    greeted: bool,
+}
+
+type Violation = &'static str;
+
+fn plain(result: Result<Reply, AgentError>) -> Answer {
+    Answer::Plain(result.unwrap_or_else(Reply::Failed))
+}
+
+impl Session<'_> {
+    fn answer(&mut self, request: Request) -> Result<Answer, Violation> {
+        if self.greeted == matches!(request, Request::Hello { .. }) {
+            return Err(if self.greeted { "it greeted twice" } else { "it did not greet first" });
+        }
+        Ok(match request {
+            Request::Hello { version: PROTOCOL_VERSION } => {
+                self.greeted = true;
+                let simulated = self.backend.simulated();
+                Answer::Plain(Reply::Hello { version: PROTOCOL_VERSION, simulated })
+            }
+            Request::Hello { .. } => return Err("it speaks another version"),
+            Request::Capabilities => Answer::Plain(Reply::Capabilities { capabilities: self.backend.capabilities() }),
+            Request::OpenKernelFile { file } => file_answer(self.backend.open_kernel_file(&file)),
+            Request::OpenProcessFile { pid, file } => file_answer(self.backend.open_process_file(pid, &file)),
+            Request::ListProcesses { after } => {
+                let page = self.backend.list_processes(after, MAX_PROCESS_PAGE);
+                plain(page.map(|(pids, more)| Reply::Processes { pids, more }))
+            }
+            Request::Start { capture, method, target, ring_bytes } => {
+                plain(self.start(capture, method, target, ring_bytes)?)
+            }
+            Request::TakeRings { capture, from } => {
+                let entry = self.captures.get(&capture).ok_or("it named an unknown capture")?;
+                if entry.capture.descriptor(from as usize).is_none() {
+                    return Err("it asked for a ring that is not there");
+                }
+                Answer::Rings { capture, from }
+            }
+            Request::Enable { capture } => plain(self.enable(capture)?),
+            Request::Readings { capture } => {
+                let entry = self.captures.get_mut(&capture).ok_or("it named an unknown capture")?;
+                Answer::Plain(Reply::Readings(entry.capture.readings()))
+            }
+            Request::Stop { capture, end_command } => {
+                let entry = self.captures.get_mut(&capture).ok_or("it named an unknown capture")?;
+                if entry.stage == Stage::Stopped {
+                    return Err("it stopped a capture twice");
+                }
+                entry.stage = Stage::Stopped;
+                Answer::Plain(Reply::Stopped(entry.capture.stop(end_command)))
+            }
+            Request::Discard { capture } => {
+                let entry = self.captures.remove(&capture).ok_or("it named an unknown capture")?;
+                if entry.stage != Stage::Stopped {
+                    return Err("it discarded a capture that was not stopped");
+                }
+                Answer::Plain(Reply::Done)
+            }
+        })
+    }
+
+    fn start(
+        &mut self,
+        handle: CaptureHandle,
+        method: WireMethod,
+        target: WireTarget,
+        ring_bytes: u32,
+    ) -> Result<Result<Reply, AgentError>, Violation> {
+        if self.captures.contains_key(&handle) {
+            return Err("it used a capture's handle twice");
+        }
+        if self.captures.len() >= MAX_CAPTURES {
+            let why = format!("{MAX_CAPTURES} captures run already");
+            let error = failed(AgentErrorKind::Limit, "starting a capture", why, "Stop one of them first.");
+            return Ok(Err(error));
+        }
+        let made = Plan::checked(method, target, ring_bytes).and_then(|plan| self.backend.start(&plan));
+        Ok(made.map(|capture| {
+            let reply = Reply::Started(capture.started().clone());
+            self.captures.insert(handle, Entry { capture, stage: Stage::Made });
+            reply
+        }))
+    }
+
+    fn enable(&mut self, handle: CaptureHandle) -> Result<Result<Reply, AgentError>, Violation> {
+        let entry = self.captures.get_mut(&handle).ok_or("it named an unknown capture")?;
+        if entry.stage != Stage::Made {
+            return Err("it enabled a capture twice");
+        }
+        let enabled = entry.capture.enable();
+        entry.stage = if enabled.is_ok() { Stage::Enabled } else { Stage::Broken };
+        Ok(enabled.map(|time_ns| Reply::Enabled { time_ns }))
+    }
+
+    fn rings(&self, handle: CaptureHandle, from: u32) -> Vec<BorrowedFd<'_>> {
+        let Some(entry) = self.captures.get(&handle) else { return Vec::new() };
+        let all = (from as usize..).map_while(|index| entry.capture.descriptor(index));
+        all.take(MAX_MESSAGE_FDS).collect()
+    }
+}
+
+fn file_answer(file: Result<OwnedFd, AgentError>) -> Answer {
+    match file {
+        Ok(file) => Answer::File(file),
+        Err(error) => Answer::Plain(Reply::Failed(error)),
+    }
+}

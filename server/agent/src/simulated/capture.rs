@@ -1,0 +1,224 @@
+//! A simulated capture: a thread that makes events while it is enabled.
+
+use std::{
+    io::{PipeWriter, Write as _},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, ProbeReading, Readings, RingInfo, Started, StreamLayout, TargetState, WireTarget,
+};
+
+use super::world::{COMMAND_PID, SHORT_LIVED_PID, process};
+use crate::{
+    backend::{RunningCapture, monotonic_ns},
+    error::{failed, refused},
+};
+
+/// How often events are made.
+const TICK: Duration = Duration::from_millis(2);
+/// How long a command and the short-lived process run.
+const LIFE_NS: u64 = 1_500_000_000;
+
+/// Whose events are recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MadeTarget {
+    /// The process; none for the whole system.
+    pub(super) pid: Option<u32>,
+    /// The words of the command, if it is one.
+    pub(super) argv: Option<Vec<String>>,
+}
+
+impl MadeTarget {
+    pub(super) fn of(wanted: &WireTarget) -> Result<Self, AgentError> {
+        match wanted {
+            WireTarget::System => Ok(Self { pid: None, argv: None }),
+            WireTarget::Process { pid, .. } if process(*pid).is_some() => Ok(Self { pid: Some(*pid), argv: None }),
+            WireTarget::Process { pid, .. } => {
+                let doing = format!("looking for process {pid}");
+                let why = "there is no such process (any more)";
+                Err(failed(AgentErrorKind::NotFound, doing, why, "Choose one that runs."))
+            }
+            WireTarget::Command { argv, .. } => Ok(Self { pid: Some(COMMAND_PID), argv: Some(argv.clone()) }),
+        }
+    }
+
+    /// Whether events of `pid` are recorded.
+    pub(super) fn includes(&self, pid: u32) -> bool {
+        self.pid.is_none_or(|wanted| wanted == pid)
+    }
+}
+
+/// What a simulated capture makes.
+pub(super) trait Work: Send + 'static {
+    /// How its streams look.
+    fn layouts(&self) -> Vec<StreamLayout>;
+    /// Its rings.
+    fn rings(&self) -> Vec<RingInfo>;
+    /// Descriptors of its rings, in order.
+    fn descriptors(&self) -> std::io::Result<Vec<OwnedFd>>;
+    /// Makes what is due `now_ns`, after having begun at `start_ns`, and returns all counters.
+    fn make_until(&mut self, start_ns: u64, now_ns: u64) -> Vec<ProbeReading>;
+}
+
+#[derive(Debug, Default)]
+struct State {
+    probes: Vec<ProbeReading>,
+    ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pause(&self) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), TICK, |state| !state.ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0.ended
+    }
+}
+
+/// A simulated capture.
+pub(super) struct SimulatedCapture {
+    started: Started,
+    descriptors: Vec<OwnedFd>,
+    work: Option<Box<dyn Work>>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    target: MadeTarget,
+    outputs: Option<(PipeWriter, PipeWriter)>,
+    enabled_ns: Option<u64>,
+    ended: TargetState,
+}
+
+impl SimulatedCapture {
+    pub(super) fn new(work: impl Work, target: MadeTarget) -> Result<Self, AgentError> {
+        let trouble = |error: std::io::Error| refused("making a simulated capture", &error, "");
+        let mut descriptors = work.descriptors().map_err(trouble)?;
+        let mut outputs = None;
+        if target.argv.is_some() {
+            let (stdout_read, stdout) = std::io::pipe().map_err(trouble)?;
+            let (stderr_read, stderr) = std::io::pipe().map_err(trouble)?;
+            for end in [stdout_read, stderr_read] {
+                rustix::io::ioctl_fionbio(&end, true).map_err(|errno| trouble(errno.into()))?;
+                descriptors.push(end.into());
+            }
+            outputs = Some((stdout, stderr));
+        }
+        let started = Started {
+            streams: work.layouts(),
+            rings: work.rings(),
+            target_pid: target.pid,
+            has_output: outputs.is_some(),
+            compile_ns: 100_000,
+            load_ns: 200_000,
+            attach_ns: 300_000,
+        };
+        let shared = Arc::new(Shared::default());
+        shared.lock().probes = vec![ProbeReading::default(); started.streams.len()];
+        Ok(Self {
+            started,
+            descriptors,
+            work: Some(Box::new(work)),
+            shared,
+            thread: None,
+            target,
+            outputs,
+            enabled_ns: None,
+            ended: TargetState::Running,
+        })
+    }
+
+    fn end_thread(&mut self) {
+        self.shared.lock().ended = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // It does not panic, and ends at once.
+            let _ended = thread.join();
+        }
+    }
+
+    /// What became of the target; a command that has ended closes its outputs.
+    fn target_state(&mut self) -> TargetState {
+        let lived = self.enabled_ns.map_or(0, |start| monotonic_ns().saturating_sub(start));
+        if self.ended == TargetState::Running && lived >= LIFE_NS {
+            match self.target.pid {
+                Some(COMMAND_PID) if self.target.argv.is_some() => self.end_command(Some(0), None),
+                Some(SHORT_LIVED_PID) => self.ended = TargetState::Gone,
+                _ => {}
+            }
+        }
+        self.ended
+    }
+
+    fn end_command(&mut self, code: Option<i32>, signal: Option<i32>) {
+        if let Some((mut stdout, mut stderr)) = self.outputs.take() {
+            // The console may have gone.
+            let _gone = stdout.write_all(b"simulated: done\n");
+            let _gone = stderr.write_all(b"simulated: \x1b[31mno real warning\x1b[0m\n");
+        }
+        self.ended = TargetState::Exited { code, signal };
+    }
+}
+
+impl RunningCapture for SimulatedCapture {
+    fn started(&self) -> &Started {
+        &self.started
+    }
+
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        self.descriptors.get(index).map(OwnedFd::as_fd)
+    }
+
+    fn enable(&mut self) -> Result<u64, AgentError> {
+        let start_ns = monotonic_ns();
+        self.enabled_ns = Some(start_ns);
+        if let (Some((stdout, _stderr)), Some(argv)) = (&mut self.outputs, &self.target.argv) {
+            let _gone = stdout.write_all(format!("simulated run of {}\n", argv.join(" ")).as_bytes());
+        }
+        let shared = Arc::clone(&self.shared);
+        let Some(mut work) = self.work.take() else { return Ok(start_ns) };
+        let run = move || {
+            loop {
+                let ended = shared.pause();
+                let probes = work.make_until(start_ns, monotonic_ns());
+                shared.lock().probes = probes;
+                if ended {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("simulation".into()).spawn(run);
+        self.thread = Some(thread.map_err(|error| refused("starting the simulation", &error, ""))?);
+        Ok(start_ns)
+    }
+
+    fn readings(&mut self) -> Readings {
+        let target = self.target_state();
+        Readings { time_ns: monotonic_ns(), probes: self.shared.lock().probes.clone(), target }
+    }
+
+    fn stop(&mut self, end_command: bool) -> Readings {
+        self.end_thread();
+        let state = self.target_state();
+        if end_command && state == TargetState::Running && self.target.argv.is_some() {
+            self.end_command(None, Some(15));
+        }
+        self.readings()
+    }
+}
+
+impl Drop for SimulatedCapture {
+    fn drop(&mut self) {
+        self.end_thread();
+    }
+}

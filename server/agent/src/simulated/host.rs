@@ -1,0 +1,163 @@
+//! The files of the simulated host, in memory.
+
+use std::{fmt::Write as _, io::Write as _, os::fd::OwnedFd};
+
+use bathyscope_protocol::{AgentError, AgentErrorKind, Capability, CapabilityState, KernelFile, ProcessFile};
+use rustix::fs::{MemfdFlags, SealFlags};
+
+use super::{
+    elf,
+    world::{
+        self, CODE_ADDRESS, CODE_BYTES, CODE_OFFSET, COMPILED_ADDRESS, FUNCTION_BYTES, FUNCTIONS, KERNEL_ADDRESS,
+        KERNEL_FUNCTIONS, Process, TRACEPOINTS,
+    },
+};
+use crate::{
+    doctor,
+    error::{failed, refused},
+};
+
+/// A file in memory that nobody can change any more.
+fn file_of(bytes: &[u8]) -> Result<OwnedFd, AgentError> {
+    let make = || -> std::io::Result<OwnedFd> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let mut file = std::fs::File::from(rustix::fs::memfd_create("bathyscope-simulated", flags)?);
+        file.write_all(bytes)?;
+        rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
+        let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        rustix::fs::fcntl_add_seals(&file, seals)?;
+        Ok(file.into())
+    };
+    make().map_err(|error| refused("making a simulated file", &error, ""))
+}
+
+pub(super) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError> {
+    match file {
+        KernelFile::Kallsyms => file_of(kallsyms().as_bytes()),
+        KernelFile::AvailableEvents => {
+            let lines = TRACEPOINTS.iter().map(|one| format!("{}:{}\n", one.system, one.name));
+            file_of(lines.collect::<String>().as_bytes())
+        }
+        KernelFile::EventFormat { tracepoint } => match world::tracepoint(tracepoint.system(), tracepoint.name()) {
+            Some((number, made)) => file_of(made.format(number).as_bytes()),
+            None => Err(no_such_tracepoint(&tracepoint.to_string())),
+        },
+        KernelFile::Notes => {
+            let mut notes = Vec::new();
+            for word in [4_u32, 20, 3] {
+                notes.extend(word.to_le_bytes());
+            }
+            notes.extend(b"GNU\0");
+            notes.extend([0x51; 20]);
+            file_of(&notes)
+        }
+    }
+}
+
+pub(super) fn no_such_tracepoint(name: &str) -> AgentError {
+    let doing = format!("opening the format of {name}");
+    failed(AgentErrorKind::NotFound, doing, "the simulated kernel has no such tracepoint", "Choose one from the list.")
+}
+
+fn kallsyms() -> String {
+    let mut text = String::new();
+    for (index, name) in (0_u64..).zip(KERNEL_FUNCTIONS) {
+        // Writing to a String cannot fail.
+        let _infallible = writeln!(text, "{:016x} T {name}", KERNEL_ADDRESS + index * FUNCTION_BYTES);
+    }
+    text
+}
+
+pub(super) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {
+    let doing = format!("looking for process {pid}");
+    let missing =
+        || failed(AgentErrorKind::NotFound, &doing, "there is no such process (any more)", "Choose one that runs.");
+    let process = world::process(pid).ok_or_else(missing)?;
+    match *file {
+        ProcessFile::Maps => file_of(&maps(process)),
+        ProcessFile::Stat => {
+            let mut stat = format!("{pid} (").into_bytes();
+            stat.extend(process.comm);
+            stat.extend(
+                format!(") S 1 {pid} {pid} 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 {} 0 100 0 0\n", process.threads.len())
+                    .bytes(),
+            );
+            file_of(&stat)
+        }
+        ProcessFile::Cmdline => {
+            let mut line = process.path.to_vec();
+            line.extend(b"\0--serve\0");
+            file_of(&line)
+        }
+        ProcessFile::Mapped { start, end } if (start, end) == (CODE_ADDRESS, CODE_ADDRESS + CODE_BYTES) => {
+            file_of(&elf::program(world::build_id(pid)))
+        }
+        ProcessFile::Mapped { start, end } => {
+            let doing = format!("opening the file mapped at {start:x}-{end:x} by process {pid}");
+            Err(failed(AgentErrorKind::NotFound, doing, "no code is mapped there (any more)", ""))
+        }
+        ProcessFile::PerfMap if process.compiled_at_run_time => file_of(perf_map().as_bytes()),
+        ProcessFile::PerfMap => {
+            let doing = format!("opening the perf map of process {pid}");
+            Err(failed(AgentErrorKind::NotFound, doing, "no such file or directory", ""))
+        }
+    }
+}
+
+fn maps(process: &Process) -> Vec<u8> {
+    let end = CODE_ADDRESS + CODE_BYTES;
+    let mut maps = format!("{CODE_ADDRESS:08x}-{end:08x} r-xp {CODE_OFFSET:08x} fe:00 {} ", process.pid).into_bytes();
+    // The kernel writes a line break in a path as an escape.
+    for byte in process.path {
+        match byte {
+            b'\n' => maps.extend(b"\\012"),
+            byte => maps.push(*byte),
+        }
+    }
+    maps.push(b'\n');
+    if process.compiled_at_run_time {
+        let end = COMPILED_ADDRESS + CODE_BYTES;
+        maps.extend(format!("{COMPILED_ADDRESS:08x}-{end:08x} rwxp 00000000 00:00 0 \n").bytes());
+    }
+    maps
+}
+
+fn perf_map() -> String {
+    let mut text = String::new();
+    for (index, name) in (0_u64..).zip(FUNCTIONS) {
+        let address = COMPILED_ADDRESS + index * FUNCTION_BYTES;
+        let _infallible = writeln!(text, "{address:x} {FUNCTION_BYTES:x} LApp;::{name}");
+    }
+    text
+}
+
+/// What the simulated host can do: enough to use everything, and one of each kind of lack, so that it can be seen.
+pub(super) fn capabilities() -> Vec<Capability> {
+    let verdict = |id: &str| match id {
+        "pmu" => {
+            (CapabilityState::MissingHardware, "simulated: this CPU offers no cycle counter", "Use real hardware.")
+        }
+        "kprobe" | "kprobe_multi" | "fentry" | "function_graph" => (
+            CapabilityState::MissingKernelFeature,
+            "simulated: this kernel was built without it",
+            "Use a kernel with CONFIG_KPROBES and CONFIG_FUNCTION_TRACER.",
+        ),
+        "uprobe_multi" => {
+            (CapabilityState::MissingPrivilege, "simulated: the agent lacks CAP_BPF", "Run the agent as root.")
+        }
+        "lockdown" => (CapabilityState::Refused, "simulated: the kernel is locked down", "Switch the lockdown off."),
+        _ => (CapabilityState::Available, "simulated", ""),
+    };
+    let make = |(id, title, purpose): (&str, &str, &str)| {
+        let (state, finding, remedy) = verdict(id);
+        Capability {
+            id: id.into(),
+            title: title.into(),
+            purpose: purpose.into(),
+            state,
+            finding: finding.into(),
+            remedy: remedy.into(),
+        }
+    };
+    doctor::ways().map(make).collect()
+}

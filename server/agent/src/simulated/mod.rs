@@ -1,0 +1,75 @@
+//! Made events, for tests and for trying the console without rights.
+//!
+//! Everything but the clock is decided by a seed: event number k of a stream is the same in every run. What the
+//! simulation drops on purpose it counts exactly, so tests know the truth.
+
+mod capture;
+mod elf;
+mod events;
+mod host;
+mod options;
+mod records;
+mod samples;
+mod world;
+
+use std::os::fd::OwnedFd;
+
+use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, WireMethod};
+
+pub use options::{ParseSimulationError, Simulation};
+
+use crate::backend::{Backend, Plan, RunningCapture};
+
+/// A host that does not exist.
+#[derive(Debug)]
+pub struct SimulatedBackend {
+    simulation: Simulation,
+}
+
+impl SimulatedBackend {
+    /// A host with these options.
+    pub fn new(simulation: Simulation) -> Self {
+        Self { simulation }
+    }
+}
+
+impl Backend for SimulatedBackend {
+    fn simulated(&self) -> bool {
+        true
+    }
+
+    fn capabilities(&mut self) -> Vec<Capability> {
+        host::capabilities()
+    }
+
+    fn open_kernel_file(&mut self, file: &KernelFile) -> Result<OwnedFd, AgentError> {
+        host::open_kernel_file(file)
+    }
+
+    fn list_processes(&mut self, after: u32, limit: usize) -> Result<(Vec<u32>, bool), AgentError> {
+        let mut pids: Vec<u32> =
+            world::PROCESSES.iter().map(|process| process.pid).filter(|pid| *pid > after).collect();
+        let more = pids.len() > limit;
+        pids.truncate(limit);
+        Ok((pids, more))
+    }
+
+    fn open_process_file(&mut self, pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {
+        host::open_process_file(pid, file)
+    }
+
+    fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError> {
+        let target = capture::MadeTarget::of(&plan.target)?;
+        Ok(match &plan.method {
+            WireMethod::Events { probes } => {
+                let work = events::EventWork::make(&self.simulation, probes, &target, plan.ring_bytes)?;
+                Box::new(capture::SimulatedCapture::new(work, target)?)
+            }
+            &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
+                let stacks = samples::Stacks { kernel: kernel_stacks, user: user_stacks };
+                let work = samples::SampleWork::make(&self.simulation, frequency_hz, stacks, &target, plan.ring_bytes)?;
+                Box::new(capture::SimulatedCapture::new(work, target)?)
+            }
+        })
+    }
+}

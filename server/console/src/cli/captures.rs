@@ -1,0 +1,217 @@
+//! `captures`: stored captures, from the terminal.
+
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use bathyscope_capture::{CaptureId, visible};
+use bathyscope_store::{CaptureRecord, CaptureSummary, Store, StoreError, SummaryQuery};
+use clap::{Args, Subcommand};
+
+use super::{open, text};
+use crate::{Failure, Outcome, config::DataArgs, wire};
+
+/// What `captures` takes.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+While a console runs, `list` and `show` read its database beside it. `rename`, `delete` and `import` need the database \
+for themselves: do them in the browser, or stop the console first.")]
+pub struct CapturesArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: CapturesVerb,
+}
+
+/// What can be done with stored captures.
+#[derive(Clone, Debug, Subcommand)]
+pub enum CapturesVerb {
+    /// List them, newest first
+    List {
+        /// Only those whose title, owner, host, method or target contain these words
+        #[arg(value_name = "WORDS")]
+        words: Vec<String>,
+        /// How many at most
+        #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 100)]
+        limit: u32,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Show one: spec, host, streams, ledger
+    Show {
+        /// Which
+        id: CaptureId,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Give one another title
+    Rename {
+        /// Which
+        id: CaptureId,
+        /// The new title
+        title: String,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Delete captures for good
+    Delete {
+        /// Which
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<CaptureId>,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Add a capture from a .bathy file and print its id
+    Import {
+        /// The file
+        file: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+}
+
+/// Who owns what is imported at a terminal.
+const OWNER: &str = "terminal";
+
+/// Does it.
+///
+/// # Errors
+/// If the store cannot be opened, or the capture is not there.
+pub fn run(args: CapturesArgs) -> Outcome {
+    let printed = match args.verb {
+        CapturesVerb::List { words, limit, json, data } => {
+            let query = SummaryQuery { text: words.join(" "), limit, offset: 0 };
+            open::reading(&data, async |store| list(&store, &query, json).await)?
+        }
+        CapturesVerb::Show { id, json, data } => open::reading(&data, async |store| show(&store, id, json).await)?,
+        CapturesVerb::Rename { id, title, data } => {
+            open::writing(&data, async |store| store.rename(id, &title).await.map(|()| String::new()))?
+        }
+        CapturesVerb::Delete { ids, data } => open::writing(&data, async |store| delete(&store, &ids).await)?,
+        CapturesVerb::Import { file, json, data } => {
+            open::writing(&data, async |store| import(&store, &file, json).await)?
+        }
+    };
+    std::io::stdout().write_all(printed.as_bytes()).map_err(|error| Failure::because("printing", error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(store: &Store, query: &SummaryQuery, json: bool) -> Result<String, StoreError> {
+    let page = store.summaries(query).await?;
+    if json {
+        let items: Vec<_> = page.items.into_iter().map(wire::CaptureItem::from).collect();
+        return Ok(json_line(&serde_json::json!({ "total": page.total, "items": items })));
+    }
+    let mut out = String::new();
+    for capture in &page.items {
+        line(&mut out, format_args!("{}", summary(capture)));
+    }
+    let left_out = page.total.saturating_sub(page.items.len() as u64);
+    if left_out > 0 {
+        line(&mut out, format_args!("and {left_out} more; -n COUNT lists them"));
+    }
+    if page.total == 0 {
+        line(&mut out, format_args!("No captures. Make one with `bathyscope trace`, or in the browser."));
+    }
+    Ok(out)
+}
+
+fn summary(capture: &CaptureSummary) -> String {
+    let lost = if capture.lost == 0 { String::new() } else { format!(", {} lost", text::count(capture.lost)) };
+    format!(
+        "{}  {}  {:>9}  {:>8} rows{lost}  {}  {}",
+        capture.id,
+        text::wall_time(capture.started_unix_ns),
+        text::duration(capture.duration_ns),
+        text::count(capture.rows),
+        capture.state,
+        visible(capture.title.as_bytes()),
+    )
+}
+
+async fn show(store: &Store, id: CaptureId, json: bool) -> Result<String, StoreError> {
+    let record = store.capture(id).await?;
+    if json {
+        return Ok(json_line(&wire::Capture::from(record)));
+    }
+    Ok(described(&record))
+}
+
+fn described(record: &CaptureRecord) -> String {
+    let mut out = String::new();
+    let shown = |text: &str| visible(text.as_bytes());
+    line(&mut out, format_args!("{}  {}", record.id, shown(&record.title)));
+    let reason = if record.reason.is_empty() { String::new() } else { format!(": {}", shown(&record.reason)) };
+    line(&mut out, format_args!("state    {}{reason}", record.state));
+    let simulated = if record.simulated { ", simulated" } else { "" };
+    let host = &record.host;
+    line(
+        &mut out,
+        format_args!("host     {}, Linux {}{simulated}", shown(&host.hostname), shown(&host.kernel_release)),
+    );
+    let length = record.end_ns.saturating_sub(record.start_ns);
+    line(&mut out, format_args!("time     {}, {}", text::wall_time(record.started_unix_ns), text::duration(length)));
+    line(&mut out, format_args!("owner    {}", shown(&record.owner)));
+    for (index, stream) in record.streams.iter().enumerate() {
+        let totals = record.ledger.streams.get(index).copied().unwrap_or_default();
+        let lost = u16::try_from(index).map_or(0, |index| record.ledger.lost(index));
+        line(
+            &mut out,
+            format_args!(
+                "stream {index}  {}: {} rows of {} emitted, {} filtered, {} lost",
+                shown(&stream.schema.name),
+                stream.rows,
+                totals.emitted,
+                totals.filtered,
+                lost
+            ),
+        );
+    }
+    for loss in &record.ledger.losses {
+        let from = loss.start_ns.saturating_sub(record.start_ns);
+        let until = loss.end_ns.saturating_sub(record.start_ns);
+        let (from, until) = (text::duration(from), text::duration(until));
+        line(&mut out, format_args!("lost     {} ({:?}) from {from} to {until}", loss.count, loss.stage));
+    }
+    out
+}
+
+async fn delete(store: &Store, ids: &[CaptureId]) -> Result<String, StoreError> {
+    for id in ids {
+        store.delete(*id).await?;
+    }
+    Ok(String::new())
+}
+
+async fn import(store: &Store, file: &Path, json: bool) -> Result<String, StoreError> {
+    let id = store.import_file(file, OWNER).await?;
+    Ok(if json { json_line(&serde_json::json!({ "id": id })) } else { format!("{id}\n") })
+}
+
+fn json_line(value: &impl serde::Serialize) -> String {
+    // Maps with text keys only: serialising cannot fail.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    let _infallible = writeln!(out, "{text}");
+}

@@ -1,0 +1,112 @@
+//! `export`: a stored capture in another format.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufWriter, Write},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use bathyscope_capture::CaptureId;
+use bathyscope_store::{Store, StoreError};
+use bathyscope_views::{Cancel, ViewError};
+use clap::Args;
+
+use super::open;
+use crate::{
+    Failure, Outcome,
+    config::DataArgs,
+    export::{self, Format},
+    view_query::ViewQuery,
+    view_source::CaptureCache,
+};
+
+/// What `export` takes.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  bathyscope export 00f1e2d3c4b5a697 --format folded | flamegraph.pl > flame.svg
+  bathyscope export 00f1e2d3c4b5a697 --format csv --filter 'pid == 1' -o rows.csv
+  bathyscope export 00f1e2d3c4b5a697 --format bathy -o elsewhere.bathy")]
+pub struct ExportArgs {
+    /// Which capture
+    pub id: CaptureId,
+    /// In which format
+    #[arg(long, value_enum)]
+    pub format: Format,
+    /// File to write, which must not exist; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub output: PathBuf,
+    /// Stream to take rows from, counted from 0
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub stream: u16,
+    /// Only rows that satisfy this predicate, or contain this text
+    #[arg(long, value_name = "FILTER", default_value = "")]
+    pub filter: String,
+    /// Only from this many nanoseconds after the capture's start
+    #[arg(long, value_name = "NS", allow_negative_numbers = true)]
+    pub start: Option<i64>,
+    /// Only until this many nanoseconds after the capture's start
+    #[arg(long, value_name = "NS", allow_negative_numbers = true)]
+    pub end: Option<i64>,
+    /// Where captures are kept.
+    #[command(flatten)]
+    pub data: DataArgs,
+}
+
+/// Writes it.
+///
+/// # Errors
+/// If the capture is not there or the file cannot be written.
+pub fn run(args: ExportArgs) -> Outcome {
+    // Opened before root becomes the directory's owner, who may not write here.
+    let mut out = output(&args.output)?;
+    let query = ViewQuery {
+        stream: args.stream,
+        filter: args.filter,
+        start: args.start,
+        end: args.end,
+        ..ViewQuery::default()
+    };
+    let (id, format) = (args.id, args.format);
+    let dir = args.data.directory()?;
+    let written = open::reading(&args.data, async |store| write(store, &dir, id, format, query, &mut out).await)
+        .and_then(|written| written.map_err(|error| Failure::because(format!("exporting capture {id}"), error)));
+    if written.is_err() && args.output != Path::new("-") {
+        // A part of a file must not be taken for the whole.
+        let _not_there = std::fs::remove_file(&args.output);
+    }
+    written.map(|()| ExitCode::SUCCESS)
+}
+
+async fn write(
+    store: Store,
+    dir: &Path,
+    id: CaptureId,
+    format: Format,
+    query: ViewQuery,
+    out: &mut Box<dyn Write + Send>,
+) -> Result<Result<(), ViewError>, StoreError> {
+    if format == Format::Bathy {
+        let mut file = export::whole_file(&store, id, dir).await?;
+        return Ok(io::copy(&mut file, out).and_then(|_bytes| out.flush()).map_err(ViewError::Write));
+    }
+    let view = CaptureCache::new(store).view(id, false).await?;
+    // Nothing else runs here that the work could hold up.
+    Ok(tokio::task::block_in_place(|| {
+        export::write(&view, format, &query, out, &Cancel::new(false))?;
+        out.flush().map_err(ViewError::Write)
+    }))
+}
+
+fn output(path: &Path) -> Result<Box<dyn Write + Send>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(BufWriter::new(io::stdout())));
+    }
+    let made: io::Result<File> = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = made.map_err(|error| {
+        Failure::because(format!("making {}", path.display()), error).remedy("Give a file that does not exist, or -.")
+    })?;
+    Ok(Box::new(BufWriter::new(file)))
+}

@@ -1,0 +1,159 @@
+//! The command line: every verb, and the options that several share. Each verb has a file of its own with its
+//! arguments and a `run`.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::Outcome;
+
+pub mod agent;
+pub mod captures;
+pub mod completions;
+pub mod console;
+pub mod doctor;
+pub mod export;
+pub mod list;
+pub mod login_link;
+mod open;
+pub mod serve;
+mod text;
+pub mod trace;
+
+const LONG_ABOUT: &str = "\
+Bathyscope traces a running Linux system and shows what it found in a browser.
+
+Without a verb it serves: it starts a privileged agent and an unprivileged console, and prints one line with a link
+that logs you in once. Run it as root to trace the whole system; as another user it works on stored captures and says
+what is out of reach and why.";
+
+const EXAMPLES: &str = "\
+Examples:
+  bathyscope                                  serve on http://127.0.0.1:7070 and print a login link
+  bathyscope serve --simulate                 the same with made-up events; needs no rights
+  bathyscope doctor                           what this host can trace, and why not
+  bathyscope list 'sched:*'                   tracepoints of the running kernel
+  bathyscope trace -e sched:sched_switch -d 5s
+  bathyscope captures list --json
+  bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
+
+Every option has a twin in the environment, named in brackets in each verb's help. Options follow the verb.";
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "bathyscope",
+    version,
+    about = "Look below the surface of a running Linux system, from a browser",
+    long_about = LONG_ABOUT,
+    after_help = EXAMPLES,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+    /// What `serve` takes, for a command line without a verb.
+    #[command(flatten)]
+    pub serve: serve::ServeArgs,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Start agent and console and print a login link (the default)
+    Serve(serve::ServeArgs),
+    /// Say what this host can trace, found by trying, and what to change where it cannot
+    Doctor(doctor::DoctorArgs),
+    /// List the tracepoints of the running kernel, or the fields of one
+    List(list::ListArgs),
+    /// Make a capture from the terminal and print its rows as they come
+    Trace(trace::TraceArgs),
+    /// List, show, rename, delete and import stored captures
+    Captures(captures::CapturesArgs),
+    /// Write a stored capture or a view of it in another format
+    Export(export::ExportArgs),
+    /// Print a link that logs in to the running console once
+    LoginLink(login_link::LoginLinkArgs),
+    /// Run only the privileged side, for a service manager
+    Agent(agent::AgentArgs),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+    /// The unprivileged side; started by `serve`
+    #[command(hide = true)]
+    Console(console::ConsoleArgs),
+}
+
+/// Parses the command line of this process; prints help and ends the process where that was asked for.
+pub fn parse() -> Cli {
+    Cli::parse()
+}
+
+/// Does what the command line asks, and reports a failure on standard error.
+#[expect(clippy::print_stderr, reason = "the one place where a verb's failure reaches the terminal")]
+pub fn run(cli: Cli) -> ExitCode {
+    match dispatch(cli) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("{}", failure.report());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Outcome {
+    match cli.verb.unwrap_or(Verb::Serve(cli.serve)) {
+        Verb::Serve(args) => serve::run(args),
+        Verb::Doctor(args) => doctor::run(args),
+        Verb::List(args) => list::run(args),
+        Verb::Trace(args) => trace::run(args),
+        Verb::Captures(args) => captures::run(args),
+        Verb::Export(args) => export::run(args),
+        Verb::LoginLink(args) => login_link::run(args),
+        Verb::Agent(args) => agent::run(args),
+        Verb::Completions(args) => completions::run(args),
+        Verb::Console(args) => console::run(args),
+    }
+}
+
+/// Writes a verb's output. A reader that has gone, such as `head`, has seen enough: that is no failure.
+pub(crate) fn print_all(text: &str) -> Outcome {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(crate::Failure::because("printing", error)),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A runtime for the verbs that need one; made only after rights were given up.
+///
+/// # Errors
+/// If the kernel gives no threads or descriptors.
+pub fn runtime() -> Result<tokio::runtime::Runtime, crate::Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| crate::Failure::because("starting the runtime", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn without_a_verb_it_serves() {
+        let cli = Cli::try_parse_from(["bathyscope", "--simulate"]).unwrap();
+        assert!(cli.verb.is_none() && cli.serve.agent.simulate.is_some());
+        assert!(Cli::try_parse_from(["bathyscope", "--simulate", "doctor"]).is_err());
+    }
+}

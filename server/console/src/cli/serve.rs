@@ -1,0 +1,34 @@
+//! `serve`: the supervisor of agent and console.
+
+use clap::Args;
+
+use crate::{
+    Outcome,
+    config::{AgentRunArgs, DataArgs, ListenArgs, LogArgs},
+};
+
+/// What `serve` takes.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// Where and for whom to listen.
+    #[command(flatten)]
+    pub listen: ListenArgs,
+    /// Where captures are kept.
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// How the agent is run.
+    #[command(flatten)]
+    pub agent: AgentRunArgs,
+    /// What is logged.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// Runs agent and console until the console ends.
+///
+/// # Errors
+/// If a child cannot be started.
+pub fn run(args: ServeArgs) -> Outcome {
+    crate::logging::start(&args.log)?;
+    crate::launch::supervise(&args)
+}

@@ -1,0 +1,62 @@
+//! Numbers and times for people at a terminal.
+
+/// A count with at most four digits and a prefix: `999`, `12.3k`.
+pub(crate) fn count(number: u64) -> String {
+    let mut scaled = number as f64;
+    if number < 1000 {
+        return number.to_string();
+    }
+    for prefix in ["k", "M", "G", "T"] {
+        scaled /= 1000.0;
+        if scaled < 999.5 {
+            return format!("{}{prefix}", three_digits(scaled));
+        }
+    }
+    format!("{scaled:.0}T")
+}
+
+/// A length of time, scaled: `1.25 ms`.
+pub(crate) fn duration(ns: u64) -> String {
+    let ns = ns as f64;
+    for (unit, length) in [("s", 1e9), ("ms", 1e6), ("µs", 1e3)] {
+        if ns >= length {
+            return format!("{} {unit}", three_digits(ns / length));
+        }
+    }
+    format!("{ns:.0} ns")
+}
+
+fn three_digits(number: f64) -> String {
+    let decimals = if number < 9.995 {
+        2
+    } else if number < 99.95 {
+        1
+    } else {
+        0
+    };
+    format!("{number:.decimals$}")
+}
+
+/// A moment in this machine's zone.
+pub(crate) fn wall_time(unix_ns: i64) -> String {
+    let moment = jiff::Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or_default();
+    moment.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        let counts =
+            [(0, "0"), (999, "999"), (1000, "1.00k"), (12_345, "12.3k"), (999_499, "999k"), (999_500, "1.00M")];
+        for (number, expected) in counts {
+            assert_eq!(count(number), expected);
+        }
+        let durations = [(0, "0 ns"), (1500, "1.50 µs"), (10_000_000_000, "10.0 s"), (1_000_000, "1.00 ms")];
+        for (ns, expected) in durations {
+            assert_eq!(duration(ns), expected);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What the command line and the environment say, one struct for each topic. Read once at start, never after.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use bathyscope_agent::Simulation;
+use clap::{Args, ValueEnum};
+
+/// Where captures are kept.
+#[derive(Clone, Debug, Default, Args)]
+pub struct DataArgs {
+    /// Directory of the database [default: /var/lib/bathyscope for root, else ~/.local/share/bathyscope]
+    #[arg(long, value_name = "DIR", env = "BATHYSCOPE_DATA")]
+    pub data: Option<PathBuf>,
+}
+
+/// What is logged, and how. Logs go to standard error.
+#[derive(Clone, Debug, Args)]
+pub struct LogArgs {
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, env = "BATHYSCOPE_LOG_FORMAT")]
+    pub log_format: LogFormat,
+    /// What is logged: a level, or levels by module such as `info,bathyscope::http=debug`
+    #[arg(long, value_name = "FILTER", default_value = "info", env = "BATHYSCOPE_LOG")]
+    pub log: String,
+}
+
+impl LogArgs {
+    /// Gives the same options to another process of this binary.
+    pub fn pass_on(&self, command: &mut std::process::Command) {
+        let format = match self.log_format {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        };
+        command.args(["--log-format", format, "--log", &self.log]);
+    }
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where and for whom the console listens.
+#[derive(Clone, Debug, Args)]
+pub struct ListenArgs {
+    /// Address and port to listen on; port 0 takes a free one, which is printed
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7070", env = "BATHYSCOPE_LISTEN")]
+    pub listen: SocketAddr,
+    /// Host name (with the port, unless it is the scheme's own) that browsers may use; repeatable
+    #[arg(long, value_name = "NAME", env = "BATHYSCOPE_ALLOW_HOST", value_delimiter = ',')]
+    pub allow_host: Vec<String>,
+    /// A proxy that speaks TLS stands in front; needed, with --allow-host, to listen on other than loopback
+    #[arg(long, env = "BATHYSCOPE_BEHIND_PROXY")]
+    pub behind_proxy: bool,
+}
+
+/// How the agent is run.
+#[derive(Clone, Debug, Default, Args)]
+pub struct AgentRunArgs {
+    /// Make up events instead of tracing; needs no rights. Options: rate=N,lose_every=N,seed=N
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        env = "BATHYSCOPE_SIMULATE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub simulate: Option<Simulation>,
+    /// User that the console runs as when started by root [default: bathyscope if it exists, else nobody]
+    #[arg(long, value_name = "NAME", env = "BATHYSCOPE_USER")]
+    pub user: Option<String>,
+}
+
+impl DataArgs {
+    /// The directory to use: the given one, or the default for this user.
+    ///
+    /// # Errors
+    /// If none was given and the environment names no home.
+    pub fn directory(&self) -> Result<PathBuf, crate::Failure> {
+        if let Some(data) = &self.data {
+            return Ok(data.clone());
+        }
+        if rustix::process::geteuid().is_root() {
+            return Ok(PathBuf::from("/var/lib/bathyscope"));
+        }
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        absolute("XDG_DATA_HOME")
+            .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+            .map(|base| base.join("bathyscope"))
+            .ok_or_else(|| {
+                crate::Failure::new("no directory for captures: neither XDG_DATA_HOME nor HOME is set")
+                    .remedy("Give one with --data DIR.")
+            })
+    }
+}

@@ -1,0 +1,145 @@
+//! Captures and views of them in other formats, for downloads and for the verb `export`.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+    path::Path,
+};
+
+use bathyscope_capture::{CaptureId, StreamKind, visible};
+use bathyscope_store::{CaptureRecord, Store, StoreError};
+use bathyscope_views::{Cancel, RowCursor, Source as _, SvgOptions, ViewError};
+use clap::ValueEnum;
+use serde::Deserialize;
+
+use crate::{view_query::ViewQuery, view_source::CaptureView};
+
+/// Formats that a capture can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// Stacks, one line each, with their count
+    Folded,
+    /// Rows as comma-separated values
+    Csv,
+    /// Rows as JSON objects, one a line
+    Ndjson,
+    /// The flame graph as a self-contained picture
+    Svg,
+    /// The whole capture, to import elsewhere
+    Bathy,
+}
+
+impl Format {
+    /// The end of a file's name.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Folded => "folded.txt",
+            Self::Csv => "csv",
+            Self::Ndjson => "ndjson",
+            Self::Svg => "svg",
+            Self::Bathy => "bathy",
+        }
+    }
+
+    /// The value for `Content-Type`.
+    pub fn mime(self) -> &'static str {
+        match self {
+            Self::Folded => "text/plain; charset=utf-8",
+            Self::Csv => "text/csv; charset=utf-8",
+            Self::Ndjson => "application/x-ndjson",
+            Self::Svg => "image/svg+xml",
+            Self::Bathy => "application/octet-stream",
+        }
+    }
+}
+
+/// Whether [`write`] can begin: finds what is wrong with the query without reading rows.
+///
+/// # Errors
+/// What is wrong.
+pub fn check(view: &CaptureView, format: Format, query: &ViewQuery) -> Result<(), ViewError> {
+    match format {
+        Format::Csv | Format::Ndjson => {
+            let cancel = Cancel::new(false);
+            RowCursor::new(view, &query.rows(view)?, &cancel).map(drop)
+        }
+        Format::Folded | Format::Svg => {
+            let samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
+            query.flame(view)?;
+            if samples { Ok(()) } else { Err(ViewError::NoSamples) }
+        }
+        Format::Bathy => Ok(()),
+    }
+}
+
+/// Writes a view. A whole capture ([`Format::Bathy`]) is [`whole_file`]'s work and gives nothing here.
+///
+/// # Errors
+/// If the query does not fit, a chunk cannot be read, the output cannot be written, or `cancel` was set.
+pub fn write(
+    view: &CaptureView,
+    format: Format,
+    query: &ViewQuery,
+    out: &mut dyn Write,
+    cancel: &Cancel,
+) -> Result<(), ViewError> {
+    match format {
+        Format::Csv => {
+            bathyscope_formats::write_csv(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out).map(drop)
+        }
+        Format::Ndjson => {
+            bathyscope_formats::write_ndjson(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out).map(drop)
+        }
+        Format::Folded => {
+            let stacks = bathyscope_views::fold(view, &query.flame(view)?, cancel)?;
+            bathyscope_formats::write_folded(&stacks, out)
+        }
+        Format::Svg => {
+            let query = query.flame(view)?;
+            let graph = bathyscope_views::flame(view, &query, cancel)?;
+            let options = svg_options(view.record(), query.width);
+            out.write_all(bathyscope_views::svg(&graph, &options).as_bytes()).map_err(ViewError::Write)
+        }
+        Format::Bathy => Ok(()),
+    }
+}
+
+fn svg_options(record: &CaptureRecord, width: u32) -> SvgOptions {
+    let lost = record.ledger.lost_total();
+    let seconds = jiff::Timestamp::from_nanosecond(i128::from(record.started_unix_ns)).unwrap_or_default();
+    let when = seconds.strftime("%Y-%m-%d %H:%M:%S UTC");
+    SvgOptions {
+        title: visible(record.title.as_bytes()),
+        subtitle: format!("{}, {when}", visible(record.host.hostname.as_bytes())),
+        notice: if lost == 0 { String::new() } else { format!("{lost} events were lost") },
+        width,
+    }
+}
+
+/// The whole capture as an open file in `dir` that has no name any more: it is gone when it is closed.
+///
+/// # Errors
+/// The store's, or if the file cannot be opened.
+pub async fn whole_file(store: &Store, id: CaptureId, dir: &Path) -> Result<File, StoreError> {
+    let path = dir.join(format!("export-{id}-{}.bathy", random_name()?));
+    let exported = store.export_file(id, &path).await;
+    let opened = exported.and_then(|()| File::open(&path).map_err(|error| file_error("cannot open", &path, error)));
+    if let Err(error) = std::fs::remove_file(&path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(%error, "a short-lived file could not be removed");
+    }
+    opened
+}
+
+fn random_name() -> Result<String, StoreError> {
+    let mut random = [0_u8; 8];
+    getrandom::fill(&mut random)
+        .map_err(|error| file_error("cannot name", Path::new("a short-lived file"), io::Error::other(error)))?;
+    Ok(format!("{:016x}", u64::from_le_bytes(random)))
+}
+
+fn file_error(doing: &'static str, path: &Path, source: io::Error) -> StoreError {
+    StoreError::File { doing, path: path.to_owned(), source }
+}

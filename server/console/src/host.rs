@@ -1,0 +1,283 @@
+//! What is known about this host, asked of the agent and kept for a while.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    os::fd::OwnedFd,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bathyscope_capture::{HostFacts, TracepointName, visible};
+use bathyscope_catalog::{EventFormat, FormatError, MAX_FORMAT_BYTES, parse_available_events, parse_event_format};
+use bathyscope_protocol::{AgentClient, Capability, ClientError, KernelFile, ProcessFile};
+use serde::Serialize;
+use tokio::sync::Mutex;
+
+use crate::{
+    http::hex,
+    recorder::{AgentLink, AgentStatus, LinkError},
+};
+
+/// How long the list of tracepoints is kept: modules come and go.
+const TRACEPOINTS_FRESH: Duration = Duration::from_secs(30);
+/// How long the list of processes is kept: long enough for the keystrokes of one word.
+const PROCESSES_FRESH: Duration = Duration::from_secs(2);
+/// The largest list of tracepoints that is read.
+const MAX_LIST_BYTES: u64 = 16 << 20;
+/// The most processes that are listed with their names.
+const MAX_PROCESSES: usize = 32 << 10;
+/// Processes that are asked for in one turn of the agent, so that others are not kept waiting.
+const PROCESSES_AT_ONCE: usize = 64;
+/// The largest notes of a kernel that are read.
+const MAX_NOTES_BYTES: u64 = 64 << 10;
+/// `stat` of a process begins with its id and name; more is not read.
+const STAT_BYTES: u64 = 256;
+
+/// Why something about this host cannot be told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The agent refused or is not there.
+    #[error(transparent)]
+    Agent(#[from] LinkError),
+    /// What the agent opened could not be read.
+    #[error("reading {what}")]
+    Read {
+        /// What.
+        what: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The kernel's description of an event cannot be understood.
+    #[error("reading the format of {tracepoint}")]
+    Format {
+        /// Which event.
+        tracepoint: TracepointName,
+        /// Why not.
+        source: FormatError,
+    },
+}
+
+/// A process that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Its name, made visible.
+    pub comm: String,
+}
+
+/// A value with the connection it came over and when.
+#[derive(Debug)]
+struct Kept<T> {
+    value: T,
+    connection: u64,
+    at: Instant,
+}
+
+type Slot<T> = Mutex<Option<Kept<T>>>;
+
+/// What is known about this host.
+#[derive(Debug)]
+pub struct Host {
+    link: AgentLink,
+    tracepoints: Slot<Arc<[TracepointName]>>,
+    processes: Slot<Arc<[Process]>>,
+    capabilities: Slot<Vec<Capability>>,
+}
+
+impl Host {
+    /// Asks through `link`.
+    pub fn new(link: AgentLink) -> Self {
+        Self { link, tracepoints: Slot::default(), processes: Slot::default(), capabilities: Slot::default() }
+    }
+
+    /// What is known about the agent.
+    pub fn agent(&self) -> AgentStatus {
+        self.link.status()
+    }
+
+    /// What this host is.
+    pub async fn facts(&self) -> HostFacts {
+        host_facts(&self.link).await
+    }
+
+    /// What can be observed here; tried once for each agent, and `again` when asked to. Empty while there is no agent.
+    pub async fn capabilities(&self, again: bool) -> Vec<Capability> {
+        let connection = self.link.status().connection;
+        let mut slot = self.capabilities.lock().await;
+        if let Some(kept) = slot.as_ref().filter(|kept| !again && kept.connection == connection) {
+            return kept.value.clone();
+        }
+        match self.link.capabilities().await {
+            Ok(value) => {
+                *slot = Some(Kept { value: value.clone(), connection, at: Instant::now() });
+                value
+            }
+            // The agent's state, which is told with it, says why.
+            Err(_absent) => Vec::new(),
+        }
+    }
+
+    /// The running kernel's tracepoints.
+    ///
+    /// # Errors
+    /// If the agent is not there or may not read them.
+    pub async fn tracepoints(&self) -> Result<Arc<[TracepointName]>, HostError> {
+        let mut slot = self.tracepoints.lock().await;
+        if let Some(kept) = self.fresh(&slot, TRACEPOINTS_FRESH) {
+            return Ok(kept);
+        }
+        let file = self.link.open_kernel_file(KernelFile::AvailableEvents).await?;
+        let bytes = read("the list of tracepoints", file, MAX_LIST_BYTES).await?;
+        let value: Arc<[TracepointName]> = parse_available_events(&bytes).into();
+        *slot = Some(self.kept(Arc::clone(&value)));
+        Ok(value)
+    }
+
+    /// What one tracepoint records.
+    ///
+    /// # Errors
+    /// If there is no such tracepoint, or its description cannot be understood.
+    pub async fn event_format(&self, tracepoint: &TracepointName) -> Result<EventFormat, HostError> {
+        let file = self.link.open_kernel_file(KernelFile::EventFormat { tracepoint: tracepoint.clone() }).await?;
+        let bytes = read(&format!("the format of {tracepoint}"), file, MAX_FORMAT_BYTES as u64).await?;
+        parse_event_format(&bytes).map_err(|source| HostError::Format { tracepoint: tracepoint.clone(), source })
+    }
+
+    /// The processes of this host, with their names, ascending.
+    ///
+    /// # Errors
+    /// If the agent is not there.
+    pub async fn processes(&self) -> Result<Arc<[Process]>, HostError> {
+        let mut slot = self.processes.lock().await;
+        if let Some(kept) = self.fresh(&slot, PROCESSES_FRESH) {
+            return Ok(kept);
+        }
+        let pids = self.link.list_processes().await?;
+        let mut all = Vec::new();
+        for pids in pids.get(..pids.len().min(MAX_PROCESSES)).unwrap_or_default().chunks(PROCESSES_AT_ONCE) {
+            let pids = pids.to_vec();
+            all.extend(self.link.call(move |client| named(client, &pids)).await?);
+        }
+        let value: Arc<[Process]> = all.into();
+        *slot = Some(self.kept(Arc::clone(&value)));
+        Ok(value)
+    }
+
+    fn fresh<T: Clone>(&self, slot: &Option<Kept<T>>, for_how_long: Duration) -> Option<T> {
+        let connection = self.link.status().connection;
+        let is_fresh = |kept: &&Kept<T>| kept.connection == connection && kept.at.elapsed() < for_how_long;
+        slot.as_ref().filter(is_fresh).map(|kept| kept.value.clone())
+    }
+
+    fn kept<T>(&self, value: T) -> Kept<T> {
+        Kept { value, connection: self.link.status().connection, at: Instant::now() }
+    }
+}
+
+/// What this host is. What cannot be read is left empty: facts are labels.
+pub async fn host_facts(link: &AgentLink) -> HostFacts {
+    let notes = match link.open_kernel_file(KernelFile::Notes).await {
+        Ok(file) => read("the kernel's notes", file, MAX_NOTES_BYTES).await.unwrap_or_default(),
+        Err(_not_readable) => Vec::new(),
+    };
+    let small = |path: &'static str| async move { tokio::fs::read_to_string(path).await.unwrap_or_default() };
+    let name = rustix::system::uname();
+    let system = rustix::system::sysinfo();
+    HostFacts {
+        hostname: visible(name.nodename().to_bytes()),
+        kernel_release: visible(name.release().to_bytes()),
+        machine: visible(name.machine().to_bytes()),
+        cpus: cpus_in_list(small("/sys/devices/system/cpu/online").await.trim()),
+        memory_bytes: system.totalram.saturating_mul(u64::from(system.mem_unit.max(1))),
+        boot_id: small("/proc/sys/kernel/random/boot_id").await.trim().to_owned(),
+        kernel_build_id: bathyscope_symbols::build_id_of_notes(&notes).map(hex).unwrap_or_default(),
+    }
+}
+
+/// How many CPUs a list such as `0-3,5` names.
+fn cpus_in_list(list: &str) -> u32 {
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        Some(last.checked_sub(first)?.saturating_add(1))
+    };
+    list.split(',').filter_map(count).fold(0, u32::saturating_add)
+}
+
+/// The processes with their names; those that have ended meanwhile are left out.
+fn named(client: &mut AgentClient, pids: &[u32]) -> Result<Vec<Process>, ClientError> {
+    let mut all = Vec::with_capacity(pids.len());
+    for &pid in pids {
+        match client.open_process_file(pid, ProcessFile::Stat) {
+            Ok(file) => {
+                let mut stat = Vec::new();
+                // A process that has ended gives an error here, and no name.
+                let _ended = File::from(file).take(STAT_BYTES).read_to_end(&mut stat);
+                all.extend(comm_of_stat(&stat).map(|comm| Process { pid, comm: visible(comm) }));
+            }
+            Err(ClientError::Refused(_ended)) => {}
+            Err(broken) => return Err(broken),
+        }
+    }
+    Ok(all)
+}
+
+/// The name in `PID (NAME) …`. The name may have parentheses itself.
+fn comm_of_stat(stat: &[u8]) -> Option<&[u8]> {
+    let open = stat.iter().position(|byte| *byte == b'(')?;
+    let close = stat.iter().rposition(|byte| *byte == b')')?;
+    stat.get(open + 1..close)
+}
+
+async fn read(what: &str, file: OwnedFd, most: u64) -> Result<Vec<u8>, HostError> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        File::from(file).take(most).read_to_end(&mut bytes).map(|_count| bytes)
+    });
+    let bytes = reading.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+    bytes.map_err(|source| HostError::Read { what: what.to_owned(), source })
+}
+
+/// The users in `/etc/passwd` whose name contains `wanted`, in the file's order.
+pub fn users_like(passwd: &[u8], wanted: &str, limit: usize) -> Vec<String> {
+    let lines = passwd.split(|byte| *byte == b'\n');
+    let names = lines.filter_map(|line| line.split(|byte| *byte == b':').next()).filter(|name| !name.is_empty());
+    let names = names.filter_map(|name| std::str::from_utf8(name).ok());
+    names.filter(|name| name.contains(wanted)).take(limit).map(|name| visible(name.as_bytes())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_processes_may_have_parentheses() {
+        let cases: [(&[u8], Option<&[u8]>); 4] = [
+            (b"12 (bash) S 1", Some(b"bash")),
+            (b"12 (a) S (b)) R 1", Some(b"a) S (b)")),
+            (b"12 bash", None),
+            (b"", None),
+        ];
+        for (stat, expected) in cases {
+            assert_eq!(comm_of_stat(stat), expected);
+        }
+    }
+
+    #[test]
+    fn ranges_of_cpus_are_counted() {
+        for (list, expected) in [("0-3,5", 5), ("0", 1), ("", 0), ("x,1-", 0), ("3-1", 0)] {
+            assert_eq!(cpus_in_list(list), expected, "{list}");
+        }
+    }
+
+    #[test]
+    fn users_are_the_first_words_of_lines() {
+        let passwd = b"root:x:0:0::/root:/bin/sh\nnobody:x:65534\n\n:x\n";
+        assert_eq!(users_like(passwd, "", 10), ["root", "nobody"]);
+        assert_eq!(users_like(passwd, "bod", 10), ["nobody"]);
+        assert_eq!(users_like(passwd, "o", 1), ["root"]);
+    }
+}

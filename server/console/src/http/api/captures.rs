@@ -1,0 +1,228 @@
+//! Captures: listed, made, shown, renamed, deleted.
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, visible};
+use bathyscope_store::{CaptureRecord, Role, SummaryQuery};
+use http::{StatusCode, header::LOCATION};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::super::{
+    access::{Operator, Viewer, Who},
+    context::hex,
+    error::ApiError,
+    extract::{self, Path, Query},
+    state::{AppState, to_its_end},
+};
+use crate::wire::{self, WireSpec};
+
+/// The most captures on a page of the list.
+const MOST_LISTED: u32 = 500;
+/// The most pieces of a command's output in one answer.
+const MOST_OUTPUT: u32 = 1000;
+
+/// The capture in a path.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(in crate::http) struct CapturePath {
+    pub(in crate::http) id: CaptureId,
+}
+
+/// Which captures are listed.
+#[derive(Deserialize)]
+pub(in crate::http) struct ListQuery {
+    #[serde(default)]
+    q: String,
+    limit: Option<u32>,
+    #[serde(default)]
+    offset: u32,
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct List {
+    total: u64,
+    items: Vec<wire::CaptureItem>,
+}
+
+/// A page of the list, newest first.
+pub(in crate::http) async fn list(
+    _: Viewer,
+    State(state): State<AppState>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<List>, ApiError> {
+    let limit = query.limit.unwrap_or(100).min(MOST_LISTED);
+    let page = state.store().summaries(&SummaryQuery { text: query.q, limit, offset: query.offset }).await?;
+    Ok(Json(List { total: page.total, items: page.items.into_iter().map(wire::CaptureItem::from).collect() }))
+}
+
+#[derive(Serialize)]
+struct Started {
+    id: CaptureId,
+    url: String,
+}
+
+/// Starts a capture.
+pub(in crate::http) async fn start(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    extract::Json(wire): extract::Json<WireSpec>,
+) -> Result<Response, ApiError> {
+    let spec = CaptureSpec::try_from(wire)?;
+    let starting = async move {
+        let hash = spec_hash(&spec);
+        let id = state.recorder().start(spec, who.user()).await?;
+        state.audit(&who.session, "capture.start", &id.to_string(), &hash).await;
+        Ok::<_, ApiError>(id)
+    };
+    let id = to_its_end(starting).await??;
+    let url = format!("/captures/{id}");
+    Ok((StatusCode::CREATED, [(LOCATION, url.clone())], Json(Started { id, url })).into_response())
+}
+
+/// Names a spec in the audit log.
+fn spec_hash(spec: &CaptureSpec) -> String {
+    let json = serde_json::to_vec(spec).unwrap_or_default();
+    format!("spec {}", hex(&Sha256::digest(&json)))
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Capture {
+    #[serde(flatten)]
+    capture: wire::Capture,
+    /// Whether the recorder works on it.
+    running: bool,
+    /// Whether whoever asks may delete it now.
+    can_delete: bool,
+}
+
+/// One capture, without its rows.
+pub(in crate::http) async fn one(
+    Viewer(who): Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+) -> Result<Json<Capture>, ApiError> {
+    let record = state.store().capture(id).await?;
+    let running = state.is_running(id);
+    let can_delete = may_delete(&who, &record) && !running;
+    Ok(Json(Capture { capture: record.into(), running, can_delete }))
+}
+
+/// What can be changed of a capture.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct Change {
+    title: String,
+}
+
+/// Gives a capture another title.
+pub(in crate::http) async fn rename(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    extract::Json(Change { title }): extract::Json<Change>,
+) -> Result<StatusCode, ApiError> {
+    let title = title.trim().to_owned();
+    if title.is_empty() {
+        return Err(ApiError::invalid("renaming the capture", "a title needs at least one character"));
+    }
+    let renaming = async move {
+        state.store().rename(id, &title).await?;
+        state.audit(&who.session, "capture.rename", &id.to_string(), "").await;
+        Ok::<_, ApiError>(())
+    };
+    to_its_end(renaming).await??;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Whether somebody may delete a capture: an operator the own ones, an admin all.
+fn may_delete(who: &Who, record: &CaptureRecord) -> bool {
+    who.role() >= Role::Admin || (who.role() >= Role::Operator && record.owner == who.user())
+}
+
+/// Deletes a capture for good.
+pub(in crate::http) async fn delete(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+) -> Result<StatusCode, ApiError> {
+    let record = state.store().capture(id).await?;
+    if !may_delete(&who, &record) {
+        return Err(ApiError::not_found());
+    }
+    let deleting = async move {
+        state.store().delete(id).await?;
+        state.captures().forget(id);
+        state.audit(&who.session, "capture.delete", &id.to_string(), "").await;
+        Ok::<_, ApiError>(())
+    };
+    to_its_end(deleting).await??;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Stopped {
+    stopped: bool,
+}
+
+/// Asks a running capture to stop; says whether it was running.
+pub(in crate::http) async fn stop(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+) -> Result<Json<Stopped>, ApiError> {
+    state.store().capture(id).await?;
+    let stopping = async move {
+        let stopped = state.recorder().stop(id, who.user());
+        if stopped {
+            state.audit(&who.session, "capture.stop", &id.to_string(), "").await;
+        }
+        stopped
+    };
+    Ok(Json(Stopped { stopped: to_its_end(stopping).await? }))
+}
+
+/// Which part of the output.
+#[derive(Deserialize)]
+pub(in crate::http) struct OutputQuery {
+    #[serde(default)]
+    offset: u64,
+    limit: Option<u32>,
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Output {
+    items: Vec<OutputItem>,
+    offset: u64,
+}
+
+#[derive(Serialize)]
+struct OutputItem {
+    time: i64,
+    stream: &'static str,
+    /// The lines, each made visible; the last may be unfinished.
+    lines: Vec<String>,
+}
+
+/// What the traced command printed.
+pub(in crate::http) async fn output(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<OutputQuery>,
+) -> Result<Json<Output>, ApiError> {
+    let start_ns = state.store().capture(id).await?.start_ns;
+    let pieces = state.store().output(id, query.offset, query.limit.unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT)).await?;
+    let item = |piece: OutputLine| {
+        let stream = match piece.stream {
+            OutputStream::Stdout => "stdout",
+            OutputStream::Stderr => "stderr",
+        };
+        let bytes = piece.bytes.strip_suffix(b"\n").unwrap_or(&piece.bytes);
+        let lines = bytes.split(|byte| *byte == b'\n').map(visible).collect();
+        OutputItem { time: piece.time_ns.cast_signed().wrapping_sub_unsigned(start_ns), stream, lines }
+    };
+    Ok(Json(Output { items: pieces.into_iter().map(item).collect(), offset: query.offset }))
+}

@@ -1,0 +1,59 @@
+//! Captures and views of them as files.
+
+use axum::{
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use bathyscope_views::ViewError;
+use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use serde::Deserialize;
+
+use super::{
+    super::{
+        access::Viewer,
+        error::ApiError,
+        extract::{Path, Query},
+        state::{AppState, to_its_end},
+    },
+    captures::CapturePath,
+};
+use crate::{
+    export::{self, Format},
+    view_query::ViewQuery,
+};
+
+/// In which format.
+#[derive(Deserialize)]
+pub(in crate::http) struct FormatQuery {
+    format: Format,
+}
+
+/// A file. What is wrong with the query is answered before the file begins.
+pub(in crate::http) async fn export(
+    Viewer(who): Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(FormatQuery { format }): Query<FormatQuery>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Response, ApiError> {
+    let body = if format == Format::Bathy {
+        let (store, dir) = (state.store().clone(), state.private_dir().to_owned());
+        let mut file = to_its_end(async move { export::whole_file(&store, id, &dir).await }).await??;
+        let copy = move |out: &mut dyn std::io::Write, _cancel: &_| {
+            std::io::copy(&mut file, out).map(drop).map_err(ViewError::Write)
+        };
+        state.workers().download(copy).await?
+    } else {
+        let view = state.view(id).await?;
+        export::check(&view, format, &query)?;
+        state.workers().download(move |out, cancel| export::write(&view, format, &query, out, cancel)).await?
+    };
+    // A GET changes nothing (P04), so this goes to the log and not to the audit log.
+    tracing::info!(capture = %id, user = who.user(), format = format.extension(), "a capture is exported");
+    let head = [
+        (CONTENT_TYPE, format.mime().to_owned()),
+        (CONTENT_DISPOSITION, format!("attachment; filename=\"bathyscope-{id}.{}\"", format.extension())),
+        (CONTENT_SECURITY_POLICY, "sandbox".to_owned()),
+    ];
+    Ok((head, body).into_response())
+}

@@ -1,0 +1,101 @@
+//! Event streams: a running capture, and all running captures for the rail.
+//!
+//! A stream ends with the session, with the console, or when the capture has ended. Queues are bounded by the recorder;
+//! a viewer who takes nothing is cut by the listener.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    extract::State,
+    response::{
+        IntoResponse as _, Response, Sse,
+        sse::{Event, KeepAlive},
+    },
+};
+use bathyscope_store::CaptureState;
+use futures_util::{Stream, StreamExt as _, stream};
+use serde::Serialize;
+use tokio::time::{Interval, MissedTickBehavior};
+
+use super::{
+    super::{
+        access::{Viewer, Who},
+        error::{ApiError, ErrorKind},
+        extract::Path,
+        state::AppState,
+    },
+    captures::CapturePath,
+};
+use crate::recorder::{LiveMessage, RunningCapture, Subscription};
+
+/// How often something is sent when nothing happens, so that proxies and browsers see that it lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How often the running captures are told.
+const RUNNING_EVERY: Duration = Duration::from_secs(1);
+
+/// What one capture does.
+pub(in crate::http) async fn capture(
+    Viewer(who): Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+) -> Result<Response, ApiError> {
+    if let Some(subscription) = state.recorder().live(id) {
+        return Ok(respond(&who, stream::unfold(subscription, next)));
+    }
+    let record = state.store().capture(id).await?;
+    if record.state == CaptureState::Recording {
+        return Err(ApiError::new(ErrorKind::Busy, "watching the capture", "too many people watch it already")
+            .remedy("Its stored rows can be looked at all the same."));
+    }
+    let ended = LiveMessage::Ended { state: record.state, reason: record.reason };
+    Ok(respond(&who, stream::iter(event(&ended))))
+}
+
+async fn next(mut subscription: Subscription) -> Option<(Event, Subscription)> {
+    loop {
+        let message = subscription.next().await?;
+        if let Some(event) = event(&message) {
+            return Some((event, subscription));
+        }
+    }
+}
+
+/// A message as an event: its name, and what is in it.
+fn event(message: &LiveMessage) -> Option<Event> {
+    let named = serde_json::to_value(message).ok()?;
+    let (name, data) = named.as_object()?.iter().next()?;
+    Event::default().event(name).json_data(data).ok()
+}
+
+#[derive(Serialize)]
+struct Running {
+    items: Vec<RunningCapture>,
+}
+
+/// All running captures, whenever something about them is new.
+pub(in crate::http) async fn running(Viewer(who): Viewer, State(state): State<AppState>) -> Response {
+    let mut clock = tokio::time::interval(RUNNING_EVERY);
+    clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    respond(&who, stream::unfold((state, clock, None), next_running))
+}
+
+type Watch = (AppState, Interval, Option<Vec<RunningCapture>>);
+
+async fn next_running((state, mut clock, told): Watch) -> Option<(Event, Watch)> {
+    loop {
+        clock.tick().await;
+        let items = state.recorder().running();
+        if told.as_ref() == Some(&items) {
+            continue;
+        }
+        let event = Event::default().event("running").json_data(Running { items: items.clone() }).ok()?;
+        return Some((event, (state, clock, Some(items))));
+    }
+}
+
+/// The response of a stream that ends with the session.
+fn respond(who: &Who, events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    let session = who.session.clone();
+    let events = events.take_until(async move { session.over().await }).map(Ok::<_, Infallible>);
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response()
+}

@@ -1,0 +1,11 @@
+//! The JSON API. Handlers are thin: they read what was asked, let other rooms do it, and say it in wire types.
+
+pub(super) mod audit;
+pub(super) mod captures;
+pub(super) mod export;
+pub(super) mod health;
+pub(super) mod host;
+pub(super) mod live;
+pub(super) mod samples;
+pub(super) mod tracepoints;
+pub(super) mod views;

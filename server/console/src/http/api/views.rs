@@ -1,0 +1,130 @@
+//! Rows, rates, timelines, flame graphs and stacks of a capture.
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use bathyscope_capture::{CaptureId, FrameId, StackId, visible};
+use bathyscope_store::CaptureState;
+use bathyscope_views::{
+    Dictionaries, FlameGraph, NodeKind, Rate, RowsPage, Source as _, Timeline, ViewError, frame_names,
+};
+use http::header::CONTENT_TYPE;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{
+        access::Viewer,
+        error::ApiError,
+        extract::{Path, Query},
+        state::AppState,
+    },
+    captures::CapturePath,
+};
+use crate::view_query::ViewQuery;
+
+/// A page of rows.
+pub(in crate::http) async fn rows(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Json<RowsPage>, ApiError> {
+    let view = state.view(id).await?;
+    let page = state.workers().view(move |cancel| bathyscope_views::page(&view, &query.rows(&view)?, cancel)).await?;
+    Ok(Json(page))
+}
+
+/// Rows in bins of time, and where events were lost.
+pub(in crate::http) async fn rate(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Json<Rate>, ApiError> {
+    let view = state.view(id).await?;
+    let rate = state.workers().view(move |cancel| bathyscope_views::rate(&view, &query.rate(&view)?, cancel)).await?;
+    Ok(Json(rate))
+}
+
+/// A window of the timeline, in its binary form.
+pub(in crate::http) async fn timeline(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Response, ApiError> {
+    let view = state.view(id).await?;
+    let make = move |cancel: &_| {
+        let timeline = bathyscope_views::timeline(&view, &query.timeline(&view)?, cancel)?;
+        Ok(encode(&timeline))
+    };
+    let bytes = state.workers().view(make).await?;
+    let bytes = bytes.map_err(|error| ApiError::internal("writing the timeline", error))?;
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+fn encode(timeline: &Timeline) -> Result<Vec<u8>, serde_json::Error> {
+    let head = serde_json::to_vec(timeline)?;
+    Ok(timeline.encode(&head))
+}
+
+/// A flame graph.
+pub(in crate::http) async fn flame(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Json<FlameGraph>, ApiError> {
+    let recorded = state.store().capture(id).await?.state;
+    if recorded == CaptureState::Recording {
+        state.recorder().name_functions(id).await;
+    }
+    let view = state.view(id).await?;
+    let make = move |cancel: &_| -> Result<FlameGraph, ViewError> {
+        bathyscope_views::flame(&view, &query.flame(&view)?, cancel)
+    };
+    Ok(Json(state.workers().view(make).await?))
+}
+
+/// The stack in a path.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(in crate::http) struct StackPath {
+    id: CaptureId,
+    stack: StackId,
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Stack {
+    frames: Vec<StackFrame>,
+}
+
+#[derive(Serialize)]
+struct StackFrame {
+    name: String,
+    kind: NodeKind,
+    /// What the code was mapped from, as the process saw it; empty where that is not known.
+    module: String,
+}
+
+/// The frames of one stack, innermost first, inlined functions too.
+pub(in crate::http) async fn stack(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(StackPath { id, stack }): Path<StackPath>,
+) -> Result<Json<Stack>, ApiError> {
+    if state.store().capture(id).await?.state == CaptureState::Recording {
+        state.recorder().name_functions(id).await;
+    }
+    let view = state.view(id).await?;
+    let frames = view.dictionaries().stack(stack).ok_or_else(ApiError::not_found)?;
+    Ok(Json(Stack { frames: frames.iter().flat_map(|frame| described(view.dictionaries(), *frame)).collect() }))
+}
+
+fn described(dictionaries: &Dictionaries, frame: FrameId) -> impl Iterator<Item = StackFrame> {
+    let mapping = dictionaries.frame(frame).and_then(|place| dictionaries.mapping(place.mapping));
+    let module = mapping.map(|mapping| visible(&mapping.name)).unwrap_or_default();
+    let named = move |(name, kind)| StackFrame { name, kind, module: module.clone() };
+    frame_names(dictionaries, frame).into_iter().map(named)
+}

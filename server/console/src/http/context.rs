@@ -1,0 +1,110 @@
+//! What is known about one request while it is served: shared by the outer guard and the handler.
+
+use std::{
+    fmt::Write as _,
+    net::IpAddr,
+    sync::{Arc, OnceLock},
+};
+
+use super::{access::Who, hosts::AllowedHost};
+
+/// The address that a request comes from, for limits; never shown and never trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Peer(pub IpAddr);
+
+/// What a route gives, which decides how its errors look and how long it may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A page for a person: errors are pages, and who is not logged in is sent to the login.
+    Page,
+    /// JSON or another answer for a module or program: errors are JSON.
+    Api,
+    /// An event stream: it has no end, and must come from an own page.
+    Stream,
+    /// A file that may take long to write.
+    Download,
+}
+
+/// One request's context. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Context {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    request_id: String,
+    nonce: String,
+    peer: Peer,
+    host: AllowedHost,
+    route: OnceLock<(Kind, &'static str)>,
+    who: OnceLock<Who>,
+}
+
+impl Context {
+    /// The context of a request for `host` from `peer`.
+    ///
+    /// # Errors
+    /// If the kernel gives no randomness.
+    pub(super) fn new(host: AllowedHost, peer: Peer) -> Result<Self, getrandom::Error> {
+        let mut random = [0_u8; 24];
+        getrandom::fill(&mut random)?;
+        let (id, nonce) = random.split_at(8);
+        let (route, who) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { inner: Arc::new(Inner { request_id: hex(id), nonce: hex(nonce), peer, host, route, who }) })
+    }
+
+    /// By which the log and the client know this request.
+    pub(super) fn request_id(&self) -> &str {
+        &self.inner.request_id
+    }
+
+    /// The nonce of this response's content security policy.
+    pub(super) fn nonce(&self) -> &str {
+        &self.inner.nonce
+    }
+
+    /// Where the request comes from.
+    pub(super) fn peer(&self) -> Peer {
+        self.inner.peer
+    }
+
+    /// The host it is for, which is one of ours.
+    pub(super) fn host(&self) -> &AllowedHost {
+        &self.inner.host
+    }
+
+    /// What the matched route gives; none where no route matched.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        self.inner.route.get().map(|(kind, _path)| *kind)
+    }
+
+    /// The pattern of the matched route; none where no route matched.
+    pub(super) fn route(&self) -> Option<&'static str> {
+        self.inner.route.get().map(|(_kind, path)| *path)
+    }
+
+    /// Who asks, once an extractor has found out.
+    pub(super) fn who(&self) -> Option<&Who> {
+        self.inner.who.get()
+    }
+
+    pub(super) fn set_route(&self, kind: Kind, path: &'static str) {
+        // A request matches one route, once.
+        let _same = self.inner.route.set((kind, path));
+    }
+
+    pub(super) fn set_who(&self, who: Who) {
+        // Two extractors of one handler find the same session.
+        let _same = self.inner.who.set(who);
+    }
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
+        // Writing to a String cannot fail.
+        let _infallible = write!(out, "{byte:02x}");
+        out
+    })
+}

@@ -1,0 +1,363 @@
+//! What went wrong with a request, and the one place where it becomes a status, JSON or a page.
+
+use std::{error::Error, sync::Arc};
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use bathyscope_protocol::{AgentError, AgentErrorKind};
+use bathyscope_store::StoreError;
+use bathyscope_views::ViewError;
+use bathyscope_web::{Template as _, pages};
+use http::{
+    HeaderValue, StatusCode,
+    header::{CONTENT_TYPE, LOCATION},
+};
+use serde::Serialize;
+
+use super::context::{Context, Kind};
+use crate::{
+    host::HostError,
+    recorder::{LinkError, StartError, words},
+    wire::WireSpecError,
+};
+
+/// What kind of trouble; each has one status and a stable name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The request itself is wrong.
+    Invalid,
+    /// Nobody is logged in.
+    Unauthenticated,
+    /// It does not come from a page of this console.
+    CrossSite,
+    /// It does not exist, or is not for this person to know.
+    NotFound,
+    /// The path exists with other methods.
+    Method,
+    /// It cannot be done in the state that things are in.
+    Conflict,
+    /// More bytes than are accepted.
+    TooLarge,
+    /// Too many of it at a time; later it may work.
+    Busy,
+    /// Too many attempts; later it may work.
+    TooMany,
+    /// It took too long.
+    Timeout,
+    /// The agent is not there.
+    AgentAbsent,
+    /// The agent lacks a privilege.
+    Denied,
+    /// This kernel cannot do it.
+    Unsupported,
+    /// Larger or more than the host or the agent allows.
+    Limit,
+    /// There is no room on the disk.
+    DiskFull,
+    /// The console or something below it failed.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The status that says it.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::Invalid => StatusCode::BAD_REQUEST,
+            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Self::CrossSite => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Conflict => StatusCode::CONFLICT,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::Busy | Self::AgentAbsent => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Denied | Self::Unsupported | Self::Limit => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Its name in answers and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "invalid",
+            Self::Unauthenticated => "unauthenticated",
+            Self::CrossSite => "cross_site",
+            Self::NotFound => "not_found",
+            Self::Method => "method",
+            Self::Conflict => "conflict",
+            Self::TooLarge => "too_large",
+            Self::Busy => "busy",
+            Self::TooMany => "too_many",
+            Self::Timeout => "timeout",
+            Self::AgentAbsent => "agent_absent",
+            Self::Denied => "denied",
+            Self::Unsupported => "unsupported",
+            Self::Limit => "limit",
+            Self::DiskFull => "disk_full",
+            Self::Internal => "internal",
+        }
+    }
+
+    /// The kind of a status that something below the handlers made, such as the router's 405.
+    fn of_status(status: StatusCode) -> Self {
+        match status {
+            StatusCode::NOT_FOUND => Self::NotFound,
+            StatusCode::METHOD_NOT_ALLOWED => Self::Method,
+            StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge,
+            StatusCode::REQUEST_TIMEOUT => Self::Timeout,
+            status if status.is_server_error() => Self::Internal,
+            _ => Self::Invalid,
+        }
+    }
+}
+
+/// Why a request was not fulfilled, in words for a person.
+#[derive(Debug, thiserror::Error)]
+#[error("{doing}: {why}")]
+pub struct ApiError {
+    /// What kind of trouble.
+    pub kind: ErrorKind,
+    /// What was being done, with the value.
+    pub doing: String,
+    /// Why it failed.
+    pub why: String,
+    /// What a person can do, in whole sentences; may be empty.
+    pub remedy: String,
+    /// For the log only.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ApiError {
+    /// An error of `kind`.
+    pub fn new(kind: ErrorKind, doing: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { kind, doing: doing.into(), why: why.into(), remedy: String::new(), source: None }
+    }
+
+    /// With what a person can do.
+    #[must_use]
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = remedy.into();
+        self
+    }
+
+    /// Something failed that the client cannot help; the cause goes to the log.
+    pub fn internal(doing: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let mut error = Self::new(ErrorKind::Internal, doing, "something failed inside the console")
+            .remedy("The log has the cause under this request id.");
+        error.source = Some(source.into());
+        error
+    }
+
+    /// It does not exist, or is not for this person to know.
+    pub fn not_found() -> Self {
+        Self::new(ErrorKind::NotFound, "looking for this address", "there is nothing here")
+    }
+
+    /// A capture that is not there.
+    pub fn no_capture() -> Self {
+        Self::new(ErrorKind::NotFound, "opening this capture", "there is no such capture; it may have been deleted")
+            .remedy("The history lists the captures that exist.")
+    }
+
+    /// The request is wrong.
+    pub fn invalid(doing: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, doing, why)
+    }
+
+    /// Nobody is logged in.
+    pub fn unauthenticated() -> Self {
+        Self::new(ErrorKind::Unauthenticated, "asking for this address", "nobody is logged in")
+            .remedy("Open the link that the console printed, or print another with `bathyscope login-link`.")
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        let doing = "using the database";
+        match &error {
+            StoreError::NoCapture { .. } => Self::no_capture(),
+            StoreError::Recording { .. } => {
+                Self::new(ErrorKind::Conflict, "changing the capture", "it is being recorded").remedy("Stop it first.")
+            }
+            StoreError::DiskFull { .. } => Self::new(ErrorKind::DiskFull, doing, words(&error)),
+            StoreError::Refused { .. } => Self::invalid("storing the change", words(&error)),
+            StoreError::Locked => Self::new(ErrorKind::Busy, doing, words(&error)),
+            StoreError::Import { .. } => Self::invalid("importing the file", words(&error)),
+            _ => Self::internal(doing, error),
+        }
+    }
+}
+
+impl From<ViewError> for ApiError {
+    fn from(error: ViewError) -> Self {
+        match error {
+            // Nobody is there any more to read it.
+            ViewError::Cancelled => Self::new(ErrorKind::Timeout, "making the view", "it was cancelled"),
+            error if error.is_bad_request() => Self::invalid("making the view", words(&error)),
+            error => Self::internal("making the view", error),
+        }
+    }
+}
+
+impl From<LinkError> for ApiError {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Refused(AgentError { kind, doing, why, remedy, .. }) => {
+                let kind = match kind {
+                    AgentErrorKind::Invalid => ErrorKind::Invalid,
+                    AgentErrorKind::NotFound => ErrorKind::NotFound,
+                    AgentErrorKind::Denied => ErrorKind::Denied,
+                    AgentErrorKind::Unsupported => ErrorKind::Unsupported,
+                    AgentErrorKind::Limit => ErrorKind::Limit,
+                    AgentErrorKind::Internal => ErrorKind::Internal,
+                };
+                Self::new(kind, doing, why).remedy(remedy)
+            }
+            LinkError::Busy => Self::new(ErrorKind::Busy, "asking the agent", words(&error)),
+            _ => Self::new(ErrorKind::AgentAbsent, "asking the agent", words(&error))
+                .remedy("Stored captures can be looked at. The agent is started again by itself."),
+        }
+    }
+}
+
+impl From<HostError> for ApiError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::Agent(error) => error.into(),
+            HostError::Format { .. } => Self::new(ErrorKind::Unsupported, "reading the tracepoint", words(&error)),
+            error => Self::internal("asking for this host", error),
+        }
+    }
+}
+
+impl From<StartError> for ApiError {
+    fn from(error: StartError) -> Self {
+        let doing = "starting the capture";
+        match error {
+            StartError::Spec(error) => Self::invalid("reading what to record", words(&error)),
+            StartError::Agent(error) => error.into(),
+            StartError::Store(error) => error.into(),
+            StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),
+            StartError::ShuttingDown => Self::new(ErrorKind::Busy, doing, words(&error)),
+            error => Self::internal(doing, error),
+        }
+    }
+}
+
+impl From<WireSpecError> for ApiError {
+    fn from(error: WireSpecError) -> Self {
+        Self::invalid("reading what to record", words(&error))
+    }
+}
+
+/// Marks a response that is an error and looks as it should already.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written;
+
+/// Carried by a response until the outer guard writes it.
+#[derive(Clone)]
+struct Pending(Arc<ApiError>);
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = self.kind.status().into_response();
+        response.extensions_mut().insert(Pending(Arc::new(self)));
+        response
+    }
+}
+
+#[derive(Serialize)]
+struct Wire<'a> {
+    error: WireError<'a>,
+}
+
+#[derive(Serialize)]
+struct WireError<'a> {
+    kind: &'static str,
+    doing: &'a str,
+    why: &'a str,
+    remedy: &'a str,
+    request_id: &'a str,
+}
+
+/// Writes the error that a response carries, if it is one: JSON for modules, a page for people. `wants_page` decides
+/// where no route matched.
+pub(super) fn write(context: &Context, wants_page: bool, response: Response) -> Response {
+    let pending = response.extensions().get::<Pending>().map(|pending| pending.0.clone());
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    let is_written = response.extensions().get::<Written>().is_some();
+    let error = match pending {
+        Some(error) => error,
+        None if is_error && !is_written => Arc::new(of_bare_status(status)),
+        None => return response,
+    };
+    log(context, &error);
+    let as_page = context.kind().map_or(wants_page, |kind| kind == Kind::Page);
+    if as_page && error.kind == ErrorKind::Unauthenticated {
+        return (StatusCode::SEE_OTHER, [(LOCATION, "/login")]).into_response();
+    }
+    let written = if as_page { page(context, &error) } else { None };
+    let (mime, text) = written.unwrap_or_else(|| json(context, &error));
+    let (mut head, _old) = response.into_parts();
+    head.headers.remove(http::header::CONTENT_LENGTH);
+    head.headers.insert(CONTENT_TYPE, mime);
+    Response::from_parts(head, Body::from(text))
+}
+
+fn of_bare_status(status: StatusCode) -> ApiError {
+    match ErrorKind::of_status(status) {
+        ErrorKind::NotFound => ApiError::not_found(),
+        ErrorKind::TooLarge => {
+            ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than 64 KiB")
+        }
+        ErrorKind::Method => ApiError::new(ErrorKind::Method, "asking for this address", "it has no such method"),
+        kind => ApiError::new(kind, "reading the request", "it is not a request that this console knows"),
+    }
+}
+
+fn log(context: &Context, error: &ApiError) {
+    if error.kind.status().is_server_error() {
+        let mut causes = Vec::new();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            causes.push(error.to_string());
+            cause = error.source();
+        }
+        let (request, kind, doing) = (context.request_id(), error.kind.as_str(), error.doing.as_str());
+        tracing::warn!(request, kind, doing, causes = causes.join(": "), "a request failed");
+    }
+}
+
+fn json(context: &Context, error: &ApiError) -> (HeaderValue, String) {
+    let ApiError { kind, doing, why, remedy, .. } = error;
+    let wire = WireError { kind: kind.as_str(), doing, why, remedy, request_id: context.request_id() };
+    // Text and names only: serialising cannot fail.
+    let text = serde_json::to_string(&Wire { error: wire }).unwrap_or_default();
+    (HeaderValue::from_static("application/json"), text)
+}
+
+fn page(context: &Context, error: &ApiError) -> Option<(HeaderValue, String)> {
+    let title = match error.kind {
+        ErrorKind::NotFound => "There is nothing here",
+        ErrorKind::CrossSite => "This request did not come from the console",
+        ErrorKind::Internal => "Something failed inside the console",
+        ErrorKind::Busy | ErrorKind::TooMany => "Too much at a time",
+        _ => "This request cannot be fulfilled",
+    };
+    let why = format!("{}: {}.", error.doing, error.why);
+    let page = pages::Error {
+        nonce: context.nonce(),
+        frame: context.who().map(|who| who.frame(pages::Nav::None)),
+        title,
+        why: &why,
+        remedy: &error.remedy,
+        request_id: context.request_id(),
+    };
+    page.render().ok().map(|html| (HeaderValue::from_static("text/html; charset=utf-8"), html))
+}

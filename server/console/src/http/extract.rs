@@ -1,0 +1,91 @@
+//! Path, query, form and JSON extractors whose refusals are [`ApiError`]s.
+
+use axum::extract::{
+    FromRequest, FromRequestParts, Request,
+    rejection::{FormRejection, JsonRejection},
+};
+use http::{StatusCode, request::Parts};
+use serde::de::DeserializeOwned;
+
+use super::error::{ApiError, ErrorKind};
+
+/// Parsed parts of the path. What cannot be parsed does not exist.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path<T>(pub T);
+
+/// Parsed query parameters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Query<T>(pub T);
+
+/// A parsed form.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form<T>(pub T);
+
+/// A parsed JSON body.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Json<T>(pub T);
+
+impl<T, S> FromRequestParts<S> for Path<T>
+where
+    T: DeserializeOwned + Send,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let found = axum::extract::Path::<T>::from_request_parts(parts, state).await;
+        found.map(|axum::extract::Path(value)| Self(value)).map_err(|_unparsed| ApiError::not_found())
+    }
+}
+
+impl<T, S> FromRequestParts<S> for Query<T>
+where
+    T: DeserializeOwned,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let found = axum::extract::Query::<T>::from_request_parts(parts, state).await;
+        found
+            .map(|axum::extract::Query(value)| Self(value))
+            .map_err(|error| ApiError::invalid("reading the query", error.body_text()))
+    }
+}
+
+impl<T, S> FromRequest<S> for Form<T>
+where
+    T: DeserializeOwned,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let found = axum::extract::Form::<T>::from_request(request, state).await;
+        // What was posted may be a secret: the refusal does not repeat any of it.
+        found.map(|axum::extract::Form(value)| Self(value)).map_err(|error: FormRejection| {
+            of_body(error.status())
+                .unwrap_or_else(|| ApiError::invalid("reading the form", "it is not the expected form"))
+        })
+    }
+}
+
+impl<T, S> FromRequest<S> for Json<T>
+where
+    T: DeserializeOwned,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let found = axum::Json::<T>::from_request(request, state).await;
+        found.map(|axum::Json(value)| Self(value)).map_err(|error: JsonRejection| {
+            of_body(error.status()).unwrap_or_else(|| ApiError::invalid("reading the request", error.body_text()))
+        })
+    }
+}
+
+fn of_body(status: StatusCode) -> Option<ApiError> {
+    let too_large = || ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than 64 KiB");
+    (status == StatusCode::PAYLOAD_TOO_LARGE).then(too_large)
+}

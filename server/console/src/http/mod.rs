@@ -1,0 +1,52 @@
+//! Everything that speaks HTTP.
+//!
+//! A request passes, in this order: the listener's limits (`listener`), the guard (`guard`: host, origin, body, panics,
+//! headers), the router that is built from one table (`routes`), and a handler whose first argument says the role that
+//! it needs (`access`). Handlers are thin; views are made by `workers`, off the runtime.
+
+use axum::{body::Body, middleware, response::Response};
+use http::Request;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tower::{Layer as _, Service};
+
+pub mod access;
+mod api;
+mod assets;
+mod context;
+mod error;
+mod extract;
+mod guard;
+mod headers;
+mod hosts;
+mod listener;
+mod login;
+mod pages;
+mod rate;
+mod routes;
+mod session;
+mod site;
+mod state;
+mod workers;
+
+pub(crate) use context::hex;
+pub use context::{Kind, Peer};
+pub use error::{ApiError, ErrorKind};
+pub use hosts::HostPolicy;
+pub use listener::ListenLimits;
+pub use routes::{Route, table};
+pub use session::{LOGIN_LINK_S, Secret, Session, SessionClock, SessionError, Sessions};
+pub use state::{AppState, Setup};
+
+/// The whole console as a service: what the listener drives, and tests.
+pub fn service(
+    state: AppState,
+) -> impl Service<Request<Body>, Response = Response, Error = std::convert::Infallible, Future: Send> + Clone + Send + 'static
+{
+    middleware::from_fn_with_state(state.clone(), guard::guard).layer(routes::router(state))
+}
+
+/// Serves the console on `listener` until `stop` is cancelled and open requests have had their time.
+pub async fn serve(listener: TcpListener, state: AppState, limits: ListenLimits, stop: CancellationToken) {
+    listener::serve(listener, service(state), limits, stop).await;
+}

@@ -1,0 +1,54 @@
+//! The pages behind the login. They are shells: modules fetch what they show from the API.
+
+use axum::{
+    extract::State,
+    response::{Html, IntoResponse as _, Response},
+};
+use bathyscope_capture::visible;
+use bathyscope_web::{Template, pages};
+
+use super::{
+    access::{Operator, Viewer},
+    api::captures::CapturePath,
+    context::Context,
+    error::ApiError,
+    extract::Path,
+    state::AppState,
+};
+
+/// The start page.
+pub(super) async fn start(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Start { nonce: context.nonce(), frame: who.frame(pages::Nav::Start) })
+}
+
+/// The form for a new capture.
+pub(super) async fn new(Operator(who): Operator, context: Context) -> Result<Response, ApiError> {
+    render(&pages::New { nonce: context.nonce(), frame: who.frame(pages::Nav::New) })
+}
+
+/// All captures.
+pub(super) async fn history(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::History { nonce: context.nonce(), frame: who.frame(pages::Nav::History) })
+}
+
+/// What this host can do.
+pub(super) async fn host(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Host { nonce: context.nonce(), frame: who.frame(pages::Nav::Host) })
+}
+
+/// One capture.
+pub(super) async fn capture(
+    Viewer(who): Viewer,
+    context: Context,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+) -> Result<Response, ApiError> {
+    let record = state.store().capture(id).await?;
+    let (id, title) = (id.to_string(), visible(record.title.as_bytes()));
+    render(&pages::Capture { nonce: context.nonce(), frame: who.frame(pages::Nav::None), id: &id, title: &title })
+}
+
+fn render(page: &impl Template) -> Result<Response, ApiError> {
+    let html = page.render().map_err(|error| ApiError::internal("making the page", error))?;
+    Ok(Html(html).into_response())
+}

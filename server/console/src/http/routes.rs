@@ -1,0 +1,143 @@
+//! Every route of the console: one line each, with the least role that it needs.
+//!
+//! The router is built from this table and from nothing else, so a route that is not listed cannot exist. The role of a
+//! line is the handler's first argument: a line and its handler cannot differ, because it would not compile.
+
+use axum::{
+    Router,
+    extract::Request,
+    handler::Handler,
+    middleware::{self, Next},
+    response::Response,
+    routing::{MethodFilter, MethodRouter, on},
+};
+use bathyscope_store::Role;
+use http::Method;
+
+use super::{
+    access::{Access, Admin, Anonymous, Operator, Viewer},
+    api, assets,
+    context::{Context, Kind},
+    error::ApiError,
+    guard, login, pages,
+    state::AppState,
+};
+
+/// A line of the table.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// The path as the router writes it.
+    pub path: &'static str,
+    /// What it gives.
+    pub kind: Kind,
+    /// The least role; none where nobody needs to be logged in.
+    pub least: Option<Role>,
+    handler: MethodRouter<AppState>,
+}
+
+/// Handlers whose first argument is `A`.
+pub(super) trait FirstIs<A> {}
+
+macro_rules! first_is {
+    ($($more:ident),*) => {
+        impl<M, A: Access, $($more),*> FirstIs<A> for (M, A, $($more,)*) {}
+    };
+}
+
+first_is!();
+first_is!(B);
+first_is!(B, C);
+first_is!(B, C, D);
+first_is!(B, C, D, E);
+
+fn route<A, H, T>(kind: Kind, method: &Method, path: &'static str, handler: H) -> Route
+where
+    A: Access,
+    H: Handler<T, AppState>,
+    T: FirstIs<A> + 'static,
+{
+    let filter = MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET);
+    Route { method: method.clone(), path, kind, least: A::LEAST, handler: on(filter, handler) }
+}
+
+/// The table.
+#[rustfmt::skip]
+pub fn table() -> Vec<Route> {
+    use Kind::{Api, Download, Page, Stream};
+    const GET: &Method = &Method::GET;
+    const POST: &Method = &Method::POST;
+    vec![
+        route::<Anonymous, _, _>(Api, GET, "/healthz", api::health::healthz),
+        route::<Anonymous, _, _>(Api, GET, "/assets/{*path}", assets::asset),
+        route::<Anonymous, _, _>(Page, GET, "/login", login::page),
+        route::<Anonymous, _, _>(Page, POST, "/login", login::login),
+        route::<Viewer, _, _>(Page, POST, "/logout", login::logout),
+
+        route::<Viewer, _, _>(Page, GET, "/", pages::start),
+        route::<Viewer, _, _>(Page, GET, "/captures", pages::history),
+        route::<Viewer, _, _>(Page, GET, "/captures/{id}", pages::capture),
+        route::<Viewer, _, _>(Page, GET, "/host", pages::host),
+        route::<Operator, _, _>(Page, GET, "/new", pages::new),
+
+        route::<Viewer, _, _>(Api, GET, "/api/host", api::host::host),
+        route::<Operator, _, _>(Api, POST, "/api/host/check", api::host::check),
+        route::<Operator, _, _>(Api, GET, "/api/tracepoints", api::tracepoints::search),
+        route::<Operator, _, _>(Api, GET, "/api/tracepoints/{system}/{name}", api::tracepoints::one),
+        route::<Operator, _, _>(Api, GET, "/api/predicate", api::tracepoints::predicate),
+        route::<Operator, _, _>(Api, GET, "/api/processes", api::host::processes),
+        route::<Operator, _, _>(Api, GET, "/api/users", api::host::users),
+
+        route::<Viewer, _, _>(Api, GET, "/api/captures", api::captures::list),
+        route::<Operator, _, _>(Api, POST, "/api/captures", api::captures::start),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}", api::captures::one),
+        route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}", api::captures::rename),
+        route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}", api::captures::delete),
+        route::<Operator, _, _>(Api, POST, "/api/captures/{id}/stop", api::captures::stop),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/output", api::captures::output),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rows", api::views::rows),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rate", api::views::rate),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/timeline", api::views::timeline),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame", api::views::flame),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),
+        route::<Viewer, _, _>(Download, GET, "/api/captures/{id}/export", api::export::export),
+        route::<Viewer, _, _>(Stream, GET, "/api/captures/{id}/live", api::live::capture),
+        route::<Viewer, _, _>(Stream, GET, "/api/live", api::live::running),
+
+        route::<Viewer, _, _>(Api, GET, "/api/samples", api::samples::list),
+        route::<Viewer, _, _>(Api, POST, "/api/samples/{name}", api::samples::open),
+
+        route::<Admin, _, _>(Api, GET, "/api/audit", api::audit::list),
+    ]
+}
+
+/// The router of the table.
+pub(super) fn router(state: AppState) -> Router {
+    let mut router = Router::new();
+    for Route { path, kind, handler, .. } in table() {
+        let marked = middleware::from_fn(move |request: Request, next: Next| run(kind, path, request, next));
+        router = router.route(path, handler.layer(marked));
+    }
+    router.fallback(|| async { ApiError::not_found() }).with_state(state)
+}
+
+async fn run(kind: Kind, path: &'static str, request: Request, next: Next) -> Response {
+    if let Some(context) = request.extensions().get::<Context>() {
+        context.set_route(kind, path);
+    }
+    guard::in_time(next.run(request)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn p03_no_line_is_listed_twice() {
+        let lines: Vec<_> = table().into_iter().map(|route| (route.method.to_string(), route.path)).collect();
+        assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), lines.len());
+    }
+}

@@ -1,0 +1,337 @@
+//! Who is logged in: one-time login tokens, session cookies, and their end.
+//!
+//! Both are 256 random bits, kept only as SHA-256. Time is the seconds since boot ([`SessionClock`]), which nobody can
+//! set and which goes on while the machine sleeps; the store forgets all sessions when the boot is another one. So a
+//! restart of the console keeps people logged in, a reboot does not.
+//!
+//! When a session was last used is kept in memory and written once a minute by [`Sessions::keep`], because a GET must
+//! not change the database (P04). After a crash at most that minute of use is forgotten.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bathyscope_store::{NewSession, Role, Store, StoreError, TokenHash};
+use tokio_util::sync::CancellationToken;
+
+use super::context::hex;
+
+/// How long a session lasts, however often it is used.
+const ABSOLUTE_S: u64 = 7 * 24 * 3600;
+/// How long a session lasts without use.
+const IDLE_S: u64 = 12 * 3600;
+/// How long a login link can be used.
+pub const LOGIN_LINK_S: u64 = 3600;
+/// How often uses are written and ended sessions removed.
+const KEEP_EVERY: Duration = Duration::from_secs(60);
+/// The random bytes of a token.
+const TOKEN_BYTES: usize = 32;
+
+/// Tells the seconds of sessions.
+#[derive(Clone, Debug)]
+pub enum SessionClock {
+    /// Seconds since boot, sleep included.
+    Boot,
+    /// Seconds that a test sets, of a boot that it names.
+    Manual {
+        /// Now.
+        seconds: Arc<AtomicU64>,
+        /// Which boot.
+        epoch: String,
+    },
+}
+
+impl SessionClock {
+    /// Now.
+    pub fn now_s(&self) -> u64 {
+        match self {
+            Self::Boot => {
+                let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+                u64::try_from(now.tv_sec).unwrap_or(0)
+            }
+            Self::Manual { seconds, .. } => seconds.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Names the origin of the seconds: this boot.
+    pub fn epoch(&self) -> String {
+        match self {
+            // Where it cannot be read, every start is an epoch of its own and everybody logs in again.
+            Self::Boot => std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+                .map_or_else(|_unreadable| format!("start {}", self.now_s()), |id| id.trim().to_owned()),
+            Self::Manual { epoch, .. } => epoch.clone(),
+        }
+    }
+}
+
+/// A session as handlers see it. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Session {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    hash: TokenHash,
+    user: String,
+    role: Role,
+    expires_s: u64,
+    idle_limit_s: u64,
+    last_used_s: AtomicU64,
+    written_s: AtomicU64,
+    ended: CancellationToken,
+    clock: SessionClock,
+}
+
+impl Session {
+    /// The name that captures and the audit log carry.
+    pub fn user(&self) -> &str {
+        &self.inner.user
+    }
+
+    /// What its owner may do.
+    pub fn role(&self) -> Role {
+        self.inner.role
+    }
+
+    /// Cancelled when the session ends: by logout, by time, or with the console.
+    pub fn ended(&self) -> &CancellationToken {
+        &self.inner.ended
+    }
+
+    /// Waits until the session ends, by whatever means.
+    pub async fn over(&self) {
+        let left_s = self.inner.expires_s.saturating_sub(self.inner.clock.now_s());
+        // An end by time comes on time although nobody may be there to look.
+        let expired = tokio::time::sleep(Duration::from_secs(left_s));
+        tokio::select! {
+            () = self.inner.ended.cancelled() => {}
+            () = expired => {}
+        }
+    }
+
+    fn is_over(&self, now_s: u64) -> bool {
+        let idle_s = now_s.saturating_sub(self.inner.last_used_s.load(Ordering::Relaxed));
+        now_s >= self.inner.expires_s || idle_s >= self.inner.idle_limit_s
+    }
+}
+
+/// A secret to hand out once.
+pub struct Secret(String);
+
+impl Secret {
+    /// The secret's text, for the one who gets it; it must not be logged.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Why a session could not be made or looked up.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The kernel gave no randomness.
+    #[error("no random bytes for a token")]
+    Random(#[source] getrandom::Error),
+    /// The store failed.
+    #[error("keeping sessions failed")]
+    Store(#[from] StoreError),
+}
+
+/// All sessions. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Sessions {
+    store: Store,
+    clock: SessionClock,
+    live: Arc<Mutex<Live>>,
+    all_ended: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Live {
+    sessions: HashMap<TokenHash, Session>,
+    /// Sessions that were ended here, until they would have expired: one that is being looked up meanwhile must not
+    /// come back.
+    ended: HashMap<TokenHash, u64>,
+}
+
+impl Sessions {
+    /// The sessions that `store` keeps. They all end when `stop` is cancelled.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn open(store: Store, clock: SessionClock, stop: &CancellationToken) -> Result<Self, SessionError> {
+        store.begin_session_epoch(&clock.epoch()).await?;
+        store.purge_sessions(clock.now_s()).await?;
+        Ok(Self { store, clock, live: Arc::default(), all_ended: stop.child_token() })
+    }
+
+    /// Makes a token that logs in once, as `user` with `role`.
+    ///
+    /// # Errors
+    /// The store's, or if there is no randomness.
+    pub async fn login_token(&self, user: &str, role: Role) -> Result<Secret, SessionError> {
+        let (secret, hash) = new_secret()?;
+        let expires_s = self.clock.now_s().saturating_add(LOGIN_LINK_S);
+        self.store.add_login_token(hash, user, role, expires_s).await?;
+        Ok(secret)
+    }
+
+    /// Uses up a login token and begins a session; none if the token is unknown, used or too old: which of them is not
+    /// told. `replaces` is the session that the browser had, which ends.
+    ///
+    /// # Errors
+    /// The store's, or if there is no randomness.
+    pub async fn login(
+        &self,
+        token: &str,
+        replaces: Option<&Session>,
+    ) -> Result<Option<(Secret, Session)>, SessionError> {
+        let now_s = self.clock.now_s();
+        let hash = TokenHash::of(token.as_bytes());
+        let Some((user, role)) = self.store.redeem_login_token(hash, now_s).await? else {
+            return Ok(None);
+        };
+        let (secret, hash) = new_secret()?;
+        let expires_s = now_s.saturating_add(ABSOLUTE_S);
+        let new = NewSession { hash, role, user, created_s: now_s, expires_s, idle_limit_s: IDLE_S };
+        self.store.add_session(new.clone()).await?;
+        let session = self.live_session(hash, new.user, role, expires_s, IDLE_S, now_s);
+        self.locked(|live| live.sessions.insert(hash, session.clone()));
+        if let Some(old) = replaces {
+            self.logout(old).await?;
+        }
+        Ok(Some((secret, session)))
+    }
+
+    /// The session with this cookie, if it has not ended; notes that it was used.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn find(&self, cookie: &str) -> Result<Option<Session>, SessionError> {
+        if cookie.len() != TOKEN_BYTES * 2 {
+            return Ok(None);
+        }
+        let hash = TokenHash::of(cookie.as_bytes());
+        let now_s = self.clock.now_s();
+        let known = self.locked(|live| live.sessions.get(&hash).cloned());
+        let session = match known {
+            Some(session) => session,
+            None => match self.store.session(hash, now_s).await? {
+                Some(stored) => self.adopt(&stored),
+                None => return Ok(None),
+            },
+        };
+        if session.inner.ended.is_cancelled() || session.is_over(now_s) {
+            return Ok(None);
+        }
+        session.inner.last_used_s.fetch_max(now_s, Ordering::Relaxed);
+        Ok(Some(session))
+    }
+
+    /// Ends a session: its cookie is worth nothing any more and its streams end.
+    ///
+    /// # Errors
+    /// The store's; the session has ended in this process all the same.
+    pub async fn logout(&self, session: &Session) -> Result<(), SessionError> {
+        self.forget(session);
+        self.store.delete_session(session.inner.hash).await?;
+        Ok(())
+    }
+
+    /// Writes uses and removes ended sessions, once a minute, until the console stops.
+    pub async fn keep(self) {
+        loop {
+            tokio::select! {
+                () = self.all_ended.cancelled() => return,
+                () = tokio::time::sleep(KEEP_EVERY) => {}
+            }
+            if let Err(error) = self.sweep().await {
+                tracing::warn!(%error, "uses of sessions could not be written");
+            }
+        }
+    }
+
+    /// Writes uses that are not written yet and removes ended sessions.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn sweep(&self) -> Result<(), SessionError> {
+        let now_s = self.clock.now_s();
+        let all: Vec<Session> = self.locked(|live| {
+            live.ended.retain(|_hash, expires_s| *expires_s > now_s);
+            live.sessions.values().cloned().collect()
+        });
+        for session in all {
+            if session.is_over(now_s) {
+                self.forget(&session);
+                continue;
+            }
+            let used_s = session.inner.last_used_s.load(Ordering::Relaxed);
+            if used_s > session.inner.written_s.load(Ordering::Relaxed) {
+                self.store.touch_session(session.inner.hash, used_s).await?;
+                session.inner.written_s.store(used_s, Ordering::Relaxed);
+            }
+        }
+        self.store.purge_sessions(now_s).await?;
+        Ok(())
+    }
+
+    fn forget(&self, session: &Session) {
+        self.locked(|live| {
+            live.sessions.remove(&session.inner.hash);
+            live.ended.insert(session.inner.hash, session.inner.expires_s);
+        });
+        session.inner.ended.cancel();
+    }
+
+    /// Puts a session from the store beside the live ones, unless it has ended or another request was faster.
+    fn adopt(&self, stored: &bathyscope_store::Session) -> Session {
+        let (user, used_s) = (stored.user.clone(), stored.last_used_s);
+        let session = self.live_session(stored.hash, user, stored.role, stored.expires_s, stored.idle_limit_s, used_s);
+        self.locked(|live| {
+            if live.ended.contains_key(&stored.hash) {
+                session.inner.ended.cancel();
+                return session;
+            }
+            live.sessions.entry(stored.hash).or_insert(session).clone()
+        })
+    }
+
+    fn live_session(
+        &self,
+        hash: TokenHash,
+        user: String,
+        role: Role,
+        expires_s: u64,
+        idle_limit_s: u64,
+        used_s: u64,
+    ) -> Session {
+        let (last_used_s, written_s) = (AtomicU64::new(used_s), AtomicU64::new(used_s));
+        let (ended, clock) = (self.all_ended.child_token(), self.clock.clone());
+        let inner = Inner { hash, user, role, expires_s, idle_limit_s, last_used_s, written_s, ended, clock };
+        Session { inner: Arc::new(inner) }
+    }
+
+    fn locked<T>(&self, with: impl FnOnce(&mut Live) -> T) -> T {
+        with(&mut self.live.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn new_secret() -> Result<(Secret, TokenHash), SessionError> {
+    let mut random = [0_u8; TOKEN_BYTES];
+    getrandom::fill(&mut random).map_err(SessionError::Random)?;
+    let text = hex(&random);
+    let hash = TokenHash::of(text.as_bytes());
+    Ok((Secret(text), hash))
+}

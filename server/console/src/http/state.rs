@@ -1,0 +1,191 @@
+//! What every handler can reach.
+
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use bathyscope_capture::CaptureId;
+use bathyscope_store::{AuditEntry, Store};
+use http::HeaderMap;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    context::Context,
+    error::ApiError,
+    hosts::HostPolicy,
+    rate::{Rate, RateLimit},
+    session::{Session, Sessions},
+    workers::Workers,
+};
+use crate::{
+    host::Host,
+    recorder::{AgentLink, Recorder},
+    view_source::{CaptureCache, CaptureView},
+};
+
+/// Attempts to log in, for one source and for all together. Tokens cannot be guessed; this keeps the log and the store
+/// from being flooded.
+const LOGIN_PER_SOURCE: Rate = Rate { burst: 10.0, every: Duration::from_secs(6) };
+const LOGIN_GLOBAL: Rate = Rate { burst: 60.0, every: Duration::from_secs(1) };
+
+/// What an [`AppState`] is made of.
+#[derive(Debug)]
+pub struct Setup {
+    /// The database.
+    pub store: Store,
+    /// The connection to the agent.
+    pub link: AgentLink,
+    /// What makes captures.
+    pub recorder: Recorder,
+    /// Who is logged in.
+    pub sessions: Sessions,
+    /// By which names this console goes.
+    pub hosts: HostPolicy,
+    /// Whether a proxy stands in front, whose word on the source of a request is taken.
+    pub behind_proxy: bool,
+    /// A directory for short-lived files that nobody else can enter.
+    pub private_dir: PathBuf,
+    /// Cancelled when the console stops.
+    pub stop: CancellationToken,
+}
+
+/// What every handler can reach. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AppState {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    setup: Setup,
+    host: Host,
+    captures: CaptureCache,
+    login_limit: RateLimit,
+    workers: Workers,
+    panics: AtomicU64,
+}
+
+impl AppState {
+    /// The state of a console that begins.
+    pub fn new(setup: Setup) -> Self {
+        let host = Host::new(setup.link.clone());
+        let captures = CaptureCache::new(setup.store.clone());
+        let login_limit = RateLimit::new(LOGIN_PER_SOURCE, LOGIN_GLOBAL, Instant::now());
+        let (workers, panics) = (Workers::default(), AtomicU64::new(0));
+        Self { inner: Arc::new(Inner { setup, host, captures, login_limit, workers, panics }) }
+    }
+
+    /// The database.
+    pub fn store(&self) -> &Store {
+        &self.inner.setup.store
+    }
+
+    /// What makes captures.
+    pub fn recorder(&self) -> &Recorder {
+        &self.inner.setup.recorder
+    }
+
+    /// What is known about this host.
+    pub fn host(&self) -> &Host {
+        &self.inner.host
+    }
+
+    /// By which names this console goes.
+    pub fn hosts(&self) -> &HostPolicy {
+        &self.inner.setup.hosts
+    }
+
+    /// Who is logged in.
+    pub fn sessions(&self) -> &Sessions {
+        &self.inner.setup.sessions
+    }
+
+    /// Cancelled when the console stops.
+    pub fn stop(&self) -> &CancellationToken {
+        &self.inner.setup.stop
+    }
+
+    /// A directory for short-lived files.
+    pub(super) fn private_dir(&self) -> &Path {
+        &self.inner.setup.private_dir
+    }
+
+    /// Where views are made.
+    pub(super) fn workers(&self) -> &Workers {
+        &self.inner.workers
+    }
+
+    /// The captures that were looked at lately.
+    pub(super) fn captures(&self) -> &CaptureCache {
+        &self.inner.captures
+    }
+
+    pub(super) fn login_limit(&self) -> &RateLimit {
+        &self.inner.login_limit
+    }
+
+    /// A snapshot of a capture.
+    pub(super) async fn view(&self, id: CaptureId) -> Result<CaptureView, ApiError> {
+        let is_busy = self.is_running(id);
+        Ok(self.captures().view(id, is_busy).await?)
+    }
+
+    /// Whether the recorder works on it.
+    pub(super) fn is_running(&self, id: CaptureId) -> bool {
+        self.recorder().running().iter().any(|running| running.id == id)
+    }
+
+    /// Where a request comes from. A proxy appends the address that it saw, so its word is the last one.
+    pub(super) fn source_of(&self, context: &Context, headers: &HeaderMap) -> IpAddr {
+        let peer = context.peer().0;
+        if !self.inner.setup.behind_proxy {
+            return peer;
+        }
+        let said = headers.get_all("x-forwarded-for").iter().next_back().and_then(|value| value.to_str().ok());
+        said.and_then(|value| value.rsplit(',').next()?.trim().parse().ok()).unwrap_or(peer)
+    }
+
+    /// Notes for ever who did what. Where that fails the deed is done already: it is logged.
+    pub(super) async fn audit(&self, who: &Session, action: &str, object: &str, detail: &str) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let entry = AuditEntry {
+            time_unix_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            user: who.user().to_owned(),
+            role: who.role(),
+            action: action.to_owned(),
+            object: object.to_owned(),
+            detail: detail.to_owned(),
+        };
+        if let Err(error) = self.store().add_audit(entry).await {
+            tracing::error!(%error, action, "an entry of the audit log could not be written");
+        }
+    }
+
+    pub(super) fn count_panic(&self) {
+        self.inner.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many handlers have panicked.
+    pub fn panics(&self) -> u64 {
+        self.inner.panics.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs `work` to its end even if whoever asked goes away, so that no change stays half done (P44).
+pub(super) async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, ApiError> {
+    match tokio::spawn(work).await {
+        Ok(value) => Ok(value),
+        Err(error) => match error.try_into_panic() {
+            Ok(payload) => std::panic::resume_unwind(payload),
+            Err(error) => Err(ApiError::internal("finishing the request", error)),
+        },
+    }
+}

@@ -1,0 +1,383 @@
+//! The controller of a capture: takes readings, watches limits and the agent, ends the capture, closes the books.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bathyscope_capture::{CaptureSpec, Ledger, Target};
+use bathyscope_protocol::{CaptureHandle, Readings, TargetState};
+use bathyscope_store::{CaptureState, End, StoreError};
+
+use super::{
+    Inner, LinkError,
+    clock::{monotonic_ns, own_cpu_ns},
+    link::words,
+    live::{LiveMessage, StreamTick, Tick},
+    naming::Namer,
+    progress::{Cause, size},
+    running::{Phase, Running},
+    scout::lock,
+    start::Threads,
+};
+
+/// How often the agent is asked for readings.
+const READ_EVERY: Duration = Duration::from_millis(250);
+/// How many readings make a tick for viewers.
+const READINGS_A_TICK: u32 = 2;
+/// How long ended captures can still be viewed live, for viewers that connect as it ends.
+const LINGER: Duration = Duration::from_secs(10);
+/// How long viewers wait for names before they are told of the end.
+const NAMES_BEFORE_THE_END: Duration = Duration::from_secs(10);
+/// How old the kernel's symbols may be when functions are named: modules come and go.
+const FRESH_SYMBOLS: Duration = Duration::from_secs(10);
+/// How often a locked database is tried to note the end.
+const FINISH_ATTEMPTS: u32 = 50;
+
+/// What watches over a capture.
+pub(super) struct Controller {
+    pub(super) inner: Arc<Inner>,
+    pub(super) running: Arc<Running>,
+    pub(super) spec: CaptureSpec,
+    pub(super) handle: CaptureHandle,
+    pub(super) connection: u64,
+    pub(super) start_ns: u64,
+    pub(super) enabled: Instant,
+    pub(super) threads: Threads,
+}
+
+/// How a capture ended.
+enum Ending {
+    Cause(Cause),
+    AgentLost(String),
+}
+
+/// What was so at the last tick.
+struct LastTick {
+    at: Instant,
+    rows: Vec<u64>,
+    cpu_ns: u64,
+    warned: bool,
+    peak_permille: f64,
+}
+
+impl Controller {
+    pub(super) async fn run(self) {
+        let message = self.state_message();
+        self.running.hub.send(message);
+        let mut last = LastTick {
+            at: self.enabled,
+            rows: self.running.progress.rows_by_stream(),
+            cpu_ns: own_cpu_ns(),
+            warned: false,
+            peak_permille: 0.0,
+        };
+        let ending = self.watch(&mut last).await;
+        self.finish(ending, last).await;
+    }
+
+    fn state_message(&self) -> LiveMessage {
+        let message = match &self.spec.target {
+            Target::Command { .. } => "the command runs",
+            Target::Process { .. } | Target::System => "",
+        };
+        LiveMessage::State { state: CaptureState::Recording, message: message.to_owned() }
+    }
+
+    /// Until something ends the capture.
+    async fn watch(&self, last: &mut LastTick) -> Ending {
+        let progress = &self.running.progress;
+        let limit = self.spec.limits.duration_ms.map(Duration::from_millis);
+        let deadline = limit.map(|limit| tokio::time::Instant::from_std(self.enabled) + limit);
+        let mut status = self.inner.link.watch();
+        let mut readings = tokio::time::interval(READ_EVERY);
+        readings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut count = 0_u32;
+        loop {
+            tokio::select! {
+                cause = progress.ended() => return Ending::Cause(cause),
+                () = sleep_until(deadline) => {
+                    progress.stop(format!("{} have passed", duration(limit.unwrap_or_default())));
+                }
+                changed = status.changed() => {
+                    let now = status.borrow_and_update().clone();
+                    if changed.is_err() || now.connection != self.connection || !now.message.is_empty() {
+                        return Ending::AgentLost(now.message);
+                    }
+                }
+                _ = readings.tick() => {
+                    count += 1;
+                    match self.read().await {
+                        Ok(target) => self.check_target(target),
+                        Err(LinkError::Absent { message }) => return Ending::AgentLost(message),
+                        Err(error) => tracing::warn!(capture = %self.running.id, error = words(&error), "no readings"),
+                    }
+                    if count.is_multiple_of(READINGS_A_TICK) {
+                        self.tick(last);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<TargetState, LinkError> {
+        let handle = self.handle;
+        let readings = self.inner.link.call(move |client| client.readings(handle)).await?;
+        lock(&self.running.books).read(&readings);
+        Ok(readings.target)
+    }
+
+    fn check_target(&self, target: TargetState) {
+        if let Some(reason) = ended_target(target, &self.spec.target) {
+            self.running.progress.stop(reason);
+        }
+    }
+
+    fn tick(&self, last: &mut LastTick) {
+        let (now, rows, cpu_ns) = (Instant::now(), self.running.progress.rows_by_stream(), own_cpu_ns());
+        let seconds = now.duration_since(last.at).as_secs_f64().max(1e-3);
+        let books = lock(&self.running.books);
+        let (ledger, readings) = (books.ledger(&[]), books.readings().to_vec());
+        let cpu_permille = books.cpu_permille().unwrap_or(0.0);
+        drop(books);
+        let per_s = |index: usize| {
+            let (now, before) = (rows.get(index).copied().unwrap_or(0), last.rows.get(index).copied().unwrap_or(0));
+            now.saturating_sub(before) as f64 / seconds
+        };
+        let stream = |(index, name): (usize, &String)| {
+            let reading = readings.get(index).copied().flatten().unwrap_or_default();
+            let totals = ledger.streams.get(index).copied().unwrap_or_default();
+            StreamTick {
+                name: name.clone(),
+                hits_per_s: reading.hits_per_s,
+                rows_per_s: per_s(index),
+                stored: totals.stored,
+                emitted: totals.emitted,
+                filtered: totals.filtered,
+                lost: u16::try_from(index).map_or(0, |index| ledger.lost(index)),
+                ns_per_hit: reading.ns_per_hit,
+                cpu_permille: reading.cpu_permille,
+            }
+        };
+        let streams: Vec<StreamTick> = self.threads.names.iter().enumerate().map(stream).collect();
+        *lock(&self.running.rows_per_s) = streams.iter().map(|stream| stream.rows_per_s).sum();
+        self.running.hub.send(LiveMessage::Tick(Tick {
+            elapsed: monotonic_ns().saturating_sub(self.start_ns),
+            streams,
+            // ns per second are parts of 10^9; thousandths are 10^6 of them.
+            console_cpu_permille: cpu_ns.saturating_sub(last.cpu_ns) as f64 / seconds / 1e6,
+            bytes: self.running.progress.bytes(),
+        }));
+        self.check_budget(cpu_permille, last);
+        (last.at, last.rows, last.cpu_ns) = (now, rows, cpu_ns);
+    }
+
+    fn check_budget(&self, cpu_permille: f64, last: &mut LastTick) {
+        last.peak_permille = last.peak_permille.max(cpu_permille);
+        let budget = f64::from(self.spec.limits.budget_cpu_permille);
+        if cpu_permille > budget && !last.warned {
+            last.warned = true;
+            let (used, budget) = (percent(cpu_permille), percent(budget));
+            tracing::warn!(capture = %self.running.id, used, budget, "the probes cost more than their budget");
+            let message = format!("the probes use {used} of one CPU; the budget is {budget}");
+            self.running.hub.send(LiveMessage::State { state: CaptureState::Recording, message });
+        }
+    }
+
+    async fn finish(mut self, ending: Ending, mut last: LastTick) {
+        self.running.set_phase(Phase::Stopping);
+        let agent_lives = matches!(ending, Ending::Cause(_));
+        let stopped = if agent_lives { self.stop_probes().await } else { None };
+        let end_ns = stopped.as_ref().map_or_else(monotonic_ns, |readings| readings.time_ns);
+        self.tick(&mut last);
+        let joined = self.join().await;
+        self.tick(&mut last);
+        let (state, reason) = self.outcome(ending, joined, stopped.is_some(), &last);
+        let (ledger, readings) = {
+            let mut books = lock(&self.running.books);
+            (books.close(end_ns), books.readings().to_vec())
+        };
+        self.log_end(&ledger, state, &reason);
+        self.store_end(End { state, reason: reason.clone(), end_ns, ledger, readings }).await;
+        if agent_lives {
+            let handle = self.handle;
+            if let Err(error) = self.inner.link.call(move |client| client.discard(handle)).await {
+                tracing::warn!(capture = %self.running.id, error = words(&error), "the agent did not forget a capture");
+            }
+        }
+        self.running.set_phase(Phase::Naming);
+        self.name(state).await;
+        self.running.set_phase(Phase::Ended);
+        self.running.hub.send(LiveMessage::Ended { state, reason });
+        tokio::time::sleep(LINGER).await;
+        self.inner.remove(self.running.id);
+    }
+
+    /// Detaches everything and takes the final counters; none if the agent could not.
+    async fn stop_probes(&self) -> Option<Readings> {
+        let handle = self.handle;
+        match self.inner.link.call(move |client| client.stop(handle, true)).await {
+            Ok(readings) => {
+                lock(&self.running.books).read(&readings);
+                Some(readings)
+            }
+            Err(error) => {
+                tracing::error!(capture = %self.running.id, error = words(&error), "the agent did not stop a capture");
+                None
+            }
+        }
+    }
+
+    /// Lets everything that was read reach the store. An error says which part broke.
+    async fn join(&mut self) -> Result<(), &'static str> {
+        self.threads.ending.send_replace(true);
+        self.threads.reader.finish();
+        let (decoder, appender) = (self.threads.decoder.take(), self.threads.appender.take());
+        let decoded = tokio::task::spawn_blocking(move || decoder.is_none_or(|decoder| decoder.join().is_ok())).await;
+        if let Some(output) = self.threads.output.take() {
+            let _output_is_not_needed = output.await;
+        }
+        let appended = match appender {
+            Some(appender) => appender.await.is_ok(),
+            None => true,
+        };
+        match (decoded.unwrap_or(false), appended) {
+            (false, _) => Err("reading its records"),
+            (true, false) => Err("storing it"),
+            (true, true) => Ok(()),
+        }
+    }
+
+    fn outcome(
+        &self,
+        ending: Ending,
+        joined: Result<(), &'static str>,
+        stopped: bool,
+        last: &LastTick,
+    ) -> (CaptureState, String) {
+        let progress = &self.running.progress;
+        let (state, mut reason) = match (ending, joined) {
+            (_, Err(part)) => (CaptureState::Failed, format!("{part} failed unexpectedly")),
+            (Ending::AgentLost(message), _) => {
+                let why = if message.is_empty() { "the agent was started again".to_owned() } else { message };
+                (CaptureState::AgentLost, format!("the agent was lost: {why}"))
+            }
+            (Ending::Cause(Cause::Failed(reason)), _) => (CaptureState::Failed, reason),
+            (Ending::Cause(Cause::Done(reason)), _) => match progress.cause() {
+                Some(Cause::Failed(failure)) => (CaptureState::Failed, failure),
+                _ if !stopped => (CaptureState::Failed, format!("{reason}; its final counters could not be read")),
+                _ => (CaptureState::Finished, reason),
+            },
+        };
+        if last.warned {
+            let budget = percent(f64::from(self.spec.limits.budget_cpu_permille));
+            let peak = percent(last.peak_permille);
+            reason.push_str(&format!("; the probes used up to {peak} of one CPU, over the budget of {budget}"));
+        }
+        if progress.output_left_out() > 0 {
+            reason.push_str(&format!("; {} of the command's output were not kept", size(progress.output_left_out())));
+        }
+        if progress.late_rows() > 0 {
+            reason.push_str(&format!("; {} rows came too late to be in order", progress.late_rows()));
+        }
+        (state, reason)
+    }
+
+    fn log_end(&self, ledger: &Ledger, state: CaptureState, reason: &str) {
+        let stored: u64 = ledger.streams.iter().map(|stream| stream.stored).sum();
+        let lost = ledger.lost_total();
+        tracing::info!(capture = %self.running.id, %state, reason, stored, lost, "a capture has ended");
+    }
+
+    async fn store_end(&self, end: End) {
+        for _ in 0..FINISH_ATTEMPTS {
+            match self.inner.store.finish(self.running.id, end.clone()).await {
+                Ok(()) => return,
+                Err(StoreError::Locked) => tokio::time::sleep(Duration::from_millis(100)).await,
+                Err(error) => {
+                    tracing::error!(capture = %self.running.id, error = words(&error), "the end cannot be stored");
+                    return;
+                }
+            }
+        }
+        tracing::error!(capture = %self.running.id, "the database stayed locked; the end is not stored");
+    }
+
+    async fn name(&self, state: CaptureState) {
+        let hub = self.running.hub.clone();
+        let told = move |progress: super::naming::Progress| {
+            let message = format!("naming functions: {} of {} files", progress.mappings, progress.of_mappings);
+            hub.send(LiveMessage::State { state, message });
+        };
+        let namer = self.inner.namer(&self.running).await;
+        let (running, store) = (Arc::clone(&self.running), self.inner.store.clone());
+        let naming = tokio::spawn(async move { running.name_functions(&store, namer, told).await });
+        if tokio::time::timeout(NAMES_BEFORE_THE_END, naming).await.is_err() {
+            tracing::info!(capture = %self.running.id, "naming functions takes long and goes on");
+        }
+    }
+}
+
+impl Inner {
+    /// Everything that names come from, with fresh symbols of the kernel.
+    pub(super) async fn namer(&self, running: &Running) -> Namer {
+        let has_stacks = !running.naming.is_empty();
+        let kernel = if has_stacks { self.kernel.get(&self.link, FRESH_SYMBOLS).await } else { None };
+        let (held, private_dir) = (Arc::clone(&running.held), self.options.private_dir.clone());
+        Namer { link: self.link.clone(), held, kernel, private_dir }
+    }
+}
+
+async fn sleep_until(moment: Option<tokio::time::Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Why a target's end ends the capture, if it has ended.
+fn ended_target(state: TargetState, target: &Target) -> Option<String> {
+    match (state, target) {
+        (TargetState::Running, _) => None,
+        (TargetState::Gone, Target::Process { pid, .. }) => Some(format!("the process {pid} has ended")),
+        (TargetState::Gone, _) => Some("the command has ended".to_owned()),
+        (TargetState::Exited { code: Some(code), .. }, _) => Some(format!("the command exited with status {code}")),
+        (TargetState::Exited { signal: Some(signal), .. }, _) => {
+            Some(format!("the command was ended by signal {signal}"))
+        }
+        (TargetState::Exited { .. }, _) => Some("the command has ended".to_owned()),
+    }
+}
+
+fn percent(permille: f64) -> String {
+    if permille >= 100.0 { format!("{:.0} %", permille / 10.0) } else { format!("{:.1} %", permille / 10.0) }
+}
+
+/// A length of time in words: `10 s`, `1.5 s`, `250 ms`.
+fn duration(length: Duration) -> String {
+    match length.as_millis() {
+        ms if ms < 1000 => format!("{ms} ms"),
+        ms if ms % 1000 == 0 => format!("{} s", ms / 1000),
+        ms => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_in_words() {
+        let cases = [(10_000, "10 s"), (1500, "1.5 s"), (250, "250 ms"), (90_000, "90 s")];
+        for (ms, expected) in cases {
+            assert_eq!(duration(Duration::from_millis(ms)), expected);
+        }
+        let exited = |code, signal| ended_target(TargetState::Exited { code, signal }, &Target::System);
+        assert_eq!(exited(Some(0), None).as_deref(), Some("the command exited with status 0"));
+        assert_eq!(exited(None, Some(9)).as_deref(), Some("the command was ended by signal 9"));
+        let process = Target::Process { pid: 7, children: true };
+        assert_eq!(ended_target(TargetState::Gone, &process).as_deref(), Some("the process 7 has ended"));
+        assert_eq!(ended_target(TargetState::Running, &process), None);
+        assert_eq!((percent(52.0).as_str(), percent(250.0).as_str()), ("5.2 %", "25 %"));
+    }
+}

@@ -1,0 +1,144 @@
+//! Records by hand, against expected values and against another reader of the same format.
+
+use linux_perf_event_reader as other;
+use proptest::prelude::*;
+
+use super::*;
+
+const FORMAT: PerfFormat = PerfFormat {
+    sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_PERIOD | SAMPLE_CALLCHAIN,
+    read_format: 0,
+    sample_id_all: true,
+};
+
+fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let size = u16::try_from(HEADER_BYTES + body.len()).unwrap();
+    [&kind.to_le_bytes()[..], &misc.to_le_bytes(), &size.to_le_bytes(), body].concat()
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+/// tid, time, cpu.
+fn ids(time: u64) -> Vec<u8> {
+    words(&[pair(7, 8), time, 2])
+}
+
+#[test]
+fn samples_are_split_at_their_markers() {
+    let chain = [MARKER_KERNEL, 0xffff_ffff_8100_0001, 0xffff_ffff_8100_0002, MARKER_USER, 0x1000, 0x2000];
+    let head = [0xffff_ffff_8100_0001, pair(7, 8), 1234, 3, 1, chain.len() as u64];
+    let parsed = parse_record(&record(RECORD_SAMPLE, 1, &words(&[&head[..], &chain].concat())), FORMAT).unwrap();
+    let kernel = vec![0xffff_ffff_8100_0001, 0xffff_ffff_8100_0002];
+    let sample = Sample { cpu: 3, pid: 7, tid: 8, kernel, user: vec![0x1000, 0x2000] };
+    assert_eq!(parsed, PerfRecord { time_ns: Some(1234), event: PerfEvent::Sample(sample) });
+}
+
+#[test]
+fn maps_carry_build_ids_or_inodes() {
+    let body = |id: [u64; 3]| {
+        let mut body = words(&[pair(7, 8), 0x1000, 0x2000, 0x3000]);
+        body.extend(words(&id));
+        body.extend(words(&[pair(5, 2)]));
+        body.extend(b"/usr/bin/x\0\0\0\0\0\0");
+        body.extend(ids(99));
+        body
+    };
+    let with_id = record(
+        RECORD_MMAP2,
+        2 | MISC_MMAP_BUILD_ID,
+        &body([pair(20, 0x0403_0201), 0x0c0b_0a09_0807_0605, 0x1413_1211_100f_0e0d]),
+    );
+    let parsed = parse_record(&with_id, FORMAT).unwrap();
+    let PerfEvent::Map(map) = parsed.event else { panic!("{parsed:?}") };
+    assert_eq!(map.file, MapFile::BuildId((1..=20).collect()));
+    assert_eq!((map.pid, map.start, map.end, map.file_offset), (7, 0x1000, 0x3000, 0x3000));
+    assert_eq!((map.name, parsed.time_ns), (b"/usr/bin/x".to_vec(), Some(99)));
+    let with_inode = record(RECORD_MMAP2, 2, &body([pair(8, 1), 4711, 0]));
+    let PerfEvent::Map(map) = parse_record(&with_inode, FORMAT).unwrap().event else { panic!() };
+    assert_eq!(map.file, MapFile::Inode { device: (8, 1), inode: 4711 });
+    let too_long = record(RECORD_MMAP2, MISC_MMAP_BUILD_ID, &body([pair(21, 0), 0, 0]));
+    assert_eq!(parse_record(&too_long, FORMAT), Err(MalformedRecord));
+}
+
+#[test]
+fn processes_come_and_go() {
+    let event =
+        |kind, misc, body: &[u8]| parse_record(&record(kind, misc, &[body, &ids(5)].concat()), FORMAT).unwrap().event;
+    let comm = [&words(&[pair(7, 8)])[..], b"dd\0\0\0\0\0\0"].concat();
+    assert_eq!(
+        event(RECORD_COMM, MISC_COMM_EXEC, &comm),
+        PerfEvent::Comm { pid: 7, tid: 8, exec: true, comm: b"dd".to_vec() }
+    );
+    let fork = words(&[pair(9, 7), pair(10, 8), 5]);
+    assert_eq!(event(RECORD_FORK, 0, &fork), PerfEvent::Fork { pid: 9, tid: 10, parent_pid: 7, parent_tid: 8 });
+    assert_eq!(event(RECORD_EXIT, 0, &fork), PerfEvent::Exit { pid: 9, tid: 10 });
+    assert_eq!(event(RECORD_LOST, 0, &words(&[1, 17])), PerfEvent::Lost { count: 17 });
+    assert_eq!(event(RECORD_LOST_SAMPLES, 0, &words(&[18])), PerfEvent::Lost { count: 18 });
+    assert_eq!(event(RECORD_THROTTLE, 0, &words(&[1, 2, 3])), PerfEvent::Throttle { begins: true });
+    assert_eq!(event(99, 0, &[]), PerfEvent::Other);
+}
+
+/// What another reader makes of the same sample; only for records that do not make it panic.
+fn second_opinion(record: &[u8]) -> Option<(Option<u64>, Option<u32>, Vec<u64>)> {
+    let info = other::RecordParseInfo {
+        endian: other::Endianness::LittleEndian,
+        sample_format: other::SampleFormat::from_bits_truncate(FORMAT.sample_type),
+        branch_sample_format: other::BranchSampleFormat::empty(),
+        read_format: other::ReadFormat::empty(),
+        common_data_offset_from_end: Some(24),
+        sample_regs_user: 0,
+        user_regs_count: 0,
+        sample_regs_intr: 0,
+        intr_regs_count: 0,
+        id_parse_info: other::RecordIdParseInfo {
+            nonsample_record_id_offset_from_end: None,
+            sample_record_id_offset_from_start: None,
+        },
+        nonsample_record_time_offset_from_end: Some(16),
+        sample_record_time_offset_from_start: Some(16),
+    };
+    let body = other::RawData::Single(record.get(HEADER_BYTES..)?);
+    let raw = other::RawEventRecord::new(other::RecordType::SAMPLE, 1, body, info);
+    let Ok(other::EventRecord::Sample(sample)) = raw.parse() else { return None };
+    let chain = sample.callchain?;
+    let addresses = (0..chain.len()).filter_map(|index| chain.get(index));
+    Some((sample.timestamp, sample.cpu, addresses.filter(|address| *address < FIRST_MARKER).collect()))
+}
+
+proptest! {
+    #[test]
+    fn garbage_does_no_harm(
+        kind in 0_u32..16,
+        misc in any::<u16>(),
+        body in proptest::collection::vec(any::<u8>(), 0..600),
+        sample_type in any::<u64>(),
+        read_format in 0_u64..32,
+        sample_id_all in any::<bool>(),
+    ) {
+        let format = PerfFormat { sample_type, read_format, sample_id_all };
+        let _parsed = parse_record(&record(kind, misc, &body), format);
+        let _cut = parse_record(&body, format);
+        let _known = parse_record(&record(kind, misc, &body), FORMAT);
+    }
+
+    #[test]
+    fn two_readers_agree_about_samples(
+        head in proptest::collection::vec(0..u64::from(u32::MAX), 5),
+        user in proptest::collection::vec(0..FIRST_MARKER, 0..20),
+        kernel in proptest::collection::vec(0..FIRST_MARKER, 0..20),
+    ) {
+        let chain = [&[MARKER_KERNEL][..], &kernel, &[MARKER_USER], &user].concat();
+        let body = [&head[..], &[chain.len() as u64], &chain].concat();
+        let bytes = record(RECORD_SAMPLE, 1, &words(&body));
+        let parsed = parse_record(&bytes, FORMAT).unwrap();
+        let PerfEvent::Sample(sample) = parsed.event else { panic!() };
+        let opinion = (parsed.time_ns, Some(sample.cpu), [sample.kernel, sample.user].concat());
+        prop_assert_eq!(Some(opinion), second_opinion(&bytes));
+    }
+}

@@ -1,0 +1,256 @@
+//! The decoder: one thread for each capture that turns records into rows, dictionaries and the process history.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    },
+    time::{Duration, Instant},
+};
+
+use bathyscope_capture::{Append, CaptureId, LossStage, StreamSchema, StringDictionary};
+use bathyscope_protocol::{RingContent, RingInfo};
+use tokio::sync::mpsc;
+
+use super::{
+    appender::Outgoing,
+    chunks::ChunkBuilder,
+    decode_records::RecordDecoder,
+    ledger::Books,
+    live_rows::LiveRows,
+    naming::NamingWork,
+    progress::Progress,
+    reader::{FromReader, RecordBatch},
+    samples::Samples,
+    scout::{Errand, Fact, lock},
+};
+
+/// How long the decoder waits for records before it looks after everything else.
+const PATIENCE: Duration = Duration::from_millis(10);
+/// Bytes of dictionaries that one capture may have in memory.
+const MAX_DICTIONARY_BYTES: u64 = 512 << 20;
+/// Bytes of raw records that may wait for a chunk.
+const MAX_HELD_BYTES: usize = 64 << 20;
+/// A record's time is taken a moment before its ring shows it.
+const SLACK_NS: u64 = 1_000_000;
+
+/// Everything that a decoder begins with.
+pub(crate) struct Setup {
+    pub(crate) id: CaptureId,
+    pub(crate) start_ns: u64,
+    pub(crate) flush_every: Duration,
+    pub(crate) streams: Vec<(StreamSchema, Option<RecordDecoder>)>,
+    pub(crate) rings: Vec<RingInfo>,
+    pub(crate) records: Receiver<FromReader>,
+    pub(crate) facts: Receiver<Fact>,
+    pub(crate) errands: SyncSender<Errand>,
+    pub(crate) to_store: mpsc::Sender<Outgoing>,
+    pub(crate) books: Arc<Mutex<Books>>,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) live: LiveRows,
+    pub(crate) samples: Samples,
+    pub(crate) naming: NamingWork,
+}
+
+#[derive(Debug)]
+struct StreamState {
+    rows: ChunkBuilder,
+    decoder: Option<RecordDecoder>,
+    /// Greatest time seen.
+    last_ns: u64,
+    /// Nothing from before this moment will come.
+    complete_ns: u64,
+    held_bytes: usize,
+    undecodable: u64,
+    undecodable_since_ns: u64,
+}
+
+/// Starts the thread; it ends when the reader has, with everything handed to the store.
+pub(crate) fn spawn(setup: Setup) -> std::io::Result<std::thread::JoinHandle<()>> {
+    std::thread::Builder::new().name("decoder".to_owned()).spawn(move || Decoder::new(setup).run())
+}
+
+struct Decoder {
+    setup: Setup,
+    streams: Vec<StreamState>,
+    strings: StringDictionary,
+    dictionary_bytes: u64,
+    flushed: Instant,
+    read_ns: u64,
+}
+
+impl Decoder {
+    fn new(mut setup: Setup) -> Self {
+        let streams = std::mem::take(&mut setup.streams).into_iter().map(|(schema, decoder)| StreamState {
+            rows: ChunkBuilder::new(schema),
+            decoder,
+            last_ns: 0,
+            complete_ns: 0,
+            held_bytes: 0,
+            undecodable: 0,
+            undecodable_since_ns: setup.start_ns,
+        });
+        let streams = streams.collect();
+        let read_ns = setup.start_ns;
+        let strings = StringDictionary::default();
+        Self { setup, streams, strings, dictionary_bytes: 0, flushed: Instant::now(), read_ns }
+    }
+
+    fn run(mut self) {
+        loop {
+            match self.setup.records.recv_timeout(PATIENCE) {
+                Ok(message) => self.take(message),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.look_after();
+            if !self.flush_if_due() {
+                return;
+            }
+        }
+        while let Ok(fact) = self.setup.facts.try_recv() {
+            self.setup.samples.learn(fact, &mut self.strings);
+        }
+        self.release(true);
+        self.setup.live.flush(true);
+        let _the_store_may_be_gone = self.flush(true);
+        let late: u64 = self.streams.iter().map(|stream| stream.rows.late()).sum();
+        if late > 0 || self.setup.samples.late() > 0 {
+            tracing::info!(capture = %self.setup.id, late, records = self.setup.samples.late(), "rows came late");
+        }
+        self.setup.progress.late(late);
+    }
+
+    fn take(&mut self, message: FromReader) {
+        match message {
+            FromReader::Records(batch) => self.decode(&batch),
+            FromReader::Read { ring, read_ns, to_its_end } => self.read(ring, read_ns, to_its_end),
+            FromReader::Damaged { ring, why } => {
+                tracing::error!(capture = %self.setup.id, ring, why, "a ring cannot be read any more");
+                self.read(ring, u64::MAX, true);
+                self.setup.progress.fail(format!("a ring could not be read any more: {why}"));
+            }
+        }
+    }
+
+    fn read(&mut self, ring: usize, read_ns: u64, to_its_end: bool) {
+        if read_ns != u64::MAX {
+            self.read_ns = self.read_ns.max(read_ns);
+        }
+        self.setup.samples.read(ring, read_ns, to_its_end);
+        if let Some(RingContent::Stream { stream }) = self.setup.rings.get(ring).map(|ring| ring.content)
+            && let Some(stream) = self.streams.get_mut(usize::from(stream))
+        {
+            let complete_ns = if to_its_end { read_ns } else { stream.last_ns };
+            stream.complete_ns = stream.complete_ns.max(complete_ns.saturating_sub(SLACK_NS));
+        }
+    }
+
+    fn decode(&mut self, batch: &RecordBatch) {
+        let Some(info) = self.setup.rings.get(batch.ring) else { return };
+        let stream = match info.content {
+            RingContent::Stream { stream } => self.streams.get_mut(usize::from(stream)).map(|state| (stream, state)),
+            RingContent::Sideband => None,
+        };
+        let Some((index, state)) = stream.filter(|(_, state)| state.decoder.is_some()) else {
+            return self.setup.samples.take(batch, &self.setup.books);
+        };
+        let Some(decoder) = &mut state.decoder else { return };
+        let watched = self.setup.live.watched();
+        let mut rows = 0_u64;
+        for record in batch.records() {
+            if decoder.decode(record, state.rows.rows_mut(), &mut self.strings) {
+                rows += 1;
+                state.held_bytes += record.len();
+                state.last_ns = state.last_ns.max(decoder.time_ns(record).unwrap_or(0));
+                if watched {
+                    let origin_ns = self.setup.start_ns;
+                    self.setup.live.row(index, || decoder.cells(record, origin_ns));
+                }
+            } else {
+                state.undecodable += 1;
+            }
+        }
+        self.setup.progress.rows(index, rows);
+    }
+
+    /// Facts, records whose turn has come, viewers.
+    fn look_after(&mut self) {
+        while let Ok(fact) = self.setup.facts.try_recv() {
+            self.setup.samples.learn(fact, &mut self.strings);
+        }
+        self.release(false);
+        self.setup.samples.send_errands(&self.setup.errands);
+        self.setup.live.flush(false);
+    }
+
+    /// Handles the merged records whose turn has come, or all.
+    fn release(&mut self, all: bool) {
+        let index = self.setup.samples.stream();
+        let origin_ns = self.setup.start_ns;
+        let mut rows = 0_u64;
+        let state = index.and_then(|index| self.streams.get_mut(usize::from(index)));
+        let builder = state.map(|state| &mut state.rows);
+        let watched = self.setup.live.watched();
+        let live = &mut self.setup.live;
+        self.setup.samples.release(all, builder, &mut self.strings, &mut |cells| {
+            rows += 1;
+            if watched && let Some(index) = index {
+                live.row(index, || cells(origin_ns));
+            }
+        });
+        if let Some(index) = index {
+            self.setup.progress.rows(index, rows);
+            if let Some(state) = self.streams.get_mut(usize::from(index)) {
+                state.complete_ns = self.setup.samples.complete_ns();
+            }
+        }
+    }
+
+    /// Says whether there is still a store to flush to.
+    fn flush_if_due(&mut self) -> bool {
+        let full = |stream: &StreamState| stream.rows.is_full() || stream.held_bytes > MAX_HELD_BYTES;
+        if self.flushed.elapsed() >= self.setup.flush_every || self.streams.iter().any(full) {
+            return self.flush(false);
+        }
+        true
+    }
+
+    fn flush(&mut self, all: bool) -> bool {
+        self.flushed = Instant::now();
+        let mut append = Append { end_ns: self.read_ns, ..Append::default() };
+        let mut rows = Vec::new();
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            let Ok(index) = u16::try_from(index) else { continue };
+            let flushed = stream.rows.flush(if all { u64::MAX } else { stream.complete_ns });
+            stream.held_bytes = 0;
+            let undecodable = std::mem::take(&mut stream.undecodable) + flushed.unfit;
+            let since_ns = std::mem::replace(&mut stream.undecodable_since_ns, self.read_ns);
+            let stored: u64 = flushed.chunks.iter().map(|chunk| u64::from(chunk.rows)).sum();
+            let mut books = lock(&self.setup.books);
+            books.lost(index, LossStage::Decode, undecodable, since_ns, self.read_ns);
+            books.pending(index, stored);
+            if stored > 0 {
+                rows.push((index, stored));
+            }
+            append.chunks.extend(flushed.chunks.into_iter().map(|chunk| (index, chunk)));
+        }
+        append.strings = self.strings.take_new();
+        (append.mappings, append.frames, append.stacks) = self.setup.samples.take_new(&self.setup.naming);
+        append.processes = self.setup.samples.take_processes();
+        self.measure(&append);
+        self.setup.to_store.blocking_send(Outgoing { append, rows }).is_ok()
+    }
+
+    fn measure(&mut self, append: &Append) {
+        // What an entry costs beside its bytes: the map's slot, the box, the copy for naming.
+        let strings: usize = append.strings.iter().map(|(_, text)| text.len() + 64).sum();
+        let stacks: usize = append.stacks.iter().map(|(_, stack)| stack.len() * 4 + 96).sum();
+        let bytes = strings + stacks + append.frames.len() * 128;
+        self.dictionary_bytes += bytes as u64;
+        if self.dictionary_bytes > MAX_DICTIONARY_BYTES {
+            let limit = MAX_DICTIONARY_BYTES >> 20;
+            self.setup.progress.stop(format!("its different texts and stacks filled {limit} MiB of memory"));
+        }
+    }
+}

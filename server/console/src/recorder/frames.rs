@@ -1,0 +1,239 @@
+//! Addresses of a sampled stack → frames: places in files, which stay true when the process has ended.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use bathyscope_capture::{Frame, FrameId, Mapping, MappingId, MappingKind, StackDictionary, StackId};
+use bathyscope_symbols::Kallsyms;
+
+use super::{
+    decode_perf::Sample,
+    mappings::{Backing, FileKey, Place, Processes, Source},
+    naming::NamingWork,
+};
+
+/// As many frames as the kernel gives unless an administrator allows more: then the stack went on (P33).
+const CUT_AT_FRAMES: usize = 127;
+/// The mapping of the frame that stands for what was cut off.
+pub(crate) const CUT_NAME: &[u8] = b"[cut]";
+
+/// The most files of one capture that are asked for.
+const MAX_FILES: usize = 1 << 14;
+
+/// What must be found out before a stack can be resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Need {
+    /// A process's mappings.
+    Maps(u32),
+    /// The build id of a file, by where it is mapped.
+    BuildId { device: (u32, u32), inode: u64, pid: u32, range: (u64, u64) },
+}
+
+/// Something to ask the scout for once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    File { key: FileKey, pid: u32, range: (u64, u64) },
+    PerfMap(u32),
+}
+
+/// Resolves stacks and gives ids to them.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    dictionary: StackDictionary,
+    kernel: Option<Arc<Kallsyms>>,
+    kernel_build_id: Vec<u8>,
+    kernel_mapping: Option<MappingId>,
+    build_ids: HashMap<((u32, u32), u64), Vec<u8>>,
+    wished: HashSet<FileKey>,
+    wished_perf_maps: HashSet<u32>,
+    wishes: Vec<Wish>,
+    returns: HashSet<FrameId>,
+    new_returns: Vec<FrameId>,
+    new_keys: Vec<(MappingId, FileKey)>,
+}
+
+impl Frames {
+    pub(crate) fn new(kernel: Option<Arc<Kallsyms>>, kernel_build_id: Vec<u8>) -> Self {
+        Self {
+            dictionary: StackDictionary::default(),
+            kernel,
+            kernel_build_id,
+            kernel_mapping: None,
+            build_ids: HashMap::new(),
+            wished: HashSet::new(),
+            wished_perf_maps: HashSet::new(),
+            wishes: Vec::new(),
+            returns: HashSet::new(),
+            new_returns: Vec::new(),
+            new_keys: Vec::new(),
+        }
+    }
+
+    /// A file's build id was read, or could not be.
+    pub(crate) fn learn_build_id(&mut self, device: (u32, u32), inode: u64, build_id: Vec<u8>) {
+        if !build_id.is_empty() {
+            // The scout has kept the file already.
+            self.wished.insert(FileKey::BuildId(build_id.clone()));
+        }
+        self.build_ids.insert((device, inode), build_id);
+    }
+
+    /// A file could not be opened where it was seen; elsewhere it may.
+    pub(crate) fn forget(&mut self, key: &FileKey) {
+        self.wished.remove(key);
+    }
+
+    /// The kernel's symbols, if they could be read.
+    pub(crate) fn kernel(&self) -> Option<&Kallsyms> {
+        self.kernel.as_deref()
+    }
+
+    /// What the scout should be asked for since the last call.
+    pub(crate) fn take_wishes(&mut self) -> Vec<Wish> {
+        std::mem::take(&mut self.wishes)
+    }
+
+    /// A file was mapped: it is opened at once, once for each build id, because its process may end soon.
+    pub(crate) fn seen(&mut self, key: &FileKey, pid: u32, range: (u64, u64)) {
+        if self.wished.len() < MAX_FILES && !self.wished.contains(key) {
+            self.wished.insert(key.clone());
+            self.wishes.push(Wish::File { key: key.clone(), pid, range });
+        }
+    }
+
+    /// Takes what is new since the last call, for the store; who names functions gets a copy.
+    #[expect(clippy::type_complexity, reason = "as the dictionary gives it")]
+    pub(crate) fn take_new(
+        &mut self,
+        naming: &NamingWork,
+    ) -> (Vec<(MappingId, Mapping)>, Vec<(FrameId, Frame)>, Vec<(StackId, bathyscope_capture::Stack)>) {
+        let (mappings, frames, stacks) = self.dictionary.take_new();
+        naming.add(&mappings, &frames, &std::mem::take(&mut self.new_returns), std::mem::take(&mut self.new_keys));
+        (mappings, frames, stacks)
+    }
+
+    /// The stack of a sample, with its innermost frame.
+    ///
+    /// With `must`, what is not known yet is left unresolved; otherwise it is said.
+    pub(crate) fn stack(
+        &mut self,
+        sample: &Sample,
+        processes: &Processes,
+        must: bool,
+    ) -> Result<(StackId, Vec<FrameId>), Need> {
+        let mut frames = Vec::with_capacity(sample.kernel.len() + sample.user.len() + 1);
+        for address in &sample.user {
+            frames.push(self.user_frame(sample.pid, *address, processes, must)?);
+        }
+        let user = frames.len();
+        let kernel: Vec<FrameId> = sample.kernel.iter().map(|address| self.kernel_frame(*address)).collect();
+        // All but the innermost of each side are return addresses.
+        for side in [kernel.as_slice(), frames.get(..user).unwrap_or_default()] {
+            for frame in side.iter().skip(1) {
+                if self.returns.insert(*frame) {
+                    self.new_returns.push(*frame);
+                }
+            }
+        }
+        let mut stack = kernel;
+        stack.append(&mut frames);
+        if stack.len() >= CUT_AT_FRAMES {
+            let mapping = Mapping { kind: MappingKind::Unknown, build_id: Vec::new(), name: CUT_NAME.to_vec(), pid: 0 };
+            let mapping = self.dictionary.mapping(mapping);
+            stack.push(self.dictionary.frame(Frame { mapping, offset: 0 }));
+        }
+        Ok((self.dictionary.stack(&stack), stack))
+    }
+
+    fn kernel_frame(&mut self, address: u64) -> FrameId {
+        let mapping = match self.kernel_mapping {
+            Some(mapping) => mapping,
+            None => {
+                // Without `_text` an address cannot be related to the image.
+                let kind = if self.kernel.is_some() { MappingKind::Kernel } else { MappingKind::Unknown };
+                let build_id = self.kernel_build_id.clone();
+                let mapping = Mapping { kind, build_id, name: b"[kernel]".to_vec(), pid: 0 };
+                *self.kernel_mapping.insert(self.dictionary.mapping(mapping))
+            }
+        };
+        let offset = self.kernel.as_ref().map_or(address, |kernel| kernel.normalise(address));
+        self.dictionary.frame(Frame { mapping, offset })
+    }
+
+    fn user_frame(&mut self, pid: u32, address: u64, processes: &Processes, must: bool) -> Result<FrameId, Need> {
+        match processes.find(pid, address) {
+            Place::Area(start, area) => {
+                let mapping = match area.source.mapping.get() {
+                    Some(mapping) => *mapping,
+                    None => self.mapping(pid, &area.source, must)?,
+                };
+                let offset = match area.source.backing {
+                    Backing::File { .. } => (address - start).wrapping_add(area.file_offset),
+                    Backing::Kernel { .. } => address - area.source.range.0.min(address),
+                    Backing::Anonymous { .. } => address,
+                };
+                Ok(self.dictionary.frame(Frame { mapping, offset }))
+            }
+            Place::Unread if !must => Err(Need::Maps(pid)),
+            Place::Unread | Place::Nothing => {
+                let mapping = Mapping { kind: MappingKind::Unknown, build_id: Vec::new(), name: Vec::new(), pid };
+                let mapping = self.dictionary.mapping(mapping);
+                Ok(self.dictionary.frame(Frame { mapping, offset: address }))
+            }
+        }
+    }
+
+    /// The id of a mapping that has none yet.
+    fn mapping(&mut self, pid: u32, source: &Source, must: bool) -> Result<MappingId, Need> {
+        let (kind, build_id, name, owner) = match &source.backing {
+            Backing::File { key, name } => {
+                let key = self.file_key(key.as_ref(), pid, source.range, must)?;
+                let build_id = match &key {
+                    Some(FileKey::BuildId(id)) => id.clone(),
+                    Some(FileKey::Inode { .. }) | None => Vec::new(),
+                };
+                let mapping = Mapping { kind: MappingKind::File, build_id, name: name.clone(), pid: 0 };
+                let id = self.dictionary.mapping(mapping);
+                if let Some(key) = key {
+                    self.seen(&key, pid, source.range);
+                    self.new_keys.push((id, key));
+                }
+                let _set_once = source.mapping.set(id);
+                return Ok(id);
+            }
+            // The same in every process, so its offsets mean the same everywhere.
+            Backing::Kernel { name } => (MappingKind::File, Vec::new(), name, 0),
+            // What is inherited is other code after the next compilation, so each process has its own.
+            Backing::Anonymous { name } => {
+                if self.wished_perf_maps.insert(pid) {
+                    self.wishes.push(Wish::PerfMap(pid));
+                }
+                (MappingKind::Anonymous, Vec::new(), name, pid)
+            }
+        };
+        let id = self.dictionary.mapping(Mapping { kind, build_id, name: name.clone(), pid: owner });
+        if owner == 0 {
+            let _set_once = source.mapping.set(id);
+        }
+        Ok(id)
+    }
+
+    /// A file that is known by its inode only is told apart by its build id, which has to be read from it.
+    fn file_key(
+        &self,
+        key: Option<&FileKey>,
+        pid: u32,
+        range: (u64, u64),
+        must: bool,
+    ) -> Result<Option<FileKey>, Need> {
+        let Some(FileKey::Inode { device, inode }) = key else { return Ok(key.cloned()) };
+        match self.build_ids.get(&(*device, *inode)) {
+            Some(id) if id.is_empty() => Ok(key.cloned()),
+            Some(id) => Ok(Some(FileKey::BuildId(id.clone()))),
+            None if must => Ok(key.cloned()),
+            None => Err(Need::BuildId { device: *device, inode: *inode, pid, range }),
+        }
+    }
+}

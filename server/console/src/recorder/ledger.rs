@@ -1,0 +1,311 @@
+//! The books of a running capture (P28, P29): what the kernel counted, what was stored, what was lost, where and when.
+
+use bathyscope_capture::{Ledger, Loss, LossStage, Reading, StreamTotals};
+use bathyscope_protocol::{ProbeReading, Readings};
+
+/// The most losses that are told one by one; beyond that neighbours are joined.
+const MAX_LOSSES: usize = 512;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct StreamBooks {
+    /// The kernel's counters as of the last reading.
+    kernel: ProbeCounts,
+    /// Records that a perf ring itself told were lost.
+    told_lost: u64,
+    stored: u64,
+    /// Rows in appends that are not stored yet.
+    pending: u64,
+    lost: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ProbeCounts {
+    hits: u64,
+    filtered: u64,
+    ring_full: u64,
+    missed: u64,
+}
+
+/// Accounts for every event of a capture.
+///
+/// The kernel's counters are read from time to time, so while a capture runs its ledger may be behind what is stored;
+/// `emitted` is then raised to what is accounted for, so that it is never less than the sum of its parts. At the end,
+/// with the final counters, `emitted = stored + losses` holds exactly. Events that the kernel did not deliver to the
+/// probe count as hits and as lost.
+#[derive(Debug)]
+pub(crate) struct Books {
+    streams: Vec<StreamBooks>,
+    losses: Vec<Loss>,
+    /// Losses of one stream and stage that are no further apart than this are joined.
+    join_within_ns: u64,
+    read_ns: u64,
+    readings: Vec<Option<Reading>>,
+}
+
+impl Books {
+    /// Books of `streams` streams of a capture that began at `start_ns`.
+    pub(crate) fn new(streams: usize, start_ns: u64) -> Self {
+        Self {
+            streams: vec![StreamBooks::default(); streams],
+            losses: Vec::new(),
+            join_within_ns: 0,
+            read_ns: start_ns,
+            readings: vec![None; streams],
+        }
+    }
+
+    /// Enters a reading of the kernel's counters. Counters never go back, whatever a reading says.
+    pub(crate) fn read(&mut self, readings: &Readings) {
+        let (since_ns, now_ns) = (self.read_ns, readings.time_ns.max(self.read_ns));
+        for index in 0..self.streams.len() {
+            let Some(probe) = readings.probes.get(index) else { continue };
+            let Some(books) = self.streams.get_mut(index) else { continue };
+            let before = books.kernel;
+            books.kernel = ProbeCounts {
+                hits: probe.hits.max(before.hits),
+                filtered: probe.filtered.max(before.filtered),
+                ring_full: probe.ring_full.max(before.ring_full),
+                missed: probe.missed.max(before.missed),
+            };
+            let (after, told) = (books.kernel, books.told_lost);
+            let newly_full = after.ring_full.saturating_sub(before.ring_full.max(told));
+            let hits = after.hits - before.hits;
+            self.lose(index, LossStage::RingFull, newly_full, since_ns, now_ns);
+            self.lose(index, LossStage::KernelMissed, after.missed - before.missed, since_ns, now_ns);
+            self.note_cost(index, probe, hits, since_ns, now_ns);
+        }
+        self.read_ns = now_ns;
+    }
+
+    fn note_cost(&mut self, index: usize, probe: &ProbeReading, hits: u64, since_ns: u64, now_ns: u64) {
+        let seconds = now_ns.saturating_sub(since_ns) as f64 / 1e9;
+        let lost = self.streams.get(index).map_or(0, |books| books.lost);
+        if seconds > 0.0
+            && let Some(reading) = self.readings.get_mut(index)
+        {
+            let hits_per_s = hits as f64 / seconds;
+            let ns_per_hit = probe.ns_per_hit.filter(|ns| ns.is_finite() && *ns >= 0.0);
+            // ns per second and CPU are parts of 10^9; thousandths are 10^6 of them.
+            let cpu_permille = ns_per_hit.map(|ns| ns * hits_per_s / 1e6);
+            *reading = Some(Reading { time_ns: now_ns, hits_per_s, ns_per_hit, cpu_permille, lost });
+        }
+    }
+
+    /// A perf ring told that it lost records between two moments.
+    pub(crate) fn ring_lost(&mut self, stream: u16, count: u64, start_ns: u64, end_ns: u64) {
+        let index = usize::from(stream);
+        let Some(books) = self.streams.get_mut(index) else { return };
+        books.told_lost = books.told_lost.saturating_add(count);
+        // The counter of the event may have told of them before.
+        let counted = books.kernel.ring_full;
+        let new = books.told_lost.saturating_sub(counted).min(count);
+        self.lose(index, LossStage::RingFull, new, start_ns, end_ns);
+    }
+
+    /// Enters a loss behind the ring.
+    pub(crate) fn lost(&mut self, stream: u16, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
+        self.lose(usize::from(stream), stage, count, start_ns, end_ns);
+    }
+
+    fn lose(&mut self, index: usize, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
+        let (Some(books), Ok(stream)) = (self.streams.get_mut(index), u16::try_from(index)) else { return };
+        if count == 0 {
+            return;
+        }
+        books.lost = books.lost.saturating_add(count);
+        let loss = Loss { stream: Some(stream), stage, count, start_ns, end_ns: end_ns.max(start_ns) };
+        if !self.join(&loss) {
+            self.losses.push(loss);
+        }
+        while self.losses.len() > MAX_LOSSES {
+            self.join_within_ns = (self.join_within_ns * 2).max(1_000_000_000);
+            for loss in std::mem::take(&mut self.losses) {
+                if !self.join(&loss) {
+                    self.losses.push(loss);
+                }
+            }
+        }
+    }
+
+    /// Joins a loss with the last of its stream and stage if that is near enough.
+    fn join(&mut self, loss: &Loss) -> bool {
+        let same = |known: &&mut Loss| known.stream == loss.stream && known.stage == loss.stage;
+        let Some(last) = self.losses.iter_mut().rev().find(same) else { return false };
+        let (start_ns, end_ns) = (last.start_ns.min(loss.start_ns), last.end_ns.max(loss.end_ns));
+        let near = self.join_within_ns > 0 && end_ns - start_ns <= self.join_within_ns;
+        if near || (last.start_ns, last.end_ns) == (loss.start_ns, loss.end_ns) {
+            (last.start_ns, last.end_ns) = (start_ns, end_ns);
+            last.count = last.count.saturating_add(loss.count);
+            return true;
+        }
+        false
+    }
+
+    /// Rows of a stream are on their way to the store.
+    pub(crate) fn pending(&mut self, stream: u16, rows: u64) {
+        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
+            books.pending += rows;
+        }
+    }
+
+    /// Rows that were on their way have arrived.
+    pub(crate) fn stored(&mut self, stream: u16, rows: u64) {
+        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
+            books.pending = books.pending.saturating_sub(rows);
+            books.stored += rows;
+        }
+    }
+
+    /// Rows that were on their way were refused by the store.
+    pub(crate) fn refused(&mut self, stream: u16, rows: u64, start_ns: u64, end_ns: u64) {
+        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
+            books.pending = books.pending.saturating_sub(rows);
+        }
+        self.lose(usize::from(stream), LossStage::Store, rows, start_ns, end_ns);
+    }
+
+    /// Totals of a stream, counting `arriving` rows as stored.
+    fn totals(&self, index: usize, arriving: u64) -> StreamTotals {
+        let books = self.streams.get(index).copied().unwrap_or_default();
+        let hits = books.kernel.hits.saturating_add(books.kernel.missed);
+        let stored = books.stored + arriving;
+        let accounted = stored.saturating_add(books.lost);
+        let filtered = books.kernel.filtered.min(hits);
+        let emitted = (hits - filtered).max(accounted);
+        StreamTotals { hits: hits.max(emitted + filtered), filtered, emitted, stored }
+    }
+
+    /// The ledger as it will be when `arriving` rows by stream are stored.
+    pub(crate) fn ledger(&self, arriving: &[(u16, u64)]) -> Ledger {
+        let rows = |index: usize| -> u64 {
+            arriving.iter().filter(|(stream, _)| usize::from(*stream) == index).map(|(_, rows)| rows).sum()
+        };
+        let streams = (0..self.streams.len()).map(|index| self.totals(index, rows(index))).collect();
+        Ledger { streams, losses: self.losses.clone() }
+    }
+
+    /// Closes the books when all rows are stored or refused. What the kernel counted and nobody has seen is a loss of
+    /// its own; the kernel's counters being final, there is none.
+    pub(crate) fn close(&mut self, end_ns: u64) -> Ledger {
+        for (index, unaccounted) in self.ledger(&[]).in_flight().into_iter().enumerate() {
+            if let Ok(count @ 1..) = u64::try_from(unaccounted) {
+                tracing::warn!(stream = index, count, "events that the kernel counted never came");
+                self.lose(index, LossStage::Interrupted, count, self.read_ns.min(end_ns), end_ns);
+            }
+        }
+        self.ledger(&[])
+    }
+
+    /// The last reading of each stream.
+    pub(crate) fn readings(&self) -> &[Option<Reading>] {
+        &self.readings
+    }
+
+    /// Events lost over all streams.
+    pub(crate) fn lost_total(&self) -> u64 {
+        self.streams.iter().map(|books| books.lost).sum()
+    }
+
+    /// Share of one CPU that all probes use together, in thousandths, where it is known of any.
+    pub(crate) fn cpu_permille(&self) -> Option<f64> {
+        self.readings.iter().flatten().filter_map(|reading| reading.cpu_permille).reduce(|a, b| a + b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn readings(time_ns: u64, hits: u64, filtered: u64, ring_full: u64, missed: u64) -> Readings {
+        let probe = ProbeReading { hits, filtered, ring_full, missed, ns_per_hit: Some(200.0) };
+        Readings { time_ns, probes: vec![probe], ..Readings::default() }
+    }
+
+    #[test]
+    fn p29_a_loss_has_stage_count_and_time_range() {
+        let mut books = Books::new(1, 100);
+        books.read(&readings(200, 10, 2, 3, 0));
+        books.read(&readings(300, 20, 2, 3, 1));
+        let loss = |stage, count, start_ns, end_ns| Loss { stream: Some(0), stage, count, start_ns, end_ns };
+        let expected = [loss(LossStage::RingFull, 3, 100, 200), loss(LossStage::KernelMissed, 1, 200, 300)];
+        assert_eq!(books.ledger(&[]).losses, expected);
+    }
+
+    #[test]
+    fn the_cost_is_a_share_of_one_cpu() {
+        let mut books = Books::new(1, 0);
+        books.read(&readings(1_000_000_000, 500_000, 0, 0, 0));
+        let reading = books.readings()[0].unwrap();
+        assert!((reading.hits_per_s - 500_000.0).abs() < 1.0);
+        assert!((books.cpu_permille().unwrap() - 100.0).abs() < 0.1, "500,000 × 200 ns are a tenth of a second");
+    }
+
+    #[test]
+    fn a_ring_and_its_counter_tell_of_the_same_loss_once() {
+        let mut books = Books::new(1, 0);
+        books.ring_lost(0, 5, 10, 20);
+        books.read(&readings(100, 12, 0, 7, 0));
+        assert_eq!(books.lost_total(), 7);
+        books.ring_lost(0, 2, 90, 120);
+        assert_eq!(books.lost_total(), 7);
+        books.ring_lost(0, 1, 120, 130);
+        assert_eq!(books.lost_total(), 8);
+    }
+
+    #[test]
+    fn many_losses_are_joined_and_none_forgotten() {
+        let mut books = Books::new(1, 0);
+        for second in 1..=10_000 {
+            books.read(&readings(second * 500_000_000, second, 0, second, 0));
+        }
+        let ledger = books.close(u64::MAX);
+        assert!(ledger.losses.len() <= MAX_LOSSES);
+        assert_eq!((ledger.lost(0), ledger.in_flight()), (10_000, vec![0]));
+    }
+
+    #[test]
+    fn what_never_came_is_a_loss() {
+        let mut books = Books::new(1, 0);
+        books.read(&readings(100, 10, 0, 0, 0));
+        books.pending(0, 4);
+        books.stored(0, 4);
+        let ledger = books.close(500);
+        assert_eq!((ledger.lost(0), ledger.in_flight()), (6, vec![0]));
+        assert_eq!(ledger.losses[0].stage, LossStage::Interrupted);
+    }
+
+    proptest! {
+        /// Whatever is read, stored and refused in whatever order: parts never exceed the whole, and in the end they
+        /// are the whole.
+        #[test]
+        fn p28_the_books_balance(
+            steps in proptest::collection::vec((0_u64..50, 0_u64..50, 0_u64..50, 0_u64..5, any::<bool>(), any::<bool>()), 1..60),
+        ) {
+            let mut books = Books::new(1, 0);
+            let (mut kept, mut filtered, mut full, mut missed, mut pending) = (0, 0, 0, 0, 0);
+            for (time, (new, rejected, dropped, unseen, read, refuse)) in steps.iter().enumerate() {
+                let time = time as u64;
+                (kept, filtered, full, missed) = (kept + new, filtered + rejected, full + dropped, missed + unseen);
+                books.pending(0, *new);
+                pending += new;
+                if *read {
+                    books.read(&readings(time, kept + filtered + full, filtered, full, missed));
+                }
+                let part = pending / 2;
+                if *refuse { books.refused(0, part, time, time) } else { books.stored(0, part) }
+                pending -= part;
+                prop_assert!(books.ledger(&[(0, pending)]).in_flight()[0] >= 0);
+            }
+            books.stored(0, pending);
+            books.read(&readings(1000, kept + filtered + full, filtered, full, missed));
+            let ledger = books.close(1000);
+            let totals = ledger.streams[0];
+            prop_assert_eq!(ledger.in_flight(), vec![0]);
+            prop_assert_eq!(totals.emitted, kept + full + missed);
+            prop_assert_eq!(totals.hits, kept + filtered + full + missed);
+            prop_assert_eq!(ledger.losses.iter().filter(|loss| loss.stage == LossStage::Interrupted).count(), 0);
+        }
+    }
+}

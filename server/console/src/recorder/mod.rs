@@ -1,0 +1,270 @@
+//! Makes captures: asks the agent for probes, reads their rings, decodes, stores, and accounts for every event.
+//!
+//! A capture runs in threads of its own. One *reader* copies records out of the rings by timed polling; one *decoder*
+//! turns them into columns, dictionaries and the process history; one task appends to the store. The queues between them
+//! are bounded, and when one is full the one before waits, back to the kernel's ring, where the kernel counts what it
+//! cannot place: there is no place where an event can get lost uncounted. A *controller* takes readings from the agent,
+//! watches limits, and ends the capture; its ledger then balances: `emitted = stored + losses`.
+//!
+//! Everything here goes on when the HTTP request that asked for it is dropped. It must not know HTTP or SQL, and trusts
+//! nothing in a record: text stays bytes, lengths are checked, names from events are never opened.
+
+mod appender;
+mod chunks;
+mod clock;
+mod control;
+mod decode_perf;
+mod decode_records;
+mod decoder;
+mod frames;
+mod kernel_symbols;
+mod ledger;
+mod link;
+mod live;
+mod live_rows;
+mod mappings;
+mod merge;
+mod naming;
+mod output;
+mod progress;
+mod reader;
+mod running;
+mod samples;
+mod scout;
+mod start;
+
+pub(crate) use link::words;
+pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
+pub use live::{LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, StreamTick, Subscription, Tick};
+
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use bathyscope_capture::{CaptureId, CaptureSpec, SpecError, visible};
+use bathyscope_store::{Store, StoreError};
+use tokio::sync::Semaphore;
+
+use kernel_symbols::KernelSymbols;
+use running::{Phase, Running};
+use scout::lock;
+
+/// How captures are made.
+#[derive(Clone, Debug)]
+pub struct RecorderOptions {
+    /// A private directory for copies of files that are read for symbols.
+    pub private_dir: PathBuf,
+    /// Bytes of the kernel's ring for each stream; the agent has the last word.
+    pub ring_bytes: u32,
+    /// The longest time that rows wait before they are stored.
+    pub flush_every: Duration,
+    /// The most captures at a time.
+    pub max_captures: usize,
+}
+
+impl RecorderOptions {
+    /// The usual options with a private directory, which must exist.
+    pub fn new(private_dir: impl Into<PathBuf>) -> Self {
+        let flush_every = Duration::from_secs(1);
+        Self { private_dir: private_dir.into(), ring_bytes: 16 << 20, flush_every, max_captures: 8 }
+    }
+}
+
+/// Why a capture could not be started. Nothing of it is left in the kernel.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The spec cannot be run.
+    #[error("the capture cannot be made as it is described")]
+    Spec(#[from] SpecError),
+    /// The agent refused or is not there.
+    #[error(transparent)]
+    Agent(#[from] LinkError),
+    /// The store refused.
+    #[error("the capture cannot be stored")]
+    Store(#[from] StoreError),
+    /// What the agent gave cannot be used.
+    #[error("the agent's rings cannot be read: {why}")]
+    Rings {
+        /// Why.
+        why: String,
+    },
+    /// As many captures run as may.
+    #[error("{limit} captures are running, which is the most at a time; stop one first")]
+    TooMany {
+        /// How many may run.
+        limit: usize,
+    },
+    /// The console is being stopped.
+    #[error("the console is being stopped")]
+    ShuttingDown,
+    /// Threads, randomness or memory are not to be had.
+    #[error("{doing} failed: {why}")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A capture that is being recorded.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct RunningCapture {
+    /// Which.
+    pub id: CaptureId,
+    /// Its title when it was started.
+    pub title: String,
+    /// Who started it.
+    pub owner: String,
+    /// What it does now, in a word: `recording`, `stopping` or `naming`.
+    pub state: &'static str,
+    /// Rows read per second.
+    pub rows_per_s: f64,
+    /// Events lost so far.
+    pub lost: u64,
+    /// Share of one CPU that its probes use, in thousandths, where that can be measured.
+    pub cpu_permille: Option<f64>,
+}
+
+/// Why captures end with the console.
+const STOPPED: &str = "the console was stopped";
+
+/// Makes captures. Cheap to clone; all clones are the same recorder.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    store: Store,
+    link: AgentLink,
+    options: RecorderOptions,
+    kernel: KernelSymbols,
+    /// One permit for each capture that may run.
+    slots: Arc<Semaphore>,
+    handles: AtomicU32,
+    running: Mutex<Vec<Arc<Running>>>,
+}
+
+impl Inner {
+    fn next_handle(&self) -> u32 {
+        self.handles.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn add(&self, running: Arc<Running>) {
+        if self.slots.is_closed() {
+            // It was being started when the console was stopped.
+            running.progress.stop(STOPPED.to_owned());
+        }
+        lock(&self.running).push(running);
+    }
+
+    fn remove(&self, id: CaptureId) {
+        lock(&self.running).retain(|running| running.id != id);
+    }
+
+    fn find(&self, id: CaptureId) -> Option<Arc<Running>> {
+        lock(&self.running).iter().find(|running| running.id == id).cloned()
+    }
+
+    fn all(&self) -> Vec<Arc<Running>> {
+        lock(&self.running).clone()
+    }
+}
+
+impl Recorder {
+    /// A recorder that stores in `store` and asks through `link`. To be called in a tokio runtime.
+    pub fn new(store: Store, link: AgentLink, options: RecorderOptions) -> Self {
+        let slots = Arc::new(Semaphore::new(options.max_captures));
+        let (kernel, running) = (KernelSymbols::default(), Mutex::default());
+        Self { inner: Arc::new(Inner { store, link, options, kernel, slots, handles: AtomicU32::new(1), running }) }
+    }
+
+    /// Starts a capture for `owner` and gives its id as soon as it records. If the caller stops waiting, the capture
+    /// goes on, and ends by its limits.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(&self, spec: CaptureSpec, owner: &str) -> Result<CaptureId, StartError> {
+        let (inner, owner) = (Arc::clone(&self.inner), owner.to_owned());
+        // A task of its own: dropping it at any point of the way would leave half a capture.
+        let started = tokio::spawn(start::start(inner, spec, owner));
+        let panicked = |error: tokio::task::JoinError| StartError::System {
+            doing: "starting the capture",
+            why: error.to_string(),
+        };
+        started.await.map_err(panicked)?
+    }
+
+    /// Asks a running capture to stop, with the reason `stopped by WHO`; says whether it was running. It has ended
+    /// when its viewers are told so, or when [`Recorder::wait`] returns.
+    pub fn stop(&self, id: CaptureId, who: &str) -> bool {
+        let running = self.inner.find(id).filter(|running| running.phase() == Phase::Recording);
+        running.is_some_and(|running| {
+            running.progress.stop(format!("stopped by {}", visible(who.as_bytes())));
+            true
+        })
+    }
+
+    /// Waits until a capture is not recorded any more: its last rows and its ledger are stored. Names of its functions
+    /// may still be missing.
+    pub async fn wait(&self, id: CaptureId) {
+        if let Some(running) = self.inner.find(id) {
+            running.stored().await;
+        }
+    }
+
+    /// A view of a running capture, or of one that ended a moment ago; none if it does not run or has too many viewers.
+    pub fn live(&self, id: CaptureId) -> Option<Subscription> {
+        self.inner.find(id)?.hub.subscribe()
+    }
+
+    /// The captures that run now, oldest first; those that are only being named among them.
+    pub fn running(&self) -> Vec<RunningCapture> {
+        let all = self.inner.all();
+        all.iter().filter(|running| running.phase() != Phase::Ended).map(|running| running.summary()).collect()
+    }
+
+    /// Names the functions of what a running capture has recorded so far, for its flame graph. A capture that has
+    /// ended does so by itself.
+    pub async fn name_functions(&self, id: CaptureId) {
+        let Some(running) = self.inner.find(id).filter(|running| running.phase() == Phase::Recording) else { return };
+        let namer = self.inner.namer(&running).await;
+        let store = self.inner.store.clone();
+        // A task of its own: what was begun is finished even if nobody waits.
+        let naming = tokio::spawn(async move { running.name_functions(&store, namer, |_| ()).await });
+        if let Err(error) = naming.await {
+            tracing::error!(capture = %id, %error, "naming functions failed");
+        }
+    }
+
+    /// Stops all captures and waits until they have ended, at most for `limit`; no capture can be started after that.
+    pub async fn shutdown(&self, limit: Duration) {
+        self.inner.slots.close();
+        let stored = async {
+            loop {
+                let all = self.inner.all().into_iter();
+                let busy: Vec<_> = all.filter(|r| matches!(r.phase(), Phase::Recording | Phase::Stopping)).collect();
+                for running in &busy {
+                    running.progress.stop(STOPPED.to_owned());
+                }
+                for running in &busy {
+                    running.stored().await;
+                }
+                if busy.is_empty() {
+                    return;
+                }
+            }
+        };
+        if tokio::time::timeout(limit, stored).await.is_err() {
+            tracing::warn!("captures did not end in time; they will be marked as interrupted");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Names for the functions of a capture's frames: when it has ended, or when somebody looks at it before.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    io::Read,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex},
+};
+
+use bathyscope_capture::{Frame, FrameId, Mapping, MappingId, MappingKind, Symbol};
+use bathyscope_protocol::ProcessFile;
+use bathyscope_symbols::{FileOptions, FileResolver, Kallsyms, PerfMap, Place};
+
+use super::{
+    AgentLink,
+    frames::CUT_NAME,
+    mappings::FileKey,
+    scout::{SharedHeld, lock},
+};
+
+/// The largest file whose symbols are read.
+const MAX_FILE_BYTES: u64 = 2 << 30;
+/// The most that is read of a `perf-PID.map`.
+const MAX_PERF_MAP_BYTES: u64 = 64 << 20;
+/// Frames that are named at a time.
+const BATCH: usize = 4096;
+
+#[derive(Debug, Default)]
+struct State {
+    mappings: HashMap<MappingId, Mapping>,
+    /// Which file a mapping is; none if it could be several.
+    keys: HashMap<MappingId, Option<FileKey>>,
+    frames: Vec<(FrameId, Frame)>,
+    returns: HashSet<FrameId>,
+    named: HashSet<FrameId>,
+}
+
+/// The frames of a capture that are to be named, kept up to date by its decoder.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NamingWork(Arc<Mutex<State>>);
+
+impl NamingWork {
+    /// Adds what is new.
+    pub(crate) fn add(
+        &self,
+        mappings: &[(MappingId, Mapping)],
+        frames: &[(FrameId, Frame)],
+        returns: &[FrameId],
+        keys: Vec<(MappingId, FileKey)>,
+    ) {
+        if mappings.is_empty() && frames.is_empty() && returns.is_empty() && keys.is_empty() {
+            return;
+        }
+        let mut state = lock(&self.0);
+        state.mappings.extend(mappings.iter().cloned());
+        state.frames.extend_from_slice(frames);
+        state.returns.extend(returns);
+        for (mapping, key) in keys {
+            let known = state.keys.entry(mapping).or_insert_with(|| Some(key.clone()));
+            if known.as_ref() != Some(&key) {
+                *known = None;
+            }
+        }
+    }
+
+    /// Whether there are no frames at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.0).frames.is_empty()
+    }
+
+    /// What is not named yet, by mapping.
+    fn to_do(&self) -> Vec<Job> {
+        let state = lock(&self.0);
+        let mut by_mapping: HashMap<MappingId, Vec<(FrameId, Place)>> = HashMap::new();
+        for (id, frame) in state.frames.iter().filter(|(id, _)| !state.named.contains(id)) {
+            let place = Place { offset: frame.offset, is_return: state.returns.contains(id) };
+            by_mapping.entry(frame.mapping).or_default().push((*id, place));
+        }
+        let job = |(id, frames): (MappingId, Vec<_>)| {
+            let mapping = state.mappings.get(&id)?.clone();
+            Some(Job { mapping, key: state.keys.get(&id).cloned().flatten(), frames })
+        };
+        by_mapping.into_iter().filter_map(job).collect()
+    }
+
+    fn done(&self, symbols: &[(FrameId, Symbol)]) {
+        lock(&self.0).named.extend(symbols.iter().map(|(id, _)| *id));
+    }
+}
+
+struct Job {
+    mapping: Mapping,
+    key: Option<FileKey>,
+    frames: Vec<(FrameId, Place)>,
+}
+
+/// How far naming has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) mappings: usize,
+    pub(crate) of_mappings: usize,
+    pub(crate) named: usize,
+    pub(crate) unnamed: usize,
+}
+
+/// Everything that names come from.
+pub(crate) struct Namer {
+    pub(crate) link: AgentLink,
+    pub(crate) held: SharedHeld,
+    pub(crate) kernel: Option<Arc<Kallsyms>>,
+    pub(crate) private_dir: std::path::PathBuf,
+}
+
+impl Namer {
+    /// Names what has no name yet and hands it out in batches; may take seconds. `batch` says whether to go on.
+    pub(crate) fn run(
+        &self,
+        work: &NamingWork,
+        mut batch: impl FnMut(Vec<(FrameId, Symbol)>, Progress) -> bool,
+    ) -> Progress {
+        let jobs = work.to_do();
+        let mut progress = Progress { of_mappings: jobs.len(), ..Progress::default() };
+        let options = FileOptions { private_dir: self.private_dir.clone(), max_file_bytes: MAX_FILE_BYTES };
+        let mut files = FileResolver::new(options, rustix::process::geteuid().as_raw());
+        for job in jobs {
+            progress.mappings += 1;
+            let source = self.source(&job);
+            for part in job.frames.chunks(BATCH) {
+                let symbols = self.name(&job.mapping, &source, part, &mut files);
+                progress.named += symbols.len();
+                progress.unnamed += part.len() - symbols.len();
+                work.done(&symbols);
+                if !batch(symbols, progress) {
+                    return progress;
+                }
+            }
+        }
+        progress
+    }
+
+    fn source(&self, job: &Job) -> NameSource {
+        match job.mapping.kind {
+            MappingKind::Kernel => NameSource::Kernel,
+            MappingKind::File if job.mapping.name.starts_with(b"[") => NameSource::Fixed,
+            MappingKind::File => {
+                let file = job.key.as_ref().and_then(|key| lock(&self.held).file(key));
+                file.map_or(NameSource::None, NameSource::File)
+            }
+            MappingKind::Anonymous => self.perf_map(job.mapping.pid).map_or(NameSource::None, NameSource::Compiler),
+            MappingKind::Unknown if job.mapping.name == CUT_NAME => NameSource::Fixed,
+            MappingKind::Unknown => NameSource::None,
+        }
+    }
+
+    fn perf_map(&self, pid: u32) -> Option<PerfMap> {
+        let held = lock(&self.held).perf_map(pid);
+        let file = match held {
+            Some(file) => file.try_clone().ok()?,
+            // It may have been written after the process was first seen.
+            None => self.link.call_blocking(move |c| c.open_process_file(pid, ProcessFile::PerfMap)).ok()?,
+        };
+        let map = PerfMap::parse(&whole(file)?);
+        if map.skipped > 0 {
+            tracing::info!(pid, skipped = map.skipped, "lines of a perf map made no sense");
+        }
+        Some(map)
+    }
+
+    fn name(
+        &self,
+        mapping: &Mapping,
+        source: &NameSource,
+        frames: &[(FrameId, Place)],
+        files: &mut FileResolver,
+    ) -> Vec<(FrameId, Symbol)> {
+        let one = |name: &dyn Fn(Place) -> Option<Symbol>| -> Vec<(FrameId, Symbol)> {
+            frames.iter().filter_map(|(id, place)| Some((*id, name(*place)?))).collect()
+        };
+        match source {
+            NameSource::None => Vec::new(),
+            NameSource::Fixed => {
+                let function = String::from_utf8_lossy(&mapping.name).into_owned();
+                one(&|place| Some(plain(function.clone(), place.offset)))
+            }
+            NameSource::Kernel => one(&|place| kernel_symbol(self.kernel.as_deref()?, place)),
+            NameSource::Compiler(map) => one(&|place| {
+                let (name, offset) = map.lookup(place.offset.saturating_sub(u64::from(place.is_return)))?;
+                Some(plain(String::from_utf8_lossy(name).into_owned(), offset + u64::from(place.is_return)))
+            }),
+            NameSource::File(file) => {
+                let places: Vec<Place> = frames.iter().map(|(_, place)| *place).collect();
+                match files.resolve(file, &mapping.build_id, &places) {
+                    Ok(symbols) => {
+                        let named = frames.iter().zip(symbols);
+                        named.filter_map(|((id, _), symbol)| Some((*id, symbol?))).collect()
+                    }
+                    Err(error) => {
+                        tracing::debug!(error = super::link::words(&error), "a mapped file gives no names");
+                        Vec::new()
+                    }
+                }
+            }
+        }
+    }
+}
+
+enum NameSource {
+    None,
+    /// The mapping's own name.
+    Fixed,
+    Kernel,
+    File(Arc<OwnedFd>),
+    Compiler(PerfMap),
+}
+
+fn plain(function: String, offset: u64) -> Symbol {
+    Symbol { function, offset, lines: Vec::new() }
+}
+
+/// The symbol of a place in the kernel, with its module as other tools write it.
+pub(crate) fn kernel_symbol(kernel: &Kallsyms, place: Place) -> Option<Symbol> {
+    let back = u64::from(place.is_return);
+    let found = kernel.lookup(place.offset.wrapping_sub(back))?;
+    let name = String::from_utf8_lossy(found.name);
+    let function = match found.module {
+        Some(module) => format!("{name} [{}]", String::from_utf8_lossy(module)),
+        None => name.into_owned(),
+    };
+    Some(plain(function, found.offset + back))
+}
+
+/// The file from its beginning, wherever its descriptor stands.
+fn whole(file: OwnedFd) -> Option<Vec<u8>> {
+    let mut file = File::from(file);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    std::io::Seek::rewind(&mut file).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_PERF_MAP_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}

@@ -1,0 +1,145 @@
+//! A capture that is being recorded, as others see it.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU8, Ordering},
+};
+
+use bathyscope_capture::{CaptureId, FrameId, Symbol};
+use bathyscope_store::Store;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+
+use super::{
+    RunningCapture,
+    ledger::Books,
+    link::words,
+    live::LiveHub,
+    naming::{Namer, NamingWork, Progress as NamingProgress},
+    progress::Progress,
+    scout::{SharedHeld, lock},
+};
+
+/// What a capture does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    Recording,
+    Stopping,
+    Naming,
+    Ended,
+}
+
+impl Phase {
+    const ALL: [Self; 4] = [Self::Recording, Self::Stopping, Self::Naming, Self::Ended];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Recording => "recording",
+            Self::Stopping => "stopping",
+            Self::Naming => "naming",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// What a capture's threads, its controller and everybody else share.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) id: CaptureId,
+    pub(crate) title: String,
+    pub(crate) owner: String,
+    pub(crate) hub: LiveHub,
+    pub(crate) progress: Arc<Progress>,
+    pub(crate) books: Arc<Mutex<Books>>,
+    pub(crate) held: SharedHeld,
+    pub(crate) naming: NamingWork,
+    pub(crate) naming_turn: tokio::sync::Mutex<()>,
+    pub(crate) rows_per_s: Mutex<f64>,
+    phase: AtomicU8,
+    stored: watch::Sender<bool>,
+    /// Given back when the capture is over.
+    slot: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+impl Running {
+    pub(crate) fn new(
+        (id, title, owner): (CaptureId, String, String),
+        (progress, books): (Arc<Progress>, Arc<Mutex<Books>>),
+        slot: OwnedSemaphorePermit,
+    ) -> Self {
+        Self {
+            id,
+            title,
+            owner,
+            hub: LiveHub::default(),
+            progress,
+            books,
+            held: SharedHeld::default(),
+            naming: NamingWork::default(),
+            naming_turn: tokio::sync::Mutex::default(),
+            rows_per_s: Mutex::new(0.0),
+            phase: AtomicU8::new(Phase::Recording as u8),
+            stored: watch::Sender::new(false),
+            slot: Mutex::new(Some(slot)),
+        }
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        let phase = usize::from(self.phase.load(Ordering::Acquire));
+        Phase::ALL.get(phase).copied().unwrap_or(Phase::Ended)
+    }
+
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Release);
+        if matches!(phase, Phase::Naming | Phase::Ended) {
+            // Its probes and threads are gone: another capture may begin.
+            lock(&self.slot).take();
+            self.stored.send_replace(true);
+        }
+    }
+
+    /// Waits until everything is stored but perhaps names.
+    pub(crate) async fn stored(&self) {
+        let mut stored = self.stored.subscribe();
+        let _never_closed = stored.wait_for(|stored| *stored).await;
+    }
+
+    pub(crate) fn summary(&self) -> RunningCapture {
+        let books = lock(&self.books);
+        RunningCapture {
+            id: self.id,
+            title: self.title.clone(),
+            owner: self.owner.clone(),
+            state: self.phase().word(),
+            rows_per_s: *lock(&self.rows_per_s),
+            lost: books.lost_total(),
+            cpu_permille: books.cpu_permille(),
+        }
+    }
+
+    /// Names what has no name yet and stores the names; one at a time.
+    pub(crate) async fn name_functions(&self, store: &Store, namer: Namer, told: impl Fn(NamingProgress)) {
+        let _turn = self.naming_turn.lock().await;
+        let work = self.naming.clone();
+        let (to_store, mut batches) = tokio::sync::mpsc::channel::<(Vec<(FrameId, Symbol)>, NamingProgress)>(2);
+        let naming = tokio::task::spawn_blocking(move || {
+            namer.run(&work, |symbols, progress| to_store.blocking_send((symbols, progress)).is_ok())
+        });
+        while let Some((symbols, progress)) = batches.recv().await {
+            if !symbols.is_empty()
+                && let Err(error) = store.put_symbols(self.id, symbols).await
+            {
+                tracing::warn!(capture = %self.id, error = words(&error), "names of functions cannot be stored");
+                break;
+            }
+            told(progress);
+        }
+        drop(batches);
+        match naming.await {
+            Ok(NamingProgress { named, unnamed, .. }) => {
+                tracing::debug!(capture = %self.id, named, unnamed, "functions were named");
+            }
+            Err(error) => tracing::error!(capture = %self.id, %error, "naming functions failed"),
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! What comes through perf rings: samples and the process history, in order of time over all rings.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Mutex, mpsc::SyncSender},
+    time::{Duration, Instant},
+};
+
+use bathyscope_capture::{
+    ColumnData, Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, Stack, StackId, StreamSchema,
+    StringDictionary, StringId, visible,
+};
+use bathyscope_protocol::{RingContent, RingInfo};
+use bathyscope_views::Cell;
+
+use super::{
+    chunks::ChunkBuilder,
+    decode_perf::{PerfEvent, PerfFormat, PerfRecord, Sample, parse_record},
+    frames::{Frames, Need, Wish},
+    ledger::Books,
+    mappings::{FileKey, Processes},
+    merge::Merge,
+    naming::{NamingWork, kernel_symbol},
+    reader::RecordBatch,
+    scout::{Errand, Fact, lock},
+};
+
+/// How long a sample waits for what must be found out about its process.
+const MAX_WAIT: Duration = Duration::from_millis(500);
+/// The most samples that wait.
+const MAX_WAITING: usize = 4096;
+/// Facts that wait until the records from before them were handled.
+const MAX_EARLY_FACTS: usize = 1 << 15;
+
+struct Waiting {
+    time_ns: u64,
+    sample: Sample,
+    name: StringId,
+    until: Instant,
+    need: Need,
+}
+
+type MakeCells<'a> = dyn Fn(u64) -> Vec<Cell> + 'a;
+
+/// Decodes perf rings.
+pub(crate) struct Samples {
+    /// The stream that samples belong to; none if the rings hold only the side band.
+    stream: Option<u16>,
+    formats: Vec<Option<(PerfFormat, RingContent)>>,
+    merge: Merge<PerfEvent>,
+    /// Perf rings have other numbers in the merge than among all rings.
+    merged: Vec<Option<usize>>,
+    processes: Processes,
+    frames: Frames,
+    waiting: VecDeque<Waiting>,
+    early: VecDeque<Fact>,
+    asked: HashSet<Need>,
+    errands: VecDeque<Errand>,
+    changes: Vec<ProcessChange>,
+    texts: HashMap<StringId, String>,
+    malformed: u64,
+    throttled: u64,
+}
+
+impl Samples {
+    /// For the perf rings among `rings`; others are left alone.
+    pub(crate) fn new(rings: &[RingInfo], frames: Frames) -> Self {
+        let mut count = 0;
+        let mut merged = Vec::new();
+        let mut formats = Vec::new();
+        for ring in rings {
+            let format = PerfFormat::of(ring.kind);
+            merged.push(format.map(|_| count));
+            count += usize::from(format.is_some());
+            formats.push(format.map(|format| (format, ring.content)));
+        }
+        let of_stream = |format: &Option<(PerfFormat, RingContent)>| match format {
+            Some((_, RingContent::Stream { stream })) => Some(*stream),
+            _ => None,
+        };
+        Self {
+            stream: formats.iter().find_map(of_stream),
+            formats,
+            merge: Merge::new(count),
+            merged,
+            processes: Processes::default(),
+            frames,
+            waiting: VecDeque::new(),
+            early: VecDeque::new(),
+            asked: HashSet::new(),
+            errands: VecDeque::new(),
+            changes: Vec::new(),
+            texts: HashMap::new(),
+            malformed: 0,
+            throttled: 0,
+        }
+    }
+
+    pub(crate) fn stream(&self) -> Option<u16> {
+        self.stream
+    }
+
+    pub(crate) fn late(&self) -> u64 {
+        self.merge.late()
+    }
+
+    /// No sample from before this moment will become a row any more.
+    pub(crate) fn complete_ns(&self) -> u64 {
+        let waiting = self.waiting.iter().map(|waiting| waiting.time_ns).min().unwrap_or(u64::MAX);
+        self.merge.complete_ns().min(waiting)
+    }
+
+    pub(crate) fn read(&mut self, ring: usize, read_ns: u64, to_its_end: bool) {
+        if let Some(Some(ring)) = self.merged.get(ring) {
+            self.merge.read(*ring, read_ns, to_its_end);
+        }
+    }
+
+    /// Takes records of a perf ring.
+    pub(crate) fn take(&mut self, batch: &RecordBatch, books: &Mutex<Books>) {
+        let Some(Some((format, content))) = self.formats.get(batch.ring).copied() else { return };
+        let Some(Some(ring)) = self.merged.get(batch.ring).copied() else { return };
+        for bytes in batch.records() {
+            let Ok(PerfRecord { time_ns, event }) = parse_record(bytes, format) else {
+                self.malformed(content, books, self.merge.last_ns(ring));
+                continue;
+            };
+            match &event {
+                PerfEvent::Lost { count } => {
+                    let since_ns = self.merge.last_ns(ring);
+                    if let RingContent::Stream { stream } = content {
+                        lock(books).ring_lost(stream, *count, since_ns, time_ns.unwrap_or(since_ns));
+                    } else {
+                        tracing::warn!(count, "changes of processes were lost; some stacks may have no names");
+                    }
+                }
+                // Opened before its turn comes: the process may end soon.
+                PerfEvent::Map(map) if self.stream.is_some() => {
+                    if let super::decode_perf::MapFile::BuildId(id) = &map.file {
+                        self.frames.seen(&FileKey::BuildId(id.clone()), map.pid, (map.start, map.end));
+                    }
+                }
+                PerfEvent::Throttle { begins: true } => self.throttled += 1,
+                _ => {}
+            }
+            self.merge.push(ring, time_ns, bytes.len() + size_of::<PerfEvent>(), event);
+        }
+    }
+
+    fn malformed(&mut self, content: RingContent, books: &Mutex<Books>, at_ns: u64) {
+        self.malformed += 1;
+        // What kind of record it was cannot be told; it counts as a sample rather than as nothing.
+        if let RingContent::Stream { stream } = content {
+            lock(books).lost(stream, bathyscope_capture::LossStage::Decode, 1, at_ns, at_ns);
+        }
+    }
+
+    /// Notes what the scout found out; it takes effect when all records from before were handled.
+    pub(crate) fn learn(&mut self, fact: Fact, strings: &mut StringDictionary) {
+        if self.early.len() < MAX_EARLY_FACTS {
+            self.early.push_back(fact);
+        }
+        self.apply_facts(strings, false);
+    }
+
+    fn apply_facts(&mut self, strings: &mut StringDictionary, all: bool) {
+        let complete_ns = if all { u64::MAX } else { self.merge.complete_ns() };
+        for _ in 0..self.early.len() {
+            match self.early.pop_front() {
+                Some(Fact::BuildId { device, inode, build_id }) => self.frames.learn_build_id(device, inode, build_id),
+                Some(Fact::Unopened { key }) => self.frames.forget(&key),
+                Some(Fact::Process { pid, name, maps, asked_maps, read_ns }) if read_ns <= complete_ns => {
+                    if let Some(name) = name {
+                        self.existing(pid, &name, strings);
+                    }
+                    match maps {
+                        Some(maps) => self.processes.snapshot(pid, maps),
+                        None if asked_maps => self.processes.give_up(pid),
+                        None => {}
+                    }
+                }
+                Some(later) => self.early.push_back(later),
+                None => {}
+            }
+        }
+    }
+
+    fn existing(&mut self, pid: u32, name: &[u8], strings: &mut StringDictionary) {
+        let known = self.processes.name(pid, pid);
+        let comm = self.text(name, strings);
+        self.processes.set_first_name(pid, comm);
+        if known == 0 {
+            let kind = ProcessChangeKind::Existing { comm };
+            self.changes.push(ProcessChange { time_ns: 0, pid, tid: pid, kind });
+        }
+    }
+
+    fn text(&mut self, text: &[u8], strings: &mut StringDictionary) -> StringId {
+        let id = strings.id(text);
+        self.texts.entry(id).or_insert_with(|| visible(text));
+        id
+    }
+
+    /// Handles records whose turn has come, or all. Rows go to `rows`, and each is shown to `row` as well.
+    pub(crate) fn release(
+        &mut self,
+        all: bool,
+        mut rows: Option<&mut ChunkBuilder>,
+        strings: &mut StringDictionary,
+        row: &mut dyn FnMut(&MakeCells<'_>),
+    ) {
+        self.apply_facts(strings, all);
+        while let Some((_, time_ns, event)) = if all { self.merge.pop_any() } else { self.merge.pop() } {
+            match event {
+                PerfEvent::Sample(sample) => {
+                    let name = self.name_of(&sample, strings);
+                    self.sample(time_ns, sample, name, rows.as_deref_mut(), all, row);
+                }
+                PerfEvent::Comm { pid, exec: true, .. } => {
+                    // Samples from before must not be looked up in the memory from after.
+                    self.settle(Some(pid), rows.as_deref_mut(), row);
+                    self.change(time_ns, event, strings);
+                }
+                other => self.change(time_ns, other, strings),
+            }
+        }
+        self.apply_facts(strings, all);
+        self.settle(None, rows, row);
+    }
+
+    fn change(&mut self, time_ns: u64, event: PerfEvent, strings: &mut StringDictionary) {
+        let (pid, tid, kind) = match event {
+            PerfEvent::Comm { pid, tid, exec, comm } => {
+                let comm = self.text(&comm, strings);
+                if exec {
+                    self.processes.exec(pid);
+                }
+                self.processes.set_name(tid, comm);
+                (pid, tid, ProcessChangeKind::Comm { comm, exec })
+            }
+            PerfEvent::Fork { pid, tid, parent_pid, parent_tid } => {
+                self.processes.fork(pid, tid, parent_pid, parent_tid);
+                (pid, tid, ProcessChangeKind::Fork { parent_pid })
+            }
+            PerfEvent::Exit { pid, tid } => {
+                self.processes.exit(pid, tid);
+                (pid, tid, ProcessChangeKind::Exit)
+            }
+            PerfEvent::Map(map) => {
+                if self.stream.is_some() {
+                    self.processes.map(map);
+                }
+                return;
+            }
+            PerfEvent::Sample(_) | PerfEvent::Lost { .. } | PerfEvent::Throttle { .. } | PerfEvent::Other => return,
+        };
+        self.changes.push(ProcessChange { time_ns, pid, tid, kind });
+    }
+
+    fn name_of(&mut self, sample: &Sample, strings: &mut StringDictionary) -> StringId {
+        match self.processes.name(sample.pid, sample.tid) {
+            0 if sample.pid == 0 => self.text(b"swapper", strings),
+            name => name,
+        }
+    }
+
+    fn sample(
+        &mut self,
+        time_ns: u64,
+        sample: Sample,
+        name: StringId,
+        rows: Option<&mut ChunkBuilder>,
+        must: bool,
+        row: &mut dyn FnMut(&MakeCells<'_>),
+    ) {
+        let must = must || self.waiting.len() >= MAX_WAITING;
+        match self.frames.stack(&sample, &self.processes, must) {
+            Ok((stack, frames)) => self.push(time_ns, &sample, name, stack, &frames, rows, row),
+            Err(need) => {
+                self.ask(&need);
+                let until = Instant::now() + MAX_WAIT;
+                self.waiting.push_back(Waiting { time_ns, sample, name, until, need });
+            }
+        }
+    }
+
+    fn ask(&mut self, need: &Need) {
+        if !self.asked.insert(need.clone()) {
+            return;
+        }
+        self.errands.push_back(match need {
+            Need::Maps(pid) => Errand::Process { pid: *pid, maps: true },
+            Need::BuildId { device, inode, pid, range } => {
+                let key = FileKey::Inode { device: *device, inode: *inode };
+                Errand::File { key, pid: *pid, range: *range }
+            }
+        });
+    }
+
+    /// Tries again what waits; what belongs to `pid`, or has waited long enough, goes as it is.
+    fn settle(&mut self, pid: Option<u32>, mut rows: Option<&mut ChunkBuilder>, row: &mut dyn FnMut(&MakeCells<'_>)) {
+        let now = Instant::now();
+        for mut waiting in std::mem::take(&mut self.waiting) {
+            let must = waiting.until <= now || pid == Some(waiting.sample.pid);
+            match self.frames.stack(&waiting.sample, &self.processes, must) {
+                Ok((stack, frames)) => {
+                    self.asked.remove(&waiting.need);
+                    let Waiting { time_ns, sample, name, .. } = waiting;
+                    let name = if name == 0 { self.processes.name(sample.pid, sample.tid) } else { name };
+                    self.push(time_ns, &sample, name, stack, &frames, rows.as_deref_mut(), row);
+                }
+                Err(need) => {
+                    self.ask(&need);
+                    waiting.need = need;
+                    self.waiting.push_back(waiting);
+                }
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one row")]
+    fn push(
+        &self,
+        time_ns: u64,
+        sample: &Sample,
+        name: StringId,
+        stack: StackId,
+        frames: &[FrameId],
+        rows: Option<&mut ChunkBuilder>,
+        row: &mut dyn FnMut(&MakeCells<'_>),
+    ) {
+        let Some(rows) = rows else { return };
+        for (index, column) in rows.rows_mut().columns.iter_mut().enumerate() {
+            match (index, column) {
+                (StreamSchema::TIME, ColumnData::U64(values)) => values.push(time_ns),
+                (StreamSchema::CPU, ColumnData::U64(values)) => values.push(u64::from(sample.cpu)),
+                (StreamSchema::PID, ColumnData::U64(values)) => values.push(u64::from(sample.pid)),
+                (StreamSchema::TID, ColumnData::U64(values)) => values.push(u64::from(sample.tid)),
+                (StreamSchema::COMM, ColumnData::Id(values)) => values.push(name),
+                (StreamSchema::STACK, ColumnData::Id(values)) => values.push(stack),
+                _ => {}
+            }
+        }
+        row(&|origin_ns| self.cells(time_ns.saturating_sub(origin_ns), sample, name, stack, frames.len()));
+    }
+
+    fn cells(&self, time_ns: u64, sample: &Sample, name: StringId, stack: StackId, depth: usize) -> Vec<Cell> {
+        let number = |number: u32| Cell::Number(i128::from(number));
+        let comm = self.texts.get(&name).map_or(Cell::Null, |name| Cell::Text(name.clone()));
+        let stack = if stack == 0 { Cell::Null } else { Cell::Stack { id: stack, top: self.top(sample), depth } };
+        vec![Cell::Number(i128::from(time_ns)), number(sample.cpu), number(sample.pid), number(sample.tid), comm, stack]
+    }
+
+    /// What can be said about the innermost frame before functions have names.
+    fn top(&self, sample: &Sample) -> String {
+        if let Some(address) = sample.kernel.first() {
+            let place = |kernel: &bathyscope_symbols::Kallsyms| bathyscope_symbols::Place {
+                offset: kernel.normalise(*address),
+                is_return: false,
+            };
+            let symbol = self.frames.kernel().and_then(|kernel| kernel_symbol(kernel, place(kernel)));
+            return symbol.map_or_else(|| format!("[kernel] {address:#x}"), |symbol| symbol.function);
+        }
+        match sample.user.first() {
+            Some(address) => self.processes.describe(sample.pid, *address),
+            None => String::new(),
+        }
+    }
+
+    /// Sends what is to be found out. What finds no room stays for the next time.
+    pub(crate) fn send_errands(&mut self, to: &SyncSender<Errand>) {
+        for wish in self.frames.take_wishes() {
+            self.errands.push_back(match wish {
+                Wish::File { key, pid, range } => Errand::File { key, pid, range },
+                Wish::PerfMap(pid) => Errand::PerfMap { pid },
+            });
+        }
+        while let Some(errand) = self.errands.pop_front() {
+            if let Err(error) = to.try_send(errand) {
+                if let std::sync::mpsc::TrySendError::Full(errand) = error {
+                    self.errands.push_front(errand);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Takes the dictionaries' news.
+    #[expect(clippy::type_complexity, reason = "as the dictionary gives it")]
+    pub(crate) fn take_new(
+        &mut self,
+        naming: &NamingWork,
+    ) -> (Vec<(MappingId, Mapping)>, Vec<(FrameId, Frame)>, Vec<(StackId, Stack)>) {
+        self.frames.take_new(naming)
+    }
+
+    /// Takes the news of the process history.
+    pub(crate) fn take_processes(&mut self) -> Vec<ProcessChange> {
+        std::mem::take(&mut self.changes)
+    }
+}

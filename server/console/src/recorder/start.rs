@@ -1,0 +1,320 @@
+//! Starts a capture: everything or nothing.
+
+use std::{
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, mpsc::sync_channel},
+    time::{Duration, Instant},
+};
+
+use bathyscope_capture::{
+    CaptureId, CaptureSpec, Column, ColumnType, Display, Method, StreamKind, StreamSchema, Target,
+};
+use bathyscope_protocol::{
+    CaptureHandle, RingContent, Started, StreamLayout, TakenRings, WireMethod, WireProbe, WireTarget, rings::RingReader,
+};
+use bathyscope_store::{CaptureState, End, NewCapture};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+
+use super::{
+    AgentLink, Inner, StartError,
+    appender::{Appender, QUEUED_APPENDS},
+    clock::{monotonic_ns, wall_unix_ns},
+    control::Controller,
+    decode_perf::PerfFormat,
+    decode_records::RecordDecoder,
+    decoder,
+    frames::Frames,
+    ledger::Books,
+    link::words,
+    live_rows::LiveRows,
+    output,
+    progress::Progress,
+    reader::{self, QUEUED_BATCHES},
+    running::Running,
+    samples::Samples,
+    scout::{FirstLook, QUEUED_ERRANDS, QUEUED_FACTS, Scout},
+};
+
+/// How old the kernel's symbols may be while a capture is recorded: only where the image lies is needed then.
+const OLD_SYMBOLS: Duration = Duration::from_secs(3600);
+
+/// What the agent made.
+struct Made {
+    handle: CaptureHandle,
+    connection: u64,
+    started: Started,
+    rings: TakenRings,
+}
+
+type Streams = Vec<(StreamSchema, Option<RecordDecoder>)>;
+
+/// Starts a capture; to be run where nobody can cancel it.
+pub(super) async fn start(inner: Arc<Inner>, spec: CaptureSpec, owner: String) -> Result<CaptureId, StartError> {
+    spec.validate()?;
+    let limit = inner.options.max_captures;
+    let slot = Arc::clone(&inner.slots).try_acquire_owned().map_err(|error| match error {
+        tokio::sync::TryAcquireError::Closed => StartError::ShuttingDown,
+        tokio::sync::TryAcquireError::NoPermits => StartError::TooMany { limit },
+    })?;
+    let made = make(&inner, &spec).await?;
+    let (handle, connection) = (made.handle, made.connection);
+    let begun = begin(&inner, spec, owner, slot, made).await;
+    if begun.is_err() {
+        undo(&inner.link, handle, connection).await;
+    }
+    begun
+}
+
+async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
+    let handle = inner.next_handle();
+    let connection = inner.link.status().connection;
+    let (method, target, ring_bytes) = (wire_method(&spec.method), wire_target(&spec.target), inner.options.ring_bytes);
+    let (started, rings) = inner
+        .link
+        .call(move |client| {
+            let started = client.start(handle, method, target, ring_bytes)?;
+            let rings = client.take_rings(handle, &started)?;
+            Ok((started, rings))
+        })
+        .await?;
+    Ok(Made { handle, connection, started, rings })
+}
+
+/// Takes back what the agent made.
+async fn undo(link: &AgentLink, handle: CaptureHandle, connection: u64) {
+    // Over another connection the handle means nothing, or another capture.
+    if link.status().connection != connection {
+        return;
+    }
+    let undone = link
+        .call(move |client| {
+            client.stop(handle, true)?;
+            client.discard(handle)
+        })
+        .await;
+    if let Err(error) = undone {
+        tracing::warn!(error = words(&error), "the agent could not take back a capture");
+    }
+}
+
+async fn begin(
+    inner: &Arc<Inner>,
+    spec: CaptureSpec,
+    owner: String,
+    slot: OwnedSemaphorePermit,
+    made: Made,
+) -> Result<CaptureId, StartError> {
+    let Made { handle, connection, started, rings } = made;
+    let rings_error = |why: String| StartError::Rings { why };
+    let streams = streams_of(&spec, &started).map_err(rings_error)?;
+    let readers = map_rings(rings.rings, &started).map_err(rings_error)?;
+    let is_profile = matches!(spec.method, Method::Profile { .. });
+    let host = crate::host::host_facts(&inner.link).await;
+    let kernel = if is_profile { inner.kernel.get(&inner.link, OLD_SYMBOLS).await } else { None };
+    let kernel_build_id = from_hex(&host.kernel_build_id);
+    let id = new_id()?;
+    let start_ns = monotonic_ns();
+    let new = NewCapture {
+        id,
+        title: spec.title(),
+        owner: owner.clone(),
+        spec: spec.clone(),
+        host,
+        streams: streams.iter().map(|(schema, _)| schema.clone()).collect(),
+        started_unix_ns: wall_unix_ns(),
+        start_ns,
+        simulated: inner.link.status().simulated,
+    };
+    let title = new.title.clone();
+    inner.store.create(new).await?;
+    let limits = &spec.limits;
+    let progress = Arc::new(Progress::new(streams.len(), limits.max_events, limits.max_bytes));
+    let books = Arc::new(Mutex::new(Books::new(streams.len(), start_ns)));
+    let running = Arc::new(Running::new((id, title, owner), (progress, books), slot));
+    let parts =
+        Parts { started, streams, readers, output: rings.output, samples: Frames::new(kernel, kernel_build_id) };
+    let begun = match run_threads(inner, &running, parts, start_ns) {
+        Ok(threads) => enable(inner, &running, spec, (handle, connection), threads, start_ns).await,
+        Err(error) => Err(StartError::System { doing: "starting the capture's threads", why: error.to_string() }),
+    };
+    if let Err(error) = &begun {
+        let reason = format!("it could not be started: {}", words(error));
+        let ledger = super::scout::lock(&running.books).close(start_ns);
+        let end = End { state: CaptureState::Failed, reason, end_ns: start_ns, ledger, readings: Vec::new() };
+        if let Err(error) = inner.store.finish(id, end).await {
+            tracing::error!(capture = %id, error = words(&error), "a capture that failed cannot be marked so");
+        }
+    }
+    begun.map(|()| id)
+}
+
+/// What the threads begin with.
+struct Parts {
+    started: Started,
+    streams: Streams,
+    readers: Vec<RingReader>,
+    output: Option<(OwnedFd, OwnedFd)>,
+    samples: Frames,
+}
+
+/// The threads and tasks of a capture.
+pub(super) struct Threads {
+    pub(super) reader: reader::ReaderHandle,
+    pub(super) decoder: Option<std::thread::JoinHandle<()>>,
+    pub(super) appender: Option<tokio::task::JoinHandle<()>>,
+    pub(super) output: Option<tokio::task::JoinHandle<()>>,
+    pub(super) ending: watch::Sender<bool>,
+    pub(super) names: Vec<String>,
+}
+
+fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) -> std::io::Result<Threads> {
+    let Parts { started, streams, readers, output, samples } = parts;
+    let (to_decoder, records) = sync_channel(QUEUED_BATCHES);
+    let (errands_in, errands) = sync_channel(QUEUED_ERRANDS);
+    let (facts_in, facts) = sync_channel(QUEUED_FACTS);
+    let (to_store, appends) = mpsc::channel(QUEUED_APPENDS);
+    let (ending, watched) = watch::channel(false);
+    let held = Arc::clone(&running.held);
+    let names = streams.iter().map(|(schema, _)| schema.name.clone()).collect();
+    let has_stacks = streams.iter().any(|(schema, _)| schema.kind == StreamKind::Samples);
+    let first = started.target_pid.map_or(FirstLook::All, FirstLook::One);
+    let scout = Scout { link: inner.link.clone(), errands, facts: facts_in, held, first, maps: has_stacks };
+    let (progress, books) = (Arc::clone(&running.progress), Arc::clone(&running.books));
+    let appender = Appender {
+        store: inner.store.clone(),
+        id: running.id,
+        books: Arc::clone(&books),
+        progress: Arc::clone(&progress),
+    };
+    let output =
+        output.map(|pipes| tokio::spawn(output::read(pipes, to_store.clone(), Arc::clone(&progress), watched)));
+    let live = LiveRows::new(running.hub.clone(), streams.len());
+    let samples = Samples::new(&started.rings, samples);
+    let decoder = decoder::spawn(decoder::Setup {
+        id: running.id,
+        start_ns,
+        flush_every: inner.options.flush_every,
+        streams,
+        rings: started.rings,
+        records,
+        facts,
+        errands: errands_in,
+        to_store,
+        books,
+        progress,
+        live,
+        samples,
+        naming: running.naming.clone(),
+    })?;
+    let appender = tokio::spawn(appender.run(appends));
+    scout.spawn()?;
+    let reader = reader::spawn(readers, to_decoder)?;
+    Ok(Threads { reader, decoder: Some(decoder), appender: Some(appender), output, ending, names })
+}
+
+async fn enable(
+    inner: &Arc<Inner>,
+    running: &Arc<Running>,
+    spec: CaptureSpec,
+    (handle, connection): (CaptureHandle, u64),
+    threads: Threads,
+    start_ns: u64,
+) -> Result<(), StartError> {
+    let _enabled_ns = inner.link.call(move |client| client.enable(handle)).await?;
+    let enabled = Instant::now();
+    inner.add(Arc::clone(running));
+    let controller = Controller {
+        inner: Arc::clone(inner),
+        running: Arc::clone(running),
+        spec,
+        handle,
+        connection,
+        start_ns,
+        enabled,
+        threads,
+    };
+    tokio::spawn(controller.run());
+    Ok(())
+}
+
+fn wire_method(method: &Method) -> WireMethod {
+    match method {
+        Method::Events { probes } => WireMethod::Events {
+            probes: probes
+                .iter()
+                .map(|probe| WireProbe {
+                    tracepoint: probe.tracepoint.clone(),
+                    fields: probe.fields.clone(),
+                    predicate: probe.predicate.clone(),
+                })
+                .collect(),
+        },
+        &Method::Profile { frequency_hz, kernel_stacks, user_stacks } => {
+            WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks }
+        }
+    }
+}
+
+fn wire_target(target: &Target) -> WireTarget {
+    match target.clone() {
+        Target::System => WireTarget::System,
+        Target::Process { pid, children } => WireTarget::Process { pid, children },
+        Target::Command { argv, user, children } => WireTarget::Command { argv, user, children },
+    }
+}
+
+/// The streams' schemas and decoders, if the agent's layouts are what was asked for.
+fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> {
+    let names: Vec<String> = match &spec.method {
+        Method::Events { probes } => probes.iter().map(|probe| probe.tracepoint.to_string()).collect(),
+        Method::Profile { .. } => vec!["cpu-clock".to_owned()],
+    };
+    if names.len() != started.streams.len() {
+        return Err(format!("{} streams were asked for and {} were made", names.len(), started.streams.len()));
+    }
+    let is_profile = matches!(spec.method, Method::Profile { .. });
+    let stream = |(name, layout): (String, &StreamLayout)| match layout {
+        StreamLayout::Records { record_bytes, columns } if !is_profile => {
+            let made = RecordDecoder::new(&name, *record_bytes, columns).map_err(|error| error.to_string())?;
+            Ok((made.1, Some(made.0)))
+        }
+        StreamLayout::PerfSamples if is_profile => {
+            let stack = Column { name: "stack".to_owned(), ty: ColumnType::Stack, display: Display::Text };
+            Ok((StreamSchema::new(name, StreamKind::Samples, [stack]), None))
+        }
+        StreamLayout::Records { .. } | StreamLayout::PerfSamples => Err(format!("{name} has records of another kind")),
+    };
+    names.into_iter().zip(&started.streams).map(stream).collect()
+}
+
+fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<RingReader>, String> {
+    if rings.len() != started.rings.len() {
+        return Err(format!("{} rings were announced and {} came", started.rings.len(), rings.len()));
+    }
+    let map = |(fd, info): (OwnedFd, &bathyscope_protocol::RingInfo)| {
+        let format = PerfFormat::of(info.kind);
+        if let RingContent::Stream { stream } = info.content {
+            let layout = started.streams.get(usize::from(stream)).ok_or("a ring of a stream that there is not")?;
+            let fits = match layout {
+                StreamLayout::Records { .. } => format.is_none(),
+                StreamLayout::PerfSamples => format.is_some_and(PerfFormat::fits_samples),
+            };
+            if !fits {
+                return Err(format!("the ring of stream {stream} has another kind of records"));
+            }
+        }
+        RingReader::map(fd, info).map_err(|error| words(&error))
+    };
+    rings.into_iter().zip(&started.rings).map(map).collect()
+}
+
+fn new_id() -> Result<CaptureId, StartError> {
+    let bits = getrandom::u64();
+    bits.map(CaptureId::from_bits)
+        .map_err(|error| StartError::System { doing: "drawing a random id", why: error.to_string() })
+}
+
+fn from_hex(digits: &str) -> Vec<u8> {
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.as_bytes().chunks(2).map_while(pair).collect()
+}

@@ -1,0 +1,182 @@
+//! The console process once it has no rights left: store, agent link, recorder, HTTP, and their end.
+
+use std::{
+    io::Write as _,
+    net::SocketAddr,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use bathyscope_store::{Options, Role, Store};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Failure, Outcome,
+    cli::console::ConsoleArgs,
+    config::ListenArgs,
+    control::{Control, login_url},
+    http::{self, AppState, HostPolicy, ListenLimits, SessionClock, Sessions, Setup},
+    recorder::{AgentLink, Recorder, RecorderOptions},
+};
+
+/// How long running captures have to end when the console stops; the supervisor kills after ten seconds.
+const STOP_CAPTURES: Duration = Duration::from_secs(6);
+/// Who the link that is printed at the start logs in.
+const FIRST_USER: &str = "admin";
+
+/// Serves until told to stop by SIGTERM or SIGINT; a second one ends it at once.
+///
+/// # Errors
+/// If the store cannot be opened or the address cannot be bound.
+pub async fn run(args: &ConsoleArgs) -> Outcome {
+    // What is wrong with the address is said before anything is opened.
+    HostPolicy::new(&args.listen, args.listen.listen)?;
+    let mut signals = Signals::new()?;
+    let dir = args.data.directory()?;
+    let store = open_store(&dir).await?;
+    let running = start(args, &dir, store.clone()).await;
+    let Console { state, listener, stop, control } = match running {
+        Ok(console) => console,
+        Err(failure) => {
+            store.close().await;
+            return Err(failure);
+        }
+    };
+    let limits = limits(&args.listen);
+    let tasks = tokio_util::task::TaskTracker::new();
+    tasks.spawn(http::serve(listener, state.clone(), limits, stop.clone()));
+    tasks.spawn(state.sessions().clone().keep());
+    if let Some(control) = control {
+        tasks.spawn(control.serve(stop.clone()));
+    }
+    tasks.close();
+    signals.next().await;
+    tracing::info!("stopping");
+    let stopping = async {
+        state.recorder().shutdown(STOP_CAPTURES).await;
+        stop.cancel();
+        tasks.wait().await;
+        if let Err(error) = state.sessions().sweep().await {
+            tracing::warn!(%error, "uses of sessions could not be written");
+        }
+        store.close().await;
+    };
+    tokio::select! {
+        () = stopping => Ok(ExitCode::SUCCESS),
+        () = signals.next() => Err(Failure::new("ended before everything was written, by a second signal")),
+    }
+}
+
+struct Console {
+    state: AppState,
+    listener: TcpListener,
+    stop: CancellationToken,
+    control: Option<Control>,
+}
+
+async fn start(args: &ConsoleArgs, dir: &Path, store: Store) -> Result<Console, Failure> {
+    let stop = CancellationToken::new();
+    let private_dir = private_dir(dir)?;
+    let link = AgentLink::to_socket(args.agent_socket.clone())
+        .map_err(|error| Failure::because("starting the thread of the agent's connection", error))?;
+    let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(private_dir.clone()));
+    let sessions = Sessions::open(store.clone(), SessionClock::Boot, &stop).await;
+    let sessions = sessions.map_err(|error| Failure::because("opening the sessions", error))?;
+    let (listener, bound) = bind(args.listen.listen).await?;
+    let hosts = HostPolicy::new(&args.listen, bound)?;
+    let origin = origin(&args.listen, bound);
+    let control = Control::bind(dir, sessions.clone(), origin.clone())
+        .inspect_err(|error| tracing::warn!(%error, "no control socket; `bathyscope login-link` will not work"));
+    let token = sessions.login_token(FIRST_USER, Role::Admin).await;
+    let token = token.map_err(|error| Failure::because("making a login link", error))?;
+    let behind_proxy = args.listen.behind_proxy;
+    let state =
+        AppState::new(Setup { store, link, recorder, sessions, hosts, behind_proxy, private_dir, stop: stop.clone() });
+    announce(&login_url(&origin, token.reveal()))?;
+    Ok(Console { state, listener, stop, control: control.ok() })
+}
+
+/// The one line on standard output, which also tells whoever started this that it serves.
+fn announce(url: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "Bathyscope is ready: {url}")
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::because("printing the login link", error))
+}
+
+/// The limits of the listener. A proxy in front is one source for everybody.
+fn limits(listen: &ListenArgs) -> ListenLimits {
+    let usual = ListenLimits::default();
+    ListenLimits { per_source: if listen.behind_proxy { usual.connections } else { usual.per_source }, ..usual }
+}
+
+/// How a browser of this machine, or behind the proxy, reaches the console.
+fn origin(listen: &ListenArgs, bound: SocketAddr) -> String {
+    match listen.allow_host.first() {
+        Some(name) if listen.behind_proxy => format!("https://{name}"),
+        _ => format!("http://{bound}"),
+    }
+}
+
+async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let doing = || format!("listening on {listen}");
+    let listener = TcpListener::bind(listen).await.map_err(|error| {
+        Failure::because(doing(), error).remedy("Choose another address with --listen; port 0 takes a free one.")
+    })?;
+    let bound = listener.local_addr().map_err(|error| Failure::because(doing(), error))?;
+    Ok((listener, bound))
+}
+
+/// Opens the database, in a directory that is made where it is missing.
+///
+/// # Errors
+/// If it cannot be used; the message says what helps.
+pub async fn open_store(dir: &Path) -> Result<Store, Failure> {
+    make_private(dir)?;
+    Store::open(dir, Options::default()).await.map_err(|error| Failure::because("opening the database", error))
+}
+
+fn make_private(dir: &Path) -> Result<(), Failure> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| {
+        Failure::because(format!("making the directory {}", dir.display()), error)
+            .remedy("Name another one with --data DIR.")
+    })
+}
+
+/// A directory for short-lived files in the data directory; what an earlier process left there is removed.
+fn private_dir(dir: &Path) -> Result<PathBuf, Failure> {
+    let path = dir.join("short-lived");
+    match std::fs::remove_dir_all(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(Failure::because(format!("emptying {}", path.display()), error)),
+    }
+    make_private(&path)?;
+    Ok(path)
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let on = |kind| signal(kind).map_err(|error| Failure::because("watching for signals", error));
+        Ok(Self { terminate: on(SignalKind::terminate())?, interrupt: on(SignalKind::interrupt())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Which view of a capture: the parameters of view addresses and of `export`, read once for all views.
+
+use bathyscope_views::{
+    Filter, FlameQuery, Group, GroupBy, MAX_PAGE_ROWS, Order, RateQuery, RowsQuery, Source, TimeRange, TimelineQuery,
+    ViewError,
+};
+use serde::Deserialize;
+
+const DEFAULT_ROWS: u32 = 100;
+const DEFAULT_BINS: u32 = 600;
+const DEFAULT_WIDTH: u32 = 1200;
+const DEFAULT_TRACKS: u32 = 200;
+
+/// The parameters of all views; each takes what it knows. Times are nanoseconds relative to the capture's start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ViewQuery {
+    /// From when.
+    pub start: Option<i64>,
+    /// Until before when.
+    pub end: Option<i64>,
+    /// Which stream.
+    pub stream: u16,
+    /// A predicate, or text to look for.
+    pub filter: String,
+    /// Column to sort by.
+    pub sort: Option<String>,
+    /// `asc` or `desc`.
+    pub order: Option<SortOrder>,
+    /// Rows before the page.
+    pub offset: u64,
+    /// Rows in the page.
+    pub limit: Option<u32>,
+    /// Bins of a rate.
+    pub bins: Option<u32>,
+    /// Pixels.
+    pub width: Option<u32>,
+    /// What a track is.
+    pub group: Option<TrackGroup>,
+    /// The most tracks.
+    pub limit_tracks: Option<u32>,
+    /// The node to fill the width with, 16 hexadecimal digits.
+    pub focus: Option<String>,
+    /// Text to look for in names.
+    pub search: Option<String>,
+    /// 1 for callers above callees.
+    pub invert: Option<u8>,
+    /// The first level of a flame graph.
+    pub by: Option<FirstLevel>,
+    /// Only this process.
+    pub pid: Option<u64>,
+    /// Only this thread.
+    pub tid: Option<u64>,
+}
+
+/// The direction of a sorted table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SortOrder {
+    /// The least first.
+    Asc,
+    /// The greatest first.
+    Desc,
+}
+
+/// What a track is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrackGroup {
+    /// A CPU.
+    Cpu,
+    /// A thread.
+    Thread,
+}
+
+/// The first level of a flame graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstLevel {
+    /// Processes.
+    Process,
+    /// Functions.
+    None,
+}
+
+impl ViewQuery {
+    fn range(&self, source: &dyn Source) -> TimeRange {
+        let all = TimeRange::of(source);
+        let absolute = |relative: i64| source.origin_ns().saturating_add_signed(relative);
+        TimeRange { start_ns: self.start.map_or(all.start_ns, absolute), end_ns: self.end.map_or(all.end_ns, absolute) }
+    }
+
+    fn parsed_filter(&self) -> Result<Option<Filter>, ViewError> {
+        Ok(Filter::parse(&self.filter)?)
+    }
+
+    /// As a page of rows.
+    ///
+    /// # Errors
+    /// If the filter cannot be read.
+    pub fn rows(&self, source: &dyn Source) -> Result<RowsQuery, ViewError> {
+        let descending = self.order == Some(SortOrder::Desc);
+        let order = self.sort.as_ref().filter(|column| !column.is_empty());
+        Ok(RowsQuery {
+            stream: self.stream,
+            range: self.range(source),
+            filter: self.parsed_filter()?,
+            order: order.map(|column| Order { column: column.clone(), descending }),
+            offset: self.offset,
+            limit: self.limit.unwrap_or(DEFAULT_ROWS).min(MAX_PAGE_ROWS),
+        })
+    }
+
+    /// As a rate.
+    ///
+    /// # Errors
+    /// If the filter cannot be read.
+    pub fn rate(&self, source: &dyn Source) -> Result<RateQuery, ViewError> {
+        let bins = self.bins.unwrap_or(DEFAULT_BINS);
+        Ok(RateQuery { range: self.range(source), bins, filter: self.parsed_filter()? })
+    }
+
+    /// As a timeline.
+    ///
+    /// # Errors
+    /// If the filter cannot be read.
+    pub fn timeline(&self, source: &dyn Source) -> Result<TimelineQuery, ViewError> {
+        Ok(TimelineQuery {
+            range: self.range(source),
+            width: self.width.unwrap_or(DEFAULT_WIDTH),
+            group: if self.group == Some(TrackGroup::Thread) { Group::Thread } else { Group::Cpu },
+            filter: self.parsed_filter()?,
+            limit_tracks: self.limit_tracks.unwrap_or(DEFAULT_TRACKS),
+        })
+    }
+
+    /// As a flame graph.
+    ///
+    /// # Errors
+    /// If the filter cannot be read.
+    pub fn flame(&self, source: &dyn Source) -> Result<FlameQuery, ViewError> {
+        Ok(FlameQuery {
+            range: self.range(source),
+            filter: self.parsed_filter()?,
+            pid: self.pid,
+            tid: self.tid,
+            by: if self.by == Some(FirstLevel::None) { GroupBy::None } else { GroupBy::Process },
+            invert: self.invert == Some(1),
+            // A node that does not exist any more is the root: an old link still shows something.
+            focus: self.focus.as_deref().and_then(|focus| focus.parse().ok()),
+            search: self.search.clone().filter(|search| !search.is_empty()),
+            width: self.width.unwrap_or(DEFAULT_WIDTH),
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! Captures as JSON, for the API and for `--json`: promises to others, so not the types of `capture` and `store`.
+//!
+//! Text that came from events or from a file is made visible here.
+
+mod capture;
+mod spec;
+
+pub use capture::{Capture, CaptureItem, Stream};
+pub use spec::{WireSpec, WireSpecError};

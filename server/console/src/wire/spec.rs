@@ -1,0 +1,140 @@
+//! A capture's spec on the wire: as it is stored, but with predicates as text.
+
+use bathyscope_capture::{
+    CaptureSpec, EventProbe, Limits, Method, Predicate, PredicateError, SpecError, Target, TracepointName,
+};
+use serde::{Deserialize, Serialize};
+
+/// A spec as the browser writes and reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireSpec {
+    #[serde(default)]
+    name: String,
+    method: WireMethod,
+    target: Target,
+    #[serde(default)]
+    limits: Limits,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum WireMethod {
+    Events { probes: Vec<WireProbe> },
+    Profile { frequency_hz: u32, kernel_stacks: bool, user_stacks: bool },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireProbe {
+    tracepoint: TracepointName,
+    #[serde(default)]
+    fields: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    predicate: Option<String>,
+}
+
+/// A spec that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireSpecError {
+    /// A predicate cannot be read.
+    #[error("the predicate of {tracepoint} cannot be read")]
+    Predicate {
+        /// The probe it belongs to.
+        tracepoint: TracepointName,
+        /// Why.
+        source: PredicateError,
+    },
+    /// Something else about it.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+}
+
+impl TryFrom<WireSpec> for CaptureSpec {
+    type Error = WireSpecError;
+
+    fn try_from(wire: WireSpec) -> Result<Self, WireSpecError> {
+        let WireSpec { name, method, target, limits } = wire;
+        let method = match method {
+            WireMethod::Events { probes } => {
+                Method::Events { probes: probes.into_iter().map(probe).collect::<Result<_, _>>()? }
+            }
+            WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
+                Method::Profile { frequency_hz, kernel_stacks, user_stacks }
+            }
+        };
+        let spec = Self { name, method, target, limits };
+        spec.validate()?;
+        Ok(spec)
+    }
+}
+
+fn probe(wire: WireProbe) -> Result<EventProbe, WireSpecError> {
+    let WireProbe { tracepoint, fields, predicate } = wire;
+    let parse = |text: &str| {
+        let tracepoint = tracepoint.clone();
+        Predicate::parse(text).map_err(|source| WireSpecError::Predicate { tracepoint, source })
+    };
+    let predicate = predicate.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(parse).transpose()?;
+    Ok(EventProbe { tracepoint, fields, predicate })
+}
+
+impl From<&CaptureSpec> for WireSpec {
+    fn from(spec: &CaptureSpec) -> Self {
+        let method = match &spec.method {
+            Method::Events { probes } => WireMethod::Events {
+                probes: probes
+                    .iter()
+                    .map(|probe| WireProbe {
+                        tracepoint: probe.tracepoint.clone(),
+                        fields: probe.fields.clone(),
+                        predicate: probe.predicate.as_ref().map(ToString::to_string),
+                    })
+                    .collect(),
+            },
+            &Method::Profile { frequency_hz, kernel_stacks, user_stacks } => {
+                WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks }
+            }
+        };
+        Self { name: spec.name.clone(), method, target: spec.target.clone(), limits: spec.limits.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_comes_back_as_it_went() {
+        let json = r#"{"name":"x","method":{"events":{"probes":[{"tracepoint":"sched:sched_switch",
+            "fields":["prev_comm"],"predicate":"pid == 1 && comm ~ \"a*\""}]}},"target":"system"}"#;
+        let wire: WireSpec = serde_json::from_str(json).unwrap();
+        let spec = CaptureSpec::try_from(wire).unwrap();
+        let again = WireSpec::from(&spec);
+        assert_eq!(CaptureSpec::try_from(again).unwrap(), spec);
+    }
+
+    #[test]
+    fn what_cannot_be_run_is_refused_with_the_reason() {
+        let cases = [
+            (r#"{"method":{"events":{"probes":[]}},"target":"system"}"#, "number of probes"),
+            (
+                r#"{"method":{"events":{"probes":[{"tracepoint":"a:b","predicate":"pid =="}]}},"target":"system"}"#,
+                "character",
+            ),
+        ];
+        for (json, expected) in cases {
+            let wire: WireSpec = serde_json::from_str(json).unwrap();
+            let error = CaptureSpec::try_from(wire).unwrap_err();
+            let words = crate::recorder::words(&error);
+            assert!(words.contains(expected), "{words}");
+        }
+        for json in [
+            r#"{"method":{"events":{"probes":[{"tracepoint":"../x","fields":[]}]}},"target":"system"}"#,
+            r#"{"method":{"profile":{"frequency_hz":99,"kernel_stacks":true,"user_stacks":true}}}"#,
+            r#"{"method":{"events":{"probes":[]}},"target":"system","shell":"rm"}"#,
+        ] {
+            assert!(serde_json::from_str::<WireSpec>(json).is_err(), "{json}");
+        }
+    }
+}

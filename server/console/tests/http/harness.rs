@@ -1,0 +1,251 @@
+//! A console for one test: its own database, a clock that the test sets, and no agent unless it brings one.
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use axum::{body::Body, response::Response};
+use bathyscope::{
+    config::ListenArgs,
+    http::{AppState, HostPolicy, Peer, SessionClock, Sessions, Setup, service},
+    recorder::{AgentLink, Recorder, RecorderOptions},
+};
+use bathyscope_agent::{SimulatedBackend, Simulation, serve};
+use bathyscope_capture::{
+    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger,
+    Limits, Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
+};
+use bathyscope_protocol::{AgentClient, ClientError, Connection, ProtocolError};
+use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
+use http::{HeaderMap, Request, StatusCode, header};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+/// By which the console of a test goes.
+pub const HOST: &str = "127.0.0.1:7070";
+
+/// Somebody who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum As {
+    Anonymous,
+    Role(Role),
+}
+
+pub const EVERYBODY: [As; 4] = [As::Anonymous, As::Role(Role::Viewer), As::Role(Role::Operator), As::Role(Role::Admin)];
+
+/// A console.
+pub struct Console {
+    pub dir: TempDir,
+    pub store: Store,
+    pub state: AppState,
+    pub stop: CancellationToken,
+    pub seconds: Arc<AtomicU64>,
+}
+
+/// What came back.
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub async fn of(response: Response) -> Self {
+        let (head, body) = response.into_parts();
+        let body = axum::body::to_bytes(body, usize::MAX).await.unwrap().to_vec();
+        Self { status: head.status, headers: head.headers, body }
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+}
+
+/// An agent that is never there.
+pub fn no_agent() -> Result<AgentClient, ClientError> {
+    Err(ClientError::Broken(ProtocolError::Closed))
+}
+
+/// An agent in this process that makes events up; `options` as after `--simulate=`.
+pub fn simulated(options: &str) -> AgentLink {
+    let simulation: Simulation = options.parse().unwrap();
+    let connect = move || {
+        let (mine, theirs) = Connection::pair()?;
+        let mut backend = SimulatedBackend::new(simulation.clone());
+        std::thread::spawn(move || serve(&theirs, &mut backend));
+        AgentClient::over(mine)
+    };
+    AgentLink::new(connect).unwrap()
+}
+
+impl Console {
+    pub async fn new() -> Self {
+        Self::with_link(AgentLink::new(no_agent).unwrap()).await
+    }
+
+    pub async fn with_link(link: AgentLink) -> Self {
+        Self::open(tempfile::tempdir().unwrap(), link, "first boot", 1000).await
+    }
+
+    pub async fn open(dir: TempDir, link: AgentLink, boot: &str, now_s: u64) -> Self {
+        let store = Store::open(dir.path(), Options { ballast_bytes: 0, ..Options::default() }).await.unwrap();
+        let private_dir = dir.path().join("short-lived");
+        std::fs::create_dir_all(&private_dir).unwrap();
+        let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(private_dir.clone()));
+        let (stop, seconds) = (CancellationToken::new(), Arc::new(AtomicU64::new(now_s)));
+        let clock = SessionClock::Manual { seconds: Arc::clone(&seconds), epoch: boot.to_owned() };
+        let sessions = Sessions::open(store.clone(), clock, &stop).await.unwrap();
+        let listen = ListenArgs { listen: HOST.parse().unwrap(), allow_host: Vec::new(), behind_proxy: false };
+        let hosts = HostPolicy::new(&listen, listen.listen).unwrap();
+        let setup = Setup {
+            store: store.clone(),
+            link,
+            recorder,
+            sessions,
+            hosts,
+            behind_proxy: false,
+            private_dir,
+            stop: stop.clone(),
+        };
+        Self { dir, store, state: AppState::new(setup), stop, seconds }
+    }
+
+    /// Ends it and begins another one on the same database.
+    pub async fn restarted(self, boot: &str) -> Self {
+        self.stop.cancel();
+        self.state.sessions().sweep().await.unwrap();
+        self.store.close().await;
+        let now_s = self.seconds.load(Ordering::Relaxed);
+        Self::open(self.dir, AgentLink::new(no_agent).unwrap(), boot, now_s).await
+    }
+
+    pub fn later(&self, seconds: u64) {
+        self.seconds.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// A cookie of somebody who is logged in.
+    pub async fn cookie(&self, user: &str, role: Role) -> String {
+        let token = self.state.sessions().login_token(user, role).await.unwrap();
+        let (secret, _session) = self.state.sessions().login(token.reveal(), None).await.unwrap().unwrap();
+        format!("bathyscope_session={}", secret.reveal())
+    }
+
+    pub async fn cookie_as(&self, who: As) -> Option<String> {
+        match who {
+            As::Anonymous => None,
+            As::Role(role) => Some(self.cookie(role.as_str(), role).await),
+        }
+    }
+
+    /// Sends a request as it is, from a given address.
+    pub async fn send_from(&self, source: IpAddr, mut request: Request<Body>) -> Response {
+        request.extensions_mut().insert(Peer(source));
+        service(self.state.clone()).oneshot(request).await.unwrap()
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Response {
+        self.send_from(Ipv4Addr::LOCALHOST.into(), request).await
+    }
+
+    /// Asks as an own page does.
+    pub async fn ask(&self, method: &str, path: &str, cookie: Option<&str>, body: Option<&str>) -> Answer {
+        Answer::of(self.send(own_page(method, path, cookie, body)).await).await
+    }
+
+    pub async fn get(&self, path: &str, cookie: &str) -> Answer {
+        self.ask("GET", path, Some(cookie), None).await
+    }
+
+    /// A stored capture of `rows` events at each of which a thread `comm` was switched to.
+    pub async fn capture(&self, title: &str, owner: &str, rows: u64) -> CaptureId {
+        let id = CaptureId::from_bits(0x00ff_0000 + rows);
+        store_capture(&self.store, id, title, owner, rows).await;
+        id
+    }
+}
+
+/// A request as an own page sends it.
+pub fn own_page(method: &str, path: &str, cookie: Option<&str>, body: Option<&str>) -> Request<Body> {
+    let mut request =
+        Request::builder().method(method).uri(path).header(header::HOST, HOST).header("sec-fetch-site", "same-origin");
+    if let Some(cookie) = cookie {
+        request = request.header(header::COOKIE, cookie);
+    }
+    if let Some(body) = body {
+        let form = path == "/login";
+        let mime = if form { "application/x-www-form-urlencoded" } else { "application/json" };
+        request = request.header(header::CONTENT_TYPE, mime);
+        return request.body(Body::from(body.to_owned())).unwrap();
+    }
+    request.body(Body::empty()).unwrap()
+}
+
+const START_NS: u64 = 1_000_000_000;
+
+async fn store_capture(store: &Store, id: CaptureId, title: &str, owner: &str, rows: u64) {
+    let own = [Column { name: "next_pid".to_owned(), ty: ColumnType::I64, display: Display::Decimal }];
+    let schema = StreamSchema::new("sched:sched_switch", StreamKind::Events, own);
+    let probe = EventProbe {
+        tracepoint: "sched:sched_switch".parse().unwrap(),
+        fields: vec!["next_pid".to_owned()],
+        predicate: None,
+    };
+    let new = NewCapture {
+        id,
+        title: title.to_owned(),
+        owner: owner.to_owned(),
+        spec: CaptureSpec {
+            name: title.to_owned(),
+            method: Method::Events { probes: vec![probe] },
+            target: Target::System,
+            limits: Limits::default(),
+        },
+        host: HostFacts { hostname: "marker-host".to_owned(), ..HostFacts::default() },
+        streams: vec![schema.clone()],
+        started_unix_ns: 1_700_000_000_000_000_000,
+        start_ns: START_NS,
+        simulated: true,
+    };
+    store.create(new).await.unwrap();
+    let column = |value: &dyn Fn(u64) -> u64| ColumnData::U64((0..rows).map(value).collect());
+    let comms = (0..rows).map(|row| 1 + u32::try_from(row % 2).unwrap()).collect();
+    let batch = Batch {
+        columns: vec![
+            column(&|row| START_NS + row * 1000),
+            column(&|row| row % 4),
+            column(&|row| 100 + row % 3),
+            column(&|row| 100 + row % 3),
+            ColumnData::Id(comms),
+            ColumnData::I64((0..rows).map(|row| row.cast_signed()).collect()),
+        ],
+    };
+    let ledger = Ledger {
+        streams: vec![StreamTotals { hits: rows, filtered: 0, emitted: rows, stored: rows }],
+        losses: Vec::new(),
+    };
+    let append = Append {
+        chunks: vec![(0, encode_chunk(&schema, &batch).unwrap())],
+        strings: vec![(1, b"marker-comm".to_vec()), (2, b"other\x1b[2K".to_vec())],
+        ledger: Some(ledger.clone()),
+        end_ns: START_NS + rows * 1000,
+        ..Append::default()
+    };
+    store.append(id, append).await.unwrap();
+    let reason = "marker-reason".to_owned();
+    let end =
+        End { state: CaptureState::Finished, reason, end_ns: START_NS + rows * 1000, ledger, readings: vec![None] };
+    store.finish(id, end).await.unwrap();
+}

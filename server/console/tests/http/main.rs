@@ -1,0 +1,20 @@
+//! The console's promises about access, tested through the real router and listener. Each test is named after its
+//! promise.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests: what fails here is reported by a panic, and nothing of it is used elsewhere"
+)]
+
+mod access;
+mod anonymous;
+mod harness;
+mod headers;
+mod limits;
+mod recording;
+mod roles;
+mod sessions;
+mod views;

@@ -1,0 +1,129 @@
+//! P03: every route and every role. P08: permission checks take the object.
+
+use std::collections::BTreeSet;
+
+use bathyscope::http::table;
+use bathyscope_store::Role;
+
+use super::harness::{Console, EVERYBODY};
+
+/// What every route answers to anonymous, viewer, operator, admin. There is no agent, and bodies are empty.
+const EXPECTED: &[(&str, &str, [u16; 4])] = &[
+    ("GET", "/healthz", [200; 4]),
+    ("GET", "/assets/{*path}", [200; 4]),
+    ("GET", "/login", [200; 4]),
+    ("POST", "/login", [400; 4]),
+    ("POST", "/logout", [303; 4]),
+    ("GET", "/", [303, 200, 200, 200]),
+    ("GET", "/captures", [303, 200, 200, 200]),
+    ("GET", "/captures/{id}", [303, 200, 200, 200]),
+    ("GET", "/host", [303, 200, 200, 200]),
+    ("GET", "/new", [303, 404, 200, 200]),
+    ("GET", "/api/host", [401, 200, 200, 200]),
+    ("POST", "/api/host/check", [401, 404, 200, 200]),
+    ("GET", "/api/tracepoints", [401, 404, 503, 503]),
+    ("GET", "/api/tracepoints/{system}/{name}", [401, 404, 503, 503]),
+    ("GET", "/api/predicate", [401, 404, 200, 200]),
+    ("GET", "/api/processes", [401, 404, 503, 503]),
+    ("GET", "/api/users", [401, 404, 200, 200]),
+    ("GET", "/api/captures", [401, 200, 200, 200]),
+    ("POST", "/api/captures", [401, 404, 400, 400]),
+    ("GET", "/api/captures/{id}", [401, 200, 200, 200]),
+    ("PATCH", "/api/captures/{id}", [401, 404, 400, 400]),
+    // It is somebody else's capture.
+    ("DELETE", "/api/captures/{id}", [401, 404, 404, 204]),
+    ("POST", "/api/captures/{id}/stop", [401, 404, 200, 200]),
+    ("GET", "/api/captures/{id}/output", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/rows", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/rate", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/timeline", [401, 200, 200, 200]),
+    // It has no stacks.
+    ("GET", "/api/captures/{id}/flame", [401, 400, 400, 400]),
+    // It has none.
+    ("GET", "/api/captures/{id}/stacks/{stack}", [401, 404, 404, 404]),
+    ("GET", "/api/captures/{id}/export", [401, 200, 200, 200]),
+    ("GET", "/api/captures/{id}/live", [401, 200, 200, 200]),
+    ("GET", "/api/live", [401, 200, 200, 200]),
+    ("GET", "/api/samples", [401, 200, 200, 200]),
+    // There is no such sample.
+    ("POST", "/api/samples/{name}", [401, 404, 404, 404]),
+    ("GET", "/api/audit", [401, 404, 404, 200]),
+];
+
+/// An address that the route answers.
+pub fn address(path: &str, id: impl std::fmt::Display) -> String {
+    let filled = path
+        .replace("{*path}", "tokens.css")
+        .replace("{id}", &id.to_string())
+        .replace("{stack}", "1")
+        .replace("{system}", "sched")
+        .replace("{name}", "sched_switch");
+    match path {
+        "/api/captures/{id}/export" => format!("{filled}?format=csv"),
+        "/api/predicate" => format!("{filled}?text=pid==1"),
+        _ => filled,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p03_every_route_answers_every_role_as_the_table_says() {
+    let listed: BTreeSet<_> = table().iter().map(|route| (route.method.to_string(), route.path)).collect();
+    let expected: BTreeSet<_> = EXPECTED.iter().map(|(method, path, _)| ((*method).to_owned(), *path)).collect();
+    assert_eq!(listed, expected, "a route is missing in one of the two tables");
+    for (method, path, statuses) in EXPECTED {
+        for (who, status) in EVERYBODY.into_iter().zip(statuses) {
+            // A console for each: some of these delete.
+            let console = Console::new().await;
+            let id = console.capture("a capture", "somebody", 10).await;
+            let cookie = console.cookie_as(who).await;
+            let request = super::harness::own_page(method, &address(path, id), cookie.as_deref(), None);
+            let response = console.send(request).await;
+            assert_eq!(response.status().as_u16(), *status, "{method} {path} as {who:?}");
+            if response.status() == 303 && *path != "/logout" {
+                assert_eq!(response.headers()["location"], "/login", "{path}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p03_addresses_that_only_look_like_a_route_do_not_exist() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 10).await;
+    let admin = console.cookie("root", Role::Admin).await;
+    for path in [
+        "/api/captures/{id}",
+        "/api/captures/:id",
+        "/captures/{id}",
+        "//api/host",
+        "/api//host",
+        "/api/host/",
+        "/API/host",
+        "/api%2fhost",
+        "/%61pi/host",
+        "/api/captures/..",
+        "/api/captures/00000000000000FF",
+        "/api/captures/0",
+        "/assets/../login",
+        "/assets/%2e%2e/login",
+        "/assets/",
+        "/nothing",
+    ] {
+        assert_eq!(console.get(path, &admin).await.status, 404, "{path}");
+    }
+    let longer = format!("/api/captures/{id}/rows/");
+    assert_eq!(console.get(&longer, &admin).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p08_only_the_owner_and_admins_delete() {
+    let console = Console::new().await;
+    let (alice, bob) = (console.cookie("alice", Role::Operator).await, console.cookie("bob", Role::Operator).await);
+    let id = console.capture("hers", "alice", 10).await;
+    let path = format!("/api/captures/{id}");
+    assert_eq!(console.get(&path, &bob).await.json()["can_delete"], false);
+    assert_eq!(console.ask("DELETE", &path, Some(&bob), None).await.status, 404);
+    assert_eq!(console.get(&path, &alice).await.json()["can_delete"], true);
+    assert_eq!(console.ask("DELETE", &path, Some(&alice), None).await.status, 204);
+    assert_eq!(console.get(&path, &alice).await.status, 404);
+}

@@ -1,0 +1,93 @@
+//! Rows, rates and files of a stored capture, and their limits.
+
+use bathyscope_store::Role;
+
+use super::harness::Console;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_are_filtered_sorted_and_paged() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 1000).await;
+    let viewer = console.cookie("v", Role::Viewer).await;
+    let path =
+        format!("/api/captures/{id}/rows?stream=0&filter=pid%3D%3D101&sort=next_pid&order=desc&limit=2&offset=1");
+    let page = console.get(&path, &viewer).await.json();
+    assert_eq!((&page["total"], &page["matched"], &page["offset"]), (&1000.into(), &333.into(), &1.into()));
+    let rows = page["rows"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row[5].as_i64().unwrap()).collect::<Vec<_>>(), [994, 991]);
+    assert_eq!(rows[0][0], 994_000, "times are relative");
+    let names: Vec<_> = page["columns"].as_array().unwrap().iter().map(|column| column["name"].clone()).collect();
+    assert_eq!(names, ["time", "cpu", "pid", "tid", "comm", "next_pid"]);
+    let text = console.get(&format!("/api/captures/{id}/rows?filter=marker-comm&limit=1"), &viewer).await.json();
+    assert_eq!(text["matched"], 500);
+    let hostile = console.get(&format!("/api/captures/{id}/rows?limit=2"), &viewer).await.json();
+    assert_eq!(hostile["rows"][1][4], "other\\x1b[2K", "text is made visible");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ranges_are_relative_and_rates_add_up() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 1000).await;
+    let viewer = console.cookie("v", Role::Viewer).await;
+    let rate = console.get(&format!("/api/captures/{id}/rate?start=100000&end=200000&bins=10"), &viewer).await.json();
+    assert_eq!((&rate["start"], &rate["end"]), (&100_000.into(), &200_000.into()));
+    let counts: Vec<u64> = serde_json::from_value(rate["streams"][0]["counts"].clone()).unwrap();
+    assert_eq!(counts, [10; 10]);
+    let timeline = console.get(&format!("/api/captures/{id}/timeline?width=100&group=cpu"), &viewer).await;
+    assert_eq!(timeline.body.get(..4).unwrap(), b"BTL1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_query_is_said() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 10).await;
+    let viewer = console.cookie("v", Role::Viewer).await;
+    for (query, word) in [
+        ("rows?stream=7", "stream 7"),
+        ("rows?sort=nope", "nope"),
+        ("rows?filter=pid+%3D%3D", "character"),
+        ("rows?start=soon", "start"),
+        ("rows?order=sideways", "order"),
+        ("rate?bins=1000000", "bins"),
+        ("timeline?width=0", "width"),
+        ("flame", "stack"),
+        ("export?format=exe", "format"),
+        ("export?format=folded", "stack"),
+    ] {
+        let answer = console.get(&format!("/api/captures/{id}/{query}"), &viewer).await;
+        assert_eq!(answer.status, 400, "{query}: {}", answer.text());
+        let error = &answer.json()["error"];
+        let said = format!("{} {}", error["doing"], error["why"]);
+        assert!(said.to_lowercase().contains(word), "{query}: {said}");
+        assert_eq!(error["request_id"], answer.header("x-request-id"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_capture_goes_out_and_comes_back() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 100).await;
+    let viewer = console.cookie("v", Role::Viewer).await;
+    let file = console.get(&format!("/api/captures/{id}/export?format=bathy"), &viewer).await.body;
+    let elsewhere = Console::new().await;
+    assert_eq!(elsewhere.store.import_bytes(&file, "importer").await.unwrap(), id);
+    let cookie = elsewhere.cookie("v", Role::Viewer).await;
+    let shown = elsewhere.get(&format!("/api/captures/{id}"), &cookie).await.json();
+    assert_eq!((&shown["imported"], &shown["streams"][0]["rows"]), (&true.into(), &100.into()));
+    let csv = elsewhere.get(&format!("/api/captures/{id}/export?format=csv"), &cookie).await;
+    assert_eq!(csv.text().lines().count(), 101);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_are_paged_and_searched() {
+    let console = Console::new().await;
+    for rows in 1..=5 {
+        console.capture(&format!("capture number {rows}"), "somebody", rows).await;
+    }
+    let viewer = console.cookie("v", Role::Viewer).await;
+    let page = console.get("/api/captures?limit=2&offset=1", &viewer).await.json();
+    assert_eq!((&page["total"], page["items"].as_array().unwrap().len()), (&5.into(), 2));
+    let found = console.get("/api/captures?q=number+3", &viewer).await.json();
+    assert_eq!(found["items"][0]["title"], "capture number 3");
+    assert_eq!(found["total"], 1);
+}

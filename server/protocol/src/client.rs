@@ -1,0 +1,252 @@
+//! The console's side: one request, one reply.
+
+use std::{
+    os::fd::{BorrowedFd, OwnedFd},
+    path::Path,
+    time::Duration,
+};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::{
+    AgentError, Capability, CaptureHandle, Connection, KernelFile, MAX_MESSAGE_FDS, PROTOCOL_VERSION, ProcessFile,
+    ProtocolError, Readings, Reply, Request, Started, WireMethod, WireTarget,
+};
+
+/// How long an ordinary request may take.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a request may take that loads, attaches or detaches: each probe may cost the kernel a grace period.
+pub const SLOW_CALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Why a request was not fulfilled.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The agent said why. The connection goes on.
+    #[error(transparent)]
+    Refused(AgentError),
+    /// The connection broke or cannot be trusted any more; connect again.
+    #[error("the agent cannot be used any more")]
+    Broken(#[from] ProtocolError),
+}
+
+/// The descriptors of a capture.
+#[derive(Debug, Default)]
+pub struct TakenRings {
+    /// In the order of [`Started::rings`].
+    pub rings: Vec<OwnedFd>,
+    /// Read ends of the command's standard output and standard error, if there is one.
+    pub output: Option<(OwnedFd, OwnedFd)>,
+}
+
+/// A connection to the agent. Every method blocks until the reply is there; use it from a thread of its own.
+#[derive(Debug)]
+pub struct AgentClient {
+    connection: Connection,
+    simulated: bool,
+    broken: bool,
+}
+
+impl AgentClient {
+    /// Connects to the agent that listens at `path` and greets it.
+    ///
+    /// # Errors
+    /// If there is none, or it speaks another version.
+    pub fn connect(path: &Path) -> Result<Self, ClientError> {
+        Self::over(Connection::connect(path)?)
+    }
+
+    /// Greets the agent at the other end of `connection`.
+    ///
+    /// # Errors
+    /// If it does not answer as agreed.
+    pub fn over(connection: Connection) -> Result<Self, ClientError> {
+        let mut client = Self { connection, simulated: false, broken: false };
+        let request = Request::Hello { version: PROTOCOL_VERSION };
+        match client.call(&request, CALL_TIMEOUT)? {
+            (Reply::Hello { version: PROTOCOL_VERSION, simulated }, _none) => client.simulated = simulated,
+            _other => return Err(client.wrong_reply("hello")),
+        }
+        Ok(client)
+    }
+
+    /// Whether its events are made up.
+    pub fn simulated(&self) -> bool {
+        self.simulated
+    }
+
+    /// Whether the connection has ended, as far as can be seen without asking: between two requests the agent says
+    /// nothing, so anything to read is its end.
+    pub fn hung_up(&self) -> bool {
+        let mut polled = [PollFd::new(&self.connection, PollFlags::IN)];
+        self.broken || poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Tries every way to observe the host; takes up to a few seconds.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub fn capabilities(&mut self) -> Result<Vec<Capability>, ClientError> {
+        match self.call(&Request::Capabilities, SLOW_CALL_TIMEOUT)? {
+            (Reply::Capabilities { capabilities }, _none) => Ok(capabilities),
+            _other => Err(self.wrong_reply("capabilities")),
+        }
+    }
+
+    /// Opens a file of the kernel for reading.
+    ///
+    /// # Errors
+    /// If it does not exist or may not be read, or the connection breaks.
+    pub fn open_kernel_file(&mut self, file: KernelFile) -> Result<OwnedFd, ClientError> {
+        self.open(&Request::OpenKernelFile { file }, "open_kernel_file")
+    }
+
+    /// Opens a file of a process for reading.
+    ///
+    /// # Errors
+    /// If it or the process does not exist or may not be read, or the connection breaks.
+    pub fn open_process_file(&mut self, pid: u32, file: ProcessFile) -> Result<OwnedFd, ClientError> {
+        self.open(&Request::OpenProcessFile { pid, file }, "open_process_file")
+    }
+
+    /// All processes, ascending.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub fn list_processes(&mut self) -> Result<Vec<u32>, ClientError> {
+        let mut all: Vec<u32> = Vec::new();
+        loop {
+            let after = all.last().copied().unwrap_or(0);
+            match self.call(&Request::ListProcesses { after }, CALL_TIMEOUT)? {
+                (Reply::Processes { pids, more }, _none) => {
+                    let ascending = pids.iter().try_fold(after, |last, pid| (*pid > last).then_some(*pid)).is_some();
+                    if !ascending || (more && pids.is_empty()) {
+                        return Err(self.wrong_reply("list_processes"));
+                    }
+                    all.extend(pids);
+                    if !more {
+                        return Ok(all);
+                    }
+                }
+                _other => return Err(self.wrong_reply("list_processes")),
+            }
+        }
+    }
+
+    /// Makes a capture's probes; nothing is recorded before [`AgentClient::enable`].
+    ///
+    /// # Errors
+    /// If the agent refuses it, or the connection breaks.
+    pub fn start(
+        &mut self,
+        capture: CaptureHandle,
+        method: WireMethod,
+        target: WireTarget,
+        ring_bytes: u32,
+    ) -> Result<Started, ClientError> {
+        match self.call(&Request::Start { capture, method, target, ring_bytes }, SLOW_CALL_TIMEOUT)? {
+            (Reply::Started(started), _none) => Ok(started),
+            _other => Err(self.wrong_reply("start")),
+        }
+    }
+
+    /// Takes the descriptors of a capture that `started` tells of.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub fn take_rings(&mut self, capture: CaptureHandle, started: &Started) -> Result<TakenRings, ClientError> {
+        let wanted = started.rings.len() + if started.has_output { 2 } else { 0 };
+        let mut rings: Vec<OwnedFd> = Vec::new();
+        while rings.len() < wanted {
+            let from = u32::try_from(rings.len()).unwrap_or(u32::MAX);
+            match self.call(&Request::TakeRings { capture, from }, CALL_TIMEOUT)? {
+                (Reply::Rings { count }, got) if !got.is_empty() && got.len() == count as usize => rings.extend(got),
+                _other => return Err(self.wrong_reply("take_rings")),
+            }
+        }
+        let extra = rings.split_off(started.rings.len());
+        let output = <[OwnedFd; 2]>::try_from(extra).ok().map(|[stdout, stderr]| (stdout, stderr));
+        Ok(TakenRings { rings, output })
+    }
+
+    /// Begins to record. Returns the moment at which everything was enabled, monotonic nanoseconds.
+    ///
+    /// # Errors
+    /// If the agent refuses it, or the connection breaks.
+    pub fn enable(&mut self, capture: CaptureHandle) -> Result<u64, ClientError> {
+        match self.call(&Request::Enable { capture }, SLOW_CALL_TIMEOUT)? {
+            (Reply::Enabled { time_ns }, _none) => Ok(time_ns),
+            _other => Err(self.wrong_reply("enable")),
+        }
+    }
+
+    /// Counters, cost and state of the target.
+    ///
+    /// # Errors
+    /// If the agent refuses it, or the connection breaks.
+    pub fn readings(&mut self, capture: CaptureHandle) -> Result<Readings, ClientError> {
+        match self.call(&Request::Readings { capture }, CALL_TIMEOUT)? {
+            (Reply::Readings(readings), _none) => Ok(readings),
+            _other => Err(self.wrong_reply("readings")),
+        }
+    }
+
+    /// Detaches all probes and returns the final counters; the rings keep what they hold.
+    ///
+    /// # Errors
+    /// If the agent refuses it, or the connection breaks.
+    pub fn stop(&mut self, capture: CaptureHandle, end_command: bool) -> Result<Readings, ClientError> {
+        match self.call(&Request::Stop { capture, end_command }, SLOW_CALL_TIMEOUT)? {
+            (Reply::Stopped(readings), _none) => Ok(readings),
+            _other => Err(self.wrong_reply("stop")),
+        }
+    }
+
+    /// Forgets a stopped capture and frees its handle.
+    ///
+    /// # Errors
+    /// If the agent refuses it, or the connection breaks.
+    pub fn discard(&mut self, capture: CaptureHandle) -> Result<(), ClientError> {
+        match self.call(&Request::Discard { capture }, SLOW_CALL_TIMEOUT)? {
+            (Reply::Done, _none) => Ok(()),
+            _other => Err(self.wrong_reply("discard")),
+        }
+    }
+
+    fn open(&mut self, request: &Request, name: &'static str) -> Result<OwnedFd, ClientError> {
+        let (reply, descriptors) = self.call(request, CALL_TIMEOUT)?;
+        match (reply, <[OwnedFd; 1]>::try_from(descriptors)) {
+            (Reply::File, Ok([file])) => Ok(file),
+            _other => Err(self.wrong_reply(name)),
+        }
+    }
+
+    fn wrong_reply(&mut self, request: &'static str) -> ClientError {
+        self.broken = true;
+        ClientError::Broken(ProtocolError::WrongReply { request })
+    }
+
+    /// After any trouble with the connection nothing more is sent: a late reply would be taken for the next one.
+    fn call(&mut self, request: &Request, timeout: Duration) -> Result<(Reply, Vec<OwnedFd>), ClientError> {
+        if self.broken {
+            return Err(ClientError::Broken(ProtocolError::Closed));
+        }
+        self.broken = true;
+        let no_descriptors: &[BorrowedFd<'_>] = &[];
+        self.connection.send(request, no_descriptors, timeout)?;
+        let (reply, descriptors) = self.connection.receive::<Reply>(Some(timeout))?;
+        let most = match reply {
+            Reply::File => 1,
+            Reply::Rings { .. } => MAX_MESSAGE_FDS,
+            _ => 0,
+        };
+        if descriptors.len() > most {
+            return Err(ProtocolError::Descriptors { found: descriptors.len(), most }.into());
+        }
+        self.broken = false;
+        match reply {
+            Reply::Failed(error) => Err(ClientError::Refused(error)),
+            reply => Ok((reply, descriptors)),
+        }
+    }
+}

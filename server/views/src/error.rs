@@ -1,0 +1,116 @@
+//! Why a view could not be made.
+
+use bathyscope_capture::{ChunkError, PredicateError};
+
+/// Why a view could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ViewError {
+    /// The caller set the cancel flag.
+    #[error("the view was cancelled because nobody waits for it any more")]
+    Cancelled,
+    /// There is no such stream.
+    #[error("there is no stream {stream}; this capture has {count}, counted from 0")]
+    NoSuchStream {
+        /// What was asked for.
+        stream: u16,
+        /// How many streams there are.
+        count: usize,
+    },
+    /// No stream has the named column.
+    #[error("there is no column `{name}`; there are {available}")]
+    NoSuchColumn {
+        /// What was asked for.
+        name: String,
+        /// The columns that there are, in words.
+        available: String,
+    },
+    /// A column cannot be compared as the filter wants.
+    #[error("`{field}` is {is}; it cannot be {wanted}")]
+    Mismatch {
+        /// The column.
+        field: String,
+        /// What it holds, in words.
+        is: &'static str,
+        /// What the filter does with it, in words.
+        wanted: &'static str,
+    },
+    /// The filter is not a predicate.
+    #[error("the filter cannot be used")]
+    Filter(#[from] PredicateError),
+    /// A number is outside its limits.
+    #[error("{what} is {value}; it must be from {least} to {most}")]
+    OutOfRange {
+        /// Which parameter, in words.
+        what: &'static str,
+        /// What was given.
+        value: u64,
+        /// The smallest that is accepted.
+        least: u64,
+        /// The largest that is accepted.
+        most: u64,
+    },
+    /// A sorted page is too far from the top.
+    #[error(
+        "row {wanted} of a sorted table is beyond the limit of {limit}; narrow the time range or the filter, or turn \
+         the order round"
+    )]
+    TooFar {
+        /// The last row that was wanted.
+        wanted: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The capture has no stream of samples.
+    #[error("this capture has no sampled stacks; a flame graph needs a profile")]
+    NoSamples,
+    /// A chunk could not be decoded.
+    #[error("chunk {chunk} of stream {stream} cannot be read")]
+    Chunk {
+        /// The stream.
+        stream: u16,
+        /// The chunk, from 0.
+        chunk: usize,
+        /// Why.
+        source: ChunkError,
+    },
+    /// The caller could not load a chunk.
+    #[error("chunk {chunk} of stream {stream} cannot be loaded")]
+    Load {
+        /// The stream.
+        stream: u16,
+        /// The chunk, from 0.
+        chunk: usize,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A chunk has not the rows or columns that its metadata and schema promise.
+    #[error("chunk {chunk} of stream {stream} does not fit its schema: {what}")]
+    Shape {
+        /// The stream.
+        stream: u16,
+        /// The chunk, from 0.
+        chunk: usize,
+        /// What does not fit.
+        what: &'static str,
+    },
+    /// The output could not be written.
+    #[error("the output cannot be written")]
+    Write(#[source] std::io::Error),
+}
+
+impl ViewError {
+    /// Whether another request would have worked: the parameters are wrong, not the capture or the host.
+    pub fn is_bad_request(&self) -> bool {
+        matches!(
+            self,
+            Self::NoSuchStream { .. }
+                | Self::NoSuchColumn { .. }
+                | Self::Mismatch { .. }
+                | Self::Filter(_)
+                | Self::OutOfRange { .. }
+                | Self::TooFar { .. }
+                | Self::NoSamples
+        )
+    }
+}

@@ -1,0 +1,85 @@
+//! A capture in memory, for tests and for rows that are not stored.
+
+use std::sync::Arc;
+
+use bathyscope_capture::{Batch, ColumnData, ColumnStats, Loss, StreamSchema};
+
+use crate::{ChunkMeta, Dictionaries, Source, ViewError};
+
+/// A capture in memory.
+#[derive(Clone, Debug, Default)]
+pub struct MemorySource {
+    /// See [`Source::origin_ns`].
+    pub origin_ns: u64,
+    /// See [`Source::losses`].
+    pub losses: Vec<Loss>,
+    /// See [`Source::dictionaries`].
+    pub dictionaries: Dictionaries,
+    schemas: Vec<StreamSchema>,
+    chunks: Vec<Vec<ChunkMeta>>,
+    batches: Vec<Vec<Arc<Batch>>>,
+}
+
+impl MemorySource {
+    /// An empty capture that began at `origin_ns`.
+    pub fn new(origin_ns: u64) -> Self {
+        Self { origin_ns, ..Self::default() }
+    }
+
+    /// Adds a stream with the rows of `batches`, sorted by time, one chunk each; empty ones are left out.
+    pub fn push_stream(&mut self, schema: StreamSchema, batches: Vec<Batch>) {
+        let kept: Vec<_> = batches.into_iter().filter(|batch| batch.rows() > 0).map(Arc::new).collect();
+        self.chunks.push(kept.iter().map(|batch| meta_of(batch)).collect());
+        self.batches.push(kept);
+        self.schemas.push(schema);
+    }
+}
+
+fn meta_of(batch: &Batch) -> ChunkMeta {
+    let time = batch.columns.get(StreamSchema::TIME).map_or(&[][..], ColumnData::as_u64);
+    ChunkMeta {
+        rows: u32::try_from(batch.rows()).unwrap_or(u32::MAX),
+        first_ns: time.first().copied().unwrap_or(0),
+        last_ns: time.last().copied().unwrap_or(0),
+        stats: batch.columns.iter().map(stats_of).collect(),
+    }
+}
+
+fn stats_of(column: &ColumnData) -> ColumnStats {
+    match column {
+        ColumnData::U64(values) => {
+            values.iter().min().zip(values.iter().max()).map_or(ColumnStats::None, |(a, b)| ColumnStats::U64(*a, *b))
+        }
+        ColumnData::I64(values) => {
+            values.iter().min().zip(values.iter().max()).map_or(ColumnStats::None, |(a, b)| ColumnStats::I64(*a, *b))
+        }
+        ColumnData::Id(_) => ColumnStats::None,
+    }
+}
+
+impl Source for MemorySource {
+    fn origin_ns(&self) -> u64 {
+        self.origin_ns
+    }
+
+    fn streams(&self) -> &[StreamSchema] {
+        &self.schemas
+    }
+
+    fn chunks(&self, stream: u16) -> &[ChunkMeta] {
+        self.chunks.get(usize::from(stream)).map_or(&[], Vec::as_slice)
+    }
+
+    fn batch(&self, stream: u16, chunk: usize, _wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
+        let found = self.batches.get(usize::from(stream)).and_then(|batches| batches.get(chunk));
+        found.cloned().ok_or(ViewError::Shape { stream, chunk, what: "there is no such chunk" })
+    }
+
+    fn dictionaries(&self) -> &Dictionaries {
+        &self.dictionaries
+    }
+
+    fn losses(&self) -> &[Loss] {
+        &self.losses
+    }
+}

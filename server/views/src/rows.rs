@@ -1,0 +1,313 @@
+//! The table of events: filtered, sorted, one page at a time, and row by row for exports.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BinaryHeap},
+};
+
+use bathyscope_capture::{ColumnType, StackId, StreamSchema};
+use serde::Serialize;
+
+use crate::{
+    Cancel, Cell, ColumnHead, Dictionaries, Filter, Source, TimeRange, Value, ViewError,
+    cell::{self, cells, heads},
+    filter::no_such_column,
+    hash::IdMap,
+    scan::{Hit, Scan, load, schema_of},
+};
+
+/// The most rows in a page.
+pub const MAX_PAGE_ROWS: u32 = 10_000;
+/// The furthest row from the top that a page of a sorted table can reach.
+pub const MAX_SORTED_ROWS: u64 = 1 << 22;
+
+/// By what rows are sorted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The column's name. Text is compared by bytes, stacks by their innermost function; no value is least.
+    pub column: String,
+    /// Whether the greatest comes first. Rows with equal values stay in time order either way.
+    pub descending: bool,
+}
+
+/// Which rows of which stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowsQuery {
+    /// The stream.
+    pub stream: u16,
+    /// From when to when.
+    pub range: TimeRange,
+    /// Which rows.
+    pub filter: Option<Filter>,
+    /// The order; none is by time.
+    pub order: Option<Order>,
+    /// How many rows before the page.
+    pub offset: u64,
+    /// How many rows in the page, at most [`MAX_PAGE_ROWS`].
+    pub limit: u32,
+}
+
+impl RowsQuery {
+    /// All rows of a stream in time order, a hundred in a page.
+    pub fn new(stream: u16) -> Self {
+        Self { stream, range: TimeRange::ALL, filter: None, order: None, offset: 0, limit: 100 }
+    }
+}
+
+/// A page of rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RowsPage {
+    /// The columns.
+    pub columns: Vec<ColumnHead>,
+    /// The rows.
+    pub rows: Vec<Vec<Cell>>,
+    /// Rows in the stream.
+    pub total: u64,
+    /// Rows in the range that satisfy the filter.
+    pub matched: u64,
+    /// How many matched rows are before the page.
+    pub offset: u64,
+}
+
+/// Chunk and row.
+type Place = (usize, usize);
+
+/// Makes a page of rows.
+///
+/// # Errors
+/// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
+pub fn page(source: &dyn Source, query: &RowsQuery, cancel: &Cancel) -> Result<RowsPage, ViewError> {
+    let limit = u64::from(query.limit);
+    if query.limit > MAX_PAGE_ROWS {
+        let most = u64::from(MAX_PAGE_ROWS);
+        return Err(ViewError::OutOfRange { what: "the number of rows in a page", value: limit, least: 0, most });
+    }
+    let schema = schema_of(source, query.stream)?;
+    let order = query.order.as_ref().map(|order| {
+        let column = schema.column(&order.column).ok_or_else(|| no_such_column(schema, &order.column));
+        column.map(|column| (column, order.descending))
+    });
+    let (column, descending) = order.transpose()?.unwrap_or((StreamSchema::TIME, false));
+    let by_time = column == StreamSchema::TIME;
+    let wanted: &[usize] = if by_time { &[] } else { &[column] };
+    let mut scan = Scan::new(source, query.stream, query.range, query.filter.as_ref(), wanted, cancel)?;
+    let (places, matched) = if by_time {
+        in_time_order(&mut scan, descending, query.offset, limit)?
+    } else {
+        sorted(source, &mut scan, (column, descending), query.offset, limit)?
+    };
+    let total = scan.total();
+    let rows = fetch(source, query.stream, schema, &places)?;
+    Ok(RowsPage { columns: heads(schema), rows, total, matched, offset: query.offset })
+}
+
+/// The places of a page and how many rows match, in time order: chunks are counted, not loaded, where that is enough.
+fn in_time_order(
+    scan: &mut Scan<'_>,
+    descending: bool,
+    offset: u64,
+    limit: u64,
+) -> Result<(Vec<Place>, u64), ViewError> {
+    let (mut places, mut before) = (Vec::new(), 0u64);
+    let end = offset.saturating_add(limit);
+    let count = scan.chunks().len();
+    for n in 0..count {
+        let chunk = if descending { count - 1 - n } else { n };
+        let picked = scan.picked(chunk)?;
+        let rows = picked.len() as u64;
+        let from = offset.saturating_sub(before).min(rows) as usize;
+        let to = end.saturating_sub(before).min(rows) as usize;
+        let turned = |index: usize| if descending { picked.len() - 1 - index } else { index };
+        places.extend((from..to).filter_map(|index| picked.get(turned(index))).map(|row| (chunk, row)));
+        before += rows;
+    }
+    Ok((places, before))
+}
+
+fn sorted(
+    source: &dyn Source,
+    scan: &mut Scan<'_>,
+    (column, descending): (usize, bool),
+    offset: u64,
+    limit: u64,
+) -> Result<(Vec<Place>, u64), ViewError> {
+    let end = offset.saturating_add(limit);
+    // A page past the end of the stream is empty however far it is.
+    let reach = end.min(scan.total());
+    if reach > MAX_SORTED_ROWS {
+        return Err(ViewError::TooFar { wanted: end, limit: MAX_SORTED_ROWS });
+    }
+    let window = Window { descending, offset, end: reach };
+    let dictionaries = source.dictionaries();
+    match scan.schema().columns.get(column).map(|column| column.ty) {
+        Some(ColumnType::U64) => window.of(scan, |hit, row| hit.batch.columns.get(column)?.as_u64().get(row).copied()),
+        Some(ColumnType::I64) => window.of(scan, |hit, row| hit.batch.columns.get(column)?.as_i64().get(row).copied()),
+        Some(ColumnType::Text) => window.of(scan, |hit, row| {
+            let id = hit.batch.columns.get(column)?.as_id().get(row)?;
+            dictionaries.text(*id)
+        }),
+        Some(ColumnType::Stack) => {
+            let ranks = ranks_of_stacks(scan, dictionaries, column)?;
+            window.of(scan, |hit, row| ranks.get(hit.batch.columns.get(column)?.as_id().get(row)?).copied())
+        }
+        None => Ok((Vec::new(), 0)),
+    }
+}
+
+/// The place of each stack in the order of innermost functions; stacks with the same one are equal.
+fn ranks_of_stacks(
+    scan: &mut Scan<'_>,
+    dictionaries: &Dictionaries,
+    column: usize,
+) -> Result<IdMap<StackId, usize>, ViewError> {
+    let mut tops: IdMap<StackId, String> = IdMap::default();
+    scan.for_each_hit(|hit| {
+        let ids = hit.ids(column)?;
+        hit.picked.for_each(|row| {
+            if let Some(id) = ids.get(row).filter(|id| **id != 0) {
+                tops.entry(*id).or_insert_with(|| cell::top_of(dictionaries, *id));
+            }
+        });
+        Ok(())
+    })?;
+    let mut names: Vec<&str> = tops.values().map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    Ok(tops.iter().map(|(id, top)| (*id, names.partition_point(|name| *name < top.as_str()))).collect())
+}
+
+/// The rows of a sorted table from `offset` to before `end`.
+struct Window {
+    descending: bool,
+    offset: u64,
+    end: u64,
+}
+
+impl Window {
+    fn of<K: Ord>(
+        &self,
+        scan: &mut Scan<'_>,
+        key: impl Fn(&Hit, usize) -> Option<K>,
+    ) -> Result<(Vec<Place>, u64), ViewError> {
+        if self.descending { self.least(scan, |hit, row| Reverse(key(hit, row))) } else { self.least(scan, key) }
+    }
+
+    /// Keeps the rows with the least keys; the heap never holds more than `end` of them.
+    fn least<K: Ord>(
+        &self,
+        scan: &mut Scan<'_>,
+        key: impl Fn(&Hit, usize) -> K,
+    ) -> Result<(Vec<Place>, u64), ViewError> {
+        let room = self.end as usize;
+        let mut kept: BinaryHeap<(K, Place)> = BinaryHeap::new();
+        let mut matched = 0u64;
+        for chunk in 0..scan.chunks().len() {
+            let Some(hit) = scan.hit(chunk)? else { continue };
+            matched += hit.picked.len() as u64;
+            hit.picked.for_each(|row| {
+                let entry = (key(&hit, row), (chunk, row));
+                if kept.len() < room {
+                    kept.push(entry);
+                } else if let Some(mut worst) = kept.peek_mut().filter(|worst| entry < **worst) {
+                    *worst = entry;
+                }
+            });
+        }
+        let places = kept.into_sorted_vec().into_iter().map(|(_, place)| place);
+        Ok((places.skip(usize::try_from(self.offset).unwrap_or(usize::MAX)).collect(), matched))
+    }
+}
+
+/// The cells of rows in the order of `places`; each chunk is loaded once.
+fn fetch(
+    source: &dyn Source,
+    stream: u16,
+    schema: &StreamSchema,
+    places: &[Place],
+) -> Result<Vec<Vec<Cell>>, ViewError> {
+    let mut by_chunk: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+    for (slot, (chunk, row)) in places.iter().enumerate() {
+        by_chunk.entry(*chunk).or_default().push((slot, *row));
+    }
+    let columns: Vec<usize> = (0..schema.columns.len()).collect();
+    let mut rows = vec![Vec::new(); places.len()];
+    for (chunk, wanted) in by_chunk {
+        let batch = load(source, stream, chunk, &columns)?;
+        for (slot, row) in wanted {
+            if let Some(cells_of_row) = rows.get_mut(slot) {
+                *cells_of_row = cells(source.dictionaries(), schema, &batch, row, source.origin_ns());
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Goes through rows in time order, for exports; holds one chunk at a time.
+pub struct RowCursor<'a> {
+    source: &'a dyn Source,
+    scan: Scan<'a>,
+    chunk: usize,
+    hit: Option<Hit>,
+    next: usize,
+}
+
+/// One row.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    source: &'a dyn Source,
+    schema: &'a StreamSchema,
+    hit: &'a Hit,
+    row: usize,
+}
+
+impl<'a> RowCursor<'a> {
+    /// The rows of a query in time order; its `order`, `offset` and `limit` do not count.
+    ///
+    /// # Errors
+    /// If the query does not fit the capture.
+    pub fn new(source: &'a dyn Source, query: &RowsQuery, cancel: &'a Cancel) -> Result<Self, ViewError> {
+        let columns: Vec<usize> = (0..schema_of(source, query.stream)?.columns.len()).collect();
+        let scan = Scan::new(source, query.stream, query.range, query.filter.as_ref(), &columns, cancel)?;
+        Ok(Self { source, scan, chunk: 0, hit: None, next: 0 })
+    }
+
+    /// The stream's schema.
+    pub fn schema(&self) -> &'a StreamSchema {
+        self.scan.schema()
+    }
+
+    /// The capture's dictionaries.
+    pub fn dictionaries(&self) -> &'a Dictionaries {
+        self.source.dictionaries()
+    }
+
+    /// The next row.
+    ///
+    /// # Errors
+    /// If a chunk cannot be loaded, or the cancel flag was set.
+    pub fn next_row(&mut self) -> Result<Option<Row<'_>>, ViewError> {
+        while self.hit.as_ref().is_none_or(|hit| self.next >= hit.picked.len()) {
+            if self.chunk >= self.scan.chunks().len() {
+                self.hit = None;
+                return Ok(None);
+            }
+            self.hit = self.scan.hit(self.chunk)?;
+            self.chunk += 1;
+            self.next = 0;
+        }
+        let row = self.hit.as_ref().and_then(|hit| Some((hit, hit.picked.get(self.next)?)));
+        self.next += 1;
+        let (source, schema) = (self.source, self.scan.schema());
+        Ok(row.map(|(hit, row)| Row { source, schema, hit, row }))
+    }
+}
+
+impl<'a> Row<'a> {
+    /// The value in a column; [`Value::Null`] where there is none.
+    pub fn value(&self, column: usize) -> Value<'a> {
+        let (Some(described), data) = (self.schema.columns.get(column), self.hit.batch.columns.get(column)) else {
+            return Value::Null;
+        };
+        cell::value(self.source.dictionaries(), described, data, self.row, self.source.origin_ns())
+    }
+}

@@ -1,0 +1,347 @@
+//! A flame graph as one self-contained SVG file without scripts.
+
+use std::fmt::{self, Write};
+
+use crate::{FlameGraph, MATCH_BELOW, MATCH_SELF, NodeKind, PALETTE, Rgb, colour::family, ink, palette_index};
+
+/// What the file says around the graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SvgOptions {
+    /// Above the graph.
+    pub title: String,
+    /// Below the title.
+    pub subtitle: String,
+    /// Losses or other warnings in words; empty if there is nothing to say.
+    pub notice: String,
+    /// Pixels; clamped to 200 to [`crate::MAX_FLAME_WIDTH`].
+    pub width: u32,
+}
+
+impl Default for SvgOptions {
+    fn default() -> Self {
+        let (title, subtitle, notice) = Default::default();
+        Self { title, subtitle, notice, width: 1200 }
+    }
+}
+
+/// Height of a level in pixels.
+const LEVEL: u64 = 17;
+/// Around everything.
+const MARGIN: u64 = 10;
+/// Heights of the lines of text above the graph.
+const HEAD: u64 = 68;
+/// Below the graph: what was cut, and the kinds.
+const FOOT: u64 = 62;
+/// A character of the labels' font is not wider than this, in thousandths of a pixel.
+const CHARACTER_MILLI: u64 = 7_300;
+/// Narrower nodes have no label.
+const LEAST_LABEL: u64 = 28;
+
+const STYLE: &str = "\
+svg{background:#fff}\
+text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;fill:#1b1f23;white-space:pre}\
+.t{font-size:15px;font-weight:600}\
+.s{fill:#57606a}\
+.n{fill:#8a5a00}\
+.m{stroke:#000;stroke-width:2}\
+.u{stroke:#000;stroke-width:2;stroke-dasharray:3 3}\
+g:hover>rect{stroke:#000;stroke-width:1}\
+.b{fill:#000}\
+.w{fill:#fff}\
+@media (prefers-color-scheme:dark){\
+svg{background:#15191e}\
+text{fill:#e6e9ec}\
+.s{fill:#9aa4ae}\
+.n{fill:#e0a63a}\
+.m,.u{stroke:#fff}\
+g:hover>rect{stroke:#fff}\
+.b{fill:#000}\
+.w{fill:#fff}\
+}";
+
+/// Draws the file. The same input gives the same bytes. Percentages are of the focused node's samples; nodes below it
+/// are drawn over the whole width.
+///
+/// Every text goes through one strict escape, so nothing in a name can begin an element or attribute, and characters
+/// that XML cannot hold appear as `\u{…}`. There is no script, link or reference to anything outside the file.
+pub fn svg(graph: &FlameGraph, options: &SvgOptions) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _infallible = draw(&mut out, graph, options);
+    out
+}
+
+/// Sizes that all parts need.
+struct Place<'a> {
+    graph: &'a FlameGraph,
+    width: u64,
+    inner: u64,
+    levels: u64,
+}
+
+fn draw(out: &mut String, graph: &FlameGraph, options: &SvgOptions) -> fmt::Result {
+    let width = u64::from(options.width.clamp(200, crate::MAX_FLAME_WIDTH));
+    let place = Place { graph, width, inner: width - 2 * MARGIN, levels: u64::from(graph.max_depth) + 1 };
+    let height = HEAD + place.levels * LEVEL + FOOT;
+    writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
+    writeln!(
+        out,
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">"#
+    )?;
+    writeln!(out, "<title>{}</title>", Escaped(&options.title))?;
+    write!(out, "<style>{STYLE}")?;
+    for (number, colours) in PALETTE.iter().enumerate() {
+        for (index, fill) in colours.iter().enumerate() {
+            write!(out, ".c{number}{index}{{fill:{}}}", Hex(*fill))?;
+        }
+    }
+    writeln!(out, "</style>")?;
+    place.head(out, options)?;
+    (0..graph.nodes.id.len()).try_for_each(|index| place.node(out, index))?;
+    place.foot(out, height)?;
+    writeln!(out, "</svg>")
+}
+
+impl Place<'_> {
+    fn head(&self, out: &mut String, options: &SvgOptions) -> fmt::Result {
+        let room = self.width - 2 * MARGIN;
+        for (class, y, text) in [("t", 22, &options.title), ("s", 40, &options.subtitle), ("n", 58, &options.notice)] {
+            if !text.is_empty() {
+                // The title's letters are wider.
+                let text = fitting(text, room * 4 / if class == "t" { 5 } else { 4 });
+                writeln!(out, r#"<text class="{class}" x="{MARGIN}" y="{y}">{}</text>"#, Escaped(&text))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn foot(&self, out: &mut String, height: u64) -> fmt::Result {
+        let graph = self.graph;
+        let mut said = Samples(graph.focus_total).to_string();
+        if graph.focus_total != graph.total {
+            write!(said, " of {}", Grouped(graph.total))?;
+        }
+        if graph.cut.nodes > 0 {
+            let (nodes, samples) = (Grouped(graph.cut.nodes), Samples(graph.cut.samples));
+            write!(said, "; not drawn, being too narrow: {nodes} more nodes with {samples}")?;
+        }
+        let mut more = Vec::new();
+        if graph.unresolved > 0 {
+            more.push(format!("{} with places without names", Samples(graph.unresolved)));
+        }
+        if graph.matched_samples > 0 {
+            more.push(format!("{} found by the search", Samples(graph.matched_samples)));
+        }
+        let room = self.width - 2 * MARGIN;
+        for (y, text) in [(height - FOOT + 18, said), (height - FOOT + 34, more.join("; "))] {
+            if !text.is_empty() {
+                writeln!(out, r#"<text class="s" x="{MARGIN}" y="{y}">{}</text>"#, Escaped(&fitting(&text, room)))?;
+            }
+        }
+        let kinds = [
+            NodeKind::Process,
+            NodeKind::Kernel,
+            NodeKind::User,
+            NodeKind::Inlined,
+            NodeKind::Jit,
+            NodeKind::Unresolved,
+        ];
+        let mut x = MARGIN;
+        for kind in kinds.into_iter().filter(|kind| graph.nodes.kind.contains(kind)) {
+            let (word, y) = (kind_word(kind), height - 20);
+            write!(out, r#"<rect class="c{}1" x="{x}" y="{y}" width="10" height="10"/>"#, family(kind))?;
+            writeln!(out, r#"<text class="s" x="{}" y="{}">{word}</text>"#, x + 14, y + 9)?;
+            x += 30 + word.len() as u64 * CHARACTER_MILLI / 1000;
+        }
+        Ok(())
+    }
+
+    fn node(&self, out: &mut String, index: usize) -> fmt::Result {
+        let nodes = &self.graph.nodes;
+        let name =
+            nodes.name.get(index).and_then(|name| self.graph.names.get(*name as usize)).map_or("", String::as_str);
+        let at = |column: &[u64]| column.get(index).copied().unwrap_or(0);
+        let (x, value, whole) = (at(&nodes.x), at(&nodes.value), self.graph.focus_total);
+        let kind = nodes.kind.get(index).copied().unwrap_or(NodeKind::Unresolved);
+        let depth = u64::from(nodes.depth.get(index).copied().unwrap_or(0));
+        // Nodes below the focused one have more samples than the width stands for.
+        let left = self.pixels_centi(x.min(whole));
+        let right = self.pixels_centi(x.saturating_add(value).min(whole));
+        let (wide, y) = (right - left, HEAD + (self.levels - 1).saturating_sub(depth) * LEVEL);
+        let colour = palette_index(name);
+        let fill = PALETTE.get(family(kind)).and_then(|family| family.get(colour)).copied().unwrap_or([0x80; 3]);
+        let hit = match nodes.matched.get(index) {
+            Some(bits) if bits & MATCH_SELF != 0 => " m",
+            Some(bits) if bits & MATCH_BELOW != 0 => " u",
+            _ => "",
+        };
+        let share = Share { part: value, whole: self.graph.total.max(1) };
+        write!(out, "<g><title>{} ({}, {}, {share}", Escaped(name), kind_word(kind), Samples(value))?;
+        if whole != self.graph.total && value <= whole {
+            write!(out, ", {} of the focus", Share { part: value, whole: whole.max(1) })?;
+        }
+        let left = left + MARGIN * 100;
+        write!(
+            out,
+            r#")</title><rect class="c{}{colour}{hit}" x="{}" y="{y}" width="{}" height="{}"/>"#,
+            family(kind),
+            Centi(left),
+            Centi(wide),
+            LEVEL - 1
+        )?;
+        if wide / 100 >= LEAST_LABEL {
+            // A nested svg clips: piled up combining marks and wide letters stay in their box.
+            let text = fitting(name, wide / 100 - 4);
+            let class = if ink(fill) == [0; 3] { "b" } else { "w" };
+            write!(
+                out,
+                r#"<svg x="{}" y="{y}" width="{}" height="{}"><text class="{class}" x="2" y="12">{}</text></svg>"#,
+                Centi(left + 100),
+                Centi(wide - 100),
+                LEVEL - 1,
+                Escaped(&text)
+            )?;
+        }
+        writeln!(out, "</g>")
+    }
+
+    /// Hundredths of a pixel from the left of the graph.
+    fn pixels_centi(&self, samples: u64) -> u64 {
+        let whole = u128::from(self.graph.focus_total.max(1));
+        (u128::from(samples) * u128::from(self.inner) * 100 / whole) as u64
+    }
+}
+
+fn kind_word(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Root => "all",
+        NodeKind::Process => "process",
+        NodeKind::Kernel => "kernel",
+        NodeKind::User => "user",
+        NodeKind::Inlined => "inlined",
+        NodeKind::Jit => "JIT",
+        NodeKind::Unresolved => "unresolved",
+    }
+}
+
+/// The text, or its beginning and an ellipsis, so that it fits into so many pixels.
+fn fitting(text: &str, pixels: u64) -> String {
+    let room = (pixels * 1000 / CHARACTER_MILLI) as usize;
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(room.saturating_sub(1)).collect();
+    cut + "…"
+}
+
+/// Text for an element or a quoted attribute.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                // XML 1.0 has no way to write these.
+                '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => {
+                    write!(f, "\\u{{{:x}}}", u32::from(c))?;
+                }
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Hex(Rgb);
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [red, green, blue] = self.0;
+        write!(f, "#{red:02x}{green:02x}{blue:02x}")
+    }
+}
+
+/// Hundredths, as a decimal number without final zeroes.
+struct Centi(u64);
+
+impl fmt::Display for Centi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0 / 100, self.0 % 100) {
+            (whole, 0) => write!(f, "{whole}"),
+            (whole, part) if part % 10 == 0 => write!(f, "{whole}.{}", part / 10),
+            (whole, part) => write!(f, "{whole}.{part:02}"),
+        }
+    }
+}
+
+/// A percentage with two digits after the point, by whole numbers so that it is the same on every machine.
+struct Share {
+    part: u64,
+    whole: u64,
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = u128::from(self.whole);
+        let basis_points = (u128::from(self.part) * 10_000 + whole / 2) / whole;
+        write!(f, "{}.{:02} %", basis_points / 100, basis_points % 100)
+    }
+}
+
+/// How many samples, in words.
+struct Samples(u64);
+
+impl fmt::Display for Samples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", Grouped(self.0), if self.0 == 1 { "sample" } else { "samples" })
+    }
+}
+
+/// A whole number with commas between thousands.
+struct Grouped(u64);
+
+impl fmt::Display for Grouped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        for (index, digit) in digits.chars().enumerate() {
+            if index > 0 && (digits.len() - index).is_multiple_of(3) {
+                f.write_char(',')?;
+            }
+            f.write_char(digit)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(|n| Grouped(n).to_string()), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 5, 50, 100, 12_340].map(|n| Centi(n).to_string()), ["0", "0.05", "0.5", "1", "123.4"]);
+        let shares = [(1, 3), (2, 3), (1, 1), (0, 7), (u64::MAX, u64::MAX)];
+        let expected = ["33.33 %", "66.67 %", "100.00 %", "0.00 %", "100.00 %"];
+        assert_eq!(shares.map(|(part, whole)| Share { part, whole }.to_string()), expected);
+    }
+
+    #[test]
+    fn text_stays_text() {
+        let nasty = "<a b=\"c\" d='e'>&amp;\u{0}\u{1b}\u{ffff}\u{85}";
+        let safe = "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;amp;\\u{0}\\u{1b}\\u{ffff}\\u{85}";
+        assert_eq!(Escaped(nasty).to_string(), safe);
+    }
+
+    #[test]
+    fn labels_are_cut_to_their_box() {
+        assert_eq!(fitting("main", 40), "main");
+        assert_eq!(fitting("a_long_name", 40), "a_lo…");
+        assert_eq!(fitting("größe_größe", 40), "größ…");
+    }
+}

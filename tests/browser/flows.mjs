@@ -1,0 +1,205 @@
+// What a person does, step by step, in the words of the page. Each function leaves the page in the state it checked.
+
+import { strict as assert } from 'node:assert';
+
+import { until } from '../lib/server.mjs';
+import { nextJson } from './lib.mjs';
+
+const query = (page) => new URL(page.url()).searchParams;
+
+/** The number of rows that a table says it has, without its header. */
+export async function rowCount(page) {
+  return Number(await page.getByRole('grid', { name: 'Events' }).getAttribute('aria-rowcount')) - 1;
+}
+
+/** The texts of the rows in sight, cell by cell. */
+export async function rowsInSight(page) {
+  return page.getByRole('grid', { name: 'Events' }).evaluate((grid) => [...grid.querySelectorAll('.vt-row')]
+    .filter((row) => row.checkVisibility()).map((row) => [...row.querySelectorAll('[role=gridcell]')].map((cell) => cell.textContent)));
+}
+
+/** Opens the form from the start page and finds a tracepoint by typing a part of its name. */
+export async function chooseTracepoint(page, { typed, name }) {
+  await page.getByRole('link', { name: 'Trace events' }).click();
+  await page.waitForURL(/\/new/);
+  const field = page.getByRole('combobox', { name: 'Tracepoint' });
+  await field.pressSequentially(typed);
+  await page.getByRole('option').filter({ hasText: name }).first().waitFor();
+  await page.getByRole('option', { name, exact: true }).click();
+  await page.getByRole('region', { name }).getByText(/^Records/).waitFor();
+}
+
+/** Ticks exactly `fields` of a chosen tracepoint. */
+export async function tickFields(page, { name, fields }) {
+  const probe = page.getByRole('region', { name });
+  await probe.getByRole('button', { name: 'None' }).click();
+  for (const field of fields) await probe.getByRole('checkbox', { name: new RegExp(`^${field}\\b`) }).check();
+  await probe.getByText(`Records ${fields.length} of`).waitFor();
+}
+
+/** Adds a condition with the rows editor and waits for the server to have read it. */
+export async function addCondition(page, { name, field, value, reads }) {
+  const probe = page.getByRole('region', { name });
+  await probe.getByRole('button', { name: /^Add a condition/ }).click();
+  await probe.getByLabel('Field of condition 1').selectOption(field);
+  await probe.getByLabel('Value of condition 1').fill(value);
+  await probe.getByText(reads).waitFor();
+}
+
+export async function chooseCommand(page, { command, user }) {
+  await page.getByRole('radio', { name: 'A command' }).check();
+  await page.getByLabel('Command with arguments').fill(command);
+  if (user) {
+    await page.getByRole('combobox', { name: 'Run as' }).pressSequentially(user);
+    await page.getByRole('option', { name: user, exact: true }).click();
+  }
+}
+
+/** Presses Start; gives the capture's id when its page is there. */
+export async function startCapture(page) {
+  await page.getByRole('button', { name: /^Start capture/ }).click();
+  await page.waitForURL(/\/captures\/[0-9a-f]{16}/);
+  return /captures\/([0-9a-f]{16})/.exec(page.url())[1];
+}
+
+/** Rows arrive while it runs; its cost is in sight; Stop ends it. */
+export async function watchAndStop(page, least = 20) {
+  await until('live rows', async () => await rowCount(page) >= least);
+  await page.locator('#cap-live').getByText(/hits\/s/).first().waitFor();
+  await page.getByRole('button', { name: /^Stop/ }).click();
+  await ended(page);
+}
+
+export async function ended(page) {
+  await page.getByRole('button', { name: /^Run again/ }).or(page.getByRole('link', { name: /^Run again/ })).waitFor();
+}
+
+export async function openTab(page, name) {
+  await page.getByRole('tab', { name, exact: true }).click();
+  await page.getByRole('tabpanel', { name, exact: true }).waitFor();
+}
+
+/** The Events tab over all rows: sorts by a column, filters, and the address holds both. */
+export async function sortAndFilter(page, { column, filter, matches }) {
+  await openTab(page, 'Events');
+  const total = await until('stored rows', () => rowCount(page));
+  const sorted = await nextJson(page, /\/rows\?.*sort=/, () => page.getByRole('columnheader', { name: column }).getByRole('button').click());
+  assert.equal(query(page).get('sort'), column);
+  const at = sorted.columns.findIndex((one) => one.name === column);
+  const values = sorted.rows.map((row) => row[at]);
+  const ascending = [...values].sort((a, b) => (typeof a === 'number' ? a - b : String(a) < String(b) ? -1 : 1));
+  assert.deepEqual(values, ascending);
+  const box = page.getByRole('textbox', { name: /^Filter rows/ });
+  await nextJson(page, /\/rows\?.*filter=/, async () => { await box.fill(filter); await box.press('Enter'); });
+  await until('fewer rows', async () => await rowCount(page) > 0 && await rowCount(page) < total);
+  for (const row of await until('rows in sight', async () => {
+    const rows = await rowsInSight(page);
+    return rows.length > 0 && rows.every((cells) => cells.length > 0) && rows;
+  })) assert.ok(row.some((cell) => matches.test(cell)), `${row}`);
+  assert.equal(query(page).get('filter'), filter);
+  await page.getByRole('button', { name: 'Clear the filter' }).click();
+  await until('all rows again', async () => await rowCount(page) === total);
+  return total;
+}
+
+/** How many different colours a canvas shows: a blank one shows one. */
+async function colours(page, selector) {
+  return page.locator(selector).evaluate((canvas) => {
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  });
+}
+
+const TIMELINE = '#panel-timeline canvas';
+
+/** The Timeline tab: keys zoom and pan, a drag selects, the address holds it all. */
+export async function walkTimeline(page) {
+  await nextJsonless(page, /\/timeline\?/, () => openTab(page, 'Timeline'));
+  const canvas = page.locator(TIMELINE);
+  await until('a drawn timeline', async () => await colours(page, TIMELINE) > 4);
+  await canvas.focus();
+  const seen = () => [Number(query(page).get('from')), Number(query(page).get('to'))];
+  for (let press = 0; press < 4; press += 1) await page.keyboard.press('w');
+  await until('the zoomed range in the address', () => query(page).has('from'));
+  const zoomed = await until('a settled address', settledValue(seen));
+  await page.keyboard.press('d');
+  const panned = await until('a panned range', () => (seen()[0] > zoomed[0] ? seen() : null));
+  assert.ok(Math.abs((panned[1] - panned[0]) - (zoomed[1] - zoomed[0])) <= 2, 'panning keeps the span');
+  await page.keyboard.press('a');
+  await until('panned back', () => seen()[0] < panned[0]);
+  await page.keyboard.press('s');
+  await until('zoomed out', () => !query(page).has('from') || seen()[1] - seen()[0] > zoomed[1] - zoomed[0]);
+  await page.keyboard.press('0');
+  await until('the whole capture', () => !query(page).has('from'));
+  const box = await canvas.boundingBox();
+  await page.keyboard.down('Control');
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 60);
+  await page.mouse.wheel(0, -300);
+  await page.keyboard.up('Control');
+  await until('Ctrl and the wheel zoom', () => query(page).has('from'));
+  await page.keyboard.press('0');
+  await until('the whole capture', () => !query(page).has('from'));
+  await page.getByRole('button', { name: 'Threads' }).click();
+  await until('tracks of threads', () => query(page).get('group') === 'thread');
+  await until('a drawn timeline of threads', async () => await colours(page, TIMELINE) > 4);
+}
+
+function settledValue(read) {
+  let before = null;
+  return () => {
+    const now = JSON.stringify(read());
+    const same = now === before;
+    before = now;
+    return same ? read() : null;
+  };
+}
+
+async function nextJsonless(page, pattern, cause) {
+  await Promise.all([page.waitForResponse((r) => pattern.test(r.url()) && r.ok()), cause()]);
+}
+
+/** Drags a range from `from` to `to`, shares of the timeline's width. */
+export async function selectRange(page, from, to) {
+  const box = await page.locator(TIMELINE).boundingBox();
+  const labels = 190;
+  const x = (share) => box.x + labels + (box.width - labels) * share;
+  await page.mouse.move(x(from), box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(x((from + to) / 2), box.y + 60, { steps: 4 });
+  await page.mouse.move(x(to), box.y + 60, { steps: 4 });
+  await page.mouse.up();
+  await until('the selected range in the address', () => query(page).has('start') && query(page).has('end'));
+  return [Number(query(page).get('start')), Number(query(page).get('end'))];
+}
+
+export const frames = (page) => page.locator('svg.flame g[data-i]');
+
+/** The Flame graph tab: names, zoom by click, reset by key, search with an exact count. */
+export async function walkFlame(page, { expects, search }) {
+  const answer = await nextJson(page, /\/flame\?/, () => openTab(page, 'Flame graph'));
+  assert.ok(answer.total > 0);
+  for (const name of expects) assert.ok(answer.names.some((one) => one.includes(name)), `${name} is in ${answer.names}`);
+  await until('drawn frames', async () => await frames(page).count() > 2);
+  const texts = await page.locator('svg.flame text').allTextContents();
+  assert.ok(texts.some((text) => text.length > 2), 'frames have names');
+  const inner = answer.nodes.depth.findIndex((depth, i) => depth === 2 && answer.nodes.value[i] * 20 > answer.total);
+  await frames(page).nth(inner).click();
+  await until('the zoom in the address', () => query(page).get('focus') === answer.nodes.id[inner]);
+  await page.getByRole('navigation', { name: 'Zoomed path' }).getByRole('button').first().waitFor();
+  await page.locator('svg.flame').focus();
+  await page.keyboard.press('Escape');
+  await until('no zoom', () => !query(page).has('focus'));
+  const box = page.getByRole('searchbox', { name: 'Find in names' });
+  const found = await nextJson(page, /\/flame\?.*search=/, () => box.fill(search));
+  assert.ok(found.matched_samples > 0 && found.matched_samples <= found.total);
+  await page.locator('svg.flame .is-match').first().waitFor();
+  await nextJsonless(page, /\/flame\?/, () => box.fill(''));
+  return answer;
+}
+
+/** The Info tab: what was asked, where, what it cost, and books that balance. */
+export async function readInfo(page, words) {
+  await openTab(page, 'Info');
+  const panel = page.locator('#panel-info');
+  for (const word of words) await panel.getByText(word).first().waitFor();
+}

@@ -1,0 +1,160 @@
+// A person's way through the console on the running kernel, as root: record events of a command, watch them, read them
+// as table and timeline; record a profile and read it as a flame graph; come back after a restart.
+
+import { strict as assert } from 'node:assert';
+import { chmodSync, copyFileSync, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { tmpdir } from 'node:os';
+import { after, before, test } from 'node:test';
+
+import { ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
+import {
+  addCondition, chooseCommand, chooseTracepoint, ended, openTab, readInfo, rowCount, rowsInSight, selectRange, sortAndFilter,
+  startCapture, tickFields, walkFlame, walkTimeline, watchAndStop,
+} from './flows.mjs';
+import { logIn, openBrowser, openPage } from './lib.mjs';
+
+const TRACEPOINT = 'raw_syscalls:sys_enter';
+let browser;
+let server;
+let page;
+let complaints;
+const data = dataFolder();
+const programs = mkdtempSync(join(tmpdir(), 'bathyscope-programs-'));
+const ids = {};
+
+before(async () => {
+  server = await Server.start({ data });
+  browser = await openBrowser();
+  ({ page, complaints } = await openPage(browser));
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  removeFolder(data);
+  removeFolder(programs);
+});
+
+test('1. the printed link logs in and leaves no token behind', async () => {
+  await logIn(page, server);
+  assert.ok(!page.url().includes(server.token));
+  const { page: other, context } = await openPage(browser);
+  await other.goto(server.link);
+  await other.getByRole('alert').waitFor();
+  assert.equal(new URL(other.url()).pathname, '/login', 'the token works once');
+  await context.close();
+});
+
+test('2. the start page says what this host can do', async () => {
+  await page.getByRole('heading', { name: /What do you want to see/ }).waitFor();
+  await page.locator('#caps').getByText('Tracepoints').first().waitFor();
+  for (const name of ['Trace events', 'Profile CPU']) await page.getByRole('link', { name }).waitFor();
+  await page.goto(`${server.origin}/host`);
+  await page.getByText(/attached to/).first().waitFor();
+  await page.goto(server.origin);
+});
+
+test('3. and 5. events of a command: chosen by typing, watched live, stopped', async () => {
+  // Hostile names are what the kernel tells: this one becomes the process's name.
+  const hostile = join(programs, '<img src=x>');
+  copyFileSync('/usr/bin/dd', hostile);
+  chmodSync(hostile, 0o755);
+  chmodSync(programs, 0o755);
+  await chooseTracepoint(page, { typed: 'raw_sys', name: TRACEPOINT });
+  await tickFields(page, { name: TRACEPOINT, fields: ['id', 'args'] });
+  await addCondition(page, { name: TRACEPOINT, field: 'id', value: '1', reads: 'id == 1' });
+  await chooseCommand(page, { command: `'${hostile}' if=/dev/zero of=/dev/null bs=16M count=1000000`, user: 'nobody' });
+  const begin = performance.now();
+  ids.events = await startCapture(page);
+  await until('the first rows', async () => await rowCount(page) > 0);
+  console.log(`# from Start to the first row on screen: ${(performance.now() - begin).toFixed(0)} ms`);
+  await watchAndStop(page, 50);
+  const capture = await (await page.request.get(`${server.origin}/api/captures/${ids.events}`)).json();
+  assert.equal(capture.state, 'finished', JSON.stringify(capture));
+  assert.ok(capture.ledger.streams[0].filtered > 0, 'the predicate rejected the reads');
+});
+
+test('6. the table: sorted and filtered over all rows, hostile names as text', async () => {
+  await sortAndFilter(page, { column: 'args[0]', filter: `time > 0 && cpu == ${await firstCpu()}`, matches: /./ });
+  const rows = await until('rows in sight', async () => { const rows = await rowsInSight(page); return rows.length > 3 && rows; });
+  assert.ok(rows.every((row) => row.includes('<img src=x>')), `${rows[0]}`);
+});
+
+async function firstCpu() {
+  const { rows, columns } = await (await page.request.get(`${server.origin}/api/captures/${ids.events}/rows?stream=0&limit=1`)).json();
+  return rows[0][columns.findIndex((one) => one.name === 'cpu')];
+}
+
+test('6. the timeline: zoom, pan and selection', async () => {
+  await walkTimeline(page);
+  const [start, end] = await selectRange(page, 0.2, 0.6);
+  await openTab(page, 'Events');
+  const all = await (await page.request.get(`${server.origin}/api/captures/${ids.events}/rows?stream=0&limit=1&start=${start}&end=${end}`)).json();
+  await until('the rows of the range', async () => await rowCount(page) === all.matched);
+  assert.ok(all.matched < all.total);
+});
+
+test('6. info: spec, host, ledger, overhead', async () => {
+  await readInfo(page, [TRACEPOINT, 'id == 1', 'nobody', /Emitted/, 'Nothing was lost.', /ns$/]);
+});
+
+test('4. a profile of the whole system as a flame graph, also of a range', async () => {
+  await page.goto(server.origin);
+  await page.getByRole('link', { name: 'Profile CPU' }).click();
+  await page.getByRole('tab', { name: 'Profile', selected: true }).waitFor();
+  await page.getByRole('radio', { name: 'A command' }).check();
+  await page.getByLabel('Command with arguments').fill(`${ROOT}/target/test-programs/spin 2500`);
+  await page.getByLabel('After').fill('20');
+  ids.profile = await startCapture(page);
+  await ended(page);
+  await walkFlame(page, { expects: ['spin_inner', 'spin_outer', 'main'], search: 'spin_mid' });
+  await openTab(page, 'Timeline');
+  const whole = await (await page.request.get(`${server.origin}/api/captures/${ids.profile}/flame`)).json();
+  const [start, end] = await selectRange(page, 0.1, 0.4);
+  const [part] = await Promise.all([
+    page.waitForResponse((response) => /\/flame\?/.test(response.url())).then((response) => response.json()),
+    openTab(page, 'Flame graph'),
+  ]);
+  assert.ok(part.total > 0 && part.total < whole.total, `${part.total} of ${whole.total} samples from ${start} to ${end}`);
+  const [download] = await Promise.all([page.waitForEvent('download'), downloadSvg()]);
+  assert.match(download.suggestedFilename(), /\.svg$/);
+});
+
+async function downloadSvg() {
+  await page.getByRole('button', { name: /^Export/ }).click();
+  await page.getByRole('menuitem', { name: /SVG/ }).or(page.getByRole('link', { name: /SVG/ })).first().click();
+}
+
+test('6. run again opens the same spec', async () => {
+  await page.goto(`${server.origin}/captures/${ids.events}`);
+  await page.getByRole('link', { name: /^Run again/ }).or(page.getByRole('button', { name: /^Run again/ })).click();
+  await page.waitForURL(/\/new\?.*from=/);
+  await page.getByRole('region', { name: TRACEPOINT }).getByText('Records 2 of').waitFor();
+  await until('the command', async () => /<img src=x>/.test(await page.getByLabel('Command with arguments').inputValue()));
+  assert.equal(await page.getByRole('combobox', { name: 'Run as' }).inputValue(), 'nobody');
+  await page.getByText('id == 1').first().waitFor();
+});
+
+test('7. history lists the captures; after a restart the address restores the view', async () => {
+  await page.getByRole('link', { name: 'History' }).click();
+  await until('both captures', async () => await page.locator('#history tbody tr').count() === 2);
+  await page.goto(`${server.origin}/captures/${ids.profile}?v=1&tab=flame&search=spin_mid`);
+  await page.locator('svg.flame .is-match').first().waitFor();
+  const frames = await page.locator('svg.flame g').count();
+  const [, listen] = server.origin.split('//');
+  await server.stop();
+  server = await Server.start({ data, listen });
+  await logIn(page, server);
+  await page.goto(`${server.origin}/captures/${ids.profile}?v=1&tab=flame&search=spin_mid`);
+  await page.locator('svg.flame .is-match').first().waitFor();
+  assert.equal(await page.locator('svg.flame g').count(), frames);
+  assert.equal(await page.getByRole('searchbox', { name: 'Find in names' }).inputValue(), 'spin_mid');
+  await page.goto(`${server.origin}/captures/${ids.events}?v=1&tab=timeline&group=thread&start=1000000&end=200000000`);
+  await page.getByRole('tab', { name: 'Timeline', selected: true }).waitFor();
+  await page.getByRole('button', { name: 'Threads', pressed: true }).waitFor();
+});
+
+test('the browser never complained and no hostile text ran', () => {
+  assert.deepEqual(complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|401|net::ERR_/.test(text)), []);
+});

@@ -1,0 +1,136 @@
+// A person's way through the console with the simulated agent, as a user without any rights: nothing here needs root.
+
+import { strict as assert } from 'node:assert';
+import { after, before, test } from 'node:test';
+
+import { IS_ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
+import {
+  ended, openTab, readInfo, rowCount, rowsInSight, selectRange, startCapture, tickFields, chooseTracepoint, walkFlame,
+  walkTimeline, watchAndStop,
+} from './flows.mjs';
+import { logIn, openBrowser, openPage } from './lib.mjs';
+
+const TRACEPOINT = 'sched:sched_switch';
+const HOSTILE = '"><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>\u202e';
+let browser;
+let server;
+let page;
+let complaints;
+let id;
+const data = dataFolder(true);
+
+before(async () => {
+  server = await Server.start({ data, simulate: true, unprivileged: true });
+  browser = await openBrowser();
+  ({ page, complaints } = await openPage(browser));
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  removeFolder(data);
+});
+
+test('it runs without rights', async () => {
+  if (IS_ROOT) {
+    const { readFileSync } = await import('node:fs');
+    for (const verb of ['agent', 'console']) {
+      assert.match(readFileSync(`/proc/${server.childPid(verb)}/status`, 'utf8'), /^Uid:\t65534\t65534\t65534\t65534$/m);
+    }
+  }
+  await logIn(page, server);
+  await page.getByText(/simulated/i).first().waitFor();
+});
+
+test('events: chosen by typing, watched live, stopped', async () => {
+  await chooseTracepoint(page, { typed: 'sched_sw', name: TRACEPOINT });
+  await tickFields(page, { name: TRACEPOINT, fields: ['prev_comm', 'next_comm', 'next_pid'] });
+  await page.getByLabel('Title').fill(HOSTILE);
+  id = await startCapture(page);
+  await watchAndStop(page, 100);
+});
+
+test('the table scrolls through all rows with the keyboard', async () => {
+  await openTab(page, 'Events');
+  const total = await until('stored rows', () => rowCount(page));
+  await page.getByRole('grid', { name: 'Events' }).focus();
+  const first = await until('rows', async () => { const rows = await rowsInSight(page); return rows.length > 3 && rows[0]; });
+  await page.keyboard.press('End');
+  await until('the last rows', async () => { const rows = await rowsInSight(page); return rows.length > 3 && rows[0].join() !== first.join(); });
+  await page.keyboard.press('Home');
+  await until('the first rows', async () => { const rows = await rowsInSight(page); return rows.length > 3 && rows[0].join() === first.join(); });
+  assert.ok(total > 100);
+});
+
+test('p12 hostile names are text on every tab', async () => {
+  assert.ok((await page.title()).includes('<img src=x'));
+  await page.getByRole('heading', { name: /<img src=x onerror/ }).waitFor();
+  const names = (await (await page.request.get(`${server.origin}/api/captures/${id}/rows?stream=0&limit=500`)).json()).rows.map((row) => row[4]);
+  const hostile = names.find((name) => /[<>"&]/.test(name));
+  assert.ok(hostile, `the simulated agent has hostile names among ${[...new Set(names)].slice(0, 20)}`);
+  await page.goto(`${server.origin}/captures`);
+  await page.getByText(/<img src=x onerror/).first().waitFor();
+  await page.goto(`${server.origin}/captures/${id}`);
+});
+
+test('p29 losses are in sight beside the rows', async () => {
+  const capture = await (await page.request.get(`${server.origin}/api/captures/${id}`)).json();
+  const lost = capture.ledger.losses.reduce((sum, loss) => sum + loss.count, 0);
+  if (lost > 0) await page.locator('#cap-chips').getByText(/lost/).first().waitFor();
+  await readInfo(page, [TRACEPOINT, /Emitted/, lost > 0 ? /ring buffer was full|did not run|not be decoded/ : 'Nothing was lost.']);
+});
+
+test('the timeline: zoom, pan and selection', async () => {
+  await walkTimeline(page);
+  const [start, end] = await selectRange(page, 0.3, 0.5);
+  assert.ok(start < end);
+});
+
+test('a profile as a flame graph', async () => {
+  await page.goto(`${server.origin}/new?method=profile`);
+  await page.getByRole('radio', { name: 'Whole system' }).check();
+  await page.getByLabel('After').fill('1');
+  await startCapture(page);
+  await ended(page);
+  const answer = await (await page.request.get(page.url().replace('/captures/', '/api/captures/').replace(/\?.*/, '') + '/flame')).json();
+  const name = answer.names[answer.nodes.name[answer.nodes.depth.findIndex((depth) => depth === 3)]];
+  await walkFlame(page, { expects: [name], search: name.slice(0, 12) });
+});
+
+test('a sample opens with one click', async () => {
+  await page.goto(server.origin);
+  const samples = page.locator('#samples button');
+  await until('samples', async () => await samples.count() > 0);
+  await samples.first().click();
+  await page.waitForURL(/\/captures\/[0-9a-f]{16}/);
+  await until('its rows', async () => await rowCount(page) > 0);
+});
+
+test('pages work from the keyboard and in the dark', async () => {
+  await page.goto(server.origin);
+  await page.keyboard.press('/');
+  await page.keyboard.type('sched');
+  await page.getByRole('option').first().waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  await page.locator('#main').focus();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await page.emulateMedia({ colorScheme: 'light' });
+  const light = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  assert.notEqual(dark, light);
+});
+
+test('logging out ends the session', async () => {
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await page.waitForURL(/\/login/);
+  await page.goto(`${server.origin}/captures`);
+  assert.equal(new URL(page.url()).pathname, '/login');
+});
+
+test('the browser never complained and no hostile text ran', () => {
+  assert.deepEqual(complaints, []);
+});

@@ -1,0 +1,42 @@
+//! What the kernel says of processes.
+
+use std::{collections::BTreeMap, fs};
+
+/// The children of a process, by all of its threads.
+pub fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let of_thread = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("children")).unwrap_or_default();
+    let lists = threads.flatten().map(of_thread).collect::<Vec<_>>().join(" ");
+    lists.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// The words of a process's command line.
+pub fn command_line(pid: u32) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    bytes.split(|&b| b == 0).filter(|word| !word.is_empty()).map(|w| String::from_utf8_lossy(w).into_owned()).collect()
+}
+
+/// `/proc/PID/status` by name; empty once the process is gone.
+pub fn status(pid: u32) -> BTreeMap<String, String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pairs = text.lines().filter_map(|line| line.split_once(':'));
+    pairs.map(|(name, value)| (name.to_owned(), value.trim().to_owned())).collect()
+}
+
+/// Whether a process exists and is more than a zombie.
+pub fn is_alive(pid: u32) -> bool {
+    status(pid).get("State").is_some_and(|state| !state.starts_with(['Z', 'X']))
+}
+
+/// Resident memory of a process in KiB; 0 once it is gone.
+pub fn resident_kib(pid: u32) -> u64 {
+    let status = status(pid);
+    status.get("VmRSS").and_then(|text| text.split(' ').next()?.parse().ok()).unwrap_or(0)
+}
+
+/// Where the descriptors of a process point, such as `anon_inode:bpf-prog`.
+pub fn descriptors(pid: u32) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    let targets = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    targets.map(|target| target.to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,41 @@
+//! Small programs that are traced because what they do is known. Sources are in `tests/programs/`.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use crate::workspace::root;
+
+/// The built program `name`, or nothing if there is no C compiler and it was not built before. An emulated kernel finds
+/// those that were built outside, where compiling is fast.
+///
+/// # Panics
+/// If it does not compile.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let source = root().join("tests/programs").join(name).with_extension("c");
+    let built = root().join("target/test-programs").join(name);
+    let modified = |path: &PathBuf| fs::metadata(path).and_then(|found| found.modified()).ok();
+    if modified(&built).is_some_and(|time| Some(time) >= modified(&source)) {
+        return Some(built);
+    }
+    fs::create_dir_all(built.parent().expect("it is in a folder")).expect("a folder for programs");
+    // Built beside and renamed, because tests of other processes may be looking for it as well.
+    let fresh = built.with_extension(std::process::id().to_string());
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-o"])
+        .arg(&fresh)
+        .arg(&source);
+    let status = compiler.status().ok()?;
+    assert!(status.success(), "{} does not compile", source.display());
+    fs::rename(&fresh, &built).expect("a file can be renamed");
+    Some(built)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn programs_compile() {
+        for name in ["spin", "words"] {
+            let _ = super::program(name);
+        }
+    }
+}

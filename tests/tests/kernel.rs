@@ -1,0 +1,262 @@
+//! Captures of the running kernel, through the real agent. Needs root; `tests/lab/run` runs the same tests on other
+//! kernels, where BATHYSCOPE_LAB is set and everything that Debian's kernels have is expected to work.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    process::Command,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use bathyscope_tests::{
+    command_line::{json_of, stdout_of},
+    is_root, proc,
+    programs::program,
+    server::{Server, signal},
+    skip,
+    wait::until,
+    workspace::{binary, root},
+};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// One at a time: these tests count what the whole system does.
+fn alone(what: &str) -> Option<MutexGuard<'static, ()>> {
+    static ONE: Mutex<()> = Mutex::new(());
+    if !is_root() {
+        skip(what, "root");
+        return None;
+    }
+    Some(ONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn in_lab() -> bool {
+    std::env::var_os("BATHYSCOPE_LAB").is_some()
+}
+
+fn data() -> TempDir {
+    tempfile::tempdir().expect("a folder for captures")
+}
+
+fn events(tracepoint: &str, fields: &[&str], predicate: Option<&str>, target: &Value) -> Value {
+    let mut probe = json!({"tracepoint": tracepoint, "fields": fields});
+    if let Some(predicate) = predicate {
+        probe["predicate"] = predicate.into();
+    }
+    json!({"method": {"events": {"probes": [probe]}}, "target": target, "limits": {"duration_ms": 60_000}})
+}
+
+fn command(words: &[&str]) -> Value {
+    json!({"command": {"argv": words, "children": true}})
+}
+
+fn dd(count: u32) -> Value {
+    command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", &format!("count={count}")])
+}
+
+/// Rows stored of stream 0, after checking that the ledger balances and that nothing was lost.
+fn stored(capture: &Value) -> u64 {
+    let stream = &capture["ledger"]["streams"][0];
+    let number = |name: &str| stream[name].as_u64().unwrap_or_else(|| panic!("{name} in {capture}"));
+    let lost: u64 = capture["ledger"]["losses"].as_array().unwrap().iter().filter_map(|l| l["count"].as_u64()).sum();
+    assert_eq!(number("emitted"), number("stored") + lost, "{}", capture["ledger"]);
+    assert_eq!(number("hits"), number("emitted") + number("filtered"), "{}", capture["ledger"]);
+    assert_eq!(lost, 0, "{}", capture["ledger"]);
+    number("stored")
+}
+
+/// Names of BPF programs that the kernel lists among its symbols, with how often.
+fn loaded_programs() -> BTreeMap<String, usize> {
+    let symbols = fs::read_to_string("/proc/kallsyms").expect("the kernel's symbols");
+    let mut programs = BTreeMap::new();
+    for name in symbols.lines().filter_map(|line| line.split_ascii_whitespace().nth(2)) {
+        if name.starts_with("bpf_prog_") {
+            *programs.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    programs
+}
+
+#[test]
+fn p27_doctor_finds_by_trying_what_this_kernel_has() {
+    let Some(_alone) = alone("doctor on a real kernel") else { return };
+    let found = json_of(["doctor", "--json"]);
+    let capabilities = found["capabilities"].as_array().expect("capabilities");
+    let state = |id: &str| {
+        let one = capabilities.iter().find(|c| c["id"] == id).unwrap_or_else(|| panic!("no {id} in {found}"));
+        one["state"].as_str().unwrap().to_owned()
+    };
+    for needed in ["tracepoint", "ring_buffer", "cpu_clock_sampling", "btf", "kallsyms"] {
+        assert_eq!(state(needed), "available", "{needed}: {found:#}");
+    }
+    if in_lab() {
+        for expected in ["uprobe", "kprobe", "fentry", "function_graph", "raw_tracepoint", "btf_tracepoint"] {
+            assert_eq!(state(expected), "available", "{expected}: {found:#}");
+        }
+        assert_eq!(state("pmu"), "missing_hardware");
+    }
+    for capability in capabilities {
+        assert!(!capability["finding"].as_str().unwrap().is_empty(), "{capability}");
+    }
+}
+
+#[test]
+fn a_commands_system_calls_are_recorded_to_the_last_one() {
+    let Some(_alone) = alone("a capture of a command") else { return };
+    let data = data();
+    let server = Server::start(data.path(), &[]);
+    let id = server.capture(&events("raw_syscalls:sys_enter", &["id", "args"], None, &dd(1000)));
+    let capture = server.ended(&id);
+    assert_eq!(capture["state"], "finished", "{capture:#}");
+    assert!(stored(&capture) > 2000);
+    let of = |number: u32| {
+        let filter = format!("id%20==%20{number}%20%26%26%20args%5B2%5D%20==%201");
+        let page = server.get(&format!("/api/captures/{id}/rows?stream=0&limit=3&filter={filter}"));
+        assert!(page["rows"][0].to_string().contains("\"dd\""), "{page}");
+        page["matched"].as_u64().unwrap()
+    };
+    // read(2) and write(2) of one byte: exactly as many as dd was asked for.
+    assert_eq!((of(0), of(1)), (1000, 1000));
+    let output = server.send("GET", &format!("/api/captures/{id}/output"), None).text();
+    assert!(output.contains("1000 bytes"), "{output}");
+}
+
+#[test]
+fn a_predicate_is_evaluated_in_the_kernel() {
+    let Some(_alone) = alone("a predicate in the kernel") else { return };
+    let data = data();
+    let server = Server::start(data.path(), &[]);
+    let only_writes = Some("id == 1 && args[2] == 1 && comm == \"dd\"");
+    let id = server.capture(&events("raw_syscalls:sys_enter", &["id"], only_writes, &dd(500)));
+    let capture = server.ended(&id);
+    assert_eq!(stored(&capture), 500, "{capture:#}");
+    assert!(capture["ledger"]["streams"][0]["filtered"].as_u64() > Some(500), "{capture:#}");
+}
+
+#[test]
+fn the_whole_system_is_recorded_with_texts_and_in_order() {
+    let Some(_alone) = alone("a capture of the whole system") else { return };
+    let data = data();
+    let server = Server::start(data.path(), &[]);
+    let fields = ["prev_comm", "prev_pid", "prev_state", "next_comm", "next_pid"];
+    let mut spec = events("sched:sched_switch", &fields, None, &json!("system"));
+    spec["limits"]["duration_ms"] = 1000.into();
+    let id = server.capture(&spec);
+    let capture = server.ended(&id);
+    let rows = stored(&capture);
+    assert!(rows > 20, "{capture:#}");
+    let page = server.get(&format!("/api/captures/{id}/rows?stream=0&limit=200"));
+    assert_eq!(page["total"], rows);
+    let names: Vec<_> = page["columns"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(names, [&["time", "cpu", "pid", "tid", "comm"][..], &fields].concat());
+    let rows = page["rows"].as_array().unwrap();
+    let times: Vec<_> = rows.iter().map(|row| row[0].as_u64().expect("a time")).collect();
+    assert!(times.is_sorted(), "{times:?}");
+    // What runs is what is switched from; the idle task has a name too.
+    assert!(rows.iter().all(|row| row[4] == row[5] && row[3] == row[6]), "{page}");
+    assert!(rows.iter().any(|row| row[8].as_str().is_some_and(|comm| !comm.is_empty())));
+}
+
+#[test]
+fn a_profile_names_kernel_and_user_frames() {
+    let Some(_alone) = alone("a profile") else { return };
+    let Some(spin) = program("spin") else { return skip("a profile with known stacks", "gcc") };
+    let data = data();
+    let mut server = Server::start(data.path(), &[]);
+    let spec = json!({
+        "method": {"profile": {"frequency_hz": 99, "kernel_stacks": true, "user_stacks": true}},
+        "target": command(&[spin.to_str().unwrap(), "2000"]),
+        "limits": {"duration_ms": 60_000}
+    });
+    let id = server.capture(&spec);
+    let capture = server.ended(&id);
+    assert_eq!(capture["state"], "finished", "{capture:#}");
+    assert!(stored(&capture) > 20, "{capture:#}");
+    let flame = server.get(&format!("/api/captures/{id}/flame"));
+    let names = flame["names"].to_string();
+    assert!(names.contains("spin_middle"), "{names}");
+    assert!(server.terminate().success());
+    let folded = stdout_of(["export", &id, "--format", "folded", "--data", data.path().to_str().unwrap()]);
+    let known = |line: &&str| line.contains("main;spin_outer;spin_middle;spin_inner");
+    let in_spin: u64 = folded.lines().filter(known).filter_map(|l| l.rsplit(' ').next()?.parse::<u64>().ok()).sum();
+    let all: u64 = folded.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum();
+    assert!(in_spin * 10 > all * 7, "{in_spin} of {all} samples are in the known stack:\n{folded}");
+}
+
+#[test]
+fn a_profile_of_the_system_names_the_kernels_functions() {
+    let Some(_alone) = alone("a profile of the system") else { return };
+    let data = data();
+    let mut server = Server::start(data.path(), &[]);
+    let spec = json!({
+        "method": {"profile": {"frequency_hz": 199, "kernel_stacks": true, "user_stacks": true}},
+        "target": "system",
+        "limits": {"duration_ms": if in_lab() { 4000 } else { 1500 }}
+    });
+    let mut load = Command::new("dd").args(["if=/dev/zero", "of=/dev/null", "bs=64"]).spawn().expect("dd starts");
+    let id = server.capture(&spec);
+    let capture = server.ended(&id);
+    load.kill().and_then(|()| load.wait()).expect("dd is ours");
+    assert!(stored(&capture) > 50, "{capture:#}");
+    assert!(server.terminate().success());
+    let folded = stdout_of(["export", &id, "--format", "folded", "--data", data.path().to_str().unwrap()]);
+    let of_dd: Vec<_> = folded.lines().filter(|line| line.starts_with("dd;")).collect();
+    assert!(of_dd.iter().any(|line| line.contains("vfs_write") || line.contains("vfs_read")), "{folded}");
+}
+
+#[test]
+fn p25_killing_the_console_leaves_nothing_in_the_kernel() {
+    let Some(_alone) = alone("detaching") else { return };
+    let data = data();
+    let before = loaded_programs();
+    let mut server = Server::start(data.path(), &[]);
+    let id = server.capture(&events("sched:sched_switch", &["next_pid"], None, &json!("system")));
+    until("rows", || {
+        let capture = server.get(&format!("/api/captures/{id}"));
+        (capture["streams"][0]["rows"].as_u64() > Some(0)).then_some(())
+    });
+    assert!(loaded_programs().len() > before.len(), "the probe's program is loaded: {:?}", loaded_programs());
+    let agent = server.child("agent");
+    signal(server.child("console"), Signal::KILL);
+    server.wait();
+    until("the agent's end", || (!proc::is_alive(agent)).then_some(()));
+    until("the end of all programs", || (loaded_programs() == before).then_some(()));
+}
+
+#[test]
+fn p49_the_capabilities_that_the_container_gets_are_enough() {
+    let Some(_alone) = alone("least capabilities") else { return };
+    let Some(spin) = program("spin") else { return skip("least capabilities", "gcc") };
+    let compose = fs::read_to_string(root().join("docker/compose.yaml")).expect("the compose file");
+    let listed = compose.split_once("cap_add:\n").expect("a list of capabilities").1.lines();
+    let names = listed.map_while(|line| line.strip_prefix("      - ")).map(str::to_lowercase).collect::<Vec<_>>();
+    assert!(names.len() > 4, "{names:?}");
+    let data = data();
+    // As in the container: root without any other capability, unable to gain one, on a read-only file system.
+    let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro / && shift && exec \"$@\"";
+    let bounding = format!("-all,+{}", names.join(",+"));
+    let wrapper =
+        ["unshare", "-m", "bash", "-c", script, "least", data.path().to_str().unwrap(), "setpriv", "--no-new-privs"];
+    let mut words: Vec<_> = wrapper.iter().map(|word| (*word).to_owned()).collect();
+    words.extend([format!("--bounding-set={bounding}"), "--inh-caps=-all".to_owned()]);
+    words.push(binary().to_str().unwrap().to_owned());
+    let mut server = Server::start_by(&words, data.path(), &[]);
+    let id = server.capture(&events("raw_syscalls:sys_enter", &["id"], Some("id == 1"), &dd(100)));
+    assert!(stored(&server.ended(&id)) >= 100);
+    let mut load = Command::new(spin).arg("60000").spawn().expect("it starts");
+    let spec = json!({
+        "method": {"profile": {"frequency_hz": 99, "kernel_stacks": true, "user_stacks": true}},
+        "target": {"process": {"pid": load.id(), "children": false}},
+        "limits": {"duration_ms": 1500}
+    });
+    let id = server.capture(&spec);
+    let capture = server.ended(&id);
+    load.kill().and_then(|()| load.wait()).expect("it is ours");
+    assert!(stored(&capture) > 10, "{capture:#}");
+    let names = server.get(&format!("/api/captures/{id}/flame"))["names"].to_string();
+    assert!(names.contains("spin_middle"), "user frames have names: {names}");
+    assert!(server.terminate().success());
+}

@@ -1,0 +1,241 @@
+//! The processes of a running console: what rights they have, what happens when one of them dies. All with the
+//! simulated agent, so these tests need no root; some check more when they have it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+use std::{fs, path::Path, time::Instant};
+
+use bathyscope_tests::{
+    command_line::{json_of, run, stdout_of},
+    is_root, proc,
+    server::{Server, signal},
+    wait::until,
+};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const KILLS: usize = 50;
+
+fn data() -> TempDir {
+    tempfile::tempdir().expect("a folder for captures")
+}
+
+fn spec(duration_ms: u64) -> Value {
+    json!({
+        "method": {"events": {"probes": [{"tracepoint": "sched:sched_switch", "fields": ["prev_comm", "next_pid"]}]}},
+        "target": "system",
+        "limits": {"duration_ms": duration_ms}
+    })
+}
+
+fn stored_rows(server: &Server, id: &str) -> u64 {
+    let capture = server.get(&format!("/api/captures/{id}"));
+    capture["streams"].as_array().expect("streams").iter().filter_map(|stream| stream["rows"].as_u64()).sum()
+}
+
+fn path(data: &TempDir) -> &str {
+    data.path().to_str().expect("a plain path")
+}
+
+/// Whether one of the process's descriptors is a listening TCP socket.
+fn listens(pid: u32) -> bool {
+    let mut listening = Vec::new();
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        let text = fs::read_to_string(table).unwrap_or_default();
+        let columns = text.lines().skip(1).map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+        listening.extend(columns.filter(|c| c.get(3) == Some(&"0A")).map(|c| format!("socket:[{}]", c[9])));
+    }
+    proc::descriptors(pid).iter().any(|descriptor| listening.contains(descriptor))
+}
+
+#[test]
+fn the_console_has_no_rights_and_it_alone_listens() {
+    let data = data();
+    let server = Server::simulated(data.path());
+    let (console, agent) = (server.child("console"), server.child("agent"));
+    let status = proc::status(console);
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert_eq!(u64::from_str_radix(&status[set], 16), Ok(0), "{set}");
+    }
+    assert_eq!(status["NoNewPrivs"], "1");
+    if is_root() {
+        assert_eq!(u64::from_str_radix(&status["CapBnd"], 16), Ok(0), "CapBnd");
+        assert!(status["Uid"].split_ascii_whitespace().all(|uid| uid != "0"), "{}", status["Uid"]);
+        assert!(status["Gid"].split_ascii_whitespace().all(|gid| gid != "0"), "{}", status["Gid"]);
+        assert_eq!(status["Groups"], "");
+        assert!(listens(console));
+        assert!(!listens(agent) && !listens(server.supervisor()), "a privileged process listens on a network");
+    } else {
+        bathyscope_tests::skip("dropping of root by the console", "root");
+    }
+}
+
+#[test]
+fn stdout_is_one_line_and_the_log_keeps_the_token_to_itself() {
+    let data = data();
+    let mut server = Server::start(data.path(), &["--simulate", "--log-format", "json", "--log", "debug"]);
+    let id = server.capture(&spec(200));
+    server.ended(&id);
+    assert!(server.terminate().success());
+    assert_eq!(server.rest_of_stdout(), "");
+    let log = server.log();
+    let lines = log.lines().filter(|line| !line.is_empty());
+    for line in lines.clone() {
+        assert!(serde_json::from_str::<Value>(line).is_ok_and(|value| value.is_object()), "not JSON: {line}");
+    }
+    assert!(lines.count() > 0, "it logs something");
+    assert!(!log.contains("token="));
+}
+
+#[test]
+fn p42_the_whole_ends_within_ten_seconds_of_term() {
+    let data = data();
+    let mut server = Server::simulated(data.path());
+    let id = server.capture(&spec(60_000));
+    until("rows", || (stored_rows(&server, &id) > 0).then_some(()));
+    let children = proc::children(server.supervisor());
+    assert_eq!(children.len(), 2);
+    let begin = Instant::now();
+    let status = server.terminate();
+    assert!(begin.elapsed().as_secs() < 10, "it took {:?}", begin.elapsed());
+    assert!(status.success(), "{status}");
+    assert!(children.into_iter().all(|pid| !proc::is_alive(pid)), "a child outlives its supervisor");
+    let shown = json_of(["captures", "show", &id, "--json", "--data", path(&data)]);
+    assert_eq!(shown["state"], "finished", "{shown}");
+}
+
+#[test]
+fn p41_the_agents_death_ends_captures_and_a_new_agent_comes() {
+    let data = data();
+    let server = Server::simulated(data.path());
+    let id = server.capture(&spec(60_000));
+    until("rows", || (stored_rows(&server, &id) > 0).then_some(()));
+    let (agent, console) = (server.child("agent"), server.child("console"));
+    signal(agent, Signal::KILL);
+    let capture = server.ended(&id);
+    assert_eq!(capture["state"], "agent_lost", "{capture}");
+    assert!(stored_rows(&server, &id) > 0);
+    until("a new agent", || (server.get("/api/host")["agent"]["state"] == "connected").then_some(()));
+    assert_ne!(server.child("agent"), agent);
+    assert_eq!(server.child("console"), console, "the console went on");
+    let again = server.capture(&spec(200));
+    assert_eq!(server.ended(&again)["state"], "finished");
+}
+
+#[test]
+fn p25_nothing_outlives_a_killed_supervisor() {
+    let data = data();
+    let mut server = Server::simulated(data.path());
+    let children = [server.child("console"), server.child("agent")];
+    signal(server.supervisor(), Signal::KILL);
+    server.wait();
+    for child in children {
+        until("the child's end", || (!proc::is_alive(child)).then_some(()));
+    }
+}
+
+#[test]
+fn p34_every_capture_of_a_killed_console_opens_as_interrupted() {
+    let data = data();
+    let mut ids = Vec::new();
+    for kill in 0..KILLS {
+        let mut server = Server::simulated(data.path());
+        let id = server.capture(&spec(60_000));
+        // At different moments: after the first rows, and after some more.
+        let least = 1 + (kill as u64 % 5) * 400;
+        until("rows", || (stored_rows(&server, &id) >= least).then_some(()));
+        signal(server.child("console"), Signal::KILL);
+        server.wait();
+        let shown = json_of(["captures", "show", &id, "--json", "--data", path(&data)]);
+        assert_eq!(shown["state"], "interrupted", "kill {kill}: {shown}");
+        ids.push((id, least));
+    }
+    let server = Server::simulated(data.path());
+    for (id, least) in &ids {
+        let capture = server.get(&format!("/api/captures/{id}"));
+        assert_eq!(capture["state"], "interrupted");
+        let page = server.get(&format!("/api/captures/{id}/rows?stream=0&limit=5"));
+        assert!(page["total"].as_u64() >= Some(*least), "{page}");
+        assert_eq!(page["rows"].as_array().map(Vec::len), Some(5));
+        check_books(&capture);
+    }
+    assert_eq!(server.get("/api/captures?limit=1")["total"], KILLS);
+}
+
+/// `emitted = stored + lost` for every stream.
+fn check_books(capture: &Value) {
+    let losses = capture["ledger"]["losses"].as_array().expect("losses");
+    for (index, stream) in capture["ledger"]["streams"].as_array().expect("streams").iter().enumerate() {
+        let lost: u64 = losses.iter().filter(|l| l["stream"] == index).filter_map(|l| l["count"].as_u64()).sum();
+        let (emitted, stored) = (stream["emitted"].as_u64().unwrap(), stream["stored"].as_u64().unwrap());
+        assert_eq!(emitted, stored + lost, "{}", capture["ledger"]);
+        assert_eq!(stream["hits"].as_u64().unwrap(), emitted + stream["filtered"].as_u64().unwrap());
+    }
+}
+
+#[test]
+fn p28_the_books_of_the_simulated_agent_balance() {
+    let data = data();
+    let server = Server::simulated(data.path());
+    let id = server.capture(&spec(2_000));
+    let capture = server.ended(&id);
+    assert_eq!(capture["state"], "finished");
+    assert!(stored_rows(&server, &id) > 0);
+    check_books(&capture);
+}
+
+#[test]
+fn a_second_server_on_the_same_data_refuses_with_a_cause() {
+    let data = data();
+    let _first = Server::simulated(data.path());
+    let second = run(["serve", "--simulate", "--listen", "127.0.0.1:0", "--data", path(&data)]);
+    assert!(!second.status.success());
+    assert!(second.stdout.is_empty(), "{}", String::from_utf8_lossy(&second.stdout));
+    assert!(!second.stderr.is_empty());
+}
+
+#[test]
+fn every_verb_explains_itself() {
+    let help = stdout_of(["--help"]);
+    for verb in ["serve", "agent", "doctor", "list", "trace", "captures", "export"] {
+        assert!(help.contains(&format!("  {verb} ")), "{verb} is not in --help");
+        assert!(stdout_of([verb, "--help"]).lines().count() > 8, "{verb} --help says little");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(stdout_of(["completions", shell]).contains("captures"), "{shell}");
+    }
+}
+
+#[test]
+fn captures_can_be_read_renamed_exported_imported_and_deleted_from_the_terminal() {
+    let data = data();
+    let mut server = Server::simulated(data.path());
+    let id = server.capture(&spec(300));
+    server.ended(&id);
+    let rows = stored_rows(&server, &id);
+    assert!(server.terminate().success());
+    let data_path = path(&data);
+    let listed = json_of(["captures", "list", "--json", "--data", data_path]);
+    assert!(listed.to_string().contains(&id), "{listed}");
+    stdout_of(["captures", "rename", &id, "a name of its own", "--data", data_path]);
+    assert_eq!(json_of(["captures", "show", &id, "--json", "--data", data_path])["title"], "a name of its own");
+    let csv = stdout_of(["export", &id, "--format", "csv", "--data", data_path]);
+    assert_eq!(csv.lines().count() as u64, rows + 1);
+    let ndjson = stdout_of(["export", &id, "--format", "ndjson", "--data", data_path]);
+    assert!(ndjson.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+    assert_eq!(ndjson.lines().count() as u64, rows);
+    let file = data.path().with_extension("bathy");
+    let file_path = file.to_str().unwrap();
+    stdout_of(["export", &id, "--format", "bathy", "-o", file_path, "--data", data_path]);
+    stdout_of(["captures", "delete", &id, "--data", data_path]);
+    assert!(!run(["captures", "show", &id, "--data", data_path]).status.success());
+    import_again(&file, data_path, &csv);
+}
+
+fn import_again(file: &Path, data_path: &str, csv: &str) {
+    let imported = json_of(["captures", "import", file.to_str().unwrap(), "--json", "--data", data_path]);
+    let id = imported["id"].as_str().expect("an id");
+    assert_eq!(stdout_of(["export", id, "--format", "csv", "--data", data_path]), csv);
+    fs::remove_file(file).expect("the file is ours");
+}

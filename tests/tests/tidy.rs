@@ -1,0 +1,245 @@
+//! Rules about the sources themselves that no compiler knows.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+use std::{collections::BTreeSet, fs};
+
+use bathyscope_tests::workspace::{Source, root, sources};
+
+const ROOMS: [&str; 3] = ["server", "bpf", "web"];
+/// From top to bottom: a room may only know rooms that come later.
+const ORDER: [&str; 12] = [
+    "tests", "console", "agent", "web", "protocol", "formats", "views", "store", "symbols", "bpf", "catalog", "capture",
+];
+const MAX_LINES: usize = 800;
+
+fn rust() -> Vec<Source> {
+    ROOMS.into_iter().flat_map(|room| sources(room, &[".rs"])).collect()
+}
+
+/// Fails with the places that break a rule, if there are any.
+#[track_caller]
+fn none(rule: &str, places: impl IntoIterator<Item = String>) {
+    let places: Vec<_> = places.into_iter().collect();
+    assert!(places.is_empty(), "{rule}:\n  {}", places.join("\n  "));
+}
+
+/// The lines of `sources` for which `bad` holds, as `path:line: text`.
+fn places(sources: &[Source], bad: impl Fn(&Source, &str) -> bool) -> Vec<String> {
+    let of_source = |source: &Source| {
+        let lines = source.lines().filter(|(_, line)| bad(source, line));
+        lines.map(|(number, line)| format!("{}:{number}: {}", source.path, line.trim())).collect::<Vec<_>>()
+    };
+    sources.iter().flat_map(of_source).collect()
+}
+
+fn is_comment(line: &str) -> bool {
+    line.trim_start().starts_with("//")
+}
+
+fn in_any(source: &Source, folders: &[&str]) -> bool {
+    folders.iter().any(|folder| source.path.starts_with(folder))
+}
+
+#[test]
+fn p10_no_html_is_made_from_text_and_no_handler_is_inline() {
+    let front = sources("web", &[".js", ".mjs", ".html", ".svg"]);
+    assert!(!front.is_empty());
+    let makes_html =
+        ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "DOMParser"];
+    none("text becomes HTML", places(&front, |_, line| makes_html.iter().any(|call| line.contains(call))));
+    let pages: Vec<_> = front.into_iter().filter(|source| source.path.ends_with(".html")).collect();
+    let inline = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        let attribute = |(at, _): (usize, &str)| line[at + 3..].split_once('=').is_some_and(|(name, _)| is_word(name));
+        line.match_indices(" on").any(attribute) || line.contains("javascript:") || line.contains(" style=")
+    };
+    none(
+        "an inline handler or style, which the content security policy blocks",
+        places(&pages, |_, line| inline(line)),
+    );
+    none(
+        "`|safe` lets text through as HTML",
+        places(&pages, |_, line| line.contains("|safe") || line.contains("| safe")),
+    );
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase())
+}
+
+#[test]
+fn p47_unsafe_only_in_agent_bpf_and_protocol() {
+    let allowed = ["server/agent/", "server/protocol/", "bpf/"];
+    let sources = rust();
+    let uses = |line: &str| ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"].iter().any(|u| line.contains(u));
+    none(
+        "unsafe outside its rooms",
+        places(&sources, |source, line| !in_any(source, &allowed) && !is_comment(line) && uses(line)),
+    );
+    let heads = sources.iter().filter(|source| source.path.ends_with("/src/lib.rs") && !in_any(source, &allowed));
+    none(
+        "a crate that does not forbid unsafe code",
+        heads.filter(|s| !s.text.contains("#![forbid(unsafe_code)]")).map(|s| s.path.clone()),
+    );
+}
+
+fn is_crate_head(path: &str) -> bool {
+    path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs")
+}
+
+#[test]
+fn every_crate_begins_with_what_it_is_for() {
+    let sources = rust();
+    let heads = sources.iter().filter(|source| is_crate_head(&source.path));
+    none("a crate without a `//!` head", heads.filter(|s| !s.text.starts_with("//! ")).map(|s| s.path.clone()));
+}
+
+#[test]
+fn sql_only_in_the_store() {
+    let statements =
+        ["SELECT ", "INSERT INTO", "INSERT OR", "DELETE FROM", "CREATE TABLE", "PRAGMA ", "BEGIN IMMEDIATE"];
+    let found = places(&rust(), |source, line| {
+        !in_any(source, &["server/store/"]) && !is_comment(line) && statements.iter().any(|word| line.contains(word))
+    });
+    none("SQL outside the store", found);
+    none("sqlx outside the store", dependants("sqlx").into_iter().filter(|path| path != "server/store/Cargo.toml"));
+}
+
+#[test]
+fn kernel_interfaces_only_in_the_agent_and_http_only_in_the_console() {
+    for (library, rooms) in [
+        ("aya", &["server/agent/Cargo.toml"][..]),
+        ("perf-event-open-sys", &["server/agent/Cargo.toml"]),
+        ("axum", &["server/console/Cargo.toml"]),
+        ("hyper", &["server/console/Cargo.toml"]),
+    ] {
+        none(
+            &format!("{library} outside its room"),
+            dependants(library).into_iter().filter(|path| !rooms.contains(&path.as_str())),
+        );
+    }
+}
+
+/// The manifests that list `library` among what the crate itself uses.
+fn dependants(library: &str) -> Vec<String> {
+    let manifests: Vec<_> = ROOMS.into_iter().flat_map(|room| sources(room, &["Cargo.toml"])).collect();
+    let lists = |manifest: &Source| dependencies(manifest).contains(library);
+    manifests.iter().filter(|manifest| lists(manifest)).map(|manifest| manifest.path.clone()).collect()
+}
+
+fn dependencies(manifest: &Source) -> BTreeSet<String> {
+    let section = manifest.text.split("\n[").find_map(|section| section.strip_prefix("dependencies]\n"));
+    let lines = section.unwrap_or_default().lines();
+    lines
+        .filter_map(|line| Some(line.split(['.', ' ', '=']).next()?.to_owned()))
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+#[test]
+fn rooms_know_only_the_rooms_below_them() {
+    let place =
+        |room: &str| ORDER.iter().position(|other| *other == room).unwrap_or_else(|| panic!("{room} is not in ORDER"));
+    for manifest in ROOMS.into_iter().flat_map(|room| sources(room, &["Cargo.toml"])) {
+        let room = manifest.path.rsplit('/').nth(1).unwrap();
+        for other in dependencies(&manifest).iter().filter_map(|name| name.strip_prefix("bathyscope-")) {
+            assert!(place(room) < place(other), "{room} must not know {other}");
+        }
+    }
+}
+
+#[test]
+fn programs_are_started_in_two_places_and_never_a_shell() {
+    let starters = ["server/agent/", "server/console/src/launch"];
+    let sources = rust();
+    none(
+        "a program is started outside agent and launch",
+        places(&sources, |source, line| {
+            !in_any(source, &starters)
+                && !source.path.contains("/tests/")
+                && !is_comment(line)
+                && line.contains("Command::new(")
+                && !line.contains("clap::")
+        }),
+    );
+    let shells =
+        ["Command::new(\"sh\")", "Command::new(\"/bin/sh\")", "Command::new(\"bash\")", "Command::new(\"/bin/bash\")"];
+    none(
+        "a shell",
+        places(&sources, |source, line| {
+            !source.path.contains("/tests/") && shells.iter().any(|shell| line.contains(shell))
+        }),
+    );
+}
+
+#[test]
+fn files_are_short() {
+    let mut all = rust();
+    all.extend(sources("web", &[".js", ".mjs", ".css", ".html"]));
+    all.extend(sources("tests", &[".rs", ".mjs"]));
+    let long = all.iter().map(|source| (source, source.text.lines().count())).filter(|(_, lines)| *lines > MAX_LINES);
+    none("a file that should be two", long.map(|(source, lines)| format!("{}: {lines} lines", source.path)));
+}
+
+#[test]
+fn nothing_is_left_to_do_in_the_sources() {
+    let mut all = rust();
+    all.extend(sources("web", &[".js", ".mjs", ".css", ".html"]));
+    // Written apart, so that this file does not find itself.
+    let words = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("XX", "X:"),
+        concat!("todo", "!("),
+        concat!("unimpl", "emented!("),
+    ];
+    none("unfinished", places(&all, |_, line| words.iter().any(|word| line.contains(word))));
+}
+
+#[test]
+fn the_architecture_fits_on_a_few_screens() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md exists");
+    assert!(text.lines().count() <= 150, "ARCHITECTURE.md has {} lines", text.lines().count());
+}
+
+#[test]
+fn documents_name_only_files_that_exist() {
+    let root = root();
+    let mut missing = Vec::new();
+    for document in ["README.md", "ARCHITECTURE.md", "SECURITY.md", "CHANGELOG.md"] {
+        let text = fs::read_to_string(root.join(document)).unwrap_or_else(|e| panic!("{document}: {e}"));
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
+        let local = targets.filter(|target| !target.is_empty() && !target.contains("://"));
+        missing.extend(local.filter(|t| !root.join(t).exists()).map(|target| format!("{document}: {target}")));
+    }
+    none("a link that leads nowhere", missing);
+}
+
+#[test]
+fn migrations_are_numbered_without_gaps() {
+    let mut names: Vec<_> = sources("migrations", &[".sql"]).into_iter().map(|source| source.path).collect();
+    names.sort();
+    for (index, path) in names.iter().enumerate() {
+        assert!(path.starts_with(&format!("migrations/{:04}_", index + 1)), "{path} is number {}", index + 1);
+    }
+    assert!(!names.is_empty());
+}
+
+#[test]
+fn promises_that_are_kept_have_a_test_that_is_named_after_them() {
+    let text = fs::read_to_string(root().join("SECURITY.md")).expect("SECURITY.md exists");
+    let mut all: Vec<_> = ROOMS.into_iter().flat_map(|room| sources(room, &[".rs"])).collect();
+    all.extend(sources("tests", &[".rs", ".mjs"]));
+    let kept: Vec<_> = text
+        .lines()
+        .filter(|line| line.starts_with("| P") && line.contains("| kept") && !line.contains("by design"))
+        .filter_map(|line| line.get(2..5).map(str::to_lowercase))
+        .collect();
+    assert!(kept.len() > 5, "the table of promises can be read: {kept:?}");
+    let untested = kept.into_iter().filter(|id| {
+        let names = [format!("fn {id}_"), format!("'{id} "), format!("_{id}_")];
+        !all.iter().any(|source| names.iter().any(|name| source.text.contains(name)))
+    });
+    none("a promise without a test", untested);
+}

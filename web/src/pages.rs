@@ -1,0 +1,188 @@
+//! The pages. Each is a template with plain data; `render()` of [`crate::Template`] gives the HTML.
+//!
+//! Content security policy: every page needs exactly
+//! `default-src 'none'; script-src 'nonce-…'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none';
+//! form-action 'self'; frame-ancestors 'none'`, with the nonce that the page was given. The modules that a module with a
+//! nonce imports inherit its nonce, so no `'strict-dynamic'` and no `'self'` is needed in `script-src`.
+
+use askama::Template;
+
+use crate::assets;
+
+/// Which entry of the rail is the current one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nav {
+    /// The start page.
+    Start,
+    /// The form for a new capture.
+    New,
+    /// The list of captures.
+    History,
+    /// What this host can do.
+    Host,
+    /// None of them: a capture, an error.
+    None,
+}
+
+/// What all pages behind the login have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Who is logged in, as shown.
+    pub user: &'a str,
+    /// Their role: `viewer`, `operator` or `admin`.
+    pub role: &'a str,
+    /// Whether they may start, stop, rename and delete captures. The server decides again on each request; this only
+    /// leaves out what would be refused.
+    pub can_record: bool,
+    /// The current page.
+    pub page: Nav,
+}
+
+impl Frame<'_> {
+    /// For `aria-current`: `page` on the entry of the current page, else `false`.
+    fn current(&self, nav: Nav) -> &'static str {
+        if self.page == nav { "page" } else { "false" }
+    }
+}
+
+/// The path of a file below the version: `asset("js/api.js")`.
+fn asset(path: &str) -> String {
+    format!("/assets/{}/{path}", assets::version())
+}
+
+/// The login, for everybody.
+#[derive(Debug, Template)]
+#[template(path = "login.html")]
+pub struct Login<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Why the last attempt failed, one or more whole sentences; empty on the first.
+    pub problem: &'a str,
+}
+
+/// The start page: what this host can do, recent captures, ways to begin.
+#[derive(Debug, Template)]
+#[template(path = "start.html")]
+pub struct Start<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
+/// The form for a new capture. It reads `method`, `tracepoint` and `from` from the address itself.
+#[derive(Debug, Template)]
+#[template(path = "new.html")]
+pub struct New<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
+/// All captures.
+#[derive(Debug, Template)]
+#[template(path = "history.html")]
+pub struct History<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
+/// One capture. The view is in the address; see `static/js/url_state.js`.
+#[derive(Debug, Template)]
+#[template(path = "capture.html")]
+pub struct Capture<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+    /// The capture's id.
+    pub id: &'a str,
+    /// Its title, already made visible.
+    pub title: &'a str,
+}
+
+/// What can be observed on this host, in full.
+#[derive(Debug, Template)]
+#[template(path = "host.html")]
+pub struct Host<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
+/// Something failed or is not there.
+#[derive(Debug, Template)]
+#[template(path = "error.html")]
+pub struct Error<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it; none where nobody is logged in.
+    pub frame: Option<Frame<'a>>,
+    /// What failed, short, as a heading: `This capture does not exist`.
+    pub title: &'a str,
+    /// Why; may be empty.
+    pub why: &'a str,
+    /// What to do; may be empty.
+    pub remedy: &'a str,
+    /// By which the log knows this request; may be empty.
+    pub request_id: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+    use super::*;
+
+    const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'";
+
+    fn all() -> Vec<(&'static str, String)> {
+        let frame = Frame { user: HOSTILE, role: "operator", can_record: true, page: Nav::Start };
+        let nonce = "bm9uY2U";
+        let error = |frame| Error { nonce, frame, title: HOSTILE, why: HOSTILE, remedy: HOSTILE, request_id: HOSTILE };
+        vec![
+            ("login", Login { nonce, problem: HOSTILE }.render().unwrap()),
+            ("start", Start { nonce, frame }.render().unwrap()),
+            ("new", New { nonce, frame }.render().unwrap()),
+            ("history", History { nonce, frame }.render().unwrap()),
+            ("capture", Capture { nonce, frame, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
+            ("host", Host { nonce, frame }.render().unwrap()),
+            ("error", error(Some(frame)).render().unwrap()),
+            ("error without a login", error(None).render().unwrap()),
+        ]
+    }
+
+    #[test]
+    fn p12_text_is_never_markup() {
+        for (name, html) in all() {
+            assert!(!html.contains("<img"), "{name}");
+        }
+    }
+
+    #[test]
+    fn p10_every_script_has_the_nonce_and_nothing_is_inline() {
+        for (name, html) in all() {
+            assert_eq!(html.matches("<script").count(), html.matches("<script nonce=\"bm9uY2U\"").count(), "{name}");
+            for tag in html.split('<').skip(1).filter_map(|rest| rest.split_once('>')) {
+                let attributes = tag.0;
+                assert!(!attributes.contains(" style="), "{name}: {attributes}");
+                assert!(!attributes.contains(" on"), "{name}: {attributes}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_that_a_page_names_exists() {
+        let prefix = format!("/assets/{}/", assets::version());
+        for (name, html) in all() {
+            for rest in html.split(&prefix).skip(1) {
+                let path = rest.split('"').next().unwrap();
+                assert!(assets::get(path).is_some(), "{name} names {path}");
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Small captures of real kernels that come with the program, so that everything but recording can be tried anywhere.
+//!
+//! `tests/samples/record` makes them. Each is a `.bathy` file, named in `samples/samples.json`.
+
+use std::{borrow::Cow, sync::LazyLock};
+
+use rust_embed::RustEmbed;
+use serde::Deserialize;
+
+#[derive(RustEmbed)]
+#[folder = "samples/"]
+#[include = "*.bathy"]
+#[include = "samples.json"]
+struct Files;
+
+/// What is known of a sample without opening it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Sample {
+    /// Its name in addresses.
+    pub name: String,
+    /// What it is called.
+    pub title: String,
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// The id that it has once it was opened, 16 hexadecimal digits.
+    #[serde(default)]
+    pub id: String,
+}
+
+static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
+    let manifest = Files::get("samples.json").and_then(|file| serde_json::from_slice(&file.data).ok());
+    manifest.unwrap_or_default()
+});
+
+/// All samples, in the order to show them.
+pub fn all() -> &'static [Sample] {
+    &SAMPLES
+}
+
+/// The sample called `name`, and its file.
+pub fn open(name: &str) -> Option<(&'static Sample, Cow<'static, [u8]>)> {
+    let sample = all().iter().find(|sample| sample.name == name)?;
+    Files::get(&format!("{}.bathy", sample.name)).map(|file| (sample, file.data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manifest_and_the_files_agree() {
+        let manifest: Vec<Sample> = serde_json::from_slice(&Files::get("samples.json").unwrap().data).unwrap();
+        assert_eq!(manifest, all());
+        for sample in &manifest {
+            assert!(open(&sample.name).is_some(), "{} has no file", sample.name);
+        }
+        assert_eq!(Files::iter().count(), manifest.len() + 1, "a file is not in the manifest");
+    }
+}

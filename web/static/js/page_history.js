@@ -1,0 +1,109 @@
+// The history: all captures, searched on the server, deleted after a pause in which that can be undone.
+
+import { Latest, get, send } from "./api.js";
+import { CaptureTable } from "./capture_list.js";
+import { mayRecord } from "./commands.js";
+import { byId, h, put, settled } from "./dom.js";
+import { exact, plural } from "./format.js";
+import { bind, describe } from "./keys.js";
+import { note, noteError, showError, waitFor } from "./notice.js";
+import { listSamples } from "./samples.js";
+import { startShell } from "./shell.js";
+
+const PAGE = 100;
+const UNDO_MS = 6000;
+const COLUMNS = ["title", "state", "target", "host", "owner", "started", "duration", "rows", "bytes", "lost"];
+
+const place = byId("history");
+const search = byId("history-search");
+const counted = byId("history-count");
+const latest = new Latest();
+/** Captures that are about to be deleted, with their timers. */
+const leaving = new Map();
+let items = [];
+let total = 0;
+let table = null;
+
+function draw() {
+  const shown = items.filter((one) => !leaving.has(one.id));
+  counted.textContent = search.value.trim() ? `${plural(total, "capture")} found` : plural(total, "capture");
+  if (items.length === 0) return search.value.trim() ? nothingFound() : nothingYet();
+  if (!table) {
+    const below = h("div", { id: "more" });
+    const above = h("div");
+    put(place, above, below);
+    table = new CaptureTable(above, COLUMNS, mayRecord() ? deleteButton : undefined);
+  }
+  table.show(shown);
+  put(byId("more"), items.length < total && h("p", { class: "row" }, h("button", { type: "button", text: `Show ${exact(Math.min(PAGE, total - items.length))} more`, on: { click: () => load(items.length) } })));
+}
+
+function nothingFound() {
+  table = null;
+  put(place, h("div", { class: "empty" }, h("p", { text: "No capture's title, target, host or owner holds this text." })));
+}
+
+function nothingYet() {
+  table = null;
+  const list = h("ul");
+  put(place, h("div", { class: "empty" }, h("p", { text: "Every capture that is recorded here is kept and listed on this page, with what it lost and how much room it takes." }),
+    mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new", text: "New capture" })),
+    h("p", { text: "Or open a sample:" }), h("div", { class: "way" }, list)));
+  listSamples(list);
+}
+
+function deleteButton(one) {
+  if (one.state === "recording") return null;
+  return h("button", { type: "button", class: "plain danger", "aria-label": `Delete ${one.title}`, text: "Delete", on: { click: () => remove(one) } });
+}
+
+function remove(one) {
+  const finish = async (keepalive) => {
+    leaving.delete(one.id);
+    try {
+      if (keepalive) fetch(`/api/captures/${encodeURIComponent(one.id)}`, { method: "DELETE", keepalive: true });
+      else await send("DELETE", `/api/captures/${encodeURIComponent(one.id)}`);
+      items = items.filter((other) => other.id !== one.id);
+      total -= 1;
+    } catch (error) {
+      noteError(error);
+    }
+    draw();
+  };
+  const undo = () => {
+    clearTimeout(leaving.get(one.id).timer);
+    leaving.delete(one.id);
+    draw();
+  };
+  leaving.set(one.id, { timer: setTimeout(finish, UNDO_MS, false), finish });
+  draw();
+  note(`“${one.title}” will be deleted.`, { label: "Undo", run: undo, ms: UNDO_MS });
+}
+
+async function load(offset = 0) {
+  try {
+    const page = await latest.run((signal) => waitFor("Reading the list of captures", get("/api/captures", { q: search.value.trim(), limit: PAGE, offset }, signal)));
+    if (page === undefined) return;
+    items = offset ? [...items, ...page.items] : page.items;
+    total = page.total;
+    draw();
+  } catch (error) {
+    table = null;
+    showError(place, error, () => load());
+  }
+}
+
+startShell();
+load();
+search.addEventListener("input", settled(150, () => load()));
+search.addEventListener("keydown", (event) => {
+  if (event.key === "ArrowDown") place.querySelector("tr[tabindex='0']")?.focus();
+  else if (event.key === "Escape" && search.value) { search.value = ""; load(); } else return;
+  event.preventDefault();
+});
+// Whoever leaves the page has not undone it.
+window.addEventListener("pagehide", () => { for (const { timer, finish } of leaving.values()) { clearTimeout(timer); finish(true); } });
+bind("f", { what: "Search captures", group: "History" }, () => search.focus());
+describe("↑ ↓", "Walk through the list", "History");
+describe("Enter", "Open", "History");
+describe("Delete", "Delete, with six seconds to undo", "History");

@@ -1,0 +1,43 @@
+// The host page.
+
+import { get, send } from "./api.js";
+import { addCommands } from "./commands.js";
+import { byId, h, put } from "./dom.js";
+import { agentNotice, factEntries, fullCapabilities } from "./host_view.js";
+import { note, showError, waitFor } from "./notice.js";
+import { startShell } from "./shell.js";
+
+function show({ facts, agent, capabilities }) {
+  put(byId("facts"), ...factEntries(facts));
+  put(byId("agent"), agentNotice(agent, true));
+  put(byId("caps"), capabilities.length ? fullCapabilities(capabilities) : h("p", { class: "empty", text: "Nothing is known without an agent. Start Bathyscope as root, or with the rights that its log names." }));
+}
+
+async function load() {
+  try {
+    show(await waitFor("Asking what this host can do", get("/api/host")));
+  } catch (error) {
+    showError(byId("caps"), error, load);
+  }
+}
+
+async function check() {
+  const button = byId("check");
+  button.disabled = true;
+  try {
+    await waitFor("Trying every way to observe this host", send("POST", "/api/host/check"));
+    show(await get("/api/host"));
+    note("Checked again.");
+  } catch (error) {
+    showError(byId("caps"), error, check);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+startShell();
+load();
+if (document.getElementById("check")) {
+  byId("check").addEventListener("click", check);
+  addCommands({ name: "Check again what this host can do", run: check });
+}

@@ -1,0 +1,175 @@
+// The form for a new capture.
+
+import { get, send } from "./api.js";
+import { Combobox } from "./combobox.js";
+import { addCommands } from "./commands.js";
+import { byId, h, put } from "./dom.js";
+import { agentNotice } from "./host_view.js";
+import { bind } from "./keys.js";
+import { errorNotice, noteError, showError, waitFor } from "./notice.js";
+import { ProbeEditor } from "./probe_editor.js";
+import { startShell } from "./shell.js";
+import { emptyForm, formOf, specOf } from "./spec.js";
+import { startTabs } from "./tabs.js";
+import { joinWords, splitWords } from "./words.js";
+
+/** Fields of the form by the id of their element. */
+const INPUTS = {
+  name: "name", frequency: "frequency", kernel: "kernel", user: "user", pid: "pid", argv: "argv", "run-as": "runAs", children: "children",
+  duration: "duration", "duration-unit": "durationUnit", "max-events": "maxEvents", "max-size": "maxSize", "max-size-unit": "maxSizeUnit", budget: "budget",
+};
+
+const params = new URLSearchParams(location.search);
+/** @type {ProbeEditor[]} */
+let editors = [];
+let method = params.get("method") === "profile" ? "profile" : "events";
+let starting = false;
+
+startShell();
+const showTab = startTabs(document.querySelector(".tabs"), (name) => {
+  method = name;
+  history.replaceState(null, "", `?method=${name}`);
+  put(byId("problems"));
+});
+
+function target() {
+  return document.querySelector("input[name=target]:checked").value;
+}
+
+function showTarget() {
+  byId("target-process").hidden = target() !== "process";
+  byId("target-command").hidden = target() !== "command";
+  byId("children-line").hidden = target() === "system";
+}
+
+function showWords() {
+  const { words, problem, notes } = splitWords(byId("argv").value);
+  put(byId("argv-words"), words.length > 0 && h("div", { class: "words", "aria-label": "The command's words" }, ...words.map((word) => h("code", { text: word === "" ? "(empty)" : word }))),
+    problem && h("p", { class: "word-note stop", text: problem }), ...notes.map((text) => h("p", { class: "word-note", text })));
+}
+
+function fill(form) {
+  for (const [id, key] of Object.entries(INPUTS)) {
+    const input = byId(id);
+    if (input.type === "checkbox") input.checked = form[key];
+    else input.value = form[key];
+  }
+  document.querySelector(`input[name=target][value=${form.target}]`).checked = true;
+  method = form.method;
+  showTab(method);
+  for (const probe of form.probes) addProbe(probe);
+  showTarget();
+  showWords();
+}
+
+function formNow() {
+  const form = emptyForm();
+  for (const [id, key] of Object.entries(INPUTS)) {
+    const input = byId(id);
+    form[key] = input.type === "checkbox" ? input.checked : input.value;
+  }
+  return { ...form, method, target: target(), probes: editors.map((editor) => editor.value()) };
+}
+
+function addProbe(probe) {
+  const editor = new ProbeEditor(probe, {
+    changed: () => {},
+    remove: (gone) => {
+      editors = editors.filter((one) => one !== gone);
+      gone.element.remove();
+      byId("add-event").focus();
+    },
+  });
+  editors.push(editor);
+  byId("probes").append(editor.element);
+}
+
+function addTracepoint(name) {
+  const text = name.trim();
+  if (!/^[\w.-]+:[\w.-]+$/.test(text)) return;
+  byId("add-event").value = "";
+  const known = editors.find((one) => one.tracepoint === text);
+  if (known) known.element.scrollIntoView({ block: "nearest" });
+  else addProbe({ tracepoint: text, fields: null, predicate: "" });
+}
+
+async function start() {
+  if (starting) return;
+  const { spec, problems } = specOf(formNow(), splitWords);
+  if (method === "events" && editors.some((editor) => editor.bad)) problems.push("A condition is not right yet; see it on the left.");
+  if (method === "events" && editors.some((editor) => !editor.condition)) problems.push("The fields of a tracepoint are not known; remove it or try again.");
+  if (problems.length) {
+    put(byId("problems"), h("div", { class: "notice notice-stop" }, ...problems.map((text) => h("p", { text }))));
+    return;
+  }
+  starting = true;
+  byId("start-capture").disabled = true;
+  put(byId("problems"));
+  try {
+    const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", spec));
+    location.assign(url);
+  } catch (error) {
+    put(byId("problems"), errorNotice(error));
+    starting = false;
+    byId("start-capture").disabled = false;
+  }
+}
+
+function startFields() {
+  const adding = byId("add-event");
+  new Combobox({
+    input: adding, firstIsActive: true, empty: "No tracepoint of this kernel has such a name.",
+    source: async (query, signal) => {
+      const { total, items } = await get("/api/tracepoints", { q: query.trim(), limit: 40 }, signal);
+      return items.map((name, i) => ({ label: name, group: total > items.length && i === 0 ? `${items.length} of ${total}` : undefined, value: name }));
+    },
+    pick: (item) => { addTracepoint(item.value); adding.focus(); },
+    enter: addTracepoint,
+  });
+  new Combobox({
+    input: byId("pid"), keepsText: true, empty: "No such process.",
+    source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: String(one.pid), detail: one.comm })),
+    pick: () => {},
+  });
+  new Combobox({
+    input: byId("run-as"), keepsText: true,
+    source: async (query, signal) => (await get("/api/users", { q: query.trim() }, signal)).items.map((label) => ({ label })),
+    pick: () => {},
+  });
+  for (const radio of document.querySelectorAll("input[name=target]")) radio.addEventListener("change", showTarget);
+  byId("argv").addEventListener("input", showWords);
+  byId("argv").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.ctrlKey) event.preventDefault(); });
+  byId("new").addEventListener("submit", (event) => { event.preventDefault(); start(); });
+  // Enter in a field must not start something that costs: only the button and Ctrl+Enter do.
+  byId("new").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.ctrlKey && event.target.matches("input")) event.preventDefault(); });
+  bind("Ctrl+Enter", { what: "Start the capture", group: "New capture", typing: true }, start);
+  addCommands({ name: "Start this capture", detail: "Ctrl+Enter", run: start });
+}
+
+async function first() {
+  const from = params.get("from");
+  if (from && /^[0-9a-f]{16}$/.test(from)) {
+    try {
+      const { spec } = await waitFor("Reading the capture to run again", get(`/api/captures/${from}`));
+      fill(formOf(spec, joinWords));
+      return;
+    } catch (error) {
+      noteError(error);
+    }
+  }
+  fill({ ...emptyForm(), method });
+  if (params.has("tracepoint")) addTracepoint(params.get("tracepoint"));
+  else if (method === "events") byId("add-event").focus();
+}
+
+async function agent() {
+  try {
+    put(byId("agent"), agentNotice((await get("/api/host")).agent));
+  } catch (error) {
+    showError(byId("agent"), error, agent);
+  }
+}
+
+startFields();
+first();
+agent();

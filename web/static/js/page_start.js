@@ -1,0 +1,51 @@
+// The start page.
+
+import { get } from "./api.js";
+import { CaptureTable } from "./capture_list.js";
+import { mayRecord } from "./commands.js";
+import { byId, h, put } from "./dom.js";
+import { agentNotice, shortCapabilities } from "./host_view.js";
+import { showError, waitFor } from "./notice.js";
+import { listSamples } from "./samples.js";
+import { startShell } from "./shell.js";
+
+const RECENT = 8;
+
+async function host() {
+  try {
+    const { facts, agent, capabilities } = await waitFor("Asking what this host can do", get("/api/host"));
+    if (facts.hostname) byId("host-line").textContent = `What do you want to see on ${facts.hostname}?`;
+    put(byId("agent"), agentNotice(agent));
+    put(byId("caps"), capabilities.length ? shortCapabilities(capabilities) : h("p", { class: "empty", text: "Nothing is known without an agent." }));
+    if (!mayRecord()) return;
+    const can = (...ids) => agent.state === "connected" && ids.some((id) => capabilities.find((one) => one.id === id)?.state === "available");
+    offer("go-events", can("tracepoint"), capabilities.find((one) => one.id === "tracepoint"));
+    offer("go-profile", can("cpu_clock_sampling", "pmu"), capabilities.find((one) => one.id === "cpu_clock_sampling"));
+  } catch (error) {
+    showError(byId("caps"), error, host);
+  }
+}
+
+/** A way that does not work is still reachable, to be read about, but is not offered first. */
+function offer(id, works, capability) {
+  const link = byId(id);
+  link.classList.toggle("primary", works);
+  link.parentElement.querySelector(".way-why")?.remove();
+  if (!works) link.before(h("p", { class: "way-why small", text: capability ? `Not possible here: ${capability.finding}` : "Not possible without an agent." }));
+}
+
+async function recent() {
+  const place = byId("recent");
+  try {
+    const { items } = await get("/api/captures", { limit: RECENT });
+    if (items.length) new CaptureTable(place, ["title", "state", "started", "duration", "rows", "lost"]).show(items);
+    else put(place, h("p", { class: "empty", text: "Captures that are recorded here appear in this list and stay until they are deleted. There is none yet." }));
+  } catch (error) {
+    showError(place, error, recent);
+  }
+}
+
+startShell();
+host();
+recent();
+listSamples(byId("samples"));

@@ -1,0 +1,114 @@
+// A capture spec and the form that makes one. Pure.
+
+/** The form as it is before anything is filled in. */
+export function emptyForm() {
+  return {
+    method: "events", name: "",
+    probes: [],
+    frequency: "99", kernel: true, user: true,
+    target: "system", pid: "", argv: "", runAs: "", children: true,
+    duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5",
+  };
+}
+
+const SECONDS = { s: 1, min: 60, h: 3600 };
+const SIZES = { MiB: 1 << 20, GiB: 2 ** 30 };
+
+function number(text, what, problems, { least = 0, most = Number.MAX_SAFE_INTEGER, whole = true } = {}) {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < least || value > most || (whole && !Number.isInteger(value))) {
+    problems.push(`${what} must be ${whole ? "a whole number" : "a number"} from ${least} to ${most}.`);
+  }
+  return value;
+}
+
+/**
+ * The form as a spec for the API, with what is wrong in words.
+ * @param {ReturnType<typeof emptyForm>} form
+ * @param {(text: string) => {words: string[], problem: string}} split turns a command line into words
+ * @returns {{spec: object, problems: string[]}}
+ */
+export function specOf(form, split) {
+  const problems = [];
+  const spec = { name: form.name.trim(), method: methodOf(form, problems), target: targetOf(form, split, problems), limits: limitsOf(form, problems) };
+  return { spec, problems };
+}
+
+function methodOf(form, problems) {
+  if (form.method === "profile") {
+    if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
+    return { profile: { frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }), kernel_stacks: form.kernel, user_stacks: form.user } };
+  }
+  if (form.probes.length === 0) problems.push("Add at least one tracepoint.");
+  return {
+    events: {
+      probes: form.probes.map(({ tracepoint, fields, predicate }) => ({ tracepoint, fields, ...(predicate.trim() ? { predicate: predicate.trim() } : {}) })),
+    },
+  };
+}
+
+function targetOf(form, split, problems) {
+  if (form.target === "process") return { process: { pid: number(form.pid, "The process id", problems, { least: 1, most: 4194304 }), children: form.children } };
+  if (form.target === "command") {
+    const { words, problem } = split(form.argv);
+    if (problem) problems.push(problem);
+    else if (!words[0]) problems.push("Write the command to run.");
+    return { command: { argv: words, ...(form.runAs.trim() ? { user: form.runAs.trim() } : {}), children: form.children } };
+  }
+  return "system";
+}
+
+function limitsOf(form, problems) {
+  const limits = { duration_ms: null, max_events: null, max_bytes: null, budget_cpu_permille: 50 };
+  if (form.duration.trim()) {
+    const most = (7 * 24 * 3600) / SECONDS[form.durationUnit];
+    limits.duration_ms = Math.round(number(form.duration, "The duration", problems, { least: 0.001, most, whole: false }) * SECONDS[form.durationUnit] * 1000);
+  } else if (form.target !== "command") {
+    problems.push("Write a duration; only a command ends by itself.");
+  }
+  if (form.maxEvents.trim()) limits.max_events = number(form.maxEvents, "The most rows", problems, { least: 1 });
+  if (form.maxSize.trim()) limits.max_bytes = Math.round(number(form.maxSize, "The most room", problems, { least: 0.1, most: 1e6, whole: false }) * SIZES[form.maxSizeUnit]);
+  limits.budget_cpu_permille = Math.round(number(form.budget, "The budget", problems, { least: 0.1, most: 100, whole: false }) * 10);
+  return limits;
+}
+
+/**
+ * The form that makes this spec.
+ * @param {object} spec as the API gives it, predicates as text
+ * @param {(words: string[]) => string} join turns words into a command line
+ */
+export function formOf(spec, join) {
+  const form = emptyForm();
+  form.name = spec.name ?? "";
+  const { events, profile } = spec.method;
+  if (events) form.probes = events.probes.map((probe) => ({ tracepoint: probe.tracepoint, fields: [...probe.fields], predicate: probe.predicate ?? "" }));
+  if (profile) Object.assign(form, { method: "profile", frequency: String(profile.frequency_hz), kernel: profile.kernel_stacks, user: profile.user_stacks });
+  const { process, command } = typeof spec.target === "object" ? spec.target : {};
+  if (process) Object.assign(form, { target: "process", pid: String(process.pid), children: process.children });
+  if (command) Object.assign(form, { target: "command", argv: join(command.argv), runAs: command.user ?? "", children: command.children });
+  return Object.assign(form, limitsForm(spec.limits ?? {}));
+}
+
+function limitsForm(limits) {
+  const seconds = (limits.duration_ms ?? 0) / 1000;
+  const unit = seconds && seconds % 3600 === 0 ? "h" : seconds && seconds % 60 === 0 ? "min" : "s";
+  const size = limits.max_bytes ?? 0;
+  const sizeUnit = size >= SIZES.GiB && size % (SIZES.GiB / 4) === 0 ? "GiB" : "MiB";
+  return {
+    duration: seconds ? String(seconds / SECONDS[unit]) : "", durationUnit: unit,
+    maxEvents: limits.max_events ? String(limits.max_events) : "",
+    maxSize: size ? String(Math.round((size / SIZES[sizeUnit]) * 100) / 100) : "", maxSizeUnit: sizeUnit,
+    budget: String((limits.budget_cpu_permille ?? 50) / 10),
+  };
+}
+
+/**
+ * A target in words.
+ * @param {string|object} target
+ * @param {(words: string[]) => string} join
+ */
+export function targetText(target, join) {
+  if (target?.process) return `pid ${target.process.pid}${target.process.children ? " and its children" : ""}`;
+  if (target?.command) return `${join(target.command.argv)}${target.command.user ? ` as ${target.command.user}` : ""}`;
+  return "whole system";
+}

@@ -1,0 +1,36 @@
+// Tabs, as the ARIA pattern says: one of them in the tab order, arrow keys between them.
+
+/**
+ * Brings a tab list to life.
+ * @param {HTMLElement} list with `role=tab` elements that name their panels by `aria-controls`
+ * @param {(name: string) => void} chosen called with the part of the tab's id after `tab-`
+ * @returns {(name: string) => void} shows a tab without calling `chosen`
+ */
+export function startTabs(list, chosen) {
+  const tabs = [...list.querySelectorAll("[role=tab]")];
+  const name = (tab) => tab.id.replace(/^tab-/, "");
+  const show = (wanted) => {
+    for (const tab of tabs) {
+      const selected = name(tab) === wanted;
+      tab.setAttribute("aria-selected", String(selected));
+      tab.tabIndex = selected ? 0 : -1;
+      const panel = document.getElementById(tab.getAttribute("aria-controls"));
+      if (panel) panel.hidden = !selected;
+    }
+  };
+  list.addEventListener("click", (event) => {
+    const tab = event.target.closest("[role=tab]");
+    if (tab) { show(name(tab)); chosen(name(tab)); }
+  });
+  list.addEventListener("keydown", (event) => {
+    const at = tabs.indexOf(event.target);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+    if (at < 0 || to === undefined) return;
+    event.preventDefault();
+    const tab = tabs[(to + tabs.length) % tabs.length];
+    tab.focus();
+    show(name(tab));
+    chosen(name(tab));
+  });
+  return show;
+}

@@ -1,0 +1,90 @@
+// The binary answer of the timeline endpoint. Pure.
+
+const MAGIC = 0x314c5442;
+const MAX_HEAD_BYTES = 16 << 20;
+
+/**
+ * @typedef {object} Track
+ * @property {string} key
+ * @property {string} label
+ * @property {string} sub
+ * @property {number} rows
+ * @property {Uint32Array} bins ascending, each below the window's width
+ * @property {Uint32Array} counts rows in the bin
+ * @property {Uint32Array} name index of the most frequent name in the bin
+ */
+
+/**
+ * Reads the answer; throws with what is wrong where it is not one.
+ * @param {ArrayBuffer} buffer
+ * @returns {{start: number, end: number, width: number, group: string, names: string[], more_tracks: number, tracks: Track[]}}
+ */
+export function decodeTimeline(buffer) {
+  const view = new DataView(buffer);
+  if (buffer.byteLength < 8 || view.getUint32(0, true) !== MAGIC) throw new Error("the timeline's data does not begin as it should");
+  const headBytes = view.getUint32(4, true);
+  if (headBytes > MAX_HEAD_BYTES || 8 + headBytes > buffer.byteLength) throw new Error("the timeline's data is cut in its head");
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headBytes)));
+  let at = aligned(8 + headBytes);
+  const tracks = head.tracks.map((track) => {
+    if (at + 8 > buffer.byteLength) throw new Error(`the timeline's data is cut before the track ${track.key}`);
+    const n = view.getUint32(at, true);
+    at += 8;
+    if (at + n * 12 > buffer.byteLength) throw new Error(`the timeline's data is cut in the track ${track.key}`);
+    const columns = [0, 1, 2].map((i) => new Uint32Array(buffer, at + i * n * 4, n));
+    at = aligned(at + n * 12);
+    return { ...track, bins: columns[0], counts: columns[1], name: columns[2] };
+  });
+  return { ...head, tracks };
+}
+
+function aligned(offset) {
+  return (offset + 7) & ~7;
+}
+
+/**
+ * The first index whose value is not below `value`.
+ * @param {Uint32Array} sorted
+ * @param {number} value
+ */
+export function lowerBound(sorted, value) {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (sorted[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
+ * Puts a track's bins onto the columns of the screen: for each column the sum of counts and the name of its fullest bin.
+ * @param {Track} track
+ * @param {{start: number, end: number, width: number}} data the window that the bins divide
+ * @param {{start: number, end: number}} shown the window on the screen
+ * @param {number} columns
+ * @param {Float32Array} counts written, `columns` long
+ * @param {Int32Array} names written, `columns` long; -1 where nothing is
+ */
+export function project(track, data, shown, columns, counts, names) {
+  counts.fill(0);
+  names.fill(-1);
+  const fullest = new Uint32Array(columns);
+  const binNs = (data.end - data.start) / data.width;
+  const perNs = columns / (shown.end - shown.start);
+  const first = lowerBound(track.bins, Math.floor((shown.start - data.start) / binNs));
+  for (let i = first; i < track.bins.length; i += 1) {
+    const left = (data.start + track.bins[i] * binNs - shown.start) * perNs;
+    if (left >= columns) break;
+    const from = Math.max(0, Math.floor(left + 1e-6));
+    // A bin never vanishes, and one wider than a column fills all it covers.
+    const to = Math.min(columns, Math.max(from + 1, Math.floor(left + binNs * perNs + 1e-6)));
+    for (let x = from; x < to; x += 1) {
+      counts[x] += track.counts[i];
+      if (track.counts[i] <= fullest[x]) continue;
+      fullest[x] = track.counts[i];
+      names[x] = track.name[i];
+    }
+  }
+}

@@ -1,0 +1,123 @@
+// The view of a capture is its address. Everything that changes what is shown is here, with a version, so that links
+// made by this release open in later ones.
+
+/** The version that is written. */
+export const VERSION = 1;
+
+/** `UPGRADERS[n]` turns the parameters of version `n` into those of `n + 1`. Links without a version are typed by hand. */
+const UPGRADERS = [
+  (params) => params,
+];
+
+const text = (fallback = "", most = 1024) => ({
+  fallback,
+  read: (value) => (value.length <= most ? value : fallback),
+  write: String,
+});
+const oneOf = (...values) => ({
+  fallback: values[0],
+  read: (value) => (values.includes(value) ? value : values[0]),
+  write: String,
+});
+const whole = (fallback, least = 0) => ({
+  fallback,
+  read: (value) => (/^-?\d{1,16}$/.test(value) && Number(value) >= least && Number.isSafeInteger(Number(value)) ? Number(value) : fallback),
+  write: (value) => String(Math.round(value)),
+});
+const flag = () => ({ fallback: false, read: (value) => value === "1", write: (value) => (value ? "1" : "0") });
+const pattern = (shape) => ({ fallback: "", read: (value) => (shape.test(value) ? value : ""), write: String });
+
+/** All parts of a view, in the order in which they are written. Times are nanoseconds from the capture's start. */
+const PARTS = {
+  tab: oneOf("events", "timeline", "flame", "info"),
+  start: whole(null),
+  end: whole(null),
+  stream: whole(0),
+  filter: text(),
+  sort: text("", 256),
+  order: oneOf("asc", "desc"),
+  row: whole(null),
+  group: oneOf("cpu", "thread"),
+  from: whole(null),
+  to: whole(null),
+  focus: pattern(/^[0-9a-f]{16}$/),
+  search: text(),
+  invert: flag(),
+  by: oneOf("process", "none"),
+};
+
+/** The view of an address without parameters. */
+export function emptyView() {
+  return Object.fromEntries(Object.entries(PARTS).map(([name, part]) => [name, part.fallback]));
+}
+
+/**
+ * The view in a query string. What is missing or wrong gets its usual value.
+ * @param {string} search with or without `?`
+ * @returns {{view: object, newer: boolean}} `newer`: the link is from a later release and may say more than is shown
+ */
+export function parseView(search) {
+  let params = Object.fromEntries(new URLSearchParams(search));
+  const version = /^\d{1,4}$/.test(params.v ?? "") ? Number(params.v) : 0;
+  for (let step = version; step < VERSION; step += 1) params = UPGRADERS[step](params);
+  const view = emptyView();
+  for (const [name, part] of Object.entries(PARTS)) {
+    if (Object.hasOwn(params, name)) view[name] = part.read(params[name]);
+  }
+  for (const [start, end] of [["start", "end"], ["from", "to"]]) {
+    if (view[start] === null || view[end] === null || view[start] >= view[end]) {
+      view[start] = null;
+      view[end] = null;
+    }
+  }
+  return { view, newer: version > VERSION };
+}
+
+/**
+ * The query string of a view, with `?`. Parts with their usual value are left out.
+ * @param {object} view
+ */
+export function formatView(view) {
+  const params = new URLSearchParams({ v: String(VERSION) });
+  for (const [name, part] of Object.entries(PARTS)) {
+    const value = view[name];
+    if (value !== null && value !== undefined && value !== part.fallback) params.set(name, part.write(value));
+  }
+  return `?${params}`;
+}
+
+/** A view that tells who listens which of its parts changed, and keeps the address up to date. */
+export class ViewState extends EventTarget {
+  #timer = 0;
+
+  /** @param {string} search */
+  constructor(search) {
+    super();
+    const { view, newer } = parseView(search);
+    this.view = view;
+    this.newer = newer;
+  }
+
+  /**
+   * Changes parts of the view. Sends `change` with `detail.parts`, a set of the names that have other values now.
+   * @param {object} patch
+   */
+  set(patch) {
+    const parts = new Set(Object.keys(patch).filter((name) => this.view[name] !== patch[name]));
+    if (parts.size === 0) return;
+    Object.assign(this.view, patch);
+    this.#write();
+    this.dispatchEvent(new CustomEvent("change", { detail: { parts } }));
+  }
+
+  /** The address of this view, for a link. */
+  address() {
+    return `${location.pathname}${formatView(this.view)}`;
+  }
+
+  #write() {
+    // Browsers refuse more than about 100 replacements in 30 seconds; dragging makes many more.
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => history.replaceState(null, "", this.address()), 150);
+  }
+}

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { emptyForm, formOf, specOf, targetText } from "../static/js/spec.js";
+import { joinWords, splitWords } from "../static/js/words.js";
+
+const limits = { duration_ms: 10000, max_events: null, max_bytes: 1 << 30, budget_cpu_permille: 50 };
+
+test("a spec survives the form", () => {
+  for (const spec of [
+    { name: "x", method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } }, target: "system", limits },
+    {
+      name: "", method: { events: { probes: [{ tracepoint: "a:b", fields: ["c"], predicate: "c == 1" }, { tracepoint: "a:c", fields: [] }] } },
+      target: { command: { argv: ["dd", "a b"], user: "nobody", children: false } },
+      limits: { duration_ms: null, max_events: 5, max_bytes: null, budget_cpu_permille: 3 },
+    },
+    { name: "", method: { events: { probes: [{ tracepoint: "a:b", fields: [] }] } }, target: { process: { pid: 7, children: true } }, limits: { ...limits, duration_ms: 7200000, max_bytes: 100 << 20 } },
+  ]) assert.deepEqual(specOf(formOf(spec, joinWords), splitWords), { spec, problems: [] });
+});
+
+test("what is missing is said", () => {
+  const problems = (patch) => specOf({ ...emptyForm(), probes: [{ tracepoint: "a:b", fields: [], predicate: "" }], ...patch }, splitWords).problems.length;
+  assert.equal(problems({}), 0);
+  for (const patch of [
+    { probes: [] }, { method: "profile", kernel: false, user: false }, { method: "profile", frequency: "0" }, { target: "process", pid: "x" },
+    { target: "command", argv: "" }, { target: "command", argv: "'a" }, { duration: "" }, { duration: "-1" }, { budget: "0" }, { maxEvents: "1.5" },
+  ]) assert.equal(problems(patch), 1, JSON.stringify(patch));
+});
+
+test("targets in words", () => {
+  assert.equal(targetText("system", joinWords), "whole system");
+  assert.equal(targetText({ process: { pid: 3, children: true } }, joinWords), "pid 3 and its children");
+  assert.equal(targetText({ command: { argv: ["a b"], user: "u", children: true } }, joinWords), "'a b' as u");
+});

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { decodeTimeline, lowerBound, project } from "../static/js/timeline_decode.js";
+
+/** An answer as the server writes it. */
+export function encode(head, tracks) {
+  const json = new TextEncoder().encode(JSON.stringify(head));
+  const up = (n) => (n + 7) & ~7;
+  const size = tracks.reduce((sum, track) => up(sum + 8 + track.length * 12), up(8 + json.length));
+  const buffer = new ArrayBuffer(size);
+  const view = new DataView(buffer);
+  view.setUint32(0, 0x314c5442, true);
+  view.setUint32(4, json.length, true);
+  new Uint8Array(buffer).set(json, 8);
+  let at = up(8 + json.length);
+  for (const track of tracks) {
+    view.setUint32(at, track.length, true);
+    at += 8;
+    for (let column = 0; column < 3; column += 1) {
+      for (const row of track) {
+        view.setUint32(at, row[column], true);
+        at += 4;
+      }
+    }
+    at = up(at);
+  }
+  return buffer;
+}
+
+const meta = (key) => ({ key, label: key, sub: "", rows: 0 });
+const head = { start: 0, end: 100, width: 10, group: "cpu", tracks: [meta("a"), meta("b"), meta("c")], names: ["x", "ü"], more_tracks: 4 };
+
+test("what is written is read", () => {
+  const data = decodeTimeline(encode(head, [[[0, 3, 0], [9, 1, 1]], [], [[4, 7, 1]]]));
+  assert.deepEqual([...data.tracks[0].bins], [0, 9]);
+  assert.deepEqual([...data.tracks[0].counts], [3, 1]);
+  assert.deepEqual([...data.tracks[2].name], [1]);
+  assert.equal(data.tracks[1].bins.length, 0);
+  assert.equal(data.more_tracks, 4);
+});
+
+test("every cut is noticed", () => {
+  const whole = encode(head, [[[0, 3, 0], [9, 1, 1]], [], [[4, 7, 1]]]);
+  for (let length = 0; length < whole.byteLength - 7; length += 1) assert.throws(() => decodeTimeline(whole.slice(0, length)), undefined, `${length}`);
+  const lying = whole.slice(0);
+  new DataView(lying).setUint32(4, 0xffffffff, true);
+  assert.throws(() => decodeTimeline(lying));
+});
+
+test("lower bound", () => {
+  const sorted = Uint32Array.of(1, 3, 3, 8);
+  assert.deepEqual([0, 1, 2, 3, 4, 8, 9].map((value) => lowerBound(sorted, value)), [0, 0, 1, 1, 3, 3, 4]);
+});
+
+test("bins land on the columns that they cover", () => {
+  const [track] = decodeTimeline(encode(head, [[[0, 3, 0], [5, 9, 1], [6, 1, 0]], [], []])).tracks;
+  const counts = new Float32Array(5);
+  const names = new Int32Array(5);
+  project(track, head, { start: 0, end: 100 }, 5, counts, names);
+  assert.deepEqual([...counts], [3, 0, 9, 1, 0]);
+  assert.deepEqual([...names], [0, -1, 1, 0, -1]);
+  // Zoomed in on one bin of ten nanoseconds: it fills what it covers.
+  project(track, head, { start: 45, end: 65 }, 4, counts.subarray(0, 4), names.subarray(0, 4));
+  assert.deepEqual([...counts.subarray(0, 4)], [0, 9, 9, 1]);
+});

@@ -48,5 +48,5 @@ export function commonCommands() {
  */
 export function findCommands(query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  return all.filter((command) => words.every((word) => `${command.name} ${command.detail ?? ""}`.toLowerCase().includes(word)));
+  return all.filter((command) => words.every((word) => command.name.toLowerCase().includes(word)));
 }

@@ -1,1 +1,169 @@
-export {};
+// The page of one capture: loads it, puts the parts together, lets them know of each other.
+
+import { get } from "./api.js";
+import { CaptureContext } from "./capture_context.js";
+import { CaptureHeader, tickReadouts } from "./capture_header.js";
+import { addCommands } from "./commands.js";
+import { byId, h, put, settled } from "./dom.js";
+import { EventsView } from "./events_view.js";
+import { FlameView } from "./flame.js";
+import { duration, exact } from "./format.js";
+import { InfoView } from "./info_view.js";
+import { bind, describe } from "./keys.js";
+import { listen } from "./live.js";
+import { Minimap } from "./minimap.js";
+import { note, noteError, showError, waitFor } from "./notice.js";
+import { startShell } from "./shell.js";
+import { startTabs } from "./tabs.js";
+import { TimelineView } from "./timeline.js";
+import { ViewState } from "./url_state.js";
+
+/** How often stored views of a running capture are asked for again. */
+const GROW_MS = 2000;
+const TABS = ["events", "timeline", "flame", "info"];
+
+function filterProblem(error) {
+  const place = byId("filter-problem");
+  place.hidden = !error;
+  place.textContent = error ? [error.why, error.remedy].filter(Boolean).join(". ") : "";
+  byId("filter").setAttribute("aria-invalid", String(Boolean(error)));
+}
+
+function startFilter(state) {
+  const input = byId("filter");
+  const clear = byId("filter-clear");
+  const apply = () => state.set({ filter: input.value.trim(), row: null });
+  const later = settled(350, apply);
+  const write = () => {
+    if (document.activeElement !== input) input.value = state.view.filter;
+    clear.hidden = state.view.filter === "";
+    if (state.view.filter === "") filterProblem(null);
+  };
+  input.addEventListener("input", later);
+  byId("filter-form").addEventListener("submit", (event) => { event.preventDefault(); later.cancel(); apply(); });
+  clear.addEventListener("click", () => { input.value = ""; apply(); input.focus(); });
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (input.value) { input.value = ""; apply(); } else input.blur();
+  });
+  state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
+  bind("e", { what: "Filter rows", group: "Capture" }, () => { input.focus(); input.select(); });
+  write();
+}
+
+function startRange(context) {
+  const line = byId("range-line");
+  const write = () => {
+    const { start, end } = context.range;
+    if (start === null) put(line, h("span", { class: "quiet", text: `${context.info.running ? "So far" : "Whole capture"}: ${duration(context.duration)}` }));
+    else put(line, h("span", { title: `${exact(start)} to ${exact(end)} ns`, text: `${duration(start)} to ${duration(end)}: ${duration(end - start)}` }), h("button", { type: "button", class: "plain", text: "Clear", on: { click: () => context.select(null) } }));
+  };
+  context.state.addEventListener("change", ({ detail }) => (detail.parts.has("start") || detail.parts.has("end")) && write());
+  context.addEventListener("info", write);
+  write();
+  let hovering = false;
+  return {
+    /** What is under the pointer; null for nothing. */
+    show: (text) => {
+      hovering = Boolean(text);
+      if (text) put(line, h("span", { class: "mono", text }));
+      else write();
+    },
+    /** The capture has grown. */
+    grown: () => { if (!hovering && context.range.start === null) write(); },
+  };
+}
+
+function startViews(context, views) {
+  const { state } = context;
+  const show = startTabs(document.querySelector(".cap-bar .tabs"), (name) => state.set({ tab: name }));
+  const apply = () => {
+    show(state.view.tab);
+    for (const [name, view] of Object.entries(views)) if (name !== state.view.tab) view.hide();
+    views[state.view.tab].show();
+  };
+  state.addEventListener("change", ({ detail }) => detail.parts.has("tab") && apply());
+  TABS.forEach((name, i) => bind(String(i + 1), { what: "", group: "Capture", hidden: true }, () => state.set({ tab: name })));
+  describe("1 2 3 4", "Events, timeline, flame graph, info", "Capture");
+  addCommands(...TABS.map((name, i) => ({ name: `Show ${["events", "timeline", "flame graph", "info"][i]}`, detail: String(i + 1), run: () => state.set({ tab: name }) })));
+  bind("Escape", { what: "Clear the selected range", group: "Capture", shown: "Esc", when: () => context.range.start !== null && state.view.tab !== "flame" }, () => context.select(null));
+  apply();
+}
+
+/** While the capture runs: rows, counters, and the stored views as they grow. */
+function startLive(context, views, minimap, readout) {
+  const strip = byId("cap-live");
+  let ending = false;
+  let grown = performance.now();
+  let drawn = context.duration;
+  strip.hidden = false;
+  const grow = () => {
+    if (performance.now() - grown < GROW_MS || context.view.tab === "events" || context.view.tab === "info") return;
+    grown = performance.now();
+    views.timeline.grown(drawn);
+    views.flame.expire();
+    drawn = context.duration;
+  };
+  const ended = async () => {
+    if (ending) return;
+    ending = true;
+    stop();
+    strip.hidden = true;
+    try {
+      const before = context.duration;
+      await context.refresh();
+      views.events.setRunning(context.info.running);
+      views.timeline.grown(before);
+      views.flame.expire();
+    } catch (error) {
+      noteError(error);
+    }
+  };
+  const stop = listen(`${context.path}/live`, {
+    state: ({ message }) => { if (message) note(message); },
+    rows: (message) => views.events.liveRows(message),
+    tick: (tick) => {
+      if (context.info.streams.length < tick.streams.length) context.refresh().then(() => views.events.setRunning(true)).catch(noteError);
+      put(strip, ...tickReadouts(tick));
+      minimap.tick(tick);
+      context.info.end_ns = Math.max(context.info.end_ns, context.info.start_ns + tick.elapsed);
+      readout.grown();
+      grow();
+    },
+    lagged: ({ missed }) => note(`This browser was too slow and missed ${exact(missed)} messages. All rows are kept in the capture.`),
+    ended,
+  });
+}
+
+async function start() {
+  const page = byId("capture");
+  const { id } = page.dataset;
+  let info;
+  try {
+    info = await waitFor("Opening the capture", get(`/api/captures/${id}`));
+  } catch (error) {
+    showError(byId("cap-problem"), error, start);
+    return;
+  }
+  const state = new ViewState(location.search);
+  const context = new CaptureContext(id, info, state);
+  if (state.newer) note("This link was made by a later release; a part of the view may be missing.");
+  startFilter(state);
+  const readout = startRange(context);
+  const minimap = new Minimap(context, readout.show);
+  const views = {
+    events: new EventsView(context, byId("panel-events"), filterProblem),
+    timeline: new TimelineView(context, byId("panel-timeline"), filterProblem),
+    flame: new FlameView(context, byId("panel-flame"), filterProblem),
+    info: new InfoView(context, byId("panel-info")),
+  };
+  new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.info.reveal(section); });
+  startViews(context, views);
+  describe("drag, double click", "Select a range, fit all", "Capture");
+  if (info.running) startLive(context, views, minimap, readout);
+}
+
+startShell();
+start();

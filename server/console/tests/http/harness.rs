@@ -14,11 +14,12 @@ use bathyscope::{
     http::{AppState, HostPolicy, Peer, SessionClock, Sessions, Setup, service},
     recorder::{AgentLink, Recorder, RecorderOptions},
 };
+use bathyscope_agent::{SimulatedBackend, Simulation, serve};
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger,
     Limits, Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
 };
-use bathyscope_protocol::{AgentClient, ClientError, ProtocolError};
+use bathyscope_protocol::{AgentClient, ClientError, Connection, ProtocolError};
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
 use http::{HeaderMap, Request, StatusCode, header};
 use tempfile::TempDir;
@@ -76,6 +77,18 @@ impl Answer {
 /// An agent that is never there.
 pub fn no_agent() -> Result<AgentClient, ClientError> {
     Err(ClientError::Broken(ProtocolError::Closed))
+}
+
+/// An agent in this process that makes events up; `options` as after `--simulate=`.
+pub fn simulated(options: &str) -> AgentLink {
+    let simulation: Simulation = options.parse().unwrap();
+    let connect = move || {
+        let (mine, theirs) = Connection::pair()?;
+        let mut backend = SimulatedBackend::new(simulation.clone());
+        std::thread::spawn(move || serve(&theirs, &mut backend));
+        AgentClient::over(mine)
+    };
+    AgentLink::new(connect).unwrap()
 }
 
 impl Console {

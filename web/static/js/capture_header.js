@@ -1,0 +1,197 @@
+// The header of a capture: its name, what it is, chips for losses and cost, what can be done with it.
+
+import { send } from "./api.js";
+import { captureState } from "./capture_list.js";
+import { addCommands, mayRecord } from "./commands.js";
+import { byId, copyText, h, put } from "./dom.js";
+import { count, duration, exact, permille, plural, wall } from "./format.js";
+import { bind } from "./keys.js";
+import { note, noteError } from "./notice.js";
+import { targetText } from "./spec.js";
+import { joinWords } from "./words.js";
+
+const EXPORTS = [
+  ["folded", "Folded stacks", ".folded", true], ["svg", "Flame graph", ".svg", true], ["csv", "Rows of this stream", ".csv", false],
+  ["ndjson", "Rows of this stream", ".ndjson", false], ["bathy", "Whole capture", ".bathy", false],
+];
+
+/** The header. */
+export class CaptureHeader {
+  /**
+   * @param {import("./capture_context.js").CaptureContext} context
+   * @param {(section: string) => void} details shows a section of the Info tab
+   */
+  constructor(context, details) {
+    this.context = context;
+    this.details = details;
+    this.stopping = false;
+    context.addEventListener("info", () => this.draw());
+    this.#startKeys();
+    this.draw();
+  }
+
+  #startKeys() {
+    bind("y", { what: "Copy a link to this view", group: "Capture" }, () => this.#copyLink());
+    addCommands({ name: "Copy a link to this view", detail: "Y", run: () => this.#copyLink() });
+    if (!mayRecord()) return;
+    bind("x", { what: "Stop the capture", group: "Capture", when: () => this.context.info.running }, () => this.#stop());
+    bind("r", { what: "Run again", group: "Capture", when: () => !this.context.info.running }, () => location.assign(this.#again));
+    addCommands({ name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Run this capture again", detail: "R", run: () => location.assign(this.#again) }, { name: "Rename this capture", run: () => this.#rename() });
+  }
+
+  get #again() {
+    return `/new?from=${this.context.id}`;
+  }
+
+  /** Writes everything again. */
+  draw() {
+    const { info } = this.context;
+    if (!this.editing) byId("cap-title").textContent = info.title;
+    document.title = `${info.title} · Bathyscope`;
+    const started = wall(info.started_unix_ns);
+    put(byId("cap-meta"), captureState(info.state), info.state === "finished" ? "" : " · ", [info.simulated ? "simulated" : info.host.hostname, started, info.running ? "" : duration(this.context.duration), targetText(info.spec.target, joinWords)].filter(Boolean).join(" · "));
+    if (info.state === "finished") byId("cap-meta").firstChild.remove();
+    byId("cap-meta").title = `${info.host.hostname}, kernel ${info.host.kernel_release}, started ${wall(info.started_unix_ns, true)}`;
+    this.#drawChips(info);
+    this.#drawActions(info);
+    this.#drawProblem(info);
+  }
+
+  #drawChips(info) {
+    const { lost } = this.context;
+    const cost = info.readings.reduce((sum, reading) => sum + (reading?.cpu_permille ?? 0), 0);
+    const measured = info.readings.some((reading) => reading?.cpu_permille !== null && reading?.cpu_permille !== undefined);
+    const chip = (text, section, name, title) => h("button", { type: "button", class: `chip ${name}`, title, text, on: { click: () => this.details(section) } });
+    put(byId("cap-chips"), !info.running && chip(lost ? `${count(lost)} lost` : "No losses", lost ? "info-losses" : "info-ledger", lost ? "chip-loss" : "", lost ? `${plural(lost, "event")} lost` : "Everything that was emitted is stored"),
+      !info.running && measured && chip(`${permille(cost)} CPU`, "info-overhead", "", "Share of one CPU that the probes used, last reading"));
+  }
+
+  #drawActions(info) {
+    const actions = [];
+    if (info.running && mayRecord()) {
+      actions.push(h("button", { type: "button", class: "primary", id: "stop", disabled: this.stopping, on: { click: () => this.#stop() } }, this.stopping ? "Stopping" : "Stop ", !this.stopping && h("kbd", { text: "X" })));
+    }
+    if (!info.running && mayRecord()) actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
+    actions.push(this.#exportMenu(info), h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }));
+    if (mayRecord() && !this.editing) actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));
+    const held = document.activeElement?.id;
+    put(byId("cap-actions"), ...actions);
+    if (held === "stop") document.getElementById("stop")?.focus();
+  }
+
+  #drawProblem(info) {
+    const bad = { failed: "This capture failed. ", interrupted: "This capture was interrupted. ", agent_lost: "The agent was lost during this capture. " }[info.state];
+    put(byId("cap-problem"), bad && h("p", { class: "notice notice-stop" }, h("strong", { text: bad }), info.reason ? `${info.reason.charAt(0).toUpperCase()}${info.reason.slice(1)}. `.replace("..", ".") : "", info.streams.some((stream) => stream.rows > 0) ? "What was stored until then is here." : ""));
+  }
+
+  #exportMenu() {
+    const list = h("ul", { hidden: true });
+    const button = h("button", { type: "button", "aria-haspopup": "true", "aria-expanded": "false", text: "Export" });
+    const toggle = (open) => {
+      list.hidden = !open;
+      button.setAttribute("aria-expanded", String(open));
+      if (!open) return;
+      put(list, ...EXPORTS.filter(([, , , stacks]) => !stacks || this.context.hasStacks).map(([format, label, end]) => h("li", {}, h("a", { href: this.#exportPath(format), download: true }, h("span", { text: label }), h("span", { class: "quiet mono", text: end })))));
+      list.querySelector("a")?.focus();
+    };
+    button.addEventListener("click", () => toggle(list.hidden));
+    const menu = h("div", { class: "menu", on: {
+      focusout: (event) => { if (!menu.contains(event.relatedTarget)) toggle(false); },
+      click: (event) => { if (event.target.closest("a")) toggle(false); },
+      keydown: (event) => this.#menuKey(event, list, () => { toggle(false); button.focus(); }),
+    } }, button, list);
+    return menu;
+  }
+
+  #menuKey(event, list, close) {
+    const links = [...list.querySelectorAll("a")];
+    const at = links.indexOf(document.activeElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
+    if (event.key === "Escape" && !list.hidden) close();
+    else if (to !== undefined && links.length) links[(to + links.length) % links.length].focus();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #exportPath(format) {
+    const { start, end, stream, filter, focus, search, invert, by } = this.context.view;
+    const parts = { format, start, end, stream, filter, ...(format === "svg" ? { focus, search } : {}), ...(["svg", "folded"].includes(format) ? { invert: invert ? 1 : 0, by } : {}) };
+    const kept = Object.entries(parts).filter(([, value]) => value !== null && value !== "");
+    return `${this.context.path}/export?${new URLSearchParams(format === "bathy" ? { format } : kept.map(([name, value]) => [name, String(value)]))}`;
+  }
+
+  async #copyLink() {
+    const done = await copyText(location.origin + this.context.state.address());
+    note(done ? "Link copied. It opens this view for everybody who may log in here." : "The link is in the address bar; this browser did not let it be copied.");
+  }
+
+  async #stop() {
+    if (this.stopping || !this.context.info.running) return;
+    this.stopping = true;
+    this.draw();
+    try {
+      await send("POST", `${this.context.path}/stop`);
+    } catch (error) {
+      noteError(error);
+      this.stopping = false;
+      this.draw();
+    }
+  }
+
+  #rename() {
+    const title = byId("cap-title");
+    const input = h("input", { type: "text", class: "title-edit", maxlength: "200", "aria-label": "Title" });
+    input.value = this.context.info.title;
+    this.editing = true;
+    let over = false;
+    const finish = async (keep) => {
+      if (over) return;
+      over = true;
+      this.editing = false;
+      const text = input.value.trim();
+      if (keep && text && text !== this.context.info.title) {
+        try {
+          await send("PATCH", this.context.path, { title: text });
+          await this.context.refresh();
+          note(`Renamed to “${this.context.info.title}”.`, { ms: 3000 });
+        } catch (error) {
+          noteError(error);
+        }
+      }
+      put(title, this.context.info.title);
+      this.draw();
+    };
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") finish(true);
+      else if (event.key === "Escape") finish(false);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    input.addEventListener("blur", () => finish(true));
+    put(title, input);
+    input.focus();
+    input.select();
+  }
+}
+
+/**
+ * The readouts of a running capture: what each stream does, costs and loses.
+ * @param {object} tick
+ * @returns {HTMLElement[]}
+ */
+export function tickReadouts(tick) {
+  const value = (text, label, title = "", name = "") => h("span", { class: `reading ${name}`, title }, h("b", { text }), ` ${label}`);
+  const streams = tick.streams.map((stream) => h("div", { class: "live-stream" },
+    tick.streams.length > 1 && h("code", { class: "cut", text: stream.name }),
+    value(`${count(Math.round(stream.hits_per_s))}/s`, "hits", `${exact(Math.round(stream.hits_per_s))} hits per second`),
+    value(`${count(Math.round(stream.rows_per_s))}/s`, "rows"),
+    value(stream.ns_per_hit === null || stream.ns_per_hit === undefined ? "–" : `${Math.round(stream.ns_per_hit)} ns`, "per hit"),
+    value(permille(stream.cpu_permille), "of a CPU"),
+    value(count(stream.stored), "stored", exact(stream.stored)),
+    value(count(stream.filtered), "filtered", exact(stream.filtered)),
+    stream.lost > 0 ? value(count(stream.lost), "lost", exact(stream.lost), "loss") : value("0", "lost")));
+  const recording = h("div", { class: "live-stream", title: "What the console itself uses" }, value(permille(tick.console_cpu_permille), "of a CPU for recording"));
+  return [h("span", { class: "reading" }, h("b", { text: duration(tick.elapsed) })), h("div", { class: "live-streams" }, ...streams, recording)];
+}

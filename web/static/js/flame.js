@@ -1,0 +1,260 @@
+// The Flame graph tab: folded on the server for the selected range and filter, zoomed by asking again.
+
+import { Latest, get } from "./api.js";
+import { mayRecord } from "./commands.js";
+import { h, put, s, settled } from "./dom.js";
+import { FRAME, drawFlame, frameTop } from "./flame_draw.js";
+import { FlameModel } from "./flame_model.js";
+import { exact, percent, plural } from "./format.js";
+import { bind, describe } from "./keys.js";
+import { showError, waitFor } from "./notice.js";
+
+const QUERY = ["start", "end", "filter", "focus", "search", "invert", "by"];
+const KINDS = ["all samples", "process", "kernel", "user", "inlined", "run-time compiled", "without a name"];
+
+/** The tab. */
+export class FlameView {
+  #latest = new Latest();
+
+  /**
+   * @param {import("./capture_context.js").CaptureContext} context
+   * @param {HTMLElement} panel
+   * @param {(error: Error|null) => void} filterProblem
+   */
+  constructor(context, panel, filterProblem) {
+    this.context = context;
+    this.filterProblem = filterProblem;
+    this.visible = false;
+    this.stale = true;
+    this.model = null;
+    this.current = -1;
+    this.drawnWidth = 0;
+    this.#build(panel);
+    context.state.addEventListener("change", ({ detail }) => {
+      if (!QUERY.some((part) => detail.parts.has(part))) return;
+      this.#drawControls();
+      this.expire();
+    });
+    this.#startKeys();
+  }
+
+  #build(panel) {
+    const state = this.context.state;
+    this.search = h("input", { type: "search", class: "mono", size: "24", maxlength: "256", placeholder: "Find in names", "aria-label": "Find in names", on: {
+      input: settled(200, () => state.set({ search: this.search.value })),
+      keydown: (event) => this.#searchKey(event),
+    } });
+    this.search.value = this.context.view.search;
+    this.found = h("span", { class: "quiet", role: "status" });
+    this.invert = h("button", { type: "button", text: "Invert", title: "The innermost function at the root, its callers above it", on: { click: () => state.set({ invert: !this.context.view.invert, focus: "" }) } });
+    this.by = h("button", { type: "button", text: "By process", title: "Processes as the first level", on: { click: () => state.set({ by: this.context.view.by === "process" ? "none" : "process", focus: "" }) } });
+    this.reset = h("button", { type: "button", hidden: true, on: { click: () => state.set({ focus: "" }) } }, "Reset zoom ", h("kbd", { text: "Esc" }));
+    this.crumbs = h("nav", { class: "crumbs mono", "aria-label": "Zoomed path" });
+    this.readout = h("p", { class: "readout mono", "aria-live": "polite" });
+    this.said = h("p", { class: "flame-said quiet small" });
+    this.problem = h("div");
+    this.svg = s("svg", { class: "flame", tabindex: "0", role: "application", "aria-label": "Flame graph. Arrow keys walk, Enter zooms, Escape resets." });
+    this.scroller = h("div", { class: "flame-scroll" }, this.svg);
+    put(panel, h("div", { class: "panel-bar" }, this.search, this.found, h("span", { class: "grow" }), this.reset, this.by, this.invert),
+      h("div", { class: "flame-lines" }, this.crumbs, this.readout), this.problem, this.scroller, this.said);
+    this.svg.addEventListener("pointerover", (event) => this.#hover(event));
+    this.svg.addEventListener("pointerleave", () => this.#tell(this.current));
+    this.svg.addEventListener("click", (event) => this.#click(event));
+    this.svg.addEventListener("dblclick", () => state.set({ focus: "" }));
+    this.svg.addEventListener("keydown", (event) => this.#key(event));
+    new ResizeObserver(settled(80, () => this.#resized())).observe(this.scroller);
+    this.#drawControls();
+  }
+
+  #startKeys() {
+    const when = () => this.visible;
+    bind("f", { what: "Find in names; Enter goes to the next", group: "Flame graph", when }, () => { this.search.focus(); this.search.select(); });
+    bind("i", { what: "Invert", group: "Flame graph", when }, () => this.invert.click());
+    bind("Escape", { what: "Reset the zoom", group: "Flame graph", shown: "Esc", when: () => when() && this.context.view.focus !== "" }, () => this.context.state.set({ focus: "" }));
+    describe("← → ↑ ↓", "Walk through the frames", "Flame graph");
+    describe("Enter", "Zoom into the frame", "Flame graph");
+  }
+
+  #drawControls() {
+    const { invert, by, focus, search } = this.context.view;
+    this.invert.setAttribute("aria-pressed", String(invert));
+    this.by.setAttribute("aria-pressed", String(by === "process"));
+    this.reset.hidden = !focus;
+    if (document.activeElement !== this.search) this.search.value = search;
+  }
+
+  /** The tab is in sight. */
+  show() {
+    this.visible = true;
+    if (this.stale) this.#load();
+  }
+
+  /** The tab is not in sight. */
+  hide() {
+    this.visible = false;
+  }
+
+  /** What was got is no longer what the view asks for. */
+  expire() {
+    this.stale = true;
+    if (this.visible) this.#load();
+  }
+
+  #resized() {
+    if (!this.visible || this.scroller.clientWidth === 0 || this.scroller.clientWidth === this.drawnWidth) return;
+    if (this.model) this.#draw();
+    this.expire();
+  }
+
+  async #load() {
+    if (!this.context.hasStacks) return this.#noStacks();
+    const width = this.scroller.clientWidth;
+    if (width === 0) return;
+    this.stale = false;
+    const { start, end, filter, focus, search, invert, by } = this.context.view;
+    const query = { start, end, filter, focus, search, width: Math.min(8192, width), invert: invert ? 1 : 0, by };
+    try {
+      const answer = await this.#latest.run((signal) => waitFor("Folding stacks", get(`${this.context.path}/flame`, query, signal), () => this.#latest.cancel()));
+      if (!answer) return;
+      this.filterProblem(null);
+      put(this.problem);
+      this.#show(answer);
+    } catch (error) {
+      this.filterProblem(error.status === 400 ? error : null);
+      if (error.status !== 400) showError(this.problem, error, () => this.#load());
+    }
+  }
+
+  #show(answer) {
+    const before = this.model && this.current >= 0 ? this.model.nodes.id[this.current] : this.context.view.focus;
+    this.model = new FlameModel(answer);
+    this.current = this.model.nodes.id.indexOf(before);
+    if (this.model.total === 0) {
+      put(this.svg);
+      this.svg.style.height = "0";
+      put(this.problem, h("p", { class: "empty", text: this.context.view.start === null && !this.context.view.filter ? "No samples: nothing of the target ran while it was sampled." : "No samples in this range and filter." }));
+      this.said.textContent = "";
+      this.#drawCrumbs();
+      return;
+    }
+    this.#draw();
+    this.#drawCrumbs();
+    this.#tell(this.current);
+    this.#say();
+  }
+
+  #noStacks() {
+    this.stale = false;
+    put(this.problem, h("div", { class: "empty" }, h("p", { text: "This capture has rows but no stacks, so there is nothing to fold. A profile records stacks." }),
+      mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new?method=profile", text: "Profile CPU" }))));
+  }
+
+  #draw() {
+    const { invert, search } = this.context.view;
+    const height = (this.model.maxDepth + 1) * FRAME;
+    const first = this.drawnWidth === 0;
+    const atRoot = invert ? this.scroller.scrollTop < FRAME : this.scroller.scrollTop + this.scroller.clientHeight > this.svg.clientHeight - FRAME;
+    this.drawnWidth = this.scroller.clientWidth;
+    this.svg.style.height = `${height}px`;
+    put(this.svg, drawFlame(this.model, this.drawnWidth, { invert, searching: search !== "" }));
+    this.#mark();
+    if (first || atRoot) this.scroller.scrollTop = invert ? 0 : height;
+  }
+
+  #drawCrumbs() {
+    const { model } = this;
+    const path = model.focus > 0 ? model.path(model.focus) : [];
+    put(this.crumbs, ...path.flatMap((i, at) => [
+      at > 0 && h("span", { class: "quiet", text: "›" }),
+      h("button", { type: "button", class: "plain", "aria-current": at === path.length - 1 ? "true" : null, title: model.name(i), text: model.name(i), on: { click: () => this.#zoom(i) } }),
+    ]));
+    this.crumbs.scrollLeft = this.crumbs.scrollWidth;
+  }
+
+  #say() {
+    const { cut, total, unresolved, matched, focusTotal } = this.model;
+    const parts = [plural(total, "sample")];
+    if (cut.nodes > 0) parts.push(`${plural(cut.nodes, "frame")} with ${plural(cut.samples, "sample")} below one pixel not drawn; zoom in to see them`);
+    if (unresolved > 0) parts.push(`${plural(unresolved, "sample")} with a place that has no name`);
+    this.said.textContent = parts.join(" · ");
+    this.found.textContent = this.context.view.search ? `${plural(matched, "sample")}, ${percent(matched, focusTotal)}` : "";
+  }
+
+  #index(event) {
+    const group = event.target.closest("g[data-i]");
+    return group ? Number(group.dataset.i) : -1;
+  }
+
+  #hover(event) {
+    const i = this.#index(event);
+    if (i >= 0) this.#tell(i);
+  }
+
+  #tell(i) {
+    const { model } = this;
+    if (!model || i < 0) {
+      this.readout.textContent = "";
+      return;
+    }
+    const { value, own, kind } = model.nodes;
+    const zoomed = model.focus > 0 && !model.isAncestor(i) ? `, ${percent(value[i], model.focusTotal)} of the zoom` : "";
+    put(this.readout, h("b", { text: model.name(i) }), `  ${KINDS[kind[i]] ?? ""}  ${plural(value[i], "sample")}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${exact(own[i])} its own` : ""}`);
+  }
+
+  #click(event) {
+    const i = this.#index(event);
+    if (i < 0) return;
+    this.current = i;
+    this.#mark();
+    this.#zoom(i);
+  }
+
+  #zoom(i) {
+    this.context.state.set({ focus: i === 0 ? "" : this.model.nodes.id[i] });
+  }
+
+  #mark() {
+    this.svg.querySelector(".is-current")?.classList.remove("is-current");
+    if (this.current >= 0) this.svg.children[this.current]?.classList.add("is-current");
+  }
+
+  #go(i) {
+    if (i < 0) return;
+    this.current = i;
+    this.#mark();
+    this.#tell(i);
+    const top = frameTop(this.model, i, this.context.view.invert);
+    const { scrollTop, clientHeight } = this.scroller;
+    if (top < scrollTop) this.scroller.scrollTop = top;
+    else if (top + FRAME > scrollTop + clientHeight) this.scroller.scrollTop = top + FRAME - clientHeight;
+  }
+
+  #key(event) {
+    const { model } = this;
+    if (!model || model.count === 0 || event.ctrlKey || event.altKey || event.metaKey) return;
+    const away = this.context.view.invert ? "ArrowDown" : "ArrowUp";
+    const back = this.context.view.invert ? "ArrowUp" : "ArrowDown";
+    const from = this.current;
+    if (event.key === away) this.#go(from < 0 ? model.focus : model.widestChild(from));
+    else if (event.key === back) this.#go(from < 0 ? model.focus : model.parents[from]);
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") this.#go(from < 0 ? model.focus : model.beside(from, event.key === "ArrowLeft" ? -1 : 1));
+    else if (event.key === "Enter" && from >= 0) this.#zoom(from);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #searchKey(event) {
+    if (event.key === "Escape") {
+      this.search.value = "";
+      this.context.state.set({ search: "" });
+      this.svg.focus();
+    } else if (event.key === "Enter" && this.model) {
+      this.#go(this.model.nextMatch(this.current, event.shiftKey ? -1 : 1));
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

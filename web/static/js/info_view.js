@@ -1,0 +1,138 @@
+// The Info tab: what was asked for, where, what it cost, what was lost, what the command printed.
+
+import { get } from "./api.js";
+import { h, put } from "./dom.js";
+import { bytes, count, duration, exact, moment, permille, plural, wall } from "./format.js";
+import { factEntries } from "./host_view.js";
+import { showError } from "./notice.js";
+import { targetText } from "./spec.js";
+import { joinWords } from "./words.js";
+
+const STAGES = {
+  kernel_missed: "the kernel did not run the probe", ring_full: "the ring buffer was full", decode: "a record could not be decoded",
+  store: "the store could not keep up", interrupted: "the console ended before it had read them",
+};
+
+/**
+ * Where events were lost, in words.
+ * @param {string} stage
+ */
+export function stageText(stage) {
+  return STAGES[stage] ?? stage;
+}
+
+/** What the server gives at one time. */
+const MOST_OUTPUT = 1000;
+
+const number = (value) => h("td", { class: "num", title: exact(value), text: exact(value) });
+const entry = (name, ...value) => [h("dt", { text: name }), h("dd", {}, ...value)];
+const section = (id, title, ...children) => h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title`, text: title }), ...children);
+
+function table(heads, rows) {
+  return h("div", { class: "scroll-x" }, h("table", { class: "list" },
+    h("thead", {}, h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text })))), h("tbody", {}, ...rows)));
+}
+
+/** The tab. */
+export class InfoView {
+  /**
+   * @param {import("./capture_context.js").CaptureContext} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    this.context = context;
+    this.panel = panel;
+    this.visible = false;
+    this.output = h("div");
+    this.outputAsked = -1;
+    context.addEventListener("info", () => this.visible && this.#draw());
+  }
+
+  /** The tab is in sight. */
+  show() {
+    this.visible = true;
+    this.#draw();
+  }
+
+  /** The tab is not in sight. */
+  hide() {
+    this.visible = false;
+  }
+
+  /** Brings one of its sections into sight. */
+  reveal(id) {
+    document.getElementById(id)?.scrollIntoView({ block: "start" });
+  }
+
+  #draw() {
+    const { info } = this.context;
+    put(this.panel, h("div", { class: "info-columns" },
+      h("div", {}, this.#spec(info), section("info-host", "Host", h("dl", { class: "facts" }, ...factEntries(info.host)))),
+      h("div", {}, this.#ledger(info), this.#losses(info), this.#overhead(info), info.output_bytes > 0 && section("info-output", "Output of the command", this.output))));
+    if (info.output_bytes > 0 && this.outputAsked !== info.output_bytes) this.#loadOutput();
+  }
+
+  #spec(info) {
+    const { spec } = info;
+    const { events, profile } = spec.method;
+    const json = h("pre", { class: "json", text: JSON.stringify(spec, null, 2) });
+    const method = profile
+      ? entry("Method", `Profile: ${exact(profile.frequency_hz)} samples per second and CPU, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks`)
+      : (events?.probes ?? []).flatMap((probe, i) => entry(i === 0 ? "Events" : "", h("code", { text: probe.tracepoint }), probe.fields.length ? `: ${probe.fields.join(", ")}` : "", probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate }))));
+    const limits = spec.limits ?? {};
+    const ends = [limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`, limits.max_events && `after ${plural(limits.max_events, "row")}`, limits.max_bytes && `at ${bytes(limits.max_bytes)}`].filter(Boolean);
+    return section("info-spec", "What was asked for", h("dl", { class: "facts" }, ...method, ...entry("Target", targetText(spec.target, joinWords)),
+      ...entry("Ends", ends.join(", or ") || "when it is stopped"), ...entry("Warns above", `${permille(limits.budget_cpu_permille)} of one CPU`),
+      ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`), ...entry("Ended", info.running ? "it runs" : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`),
+      ...(info.simulated ? entry("Agent", "simulated: the events are made up") : [])), h("details", {}, h("summary", { text: "Spec as JSON" }), json));
+  }
+
+  #ledger(info) {
+    const lost = (stream) => info.ledger.losses.filter((loss) => loss.stream === stream).reduce((sum, loss) => sum + loss.count, 0);
+    const rows = info.ledger.streams.map((totals, i) => {
+      const gone = lost(i);
+      const flight = totals.emitted - totals.stored - gone;
+      return h("tr", {}, h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }), number(totals.hits), number(totals.filtered), number(totals.emitted), number(totals.stored),
+        h("td", { class: gone ? "num loss" : "num", text: exact(gone) }), h("td", { class: "num", text: exact(flight) }));
+    });
+    return section("info-ledger", "Ledger", h("p", { class: "quiet prose", text: "Every hit that the filter let through was emitted; what was emitted is stored or counted as lost. Once the capture has ended, nothing is in flight." }),
+      table([["Stream"], ["Hits", true], ["Filtered", true], ["Emitted", true], ["Stored", true], ["Lost", true], ["In flight", true]], rows));
+  }
+
+  #losses(info) {
+    const { losses } = info.ledger;
+    const show = (loss) => h("button", { type: "button", class: "plain", text: "Show", on: { click: () => {
+      const { start, end } = this.context.lossRange(loss);
+      const margin = Math.max(1e6, end - start);
+      this.context.select({ start: start - margin, end: end + margin });
+      this.context.state.set({ tab: "timeline" });
+    } } });
+    const rows = losses.map((loss) => {
+      const { start, end } = this.context.lossRange(loss);
+      return h("tr", {}, h("td", { class: "mono", text: loss.stream === null ? "not known" : info.streams[loss.stream]?.name ?? "" }), h("td", { text: stageText(loss.stage) }), number(loss.count),
+        h("td", { class: "num", title: `${moment(start)} to ${moment(end)} s`, text: `${duration(start)} to ${duration(end)}` }), h("td", { class: "num" }, show(loss)));
+    });
+    return section("info-losses", "Losses", losses.length === 0 ? h("p", { text: "Nothing was lost." }) : table([["Stream"], ["Where"], ["Events", true], ["When", true], ["", true]], rows));
+  }
+
+  #overhead(info) {
+    const rows = info.readings.map((reading, i) => reading && h("tr", {}, h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
+      h("td", { class: "num", title: exact(reading.hits_per_s), text: `${count(Math.round(reading.hits_per_s))}/s` }),
+      h("td", { class: "num", text: reading.ns_per_hit === null || reading.ns_per_hit === undefined ? "not measured" : `${Math.round(reading.ns_per_hit)} ns` }), h("td", { class: "num", text: permille(reading.cpu_permille) }))).filter(Boolean);
+    return section("info-overhead", "Cost of the probes, last reading", rows.length === 0 ? h("p", { text: "There was no reading: the capture was too short, or this kernel gives none." })
+      : table([["Stream"], ["Hits", true], ["Each hit", true], ["Share of one CPU", true]], rows));
+  }
+
+  async #loadOutput() {
+    this.outputAsked = this.context.info.output_bytes;
+    try {
+      const { items } = await get(`${this.context.path}/output`);
+      const line = (item) => (text) => h("div", { class: item.stream === "stderr" ? "stderr" : "", title: `${item.stream}, ${moment(item.time)} s`, text });
+      put(this.output, h("pre", { class: "output", tabindex: "0" }, ...items.flatMap((item) => item.lines.map(line(item)))),
+        items.length >= MOST_OUTPUT && h("p", { class: "quiet small", text: `The first ${plural(MOST_OUTPUT, "piece")} of ${bytes(this.context.info.output_bytes)} are shown.` }));
+    } catch (error) {
+      this.outputAsked = -1;
+      showError(this.output, error, () => this.#loadOutput());
+    }
+  }
+}

@@ -1,0 +1,334 @@
+// The Timeline tab: tracks per CPU or thread, zoomed and panned with keys, wheel and pointer.
+
+import { Canvas } from "./canvas.js";
+import { h, put, settled } from "./dom.js";
+import { dragRange } from "./drag_range.js";
+import { duration, exact, moment, plural } from "./format.js";
+import { bind, describe, isTyping } from "./keys.js";
+import { showError } from "./notice.js";
+import { TimelineData } from "./timeline_data.js";
+import { project } from "./timeline_decode.js";
+import { AXIS, COLORS, LABELS, drawTimeline, trackHeight } from "./timeline_draw.js";
+
+const LEAST_SPAN_NS = 1000;
+const WHEEL_ZOOM = 0.0022;
+/** Change per second while a key is held: e-folds of zoom, screens of pan. */
+const HELD = { KeyW: ["zoom", -2.6], KeyS: ["zoom", 2.6], KeyA: ["pan", -1.2], KeyD: ["pan", 1.2] };
+const TAP_S = 0.07;
+
+/** The tab. */
+export class TimelineView {
+  #held = new Map();
+  #lastFrame = 0;
+
+  /**
+   * @param {import("./capture_context.js").CaptureContext} context
+   * @param {HTMLElement} panel
+   * @param {(error: Error|null) => void} filterProblem
+   */
+  constructor(context, panel, filterProblem) {
+    this.context = context;
+    this.filterProblem = filterProblem;
+    this.visible = false;
+    this.preview = null;
+    this.cursor = null;
+    this.pointer = null;
+    const { from, to } = context.view;
+    this.shown = from === null ? { start: 0, end: context.duration } : { start: from, end: to };
+    this.data = new TimelineData(context.path);
+    this.#build(panel);
+    this.data.addEventListener("data", () => this.#arrived());
+    this.data.addEventListener("error", ({ detail }) => this.#failed(detail));
+    context.state.addEventListener("change", ({ detail }) => this.#changed(detail.parts));
+    this.remember = settled(200, () => this.#remember());
+    this.#startPointer();
+    this.#startKeys();
+  }
+
+  #build(panel) {
+    const group = (name, label) => h("button", { type: "button", data: { group: name }, text: label, on: { click: () => this.context.state.set({ group: name }) } });
+    this.groups = h("span", { class: "segments", role: "group", "aria-label": "Tracks" }, group("cpu", "CPUs"), group("thread", "Threads"));
+    this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
+    this.more = h("span", { class: "quiet" });
+    this.problem = h("div");
+    const element = h("canvas", { class: "timeline-canvas", tabindex: "0", role: "application", "aria-label": "Timeline. W and S zoom, A and D pan, the arrow keys move a cursor." });
+    this.spacer = h("div", { class: "timeline-spacer" });
+    this.sticky = h("div", { class: "timeline-sticky" }, element);
+    this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
+    put(panel, h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout), this.problem, this.scroller);
+    this.canvas = new Canvas(element, COLORS, () => this.#draw());
+    this.scroller.addEventListener("scroll", () => this.canvas.redraw());
+    new ResizeObserver(() => { this.sticky.style.height = `${this.scroller.clientHeight}px`; }).observe(this.scroller);
+    element.addEventListener("measured", () => this.#want());
+    this.#drawGroups();
+  }
+
+  /** The tab is in sight. */
+  show() {
+    this.visible = true;
+    this.#want();
+    this.canvas.redraw();
+  }
+
+  /** The tab is not in sight. */
+  hide() {
+    this.visible = false;
+    this.#held.clear();
+  }
+
+  /** The capture has grown. */
+  grown(before) {
+    if (this.shown.end >= before * 0.999) this.shown.end = Math.max(this.shown.end, this.context.duration);
+    this.data.expire();
+    if (this.visible) this.#want();
+  }
+
+  #changed(parts) {
+    if (parts.has("group")) {
+      this.#drawGroups();
+      this.cursor = null;
+      this.scroller.scrollTop = 0;
+    }
+    if (parts.has("from") && this.context.view.from === null) this.shown = { start: 0, end: this.context.duration };
+    if (["group", "filter", "from"].some((part) => parts.has(part))) this.#want();
+    this.canvas.redraw();
+  }
+
+  #drawGroups() {
+    for (const button of this.groups.children) button.setAttribute("aria-pressed", String(button.dataset.group === this.context.view.group));
+  }
+
+  get #wide() {
+    return Math.max(1, this.canvas.width - LABELS);
+  }
+
+  #want() {
+    if (!this.visible || this.canvas.width <= LABELS) return;
+    const { group, filter } = this.context.view;
+    this.data.want(this.shown, Math.round(this.#wide * this.canvas.ratio), { group, filter }, this.context.duration);
+    this.canvas.redraw();
+  }
+
+  #arrived() {
+    put(this.problem);
+    this.filterProblem(null);
+    const { tracks, more_tracks: more, group } = this.data.current;
+    this.spacer.style.height = `${Math.max(0, tracks.length * this.#track + AXIS - this.scroller.clientHeight)}px`;
+    this.more.textContent = tracks.length === 0 ? "No rows here" : more > 0 ? `${plural(tracks.length, group === "cpu" ? "CPU" : "thread")} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, group === "cpu" ? "CPU" : "thread");
+    this.#tell();
+    this.canvas.redraw();
+  }
+
+  #failed(error) {
+    this.filterProblem(error.status === 400 ? error : null);
+    if (error.status !== 400) showError(this.problem, error, () => this.#want());
+  }
+
+  get #track() {
+    return trackHeight(this.data.current?.tracks.length ?? 0, this.scroller.clientHeight - AXIS);
+  }
+
+  get #losses() {
+    return this.context.info.ledger.losses.map((loss) => this.context.lossRange(loss));
+  }
+
+  get #selection() {
+    const { start, end } = this.context.range;
+    return start === null ? null : { start, end };
+  }
+
+  #draw() {
+    drawTimeline(this.canvas, {
+      shown: this.shown, data: this.data.current, scroll: this.scroller.scrollTop, track: this.#track, losses: this.#losses,
+      selection: this.preview ?? this.#selection, cursor: this.cursor,
+    });
+  }
+
+  #time(x) {
+    return this.shown.start + ((x - LABELS) / this.#wide) * (this.shown.end - this.shown.start);
+  }
+
+  #place(time) {
+    return LABELS + ((time - this.shown.start) / (this.shown.end - this.shown.start)) * this.#wide;
+  }
+
+  #view(start, end) {
+    const whole = Math.max(LEAST_SPAN_NS, this.context.duration);
+    const span = Math.max(Math.min(LEAST_SPAN_NS, whole), Math.min(whole, end - start));
+    const from = Math.max(0, Math.min(whole - span, start));
+    this.shown = { start: from, end: from + span };
+    this.remember();
+    this.#want();
+    this.#tell();
+  }
+
+  #remember() {
+    const whole = this.shown.start <= 0 && this.shown.end >= this.context.duration;
+    this.context.state.set(whole ? { from: null, to: null } : { from: Math.round(this.shown.start), to: Math.round(this.shown.end) });
+  }
+
+  #zoom(factor, anchor) {
+    const { start, end } = this.shown;
+    const span = Math.max(LEAST_SPAN_NS, Math.min(this.context.duration, (end - start) * factor));
+    const real = span / (end - start);
+    this.#view(anchor - (anchor - start) * real, anchor + (end - anchor) * real);
+  }
+
+  #pan(screens) {
+    const by = (this.shown.end - this.shown.start) * screens;
+    const clamped = Math.max(-this.shown.start, Math.min(this.context.duration - this.shown.end, by));
+    this.#view(this.shown.start + clamped, this.shown.end + clamped);
+  }
+
+  /** Where zooming with keys holds still: under the pointer, at the cursor, or in the middle. */
+  get #anchor() {
+    if (this.pointer) return this.#time(Math.max(LABELS, this.pointer.x));
+    if (this.cursor) return this.cursor.time;
+    return (this.shown.start + this.shown.end) / 2;
+  }
+
+  #startPointer() {
+    const { element } = this.canvas;
+    dragRange(element, {
+      time: (x) => Math.max(0, Math.min(this.context.duration, this.#time(x))), place: (time) => this.#place(time), selection: () => this.#selection,
+      accepts: (event) => !event.shiftKey && event.offsetX >= LABELS,
+      preview: (range) => { this.preview = range; this.#tell(); this.canvas.redraw(); },
+      done: (range) => this.context.select(range),
+    });
+    let panFrom = null;
+    element.addEventListener("pointerdown", (event) => {
+      if ((event.button === 0 && event.shiftKey) || event.button === 1) {
+        panFrom = event.clientX;
+        element.setPointerCapture(event.pointerId);
+        event.preventDefault();
+      }
+      element.focus();
+      this.#setCursor(event);
+    });
+    element.addEventListener("pointermove", (event) => {
+      this.pointer = { x: event.offsetX, y: event.offsetY };
+      if (panFrom !== null) {
+        this.#pan((panFrom - event.clientX) / this.#wide);
+        panFrom = event.clientX;
+      }
+      this.#tell();
+    });
+    for (const name of ["pointerup", "pointercancel"]) element.addEventListener(name, () => { panFrom = null; });
+    element.addEventListener("pointerleave", () => { this.pointer = null; this.#tell(); });
+    element.addEventListener("dblclick", () => this.#view(0, this.context.duration));
+    element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+  }
+
+  #setCursor(event) {
+    const track = this.#trackAt(event.offsetY);
+    if (event.offsetX >= LABELS && track !== null && !event.shiftKey) this.cursor = { track, time: this.#time(event.offsetX) };
+    this.canvas.redraw();
+  }
+
+  #wheel(event) {
+    const unit = event.deltaMode === 1 ? 20 : 1;
+    if (event.ctrlKey || event.metaKey) this.#zoom(Math.exp((event.deltaY || event.deltaX) * unit * WHEEL_ZOOM), this.#time(Math.max(LABELS, event.offsetX)));
+    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.#pan(((event.deltaX || event.deltaY) * unit) / this.#wide);
+    else return;
+    event.preventDefault();
+  }
+
+  #startKeys() {
+    const when = () => this.visible;
+    const here = { group: "Timeline", when };
+    describe("W S or Ctrl+wheel", "Zoom in and out", "Timeline");
+    describe("A D or Shift+drag Shift+wheel", "Pan", "Timeline");
+    document.addEventListener("keydown", (event) => this.#hold(event));
+    document.addEventListener("keyup", (event) => this.#held.delete(event.code));
+    window.addEventListener("blur", () => this.#held.clear());
+    bind("code:KeyF", { ...here, what: "Fit the selected range", shown: "F" }, () => this.#fit());
+    bind("0", { ...here, what: "Fit all (also a double click)" }, () => this.#view(0, this.context.duration));
+    bind("Escape", { ...here, what: "Clear the selection", shown: "Esc", when: () => when() && (this.cursor !== null || this.#selection !== null) }, () => this.#clear());
+    describe("← → ↑ ↓", "Move the cursor", "Timeline");
+    this.canvas.element.addEventListener("keydown", (event) => this.#arrow(event));
+  }
+
+  #clear() {
+    this.cursor = null;
+    this.context.select(null);
+    this.#tell();
+    this.canvas.redraw();
+  }
+
+  #fit() {
+    const selection = this.#selection;
+    if (!selection) return this.#view(0, this.context.duration);
+    const margin = (selection.end - selection.start) * 0.04;
+    this.#view(selection.start - margin, selection.end + margin);
+  }
+
+  #hold(event) {
+    if (!this.visible || !HELD[event.code] || event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    if (event.repeat || this.#held.has(event.code)) return;
+    this.#apply(event.code, TAP_S);
+    this.#held.set(event.code, performance.now() + 120);
+    if (this.#held.size === 1) requestAnimationFrame((now) => this.#frame(now, now));
+  }
+
+  #apply(code, seconds) {
+    const [what, speed] = HELD[code];
+    if (what === "zoom") this.#zoom(Math.exp(speed * seconds), this.#anchor);
+    else this.#pan(speed * seconds);
+  }
+
+  #frame(now, before) {
+    if (this.#held.size === 0) return;
+    const seconds = Math.min(0.05, (now - before) / 1000);
+    for (const [code, from] of this.#held) if (now >= from) this.#apply(code, seconds);
+    requestAnimationFrame((next) => this.#frame(next, now));
+  }
+
+  #arrow(event) {
+    const sideways = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const upward = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const tracks = this.data.current?.tracks.length ?? 0;
+    if ((!sideways && !upward) || tracks === 0 || event.ctrlKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const step = ((this.shown.end - this.shown.start) / this.#wide) * (event.shiftKey ? 50 : 4);
+    const from = this.cursor ?? { track: upward ? -upward : 0, time: (this.shown.start + this.shown.end) / 2 };
+    this.cursor = { track: Math.max(0, Math.min(tracks - 1, from.track + (upward ?? 0))), time: Math.max(0, Math.min(this.context.duration, from.time + step * (sideways ?? 0))) };
+    this.pointer = null;
+    const { start, end } = this.shown;
+    if (this.cursor.time < start || this.cursor.time > end) this.#pan(this.cursor.time < start ? -0.5 : 0.5);
+    this.#scrollToCursor();
+    this.#tell();
+    this.canvas.redraw();
+  }
+
+  #scrollToCursor() {
+    const top = this.cursor.track * this.#track;
+    const room = this.scroller.clientHeight - AXIS;
+    if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
+    else if (top + this.#track > this.scroller.scrollTop + room) this.scroller.scrollTop = top + this.#track - room;
+  }
+
+  #trackAt(y) {
+    const index = Math.floor((y - AXIS + this.scroller.scrollTop) / this.#track);
+    return y >= AXIS && index < (this.data.current?.tracks.length ?? 0) ? index : null;
+  }
+
+  /** The readout: the range that is dragged, else what is under the pointer, else what is at the cursor. */
+  #tell() {
+    const at = this.pointer && this.pointer.x >= LABELS ? { time: this.#time(this.pointer.x), track: this.#trackAt(this.pointer.y) } : this.cursor;
+    if (this.preview) this.readout.textContent = `${moment(this.preview.start)} to ${moment(this.preview.end)} s: ${duration(this.preview.end - this.preview.start)}`;
+    else this.readout.textContent = at ? [this.#what(at), `${moment(at.time)} s`].filter(Boolean).join("  ") : "";
+  }
+
+  #what({ time, track: index }) {
+    const track = index === null ? null : this.data.current?.tracks[index];
+    if (!track) return "";
+    const counts = new Float32Array(3);
+    const names = new Int32Array(3);
+    const pixel = (this.shown.end - this.shown.start) / this.#wide;
+    project(track, this.data.current, { start: time - pixel * 1.5, end: time + pixel * 1.5 }, 3, counts, names);
+    const best = [1, 2, 0].find((x) => names[x] >= 0);
+    return `${track.label}: ${best === undefined ? "no rows" : `${this.data.current.names[names[best]]}, ${exact(counts[best])}`}`;
+  }
+}

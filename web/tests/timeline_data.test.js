@@ -1,0 +1,23 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { fits, paddedWindow } from "../static/js/timeline_data.js";
+
+test("a screen on each side, within the capture", () => {
+  assert.deepEqual(paddedWindow({ start: 400, end: 500 }, 10, 10000), { start: 300, end: 600, width: 30 });
+  assert.deepEqual(paddedWindow({ start: 0, end: 10000 }, 1000, 10000), { start: 0, end: 10000, width: 1000 });
+  assert.deepEqual(paddedWindow({ start: 9990, end: 10000 }, 5000, 10000), { start: 9980, end: 10000, width: 20 });
+  assert.equal(paddedWindow({ start: 4e9, end: 5e9 }, 5000, 1e10).width, 8192);
+});
+
+test("what was got fits until it is too coarse, too fine or too short", () => {
+  const shown = { start: 4e6, end: 5e6 };
+  const data = paddedWindow(shown, 1000, 1e8);
+  assert.ok(fits(data, shown, 1000, 1e8));
+  assert.ok(fits(data, { start: 4.9e6, end: 5.9e6 }, 1000, 1e8));
+  assert.ok(!fits(data, { start: 5.5e6, end: 6.5e6 }, 1000, 1e8));
+  assert.ok(!fits(data, { start: 4.2e6, end: 4.8e6 }, 1000, 1e8));
+  assert.ok(!fits(data, { start: 3.5e6, end: 5.5e6 }, 1000, 1e8));
+  // Where the server gives no finer bins, what is there fits.
+  const clamped = paddedWindow({ start: 4e6, end: 5e6 }, 5000, 1e8);
+  assert.ok(fits(clamped, { start: 4e6, end: 5e6 }, 5000, 1e8));
+});

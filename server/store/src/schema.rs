@@ -115,7 +115,7 @@ fn check_head(path: &Path) -> Result<(), StoreError> {
     Err(not_ours("it is not a database".to_owned()))
 }
 
-pub(crate) async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
+async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
     const DOING: &str = "looking at the tables";
     let found = objects(conn).await.map_err(failed(DOING))?;
     let (id, _) = application_and_version(conn).await?;

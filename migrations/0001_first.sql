@@ -1,5 +1,7 @@
 -- "BATH": marks a database as one of this program, in `file` and when it is opened.
 PRAGMA application_id = 1111577672;
+-- The schema version, for `.bathy` files, which have no history of migrations.
+PRAGMA user_version = 1;
 
 -- One row for each capture.
 CREATE TABLE captures (

@@ -93,8 +93,9 @@ pub fn compile(program: &Program) -> Result<Code, CompileError> {
 
 pub(crate) fn optimise_all(program: &mut Program) {
     for _ in 0..MAX_ROUNDS {
-        let changed = PASSES.iter().fold(false, |changed, pass| (pass.run)(program) || changed);
-        if !changed {
+        // All of them run in each round, whether or not one before changed something.
+        let changed = PASSES.map(|pass| (pass.run)(program));
+        if !changed.contains(&true) {
             break;
         }
     }

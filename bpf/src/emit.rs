@@ -20,16 +20,21 @@ struct Emitter<'a> {
     maps: Vec<(usize, crate::ir::MapId)>,
     /// Jumps by index, and where they go.
     jumps: Vec<(usize, BlockId)>,
+    loops: Vec<Loop>,
 }
 
+/// The blocks of a loop.
+type Loop = Vec<bool>;
+
 pub(crate) fn emit(program: &Program, allocation: &Allocation) -> Result<Code, CompileError> {
-    let mut emitter = Emitter { program, allocation, out: Vec::new(), maps: Vec::new(), jumps: Vec::new() };
+    let (out, maps, jumps, loops) = (Vec::new(), Vec::new(), Vec::new(), loops(program));
+    let mut emitter = Emitter { program, allocation, out, maps, jumps, loops };
     emitter.keep_context();
     let mut starts = Vec::with_capacity(program.blocks.len());
     for (index, block) in program.blocks.iter().enumerate() {
         starts.push(emitter.out.len());
         block.ops.iter().for_each(|op| emitter.op(op));
-        emitter.end(&block.end, index + 1);
+        emitter.end(&block.end, index);
     }
     emitter.resolve_jumps(&starts)?;
     Ok(Code {
@@ -323,7 +328,13 @@ impl Emitter<'_> {
         self.push(instruction);
     }
 
-    fn end(&mut self, end: &End, next: usize) {
+    /// Whether going from one block to another leaves a loop.
+    fn leaves_loop(&self, from: usize, to: BlockId) -> bool {
+        self.loops.iter().any(|body| body.get(from) == Some(&true) && body.get(to.index()) != Some(&true))
+    }
+
+    fn end(&mut self, end: &End, index: usize) {
+        let next = index + 1;
         match end {
             End::Jump(target) if target.index() == next => {}
             End::Jump(target) => self.jump_to(Instruction::jump(), *target),
@@ -341,14 +352,20 @@ impl Emitter<'_> {
                 let left = self.read(*left, SCRATCH[0]);
                 let right = self.second(*right, *width, SCRATCH[1]);
                 let branch = |test| Instruction::branch(wide(*width), test, left, right);
-                match inverse(*test) {
-                    Some(inverse) if then.index() == next => self.jump_to(branch(inverse), *otherwise),
-                    _ => {
-                        self.jump_to(branch(*test), *then);
-                        if otherwise.index() != next {
-                            self.jump_to(Instruction::jump(), *otherwise);
-                        }
-                    }
+                // The verifier follows the way without a jump first and remembers the other, of which it has room for
+                // 8192. So that way leaves the loop: else all ways out of all rounds would be remembered at once.
+                let then_falls = match (self.leaves_loop(index, *then), self.leaves_loop(index, *otherwise)) {
+                    (true, false) => true,
+                    (false, true) => false,
+                    _ => then.index() == next,
+                };
+                let (test, jump, fall) = match inverse(*test) {
+                    Some(inverse) if then_falls => (inverse, *otherwise, *then),
+                    _ => (*test, *then, *otherwise),
+                };
+                self.jump_to(branch(test), jump);
+                if fall.index() != next {
+                    self.jump_to(Instruction::jump(), fall);
                 }
             }
         }
@@ -371,6 +388,37 @@ impl Emitter<'_> {
         }
         Ok(())
     }
+}
+
+/// The loops of a program whose blocks are in order: each jump back closes one, of the blocks that lead to it without
+/// passing its head.
+fn loops(program: &Program) -> Vec<Loop> {
+    let mut predecessors = vec![Vec::new(); program.blocks.len()];
+    let mut closing = Vec::new();
+    for (index, block) in program.blocks.iter().enumerate() {
+        for target in block.end.targets() {
+            if let Some(list) = predecessors.get_mut(target.index()) {
+                list.push(index);
+            }
+            if target.index() <= index {
+                closing.push((index, target.index()));
+            }
+        }
+    }
+    let body = |(last, head): (usize, usize)| {
+        let mut body = vec![false; program.blocks.len()];
+        let mut pending = vec![last, head];
+        while let Some(index) = pending.pop() {
+            if let Some(inside @ false) = body.get_mut(index) {
+                *inside = true;
+                if index != head {
+                    pending.extend(predecessors.get(index).into_iter().flatten());
+                }
+            }
+        }
+        body
+    };
+    closing.into_iter().map(body).collect()
 }
 
 /// A store of less than 8 bytes takes the low bytes of any constant.

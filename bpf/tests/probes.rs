@@ -258,8 +258,9 @@ fn long_and_unreadable_text_is_told_apart() {
 fn hits_are_filtered_and_counted() {
     let format = every_kind();
     let hit = Hit::default();
-    // predicate, target, targets in the map, ring full, counters, records
-    let cases: [(Option<&str>, TargetFilter, &[u32], bool, [u64; 3], usize); 10] = [
+    /// Predicate, target, targets in the map, whether the ring is full, counters, records.
+    type Case<'a> = (Option<&'a str>, TargetFilter, &'a [u32], bool, [u64; 3], usize);
+    let cases: [Case<'_>; 10] = [
         (None, TargetFilter::System, &[], false, [1, 0, 0], 1),
         (None, TargetFilter::System, &[], true, [1, 0, 1], 0),
         (None, TargetFilter::Process(42), &[], false, [1, 0, 0], 1),

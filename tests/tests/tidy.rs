@@ -165,7 +165,12 @@ fn programs_are_started_in_two_places_and_never_a_shell() {
     );
     let shells =
         ["Command::new(\"sh\")", "Command::new(\"/bin/sh\")", "Command::new(\"bash\")", "Command::new(\"/bin/bash\")"];
-    none("a shell", places(&sources, |_, line| shells.iter().any(|shell| line.contains(shell))));
+    none(
+        "a shell",
+        places(&sources, |source, line| {
+            !source.path.contains("/tests/") && shells.iter().any(|shell| line.contains(shell))
+        }),
+    );
 }
 
 #[test]
@@ -228,7 +233,7 @@ fn promises_that_are_kept_have_a_test_that_is_named_after_them() {
     all.extend(sources("tests", &[".rs", ".mjs"]));
     let kept: Vec<_> = text
         .lines()
-        .filter(|line| line.starts_with("| P") && line.contains("| kept"))
+        .filter(|line| line.starts_with("| P") && line.contains("| kept") && !line.contains("by design"))
         .filter_map(|line| line.get(2..5).map(str::to_lowercase))
         .collect();
     assert!(kept.len() > 5, "the table of promises can be read: {kept:?}");

@@ -18,6 +18,6 @@ mod simulated;
 
 pub use backend::{Backend, MAX_RING_BYTES, MIN_RING_BYTES, Plan, RunningCapture};
 pub use kernel::KernelBackend;
-pub use server::{AgentOptions, RunError, run};
+pub use server::{AgentOptions, RunError, run, run_on};
 pub use session::{SessionEnd, serve};
 pub use simulated::{ParseSimulationError, SimulatedBackend, Simulation};

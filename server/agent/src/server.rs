@@ -59,12 +59,9 @@ pub enum RunError {
 /// If the socket cannot be made, or the supervisor is gone.
 pub fn run(options: &AgentOptions) -> Result<std::convert::Infallible, RunError> {
     follow_supervisor(options.supervisor)?;
-    let mut backend: Box<dyn Backend> = match &options.simulation {
-        Some(simulation) => Box::new(SimulatedBackend::new(simulation.clone())),
-        None => Box::new(KernelBackend::new(options.command_uid)),
-    };
+    let mut backend = backend(options);
     let trouble = |source| RunError::Socket { path: options.socket.clone(), source };
-    let listener = listen(&options.socket, options.console_uid).map_err(trouble)?;
+    let listener = listen(&options.socket).map_err(trouble)?;
     tracing::info!(simulated = backend.simulated(), "the agent is ready");
     loop {
         let connection = listener.accept().map_err(trouble)?;
@@ -72,6 +69,23 @@ pub fn run(options: &AgentOptions) -> Result<std::convert::Infallible, RunError>
             tracing::debug!("the console has connected");
             report(&session::serve(&connection, backend.as_mut()));
         }
+    }
+}
+
+/// Serves the one console at the other end of `connection`, then returns.
+///
+/// # Errors
+/// If the supervisor is gone.
+pub fn run_on(connection: &Connection, options: &AgentOptions) -> Result<(), RunError> {
+    follow_supervisor(options.supervisor)?;
+    report(&session::serve(connection, backend(options).as_mut()));
+    Ok(())
+}
+
+fn backend(options: &AgentOptions) -> Box<dyn Backend> {
+    match &options.simulation {
+        Some(simulation) => Box::new(SimulatedBackend::new(simulation.clone())),
+        None => Box::new(KernelBackend::new(options.command_uid)),
     }
 }
 
@@ -97,20 +111,14 @@ fn follow_supervisor(supervisor: Option<u32>) -> Result<(), RunError> {
     if parent == Some(supervisor) { Ok(()) } else { Err(RunError::Orphaned) }
 }
 
-/// The socket belongs to the console's user, so that nobody else can even connect.
-fn listen(path: &Path, console_uid: u32) -> Result<Listener, ProtocolError> {
-    let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+/// The directory decides who can reach the socket, and the kernel tells who did. The socket's own permissions are left
+/// open and its owner alone: changing the owner by name, in a directory that the console's user can write, would be a
+/// way to be given any other file.
+fn listen(path: &Path) -> Result<Listener, ProtocolError> {
+    let before = rustix::process::umask(rustix::fs::Mode::empty());
     let listener = Listener::bind(path);
     rustix::process::umask(before);
-    let listener = listener?;
-    if rustix::process::geteuid().is_root() {
-        let owner = rustix::fs::Uid::from_raw(console_uid);
-        rustix::fs::chown(path, Some(owner), None).map_err(|errno| ProtocolError::Io {
-            doing: "giving the agent's socket to the console",
-            source: errno.into(),
-        })?;
-    }
-    Ok(listener)
+    listener
 }
 
 /// Only the console's user and root are served; the kernel tells who connected.

@@ -23,7 +23,8 @@ mod text;
 
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
 pub use chunk::{
-    ChunkError, ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, MAX_CHUNK_ROWS, decode_chunk, encode_chunk,
+    ChunkError, ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, MAX_CHUNK_ROWS, decode_chunk,
+    encode_chunk,
 };
 pub use columns::{Batch, ColumnData};
 pub use host::HostFacts;

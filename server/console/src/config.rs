@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
+use bathyscope_agent::Simulation;
 use clap::{Args, ValueEnum};
 
 /// Where captures are kept.
@@ -21,6 +22,17 @@ pub struct LogArgs {
     /// What is logged: a level, or levels by module such as `info,bathyscope::http=debug`
     #[arg(long, value_name = "FILTER", default_value = "info", env = "BATHYSCOPE_LOG")]
     pub log: String,
+}
+
+impl LogArgs {
+    /// Gives the same options to another process of this binary.
+    pub fn pass_on(&self, command: &mut std::process::Command) {
+        let format = match self.log_format {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        };
+        command.args(["--log-format", format, "--log", &self.log]);
+    }
 }
 
 /// How log lines are written.
@@ -49,9 +61,16 @@ pub struct ListenArgs {
 /// How the agent is run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct AgentRunArgs {
-    /// Make up events instead of tracing; needs no rights
-    #[arg(long, env = "BATHYSCOPE_SIMULATE")]
-    pub simulate: bool,
+    /// Make up events instead of tracing; needs no rights. Options: rate=N,lose_every=N,seed=N
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        env = "BATHYSCOPE_SIMULATE",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub simulate: Option<Simulation>,
     /// User that the console runs as when started by root [default: bathyscope if it exists, else nobody]
     #[arg(long, value_name = "NAME", env = "BATHYSCOPE_USER")]
     pub user: Option<String>,

@@ -10,9 +10,10 @@ use sqlx::{
 
 use crate::{
     CaptureRecord, CaptureState, End, NewCapture, Store, StoreError,
-    append::{Phase, insert_append, insert_capture, put_end, put_ledger},
+    append::{Phase, insert_capture, put_end, put_ledger},
     disk::Unfinished,
     error::failed,
+    insert::insert_append,
     pages::{self, Cursor},
     read,
     schema::{self, MIGRATIONS},
@@ -57,12 +58,13 @@ async fn write(store: &Store, record: &CaptureRecord, path: &Path) -> Result<(),
         .page_size(PAGE_BYTES)
         .journal_mode(SqliteJournalMode::Memory)
         .synchronous(SqliteSynchronous::Off)
+        // What is freed is overwritten, so that no time is left in it.
+        .pragma("secure_delete", "ON")
         .disable_statement_logging();
     let mut conn = options.connect().await.map_err(failed(DOING))?;
     schema::run(&MIGRATIONS, &mut conn).await.map_err(failed(DOING))?;
-    // The same capture gives the same bytes: when the tables were made does not belong to it.
-    let same = "UPDATE _sqlx_migrations SET installed_on = '1970-01-01 00:00:00', execution_time = 0";
-    for statement in [same, "BEGIN"] {
+    // The same capture gives the same bytes: when the tables were made does not belong to it, and `user_version` says which.
+    for statement in ["DROP TABLE _sqlx_migrations", "BEGIN"] {
         sqlx::query(statement).execute(&mut conn).await.map_err(failed(DOING))?;
     }
     copy(store, record, &mut conn).await?;

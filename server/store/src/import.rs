@@ -17,14 +17,15 @@ use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use crate::{
     CaptureRecord, CaptureState, Origin, Store, StoreError,
-    append::{self, Phase, limit},
+    append::{self, Phase},
     disk::Unfinished,
     error::failed,
     export::{end_of, new_capture},
+    insert::{insert_append, limit},
     pages::{self, Content, Cursor},
     read,
     rows::{sql, unsigned},
-    schema::{self, MIGRATIONS, State},
+    schema::{self, MIGRATIONS},
     writer::{Durability, Writer},
 };
 
@@ -167,15 +168,22 @@ const LIMITS: [(&str, &str); 12] = [
 /// Checks version, tables, pages and sizes, in this order: each is safe once those before it are.
 async fn check_file(file: &mut SqliteConnection) -> Result<(), StoreError> {
     let known = schema::newest(&MIGRATIONS);
-    match schema::inspect_connection(file).await? {
-        State::Version(version) if version == known => {}
-        State::Version(version) => {
+    match schema::file_version(file).await? {
+        Some(version) if version == known => {}
+        Some(version) => {
             return Err(refuse(format!("it has schema version {version}, this program reads version {known}")));
         }
-        State::Empty => return Err(refuse("it is empty")),
+        None => return Err(refuse("it is a database of another program")),
     }
     let found = schema::objects(file).await.map_err(failed(DOING))?;
     let expected = schema::expected_objects(&MIGRATIONS).await?;
+    let (others,): (i64,) = sqlx::query_as("SELECT count(*) FROM sqlite_schema WHERE tbl_name = '_sqlx_migrations'")
+        .fetch_one(&mut *file)
+        .await
+        .map_err(failed(DOING))?;
+    if others > 0 {
+        return Err(refuse("it is a whole database, not the file of one capture"));
+    }
     if let Some((kind, name, _)) = found.symmetric_difference(&expected).next() {
         let name = bathyscope_capture::visible(append::cut(name, 80).as_bytes());
         return Err(refuse(format!("its {kind} {name} is not as this program makes it")));
@@ -314,9 +322,9 @@ async fn copy(
 }
 
 async fn add(writer: &mut Writer, id: CaptureId, page: &Append) -> Result<(), StoreError> {
-    writer.has_room_for(2 * append::size_of(page))?;
+    writer.has_room_for(2 * append::size_of(page)).await?;
     writer.begin(Durability::Normal).await?;
-    let done = append::insert_append(&mut writer.conn, id, page).await;
+    let done = insert_append(&mut writer.conn, id, page).await;
     writer.end(done).await
 }
 

@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeSet,
+    fs::File,
+    io::Read as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -40,8 +42,6 @@ pub(crate) fn newest(migrations: &Migrator) -> i64 {
 pub(crate) fn writing(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
-        .page_size(PAGE_BYTES)
-        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
@@ -64,10 +64,11 @@ pub(crate) fn reading(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// The tables, indexes and triggers of a database, without those that SQLite makes itself.
+/// The tables, indexes and triggers of a database, without those that SQLite makes itself and without the history of
+/// migrations, whose text is sqlx's and may change with it.
 pub(crate) async fn objects(conn: &mut SqliteConnection) -> Result<BTreeSet<Object>, sqlx::Error> {
-    let select =
-        "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL OR name NOT LIKE 'sqlite_autoindex_%'";
+    let select = "SELECT type, name, sql FROM sqlite_schema WHERE tbl_name <> '_sqlx_migrations' AND \
+                  (sql IS NOT NULL OR name NOT LIKE 'sqlite_autoindex_%')";
     let rows: Vec<(String, String, Option<String>)> = sqlx::query_as(select).fetch_all(conn).await?;
     Ok(rows.into_iter().map(|(kind, name, sql)| (kind, name, sql.unwrap_or_default())).collect())
 }
@@ -96,34 +97,59 @@ pub(crate) enum State {
 /// Finds the version of a database without changing anything.
 pub(crate) async fn inspect(path: &Path) -> Result<State, StoreError> {
     const DOING: &str = "looking at the tables";
+    check_head(path)?;
     let mut conn = reading(path).connect().await.map_err(failed(DOING))?;
     let state = inspect_connection(&mut conn).await;
     conn.close().await.map_err(failed(DOING))?;
     state
 }
 
-/// As [`inspect`], on a connection.
-pub(crate) async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
+/// Looks at the first bytes: SQLite takes some files that are not its own for empty ones.
+fn check_head(path: &Path) -> Result<(), StoreError> {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(16).read_to_end(&mut head));
+    read.map_err(|source| StoreError::File { doing: "cannot read", path: path.to_owned(), source })?;
+    if head.is_empty() || head == *b"SQLite format 3\0" {
+        return Ok(());
+    }
+    Err(not_ours("it is not a database".to_owned()))
+}
+
+async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
     const DOING: &str = "looking at the tables";
     let found = objects(conn).await.map_err(failed(DOING))?;
-    let has_history = found.iter().any(|(_, name, _)| name == "_sqlx_migrations");
-    let applied: Vec<(i64, bool)> = if has_history {
+    let (id, _) = application_and_version(conn).await?;
+    let select = "SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations' AND type = 'table'";
+    let (history,): (i64,) = sqlx::query_as(select).fetch_one(&mut *conn).await.map_err(failed(DOING))?;
+    let applied: Vec<(i64, bool)> = if history > 0 {
         let select = "SELECT version, success FROM _sqlx_migrations ORDER BY version";
-        sqlx::query_as(select).fetch_all(&mut *conn).await.map_err(failed(DOING))?
+        sqlx::query_as(select).fetch_all(conn).await.map_err(failed(DOING))?
     } else {
         Vec::new()
     };
     if let Some((version, _)) = applied.iter().find(|(_, success)| !success) {
         return Err(not_ours(format!("its migration to schema version {version} was not finished")));
     }
-    // Killed while the first tables were made, only the empty history is there.
-    let only_history = found.len() == usize::from(has_history);
-    let (id,): (i64,) = sqlx::query_as("PRAGMA application_id").fetch_one(conn).await.map_err(failed(DOING))?;
     match applied.last() {
-        None if only_history && id == 0 => Ok(State::Empty),
+        // Also when killed while the first tables were made: then the history is there, and empty.
+        None if found.is_empty() && id == 0 => Ok(State::Empty),
         Some((version, _)) if id == APPLICATION_ID => Ok(State::Version(*version)),
         _ => Err(not_ours("it belongs to another program".to_owned())),
     }
+}
+
+/// What the file's head says: whose it is, and the schema version.
+async fn application_and_version(conn: &mut SqliteConnection) -> Result<(i64, i64), StoreError> {
+    const DOING: &str = "looking at the head of the file";
+    let (id,): (i64,) = sqlx::query_as("PRAGMA application_id").fetch_one(&mut *conn).await.map_err(failed(DOING))?;
+    let (version,): (i64,) = sqlx::query_as("PRAGMA user_version").fetch_one(conn).await.map_err(failed(DOING))?;
+    Ok((id, version))
+}
+
+/// The schema version of a file that holds one capture; none if it is not such a file.
+pub(crate) async fn file_version(conn: &mut SqliteConnection) -> Result<Option<i64>, StoreError> {
+    let (id, version) = application_and_version(conn).await?;
+    Ok((id == APPLICATION_ID).then_some(version))
 }
 
 fn not_ours(why: String) -> StoreError {
@@ -145,7 +171,9 @@ pub(crate) async fn bring_up_to_date(place: &Place, migrations: &Migrator) -> Re
 
 async fn create_tables(path: &Path, migrations: &Migrator) -> Result<(), StoreError> {
     const DOING: &str = "making the tables";
-    let mut conn = writing(path).connect().await.map_err(failed(DOING))?;
+    // Only when the file is made: later these would write to it each time it is opened.
+    let options = writing(path).page_size(PAGE_BYTES).auto_vacuum(SqliteAutoVacuum::Incremental);
+    let mut conn = options.connect().await.map_err(failed(DOING))?;
     run(migrations, &mut conn).await.map_err(failed(DOING))?;
     conn.close().await.map_err(failed(DOING))
 }
@@ -171,7 +199,7 @@ async fn migrate_copy(place: &Place, migrations: &Migrator, from: i64, to: i64) 
     let (copy, _file) = Unfinished::create(copy_path.clone())?;
     let migrated = async {
         copy_database(path, &copy_path).await?;
-        let mut conn = writing(&copy_path).journal_mode(SqliteJournalMode::Delete).connect().await?;
+        let mut conn = writing(&copy_path).journal_mode(SqliteJournalMode::Memory).connect().await?;
         run(migrations, &mut conn).await?;
         let (check,): (String,) = sqlx::query_as("PRAGMA quick_check(1)").fetch_one(&mut conn).await?;
         conn.close().await?;
@@ -197,7 +225,7 @@ async fn copy_database(path: &Path, copy: &Path) -> Result<(), sqlx::Error> {
 }
 
 fn exchange(path: &Path, copy: &Path, from: i64) -> std::io::Result<()> {
-    std::fs::File::open(copy)?.sync_all()?;
+    File::open(copy)?.sync_all()?;
     let names = (1..).map(|n| if n == 1 { String::new() } else { format!(".{n}") });
     let candidates = names.map(|n| PathBuf::from(format!("{}.v{from}{n}.bak", path.display())));
     for backup in candidates.take(100) {
@@ -225,3 +253,6 @@ async fn check_tables(path: &Path, migrations: &Migrator) -> Result<(), StoreErr
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,11 +44,13 @@ pub(crate) struct Writer {
     /// The losses that are stored of captures being recorded, so that an append writes only those that are new.
     pub(crate) losses: HashMap<CaptureId, Vec<Loss>>,
     stopped: bool,
+    /// Bytes in the log that are not in the database yet.
+    log_bytes: u64,
 }
 
 impl Writer {
     pub(crate) fn new(conn: SqliteConnection, place: Arc<Place>) -> Self {
-        Self { conn, place, durability: None, losses: HashMap::new(), stopped: false }
+        Self { conn, place, durability: None, losses: HashMap::new(), stopped: false, log_bytes: 0 }
     }
 
     /// Makes changes until every [`crate::Store`] is gone or one of them closes.
@@ -61,7 +63,7 @@ impl Writer {
             }
             self.tidy().await;
         }
-        let _counts = self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
+        self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
         if let Err(error) = self.conn.close().await {
             tracing::warn!(%error, "the database was not closed in order; nothing is lost");
         }
@@ -136,41 +138,42 @@ impl Writer {
         if dropped {
             tracing::warn!("the disk is full; the room set aside is used");
         }
-        let _counts = self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
+        self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
     }
 
-    /// Whether `bytes` may be appended.
-    pub(crate) fn has_room_for(&self, bytes: u64) -> Result<(), StoreError> {
-        if self.place.has_room_for(bytes).is_ok() {
+    /// Whether `bytes` may be appended. What waits in the log will take its place in the database too.
+    pub(crate) async fn has_room_for(&mut self, bytes: u64) -> Result<(), StoreError> {
+        if self.place.has_room_for(bytes.saturating_add(self.log_bytes)).is_ok() {
             return Ok(());
         }
+        self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
         self.place.take_ballast();
-        self.place.has_room_for(bytes)
+        self.place.has_room_for(bytes.saturating_add(self.log_bytes))
     }
 
     /// Keeps the write-ahead log small. SQLite's own way would never begin it anew under readers that overlap.
     async fn tidy(&mut self) {
-        let Some((log, done)) = self.checkpoint("PRAGMA wal_checkpoint(NOOP)").await else { return };
-        let page = u64::from(PAGE_BYTES);
-        if log.saturating_sub(done) * page < CHECKPOINT_BYTES && log * page < RESTART_BYTES {
-            return;
-        }
-        if log * page >= RESTART_BYTES {
+        let size = self.checkpoint("PRAGMA wal_checkpoint(NOOP)").await;
+        if size >= RESTART_BYTES {
             self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
-        } else {
+        } else if self.log_bytes >= CHECKPOINT_BYTES {
             self.checkpoint("PRAGMA wal_checkpoint(PASSIVE)").await;
         }
     }
 
-    /// Pages in the log and pages of it that are in the database.
-    async fn checkpoint(&mut self, pragma: &'static str) -> Option<(u64, u64)> {
+    /// Moves the log into the database, or only looks at it. Gives its bytes, and notes those not in the database yet.
+    async fn checkpoint(&mut self, pragma: &'static str) -> u64 {
         let counts: Result<(i64, i64, i64), _> = sqlx::query_as(pragma).fetch_one(&mut self.conn).await;
         match counts {
-            Ok((_busy, log, done)) => Some((u64::try_from(log).ok()?, u64::try_from(done).ok()?)),
+            Ok((_busy, log, done)) => {
+                let bytes = |pages: i64| u64::try_from(pages).unwrap_or(0) * u64::from(PAGE_BYTES);
+                self.log_bytes = bytes(log - done);
+                bytes(log)
+            }
             Err(error) => {
                 // The log grows until it works again; on a full disk, until captures are deleted.
                 tracing::warn!(%error, "the write-ahead log could not be moved into the database");
-                None
+                0
             }
         }
     }

@@ -1,5 +1,5 @@
 //! P37: what cannot be opened is refused with cause and remedy, and left as it was.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod common;
 
@@ -42,7 +42,10 @@ fn words(error: &StoreError) -> String {
 async fn p37_files_that_are_not_ours_are_left_alone() {
     let sql: [(&str, &str); 7] = [
         ("UPDATE _sqlx_migrations SET success = 0", "was not finished"),
-        ("INSERT INTO _sqlx_migrations SELECT 9999, description, installed_on, 1, checksum, 0 FROM _sqlx_migrations", "9999"),
+        (
+            "INSERT INTO _sqlx_migrations SELECT 9999, description, installed_on, 1, checksum, 0 FROM _sqlx_migrations",
+            "9999",
+        ),
         ("PRAGMA application_id = 77", "another program"),
         ("DROP TABLE output", "its table output"),
         ("DROP TRIGGER audit_is_not_changed", "its trigger audit_is_not_changed"),
@@ -61,7 +64,8 @@ async fn p37_files_that_are_not_ours_are_left_alone() {
 
 #[tokio::test]
 async fn p37_damaged_files_are_left_alone() {
-    let damages: [(&str, fn(&mut Vec<u8>)); 4] = [
+    type Damage = fn(&mut Vec<u8>);
+    let damages: [(&str, Damage); 4] = [
         ("garbage", |file| *file = b"this is not a database, but somebody's text".repeat(100)),
         ("short garbage", |file| *file = b"x".to_vec()),
         ("cut in the first page", |file| file.truncate(700)),
@@ -84,7 +88,7 @@ async fn p37_damage_inside_is_told_when_it_is_met() {
     let dir = filled().await;
     let mut file = fs::read(database(dir.path())).unwrap();
     let at = file.windows(4).position(|window| window == b"BCHK").expect("a chunk is in the file");
-    file[at + 200] ^= 0xff;
+    file[at + 20] ^= 0xff;
     fs::write(database(dir.path()), &file).unwrap();
     let store = open(dir.path()).await;
     let bytes = store.chunk(ID, 0, 0).await.unwrap();
@@ -205,8 +209,7 @@ struct Mount<'a>(Option<&'a Path>);
 impl<'a> Mount<'a> {
     fn read_only(dir: &'a Path) -> Self {
         use rustix::mount::{MountFlags, mount_bind, mount_remount};
-        let made = mount_bind(dir, dir)
-            .and_then(|()| mount_remount(dir, MountFlags::BIND | MountFlags::RDONLY, c""));
+        let made = mount_bind(dir, dir).and_then(|()| mount_remount(dir, MountFlags::BIND | MountFlags::RDONLY, c""));
         Self(made.is_ok().then_some(dir))
     }
 

@@ -219,8 +219,8 @@ pub(super) fn fentry(trial: &mut Trial<'_>) -> Verdict {
         Ok(finding) => Verdict::works(finding),
         Err(verdict) if verdict.state == CapabilityState::MissingPrivilege || has_function_tracing() => verdict,
         Err(verdict) => Verdict::absent(
-            format!("this kernel was built without function tracing ({})", verdict.finding),
-            "Use a kernel with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS, as distributions have.",
+            format!("this kernel cannot patch calls into its functions ({})", verdict.finding),
+            "Use a kernel with CONFIG_DYNAMIC_FTRACE and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS, as distributions have.",
         ),
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use rustix::thread::{MembarrierCommand, membarrier};
 
 /// The most threads that close links at a time.
-const CLOSERS: usize = 16;
+const CLOSERS: usize = 64;
 
 /// Closes links, and waits until no CPU is in a program any more. Closing one waits for the kernel's grace period, which
 /// several can share: so they are closed side by side.

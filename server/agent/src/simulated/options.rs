@@ -1,6 +1,6 @@
 //! How the simulation behaves.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 /// The fastest simulated stream.
 const MAX_RATE_PER_S: u64 = 10_000_000;
@@ -27,6 +27,14 @@ impl Default for Simulation {
 #[error("`{part}` is not an option of the simulation; write rate=1..{MAX_RATE_PER_S}, lose_every=1.. or seed=NUMBER")]
 pub struct ParseSimulationError {
     part: String,
+}
+
+impl fmt::Display for Simulation {
+    /// As it is read.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rate={},seed={}", self.rate_per_s, self.seed)?;
+        self.lose_every.map_or(Ok(()), |every| write!(f, ",lose_every={every}"))
+    }
 }
 
 impl FromStr for Simulation {
@@ -68,6 +76,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(text.parse::<Simulation>(), expected, "{text}");
+            assert_eq!(expected.clone().unwrap().to_string().parse(), expected, "{text}");
         }
         for bad in ["rate=0", "rate", "rate=x", "lose_every=0", "speed=1", "rate=1;seed=2", "rate=99999999999"] {
             assert!(bad.parse::<Simulation>().is_err(), "{bad}");

@@ -1,7 +1,9 @@
 //! `agent`: the privileged side.
 
-use std::path::PathBuf;
+use std::{os::fd::AsFd as _, path::PathBuf, process::ExitCode};
 
+use bathyscope_agent::{AgentOptions, Simulation};
+use bathyscope_protocol::Connection;
 use clap::Args;
 
 use crate::{Failure, Outcome, config::LogArgs};
@@ -10,14 +12,23 @@ use crate::{Failure, Outcome, config::LogArgs};
 #[derive(Clone, Debug, Args)]
 pub struct AgentArgs {
     /// Socket to listen on, in a directory that only the console's user can enter
-    #[arg(long, value_name = "PATH")]
-    pub socket: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present = "on_stdin")]
+    pub socket: Option<PathBuf>,
+    /// Serve the one connection that is standard input
+    #[arg(long, hide = true, conflicts_with = "socket")]
+    pub on_stdin: bool,
     /// User id of the console, the only one that may connect beside root
     #[arg(long, value_name = "UID")]
     pub console_uid: u32,
-    /// Make up events instead of tracing
-    #[arg(long)]
-    pub simulate: bool,
+    /// User id that traced commands run as where no other is asked for [default: who runs this]
+    #[arg(long, value_name = "UID")]
+    pub command_uid: Option<u32>,
+    /// Process that started this one; the agent ends with it
+    #[arg(long, value_name = "PID")]
+    pub supervisor: Option<u32>,
+    /// Make up events instead of tracing. Options: rate=N,lose_every=N,seed=N
+    #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub simulate: Option<Simulation>,
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,
@@ -28,6 +39,20 @@ pub struct AgentArgs {
 /// # Errors
 /// If the socket cannot be made.
 pub fn run(args: AgentArgs) -> Outcome {
-    let _ = args;
-    Err(Failure::new("`agent` is not in this build yet"))
+    crate::logging::start(&args.log)?;
+    let options = AgentOptions {
+        socket: args.socket.unwrap_or_default(),
+        console_uid: args.console_uid,
+        command_uid: args.command_uid.unwrap_or_else(crate::launch::invoking_uid),
+        simulation: args.simulate,
+        supervisor: args.supervisor,
+    };
+    let failed = |error| Failure::because("running the agent", error);
+    if args.on_stdin {
+        let stdin = std::io::stdin().as_fd().try_clone_to_owned();
+        let stdin = stdin.map_err(|error| Failure::because("taking over the connection", error))?;
+        bathyscope_agent::run_on(&Connection::from(stdin), &options).map_err(failed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match bathyscope_agent::run(&options).map_err(failed)? {}
 }

@@ -30,6 +30,9 @@ pub struct ConsoleArgs {
     /// Group id to become
     #[arg(long, value_name = "GID")]
     pub gid: Option<u32>,
+    /// Process that started this one; the console ends with it
+    #[arg(long, value_name = "PID")]
+    pub supervisor: Option<u32>,
 }
 
 /// Gives up all rights, then serves HTTP until it is told to stop.
@@ -37,7 +40,7 @@ pub struct ConsoleArgs {
 /// # Errors
 /// If rights remain, the store cannot be opened, or the address cannot be bound.
 pub fn run(args: ConsoleArgs) -> Outcome {
-    crate::launch::confine(args.uid, args.gid)?;
+    crate::launch::confine(args.uid, args.gid, args.supervisor)?;
     crate::logging::start(&args.log)?;
     super::runtime()?.block_on(crate::server::run(&args))
 }

@@ -1,25 +1,191 @@
 //! `list`: tracepoints of the running kernel.
 
+use std::{fs::File, io::Read as _, os::fd::OwnedFd};
+
+use bathyscope_agent::Simulation;
+use bathyscope_capture::{TracepointName, visible};
+use bathyscope_catalog::{EventFormat, Field, parse_available_events, parse_event_format, search_tracepoints};
+use bathyscope_protocol::{AgentClient, KernelFile};
 use clap::Args;
 
-use crate::{Failure, Outcome};
+use crate::{
+    Failure, Outcome,
+    launch::{OwnAgent, agent_failure},
+};
+
+/// The longest list of events that is read.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// What `list` takes.
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
-    /// What to look for, such as `sched_switch` or `sched:*`; a full name lists its fields
+    /// What to look for: `sched_switch`, or with wildcards `sched:*`; a full name lists its fields
     #[arg(value_name = "PATTERN")]
     pub pattern: Option<String>,
+    /// List the fields of every tracepoint found
+    #[arg(long)]
+    pub fields: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// List those of the simulated kernel
+    #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "", hide = true)]
+    pub simulate: Option<Simulation>,
 }
+
+/// A tracepoint that was found, with its description if that was asked for.
+type Found = (TracepointName, Option<EventFormat>);
 
 /// Prints the tracepoints that match.
 ///
 /// # Errors
-/// If tracefs cannot be read.
+/// If tracefs cannot be read, or nothing matches.
 pub fn run(args: ListArgs) -> Outcome {
-    let _ = args;
-    Err(Failure::new("`list` is not in this build yet"))
+    let mut agent = OwnAgent::start(args.simulate.as_ref(), None)?;
+    let mut client = agent.client(None)?;
+    let file = client.open_kernel_file(KernelFile::AvailableEvents);
+    let bytes = read(file.map_err(|error| agent_failure("listing tracepoints", error))?, "the list of tracepoints")?;
+    let all = parse_available_events(&bytes);
+    let names = choose(&all, args.pattern.as_deref());
+    if names.is_empty() {
+        let pattern = visible(args.pattern.as_deref().unwrap_or("*").as_bytes());
+        return Err(Failure::new(format!("none of {} tracepoints matches `{pattern}`", all.len()))
+            .remedy("Write a part of a name, such as `switch`, or wildcards, such as `sched:*`."));
+    }
+    let one_by_name = args.pattern.as_deref().is_some_and(|pattern| pattern.parse::<TracepointName>().is_ok());
+    let with_fields = args.fields || (one_by_name && names.len() == 1);
+    let describe = |name: TracepointName| -> Result<Found, Failure> {
+        let format = if with_fields { Some(format_of(&mut client, &name)?) } else { None };
+        Ok((name, format))
+    };
+    let found = names.into_iter().map(describe).collect::<Result<Vec<_>, _>>()?;
+    let text = if args.json { json_of(&found)? } else { text_of(&found) };
+    super::print_all(&text)
+}
+
+fn read(file: OwnedFd, what: &str) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = File::from(file).take(MAX_BYTES).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::because(format!("reading {what}"), error))?;
+    Ok(bytes)
+}
+
+fn format_of(client: &mut AgentClient, name: &TracepointName) -> Result<EventFormat, Failure> {
+    let file = client.open_kernel_file(KernelFile::EventFormat { tracepoint: name.clone() });
+    let what = format!("the format of {name}");
+    let bytes = read(file.map_err(|error| agent_failure(&format!("reading {what}"), error))?, &what)?;
+    parse_event_format(&bytes).map_err(|error| Failure::because(format!("reading {what}"), error))
+}
+
+/// Those that `pattern` asks for: one by its full name, those that match wildcards, or the best of a search.
+fn choose(all: &[TracepointName], pattern: Option<&str>) -> Vec<TracepointName> {
+    let Some(pattern) = pattern else { return all.to_vec() };
+    if pattern.contains(['*', '?']) {
+        return all.iter().filter(|name| matches_wildcards(pattern, &name.to_string())).cloned().collect();
+    }
+    if let Some(exact) = all.iter().find(|name| name.to_string() == pattern) {
+        return vec![exact.clone()];
+    }
+    search_tracepoints(all, pattern, all.len()).best.into_iter().cloned().collect()
+}
+
+/// `*` is any text, `?` any one character. Takes time in proportion to both lengths at most.
+fn matches_wildcards(pattern: &str, text: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    // Which beginnings of the pattern match the text so far.
+    let mut reach = vec![false; pattern.len() + 1];
+    let follow_stars = |reach: &mut Vec<bool>| {
+        for (at, c) in pattern.iter().enumerate() {
+            if *c == '*' && reach.get(at) == Some(&true) {
+                reach.splice(at + 1..at + 2, [true]);
+            }
+        }
+    };
+    reach.splice(0..1, [true]);
+    follow_stars(&mut reach);
+    for c in text.chars() {
+        let step = |at: usize| match (at.checked_sub(1), pattern.get(at)) {
+            (_, Some('*')) if reach.get(at) == Some(&true) => true,
+            (Some(before), _) => {
+                let wanted = pattern.get(before);
+                reach.get(before) == Some(&true) && (wanted == Some(&'?') || wanted == Some(&c))
+            }
+            (None, _) => false,
+        };
+        reach = (0..=pattern.len()).map(step).collect();
+        follow_stars(&mut reach);
+    }
+    reach.last() == Some(&true)
+}
+
+fn text_of(found: &[Found]) -> String {
+    let one = |(name, format): &Found| {
+        let fields: String = format.iter().flat_map(|format| &format.fields).map(line_of).collect();
+        format!("{name}\n{fields}")
+    };
+    found.iter().map(one).collect()
+}
+
+fn line_of(field: &Field) -> String {
+    let shown = |text: &str| visible(text.as_bytes());
+    let note = field.obstacle().map_or_else(String::new, |why| format!("  (cannot be recorded: {why})"));
+    format!("    {:<24} {:<14} {}{note}\n", shown(&field.name), field.kind.word(), shown(&field.type_name))
+}
+
+fn json_of(found: &[Found]) -> Result<String, Failure> {
+    let field = |field: &Field| {
+        serde_json::json!({
+            "name": field.name, "type": field.type_name, "kind": field.kind.word(),
+            "size": field.size, "signed": field.signed, "recordable": field.obstacle().is_none(),
+            "note": field.obstacle(),
+        })
+    };
+    let one = |(name, format): &Found| match format {
+        Some(format) => {
+            let fields: Vec<_> = format.fields.iter().map(field).collect();
+            serde_json::json!({ "name": name, "fields": fields })
+        }
+        None => serde_json::json!({ "name": name }),
+    };
+    let text = serde_json::to_string_pretty(&found.iter().map(one).collect::<Vec<_>>());
+    Ok(text.map_err(|error| Failure::because("writing JSON", error))? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wildcards_match_whole_names() {
+        let cases = [
+            ("*", "sched:sched_switch", true),
+            ("sched:*", "sched:sched_switch", true),
+            ("*switch", "sched:sched_switch", true),
+            ("*:sched_*tch", "sched:sched_switch", true),
+            ("sched:*", "raw_sched:x", false),
+            ("sched", "sched:sched_switch", false),
+            ("sched:sched_switch?", "sched:sched_switch", false),
+            ("sched:sched_switc?", "sched:sched_switch", true),
+            ("**a**", "bab", true),
+            ("", "", true),
+            ("?", "", false),
+        ];
+        for (pattern, text, expected) in cases {
+            assert_eq!(matches_wildcards(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_full_name_is_one_and_a_part_is_searched() {
+        let all: Vec<TracepointName> = ["sched:sched_switch", "sched:sched_wakeup", "irq:irq_handler_entry"]
+            .map(|name| name.parse().unwrap())
+            .into();
+        let names =
+            |pattern: Option<&str>| -> Vec<String> { choose(&all, pattern).iter().map(ToString::to_string).collect() };
+        assert_eq!(names(None).len(), 3);
+        assert_eq!(names(Some("sched:sched_switch")), ["sched:sched_switch"]);
+        assert_eq!(names(Some("wakeup")), ["sched:sched_wakeup"]);
+        assert_eq!(names(Some("irq:*")), ["irq:irq_handler_entry"]);
+        assert!(names(Some("zzz")).is_empty());
+    }
 }

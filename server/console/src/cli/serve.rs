@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::{
-    Failure, Outcome,
+    Outcome,
     config::{AgentRunArgs, DataArgs, ListenArgs, LogArgs},
 };
 
@@ -29,6 +29,6 @@ pub struct ServeArgs {
 /// # Errors
 /// If a child cannot be started.
 pub fn run(args: ServeArgs) -> Outcome {
-    let _ = args;
-    Err(Failure::new("`serve` is not in this build yet"))
+    crate::logging::start(&args.log)?;
+    crate::launch::supervise(&args)
 }

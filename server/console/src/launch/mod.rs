@@ -1,12 +1,50 @@
-//! Starting and confining the two processes.
+//! Starting and confining the processes.
+//!
+//! What a person starts is the *supervisor*. It makes a private runtime directory and executes this same binary twice:
+//! as the *agent*, which keeps whatever rights there are, and as the *console*, which gives up every right before it
+//! starts a thread or opens a listener. The supervisor itself parses nothing and serves nobody; it restarts an agent
+//! that has ended, ends the agent when the console ends, and passes the console's status on. Each child dies with it.
+//!
+//! Verbs that need the agent only for a moment start one at the end of a socket pair ([`OwnAgent`]) and give up their
+//! own rights too before they read anything that it hands out.
 
-use crate::Failure;
+mod account;
+mod confine;
+mod directories;
+mod own_agent;
+mod supervisor;
 
-/// Gives up every right of this process, before any thread exists, and checks that none is left.
-///
-/// # Errors
-/// If a right remains.
-pub fn confine(uid: Option<u32>, gid: Option<u32>) -> Result<(), Failure> {
-    let _ = (uid, gid);
-    Err(Failure::new("confining is not in this build yet"))
+pub use account::{Account, console_account, invoking_uid};
+pub use confine::{confine, give_up_rights};
+pub use own_agent::OwnAgent;
+pub(crate) use own_agent::agent_failure;
+pub use supervisor::supervise;
+
+/// Milliseconds between an agent's death and the first attempt to start another.
+const FIRST_RESTART_MS: u64 = 100;
+/// The longest pause between attempts.
+const LONGEST_RESTART_MS: u64 = 10_000;
+/// An agent that lived so long was well; the next death begins with the shortest pause again.
+const SETTLED_MS: u64 = 30_000;
+/// How long the console may take to stop; then it is killed.
+const STOP_CONSOLE_MS: u64 = 10_000;
+/// How long the agent may take to end after the console.
+const STOP_AGENT_MS: u64 = 2_000;
+
+/// The words of the environment that children get; everything else stays with the supervisor, as it may be secret.
+const KEPT_ENVIRONMENT: [&str; 6] = ["LANG", "LC_ALL", "TZ", "NO_COLOR", "RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
+
+/// This binary, to be executed as another verb, with the environment that children get.
+fn this_binary(verb: &str) -> std::process::Command {
+    use std::os::unix::process::CommandExt as _;
+    let mut command = std::process::Command::new("/proc/self/exe");
+    command.arg0("bathyscope").arg(verb).env_clear().current_dir("/");
+    for name in KEPT_ENVIRONMENT {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    // A group of its own: a Ctrl-C at the terminal is for the supervisor, which ends the children in order.
+    command.process_group(0);
+    command
 }

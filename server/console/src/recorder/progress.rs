@@ -137,7 +137,11 @@ pub(crate) fn size(bytes: u64) -> String {
         unit += 1;
     }
     let unit = units.get(unit).copied().unwrap_or_default();
-    if value.fract() < 0.05 || value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+    if !(0.05..0.95).contains(&value.fract()) || value >= 100.0 {
+        format!("{value:.0} {unit}")
+    } else {
+        format!("{value:.1} {unit}")
+    }
 }
 
 #[cfg(test)]
@@ -162,7 +166,7 @@ mod tests {
 
     #[test]
     fn sizes_are_readable() {
-        let cases = [(0, "0 bytes"), (1 << 20, "1 MiB"), (1536 << 20, "1.5 GiB"), (1 << 30, "1 GiB")];
+        let cases = [(0, "0 bytes"), (1 << 20, "1 MiB"), (1536 << 20, "1.5 GiB"), (2_000, "2 KiB"), (2_500, "2.4 KiB")];
         for (bytes, expected) in cases {
             assert_eq!(size(bytes), expected);
         }

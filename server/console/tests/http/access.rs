@@ -66,7 +66,8 @@ async fn p02_changes_and_streams_need_an_own_page_and_a_session() {
     let admin = console.cookie("root", Role::Admin).await;
     let own = format!("http://{HOST}");
     let sites = [None, Some("same-origin"), Some("none"), Some("same-site"), Some("cross-site")];
-    let origins = [None, Some(own.as_str()), Some("null"), Some("http://attacker.example"), Some("https://127.0.0.1:7070")];
+    let origins =
+        [None, Some(own.as_str()), Some("null"), Some("http://attacker.example"), Some("https://127.0.0.1:7070")];
     for route in table().into_iter().filter(|route| route.method != Method::GET || route.kind == Kind::Stream) {
         if route.path == "/logout" {
             continue;

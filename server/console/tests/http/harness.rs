@@ -14,11 +14,12 @@ use bathyscope::{
     http::{AppState, HostPolicy, Peer, SessionClock, Sessions, Setup, service},
     recorder::{AgentLink, Recorder, RecorderOptions},
 };
+use bathyscope_agent::{SimulatedBackend, Simulation, serve};
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger, Limits,
-    Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
+    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger,
+    Limits, Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
 };
-use bathyscope_protocol::{AgentClient, ClientError, ProtocolError};
+use bathyscope_protocol::{AgentClient, ClientError, Connection, ProtocolError};
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Role, Store};
 use http::{HeaderMap, Request, StatusCode, header};
 use tempfile::TempDir;
@@ -35,8 +36,7 @@ pub enum As {
     Role(Role),
 }
 
-pub const EVERYBODY: [As; 4] =
-    [As::Anonymous, As::Role(Role::Viewer), As::Role(Role::Operator), As::Role(Role::Admin)];
+pub const EVERYBODY: [As; 4] = [As::Anonymous, As::Role(Role::Viewer), As::Role(Role::Operator), As::Role(Role::Admin)];
 
 /// A console.
 pub struct Console {
@@ -77,6 +77,18 @@ impl Answer {
 /// An agent that is never there.
 pub fn no_agent() -> Result<AgentClient, ClientError> {
     Err(ClientError::Broken(ProtocolError::Closed))
+}
+
+/// An agent in this process that makes events up; `options` as after `--simulate=`.
+pub fn simulated(options: &str) -> AgentLink {
+    let simulation: Simulation = options.parse().unwrap();
+    let connect = move || {
+        let (mine, theirs) = Connection::pair()?;
+        let mut backend = SimulatedBackend::new(simulation.clone());
+        std::thread::spawn(move || serve(&theirs, &mut backend));
+        AgentClient::over(mine)
+    };
+    AgentLink::new(connect).unwrap()
 }
 
 impl Console {
@@ -167,11 +179,8 @@ impl Console {
 
 /// A request as an own page sends it.
 pub fn own_page(method: &str, path: &str, cookie: Option<&str>, body: Option<&str>) -> Request<Body> {
-    let mut request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(header::HOST, HOST)
-        .header("sec-fetch-site", "same-origin");
+    let mut request =
+        Request::builder().method(method).uri(path).header(header::HOST, HOST).header("sec-fetch-site", "same-origin");
     if let Some(cookie) = cookie {
         request = request.header(header::COOKIE, cookie);
     }

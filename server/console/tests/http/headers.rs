@@ -104,9 +104,11 @@ async fn p11_exports_are_attachments_in_a_sandbox() {
     let console = Console::new().await;
     let id = console.capture("\"; filename=evil.html", "somebody", 10).await;
     let viewer = console.cookie("v", Role::Viewer).await;
-    for (format, extension, mime) in
-        [("csv", "csv", "text/csv; charset=utf-8"), ("ndjson", "ndjson", "application/x-ndjson"), ("bathy", "bathy", "application/octet-stream")]
-    {
+    for (format, extension, mime) in [
+        ("csv", "csv", "text/csv; charset=utf-8"),
+        ("ndjson", "ndjson", "application/x-ndjson"),
+        ("bathy", "bathy", "application/octet-stream"),
+    ] {
         let answer = console.get(&format!("/api/captures/{id}/export?format={format}"), &viewer).await;
         assert_eq!(answer.status, 200, "{format}: {}", String::from_utf8_lossy(&answer.body));
         assert_eq!(answer.header("content-security-policy"), "sandbox");

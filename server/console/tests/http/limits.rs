@@ -143,7 +143,8 @@ async fn p15_a_reader_that_takes_nothing_is_cut() {
     let id = listening.console.capture("a capture", "somebody", 60_000).await;
     let cookie = listening.console.cookie("v", bathyscope_store::Role::Viewer).await;
     let mut stream = listening.connect().await;
-    let ask = format!("GET /api/captures/{id}/export?format=ndjson HTTP/1.1\r\nhost: {HOST}\r\ncookie: {cookie}\r\n\r\n");
+    let ask =
+        format!("GET /api/captures/{id}/export?format=ndjson HTTP/1.1\r\nhost: {HOST}\r\ncookie: {cookie}\r\n\r\n");
     stream.write_all(ask.repeat(20).as_bytes()).await.unwrap();
     // Nothing is read here. When the console gives up, this side's writes fail; until then they wait.
     let gone = async { while stream.write_all(b"GET / HTTP/1.1\r\n").await.is_ok() {} };
@@ -156,9 +157,8 @@ async fn p42_open_requests_end_when_the_console_stops() {
     let listening = Listening::new(ListenLimits::default()).await;
     let cookie = listening.console.cookie("v", bathyscope_store::Role::Viewer).await;
     let mut stream = listening.connect().await;
-    let request = format!(
-        "GET /api/live HTTP/1.1\r\nhost: {HOST}\r\nsec-fetch-site: same-origin\r\ncookie: {cookie}\r\n\r\n"
-    );
+    let request =
+        format!("GET /api/live HTTP/1.1\r\nhost: {HOST}\r\nsec-fetch-site: same-origin\r\ncookie: {cookie}\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut first = [0; 1024];
     assert!(stream.read(&mut first).await.unwrap() > 0, "the stream begins");

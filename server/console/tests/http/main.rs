@@ -14,6 +14,7 @@ mod anonymous;
 mod harness;
 mod headers;
 mod limits;
+mod recording;
 mod roles;
 mod sessions;
 mod views;

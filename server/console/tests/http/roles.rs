@@ -118,8 +118,7 @@ async fn p03_addresses_that_only_look_like_a_route_do_not_exist() {
 #[tokio::test(flavor = "multi_thread")]
 async fn p08_only_the_owner_and_admins_delete() {
     let console = Console::new().await;
-    let (alice, bob) =
-        (console.cookie("alice", Role::Operator).await, console.cookie("bob", Role::Operator).await);
+    let (alice, bob) = (console.cookie("alice", Role::Operator).await, console.cookie("bob", Role::Operator).await);
     let id = console.capture("hers", "alice", 10).await;
     let path = format!("/api/captures/{id}");
     assert_eq!(console.get(&path, &bob).await.json()["can_delete"], false);

@@ -9,7 +9,8 @@ async fn rows_are_filtered_sorted_and_paged() {
     let console = Console::new().await;
     let id = console.capture("a capture", "somebody", 1000).await;
     let viewer = console.cookie("v", Role::Viewer).await;
-    let path = format!("/api/captures/{id}/rows?stream=0&filter=pid%3D%3D101&sort=next_pid&order=desc&limit=2&offset=1");
+    let path =
+        format!("/api/captures/{id}/rows?stream=0&filter=pid%3D%3D101&sort=next_pid&order=desc&limit=2&offset=1");
     let page = console.get(&path, &viewer).await.json();
     assert_eq!((&page["total"], &page["matched"], &page["offset"]), (&1000.into(), &333.into(), &1.into()));
     let rows = page["rows"].as_array().unwrap();

@@ -1,0 +1,162 @@
+//! A hostile console (P20, P14): what closes the connection, and what is only refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use std::os::fd::AsFd as _;
+
+use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation};
+use bathyscope_protocol::{
+    AgentErrorKind, Connection, KernelFile, MAX_CAPTURES, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, ProcessFile,
+    ProtocolError, Reply, Request, WireMethod, WireTarget,
+};
+use common::{SOON, events, probe, raw_agent};
+
+fn simulated() -> (Connection, std::thread::JoinHandle<SessionEnd>) {
+    raw_agent(|| Box::new(SimulatedBackend::new(Simulation::default())))
+}
+
+fn greeted() -> (Connection, std::thread::JoinHandle<SessionEnd>) {
+    let (connection, thread) = simulated();
+    ask(&connection, &Request::Hello { version: PROTOCOL_VERSION });
+    (connection, thread)
+}
+
+fn ask(connection: &Connection, request: &Request) -> Reply {
+    connection.send(request, &[], SOON).unwrap();
+    connection.receive::<Reply>(Some(SOON)).unwrap().0
+}
+
+fn start(capture: u32) -> Request {
+    let method = events(&[probe("sched:sched_switch", &[], "")]);
+    Request::Start { capture, method, target: WireTarget::System, ring_bytes: 1 << 16 }
+}
+
+fn must_close(connection: &Connection, thread: std::thread::JoinHandle<SessionEnd>, what: &str) {
+    let answer = connection.receive::<Reply>(Some(SOON));
+    assert!(matches!(answer, Err(ProtocolError::Closed)), "{what}: {answer:?}");
+    assert!(matches!(thread.join().unwrap(), SessionEnd::Violation(_)), "{what}");
+}
+
+#[test]
+fn p20_whatever_is_out_of_order_closes_the_connection() {
+    let hello = Request::Hello { version: PROTOCOL_VERSION };
+    let stop = Request::Stop { capture: 1, end_command: false };
+    let (enable, discard) = (Request::Enable { capture: 1 }, Request::Discard { capture: 1 });
+    let take = |from| Request::TakeRings { capture: 1, from };
+    let cases: Vec<(&str, Vec<Request>)> = vec![
+        ("not greeted", vec![Request::Capabilities]),
+        ("wrong version", vec![Request::Hello { version: 0 }]),
+        ("greeted twice", vec![hello.clone(), hello.clone()]),
+        ("unknown capture", vec![hello.clone(), enable.clone()]),
+        ("readings of nothing", vec![hello.clone(), Request::Readings { capture: 9 }]),
+        ("duplicated handle", vec![hello.clone(), start(1), start(1)]),
+        ("rings that are not there", vec![hello.clone(), start(1), take(99)]),
+        ("ring at the end of numbers", vec![hello.clone(), start(1), take(u32::MAX)]),
+        ("enabled twice", vec![hello.clone(), start(1), enable.clone(), enable.clone()]),
+        ("stopped twice", vec![hello.clone(), start(1), stop.clone(), stop.clone()]),
+        ("enabled after the stop", vec![hello.clone(), start(1), stop.clone(), enable.clone()]),
+        ("discarded before the stop", vec![hello.clone(), start(1), discard.clone()]),
+        ("discarded twice", vec![hello.clone(), start(1), stop.clone(), discard.clone(), discard.clone()]),
+    ];
+    for (what, mut requests) in cases {
+        let (connection, thread) = simulated();
+        let last = requests.pop().unwrap();
+        for request in requests {
+            assert!(!matches!(ask(&connection, &request), Reply::Failed(_)), "{what}");
+        }
+        connection.send(&last, &[], SOON).unwrap();
+        must_close(&connection, thread, what);
+    }
+}
+
+#[test]
+fn p20_unknown_and_oversized_messages_and_descriptors_close_the_connection() {
+    for bytes in [&b"{\"run\":\"sh\"}"[..], b"\xff\xff", b"{}", b"\"hello\"", b"[[[[[[[["] {
+        let (connection, thread) = greeted();
+        connection.send_bytes(bytes, &[], SOON).unwrap();
+        must_close(&connection, thread, "unknown");
+    }
+    let (connection, thread) = greeted();
+    let big = vec![b' '; MAX_MESSAGE_BYTES + 1];
+    rustix::net::send(connection.as_fd(), &big, rustix::net::SendFlags::NOSIGNAL).unwrap();
+    must_close(&connection, thread, "oversized");
+    let (connection, thread) = greeted();
+    let null = std::fs::File::open("/dev/null").unwrap();
+    connection.send(&Request::Capabilities, &[null.as_fd()], SOON).unwrap();
+    must_close(&connection, thread, "descriptors");
+}
+
+/// Requests of the right form with the wrong content are refused in words, and the connection goes on.
+#[test]
+fn p14_wrong_sizes_and_names_are_refused() {
+    let (connection, _thread) = greeted();
+    let system = WireTarget::System;
+    let one = events(&[probe("sched:sched_switch", &[], "")]);
+    let with = |method: WireMethod, target: WireTarget, ring_bytes: u32| (method, target, ring_bytes);
+    let command = |argv: Vec<String>| WireTarget::Command { argv, user: None, children: false };
+    let profile =
+        |frequency_hz, stacks| WireMethod::Profile { frequency_hz, kernel_stacks: stacks, user_stacks: stacks };
+    let fields = vec!["prev_pid"; 2];
+    let cases = [
+        (with(one.clone(), system.clone(), 0), AgentErrorKind::Limit),
+        (with(one.clone(), system.clone(), 32 << 10), AgentErrorKind::Limit),
+        (with(one.clone(), system.clone(), (64 << 20) + 1), AgentErrorKind::Limit),
+        (with(one.clone(), system.clone(), u32::MAX), AgentErrorKind::Limit),
+        (with(events(&[]), system.clone(), 1 << 16), AgentErrorKind::Invalid),
+        (with(events(&vec![probe("a:b", &[], ""); 65]), system.clone(), 1 << 16), AgentErrorKind::Invalid),
+        (with(events(&[probe("a:b", &fields, "")]), system.clone(), 1 << 16), AgentErrorKind::Invalid),
+        (with(events(&[probe("no:such", &[], "")]), system.clone(), 1 << 16), AgentErrorKind::NotFound),
+        (with(events(&[probe("sched:sched_switch", &["nope"], "")]), system.clone(), 1 << 16), AgentErrorKind::Invalid),
+        (
+            with(events(&[probe("sched:sched_switch", &[], "nope == 1")]), system.clone(), 1 << 16),
+            AgentErrorKind::Invalid,
+        ),
+        (with(profile(0, true), system.clone(), 1 << 16), AgentErrorKind::Invalid),
+        (with(profile(1_000_000, true), system.clone(), 1 << 16), AgentErrorKind::Invalid),
+        (with(profile(99, false), system, 1 << 16), AgentErrorKind::Invalid),
+        (with(one.clone(), WireTarget::Process { pid: 0, children: false }, 1 << 16), AgentErrorKind::Invalid),
+        (with(one.clone(), WireTarget::Process { pid: 999_999, children: false }, 1 << 16), AgentErrorKind::NotFound),
+        (with(one.clone(), command(vec![]), 1 << 16), AgentErrorKind::Invalid),
+        (with(one.clone(), command(vec!["a\0b".into()]), 1 << 16), AgentErrorKind::Invalid),
+        (with(one, command(vec!["x".into(); 300]), 1 << 16), AgentErrorKind::Invalid),
+    ];
+    for ((method, target, ring_bytes), kind) in cases {
+        let request = Request::Start { capture: 1, method, target, ring_bytes };
+        match ask(&connection, &request) {
+            Reply::Failed(error) => assert_eq!(error.kind, kind, "{request:?}: {error}"),
+            reply => panic!("{request:?}: {reply:?}"),
+        }
+    }
+    let file = Request::OpenProcessFile { pid: 1201, file: ProcessFile::Mapped { start: u64::MAX, end: 0 } };
+    assert!(matches!(ask(&connection, &file), Reply::Failed(_)));
+    let tracepoint = "sched:nope".parse().unwrap();
+    let file = Request::OpenKernelFile { file: KernelFile::EventFormat { tracepoint } };
+    assert!(matches!(ask(&connection, &file), Reply::Failed(_)));
+    assert!(matches!(ask(&connection, &start(1)), Reply::Started(_)), "the handle is still free");
+}
+
+#[test]
+fn p14_no_more_captures_than_the_limit() {
+    let (connection, _thread) = greeted();
+    let limit = u32::try_from(MAX_CAPTURES).unwrap();
+    for capture in 1..=limit {
+        assert!(matches!(ask(&connection, &start(capture)), Reply::Started(_)));
+    }
+    match ask(&connection, &start(0)) {
+        Reply::Failed(error) => assert_eq!(error.kind, AgentErrorKind::Limit),
+        reply => panic!("{reply:?}"),
+    }
+    assert!(matches!(ask(&connection, &Request::Stop { capture: 1, end_command: false }), Reply::Stopped(_)));
+    assert!(matches!(ask(&connection, &Request::Discard { capture: 1 }), Reply::Done));
+    assert!(matches!(ask(&connection, &start(0)), Reply::Started(_)));
+}
+
+#[test]
+fn a_console_that_goes_ends_the_session() {
+    let (connection, thread) = greeted();
+    assert!(matches!(ask(&connection, &start(1)), Reply::Started(_)));
+    assert!(matches!(ask(&connection, &Request::Enable { capture: 1 }), Reply::Enabled { .. }));
+    drop(connection);
+    assert!(matches!(thread.join().unwrap(), SessionEnd::Closed));
+}

@@ -1,0 +1,239 @@
+//! The process that a person starts: keeps an agent and a console running until the console ends.
+
+use std::{
+    os::unix::process::ExitStatusExt as _,
+    path::{Path, PathBuf},
+    process::{Child, ExitCode, ExitStatus, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    time::Instant,
+};
+
+use super::{
+    Account, FIRST_RESTART_MS, LONGEST_RESTART_MS, SETTLED_MS, STOP_AGENT_MS, STOP_CONSOLE_MS, console_account,
+    directories::{RuntimeDirectory, prepare_data},
+    invoking_uid, this_binary,
+};
+use crate::{Failure, Outcome, cli::serve::ServeArgs};
+
+/// Runs agent and console until the console ends, and gives back its exit status.
+///
+/// # Errors
+/// If a directory cannot be made or the console cannot be started.
+pub fn supervise(args: &ServeArgs) -> Outcome {
+    let account = console_account(args.agent.user.as_deref())?;
+    let data = prepare_data(&args.data.directory()?, account.as_ref())?;
+    let runtime_directory = RuntimeDirectory::make(account.as_ref())?;
+    let plan = Plan { args, account, data, socket: runtime_directory.socket() };
+    // A runtime of this thread alone: children are bound to the thread that started them.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::because("starting the supervisor", error))?;
+    let ended = runtime.block_on(plan.run());
+    drop(runtime_directory);
+    ended.map(exit_code)
+}
+
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+struct Plan<'a> {
+    args: &'a ServeArgs,
+    account: Option<Account>,
+    data: PathBuf,
+    socket: PathBuf,
+}
+
+/// When the next agent may be started.
+#[derive(Debug)]
+struct Pause {
+    ms: u64,
+}
+
+impl Pause {
+    /// The pause after an agent that lived `lived`; it doubles while they die young.
+    fn after(&mut self, lived: Duration) -> Duration {
+        if lived >= Duration::from_millis(SETTLED_MS) {
+            self.ms = FIRST_RESTART_MS;
+        }
+        let pause = Duration::from_millis(self.ms);
+        self.ms = (self.ms * 2).min(LONGEST_RESTART_MS);
+        pause
+    }
+}
+
+impl Plan<'_> {
+    async fn run(&self) -> Result<ExitStatus, Failure> {
+        let watch = |kind| signal(kind).map_err(|error| Failure::because("watching for signals", error));
+        let mut child_ended = watch(SignalKind::child())?;
+        let (mut terminate, mut interrupt) = (watch(SignalKind::terminate())?, watch(SignalKind::interrupt())?);
+        let mut agent = Agent::new(self.start_agent());
+        let mut console = match self.start_console() {
+            Ok(console) => console,
+            Err(failure) => {
+                agent.end(&mut child_ended).await;
+                return Err(failure);
+            }
+        };
+        let mut kill_at = None;
+        loop {
+            tokio::select! {
+                _ = child_ended.recv() => {}
+                _ = terminate.recv() => stop_console(&mut console, &mut kill_at),
+                _ = interrupt.recv() => stop_console(&mut console, &mut kill_at),
+                () = until(kill_at) => {
+                    tracing::warn!("the console did not stop in {STOP_CONSOLE_MS} ms; killing it");
+                    let _gone = console.kill();
+                    kill_at = None;
+                }
+                () = until(agent.start_at) => agent.started(self.start_agent()),
+            }
+            agent.look();
+            match console.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => {
+                    agent.end(&mut child_ended).await;
+                    return Ok(status);
+                }
+                Err(error) => return Err(Failure::because("waiting for the console", error)),
+            }
+        }
+    }
+
+    fn start_agent(&self) -> std::io::Result<Child> {
+        let mut command = this_binary("agent");
+        let own = rustix::process::geteuid().as_raw();
+        let console_uid = self.account.as_ref().map_or(own, |account| account.uid);
+        command.arg("--socket").arg(&self.socket);
+        command.args(["--console-uid", &console_uid.to_string()]);
+        command.args(["--command-uid", &invoking_uid().to_string()]);
+        command.args(["--supervisor", &std::process::id().to_string()]);
+        if let Some(simulation) = &self.args.agent.simulate {
+            command.arg(format!("--simulate={simulation}"));
+        }
+        self.args.log.pass_on(&mut command);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()
+    }
+
+    fn start_console(&self) -> Result<Child, Failure> {
+        let mut command = this_binary("console");
+        command.arg("--agent-socket").arg(&self.socket);
+        command.args(["--supervisor", &std::process::id().to_string()]);
+        if let Some(account) = &self.account {
+            command.args(["--uid", &account.uid.to_string(), "--gid", &account.gid.to_string()]);
+        }
+        command.arg("--data").arg::<&Path>(&self.data);
+        let listen = &self.args.listen;
+        command.args(["--listen", &listen.listen.to_string()]);
+        for name in &listen.allow_host {
+            command.args(["--allow-host", name]);
+        }
+        if listen.behind_proxy {
+            command.arg("--behind-proxy");
+        }
+        self.args.log.pass_on(&mut command);
+        command.stdin(Stdio::null()).spawn().map_err(|error| Failure::because("starting the console", error))
+    }
+}
+
+/// Asks the console to stop. The first request sets the time after which it is killed; another one is passed on, and
+/// tells the console to end at once.
+fn stop_console(console: &mut Child, kill_at: &mut Option<Instant>) {
+    kill_at.get_or_insert_with(|| Instant::now() + Duration::from_millis(STOP_CONSOLE_MS));
+    send(console, Signal::TERM);
+}
+
+/// The child has not been waited for, so its id is still its own.
+fn send(child: &Child, signal: Signal) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _gone = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Sleeps until `moment`; for ever without one.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The agent that runs, or when the next one is started.
+struct Agent {
+    child: Option<(Child, Instant)>,
+    start_at: Option<Instant>,
+    pause: Pause,
+}
+
+impl Agent {
+    fn new(first: std::io::Result<Child>) -> Self {
+        let mut agent = Self { child: None, start_at: None, pause: Pause { ms: FIRST_RESTART_MS } };
+        agent.started(first);
+        agent
+    }
+
+    fn started(&mut self, child: std::io::Result<Child>) {
+        match child {
+            Ok(child) => {
+                self.start_at = None;
+                self.child = Some((child, Instant::now()));
+            }
+            Err(error) => {
+                tracing::error!(%error, "the agent cannot be started");
+                self.start_at = Some(Instant::now() + self.pause.after(Duration::ZERO));
+            }
+        }
+    }
+
+    /// Whether it has ended; then another one is started after a pause.
+    fn look(&mut self) {
+        let Some((child, since)) = &mut self.child else { return };
+        let status = match child.try_wait() {
+            Ok(None) => return,
+            Ok(Some(status)) => status,
+            Err(error) => {
+                tracing::error!(%error, "the agent cannot be waited for");
+                return;
+            }
+        };
+        let pause = self.pause.after(since.elapsed());
+        tracing::error!(%status, pause_ms = pause.as_millis() as u64, "the agent has ended; another one is started");
+        self.start_at = Some(Instant::now() + pause);
+        self.child = None;
+    }
+
+    /// Ends it and waits for that.
+    async fn end(&mut self, child_ended: &mut tokio::signal::unix::Signal) {
+        let Some((mut child, _since)) = self.child.take() else { return };
+        send(&child, Signal::TERM);
+        let deadline = Instant::now() + Duration::from_millis(STOP_AGENT_MS);
+        while matches!(child.try_wait(), Ok(None)) {
+            tokio::select! {
+                _ = child_ended.recv() => {}
+                () = tokio::time::sleep_until(deadline) => {
+                    let _gone = child.kill();
+                    let _ended = child.wait();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_that_die_young_are_started_ever_later() {
+        let mut pause = Pause { ms: FIRST_RESTART_MS };
+        let young = Duration::from_millis(5);
+        let pauses: Vec<u128> = (0..9).map(|_| pause.after(young).as_millis()).collect();
+        assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+        assert_eq!(pause.after(Duration::from_millis(SETTLED_MS)).as_millis(), 100);
+    }
+}

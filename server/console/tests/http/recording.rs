@@ -1,0 +1,217 @@
+//! Captures with the simulated agent: made, watched, kept. P44: clients that go away.
+
+use std::{pin::pin, task::Poll, time::Duration};
+
+use axum::body::Body;
+use bathyscope::{http::service, recorder::AgentLink};
+use bathyscope_capture::CaptureId;
+use bathyscope_store::{CaptureState, Role, SummaryQuery};
+use http::Request;
+use http_body_util::BodyExt as _;
+use tower::ServiceExt as _;
+
+use super::harness::{Console, own_page, simulated};
+
+const EVENTS: &str = r#"{"method":{"events":{"probes":[{"tracepoint":"sched:sched_switch",
+    "fields":["next_pid"],"predicate":"cpu >= 0"}]}},"target":"system","limits":{"duration_ms":60000,"budget_cpu_permille":50}}"#;
+const PROFILE: &str = r#"{"method":{"profile":{"frequency_hz":999,"kernel_stacks":true,"user_stacks":true}},
+    "target":"system","limits":{"duration_ms":300,"budget_cpu_permille":50}}"#;
+
+async fn console(link: AgentLink) -> Console {
+    let connected = link.clone();
+    assert!(connected.connected(Duration::from_secs(10)).await);
+    Console::with_link(link).await
+}
+
+async fn start(console: &Console, cookie: &str, spec: &str) -> CaptureId {
+    let answer = console.ask("POST", "/api/captures", Some(cookie), Some(spec)).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let started = answer.json();
+    assert_eq!(started["url"], answer.header("location"));
+    started["id"].as_str().unwrap().parse().unwrap()
+}
+
+/// The events of a stream, until `last` has come or the stream ends.
+async fn events_until(body: &mut Body, last: &str) -> Vec<(String, serde_json::Value)> {
+    let mut events = Vec::new();
+    let mut pending = String::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.unwrap().into_data() else { continue };
+        pending.push_str(std::str::from_utf8(&data).unwrap());
+        while let Some((event, rest)) = pending.split_once("\n\n") {
+            let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("").trim();
+            if !field("event:").is_empty() {
+                let data = serde_json::from_str(field("data:")).unwrap();
+                events.push((field("event:").to_owned(), data));
+            }
+            pending = rest.to_owned();
+        }
+        if events.iter().any(|(name, _data)| name == last) {
+            break;
+        }
+    }
+    events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_capture_is_made_watched_stopped_and_kept() {
+    let console = console(simulated("rate=2000")).await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let id = start(&console, &operator, EVENTS).await;
+    let live = format!("/api/captures/{id}/live");
+    let mut stream = console.send(own_page("GET", &live, Some(&operator), None)).await.into_body();
+    let first = events_until(&mut stream, "rows").await;
+    assert_eq!(first[0].0, "state");
+    assert_eq!(first[0].1["state"], "recording");
+    let rows = &first.last().unwrap().1;
+    assert_eq!(rows["rows"][0].as_array().unwrap().len(), 6, "{rows}");
+    let tick = events_until(&mut stream, "tick").await.pop().unwrap().1;
+    assert_eq!(tick["streams"][0]["name"], "sched:sched_switch");
+
+    let mut rail = console.send(own_page("GET", "/api/live", Some(&operator), None)).await.into_body();
+    let running = events_until(&mut rail, "running").await.pop().unwrap().1;
+    assert_eq!(running["items"][0]["id"], id.to_string());
+
+    let shown = console.get(&format!("/api/captures/{id}"), &operator).await.json();
+    assert_eq!((&shown["state"], &shown["running"]), (&"recording".into(), &true.into()));
+    assert_eq!(console.ask("DELETE", &format!("/api/captures/{id}"), Some(&operator), None).await.status, 409);
+    let rate = console.get(&format!("/api/captures/{id}/rate?bins=10"), &operator).await;
+    assert_eq!(rate.status, 200, "views work while it runs");
+
+    let stopped = console.ask("POST", &format!("/api/captures/{id}/stop"), Some(&operator), None).await.json();
+    assert_eq!(stopped["stopped"], true);
+    let ended = events_until(&mut stream, "ended").await.pop().unwrap().1;
+    assert_eq!(ended["state"], "finished");
+    assert!(ended["reason"].as_str().unwrap().contains("alice"), "{ended}");
+
+    let console = console.restarted("first boot").await;
+    let shown = console.get(&format!("/api/captures/{id}"), &operator).await.json();
+    assert_eq!(
+        (&shown["state"], &shown["running"], &shown["owner"]),
+        (&"finished".into(), &false.into(), &"alice".into())
+    );
+    let totals = &shown["ledger"]["streams"][0];
+    assert_eq!(totals["emitted"], totals["stored"]);
+    assert_eq!(shown["spec"]["method"]["events"]["probes"][0]["predicate"], "cpu >= 0");
+    let page = console.get(&format!("/api/captures/{id}/rows?limit=5"), &operator).await.json();
+    assert_eq!(page["total"], totals["stored"]);
+    assert_eq!(page["rows"].as_array().unwrap().len(), 5);
+    let again = console.send(own_page("GET", &live, Some(&operator), None)).await.into_body();
+    assert_eq!(events_until(&mut Body::new(again), "ended").await[0].1["state"], "finished");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_has_a_flame_graph_and_leaves_as_files() {
+    let console = console(simulated("")).await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let id = start(&console, &operator, PROFILE).await;
+    console.state.recorder().wait(id).await;
+    let flame = console.get(&format!("/api/captures/{id}/flame?width=1000&by=process"), &operator).await.json();
+    let total = flame["total"].as_u64().unwrap();
+    assert!(total > 0);
+    assert_eq!(flame["nodes"]["value"][0], total);
+    let kinds: Vec<u8> = serde_json::from_value(flame["nodes"]["kind"].clone()).unwrap();
+    assert!(kinds.contains(&1) && kinds.contains(&2) && kinds.contains(&3), "{kinds:?}");
+    let folded = console.get(&format!("/api/captures/{id}/export?format=folded"), &operator).await;
+    let counts = folded.text().lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
+    assert_eq!(counts.sum::<u64>(), total);
+    let svg = console.get(&format!("/api/captures/{id}/export?format=svg"), &operator).await;
+    assert!(svg.text().starts_with("<svg") || svg.text().starts_with("<?xml"), "{}", &svg.text()[..80]);
+    assert!(!svg.text().contains("<script"));
+    assert_eq!(svg.header("content-security-policy"), "sandbox");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_host_can_be_asked() {
+    let console = console(simulated("")).await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let host = console.get("/api/host", &operator).await.json();
+    assert_eq!((&host["agent"]["state"], &host["agent"]["simulated"]), (&"connected".into(), &true.into()));
+    assert!(!host["capabilities"].as_array().unwrap().is_empty());
+    let found = console.get("/api/tracepoints?q=sched_switch&limit=5", &operator).await.json();
+    assert_eq!(found["items"][0], "sched:sched_switch");
+    let described = console.get("/api/tracepoints/sched/sched_switch", &operator).await.json();
+    assert_eq!(described["fields"][0]["name"], "prev_comm");
+    assert_eq!(console.get("/api/tracepoints/sched/nothing_like_it", &operator).await.status, 404);
+    let checked = |text: &str| format!("/api/predicate?tracepoint=sched:sched_switch&text={text}");
+    let fine = console.get(&checked("next_pid+%3E+1"), &operator).await.json();
+    assert_eq!((&fine["ok"], &fine["normal"]), (&true.into(), &"next_pid > 1".into()));
+    let wrong = console.get(&checked("cpu%3D%3D1+%26%26+nope%3D%3D1"), &operator).await.json();
+    assert_eq!((&wrong["ok"], &wrong["offset"]), (&false.into(), &10.into()));
+    let processes = console.get("/api/processes?limit=3", &operator).await.json();
+    assert_eq!(processes["items"].as_array().unwrap().len(), 3);
+    let bad = r#"{"method":{"events":{"probes":[{"tracepoint":"sched:nothing","fields":[]}]}},"target":"system"}"#;
+    let refused = console.ask("POST", "/api/captures", Some(&operator), Some(bad)).await;
+    assert_eq!(refused.status, 404, "{}", refused.text());
+    assert_eq!(console.store.summaries(&SummaryQuery::default()).await.unwrap().total, 0, "nothing is left of it");
+}
+
+/// Polls a request so often, then drops it, as when a client goes away.
+async fn dropped_after(console: &Console, request: Request<Body>, polls: usize) {
+    let mut asking = pin!(service(console.state.clone()).oneshot(request));
+    for _ in 0..polls {
+        if std::future::poll_fn(|cx| Poll::Ready(asking.as_mut().poll(cx))).await.is_ready() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn audited(console: &Console, action: &str) -> usize {
+    let log = console.store.audit(0, 1000).await.unwrap();
+    log.iter().filter(|record| record.entry.action == action).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p44_a_client_that_goes_away_leaves_no_half_capture() {
+    let console = console(simulated("")).await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let spec = EVENTS.replace("60000", "50");
+    for polls in 0..24 {
+        // Some get further than others: the polls are spread over the whole of it.
+        dropped_after(&console, own_page("POST", "/api/captures", Some(&operator), Some(&spec)), polls * polls).await;
+    }
+    let settled = async {
+        loop {
+            let running = console.state.recorder().running();
+            for capture in &running {
+                console.state.recorder().wait(capture.id).await;
+            }
+            let page = console.store.summaries(&SummaryQuery::default()).await.unwrap();
+            let all_ended = page.items.iter().all(|capture| capture.state == CaptureState::Finished);
+            if running.is_empty() && all_ended && audited(&console, "capture.start").await == page.items.len() {
+                return page;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let page = tokio::time::timeout(Duration::from_secs(60), settled).await.expect("a capture stays half made");
+    for capture in &page.items {
+        let record = console.store.capture(capture.id).await.unwrap();
+        assert!(record.ledger.in_flight().iter().all(|count| *count == 0), "{:?}", record.ledger);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p44_a_client_that_goes_away_leaves_no_half_deletion() {
+    let console = Console::new().await;
+    let admin = console.cookie("root", Role::Admin).await;
+    for polls in 0..12 {
+        let id = console.capture("a capture", "somebody", 10 + polls as u64).await;
+        let path = format!("/api/captures/{id}");
+        dropped_after(&console, own_page("DELETE", &path, Some(&admin), None), polls).await;
+    }
+    let settled = async {
+        loop {
+            let left = console.store.summaries(&SummaryQuery::default()).await.unwrap().items.len();
+            if left + audited(&console, "capture.delete").await == 12 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), settled).await.expect("a deletion is not noted");
+    for capture in console.store.summaries(&SummaryQuery::default()).await.unwrap().items {
+        assert_eq!(console.get(&format!("/api/captures/{}/rows", capture.id), &admin).await.status, 200);
+    }
+}

@@ -1,0 +1,157 @@
+//! P38: migrations run on a copy, leave a backup, and a failure leaves the old file usable.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::{borrow::Cow, path::Path};
+
+use bathyscope_capture::{
+    Append, Batch, CaptureId, CaptureSpec, ColumnData, HostFacts, Limits, Method, StreamKind, StreamSchema, Target,
+    encode_chunk,
+};
+use sqlx::{
+    SqlSafeStr as _,
+    migrate::{Migration, MigrationType},
+};
+
+use super::*;
+use crate::{CaptureState, NewCapture, Options, Reserve, Store};
+
+const ID: CaptureId = CaptureId::from_bits(7);
+
+fn options() -> Options {
+    Options { reserve: Reserve::Bytes(0), ballast_bytes: 0, ..Options::default() }
+}
+
+/// The migrations of this version and one that adds a column, fills it, and then runs `more`.
+fn with_next(more: &'static str) -> Migrator {
+    let next = newest(&MIGRATIONS) + 1;
+    let text = format!(
+        "PRAGMA user_version = {next}; ALTER TABLE captures ADD COLUMN note TEXT NOT NULL DEFAULT 'old'; {more}"
+    );
+    let text = sqlx::AssertSqlSafe(text).into_sql_str();
+    let kind = MigrationType::Simple;
+    let added = Migration::new(next, Cow::Borrowed("next"), kind, text, false);
+    Migrator::with_migrations(MIGRATIONS.iter().cloned().chain([added]).collect())
+}
+
+/// A database of this version with a capture that is being recorded.
+async fn filled() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    let schema = StreamSchema::new("t:e", StreamKind::Events, []);
+    let method = Method::Profile { frequency_hz: 1, kernel_stacks: true, user_stacks: false };
+    let new = NewCapture {
+        id: ID,
+        title: "filled".to_owned(),
+        owner: "ada".to_owned(),
+        spec: CaptureSpec { name: String::new(), method, target: Target::System, limits: Limits::default() },
+        host: HostFacts::default(),
+        streams: vec![schema.clone()],
+        started_unix_ns: 1,
+        start_ns: 1,
+        simulated: true,
+    };
+    store.create(new).await.unwrap();
+    let numbers = || ColumnData::U64(vec![5; 10]);
+    let columns = vec![numbers(), numbers(), numbers(), numbers(), ColumnData::Id(vec![1; 10])];
+    let chunk = encode_chunk(&schema, &Batch { columns }).unwrap();
+    let strings = vec![(1, b"x".to_vec())];
+    store.append(ID, Append { chunks: vec![(0, chunk)], strings, ..Append::default() }).await.unwrap();
+    store.close().await;
+    dir
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+async fn whole(store: &Store) {
+    let capture = store.capture(ID).await.unwrap();
+    assert_eq!((capture.state, capture.streams[0].rows), (CaptureState::Interrupted, 10));
+    assert_eq!(store.strings(ID, 0).await.unwrap().len(), 1);
+    store.chunk(ID, 0, 0).await.unwrap();
+}
+
+#[tokio::test]
+async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
+    let dir = filled().await;
+    let before = std::fs::read(dir.path().join("bathyscope.db")).unwrap();
+    let next = with_next("UPDATE captures SET title = title || '!'");
+    let store = Store::open_with(dir.path(), options(), &next).await.unwrap();
+    whole(&store).await;
+    assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
+    store.close().await;
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v1.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v1.bak", "bathyscope.lock"];
+    assert_eq!(names(dir.path()), expected);
+    let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
+    assert!(matches!(error, StoreError::Newer { found: 2, known: 1, .. }), "{error:?}");
+    // Put back, the backup works, and can be migrated again beside its own backup.
+    std::fs::copy(dir.path().join("bathyscope.db.v1.bak"), dir.path().join("bathyscope.db")).unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    whole(&store).await;
+    store.close().await;
+    Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
+    assert!(dir.path().join("bathyscope.db.v1.2.bak").exists());
+}
+
+#[tokio::test]
+async fn p38_a_failed_migration_leaves_the_old_file_usable() {
+    let failures =
+        ["UPDATE captures SET nothing = 1", "INSERT INTO frames VALUES (1, 1, 77, 0)", "DELETE FROM streams"];
+    for failure in failures {
+        let dir = filled().await;
+        let before = std::fs::read(dir.path().join("bathyscope.db")).unwrap();
+        let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
+            panic!("{failure}: it was opened")
+        };
+        assert!(matches!(error, StoreError::Migration { from: 1, to: 2, .. }), "{failure}: {error:?}");
+        assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
+        assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.lock"]);
+        whole(&Store::open(dir.path(), options()).await.unwrap()).await;
+    }
+}
+
+#[tokio::test]
+async fn p38_the_log_of_a_killed_process_is_not_left_out() {
+    let dir = filled().await;
+    // A log that was never moved into the file, as after kill -9.
+    let other = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    store.rename(ID, "only in the log").await.unwrap();
+    for name in ["bathyscope.db", "bathyscope.db-wal"] {
+        std::fs::copy(dir.path().join(name), other.path().join(name)).unwrap();
+    }
+    let store = Store::open_with(other.path(), options(), &with_next("SELECT 1")).await.unwrap();
+    assert_eq!(store.capture(ID).await.unwrap().title, "only in the log");
+}
+
+#[test]
+fn every_migration_sets_its_version_and_the_numbers_have_no_gaps() {
+    for (number, migration) in (1..).zip(MIGRATIONS.iter()) {
+        assert_eq!(migration.version, number);
+        let text = migration.sql.as_str();
+        assert!(text.contains(&format!("PRAGMA user_version = {number};")), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn every_table_and_column_has_a_comment() {
+    for (kind, name, text) in expected_objects(&MIGRATIONS).await.unwrap() {
+        if kind != "table" {
+            continue;
+        }
+        let lines: Vec<&str> = text.lines().skip(1).map(str::trim).collect();
+        for pair in lines.windows(2) {
+            let [before, line] = pair else { continue };
+            let column = line.starts_with(|c: char| c.is_ascii_lowercase());
+            assert!(!column || before.starts_with("--"), "{name}: {line}");
+        }
+        assert!(text.ends_with("STRICT") || text.ends_with("WITHOUT ROWID"), "{name}");
+        let migration = MIGRATIONS.iter().find(|m| m.sql.as_str().contains(&text)).unwrap();
+        let before = migration.sql.as_str().split(&text).next().unwrap();
+        assert!(before.trim_end().lines().last().unwrap().starts_with("--"), "{name} has no comment");
+    }
+}

@@ -1,0 +1,129 @@
+//! P34: a process that is killed while it appends leaves a capture that ends at a chunk boundary, opens, and accounts for
+//! what it holds.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::exit, clippy::print_stdout, reason = "tests")]
+
+mod common;
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use bathyscope_capture::{Append, Ledger, LossStage, Severity, decode_chunk};
+use bathyscope_store::CaptureState;
+use common::*;
+use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
+
+const CHILD: &str = "BATHYSCOPE_TEST_KILLED_CHILD";
+const KILLS: u64 = 80;
+const ROWS: u64 = 200;
+const STRINGS: u32 = 3;
+
+/// What the child appends as its `number`th.
+fn numbered(number: u64) -> Append {
+    let first = u32::try_from(number).unwrap() * STRINGS + 1;
+    let streams = vec![totals((number + 1) * ROWS, (number + 1) * ROWS + number % 3), totals(0, 0)];
+    Append {
+        chunks: vec![(0, chunk(number * ROWS + START_NS, usize::try_from(ROWS).unwrap()))],
+        strings: (first..first + STRINGS).map(|id| (id, format!("string {id}").into_bytes())).collect(),
+        ledger: Some(Ledger { streams, losses: Vec::new() }),
+        end_ns: START_NS + (number + 1) * ROWS,
+        ..Append::default()
+    }
+}
+
+/// Runs as the child: appends for ever and says after each append that it is stored.
+#[tokio::test]
+async fn child() {
+    let Ok(dir) = std::env::var(CHILD) else { return };
+    let store = open(Path::new(&dir)).await;
+    store.create(new_capture(id(77), "killed")).await.unwrap();
+    let mut out = std::io::stdout();
+    for number in 0.. {
+        store.append(id(77), numbered(number)).await.unwrap();
+        writeln!(out, "\nstored {number}").unwrap();
+        out.flush().unwrap();
+    }
+}
+
+/// Starts a child, lets it live a while, kills it, and says how many appends it said were stored.
+fn run_and_kill(dir: &Path, round: u64) -> u64 {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture"])
+        .env(CHILD, dir)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let number = |line: &str| line.strip_prefix("stored ").and_then(|number| number.parse::<u64>().ok());
+    let mut stored = 0;
+    // A number of appends and then a part of the time that one takes: any point of an append, also within the first ones.
+    let appends = round * round / 24;
+    while stored < appends {
+        let line = lines.next().expect("the child goes on").unwrap();
+        stored = number(&line).map_or(stored, |number| number + 1);
+    }
+    std::thread::sleep(Duration::from_micros(round * 7919 % 3000 + if round < 10 { round * 4000 } else { 0 }));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // What it had said before it was killed counts too.
+    for line in lines.map_while(Result::ok) {
+        stored = number(&line).map_or(stored, |number| number + 1);
+    }
+    stored
+}
+
+async fn integrity(dir: &Path) {
+    let options = SqliteConnectOptions::new().filename(database(dir)).foreign_keys(true);
+    let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
+    let (check,): (String,) = sqlx::query_as("PRAGMA integrity_check").fetch_one(&mut conn).await.unwrap();
+    let broken: Vec<(String,)> =
+        sqlx::query_as("SELECT \"table\" FROM pragma_foreign_key_check").fetch_all(&mut conn).await.unwrap();
+    assert_eq!((check.as_str(), broken.len()), ("ok", 0));
+    conn.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn p34_a_killed_process_leaves_whole_appends() {
+    let (mut most, mut unfinished) = (0, 0);
+    for round in 0..KILLS {
+        let dir = tempfile::tempdir().unwrap();
+        let acknowledged = run_and_kill(dir.path(), round);
+        most = most.max(acknowledged);
+        // Opened by us before anybody else repairs anything.
+        let store = open(dir.path()).await;
+        let Ok(capture) = store.capture(id(77)).await else {
+            assert_eq!(acknowledged, 0, "round {round}: the capture is gone");
+            unfinished += 1;
+            store.close().await;
+            integrity(dir.path()).await;
+            continue;
+        };
+        assert_eq!(capture.state, CaptureState::Interrupted);
+        let appends = u64::from(capture.streams[0].chunks);
+        assert!(
+            appends >= acknowledged,
+            "round {round}: {acknowledged} appends were acknowledged, {appends} are there"
+        );
+        assert!(appends <= acknowledged + 1, "round {round}: more appends than were made");
+        assert_eq!(capture.streams[0].rows, appends * ROWS);
+        assert_eq!(store.strings(id(77), 0).await.unwrap().len() as u64, appends * u64::from(STRINGS));
+        let all = [0, 1, 2, 3, 4, 5];
+        for (number, info) in (0..appends).zip(store.chunk_index(id(77), 0, 0).await.unwrap()) {
+            let bytes = store.chunk(id(77), 0, info.seq).await.unwrap();
+            assert_eq!(bytes, numbered(number).chunks[0].1.bytes);
+            assert_eq!(decode_chunk(&schemas()[0], &bytes, &all).unwrap().rows() as u64, ROWS);
+        }
+        let ledger = &capture.ledger;
+        assert_eq!(ledger.in_flight(), [0, 0], "round {round}: the books do not balance");
+        assert_eq!((ledger.streams[0].stored, ledger.losses.len()), (appends * ROWS, 2));
+        let told = |loss: &bathyscope_capture::Loss| (loss.stage, loss.severity());
+        assert!(ledger.losses.iter().all(|loss| told(loss) == (LossStage::Interrupted, Severity::Error)));
+        store.close().await;
+        integrity(dir.path()).await;
+    }
+    println!("{KILLS} kills, the longest life had {most} appends, {unfinished} ended before the capture was made");
+    assert!(most > 100 && unfinished < KILLS / 2, "the kills do not cover much: {most}, {unfinished}");
+}

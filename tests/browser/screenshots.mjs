@@ -1,0 +1,65 @@
+#!/usr/bin/env node
+// Makes the README's pictures in tests/screenshots/ from the embedded sample captures, which are of a real kernel:
+//
+//     cargo build -p bathyscope && node tests/browser/screenshots.mjs
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { IS_ROOT, ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
+import { frames, openTab, rowsInSight, selectRange } from './flows.mjs';
+import { logIn, openBrowser, openPage } from './lib.mjs';
+
+const FOLDER = join(ROOT, 'tests/screenshots');
+mkdirSync(FOLDER, { recursive: true });
+const data = dataFolder();
+const server = await Server.start({ data, simulate: !IS_ROOT });
+const browser = await openBrowser();
+const { page } = await openPage(browser, { viewport: { width: 1280, height: 720 }, reducedMotion: 'reduce', timezoneId: 'UTC' });
+
+async function shoot(name) {
+  await page.mouse.move(1279, 719);
+  await page.screenshot({ path: join(FOLDER, `${name}.png`) });
+  console.log(`tests/screenshots/${name}.png`);
+}
+
+async function openSample(name) {
+  const { url } = await server.api('POST', `/api/samples/${name}`);
+  await page.goto(server.origin + url);
+  return url;
+}
+
+await logIn(page, server);
+const cookies = await page.context().cookies();
+server.cookie = cookies.map((one) => `${one.name}=${one.value}`).join('; ');
+
+await page.locator('#caps').getByText('Tracepoints').first().waitFor();
+await shoot('start');
+
+await openSample('system-calls');
+await until('rows', async () => (await rowsInSight(page)).length > 5);
+await shoot('events');
+
+const scheduler = await openSample('scheduler');
+await page.goto(`${server.origin}${scheduler}?v=1&tab=timeline&group=thread`);
+await page.waitForResponse((response) => /\/timeline\?/.test(response.url()));
+await selectRange(page, 0.35, 0.6);
+await page.waitForLoadState('networkidle');
+await shoot('timeline');
+
+const profile = await openSample('profile');
+await page.emulateMedia({ colorScheme: 'dark' });
+await page.goto(`${server.origin}${profile}?v=1&tab=flame&search=words`);
+await until('frames', async () => await frames(page).count() > 5);
+await shoot('flame-dark');
+await page.emulateMedia({ colorScheme: 'light' });
+await openTab(page, 'Info');
+await shoot('info');
+
+await page.goto(`${server.origin}/new?tracepoint=sched:sched_switch`);
+await page.getByRole('region', { name: 'sched:sched_switch' }).getByText(/^Records/).waitFor();
+await shoot('new');
+
+await browser.close();
+await server.stop();
+removeFolder(data);

@@ -86,7 +86,10 @@ async fn a_capture_is_made_watched_stopped_and_kept() {
 
     let console = console.restarted("first boot").await;
     let shown = console.get(&format!("/api/captures/{id}"), &operator).await.json();
-    assert_eq!((&shown["state"], &shown["running"], &shown["owner"]), (&"finished".into(), &false.into(), &"alice".into()));
+    assert_eq!(
+        (&shown["state"], &shown["running"], &shown["owner"]),
+        (&"finished".into(), &false.into(), &"alice".into())
+    );
     let totals = &shown["ledger"]["streams"][0];
     assert_eq!(totals["emitted"], totals["stored"]);
     assert_eq!(shown["spec"]["method"]["events"]["probes"][0]["predicate"], "cpu >= 0");

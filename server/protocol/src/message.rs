@@ -445,7 +445,8 @@ pub struct ProbeReading {
     pub ring_full: u64,
     /// Hits that the kernel did not deliver to the program.
     pub missed: u64,
-    /// Nanoseconds for each hit, from the last window in which run-time statistics were on.
+    /// Nanoseconds for each hit, from the last window in which run-time statistics were on; none for a profile, where
+    /// these statistics do not cover taking the sample.
     pub ns_per_hit: Option<f64>,
 }
 

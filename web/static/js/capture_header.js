@@ -63,7 +63,7 @@ export class CaptureHeader {
     const measured = info.readings.some((reading) => reading?.cpu_permille !== null && reading?.cpu_permille !== undefined);
     const chip = (text, section, name, title) => h("button", { type: "button", class: `chip ${name}`, title, text, on: { click: () => this.details(section) } });
     put(byId("cap-chips"), !info.running && chip(lost ? `${count(lost)} lost` : "No losses", lost ? "info-losses" : "info-ledger", lost ? "chip-loss" : "", lost ? `${plural(lost, "event")} lost` : "Everything that was emitted is stored"),
-      !info.running && measured && chip(`${permille(cost)} CPU`, "info-overhead", "", "Share of one CPU that the probes used, last reading"));
+      !info.running && measured && chip(`${permille(cost)} CPU`, "info-overhead", "", "Share of one CPU that the probes used, on average"));
   }
 
   #drawActions(info) {

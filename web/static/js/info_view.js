@@ -119,7 +119,7 @@ export class InfoView {
     const rows = info.readings.map((reading, i) => reading && h("tr", {}, h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
       h("td", { class: "num", title: exact(reading.hits_per_s), text: `${count(Math.round(reading.hits_per_s))}/s` }),
       h("td", { class: "num", text: reading.ns_per_hit === null || reading.ns_per_hit === undefined ? "not measured" : `${Math.round(reading.ns_per_hit)} ns` }), h("td", { class: "num", text: permille(reading.cpu_permille) }))).filter(Boolean);
-    return section("info-overhead", "Cost of the probes, last reading", rows.length === 0 ? h("p", { text: "There was no reading: the capture was too short, or this kernel gives none." })
+    return section("info-overhead", info.running ? "Cost of the probes, last reading" : "Cost of the probes, average", rows.length === 0 ? h("p", { text: "There was no reading: the capture was too short, or this kernel gives none." })
       : table([["Stream"], ["Hits", true], ["Each hit", true], ["Share of one CPU", true]], rows));
   }
 

@@ -19,7 +19,6 @@ use super::{
     loader::{Counters, Counts, Loaded, Loader, compile},
     perf::{self, Buffer, Event, Scope},
     sideband::{self, PERF_REMEDY},
-    stats::CostMeter,
     target::Target,
 };
 use crate::{
@@ -111,7 +110,6 @@ pub(crate) struct ProfileCapture {
     filter: Filter,
     following: Option<Following>,
     target: Target,
-    cost: Option<CostMeter>,
 }
 
 /// Each CPU's share of the memory for rings, a power of two.
@@ -201,11 +199,10 @@ impl ProfileCapture {
             load_ns,
             attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
         };
-        Ok(Self { started, cpus, filter, following, target, cost: None })
+        Ok(Self { started, cpus, filter, following, target })
     }
 
     fn detach(&mut self) {
-        self.cost = None;
         for cpu in &self.cpus {
             // One whose CPU went offline is disabled already.
             let _gone = cpu.sampler.disable();
@@ -246,9 +243,6 @@ impl RunningCapture for ProfileCapture {
         }
         self.cpus.iter().try_for_each(|cpu| enable(&cpu.sampler))?;
         let time_ns = monotonic_ns();
-        if let Ok(program) = self.filter.program.try_clone() {
-            self.cost = Some(CostMeter::start(vec![program]));
-        }
         self.target.release()?;
         Ok(time_ns)
     }
@@ -261,22 +255,18 @@ impl RunningCapture for ProfileCapture {
             filtered,
             ring_full: self.lost(),
             missed: bpf::program_stats(self.filter.program.as_fd()).unwrap_or_default().missed,
-            ns_per_hit: self.cost.as_ref().and_then(|cost| cost.ns_per_hit(0)),
+            // The kernel's statistics cover the filter program alone, not walking and writing the stack.
+            ns_per_hit: None,
         };
         Readings { time_ns: monotonic_ns(), probes: vec![probe], target: self.target.state() }
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {
-        let ns_per_hit = self.cost.as_ref().and_then(|cost| cost.ns_per_hit(0));
         self.detach();
         if end_command {
             self.target.end();
         }
-        let mut readings = self.readings();
-        for probe in &mut readings.probes {
-            probe.ns_per_hit = ns_per_hit;
-        }
-        readings
+        self.readings()
     }
 }
 

@@ -41,6 +41,7 @@ pub(crate) struct Books {
     losses: Vec<Loss>,
     /// Losses of one stream and stage that are no further apart than this are joined.
     join_within_ns: u64,
+    start_ns: u64,
     read_ns: u64,
     readings: Vec<Option<Reading>>,
 }
@@ -52,6 +53,7 @@ impl Books {
             streams: vec![StreamBooks::default(); streams],
             losses: Vec::new(),
             join_within_ns: 0,
+            start_ns,
             read_ns: start_ns,
             readings: vec![None; streams],
         }
@@ -197,7 +199,8 @@ impl Books {
     }
 
     /// Closes the books when all rows are stored or refused. What the kernel counted and nobody has seen is a loss of
-    /// its own; the kernel's counters being final, there is none.
+    /// its own; the kernel's counters being final, there is none. The readings become averages of the whole capture: the
+    /// last interval, in which probes were taken off, says nothing about what the capture cost.
     pub(crate) fn close(&mut self, end_ns: u64) -> Ledger {
         (0..self.streams.len()).for_each(|index| self.settle_told(index));
         for (index, unaccounted) in self.ledger(&[]).in_flight().into_iter().enumerate() {
@@ -206,10 +209,22 @@ impl Books {
                 self.lose(index, LossStage::Interrupted, count, self.read_ns.min(end_ns), end_ns);
             }
         }
-        self.ledger(&[])
+        let ledger = self.ledger(&[]);
+        self.average(&ledger, end_ns);
+        ledger
     }
 
-    /// The last reading of each stream.
+    fn average(&mut self, ledger: &Ledger, end_ns: u64) {
+        let seconds = end_ns.saturating_sub(self.start_ns).max(1) as f64 / 1e9;
+        for (reading, (totals, books)) in self.readings.iter_mut().zip(ledger.streams.iter().zip(&self.streams)) {
+            let Some(reading) = reading else { continue };
+            let hits_per_s = totals.hits as f64 / seconds;
+            let cpu_permille = reading.ns_per_hit.map(|ns| ns * hits_per_s / 1e6);
+            *reading = Reading { time_ns: end_ns, hits_per_s, cpu_permille, lost: books.lost, ..*reading };
+        }
+    }
+
+    /// The last reading of each stream; once the books are closed, its average over the capture.
     pub(crate) fn readings(&self) -> &[Option<Reading>] {
         &self.readings
     }
@@ -253,6 +268,18 @@ mod tests {
         let reading = books.readings()[0].unwrap();
         assert!((reading.hits_per_s - 500_000.0).abs() < 1.0);
         assert!((books.cpu_permille().unwrap() - 100.0).abs() < 0.1, "500,000 × 200 ns are a tenth of a second");
+    }
+
+    #[test]
+    fn closed_books_tell_the_cost_of_the_whole_capture() {
+        let mut books = Books::new(1, 0);
+        books.read(&readings(1_000_000_000, 500_000, 500_000, 0, 0));
+        books.read(&readings(2_000_000_000, 500_000, 500_000, 0, 0));
+        assert!(books.cpu_permille().unwrap() < 0.1, "nothing happened in the last second");
+        books.close(2_000_000_000);
+        let reading = books.readings()[0].unwrap();
+        assert!((reading.hits_per_s - 250_000.0).abs() < 1.0);
+        assert!((reading.cpu_permille.unwrap() - 50.0).abs() < 0.1);
     }
 
     #[test]

@@ -191,7 +191,7 @@ pub async fn host_facts(link: &AgentLink) -> HostFacts {
         kernel_release: visible(name.release().to_bytes()),
         machine: visible(name.machine().to_bytes()),
         cpus: cpus_in_list(small("/sys/devices/system/cpu/online").await.trim()),
-        memory_bytes: u64::from(system.totalram).saturating_mul(u64::from(system.mem_unit.max(1))),
+        memory_bytes: system.totalram.saturating_mul(u64::from(system.mem_unit.max(1))),
         boot_id: small("/proc/sys/kernel/random/boot_id").await.trim().to_owned(),
         kernel_build_id: bathyscope_symbols::build_id_of_notes(&notes).map(hex).unwrap_or_default(),
     }

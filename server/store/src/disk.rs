@@ -42,10 +42,9 @@ impl Place {
     pub(crate) fn remove_leftovers(&self) {
         let Ok(entries) = fs::read_dir(&self.dir) else { return };
         for entry in entries.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
-                if let Err(error) = fs::remove_file(entry.path()) {
-                    tracing::warn!(path = %entry.path().display(), %error, "an unfinished file was left");
-                }
+            let ours = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
+            if ours && let Err(error) = fs::remove_file(entry.path()) {
+                tracing::warn!(path = %entry.path().display(), %error, "an unfinished file was left");
             }
         }
     }

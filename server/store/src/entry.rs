@@ -4,8 +4,9 @@ use sqlx::{FromRow, SqliteConnection};
 
 use crate::{
     AuditEntry, AuditRecord, NewSession, Role, Session, StoreError, TokenHash,
-    append::{at_most, cut, limit},
+    append::cut,
     error::failed,
+    insert::{at_most, limit},
     rows::{sql, unreadable, unsigned},
 };
 

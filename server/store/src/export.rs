@@ -10,9 +10,10 @@ use sqlx::{
 
 use crate::{
     CaptureRecord, CaptureState, End, NewCapture, Store, StoreError,
-    append::{Phase, insert_append, insert_capture, put_end, put_ledger},
+    append::{Phase, insert_capture, put_end, put_ledger},
     disk::Unfinished,
     error::failed,
+    insert::insert_append,
     pages::{self, Cursor},
     read,
     schema::{self, MIGRATIONS},

@@ -17,10 +17,11 @@ use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use crate::{
     CaptureRecord, CaptureState, Origin, Store, StoreError,
-    append::{self, Phase, limit},
+    append::{self, Phase},
     disk::Unfinished,
     error::failed,
     export::{end_of, new_capture},
+    insert::{insert_append, limit},
     pages::{self, Content, Cursor},
     read,
     rows::{sql, unsigned},
@@ -323,7 +324,7 @@ async fn copy(
 async fn add(writer: &mut Writer, id: CaptureId, page: &Append) -> Result<(), StoreError> {
     writer.has_room_for(2 * append::size_of(page)).await?;
     writer.begin(Durability::Normal).await?;
-    let done = append::insert_append(&mut writer.conn, id, page).await;
+    let done = insert_append(&mut writer.conn, id, page).await;
     writer.end(done).await
 }
 

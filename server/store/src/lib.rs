@@ -19,6 +19,7 @@ mod export;
 #[cfg(feature = "testing")]
 mod fingerprint;
 mod import;
+mod insert;
 mod model;
 mod pages;
 mod read;
@@ -28,10 +29,10 @@ mod schema;
 mod store;
 mod writer;
 
-pub use access::{AuditEntry, AuditRecord, NewSession, Role, Session, TokenHash};
+pub use access::{AuditEntry, AuditRecord, NewSession, ParseRoleError, Role, Session, TokenHash};
 pub use error::StoreError;
 pub use model::{
-    CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, End, NewCapture, Options, Origin, Reserve, StreamRecord,
-    SummaryPage, SummaryQuery,
+    CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, End, NewCapture, Options, Origin, ParseStateError, Reserve,
+    StreamRecord, SummaryPage, SummaryQuery,
 };
 pub use store::Store;

@@ -1,35 +1,24 @@
 //! The door to the database.
 
 use std::{
-    path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
 };
 
 use bathyscope_capture::{
     Append, CaptureId, Frame, FrameId, Mapping, MappingId, OutputLine, ProcessChange, Stack, StackId, StringId, Symbol,
 };
 use futures_util::future::BoxFuture;
-use sqlx::{
-    ConnectOptions as _, Sqlite, SqliteConnection, SqlitePool, migrate::Migrator, pool::PoolConnection,
-    sqlite::SqlitePoolOptions,
-};
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::JoinHandle,
-};
+use sqlx::SqlitePool;
+use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{
     AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, NewCapture, NewSession, Options, Role, Session, StoreError,
-    SummaryPage, SummaryQuery, TokenHash, append,
-    disk::{DirectoryLock, Place, touch_database},
-    entry,
-    error::failed,
-    export, import, read, remove, schema,
-    writer::{Durability, Job, Writer},
+    SummaryPage, SummaryQuery, TokenHash, append, disk::Place, entry, export, import, read, remove, schema,
+    writer::Job,
 };
+
+mod run;
 
 /// An open database. Cheap to clone; all clones are the same store, and it closes when the last one is gone.
 #[derive(Clone, Debug)]
@@ -74,15 +63,7 @@ impl Store {
     /// # Errors
     /// If there is no database, or it is damaged or newer.
     pub async fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
-        let options = Options { ballast_bytes: 0, ..Options::default() };
-        let place = Arc::new(Place::new(dir, &options));
-        let opened = read_database(&place, &schema::MIGRATIONS, &options).await;
-        let readers = opened.map_err(|error| error.complete(&place.database, || place.space()))?;
-        // Nobody receives: every change is refused.
-        let (jobs, _nobody) = mpsc::channel(1);
-        let (task, temporaries) = (Mutex::new(None), AtomicU64::new(0));
-        let importing = tokio::sync::Mutex::new(());
-        Ok(Self { inner: Arc::new(Inner { place, options, jobs, readers, task, temporaries, importing }) })
+        Self::open_read_only_with(dir, &schema::MIGRATIONS).await
     }
 
     /// Ends the writer after the changes that wait, moves the write-ahead log into the file, and gives up the lock.
@@ -376,145 +357,4 @@ impl Store {
     pub async fn audit(&self, before: u64, limit: u32) -> Result<Vec<AuditRecord>, StoreError> {
         self.done(entry::audit(&mut *self.reader().await?, before, limit).await)
     }
-}
-
-/// How changes and reads are run.
-impl Store {
-    pub(crate) async fn open_with(dir: &Path, options: Options, migrations: &Migrator) -> Result<Self, StoreError> {
-        let lock = DirectoryLock::take(dir)?;
-        let place = Arc::new(Place::new(dir, &options));
-        place.remove_leftovers();
-        let opened = open_database(&place, migrations, &options).await;
-        let (writer, readers) = opened.map_err(|error| error.complete(&place.database, || place.space()))?;
-        let (jobs, waiting) = mpsc::channel(options.queue.max(1));
-        let task = tokio::spawn(async move {
-            writer.run(waiting).await;
-            drop(lock);
-        });
-        let (task, temporaries) = (Mutex::new(Some(task)), AtomicU64::new(0));
-        let importing = tokio::sync::Mutex::new(());
-        let store = Self { inner: Arc::new(Inner { place, options, jobs, readers, task, temporaries, importing }) };
-        store.resume_removals().await?;
-        Ok(store)
-    }
-
-    /// Hands a change to the writer and waits for it. It is made even if nobody waits.
-    pub(crate) async fn write<T: Send + 'static>(
-        &self,
-        change: impl for<'w> FnOnce(&'w mut Writer) -> Change<'w, T> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |writer| {
-            Box::pin(async move {
-                // Nobody may be waiting any more.
-                let _unheard = answer.send(change(writer).await);
-            })
-        });
-        self.inner.jobs.send(job).await.map_err(|_closed| StoreError::Closed)?;
-        self.done(answered.await.map_err(|_closed| StoreError::Closed)?)
-    }
-
-    /// A change of control data: its own transaction, on disk when it returns, also on a full disk.
-    async fn control<T: Send + 'static>(
-        &self,
-        change: impl for<'c> FnOnce(&'c mut SqliteConnection) -> Change<'c, T> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.write(move |writer| {
-            Box::pin(async move {
-                writer.begin_with_room(Durability::Full).await?;
-                let done = change(&mut writer.conn).await;
-                writer.end(done).await
-            })
-        })
-        .await
-    }
-
-    /// A connection for reading.
-    pub(crate) async fn reader(&self) -> Result<PoolConnection<Sqlite>, StoreError> {
-        match self.inner.readers.acquire().await {
-            Err(sqlx::Error::PoolClosed) => Err(StoreError::Closed),
-            other => other.map_err(failed("waiting for a connection to read")),
-        }
-    }
-
-    /// Puts into an error what is known here.
-    pub(crate) fn done<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
-        let place = &self.inner.place;
-        result.map_err(|error| error.complete(&place.database, || place.space()))
-    }
-
-    /// Waits until no other import runs.
-    pub(crate) async fn importing(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.inner.importing.lock().await
-    }
-
-    /// The name of a temporary file in the data directory that no other has.
-    pub(crate) fn temporary(&self, what: &str) -> PathBuf {
-        let number = self.inner.temporaries.fetch_add(1, Ordering::Relaxed);
-        self.inner.place.temporary(&format!("{what}-{number}"))
-    }
-
-    /// Deletes the rows of a capture that is marked.
-    pub(crate) async fn remove_rows(&self, id: CaptureId) -> Result<(), StoreError> {
-        let mut next = Some(remove::Progress::START);
-        while let Some(progress) = next {
-            next = self.write(move |writer| Box::pin(remove::step(writer, id, progress))).await?;
-        }
-        let mut next = Some(remove::Progress::START);
-        while let Some(progress) = next {
-            next = self.write(move |writer| Box::pin(remove::shrink_step(writer, progress))).await?;
-        }
-        Ok(())
-    }
-
-    /// Goes on in the background with what an earlier process did not finish.
-    async fn resume_removals(&self) -> Result<(), StoreError> {
-        for id in self.write(|writer| Box::pin(remove::unfinished(writer))).await? {
-            let store = self.clone();
-            tokio::spawn(async move {
-                if let Err(error) = store.remove_rows(id).await {
-                    tracing::warn!(capture = %id, %error, "a capture is not deleted yet; the next start goes on");
-                }
-            });
-        }
-        Ok(())
-    }
-}
-
-/// The writer and the readers of a database that is in order.
-async fn open_database(
-    place: &Arc<Place>,
-    migrations: &Migrator,
-    options: &Options,
-) -> Result<(Writer, SqlitePool), StoreError> {
-    const DOING: &str = "opening the database";
-    touch_database(&place.database)?;
-    schema::bring_up_to_date(place, migrations).await?;
-    let conn = schema::writing(&place.database).connect().await.map_err(failed(DOING))?;
-    let mut writer = Writer::new(conn, Arc::clone(place));
-    append::interrupt_all(&mut writer).await?;
-    place.take_ballast();
-    let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
-    let readers = readers.connect_with(schema::reading(&place.database)).await.map_err(failed(DOING))?;
-    Ok((writer, readers))
-}
-
-/// The readers of a database that another process may be writing; nothing of it is changed.
-async fn read_database(place: &Place, migrations: &Migrator, options: &Options) -> Result<SqlitePool, StoreError> {
-    let (path, known) = (&place.database, schema::newest(migrations));
-    if !path.is_file() {
-        return Err(StoreError::NoDirectory { path: place.dir.clone() });
-    }
-    match schema::inspect(path).await? {
-        schema::State::Version(found) if found > known => {
-            return Err(StoreError::Newer { path: path.clone(), found, known });
-        }
-        schema::State::Version(found) if found == known => {}
-        _ => {
-            let why = "its tables are not up to date; the program that has it open is another version".to_owned();
-            return Err(StoreError::Damaged { path: path.clone(), why });
-        }
-    }
-    let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
-    readers.connect_with(schema::reading(path)).await.map_err(failed("opening the database"))
 }

@@ -1,6 +1,6 @@
 //! P34: a process that is killed while it appends leaves a capture that ends at a chunk boundary, opens, and accounts for
 //! what it holds.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::exit, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::exit, clippy::print_stdout, reason = "tests")]
 
 mod common;
 

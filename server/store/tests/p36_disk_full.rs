@@ -1,5 +1,5 @@
 //! P36: on a full disk writing stops with words, what was stored stays, reading and deleting work.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 mod common;
 

@@ -25,7 +25,11 @@ pub(super) fn tracefs(_trial: &mut Trial<'_>) -> Verdict {
             }
             Err(error) => Verdict::new(
                 CapabilityState::MissingPrivilege,
-                format!("it is mounted at {} and may not be read: {error}", tracefs.path().display()),
+                format!(
+                    "it is mounted at {} and may not be read: {}",
+                    tracefs.path().display(),
+                    crate::error::words(&error)
+                ),
                 "Run the agent as root.",
             ),
         },

@@ -412,6 +412,7 @@ pub(crate) fn environment_of(user: User) -> Vec<CString> {
 }
 
 #[cfg(test)]
+#[expect(clippy::print_stdout, reason = "what is skipped is told")]
 mod tests {
     use std::{fs::File, io::Read as _};
 

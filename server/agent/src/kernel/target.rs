@@ -155,6 +155,7 @@ fn choose_user(wanted: Option<&str>, default_uid: u32) -> Result<User, AgentErro
 }
 
 #[cfg(test)]
+#[expect(clippy::print_stdout, reason = "what is skipped is told")]
 mod tests {
     use super::*;
 

@@ -9,6 +9,9 @@ const NOTE_OFFSET: u64 = HEADER_BYTES + 2 * PROGRAM_HEADER_BYTES;
 const NOTE_BYTES: u64 = 36;
 const SECTION_NAMES: &[u8] = b"\0.text\0.symtab\0.strtab\0.shstrtab\0.note.gnu.build-id\0";
 
+/// Name and type; flags, address, offset and size; link and information; alignment and bytes of an entry.
+type Section = (u32, u32, [u64; 4], [u32; 2], [u64; 2]);
+
 #[derive(Default)]
 struct Writer {
     bytes: Vec<u8>,
@@ -69,8 +72,7 @@ pub(super) fn program(build_id: [u8; 20]) -> Vec<u8> {
     let sections_at = file.here();
     let name_bytes = names.len() as u64;
     let symbol_bytes = names_at - symbols_at;
-    // name, type, flags, address, offset, size, link, information, alignment, bytes of an entry
-    let sections: [(u32, u32, [u64; 4], [u32; 2], [u64; 2]); 6] = [
+    let sections: [Section; 6] = [
         (0, 0, [0; 4], [0; 2], [0; 2]),
         (1, 1, [6, CODE_OFFSET, CODE_OFFSET, CODE_BYTES], [0, 0], [16, 0]),
         (7, 2, [0, 0, symbols_at, symbol_bytes], [3, 1], [8, 24]),

@@ -163,7 +163,8 @@ fn what_is_not_a_chunk_is_refused() {
         f(&mut changed);
         encode_chunk(&schema(), &changed).unwrap_err().to_string()
     };
-    let cases: [(fn(&mut Batch), &str); 7] = [
+    type Change = fn(&mut Batch);
+    let cases: [(Change, &str); 7] = [
         (|b| b.columns[0] = ColumnData::U64(vec![2, 1]), "order of time"),
         (|b| b.columns.iter_mut().for_each(|c| *c = c.none()), "no rows"),
         (|b| b.columns[3] = ColumnData::U64(vec![1]), "different lengths"),

@@ -1,7 +1,4 @@
 //! `doctor`: what this host can trace, found by trying.
-#![expect(clippy::print_stdout, reason = "what this verb is for is its output")]
-
-use std::process::ExitCode;
 
 use bathyscope_capture::visible;
 use bathyscope_protocol::{Capability, CapabilityState};
@@ -12,8 +9,19 @@ use crate::{
     launch::{OwnAgent, agent_failure},
 };
 
+const ABOUT: &str = "\
+Each way to observe is tried for real with the smallest thing that uses it, and undone at once: a tracepoint is
+attached, a sample awaited, a program loaded. For what does not work it says whether a right, a feature of the kernel
+or hardware is missing, or whether the kernel refuses, and what to change. Nothing stays behind in the kernel.";
+
+const EXAMPLES: &str = "\
+Examples:
+  bathyscope doctor            findings and remedies for people
+  bathyscope doctor --json     the same for programs: {\"kernel\", \"capabilities\": [{\"id\", \"state\", ...}]}";
+
 /// What `doctor` takes.
 #[derive(Clone, Debug, Args)]
+#[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
@@ -31,18 +39,14 @@ pub fn run(args: DoctorArgs) -> Outcome {
     drop(client);
     let kernel = rustix::system::uname();
     let release = visible(kernel.release().to_bytes());
-    if args.json {
+    let text = if args.json {
         let report = serde_json::json!({ "kernel": release, "capabilities": capabilities });
-        let text = serde_json::to_string_pretty(&report);
-        println!("{}", text.map_err(|error| Failure::because("writing JSON", error))?);
+        serde_json::to_string_pretty(&report).map_err(|error| Failure::because("writing JSON", error))?
     } else {
-        println!("Linux {release} on {}\n", visible(kernel.machine().to_bytes()));
-        for capability in &capabilities {
-            print!("{}", lines_of(capability));
-        }
-        println!("\n{}", summary(&capabilities));
-    }
-    Ok(ExitCode::SUCCESS)
+        let lines: String = capabilities.iter().map(lines_of).collect();
+        format!("Linux {release} on {}\n\n{lines}\n{}", visible(kernel.machine().to_bytes()), summary(&capabilities))
+    };
+    super::print_all(&(text + "\n"))
 }
 
 fn word(state: CapabilityState) -> &'static str {

@@ -1,7 +1,6 @@
 //! `list`: tracepoints of the running kernel.
-#![expect(clippy::print_stdout, reason = "what this verb is for is its output")]
 
-use std::{fs::File, io::Read as _, os::fd::OwnedFd, process::ExitCode};
+use std::{fs::File, io::Read as _, os::fd::OwnedFd};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{TracepointName, visible};
@@ -17,8 +16,16 @@ use crate::{
 /// The longest list of events that is read.
 const MAX_BYTES: u64 = 16 << 20;
 
+const EXAMPLES: &str = "\
+Examples:
+  bathyscope list                          every tracepoint of the running kernel
+  bathyscope list switch                   those whose name has to do with it, the best first
+  bathyscope list 'sched:*' --fields       by wildcards, with the fields that can be recorded
+  bathyscope list raw_syscalls:sys_enter   one, with its fields";
+
 /// What `list` takes.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct ListArgs {
     /// What to look for: `sched_switch`, or with wildcards `sched:*`; a full name lists its fields
     #[arg(value_name = "PATTERN")]
@@ -60,7 +67,8 @@ pub fn run(args: ListArgs) -> Outcome {
         Ok((name, format))
     };
     let found = names.into_iter().map(describe).collect::<Result<Vec<_>, _>>()?;
-    if args.json { print_json(&found) } else { print_text(&found) }
+    let text = if args.json { json_of(&found)? } else { text_of(&found) };
+    super::print_all(&text)
 }
 
 fn read(file: OwnedFd, what: &str) -> Result<Vec<u8>, Failure> {
@@ -118,23 +126,21 @@ fn matches_wildcards(pattern: &str, text: &str) -> bool {
     reach.last() == Some(&true)
 }
 
-fn print_text(found: &[Found]) -> Outcome {
-    for (name, format) in found {
-        println!("{name}");
-        for field in format.iter().flat_map(|format| &format.fields) {
-            println!("{}", line_of(field));
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+fn text_of(found: &[Found]) -> String {
+    let one = |(name, format): &Found| {
+        let fields: String = format.iter().flat_map(|format| &format.fields).map(line_of).collect();
+        format!("{name}\n{fields}")
+    };
+    found.iter().map(one).collect()
 }
 
 fn line_of(field: &Field) -> String {
     let shown = |text: &str| visible(text.as_bytes());
     let note = field.obstacle().map_or_else(String::new, |why| format!("  (cannot be recorded: {why})"));
-    format!("    {:<24} {:<14} {}{note}", shown(&field.name), field.kind.word(), shown(&field.type_name))
+    format!("    {:<24} {:<14} {}{note}\n", shown(&field.name), field.kind.word(), shown(&field.type_name))
 }
 
-fn print_json(found: &[Found]) -> Outcome {
+fn json_of(found: &[Found]) -> Result<String, Failure> {
     let field = |field: &Field| {
         serde_json::json!({
             "name": field.name, "type": field.type_name, "kind": field.kind.word(),
@@ -150,8 +156,7 @@ fn print_json(found: &[Found]) -> Outcome {
         None => serde_json::json!({ "name": name }),
     };
     let text = serde_json::to_string_pretty(&found.iter().map(one).collect::<Vec<_>>());
-    println!("{}", text.map_err(|error| Failure::because("writing JSON", error))?);
-    Ok(ExitCode::SUCCESS)
+    Ok(text.map_err(|error| Failure::because("writing JSON", error))? + "\n")
 }
 
 #[cfg(test)]

@@ -118,6 +118,16 @@ fn dispatch(cli: Cli) -> Outcome {
     }
 }
 
+/// Writes a verb's output. A reader that has gone, such as `head`, has seen enough: that is no failure.
+pub(crate) fn print_all(text: &str) -> Outcome {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(crate::Failure::because("printing", error)),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
 /// A runtime for the verbs that need one; made only after rights were given up.
 ///
 /// # Errors

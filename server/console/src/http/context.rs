@@ -27,7 +27,7 @@ pub enum Kind {
 
 /// One request's context. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Context {
+pub(super) struct Context {
     inner: Arc<Inner>,
 }
 
@@ -46,7 +46,7 @@ impl Context {
     ///
     /// # Errors
     /// If the kernel gives no randomness.
-    pub fn new(host: AllowedHost, peer: Peer) -> Result<Self, getrandom::Error> {
+    pub(super) fn new(host: AllowedHost, peer: Peer) -> Result<Self, getrandom::Error> {
         let mut random = [0_u8; 24];
         getrandom::fill(&mut random)?;
         let (id, nonce) = random.split_at(8);
@@ -55,37 +55,37 @@ impl Context {
     }
 
     /// By which the log and the client know this request.
-    pub fn request_id(&self) -> &str {
+    pub(super) fn request_id(&self) -> &str {
         &self.inner.request_id
     }
 
     /// The nonce of this response's content security policy.
-    pub fn nonce(&self) -> &str {
+    pub(super) fn nonce(&self) -> &str {
         &self.inner.nonce
     }
 
     /// Where the request comes from.
-    pub fn peer(&self) -> Peer {
+    pub(super) fn peer(&self) -> Peer {
         self.inner.peer
     }
 
     /// The host it is for, which is one of ours.
-    pub fn host(&self) -> &AllowedHost {
+    pub(super) fn host(&self) -> &AllowedHost {
         &self.inner.host
     }
 
     /// What the matched route gives; none where no route matched.
-    pub fn kind(&self) -> Option<Kind> {
+    pub(super) fn kind(&self) -> Option<Kind> {
         self.inner.route.get().map(|(kind, _path)| *kind)
     }
 
     /// The pattern of the matched route; none where no route matched.
-    pub fn route(&self) -> Option<&'static str> {
+    pub(super) fn route(&self) -> Option<&'static str> {
         self.inner.route.get().map(|(_kind, path)| *path)
     }
 
     /// Who asks, once an extractor has found out.
-    pub fn who(&self) -> Option<&Who> {
+    pub(super) fn who(&self) -> Option<&Who> {
         self.inner.who.get()
     }
 

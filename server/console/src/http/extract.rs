@@ -11,19 +11,19 @@ use super::error::{ApiError, ErrorKind};
 
 /// Parsed parts of the path. What cannot be parsed does not exist.
 #[derive(Clone, Copy, Debug)]
-pub struct Path<T>(pub T);
+pub(super) struct Path<T>(pub T);
 
 /// Parsed query parameters.
 #[derive(Clone, Copy, Debug)]
-pub struct Query<T>(pub T);
+pub(super) struct Query<T>(pub T);
 
 /// A parsed form.
 #[derive(Clone, Copy, Debug)]
-pub struct Form<T>(pub T);
+pub(super) struct Form<T>(pub T);
 
 /// A parsed JSON body.
 #[derive(Clone, Copy, Debug)]
-pub struct Json<T>(pub T);
+pub(super) struct Json<T>(pub T);
 
 impl<T, S> FromRequestParts<S> for Path<T>
 where

@@ -32,7 +32,7 @@ use super::{
 };
 
 /// The largest request body.
-pub const BODY_BYTES: usize = 64 << 10;
+pub(super) const BODY_BYTES: usize = 64 << 10;
 /// How long a request may take, its body included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 

@@ -28,7 +28,8 @@ impl HostPolicy {
     /// # Errors
     /// If the address is not loopback and no proxy and name were given, or a name is not a host.
     pub fn new(listen: &ListenArgs, bound: SocketAddr) -> Result<Self, Failure> {
-        if !bound.ip().is_loopback() && !(listen.behind_proxy && !listen.allow_host.is_empty()) {
+        let is_fenced = listen.behind_proxy && !listen.allow_host.is_empty();
+        if !bound.ip().is_loopback() && !is_fenced {
             return Err(Failure::new(format!("refusing to listen on {bound}: it can be reached from other machines"))
                 .remedy(
                     "Put a proxy that speaks TLS in front and give --behind-proxy and --allow-host NAME, or listen on \

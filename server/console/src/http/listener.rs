@@ -32,17 +32,17 @@ use tower::{Service, ServiceExt as _};
 use super::context::Peer;
 
 /// How long a request's head may take, and how long a connection may wait for the next one.
-pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest request head.
-pub const HEAD_BYTES: usize = 16 << 10;
+pub(super) const HEAD_BYTES: usize = 16 << 10;
 /// The most header fields.
 const HEADER_FIELDS: usize = 100;
 /// The most connections.
-pub const CONNECTIONS: usize = 512;
+pub(super) const CONNECTIONS: usize = 512;
 /// The most connections from one address (for IPv6: one network of 64 bits).
-pub const CONNECTIONS_PER_SOURCE: usize = 64;
+pub(super) const CONNECTIONS_PER_SOURCE: usize = 64;
 /// How long a peer may take nothing of what waits to be sent.
-pub const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long connections have to end when the console stops.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long accepting pauses when the kernel gives no descriptors.
@@ -73,7 +73,7 @@ impl Default for ListenLimits {
 }
 
 /// Serves `service` on `listener` until `stop` is cancelled, then lets open connections end for a few seconds.
-pub async fn serve<S>(listener: TcpListener, service: S, limits: ListenLimits, stop: CancellationToken)
+pub(super) async fn serve<S>(listener: TcpListener, service: S, limits: ListenLimits, stop: CancellationToken)
 where
     S: Service<Request<Body>, Response = Response, Error = std::convert::Infallible> + Clone + Send + 'static,
     S::Future: Send,

@@ -14,7 +14,7 @@ const MOST_SOURCES: usize = 4096;
 
 /// A bucket's size and how fast it fills.
 #[derive(Clone, Copy, Debug)]
-pub struct Rate {
+pub(super) struct Rate {
     /// Attempts at once.
     pub burst: f64,
     /// Time until one more is allowed.
@@ -23,7 +23,7 @@ pub struct Rate {
 
 /// Counts attempts.
 #[derive(Debug)]
-pub struct RateLimit {
+pub(super) struct RateLimit {
     per_source: Rate,
     global: Rate,
     buckets: Mutex<Buckets>,
@@ -55,14 +55,14 @@ impl Bucket {
 
 impl RateLimit {
     /// A limit with full buckets.
-    pub fn new(per_source: Rate, global: Rate, now: Instant) -> Self {
+    pub(super) fn new(per_source: Rate, global: Rate, now: Instant) -> Self {
         let all = Bucket::full(global, now);
         Self { per_source, global, buckets: Mutex::new(Buckets { all, by_source: HashMap::new() }) }
     }
 
     /// Takes one attempt of `source` if there is one left, and says so. A source that is over its own limit takes
     /// nothing from the others.
-    pub fn attempt(&self, source: IpAddr, now: Instant) -> bool {
+    pub(super) fn attempt(&self, source: IpAddr, now: Instant) -> bool {
         let source = source_of(source);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         let Buckets { all, by_source } = &mut *buckets;

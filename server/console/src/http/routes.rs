@@ -38,7 +38,7 @@ pub struct Route {
 }
 
 /// Handlers whose first argument is `A`.
-pub trait FirstIs<A> {}
+pub(super) trait FirstIs<A> {}
 
 macro_rules! first_is {
     ($($more:ident),*) => {

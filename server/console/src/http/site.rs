@@ -11,12 +11,12 @@ use super::hosts::AllowedHost;
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
 /// Whether requests of this method change something, so that they must come from an own page.
-pub fn is_unsafe(method: &Method) -> bool {
+pub(super) fn is_unsafe(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 /// Whether a request comes from a page of this console.
-pub fn is_same_origin(headers: &HeaderMap, scheme: &str, host: &AllowedHost) -> bool {
+pub(super) fn is_same_origin(headers: &HeaderMap, scheme: &str, host: &AllowedHost) -> bool {
     let mut sites = headers.get_all(SEC_FETCH_SITE).iter();
     let site = sites.next();
     let mut origins = headers.get_all(ORIGIN).iter();

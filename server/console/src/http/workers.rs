@@ -25,7 +25,7 @@ const PIECES: usize = 4;
 
 /// Turns for work that takes a CPU.
 #[derive(Clone, Debug)]
-pub struct Workers {
+pub(super) struct Workers {
     views: Arc<Semaphore>,
     downloads: Arc<Semaphore>,
 }

@@ -123,6 +123,7 @@ fn give_away(path: &Path, account: &Account) -> std::io::Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::print_stdout, reason = "what is skipped is told")]
 mod tests {
     use super::*;
 

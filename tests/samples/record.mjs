@@ -68,7 +68,7 @@ for (const { name, title, about, spec } of SAMPLES) {
   const rows = capture.streams.map((stream) => `${stream.rows} of ${stream.name}`).join(', ');
   console.log(`${name}: ${rows}; ${size} bytes; lost ${JSON.stringify(capture.ledger.losses)}`);
   if (size > MAX_BYTES) throw new Error(`${name}.bathy is larger than ${MAX_BYTES} bytes`);
-  manifest.push({ name, title, about });
+  manifest.push({ id, name, title, about });
 }
 writeFileSync('samples.json', `${JSON.stringify(manifest, null, 2)}\n`);
 await server.stop();

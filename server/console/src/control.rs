@@ -47,6 +47,7 @@ enum Answer {
 #[derive(Debug)]
 pub struct Control {
     listener: UnixListener,
+    directory: OwnedFd,
     sessions: Sessions,
     origin: String,
 }
@@ -65,7 +66,7 @@ impl Control {
         }
         let listener = UnixListener::bind(through(&directory))?;
         rustix::fs::chmodat(&directory, NAME, Mode::RUSR | Mode::WUSR, rustix::fs::AtFlags::empty())?;
-        Ok(Self { listener, sessions, origin })
+        Ok(Self { listener, directory, sessions, origin })
     }
 
     /// Answers, one at a time, until `stop` is cancelled.
@@ -111,6 +112,13 @@ impl Control {
     }
 }
 
+impl Drop for Control {
+    fn drop(&mut self) {
+        // A socket that is left behind only refuses; the next console removes it.
+        let _left = rustix::fs::unlinkat(&self.directory, NAME, rustix::fs::AtFlags::empty());
+    }
+}
+
 /// The address that logs in with a token. The token stands in the fragment, which browsers do not send.
 pub fn login_url(origin: &str, token: &str) -> String {
     format!("{origin}/login#token={token}")
@@ -153,4 +161,37 @@ fn open_directory(dir: &Path) -> io::Result<OwnedFd> {
 /// The socket's path through an open directory: however long the directory's own path is, this one fits.
 fn through(directory: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{NAME}", directory.as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use bathyscope_store::{Options, Store};
+
+    use super::*;
+    use crate::http::SessionClock;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_link_logs_in_whom_it_names() {
+        let dir = tempfile::tempdir().unwrap();
+        // Longer than the path of a socket may be.
+        let deep = dir.path().join("d".repeat(120));
+        std::fs::create_dir(&deep).unwrap();
+        let store = Store::open(&deep, Options { ballast_bytes: 0, ..Options::default() }).await.unwrap();
+        let stop = CancellationToken::new();
+        let sessions = Sessions::open(store, SessionClock::Boot, &stop).await.unwrap();
+        let control = Control::bind(&deep, sessions.clone(), "http://127.0.0.1:1".to_owned()).unwrap();
+        let serving = tokio::spawn(control.serve(stop.clone()));
+        let asked = deep.clone();
+        let url =
+            tokio::task::spawn_blocking(move || login_link(&asked, "alice", Role::Viewer)).await.unwrap().unwrap();
+        let token = url.strip_prefix("http://127.0.0.1:1/login#token=").unwrap();
+        let (_secret, session) = sessions.login(token, None).await.unwrap().unwrap();
+        assert_eq!((session.user(), session.role()), ("alice", Role::Viewer));
+        stop.cancel();
+        serving.await.unwrap();
+        assert!(!deep.join(NAME).exists());
+        let asked = deep.clone();
+        let refused = tokio::task::spawn_blocking(move || login_link(&asked, "alice", Role::Viewer)).await.unwrap();
+        assert!(refused.unwrap_err().report().contains("bathyscope serve"));
+    }
 }

@@ -21,5 +21,11 @@ pub fn start(args: &LogArgs) -> Result<(), Failure> {
         LogFormat::Text => builder.with_ansi(false).try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
-    started.map_err(|error| Failure::because("starting the log", error))
+    started.map_err(|error| Failure::because("starting the log", error))?;
+    // The payload of a panic may hold text from events; its place does not.
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(place, "a panic");
+    }));
+    Ok(())
 }

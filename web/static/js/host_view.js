@@ -45,7 +45,7 @@ export function agentNotice(agent, full = false) {
 export function shortCapabilities(capabilities) {
   return h("ul", { class: "caps" }, ...capabilities.map((one) => h("li", {},
     h("span", { text: one.title, title: one.purpose }), stateChip(one.state),
-    h("span", { class: "quiet cut", title: one.state === "available" ? one.finding : one.purpose, text: one.state === "available" ? one.finding : one.purpose }),
+    h("span", { class: "cap-found quiet cut", title: one.state === "available" ? one.finding : one.purpose, text: one.state === "available" ? one.finding : one.purpose }),
     one.state !== "available" && h("p", { class: "cap-why", text: joined(one.finding, one.remedy) }))));
 }
 

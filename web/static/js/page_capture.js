@@ -97,14 +97,14 @@ function startLive(context, views, minimap, readout) {
   const strip = byId("cap-live");
   let ending = false;
   let grown = performance.now();
-  let drawn = context.duration;
+  const said = h("span", { class: "quiet", role: "status" });
   strip.hidden = false;
+  put(strip, said);
   const grow = () => {
     if (performance.now() - grown < GROW_MS || context.view.tab === "events" || context.view.tab === "info") return;
     grown = performance.now();
-    views.timeline.grown(drawn);
+    views.timeline.grown();
     views.flame.expire();
-    drawn = context.duration;
   };
   const ended = async () => {
     if (ending) return;
@@ -112,21 +112,20 @@ function startLive(context, views, minimap, readout) {
     stop();
     strip.hidden = true;
     try {
-      const before = context.duration;
       await context.refresh();
       views.events.setRunning(context.info.running);
-      views.timeline.grown(before);
+      views.timeline.grown();
       views.flame.expire();
     } catch (error) {
       noteError(error);
     }
   };
   const stop = listen(`${context.path}/live`, {
-    state: ({ message }) => { if (message) note(message); },
+    state: ({ message }) => { said.textContent = message; },
     rows: (message) => views.events.liveRows(message),
     tick: (tick) => {
       if (context.info.streams.length < tick.streams.length) context.refresh().then(() => views.events.setRunning(true)).catch(noteError);
-      put(strip, ...tickReadouts(tick));
+      put(strip, ...tickReadouts(tick), said);
       minimap.tick(tick);
       context.info.end_ns = Math.max(context.info.end_ns, context.info.start_ns + tick.elapsed);
       readout.grown();

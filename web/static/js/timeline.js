@@ -76,9 +76,9 @@ export class TimelineView {
     this.#held.clear();
   }
 
-  /** The capture has grown. */
-  grown(before) {
-    if (this.shown.end >= before * 0.999) this.shown.end = Math.max(this.shown.end, this.context.duration);
+  /** The capture has grown; whoever sees all of it goes on doing so. */
+  grown() {
+    if (this.context.view.from === null) this.shown = { start: 0, end: this.context.duration };
     this.data.expire();
     if (this.visible) this.#want();
   }

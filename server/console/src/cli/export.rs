@@ -71,9 +71,14 @@ pub fn run(args: ExportArgs) -> Outcome {
     };
     let (id, format) = (args.id, args.format);
     let dir = args.data.directory()?;
+    let to_stdout = args.output == Path::new("-");
     let written = open::reading(&args.data, async |store| write(store, &dir, id, format, query, &mut out).await)
-        .and_then(|written| written.map_err(|error| Failure::because(format!("exporting capture {id}"), error)));
-    if written.is_err() && args.output != Path::new("-") {
+        .and_then(|written| match written {
+            // Whoever reads has seen enough, as `head` has.
+            Err(ViewError::Write(error)) if to_stdout && error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(|error| Failure::because(format!("exporting capture {id}"), error)),
+        });
+    if written.is_err() && !to_stdout {
         // A part of a file must not be taken for the whole.
         let _not_there = std::fs::remove_file(&args.output);
     }

@@ -44,6 +44,8 @@ pub enum ErrorKind {
     Busy,
     /// Too many attempts; later it may work.
     TooMany,
+    /// Its body came too slowly.
+    Slow,
     /// It took too long.
     Timeout,
     /// The agent is not there.
@@ -72,6 +74,7 @@ impl ErrorKind {
             Self::Conflict => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Timeout => StatusCode::GATEWAY_TIMEOUT,
             Self::Busy | Self::AgentAbsent => StatusCode::SERVICE_UNAVAILABLE,
             Self::Denied | Self::Unsupported | Self::Limit => StatusCode::UNPROCESSABLE_ENTITY,
@@ -92,6 +95,7 @@ impl ErrorKind {
             Self::TooLarge => "too_large",
             Self::Busy => "busy",
             Self::TooMany => "too_many",
+            Self::Slow => "slow",
             Self::Timeout => "timeout",
             Self::AgentAbsent => "agent_absent",
             Self::Denied => "denied",
@@ -108,7 +112,7 @@ impl ErrorKind {
             StatusCode::NOT_FOUND => Self::NotFound,
             StatusCode::METHOD_NOT_ALLOWED => Self::Method,
             StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge,
-            StatusCode::REQUEST_TIMEOUT => Self::Timeout,
+            StatusCode::REQUEST_TIMEOUT => Self::Slow,
             status if status.is_server_error() => Self::Internal,
             _ => Self::Invalid,
         }

@@ -1,5 +1,7 @@
 //! Path, query, form and JSON extractors whose refusals are [`ApiError`]s.
 
+use std::time::Duration;
+
 use axum::extract::{
     FromRequest, FromRequestParts, Request,
     rejection::{FormRejection, JsonRejection},
@@ -8,6 +10,9 @@ use http::{StatusCode, request::Parts};
 use serde::de::DeserializeOwned;
 
 use super::error::{ApiError, ErrorKind};
+
+/// How long a body may take.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Parsed parts of the path. What cannot be parsed does not exist.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +66,7 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let found = axum::extract::Form::<T>::from_request(request, state).await;
+        let found = in_time(axum::extract::Form::<T>::from_request(request, state)).await?;
         // What was posted may be a secret: the refusal does not repeat any of it.
         found.map(|axum::extract::Form(value)| Self(value)).map_err(|error: FormRejection| {
             of_body(error.status())
@@ -78,14 +83,40 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let found = axum::Json::<T>::from_request(request, state).await;
+        let found = in_time(axum::Json::<T>::from_request(request, state)).await?;
         found.map(|axum::Json(value)| Self(value)).map_err(|error: JsonRejection| {
             of_body(error.status()).unwrap_or_else(|| ApiError::invalid("reading the request", error.body_text()))
         })
     }
 }
 
+/// What reading a body gives, if it comes in time.
+async fn in_time<T>(reading: impl Future<Output = T>) -> Result<T, ApiError> {
+    let late = |_elapsed| ApiError::new(ErrorKind::Slow, "reading the request", "its body came too slowly");
+    tokio::time::timeout(BODY_TIMEOUT, reading).await.map_err(late)
+}
+
 fn of_body(status: StatusCode) -> Option<ApiError> {
     let too_large = || ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than 64 KiB");
     (status == StatusCode::PAYLOAD_TOO_LARGE).then(too_large)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::{Body, Bytes};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn p15_a_body_that_trickles_in_is_cut() {
+        let drops = futures_util::stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Some((Ok::<_, std::io::Error>(Bytes::from_static(b" ")), ()))
+        });
+        let request = Request::post("/").header("content-type", "application/json").body(Body::from_stream(drops));
+        let began = tokio::time::Instant::now();
+        let refused = Json::<u32>::from_request(request.unwrap(), &()).await.unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Slow);
+        assert!(began.elapsed() < BODY_TIMEOUT + Duration::from_secs(1), "{:?}", began.elapsed());
+    }
 }

@@ -33,8 +33,8 @@ use super::{
 
 /// The largest request body.
 pub(super) const BODY_BYTES: usize = 64 << 10;
-/// How long a request may take, its body included.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a request may take: attaching many probes is what takes longest. Bodies have a shorter limit of their own.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The guard around the router.
 pub(super) async fn guard(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
@@ -107,7 +107,7 @@ async fn contain(context: &Context, count: impl FnOnce(), handler: impl Future<O
 /// The response of a handler if it comes in time; streams and downloads begin in time and may then last.
 pub(super) async fn in_time(handler: impl Future<Output = Response>) -> Response {
     let late = || {
-        ApiError::new(ErrorKind::Timeout, "serving a request", "it took longer than 30 seconds")
+        ApiError::new(ErrorKind::Timeout, "serving a request", "it took longer than 90 seconds")
             .remedy("Narrow the time range or the filter.")
             .into_response()
     };

@@ -100,6 +100,7 @@ pub fn table() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/rate", api::views::rate),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/timeline", api::views::timeline),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame", api::views::flame),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),
         route::<Viewer, _, _>(Download, GET, "/api/captures/{id}/export", api::export::export),
         route::<Viewer, _, _>(Stream, GET, "/api/captures/{id}/live", api::live::capture),
         route::<Viewer, _, _>(Stream, GET, "/api/live", api::live::running),

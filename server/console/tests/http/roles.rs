@@ -39,6 +39,8 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/timeline", [401, 200, 200, 200]),
     // It has no stacks.
     ("GET", "/api/captures/{id}/flame", [401, 400, 400, 400]),
+    // It has none.
+    ("GET", "/api/captures/{id}/stacks/{stack}", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/export", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/live", [401, 200, 200, 200]),
     ("GET", "/api/live", [401, 200, 200, 200]),
@@ -53,6 +55,7 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
     let filled = path
         .replace("{*path}", "tokens.css")
         .replace("{id}", &id.to_string())
+        .replace("{stack}", "1")
         .replace("{system}", "sched")
         .replace("{name}", "sched_switch");
     match path {

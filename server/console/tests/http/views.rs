@@ -1,6 +1,6 @@
 //! Rows, rates and files of a stored capture, and their limits.
 
-use bathyscope_store::Role;
+use bathyscope_store::{Role, Store, StoreError};
 
 use super::harness::Console;
 
@@ -90,4 +90,18 @@ async fn lists_are_paged_and_searched() {
     let found = console.get("/api/captures?q=number+3", &viewer).await.json();
     assert_eq!(found["items"][0]["title"], "capture number 3");
     assert_eq!(found["total"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_database_can_be_read_beside_the_console() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 10).await;
+    let beside = Store::open_read_only(console.dir.path()).await.unwrap();
+    assert_eq!(beside.capture(id).await.unwrap().title, "a capture");
+    assert!(matches!(beside.rename(id, "other").await, Err(StoreError::Closed)));
+    console.store.rename(id, "other").await.unwrap();
+    assert_eq!(beside.capture(id).await.unwrap().title, "other");
+    let empty = tempfile::tempdir().unwrap();
+    assert!(Store::open_read_only(empty.path()).await.is_err());
+    assert_eq!(std::fs::read_dir(empty.path()).unwrap().count(), 0, "nothing is made");
 }

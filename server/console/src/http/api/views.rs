@@ -1,13 +1,17 @@
-//! Rows, rates, timelines and flame graphs of a capture.
+//! Rows, rates, timelines, flame graphs and stacks of a capture.
 
 use axum::{
     Json,
     extract::State,
     response::{IntoResponse as _, Response},
 };
+use bathyscope_capture::{CaptureId, FrameId, StackId, visible};
 use bathyscope_store::CaptureState;
-use bathyscope_views::{FlameGraph, Rate, RowsPage, Timeline, ViewError};
+use bathyscope_views::{
+    Dictionaries, FlameGraph, NodeKind, Rate, RowsPage, Source as _, Timeline, ViewError, frame_names,
+};
 use http::header::CONTENT_TYPE;
+use serde::{Deserialize, Serialize};
 
 use super::{
     super::{
@@ -82,4 +86,45 @@ pub(in crate::http) async fn flame(
         bathyscope_views::flame(&view, &query.flame(&view)?, cancel)
     };
     Ok(Json(state.workers().view(make).await?))
+}
+
+/// The stack in a path.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(in crate::http) struct StackPath {
+    id: CaptureId,
+    stack: StackId,
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Stack {
+    frames: Vec<StackFrame>,
+}
+
+#[derive(Serialize)]
+struct StackFrame {
+    name: String,
+    kind: NodeKind,
+    /// What the code was mapped from, as the process saw it; empty where that is not known.
+    module: String,
+}
+
+/// The frames of one stack, innermost first, inlined functions too.
+pub(in crate::http) async fn stack(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(StackPath { id, stack }): Path<StackPath>,
+) -> Result<Json<Stack>, ApiError> {
+    if state.store().capture(id).await?.state == CaptureState::Recording {
+        state.recorder().name_functions(id).await;
+    }
+    let view = state.view(id).await?;
+    let frames = view.dictionaries().stack(stack).ok_or_else(ApiError::not_found)?;
+    Ok(Json(Stack { frames: frames.iter().flat_map(|frame| described(view.dictionaries(), *frame)).collect() }))
+}
+
+fn described(dictionaries: &Dictionaries, frame: FrameId) -> impl Iterator<Item = StackFrame> {
+    let mapping = dictionaries.frame(frame).and_then(|place| dictionaries.mapping(place.mapping));
+    let module = mapping.map(|mapping| visible(&mapping.name)).unwrap_or_default();
+    let named = move |(name, kind)| StackFrame { name, kind, module: module.clone() };
+    frame_names(dictionaries, frame).into_iter().map(named)
 }

@@ -235,7 +235,9 @@ fn p49_the_capabilities_that_the_container_gets_are_enough() {
     let listed = compose.split_once("cap_add:\n").expect("a list of capabilities").1.lines();
     let names = listed.map_while(|line| line.strip_prefix("      - ")).map(str::to_lowercase).collect::<Vec<_>>();
     assert!(names.len() > 4, "{names:?}");
-    let data = tempfile::tempdir_in(root().join("target")).expect("a folder outside of /tmp");
+    // Outside of /tmp, which is empty in the container; the lab's working folder is the one that can be written.
+    let place = if in_lab() { std::env::current_dir().expect("a working folder") } else { root().join("target") };
+    let data = tempfile::tempdir_in(place).expect("a folder outside of /tmp");
     // As in the container: root without any other capability, unable to gain one, on a read-only file system.
     let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro / && mount -t tmpfs tmp /tmp && \
                   mount -t tmpfs run /run && shift && exec \"$@\"";
@@ -245,7 +247,14 @@ fn p49_the_capabilities_that_the_container_gets_are_enough() {
     let mut words: Vec<_> = wrapper.iter().map(|word| (*word).to_owned()).collect();
     words.extend([format!("--bounding-set={bounding}"), "--inh-caps=-all".to_owned()]);
     words.push(binary().to_str().unwrap().to_owned());
+    // Twice, because the second time the data folder belongs to the console's user already.
+    assert!(Server::start_by(&words, data.path(), &[]).terminate().success());
     let mut server = Server::start_by(&words, data.path(), &[]);
+    let host = server.get("/api/host");
+    for needed in ["tracepoint", "ring_buffer", "cpu_clock_sampling", "kallsyms", "btf", "sideband_build_id"] {
+        let found = host["capabilities"].as_array().unwrap().iter().find(|capability| capability["id"] == needed);
+        assert_eq!(found.unwrap()["state"], "available", "{needed}: {host:#}");
+    }
     let id = server.capture(&events("raw_syscalls:sys_enter", &["id"], Some("id == 1"), &dd(100)));
     assert!(stored(&server.ended(&id)) >= 100);
     let mut load = Command::new(spin).arg("60000").spawn().expect("it starts");

@@ -288,11 +288,7 @@ impl Store {
     ///
     /// # Errors
     /// The database's.
-    pub async fn redeem_login_token(
-        &self,
-        hash: TokenHash,
-        now_s: u64,
-    ) -> Result<Option<(String, Role)>, StoreError> {
+    pub async fn redeem_login_token(&self, hash: TokenHash, now_s: u64) -> Result<Option<(String, Role)>, StoreError> {
         self.control(move |conn| Box::pin(entry::redeem_login_token(conn, hash, now_s))).await
     }
 

@@ -9,8 +9,19 @@ use crate::{
     launch::{OwnAgent, agent_failure},
 };
 
+const ABOUT: &str = "\
+Each way to observe is tried for real with the smallest thing that uses it, and undone at once: a tracepoint is
+attached, a sample awaited, a program loaded. For what does not work it says whether a right, a feature of the kernel
+or hardware is missing, or whether the kernel refuses, and what to change. Nothing stays behind in the kernel.";
+
+const EXAMPLES: &str = "\
+Examples:
+  bathyscope doctor            findings and remedies for people
+  bathyscope doctor --json     the same for programs: {\"kernel\", \"capabilities\": [{\"id\", \"state\", ...}]}";
+
 /// What `doctor` takes.
 #[derive(Clone, Debug, Args)]
+#[command(long_about = ABOUT, after_help = EXAMPLES)]
 pub struct DoctorArgs {
     /// Print JSON
     #[arg(long)]

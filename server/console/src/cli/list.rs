@@ -16,8 +16,16 @@ use crate::{
 /// The longest list of events that is read.
 const MAX_BYTES: u64 = 16 << 20;
 
+const EXAMPLES: &str = "\
+Examples:
+  bathyscope list                          every tracepoint of the running kernel
+  bathyscope list switch                   those whose name has to do with it, the best first
+  bathyscope list 'sched:*' --fields       by wildcards, with the fields that can be recorded
+  bathyscope list raw_syscalls:sys_enter   one, with its fields";
+
 /// What `list` takes.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct ListArgs {
     /// What to look for: `sched_switch`, or with wildcards `sched:*`; a full name lists its fields
     #[arg(value_name = "PATTERN")]

@@ -115,7 +115,7 @@ fn check_head(path: &Path) -> Result<(), StoreError> {
     Err(not_ours("it is not a database".to_owned()))
 }
 
-async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
+pub(crate) async fn inspect_connection(conn: &mut SqliteConnection) -> Result<State, StoreError> {
     const DOING: &str = "looking at the tables";
     let found = objects(conn).await.map_err(failed(DOING))?;
     let (id, _) = application_and_version(conn).await?;
@@ -160,6 +160,7 @@ fn not_ours(why: String) -> StoreError {
 pub(crate) async fn bring_up_to_date(place: &Place, migrations: &Migrator) -> Result<(), StoreError> {
     let path = &place.database;
     let known = newest(migrations);
+    roll_back_unfinished(path).await?;
     match inspect(path).await? {
         State::Empty => create_tables(path, migrations).await?,
         State::Version(found) if found > known => return Err(StoreError::Newer { path: path.clone(), found, known }),
@@ -167,6 +168,21 @@ pub(crate) async fn bring_up_to_date(place: &Place, migrations: &Migrator) -> Re
         State::Version(_) => {}
     }
     check_tables(path, migrations).await
+}
+
+/// Undoes what a process had written when it was killed while it made the file, before there was a write-ahead log: such
+/// a journal cannot be undone by a connection that only reads.
+async fn roll_back_unfinished(path: &Path) -> Result<(), StoreError> {
+    const DOING: &str = "undoing an unfinished change";
+    if !PathBuf::from(format!("{}-journal", path.display())).exists() {
+        return Ok(());
+    }
+    check_head(path)?;
+    let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY).disable_statement_logging();
+    let mut conn = options.connect().await.map_err(failed(DOING))?;
+    let read = sqlx::query("SELECT count(*) FROM sqlite_schema").execute(&mut conn).await;
+    read.map_err(failed(DOING))?;
+    conn.close().await.map_err(failed(DOING))
 }
 
 async fn create_tables(path: &Path, migrations: &Migrator) -> Result<(), StoreError> {

@@ -319,3 +319,19 @@ async fn p44_a_change_is_made_even_if_nobody_waits() {
     let store = open(dir.path()).await;
     assert!(matches!(store.capture(ID).await, Err(StoreError::NoCapture { .. })));
 }
+
+#[tokio::test]
+async fn a_second_process_may_read_beside_the_first_but_not_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let missing = bathyscope_store::Store::open_read_only(dir.path()).await;
+    assert!(matches!(missing, Err(StoreError::NoDirectory { .. })) && !database(dir.path()).exists());
+    let first = open(dir.path()).await;
+    first.create(new_capture(ID, "running")).await.unwrap();
+    let second = bathyscope_store::Store::open_read_only(dir.path()).await.unwrap();
+    assert_eq!(second.capture(ID).await.unwrap().state, CaptureState::Recording, "it is not taken for interrupted");
+    first.append(ID, full_append()).await.unwrap();
+    assert_eq!(second.chunk_index(ID, 0, 0).await.unwrap().len(), 1, "it sees what comes");
+    assert!(matches!(second.rename(ID, "x").await, Err(StoreError::Closed)));
+    second.close().await;
+    first.append(ID, Append { chunks: vec![(0, chunk(9_000_000_000, 5))], ..Append::default() }).await.unwrap();
+}

@@ -66,7 +66,7 @@ async fn works_when_full(store: &Store, stored: u64) {
     let bytes = store.chunk(ID, 0, 0).await.unwrap();
     assert_eq!(decode_chunk(&schemas()[0], &bytes, &[0]).unwrap().rows(), 100);
     assert_eq!(store.summaries(&SummaryQuery::default()).await.unwrap().total, 2);
-    store.add_login_token(TokenHash::of(b"token"), "ada", Role::Viewer, 9).await.unwrap();
+    store.add_login_token(TokenHash::of(b"token"), "grace", Role::Viewer, 9).await.unwrap();
     let ledger = Ledger { streams: vec![totals(stored * 10, stored * 10)], losses: Vec::new() };
     store.finish(id(2), end(ledger.clone())).await.unwrap();
     let capture = store.capture(id(2)).await.unwrap();

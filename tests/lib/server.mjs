@@ -105,6 +105,8 @@ export class Server {
     const cookie = answer.headers['set-cookie']?.[0];
     if (!cookie) throw new Error(`login: ${answer.statusCode}`);
     this.cookie = cookie.split(';')[0];
+    // It serves stored captures as soon as it is ready; the agent may take a moment longer.
+    await until('the agent', async () => (await this.api('GET', '/api/host')).agent.state === 'connected');
   }
 
   /** The JSON of the answer; anything but success is an error. */

@@ -60,6 +60,8 @@ impl Server {
         });
         let mut server = Self { supervisor, _stdout: stdout, address, cookie: String::new(), log };
         server.log_in(&token);
+        // It serves stored captures as soon as it is ready; the agent may take a moment longer.
+        until("the agent", || (server.get("/api/host")["agent"]["state"] == "connected").then_some(()));
         server
     }
 

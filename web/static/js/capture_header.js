@@ -11,8 +11,8 @@ import { targetText } from "./spec.js";
 import { joinWords } from "./words.js";
 
 const EXPORTS = [
-  ["folded", "Folded stacks", ".folded", true], ["svg", "Flame graph", ".svg", true], ["csv", "Rows of this stream", ".csv", false],
-  ["ndjson", "Rows of this stream", ".ndjson", false], ["bathy", "Whole capture", ".bathy", false],
+  ["svg", "Flame graph", "SVG", true], ["folded", "Folded stacks", "text", true], ["csv", "Rows of this stream", "CSV", false],
+  ["ndjson", "Rows of this stream", "NDJSON", false], ["bathy", "Whole capture", ".bathy", false],
 ];
 
 /** The header. */

@@ -193,7 +193,7 @@ export class FlameView {
   #tell(i) {
     const { model } = this;
     if (!model || i < 0) {
-      this.readout.textContent = "";
+      put(this.readout, h("span", { class: "quiet", text: this.model?.total ? "Click or Enter zooms, arrow keys walk" : "" }));
       return;
     }
     const { value, own, kind } = model.nodes;

@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { bytes } from "./format.js";
+import { sentence } from "./notice.js";
 
 const STATES = {
   available: "Available",
@@ -27,15 +28,15 @@ export function stateChip(state) {
 export function agentNotice(agent, full = false) {
   if (agent.state === "absent") {
     return h("div", { class: "notice notice-stop", role: "status" }, h("p", {}, h("strong", { text: "No agent: nothing can be recorded. " }),
-      agent.message ? `${agent.message} ` : "", "Stored captures and the samples can be read all the same."));
+      agent.message ? `${sentence(agent.message)} ` : "", "Stored captures and the samples can be read all the same."));
   }
   if (agent.state === "restarting") {
-    return h("div", { class: "notice notice-stop", role: "status" }, h("p", {}, h("strong", { text: "The agent is being started again. " }), agent.message));
+    return h("div", { class: "notice notice-stop", role: "status" }, h("p", {}, h("strong", { text: "The agent is being started again. " }), sentence(agent.message)));
   }
   if (agent.simulated) {
     return h("div", { class: "notice", role: "status" }, h("p", {}, h("strong", { text: "Simulated agent. " }), "Events are made up; nothing of this host is observed."));
   }
-  return full ? h("p", { text: agent.message || "Connected." }) : null;
+  return full ? h("p", { text: sentence(agent.message) || "Connected." }) : null;
 }
 
 /**

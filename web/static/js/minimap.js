@@ -11,6 +11,7 @@ const AXIS = 16;
 const BAR = 2;
 const COLORS = ["--bg", "--bg-rail", "--line", "--line-strong", "--text-quiet", "--accent", "--selection", "--loss-mark"];
 const STEP = 0.02;
+const ROWS_PER_BIN = 8;
 
 /** Draws and selects. While the capture runs it is fed by `tick`; afterwards it asks the server. */
 export class Minimap {
@@ -60,7 +61,9 @@ export class Minimap {
   /** Asks for the stored rates: of a running capture once, for what was before this page. */
   async load() {
     if (this.canvas.width === 0 || (this.context.info.running && (this.data || this.context.duration < 1e9))) return;
-    const bins = Math.max(1, Math.min(8192, Math.floor(this.canvas.width / BAR)));
+    // Few rows in many bins would show the bins, not the rows.
+    const rows = this.context.info.streams.reduce((sum, stream) => sum + stream.rows, 0);
+    const bins = Math.max(1, Math.min(8192, Math.floor(this.canvas.width / BAR), Math.max(60, Math.ceil(rows / ROWS_PER_BIN))));
     try {
       const data = await this.#latest.run((signal) => get(`${this.context.path}/rate`, { bins, filter: this.context.view.filter }, signal));
       if (!data) return;

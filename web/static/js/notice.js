@@ -16,7 +16,12 @@ export function errorNotice(error, retry = undefined) {
     retry && h("p", {}, h("button", { type: "button", on: { click: retry }, text: "Try again" })));
 }
 
-function sentence(text) {
+/**
+ * A phrase as a sentence: with a capital and a full stop.
+ * @param {string} text
+ */
+export function sentence(text) {
+  if (!text) return "";
   const first = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(first) ? first : `${first}.`;
 }

@@ -18,20 +18,24 @@ async function host() {
     put(byId("agent"), agentNotice(agent));
     put(byId("caps"), capabilities.length ? shortCapabilities(capabilities) : h("p", { class: "empty", text: "Nothing is known without an agent." }));
     if (!mayRecord()) return;
-    const can = (...ids) => agent.state === "connected" && ids.some((id) => capabilities.find((one) => one.id === id)?.state === "available");
-    offer("go-events", can("tracepoint"), capabilities.find((one) => one.id === "tracepoint"));
-    offer("go-profile", can("cpu_clock_sampling", "pmu"), capabilities.find((one) => one.id === "cpu_clock_sampling"));
+    const found = (id) => capabilities.find((one) => one.id === id);
+    const why = (...ids) => {
+      if (agent.state !== "connected") return "Not possible while there is no agent.";
+      return ids.some((id) => found(id)?.state === "available") ? "" : `Not possible here: ${found(ids[0])?.finding ?? "it was not tried"}`;
+    };
+    offer("go-events", why("tracepoint"));
+    offer("go-profile", why("cpu_clock_sampling", "pmu"));
   } catch (error) {
     showError(byId("caps"), error, host);
   }
 }
 
 /** A way that does not work is still reachable, to be read about, but is not offered first. */
-function offer(id, works, capability) {
+function offer(id, why) {
   const link = byId(id);
-  link.classList.toggle("primary", works);
+  link.classList.toggle("primary", !why);
   link.parentElement.querySelector(".way-why")?.remove();
-  if (!works) link.before(h("p", { class: "way-why small", text: capability ? `Not possible here: ${capability.finding}` : "Not possible without an agent." }));
+  if (why) link.before(h("p", { class: "way-why small", text: why }));
 }
 
 async function recent() {

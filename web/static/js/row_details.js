@@ -66,7 +66,7 @@ export class RowDetails {
       if (!answer) return;
       this.stacks.set(cell.id, answer);
       put(place, h("h3", { text: `Stack, innermost first (${answer.frames.length})` }), h("ol", { class: "frames" }, ...answer.frames.map((frame) => h("li", { class: `frame-${FAMILIES[frame.kind] ?? "unresolved"}` },
-        h("span", { class: "mono", text: frame.name }), h("span", { class: "quiet small", text: frame.module ?? "" })))));
+        h("span", { class: "mono", text: frame.name }), h("span", { class: "quiet small", text: (frame.module ?? "").split("/").at(-1), title: frame.module })))));
     } catch (error) {
       showError(place, error);
     }

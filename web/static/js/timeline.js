@@ -8,6 +8,7 @@ import { bind, describe, isTyping } from "./keys.js";
 import { showError } from "./notice.js";
 import { TimelineData } from "./timeline_data.js";
 import { project } from "./timeline_decode.js";
+import { legend } from "./timeline_legend.js";
 import { AXIS, COLORS, LABELS, drawTimeline, trackHeight } from "./timeline_draw.js";
 
 const LEAST_SPAN_NS = 1000;
@@ -51,11 +52,12 @@ export class TimelineView {
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
     this.more = h("span", { class: "quiet" });
     this.problem = h("div");
+    this.legend = h("div", { class: "legend", "aria-label": "Colours" });
     const element = h("canvas", { class: "timeline-canvas", tabindex: "0", role: "application", "aria-label": "Timeline. W and S zoom, A and D pan, the arrow keys move a cursor." });
     this.spacer = h("div", { class: "timeline-spacer" });
     this.sticky = h("div", { class: "timeline-sticky" }, element);
     this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
-    put(panel, h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout), this.problem, this.scroller);
+    put(panel, h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout), this.legend, this.problem, this.scroller);
     this.canvas = new Canvas(element, COLORS, () => this.#draw());
     this.scroller.addEventListener("scroll", () => this.canvas.redraw());
     new ResizeObserver(() => { this.sticky.style.height = `${this.scroller.clientHeight}px`; }).observe(this.scroller);
@@ -115,6 +117,7 @@ export class TimelineView {
     const { tracks, more_tracks: more, group } = this.data.current;
     this.spacer.style.height = `${Math.max(0, tracks.length * this.#track + AXIS - this.scroller.clientHeight)}px`;
     this.more.textContent = tracks.length === 0 ? "No rows here" : more > 0 ? `${plural(tracks.length, group === "cpu" ? "CPU" : "thread")} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, group === "cpu" ? "CPU" : "thread");
+    put(this.legend, ...legend(this.data.current));
     this.#tell();
     this.canvas.redraw();
   }

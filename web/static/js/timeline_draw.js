@@ -78,7 +78,8 @@ function drawBars({ context: ctx, colors, width, height, ratio }, model) {
 }
 
 function paintTrack(out, columns, rows, { counts, names }, bottom, tall, most, palette, least) {
-  const scale = 1 / Math.sqrt(most);
+  // A logarithm, so that one burst does not make everything else look the same.
+  const scale = 0.7 / Math.log1p(most);
   let lastX = -least;
   for (let x = 0; x < columns; x += 1) {
     // One event of a nanosecond is still wide enough to be seen.
@@ -86,7 +87,7 @@ function paintTrack(out, columns, rows, { counts, names }, bottom, tall, most, p
     if (names[x] >= 0) lastX = x;
     if (from < 0) continue;
     const color = palette[names[from]] ?? palette[0];
-    const height = Math.max(Math.round(tall * 0.3), Math.round(tall * Math.sqrt(counts[from]) * scale));
+    const height = Math.round(tall * (0.3 + Math.log1p(counts[from]) * scale));
     const top = Math.max(0, bottom - height);
     for (let y = Math.min(rows, bottom) - 1; y >= top; y -= 1) out[y * columns + x] = color;
   }
@@ -171,7 +172,7 @@ function drawAxis(ctx, colors, model, width, height) {
     const label = tickLabel(time, step);
     const size = ctx.measureText(label).width;
     ctx.fillStyle = colors["--text-quiet"];
-    ctx.fillText(label, Math.max(LABELS, Math.min(width - size, x - size / 2)), 8);
+    ctx.fillText(label, Math.max(LABELS, Math.min(width - size - 6, x - size / 2)), 8);
   }
   ctx.fillStyle = colors["--line"];
   ctx.fillRect(0, AXIS - 1, width, 1);

@@ -5,17 +5,20 @@ use bathyscope_protocol::{ProbeReading, Readings};
 
 /// The most losses that are told one by one; beyond that neighbours are joined.
 const MAX_LOSSES: usize = 512;
+/// The most losses told by a ring that wait for the next reading.
+const MAX_TOLD: usize = 64;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct StreamBooks {
     /// The kernel's counters as of the last reading.
     kernel: ProbeCounts,
-    /// Records that a perf ring itself told were lost.
-    told_lost: u64,
     stored: u64,
     /// Rows in appends that are not stored yet.
     pending: u64,
     lost: u64,
+    /// Losses that a perf ring told of: how many, from when to when. Records other than samples are among them, so they
+    /// only count where the kernel does not count the samples themselves.
+    told: Vec<(u64, u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,10 +70,10 @@ impl Books {
                 ring_full: probe.ring_full.max(before.ring_full),
                 missed: probe.missed.max(before.missed),
             };
-            let (after, told) = (books.kernel, books.told_lost);
-            let newly_full = after.ring_full.saturating_sub(before.ring_full.max(told));
+            let after = books.kernel;
             let hits = after.hits - before.hits;
-            self.lose(index, LossStage::RingFull, newly_full, since_ns, now_ns);
+            self.settle_told(index);
+            self.lose(index, LossStage::RingFull, after.ring_full - before.ring_full, since_ns, now_ns);
             self.lose(index, LossStage::KernelMissed, after.missed - before.missed, since_ns, now_ns);
             self.note_cost(index, probe, hits, since_ns, now_ns);
         }
@@ -93,13 +96,22 @@ impl Books {
 
     /// A perf ring told that it lost records between two moments.
     pub(crate) fn ring_lost(&mut self, stream: u16, count: u64, start_ns: u64, end_ns: u64) {
-        let index = usize::from(stream);
+        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
+            let full = books.told.len() >= MAX_TOLD;
+            match books.told.last_mut().filter(|_| full) {
+                Some(last) => *last = (last.0.saturating_add(count), last.1.min(start_ns), last.2.max(end_ns)),
+                None => books.told.push((count, start_ns, end_ns)),
+            }
+        }
+    }
+
+    /// Decides about what perf rings told of: the kernel's own count of samples is better, where there is one.
+    fn settle_told(&mut self, index: usize) {
         let Some(books) = self.streams.get_mut(index) else { return };
-        books.told_lost = books.told_lost.saturating_add(count);
-        // The counter of the event may have told of them before.
-        let counted = books.kernel.ring_full;
-        let new = books.told_lost.saturating_sub(counted).min(count);
-        self.lose(index, LossStage::RingFull, new, start_ns, end_ns);
+        let (told, counted) = (std::mem::take(&mut books.told), books.kernel.hits > 0);
+        for (count, start_ns, end_ns) in told.into_iter().filter(|_| !counted) {
+            self.lose(index, LossStage::RingFull, count, start_ns, end_ns);
+        }
     }
 
     /// Enters a loss behind the ring.
@@ -166,7 +178,7 @@ impl Books {
 
     /// Totals of a stream, counting `arriving` rows as stored.
     fn totals(&self, index: usize, arriving: u64) -> StreamTotals {
-        let books = self.streams.get(index).copied().unwrap_or_default();
+        let Some(books) = self.streams.get(index) else { return StreamTotals::default() };
         let hits = books.kernel.hits.saturating_add(books.kernel.missed);
         let stored = books.stored + arriving;
         let accounted = stored.saturating_add(books.lost);
@@ -187,6 +199,7 @@ impl Books {
     /// Closes the books when all rows are stored or refused. What the kernel counted and nobody has seen is a loss of
     /// its own; the kernel's counters being final, there is none.
     pub(crate) fn close(&mut self, end_ns: u64) -> Ledger {
+        (0..self.streams.len()).for_each(|index| self.settle_told(index));
         for (index, unaccounted) in self.ledger(&[]).in_flight().into_iter().enumerate() {
             if let Ok(count @ 1..) = u64::try_from(unaccounted) {
                 tracing::warn!(stream = index, count, "events that the kernel counted never came");
@@ -243,15 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_and_its_counter_tell_of_the_same_loss_once() {
-        let mut books = Books::new(1, 0);
-        books.ring_lost(0, 5, 10, 20);
-        books.read(&readings(100, 12, 0, 7, 0));
-        assert_eq!(books.lost_total(), 7);
-        books.ring_lost(0, 2, 90, 120);
-        assert_eq!(books.lost_total(), 7);
-        books.ring_lost(0, 1, 120, 130);
-        assert_eq!(books.lost_total(), 8);
+    fn what_a_ring_tells_counts_only_without_a_counter() {
+        let mut counted = Books::new(1, 0);
+        counted.ring_lost(0, 5, 10, 20);
+        counted.read(&readings(100, 12, 0, 3, 0));
+        assert_eq!(counted.lost_total(), 3, "two of the five were no samples");
+        let mut uncounted = Books::new(1, 0);
+        (0..1000).for_each(|time| uncounted.ring_lost(0, 5, time, time + 1));
+        assert_eq!(uncounted.close(2000).lost(0), 5000);
     }
 
     #[test]

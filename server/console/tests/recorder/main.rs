@@ -1,6 +1,14 @@
 //! Captures through the whole pipeline, from the ring to the database, with an agent that knows the truth.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
+mod kernel;
 mod made_agent;
 
 use std::{
@@ -33,7 +41,7 @@ async fn bench(behaviour: Behaviour) -> Bench {
     let mut options = RecorderOptions::new(directory.path());
     options.flush_every = Duration::from_millis(100);
     let recorder = Recorder::new(store.clone(), link.clone(), options);
-    Bench { recorder, store, link, seen, directory: directory }
+    Bench { recorder, store, link, seen, directory }
 }
 
 fn spec(probes: usize, limits: Limits) -> CaptureSpec {

@@ -171,7 +171,8 @@ async fn kernel_functions_have_names() {
     let (id, record) = bench.run(profile(target, 20_000)).await;
     assert_complete(&record);
     let counts = functions(&bench.store, id).await;
-    let kernel = ["ksys_read", "vfs_read", "ksys_write", "vfs_write", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"];
+    let kernel =
+        ["ksys_read", "vfs_read", "ksys_write", "vfs_write", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"];
     let found: u64 = kernel.iter().filter_map(|name| counts.get(*name)).sum();
     assert!(found > 10, "{counts:?}");
     let mappings = bench.store.mappings(id, 0).await.unwrap();

@@ -22,7 +22,7 @@ export async function rowsInSight(page) {
 export async function chooseTracepoint(page, { typed, name }) {
   await page.getByRole('link', { name: 'Trace events' }).click();
   await page.waitForURL(/\/new/);
-  const field = page.getByRole('combobox', { name: 'Tracepoint' });
+  const field = page.getByRole('combobox', { name: 'Tracepoint', exact: true });
   await field.pressSequentially(typed);
   await page.getByRole('option').filter({ hasText: name }).first().waitFor();
   await page.getByRole('option', { name, exact: true }).click();
@@ -65,7 +65,7 @@ export async function startCapture(page) {
 /** Rows arrive while it runs; its cost is in sight; Stop ends it. */
 export async function watchAndStop(page, least = 20) {
   await until('live rows', async () => await rowCount(page) >= least);
-  await page.locator('#cap-live').getByText(/hits\/s/).first().waitFor();
+  await page.locator('#cap-live').getByText('per hit').first().waitFor();
   await page.getByRole('button', { name: /^Stop/ }).click();
   await ended(page);
 }

@@ -121,9 +121,9 @@ test('pages work from the keyboard and in the dark', async () => {
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Escape');
   await page.emulateMedia({ colorScheme: 'dark' });
-  const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const dark = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   await page.emulateMedia({ colorScheme: 'light' });
-  const light = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   assert.notEqual(dark, light);
 });
 

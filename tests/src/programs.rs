@@ -21,6 +21,8 @@ pub fn program(name: &str) -> Option<PathBuf> {
     let fresh = built.with_extension(std::process::id().to_string());
     let mut compiler = Command::new("cc");
     // Without optimisation every function has a frame, so that whole stacks are found.
+    // Debug information names the source as the project knows it, not where this machine keeps the project.
+    compiler.arg(format!("-ffile-prefix-map={}/=", root().display()));
     compiler.args(["-g", "-O0", "-fno-omit-frame-pointer", "-pthread", "-o"]).arg(&fresh).arg(&source);
     let status = compiler.status().ok()?;
     assert!(status.success(), "{} does not compile", source.display());

@@ -57,14 +57,23 @@ fn dd(count: u32) -> Value {
     command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", &format!("count={count}")])
 }
 
-/// Rows stored of stream 0, after checking that the ledger balances and that nothing was lost.
+/// Rows stored of stream 0, after checking that the ledger balances and that the console lost nothing. The kernel itself
+/// may skip a probe that is hit by an interrupt while another runs.
 fn stored(capture: &Value) -> u64 {
     let stream = &capture["ledger"]["streams"][0];
     let number = |name: &str| stream[name].as_u64().unwrap_or_else(|| panic!("{name} in {capture}"));
     let lost: u64 = capture["ledger"]["losses"].as_array().unwrap().iter().filter_map(|l| l["count"].as_u64()).sum();
     assert_eq!(number("emitted"), number("stored") + lost, "{}", capture["ledger"]);
     assert_eq!(number("hits"), number("emitted") + number("filtered"), "{}", capture["ledger"]);
-    assert_eq!(lost, 0, "{}", capture["ledger"]);
+    let by_kernel = |loss: &&Value| loss["stage"] == "kernel_missed";
+    let skipped: u64 = capture["ledger"]["losses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(by_kernel)
+        .filter_map(|l| l["count"].as_u64())
+        .sum();
+    assert_eq!(lost, skipped, "{}", capture["ledger"]);
     number("stored")
 }
 

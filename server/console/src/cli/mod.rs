@@ -23,8 +23,8 @@ pub mod trace;
 const LONG_ABOUT: &str = "\
 Bathyscope traces a running Linux system and shows what it found in a browser.
 
-Without a verb it serves: it starts a privileged agent and an unprivileged console, and prints one line with a link
-that logs you in once. Run it as root to trace the whole system; as another user it works on stored captures and says
+Without a verb it serves: it starts a privileged agent and an unprivileged console, and prints one line with a link \
+that logs you in once. Run it as root to trace the whole system; as another user it works on stored captures and says \
 what is out of reach and why.";
 
 const EXAMPLES: &str = "\

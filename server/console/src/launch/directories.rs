@@ -71,7 +71,7 @@ fn make_below(base: &Path, account: Option<&Account>) -> std::io::Result<PathBuf
 
 /// Makes the directory of captures where it is missing and gives it to the console's user. One that is there already is
 /// only given away if it is empty or holds captures: a mistyped path must not change the owner of anything else.
-pub(super) fn prepare_data(path: &Path, account: Option<&Account>) -> Result<PathBuf, Failure> {
+pub(crate) fn prepare_data(path: &Path, account: Option<&Account>) -> Result<PathBuf, Failure> {
     let shown = path.display();
     let path = std::path::absolute(path).map_err(|error| Failure::because(format!("finding {shown}"), error))?;
     let doing = |error| {

@@ -16,6 +16,7 @@ mod supervisor;
 
 pub use account::{Account, console_account, invoking_uid};
 pub use confine::{confine, give_up_rights};
+pub(crate) use directories::prepare_data;
 pub use own_agent::OwnAgent;
 pub(crate) use own_agent::agent_failure;
 pub use supervisor::supervise;

@@ -34,10 +34,6 @@ impl ChunkBuilder {
         Self { schema, rows, flushed_ns: 0, late: 0 }
     }
 
-    pub(crate) fn schema(&self) -> &StreamSchema {
-        &self.schema
-    }
-
     /// Where rows are appended.
     pub(crate) fn rows_mut(&mut self) -> &mut Batch {
         &mut self.rows
@@ -151,7 +147,7 @@ mod tests {
     fn rows(builder: &ChunkBuilder, flushed: &Flushed) -> Vec<Vec<(u64, u64)>> {
         let decode = |chunk: &EncodedChunk| {
             let wanted = [StreamSchema::TIME, StreamSchema::TID];
-            let batch = decode_chunk(builder.schema(), &chunk.bytes, &wanted).unwrap();
+            let batch = decode_chunk(&builder.schema, &chunk.bytes, &wanted).unwrap();
             let (times, tids) = (batch.columns[0].as_u64(), batch.columns[3].as_u64());
             times.iter().copied().zip(tids.iter().copied()).collect()
         };

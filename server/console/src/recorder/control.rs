@@ -123,8 +123,13 @@ impl Controller {
     async fn read(&self) -> Result<TargetState, LinkError> {
         let handle = self.handle;
         let readings = self.inner.link.call(move |client| client.readings(handle)).await?;
-        lock(&self.running.books).read(&readings);
+        self.enter(&readings);
         Ok(readings.target)
+    }
+
+    fn enter(&self, readings: &Readings) {
+        lock(&self.running.books).read(readings);
+        *lock(&self.running.target) = readings.target;
     }
 
     fn check_target(&self, target: TargetState) {
@@ -218,7 +223,7 @@ impl Controller {
         let handle = self.handle;
         match self.inner.link.call(move |client| client.stop(handle, true)).await {
             Ok(readings) => {
-                lock(&self.running.books).read(&readings);
+                self.enter(&readings);
                 Some(readings)
             }
             Err(error) => {
@@ -310,6 +315,10 @@ impl Controller {
             hub.send(LiveMessage::State { state, message });
         };
         let namer = self.inner.namer(&self.running).await;
+        let refused = lock(&self.running.held).refused();
+        if refused > 0 {
+            tracing::info!(capture = %self.running.id, refused, "more files were sampled than are kept open");
+        }
         let (running, store) = (Arc::clone(&self.running), self.inner.store.clone());
         let naming = tokio::spawn(async move { running.name_functions(&store, namer, told).await });
         if tokio::time::timeout(NAMES_BEFORE_THE_END, naming).await.is_err() {

@@ -12,6 +12,7 @@ use super::{
     decode_perf::Sample,
     mappings::{Backing, FileKey, Place, Processes, Source},
     naming::NamingWork,
+    scout::{SharedHeld, lock},
 };
 
 /// As many frames as the kernel gives unless an administrator allows more: then the stack went on (P33).
@@ -41,6 +42,7 @@ pub(crate) enum Wish {
 /// Resolves stacks and gives ids to them.
 #[derive(Debug)]
 pub(crate) struct Frames {
+    held: SharedHeld,
     dictionary: StackDictionary,
     kernel: Option<Arc<Kallsyms>>,
     kernel_build_id: Vec<u8>,
@@ -55,8 +57,10 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    pub(crate) fn new(kernel: Option<Arc<Kallsyms>>, kernel_build_id: Vec<u8>) -> Self {
+    /// Resolves kernel addresses with `kernel`, and tells `held` which files were sampled.
+    pub(crate) fn new(kernel: Option<Arc<Kallsyms>>, kernel_build_id: Vec<u8>, held: SharedHeld) -> Self {
         Self {
+            held,
             dictionary: StackDictionary::default(),
             kernel,
             kernel_build_id,
@@ -198,6 +202,7 @@ impl Frames {
                 let id = self.dictionary.mapping(mapping);
                 if let Some(key) = key {
                     self.seen(&key, pid, source.range);
+                    lock(&self.held).sampled(key.clone());
                     self.new_keys.push((id, key));
                 }
                 let _set_once = source.mapping.set(id);

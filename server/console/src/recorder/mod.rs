@@ -47,6 +47,7 @@ use std::{
 };
 
 use bathyscope_capture::{CaptureId, CaptureSpec, SpecError, visible};
+use bathyscope_protocol::TargetState;
 use bathyscope_store::{Store, StoreError};
 use tokio::sync::Semaphore;
 
@@ -219,6 +220,18 @@ impl Recorder {
         if let Some(running) = self.inner.find(id) {
             running.stored().await;
         }
+    }
+
+    /// Waits until a capture has ended altogether: its functions have names too, unless that takes very long.
+    pub(crate) async fn ended(&self, id: CaptureId) {
+        if let Some(mut view) = self.live(id) {
+            while view.next().await.is_some() {}
+        }
+    }
+
+    /// What became of the target of a capture that runs or ended a moment ago.
+    pub(crate) fn target(&self, id: CaptureId) -> TargetState {
+        self.inner.find(id).map_or_else(TargetState::default, |running| *lock(&running.target))
     }
 
     /// A view of a running capture, or of one that ended a moment ago; none if it does not run or has too many viewers.

@@ -85,7 +85,14 @@ pub(crate) async fn read(
         bytes.truncate(room);
         if !bytes.is_empty() {
             kept += bytes.len();
-            lines.push(OutputLine { time_ns: monotonic_ns(), stream, bytes });
+            match lines
+                .last_mut()
+                .filter(|last| last.stream == stream && last.bytes.len() + bytes.len() <= MAX_PIECE_BYTES)
+            {
+                // Many programs write a line in several parts.
+                Some(last) => last.bytes.append(&mut bytes),
+                None => lines.push(OutputLine { time_ns: monotonic_ns(), stream, bytes }),
+            }
             send_at.get_or_insert_with(|| Instant::now() + GATHER);
         }
     }

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use bathyscope_capture::{CaptureId, FrameId, Symbol};
+use bathyscope_protocol::TargetState;
 use bathyscope_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -55,6 +56,8 @@ pub(crate) struct Running {
     pub(crate) naming: NamingWork,
     pub(crate) naming_turn: tokio::sync::Mutex<()>,
     pub(crate) rows_per_s: Mutex<f64>,
+    /// As of the last reading.
+    pub(crate) target: Mutex<TargetState>,
     phase: AtomicU8,
     stored: watch::Sender<bool>,
     /// Given back when the capture is over.
@@ -78,6 +81,7 @@ impl Running {
             naming: NamingWork::default(),
             naming_turn: tokio::sync::Mutex::default(),
             rows_per_s: Mutex::new(0.0),
+            target: Mutex::default(),
             phase: AtomicU8::new(Phase::Recording as u8),
             stored: watch::Sender::new(false),
             slot: Mutex::new(Some(slot)),

@@ -4,7 +4,7 @@
 //! be named after their processes have ended. Descriptors are kept up to a limit, once for each file.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fs::File,
     io::Read,
     os::fd::OwnedFd,
@@ -57,17 +57,41 @@ pub(crate) enum Fact {
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     files: HashMap<FileKey, Arc<OwnedFd>>,
+    /// Files with frames in samples; the others were only mapped, and give way.
+    sampled: HashSet<FileKey>,
     perf_maps: HashMap<u32, Arc<OwnedFd>>,
     refused: u64,
 }
 
 impl Held {
     fn keep(&mut self, key: FileKey, file: OwnedFd) {
-        if self.files.len() + self.perf_maps.len() < MAX_HELD {
+        if self.make_room() {
             self.files.insert(key, Arc::new(file));
         } else {
             self.refused += 1;
         }
+    }
+
+    fn keep_perf_map(&mut self, pid: u32, file: OwnedFd) {
+        if self.make_room() {
+            self.perf_maps.entry(pid).or_insert_with(|| Arc::new(file));
+        } else {
+            self.refused += 1;
+        }
+    }
+
+    fn make_room(&mut self) -> bool {
+        if self.files.len() + self.perf_maps.len() >= MAX_HELD {
+            let unused = self.files.keys().find(|key| !self.sampled.contains(key)).cloned();
+            unused.is_some_and(|key| self.files.remove(&key).is_some())
+        } else {
+            true
+        }
+    }
+
+    /// A file has frames in samples.
+    pub(crate) fn sampled(&mut self, key: FileKey) {
+        self.sampled.insert(key);
     }
 
     /// A mapped file.
@@ -156,7 +180,7 @@ impl Scout {
             Errand::File { key, pid, range } => self.file(key, pid, range),
             Errand::PerfMap { pid } => {
                 if let Ok(file) = self.open(pid, ProcessFile::PerfMap) {
-                    lock(&self.held).perf_maps.entry(pid).or_insert_with(|| Arc::new(file));
+                    lock(&self.held).keep_perf_map(pid, file);
                 }
                 Some(())
             }
@@ -215,6 +239,23 @@ fn name_of_stat(stat: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_only_mapped_gives_way_to_what_was_sampled() {
+        let file = || File::open("/dev/null").unwrap().into();
+        let key = |number: usize| FileKey::BuildId(number.to_le_bytes().to_vec());
+        let mut held = Held::default();
+        held.sampled(key(0));
+        for number in 0..MAX_HELD + 5 {
+            held.keep(key(number), file());
+        }
+        assert!(held.file(&key(0)).is_some() && held.file(&key(MAX_HELD + 4)).is_some());
+        assert_eq!((held.files.len(), held.refused()), (MAX_HELD, 0));
+        (0..MAX_HELD + 5).for_each(|number| held.sampled(key(number)));
+        held.keep(key(MAX_HELD + 9), file());
+        held.keep_perf_map(7, file());
+        assert_eq!(held.refused(), 2);
+    }
 
     #[test]
     fn names_may_hold_brackets() {

@@ -26,11 +26,12 @@ use super::{
     frames::Frames,
     ledger::Books,
     link::words,
+    live::LiveMessage,
     live_rows::LiveRows,
     output,
     progress::Progress,
     reader::{self, QUEUED_BATCHES},
-    running::Running,
+    running::{Phase, Running},
     samples::Samples,
     scout::{FirstLook, QUEUED_ERRANDS, QUEUED_FACTS, Scout},
 };
@@ -131,8 +132,13 @@ async fn begin(
     let progress = Arc::new(Progress::new(streams.len(), limits.max_events, limits.max_bytes));
     let books = Arc::new(Mutex::new(Books::new(streams.len(), start_ns)));
     let running = Arc::new(Running::new((id, title, owner), (progress, books), slot));
-    let parts =
-        Parts { started, streams, readers, output: rings.output, samples: Frames::new(kernel, kernel_build_id) };
+    let parts = Parts {
+        started,
+        streams,
+        readers,
+        output: rings.output,
+        samples: Frames::new(kernel, kernel_build_id, Arc::clone(&running.held)),
+    };
     let begun = match run_threads(inner, &running, parts, start_ns) {
         Ok(threads) => enable(inner, &running, spec, (handle, connection), threads, start_ns).await,
         Err(error) => Err(StartError::System { doing: "starting the capture's threads", why: error.to_string() }),
@@ -233,8 +239,30 @@ async fn enable(
         enabled,
         threads,
     };
-    tokio::spawn(controller.run());
+    tokio::spawn(guard(Arc::clone(inner), Arc::clone(running), controller, (handle, connection)));
     Ok(())
+}
+
+/// Runs the controller; if it panics, its capture fails and no other does (P45).
+async fn guard(
+    inner: Arc<Inner>,
+    running: Arc<Running>,
+    controller: Controller,
+    (handle, connection): (CaptureHandle, u64),
+) {
+    let Err(error) = tokio::spawn(controller.run()).await else { return };
+    tracing::error!(capture = %running.id, %error, "the controller of a capture failed");
+    undo(&inner.link, handle, connection).await;
+    let (state, reason) = (CaptureState::Failed, "the console failed while it was recorded".to_owned());
+    let end_ns = monotonic_ns();
+    let ledger = super::scout::lock(&running.books).close(end_ns);
+    let end = End { state, reason: reason.clone(), end_ns, ledger, readings: Vec::new() };
+    if let Err(error) = inner.store.finish(running.id, end).await {
+        tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");
+    }
+    running.set_phase(Phase::Ended);
+    running.hub.send(LiveMessage::Ended { state, reason });
+    inner.remove(running.id);
 }
 
 fn wire_method(method: &Method) -> WireMethod {

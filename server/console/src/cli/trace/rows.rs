@@ -1,0 +1,202 @@
+//! Rows as lines: what was stored since the last look, in order of time over all streams.
+
+use std::io::{ErrorKind, Write as _};
+
+use bathyscope_capture::{CaptureId, Display, OutputStream, StreamSchema, StringId, decode_chunk, visible};
+use bathyscope_store::{Store, StoreError};
+use bathyscope_views::{Cell, Dictionaries, cells};
+
+use crate::Failure;
+
+/// Prints what a capture records.
+pub(super) struct Printer {
+    store: Store,
+    id: CaptureId,
+    json: bool,
+    /// Samples are not printed one by one.
+    only_output: bool,
+    schemas: Vec<StreamSchema>,
+    origin_ns: u64,
+    /// Of each stream, the first chunk that was not printed yet.
+    next: Vec<u32>,
+    dictionaries: Dictionaries,
+    strings: StringId,
+    output: u64,
+}
+
+/// A line with the moment that it belongs to.
+type Line = (u64, String);
+
+impl Printer {
+    pub(super) fn new(store: Store, id: CaptureId, json: bool, only_output: bool) -> Self {
+        Self {
+            store,
+            id,
+            json,
+            only_output,
+            schemas: Vec::new(),
+            origin_ns: 0,
+            next: Vec::new(),
+            dictionaries: Dictionaries::default(),
+            strings: 0,
+            output: 0,
+        }
+    }
+
+    /// Prints what is new. Says whether anybody reads it.
+    pub(super) async fn print_new(&mut self) -> Result<bool, Failure> {
+        self.print_output().await.map_err(failed)?;
+        if self.only_output {
+            return Ok(true);
+        }
+        let mut lines = self.new_lines().await.map_err(failed)?;
+        lines.sort_by_key(|(time, _)| *time);
+        let text: String = lines.into_iter().map(|(_, line)| line).collect();
+        let mut out = std::io::stdout().lock();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(Failure::because("printing rows", error)),
+        }
+    }
+
+    async fn new_lines(&mut self) -> Result<Vec<Line>, StoreError> {
+        if self.schemas.is_empty() {
+            let record = self.store.capture(self.id).await?;
+            self.origin_ns = record.start_ns;
+            self.schemas = record.streams.into_iter().map(|stream| stream.schema).collect();
+            self.next = vec![0; self.schemas.len()];
+        }
+        let mut found = Vec::new();
+        for (stream, next) in (0_u16..).zip(&mut self.next) {
+            for info in self.store.chunk_index(self.id, stream, *next).await? {
+                *next = info.seq + 1;
+                found.push((stream, info.seq));
+            }
+        }
+        // After the chunks: what they refer to is there by then.
+        for (id, text) in self.store.strings(self.id, self.strings).await? {
+            self.strings = self.strings.max(id);
+            self.dictionaries.insert_string(id, text);
+        }
+        let mut lines = Vec::new();
+        for (stream, seq) in found {
+            let bytes = self.store.chunk(self.id, stream, seq).await?;
+            if let Some(schema) = self.schemas.get(usize::from(stream)) {
+                lines.extend(self.lines(schema, &bytes));
+            }
+        }
+        Ok(lines)
+    }
+
+    fn lines(&self, schema: &StreamSchema, bytes: &[u8]) -> Vec<Line> {
+        let wanted: Vec<usize> = (0..schema.columns.len()).collect();
+        let batch = match decode_chunk(schema, bytes, &wanted) {
+            Ok(batch) => batch,
+            Err(error) => {
+                tracing::error!(%error, "stored rows cannot be read back");
+                return Vec::new();
+            }
+        };
+        let times = batch.columns.get(StreamSchema::TIME).map(|column| column.as_u64()).unwrap_or_default();
+        let line = |(row, time): (usize, &u64)| {
+            let cells = cells(&self.dictionaries, schema, &batch, row, self.origin_ns);
+            (*time, if self.json { json_line(schema, &cells) } else { text_line(schema, &cells) })
+        };
+        times.iter().enumerate().map(line).collect()
+    }
+
+    /// What the command printed, on standard error, each line marked.
+    #[expect(clippy::print_stderr, reason = "the command's output is told apart from the rows")]
+    async fn print_output(&mut self) -> Result<(), StoreError> {
+        for piece in self.store.output(self.id, self.output, 1000).await? {
+            self.output += 1;
+            let mark = match piece.stream {
+                OutputStream::Stdout => "out",
+                OutputStream::Stderr => "err",
+            };
+            for line in piece.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                eprintln!("{mark}| {}", visible(line));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: StoreError) -> Failure {
+    Failure::because("reading back what was stored", error)
+}
+
+/// `SECONDS  CPU  NAME PID/TID  EVENT  field=value …`
+fn text_line(schema: &StreamSchema, cells: &[Cell]) -> String {
+    let cell = |index: usize| cells.get(index).map(|cell| text_cell(Display::Decimal, cell)).unwrap_or_default();
+    let time = match cells.get(StreamSchema::TIME) {
+        Some(Cell::Number(ns)) => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
+        _ => String::new(),
+    };
+    let (pid, tid) = (cell(StreamSchema::PID), cell(StreamSchema::TID));
+    let thread = if pid == tid { pid } else { format!("{pid}/{tid}") };
+    let (cpu, name) = (cell(StreamSchema::CPU), cell(StreamSchema::COMM));
+    let mut line = format!("{time:>14} {cpu:>3} {name:<15} {thread:<9} {}", schema.name);
+    let own = schema.columns.iter().zip(cells).skip(StreamSchema::COMMON.len());
+    for (column, cell) in own {
+        line.push_str(&format!(" {}={}", visible(column.name.as_bytes()), text_cell(column.display, cell)));
+    }
+    line.push('\n');
+    line
+}
+
+fn text_cell(display: Display, cell: &Cell) -> String {
+    match cell {
+        Cell::Null => "-".to_owned(),
+        Cell::Number(number) if display == Display::Hex => format!("{number:#x}"),
+        Cell::Number(number) => number.to_string(),
+        Cell::Text(text) if text.is_empty() || text.contains([' ', '"', '=']) => format!("{text:?}"),
+        Cell::Text(text) => text.clone(),
+        Cell::Stack { top, .. } => top.clone(),
+    }
+}
+
+/// One object; `event` first, then the columns in their order.
+fn json_line(schema: &StreamSchema, cells: &[Cell]) -> String {
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let mut line = format!("{{\"event\":{}", text(&schema.name));
+    for (column, cell) in schema.columns.iter().zip(cells) {
+        let value = serde_json::to_string(cell).unwrap_or_else(|_cells_are_plain| "null".to_owned());
+        line.push_str(&format!(",{}:{value}", text(&column.name)));
+    }
+    line.push_str("}\n");
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use bathyscope_capture::{Column, ColumnType, StreamKind};
+
+    use super::*;
+
+    fn schema() -> StreamSchema {
+        let column = |name: &str, ty, display| Column { name: name.to_owned(), ty, display };
+        let own = [column("flags", ColumnType::U64, Display::Hex), column("path", ColumnType::Text, Display::Text)];
+        StreamSchema::new("fs:open", StreamKind::Events, own)
+    }
+
+    fn cells() -> Vec<Cell> {
+        let number = Cell::Number;
+        let text = |text: &str| Cell::Text(text.to_owned());
+        vec![number(1_000_000_023), number(3), number(70), number(71), text("a\\x1b[2K"), number(255), text("b c")]
+    }
+
+    #[test]
+    fn p12_rows_are_lines_that_hide_nothing() {
+        let line = text_line(&schema(), &cells());
+        assert_eq!(line, "   1.000000023   3 a\\x1b[2K        70/71     fs:open flags=0xff path=\"b c\"\n");
+    }
+
+    #[test]
+    fn rows_are_json_in_the_order_of_their_columns() {
+        let line = json_line(&schema(), &cells());
+        let expected = r#"{"event":"fs:open","time":1000000023,"cpu":3,"pid":70,"tid":71,"comm":"a\\x1b[2K","flags":255,"path":"b c"}"#;
+        assert_eq!(line.trim_end(), expected);
+    }
+}

@@ -185,8 +185,8 @@ export function tickReadouts(tick) {
   const value = (text, label, title = "", name = "") => h("span", { class: `reading ${name}`, title }, h("b", { text }), ` ${label}`);
   const streams = tick.streams.map((stream) => h("div", { class: "live-stream" },
     tick.streams.length > 1 && h("code", { class: "cut", text: stream.name }),
-    value(`${count(Math.round(stream.hits_per_s))}/s`, "hits", `${exact(Math.round(stream.hits_per_s))} hits per second`),
-    value(`${count(Math.round(stream.rows_per_s))}/s`, "rows"),
+    value(count(Math.round(stream.hits_per_s)), "hits/s", `${exact(Math.round(stream.hits_per_s))} hits per second`),
+    value(count(Math.round(stream.rows_per_s)), "rows/s"),
     value(stream.ns_per_hit === null || stream.ns_per_hit === undefined ? "–" : `${Math.round(stream.ns_per_hit)} ns`, "per hit"),
     value(permille(stream.cpu_permille), "of a CPU"),
     value(count(stream.stored), "stored", exact(stream.stored)),

@@ -3,6 +3,9 @@
 
 /** The version that is written. */
 export const VERSION = 1;
+/** Browsers refuse more than about 100 replacements of an address in 30 seconds; zooming makes many more. */
+const WRITES_AT_ONCE = 20;
+const MS_PER_WRITE = 400;
 
 /** `UPGRADERS[n]` turns the parameters of version `n` into those of `n + 1`. Links without a version are typed by hand. */
 const UPGRADERS = [
@@ -89,6 +92,8 @@ export function formatView(view) {
 /** A view that tells who listens which of its parts changed, and keeps the address up to date. */
 export class ViewState extends EventTarget {
   #timer = 0;
+  /** When the writes so far would have been spread evenly. */
+  #spent = -Infinity;
 
   /** @param {string} search */
   constructor(search) {
@@ -116,8 +121,13 @@ export class ViewState extends EventTarget {
   }
 
   #write() {
-    // Browsers refuse more than about 100 replacements in 30 seconds; dragging makes many more.
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => history.replaceState(null, "", this.address()), 150);
+    const write = () => {
+      this.#spent = Math.max(this.#spent, performance.now()) + MS_PER_WRITE;
+      history.replaceState(null, "", this.address());
+    };
+    const wait = Math.max(0, this.#spent - (WRITES_AT_ONCE - 1) * MS_PER_WRITE - performance.now());
+    if (wait === 0) write();
+    else this.#timer = setTimeout(write, wait);
   }
 }

@@ -71,7 +71,7 @@ fn raise_limits() {
         let most = rustix::process::getrlimit(resource).maximum;
         let unlimited = Rlimit { current: None, maximum: None };
         let bounded = Rlimit { current: most, maximum: most };
-        let wanted = if resource == Resource::Memlock { unlimited } else { bounded.clone() };
+        let wanted = if resource == Resource::Memlock { unlimited } else { bounded };
         if rustix::process::setrlimit(resource, wanted).is_err() {
             let _as_it_was = rustix::process::setrlimit(resource, bounded);
         }

@@ -50,7 +50,7 @@ await shoot('timeline');
 
 const profile = await openSample('profile');
 await page.emulateMedia({ colorScheme: 'dark' });
-await page.goto(`${server.origin}${profile}?v=1&tab=flame&search=words`);
+await page.goto(`${server.origin}${profile}?v=1&tab=flame`);
 await until('frames', async () => await frames(page).count() > 5);
 await shoot('flame-dark');
 await page.emulateMedia({ colorScheme: 'light' });

@@ -46,6 +46,17 @@ export async function addCondition(page, { name, field, value, reads }) {
   await probe.getByText(reads).waitFor();
 }
 
+/** Writes a condition as text; the server reads it. */
+export async function writeCondition(page, { name, text }) {
+  const probe = page.getByRole('region', { name });
+  await probe.getByRole('button', { name: 'Text', exact: true }).click();
+  const wrong = await nextJson(page, /\/api\/predicate\?/, () => probe.getByLabel('Condition as text').fill(`${text} &&`));
+  assert.equal(wrong.ok, false);
+  await probe.getByText(wrong.message).waitFor();
+  const right = await nextJson(page, /\/api\/predicate\?/, () => probe.getByLabel('Condition as text').fill(text));
+  assert.deepEqual(right, { ok: true, normal: text });
+}
+
 export async function chooseCommand(page, { command, user }) {
   await page.getByRole('radio', { name: 'A command' }).check();
   await page.getByLabel('Command with arguments').fill(command);
@@ -83,8 +94,8 @@ export async function openTab(page, name) {
 export async function sortAndFilter(page, { column, filter, matches }) {
   await openTab(page, 'Events');
   const total = await until('stored rows', () => rowCount(page));
-  const sorted = await nextJson(page, /\/rows\?.*sort=/, () => page.getByRole('columnheader', { name: column }).getByRole('button').click());
-  assert.equal(query(page).get('sort'), column);
+  const sorted = await nextJson(page, /\/rows\?.*sort=/, () => page.getByRole('grid', { name: 'Events' }).getByRole('button', { name: column, exact: true }).click());
+  await until('the order in the address', () => query(page).get('sort') === column);
   const at = sorted.columns.findIndex((one) => one.name === column);
   const values = sorted.rows.map((row) => row[at]);
   const ascending = [...values].sort((a, b) => (typeof a === 'number' ? a - b : String(a) < String(b) ? -1 : 1));
@@ -96,7 +107,7 @@ export async function sortAndFilter(page, { column, filter, matches }) {
     const rows = await rowsInSight(page);
     return rows.length > 0 && rows.every((cells) => cells.length > 0) && rows;
   })) assert.ok(row.some((cell) => matches.test(cell)), `${row}`);
-  assert.equal(query(page).get('filter'), filter);
+  await until('the filter in the address', () => query(page).get('filter') === filter);
   await page.getByRole('button', { name: 'Clear the filter' }).click();
   await until('all rows again', async () => await rowCount(page) === total);
   return total;
@@ -144,13 +155,15 @@ export async function walkTimeline(page) {
   await until('a drawn timeline of threads', async () => await colours(page, TIMELINE) > 4);
 }
 
-function settledValue(read) {
+/** For `until`: what `read` gives once it gives the same twice in a row. */
+export function settledValue(read) {
   let before = null;
-  return () => {
-    const now = JSON.stringify(read());
-    const same = now === before;
-    before = now;
-    return same ? read() : null;
+  return async () => {
+    const now = await read();
+    const text = JSON.stringify(now);
+    const same = text === before;
+    before = text;
+    return same ? now : null;
   };
 }
 

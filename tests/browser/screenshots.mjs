@@ -36,20 +36,21 @@ server.cookie = cookies.map((one) => `${one.name}=${one.value}`).join('; ');
 await page.locator('#caps').getByText('Tracepoints').first().waitFor();
 await shoot('start');
 
-await openSample('system-calls');
+await openSample('files');
 await until('rows', async () => (await rowsInSight(page)).length > 5);
 await shoot('events');
 
 const scheduler = await openSample('scheduler');
-await page.goto(`${server.origin}${scheduler}?v=1&tab=timeline&group=thread`);
-await page.waitForResponse((response) => /\/timeline\?/.test(response.url()));
+await Promise.all([
+  page.waitForResponse((response) => /\/timeline\?/.test(response.url())),
+  page.goto(`${server.origin}${scheduler}?v=1&tab=timeline&group=thread`),
+]);
 await selectRange(page, 0.35, 0.6);
-await page.waitForLoadState('networkidle');
 await shoot('timeline');
 
 const profile = await openSample('profile');
 await page.emulateMedia({ colorScheme: 'dark' });
-await page.goto(`${server.origin}${profile}?v=1&tab=flame&search=words`);
+await page.goto(`${server.origin}${profile}?v=1&tab=flame`);
 await until('frames', async () => await frames(page).count() > 5);
 await shoot('flame-dark');
 await page.emulateMedia({ colorScheme: 'light' });

@@ -29,12 +29,15 @@ const SAMPLES = [
     },
   },
   {
-    name: 'system-calls',
-    title: 'System calls of dd',
-    about: 'Each system call of dd copying 1,500 single bytes, with its number and arguments.',
+    name: 'files',
+    title: 'Files that grep opens',
+    about: 'Each call of openat by grep -r with the name it asked for, and what the kernel answered.',
     spec: {
-      method: { events: { probes: [probe('raw_syscalls:sys_enter', ['id', 'args']), probe('raw_syscalls:sys_exit', ['id', 'ret'])] } },
-      target: { command: { argv: ['dd', 'if=/dev/zero', 'of=/dev/null', 'bs=1', 'count=1500'], children: true } },
+      method: { events: { probes: [
+        probe('syscalls:sys_enter_openat', ['dfd', 'filename', 'flags', 'mode']),
+        probe('syscalls:sys_exit_openat', ['ret']),
+      ] } },
+      target: { command: { argv: ['grep', '-rl', 'without any warranty', '/usr/share/common-licenses', '/usr/share/perl5'], children: true } },
       limits: { duration_ms: 60_000 },
     },
   },

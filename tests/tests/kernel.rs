@@ -11,7 +11,7 @@ use std::{
 };
 
 use bathyscope_tests::{
-    command_line::{json_of, stdout_of},
+    command_line::{json_of, run, stdout_of},
     is_root, proc,
     programs::program,
     server::{Server, signal},
@@ -57,14 +57,23 @@ fn dd(count: u32) -> Value {
     command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", &format!("count={count}")])
 }
 
-/// Rows stored of stream 0, after checking that the ledger balances and that nothing was lost.
+/// Rows stored of stream 0, after checking that the ledger balances and that the console lost nothing. The kernel itself
+/// may skip a probe that is hit by an interrupt while another runs.
 fn stored(capture: &Value) -> u64 {
     let stream = &capture["ledger"]["streams"][0];
     let number = |name: &str| stream[name].as_u64().unwrap_or_else(|| panic!("{name} in {capture}"));
     let lost: u64 = capture["ledger"]["losses"].as_array().unwrap().iter().filter_map(|l| l["count"].as_u64()).sum();
     assert_eq!(number("emitted"), number("stored") + lost, "{}", capture["ledger"]);
     assert_eq!(number("hits"), number("emitted") + number("filtered"), "{}", capture["ledger"]);
-    assert_eq!(lost, 0, "{}", capture["ledger"]);
+    let by_kernel = |loss: &&Value| loss["stage"] == "kernel_missed";
+    let skipped: u64 = capture["ledger"]["losses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(by_kernel)
+        .filter_map(|l| l["count"].as_u64())
+        .sum();
+    assert_eq!(lost, skipped, "{}", capture["ledger"]);
     number("stored")
 }
 
@@ -206,6 +215,37 @@ fn a_profile_of_the_system_names_the_kernels_functions() {
     let folded = stdout_of(["export", &id, "--format", "folded", "--data", data.path().to_str().unwrap()]);
     let of_dd: Vec<_> = folded.lines().filter(|line| line.starts_with("dd;")).collect();
     assert!(of_dd.iter().any(|line| line.contains("vfs_write") || line.contains("vfs_read")), "{folded}");
+}
+
+#[test]
+fn the_terminal_prints_rows_as_they_come() {
+    let Some(_alone) = alone("trace at a terminal") else { return };
+    let options =
+        ["trace", "-e", "raw_syscalls:sys_enter", "--fields", "id", "--filter", "id == 1 && args[0] == 1", "--json"];
+    let dd = ["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=100"];
+    let printed = stdout_of(options.iter().chain(&dd));
+    let rows: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).expect("a row as JSON")).collect();
+    assert_eq!(rows.len(), 100, "{printed}");
+    assert!(rows.iter().all(|row| row["comm"] == "dd" && row["id"] == 1), "{printed}");
+    // The exit status is the command's.
+    assert_eq!(run(["trace", "-e", "sched:sched_process_exit", "--", "false"]).status.code(), Some(1));
+    let listed = json_of(["list", "raw_syscalls:sys_enter", "--json"]).to_string();
+    assert!(listed.contains("raw_syscalls:sys_enter") && listed.contains("args"), "{listed}");
+}
+
+#[test]
+fn a_profile_that_is_saved_at_the_terminal_can_be_exported() {
+    let Some(_alone) = alone("a saved profile") else { return };
+    let Some(spin) = program("spin") else { return skip("a saved profile", "gcc") };
+    let data = data();
+    let path = data.path().to_str().unwrap();
+    stdout_of(["trace", "--profile", "--save", "kept", "--data", path, "--", spin.to_str().unwrap(), "1500"]);
+    let listed = json_of(["captures", "list", "--json", "--data", path]);
+    assert_eq!(listed["total"], 1, "{listed}");
+    let capture = &listed["items"][0];
+    assert_eq!((&capture["title"], &capture["state"]), (&json!("kept"), &json!("finished")));
+    let folded = stdout_of(["export", capture["id"].as_str().unwrap(), "--format", "folded", "--data", path]);
+    assert!(folded.contains("main;spin_outer;spin_middle;spin_inner"), "{folded}");
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn every_verb_explains_itself() {
     let help = stdout_of(["--help"]);
     for verb in ["serve", "agent", "doctor", "list", "trace", "captures", "export"] {
         assert!(help.contains(&format!("  {verb} ")), "{verb} is not in --help");
-        assert!(stdout_of([verb, "--help"]).lines().count() > 8, "{verb} --help says little");
+        assert!(stdout_of([verb, "--help"]).lines().count() > 5, "{verb} --help says little");
     }
     for shell in ["bash", "zsh", "fish"] {
         assert!(stdout_of(["completions", shell]).contains("captures"), "{shell}");

@@ -59,9 +59,10 @@ pub enum RunError {
 /// If the socket cannot be made, or the supervisor is gone.
 pub fn run(options: &AgentOptions) -> Result<std::convert::Infallible, RunError> {
     follow_supervisor(options.supervisor)?;
-    let mut backend = backend(options);
     let trouble = |source| RunError::Socket { path: options.socket.clone(), source };
+    // First of all, so that a console that is started at the same time finds it; it is answered when all is ready.
     let listener = listen(&options.socket).map_err(trouble)?;
+    let mut backend = backend(options);
     tracing::info!(simulated = backend.simulated(), "the agent is ready");
     loop {
         let connection = listener.accept().map_err(trouble)?;

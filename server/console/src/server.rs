@@ -27,6 +27,8 @@ use crate::{
 
 /// How long running captures have to end when the console stops; the supervisor kills after ten seconds.
 const STOP_CAPTURES: Duration = Duration::from_secs(6);
+/// How long the agent may take to be there before readiness is told all the same.
+const AGENT_PATIENCE: Duration = Duration::from_secs(3);
 /// Who the link that is printed at the start logs in.
 const FIRST_USER: &str = "admin";
 
@@ -96,6 +98,8 @@ async fn start(args: &ConsoleArgs, dir: &Path, store: Store) -> Result<Console, 
     let token = sessions.login_token(FIRST_USER, Role::Admin).await;
     let token = token.map_err(|error| Failure::because("making a login link", error))?;
     let behind_proxy = args.listen.behind_proxy;
+    // The agent is started at the same time; whoever waits for the line wants to trace. Without an agent it comes too.
+    link.connected(AGENT_PATIENCE).await;
     let state =
         AppState::new(Setup { store, link, recorder, sessions, hosts, behind_proxy, private_dir, stop: stop.clone() });
     announce(&login_url(&origin, token.reveal()))?;

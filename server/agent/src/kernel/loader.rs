@@ -28,6 +28,9 @@ pub(crate) struct Loader {
 
 impl Loader {
     pub(crate) fn new() -> Self {
+        // aya finds out what the kernel can do when it is first asked, which would slow the first capture down.
+        let features = aya::features();
+        tracing::debug!(?features, "what the kernel's BPF can do");
         let mut loader = EbpfLoader::new();
         loader.btf(None);
         Self { loader }

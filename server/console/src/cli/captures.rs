@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    io::Write as _,
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -88,6 +88,8 @@ pub enum CapturesVerb {
 
 /// Who owns what is imported at a terminal.
 const OWNER: &str = "terminal";
+/// The largest file that is imported at a terminal: it is read into memory.
+const MAX_IMPORT_BYTES: u64 = 512 << 20;
 
 /// Does it.
 ///
@@ -105,7 +107,8 @@ pub fn run(args: CapturesArgs) -> Outcome {
         }
         CapturesVerb::Delete { ids, data } => open::writing(&data, async |store| delete(&store, &ids).await)?,
         CapturesVerb::Import { file, json, data } => {
-            open::writing(&data, async |store| import(&store, &file, json).await)?
+            let bytes = read_whole(&file)?;
+            open::writing(&data, async |store| import(&store, &bytes, json).await)?
         }
     };
     std::io::stdout().write_all(printed.as_bytes()).map_err(|error| Failure::because("printing", error))?;
@@ -199,8 +202,20 @@ async fn delete(store: &Store, ids: &[CaptureId]) -> Result<String, StoreError> 
     Ok(String::new())
 }
 
-async fn import(store: &Store, file: &Path, json: bool) -> Result<String, StoreError> {
-    let id = store.import_file(file, OWNER).await?;
+/// The bytes of `file`, read before root becomes the owner of the database, who may not be able to read it.
+fn read_whole(file: &Path) -> Result<Vec<u8>, Failure> {
+    let reading = |error| Failure::because(format!("reading {}", file.display()), error);
+    let mut bytes = Vec::new();
+    std::fs::File::open(file).map_err(reading)?.take(MAX_IMPORT_BYTES + 1).read_to_end(&mut bytes).map_err(reading)?;
+    if bytes.len() as u64 > MAX_IMPORT_BYTES {
+        let failure = Failure::new(format!("{} is larger than {} MiB", file.display(), MAX_IMPORT_BYTES >> 20));
+        return Err(failure.remedy("Record less at a time: limit the capture by rows or by room."));
+    }
+    Ok(bytes)
+}
+
+async fn import(store: &Store, bytes: &[u8], json: bool) -> Result<String, StoreError> {
+    let id = store.import_bytes(bytes, OWNER).await?;
     Ok(if json { json_line(&serde_json::json!({ "id": id })) } else { format!("{id}\n") })
 }
 

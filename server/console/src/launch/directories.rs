@@ -12,6 +12,11 @@ use crate::Failure;
 
 /// The database's file, by which a directory of captures is known.
 const DATABASE: &str = "bathyscope.db";
+/// The socket's file.
+const SOCKET: &str = "agent.sock";
+
+/// The longest path that a socket may have.
+const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// A directory that only the console's user can enter. It is removed at the end.
 #[derive(Debug)]
@@ -20,9 +25,10 @@ pub(super) struct RuntimeDirectory {
 }
 
 impl RuntimeDirectory {
-    pub(super) fn make(account: Option<&Account>) -> Result<Self, Failure> {
+    /// Makes it where such things belong, or, on a system that can only be read, in the directory of captures.
+    pub(super) fn make(account: Option<&Account>, data: &Path) -> Result<Self, Failure> {
         let mut trouble = None;
-        for base in bases() {
+        for base in bases().into_iter().chain([data.to_owned()]) {
             match make_below(&base, account) {
                 Ok(path) => return Ok(Self { path }),
                 Err(error) => trouble = Some((base, error)),
@@ -34,7 +40,7 @@ impl RuntimeDirectory {
 
     /// Where the agent listens.
     pub(super) fn socket(&self) -> PathBuf {
-        self.path.join("agent.sock")
+        self.path.join(SOCKET)
     }
 }
 
@@ -62,6 +68,9 @@ fn make_below(base: &Path, account: Option<&Account>) -> std::io::Result<PathBuf
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random).map_err(std::io::Error::other)?;
     let path = base.join(format!("bathyscope-{:016x}", u64::from_le_bytes(random)));
+    if path.join(SOCKET).as_os_str().len() > MAX_SOCKET_PATH_BYTES {
+        return Err(ErrorKind::InvalidFilename.into());
+    }
     fs::DirBuilder::new().mode(0o700).create(&path)?;
     if let Some(account) = account {
         chown(&path, Some(account.uid), Some(account.gid))?;
@@ -151,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_runtime_directory_is_private_and_goes() {
-        let directory = RuntimeDirectory::make(None).unwrap();
+        let directory = RuntimeDirectory::make(None, Path::new("/nowhere")).unwrap();
         let path = directory.path.clone();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         assert!(directory.socket().as_os_str().len() < 100, "a socket's address is short");

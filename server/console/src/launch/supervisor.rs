@@ -27,7 +27,7 @@ use crate::{Failure, Outcome, cli::serve::ServeArgs};
 pub fn supervise(args: &ServeArgs) -> Outcome {
     let account = console_account(args.agent.user.as_deref())?;
     let data = prepare_data(&args.data.directory()?, account.as_ref())?;
-    let runtime_directory = RuntimeDirectory::make(account.as_ref())?;
+    let runtime_directory = RuntimeDirectory::make(account.as_ref(), &data)?;
     let plan = Plan { args, account, data, socket: runtime_directory.socket() };
     // A runtime of this thread alone: children are bound to the thread that started them.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -385,7 +385,6 @@ impl Samples {
         }
     }
 
-    /// Takes the dictionaries' news.
     #[expect(clippy::type_complexity, reason = "as the dictionary gives it")]
     pub(crate) fn take_new(
         &mut self,
@@ -394,7 +393,6 @@ impl Samples {
         self.frames.take_new(naming)
     }
 
-    /// Takes the news of the process history.
     pub(crate) fn take_processes(&mut self) -> Vec<ProcessChange> {
         std::mem::take(&mut self.changes)
     }

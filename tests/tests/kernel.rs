@@ -211,10 +211,15 @@ fn a_profile_of_the_system_names_the_kernels_functions() {
     let capture = server.ended(&id);
     load.kill().and_then(|()| load.wait()).expect("dd is ours");
     assert!(stored(&capture) > 50, "{capture:#}");
+    let named = |names: &str| names.contains("vfs_write") || names.contains("vfs_read");
+    until("names of the kernel", || {
+        let flame = server.get(&format!("/api/captures/{id}/flame"));
+        named(&flame["names"].to_string()).then_some(())
+    });
     assert!(server.terminate().success());
     let folded = stdout_of(["export", &id, "--format", "folded", "--data", data.path().to_str().unwrap()]);
     let of_dd: Vec<_> = folded.lines().filter(|line| line.starts_with("dd;")).collect();
-    assert!(of_dd.iter().any(|line| line.contains("vfs_write") || line.contains("vfs_read")), "{folded}");
+    assert!(of_dd.iter().any(|line| named(line)), "{folded}");
 }
 
 #[test]

@@ -211,9 +211,15 @@ impl Controller {
             }
         }
         self.running.set_phase(Phase::Naming);
-        self.name(state).await;
+        let naming = self.name(state).await;
         self.running.set_phase(Phase::Ended);
         self.running.hub.send(LiveMessage::Ended { state, reason });
+        if let Some(naming) = naming
+            && naming.await.is_err()
+        {
+            tracing::error!(capture = %self.running.id, "naming functions broke off");
+        }
+        self.running.set_named();
         tokio::time::sleep(LINGER).await;
         self.inner.remove(self.running.id);
     }
@@ -308,7 +314,8 @@ impl Controller {
         tracing::error!(capture = %self.running.id, "the database stayed locked; the end is not stored");
     }
 
-    async fn name(&self, state: CaptureState) {
+    /// Names functions; gives the work back if it takes so long that the capture should not wait for it.
+    async fn name(&self, state: CaptureState) -> Option<tokio::task::JoinHandle<()>> {
         let hub = self.running.hub.clone();
         let told = move |progress: super::naming::Progress| {
             let message = format!("naming functions: {} of {} files", progress.mappings, progress.of_mappings);
@@ -320,10 +327,12 @@ impl Controller {
             tracing::info!(capture = %self.running.id, refused, "more files were sampled than are kept open");
         }
         let (running, store) = (Arc::clone(&self.running), self.inner.store.clone());
-        let naming = tokio::spawn(async move { running.name_functions(&store, namer, told).await });
-        if tokio::time::timeout(NAMES_BEFORE_THE_END, naming).await.is_err() {
-            tracing::info!(capture = %self.running.id, "naming functions takes long and goes on");
+        let mut naming = tokio::spawn(async move { running.name_functions(&store, namer, told).await });
+        if tokio::time::timeout(NAMES_BEFORE_THE_END, &mut naming).await.is_ok() {
+            return None;
         }
+        tracing::info!(capture = %self.running.id, "naming functions takes long and goes on");
+        Some(naming)
     }
 }
 

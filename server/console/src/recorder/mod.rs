@@ -276,8 +276,18 @@ impl Recorder {
                 }
             }
         };
-        if tokio::time::timeout(limit, stored).await.is_err() {
+        let end = tokio::time::Instant::now() + limit;
+        if tokio::time::timeout_at(end, stored).await.is_err() {
             tracing::warn!("captures did not end in time; they will be marked as interrupted");
+        }
+        // Names of this boot's kernel and of files that may be replaced cannot be found later.
+        let named = async {
+            for running in self.inner.all() {
+                running.named().await;
+            }
+        };
+        if tokio::time::timeout_at(end, named).await.is_err() {
+            tracing::warn!("naming functions did not end in time; some frames stay without a name");
         }
     }
 }

@@ -60,6 +60,7 @@ pub(crate) struct Running {
     pub(crate) target: Mutex<TargetState>,
     phase: AtomicU8,
     stored: watch::Sender<bool>,
+    named: watch::Sender<bool>,
     /// Given back when the capture is over.
     slot: Mutex<Option<OwnedSemaphorePermit>>,
 }
@@ -84,6 +85,7 @@ impl Running {
             target: Mutex::default(),
             phase: AtomicU8::new(Phase::Recording as u8),
             stored: watch::Sender::new(false),
+            named: watch::Sender::new(false),
             slot: Mutex::new(Some(slot)),
         }
     }
@@ -106,6 +108,17 @@ impl Running {
     pub(crate) async fn stored(&self) {
         let mut stored = self.stored.subscribe();
         let _never_closed = stored.wait_for(|stored| *stored).await;
+    }
+
+    /// Naming has ended, well or not.
+    pub(crate) fn set_named(&self) {
+        self.named.send_replace(true);
+    }
+
+    /// Waits until functions have their names, as far as they ever will.
+    pub(crate) async fn named(&self) {
+        let mut named = self.named.subscribe();
+        let _never_closed = named.wait_for(|named| *named).await;
     }
 
     pub(crate) fn summary(&self) -> RunningCapture {

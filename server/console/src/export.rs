@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// Whether [`write`] can begin: finds what is wrong with the query without reading rows.
+/// Whether [`write()`] can begin: finds what is wrong with the query without reading rows.
 ///
 /// # Errors
 /// What is wrong.

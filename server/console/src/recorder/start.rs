@@ -114,6 +114,8 @@ async fn begin(
     let kernel = if is_profile { inner.kernel.get(&inner.link, OLD_SYMBOLS).await } else { None };
     let kernel_build_id = from_hex(&host.kernel_build_id);
     let id = new_id()?;
+    let Started { compile_ns, load_ns, attach_ns, .. } = &started;
+    tracing::debug!(capture = %id, compile_ns, load_ns, attach_ns, "the probes are attached");
     let start_ns = monotonic_ns();
     let new = NewCapture {
         id,

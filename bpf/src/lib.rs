@@ -1,7 +1,7 @@
 //! The compiler's back end: a small register IR in, BPF instructions and an object file out; and the programs that
 //! captures need, made of that IR for a tracepoint, its fields, a predicate and a target.
 //!
-//! The passes are listed in [`PASSES`]; [`compile`] runs them, [`object()`] wraps the result for the loader. There is no
+//! The passes are listed in [`PASSES`]; [`compile()`] runs them, [`object()`] wraps the result for the loader. There is no
 //! LLVM, no clang, no kernel header and no BTF in this: places come from the running kernel's own descriptions, which
 //! `catalog` reads.
 //!

@@ -5,6 +5,7 @@
 mod common;
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     fs::File,
     io::Read as _,
@@ -212,27 +213,25 @@ fn samples_with_stacks_come_from_a_busy_process() {
         let method = WireMethod::Profile { frequency_hz: 499, kernel_stacks: true, user_stacks: true };
         let mut rings = start(&mut client, method, target, 4 << 20);
         client.enable(1).unwrap();
-        let (mut samples, mut with_user_frames) = (0, 0);
+        let (samples, with_user_frames) = (Cell::new(0_u64), Cell::new(0_u64));
         let mut each = |record: &[u8]| {
             let Some(sample) = sample(record) else { return };
-            samples += 1;
+            samples.set(samples.get() + 1);
             assert_ne!(sample.pid, 0, "idle");
             assert!(!only_it || sample.pid == busy.id());
             let user = sample.frames.iter().position(|frame| *frame == (-512_i64).cast_unsigned());
             let frames = user.map_or(0, |at| sample.frames.len() - at - 1);
-            with_user_frames += u64::from(sample.pid == busy.id() && frames > 0);
+            with_user_frames.set(with_user_frames.get() + u64::from(sample.pid == busy.id() && frames > 0));
         };
-        let mut of_process = 0;
+        // Others may keep the machine busy as well, so samples in all say nothing.
         wait_for("samples of it", || {
             rings.stream(0, &mut each);
-            of_process += 1;
             let readings = client.readings(1).unwrap();
-            readings.probes[0].hits - readings.probes[0].filtered > 100
+            readings.probes[0].hits - readings.probes[0].filtered > 100 && with_user_frames.get() > 10
         });
         let last = client.stop(1, false).unwrap().probes[0].clone();
         rings.stream(0, &mut each);
-        assert_eq!(last.hits, last.filtered + last.ring_full + samples, "{last:?}");
-        assert!(with_user_frames > 10, "{with_user_frames} of {samples}");
+        assert_eq!(last.hits, last.filtered + last.ring_full + samples.get(), "{last:?}");
         client.discard(1).unwrap();
     }
     busy.kill().unwrap();

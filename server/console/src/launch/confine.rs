@@ -38,6 +38,8 @@ pub fn give_up_rights(uid: Option<u32>, gid: Option<u32>) -> Result<(), Failure>
         return Err(Failure::new("the console was started as root without a user to become")
             .remedy("Start it through `bathyscope serve`."));
     }
+    // Looked up once and kept. Before 6.4 this reads /proc/self/auxv, which a process that is not dumpable cannot open.
+    let _page_bytes = rustix::param::page_size();
     shrink_bounding_set();
     if let Some(gid) = gid {
         let gid = Gid::from_raw(gid);

@@ -58,6 +58,7 @@ async fn write(store: &Store, record: &CaptureRecord, path: &Path) -> Result<(),
         .page_size(PAGE_BYTES)
         .journal_mode(SqliteJournalMode::Memory)
         .synchronous(SqliteSynchronous::Off)
+        .pragma("temp_store", "MEMORY")
         // What is freed is overwritten, so that no time is left in it.
         .pragma("secure_delete", "ON")
         .disable_statement_logging();

@@ -38,6 +38,10 @@ pub(crate) fn newest(migrations: &Migrator) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
 }
 
+/// Journals of single statements and sorters stay in memory: the console's user may have no folder for temporary files
+/// that it can write (a read-only system with a private /tmp of somebody else's).
+const TEMPORARY: (&str, &str) = ("temp_store", "MEMORY");
+
 /// How the writer opens a database.
 pub(crate) fn writing(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
@@ -46,6 +50,7 @@ pub(crate) fn writing(path: &Path) -> SqliteConnectOptions {
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(BUSY)
+        .pragma(TEMPORARY.0, TEMPORARY.1)
         .pragma("wal_autocheckpoint", "0")
         .pragma("trusted_schema", "OFF")
         .pragma("cache_size", "-16384")
@@ -58,6 +63,7 @@ pub(crate) fn reading(path: &Path) -> SqliteConnectOptions {
         .filename(path)
         .read_only(true)
         .busy_timeout(BUSY)
+        .pragma(TEMPORARY.0, TEMPORARY.1)
         .pragma("query_only", "ON")
         .pragma("trusted_schema", "OFF")
         .pragma("cache_size", "-8192")

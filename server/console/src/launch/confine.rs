@@ -33,12 +33,13 @@ pub fn confine(uid: Option<u32>, gid: Option<u32>, supervisor: Option<u32>) -> R
 /// # Errors
 /// If a right remains.
 pub fn give_up_rights(uid: Option<u32>, gid: Option<u32>) -> Result<(), Failure> {
-    learn_auxiliary_vector();
     let root = rustix::process::geteuid().is_root();
     if root && (uid.is_none() || gid.is_none()) {
         return Err(Failure::new("the console was started as root without a user to become")
             .remedy("Start it through `bathyscope serve`."));
     }
+    // Looked up once and kept. Before 6.4 this reads /proc/self/auxv, which a process that is not dumpable cannot open.
+    let _page_bytes = rustix::param::page_size();
     shrink_bounding_set();
     if let Some(gid) = gid {
         let gid = Gid::from_raw(gid);
@@ -77,12 +78,6 @@ fn raise_limits() {
             let _as_it_was = rustix::process::setrlimit(resource, bounded);
         }
     }
-}
-
-/// Kernels before 6.4 tell the auxiliary vector (the page's size among it) only through a file in /proc, which belongs to
-/// root as soon as the process's memory is protected. What was read once is kept.
-fn learn_auxiliary_vector() {
-    let _kept = rustix::param::page_size();
 }
 
 /// Without CAP_SETPCAP the set cannot be shrunk; nothing could be gained by it then either, as no new rights are taken.

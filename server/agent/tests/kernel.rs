@@ -182,8 +182,24 @@ fn a_command_that_cannot_run_is_told_in_words() {
     assert_eq!(refused(WireTarget::Process { pid: 4_194_303, children: true }).kind, AgentErrorKind::NotFound);
 }
 
-fn busy() -> Child {
-    spawn("sha256sum", &["/dev/zero"])
+/// Keeps a CPU busy until it is dropped, even by a test that fails.
+struct Busy(Child);
+
+impl Busy {
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _gone_already = self.0.kill();
+        let _status = self.0.wait();
+    }
+}
+
+fn busy() -> Busy {
+    Busy(spawn("sha256sum", &["/dev/zero"]))
 }
 
 struct Sample {
@@ -207,7 +223,7 @@ fn samples_with_stacks_come_from_a_busy_process() {
         return;
     }
     let mut client = kernel();
-    let mut busy = busy();
+    let busy = busy();
     for target in [WireTarget::System, WireTarget::Process { pid: busy.id(), children: true }] {
         let only_it = target != WireTarget::System;
         let method = WireMethod::Profile { frequency_hz: 499, kernel_stacks: true, user_stacks: true };
@@ -234,8 +250,6 @@ fn samples_with_stacks_come_from_a_busy_process() {
         assert_eq!(last.hits, last.filtered + last.ring_full + samples.get(), "{last:?}");
         client.discard(1).unwrap();
     }
-    busy.kill().unwrap();
-    busy.wait().unwrap();
 }
 
 #[test]

@@ -110,9 +110,9 @@ function drawLabels(ctx, colors, model, height) {
     ctx.fillStyle = colors["--text"];
     const name = cut(ctx, track.label, LABELS - 56);
     const middle = y + model.track / 2;
-    ctx.fillText(name, 0, track.sub ? middle - 6 : middle);
+    ctx.fillText(name, PAD, track.sub ? middle - 6 : middle);
     ctx.fillStyle = colors["--text-quiet"];
-    if (track.sub) ctx.fillText(cut(ctx, track.sub, LABELS - 56), 0, middle + 6);
+    if (track.sub) ctx.fillText(cut(ctx, track.sub, LABELS - 56), PAD, middle + 6);
     const rows = count(track.rows);
     ctx.fillText(rows, LABELS - 14 - ctx.measureText(rows).width, track.sub ? middle - 6 : middle);
   }

@@ -297,11 +297,14 @@ fn p49_the_capabilities_that_the_container_gets_are_enough() {
     let place = if in_lab() { std::env::current_dir().expect("a working folder") } else { root().join("target") };
     let data = tempfile::tempdir_in(place).expect("a folder outside of /tmp");
     // As in the container: root without any other capability, unable to gain one, on a read-only file system.
-    let script = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro / && mount -t tmpfs tmp /tmp && \
-                  mount -t tmpfs run /run && shift && exec \"$@\"";
+    // A checkout below /tmp would be hidden with it.
+    let tmp = if root().starts_with("/tmp") { "" } else { "mount -t tmpfs tmp /tmp && " };
+    let script = format!(
+        "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro / && {tmp}mount -t tmpfs run /run && shift && exec \"$@\""
+    );
     let bounding = format!("-all,+{}", names.join(",+"));
     let wrapper =
-        ["unshare", "-m", "bash", "-c", script, "least", data.path().to_str().unwrap(), "setpriv", "--no-new-privs"];
+        ["unshare", "-m", "bash", "-c", &script, "least", data.path().to_str().unwrap(), "setpriv", "--no-new-privs"];
     let mut words: Vec<_> = wrapper.iter().map(|word| (*word).to_owned()).collect();
     words.extend([format!("--bounding-set={bounding}"), "--inh-caps=-all".to_owned()]);
     words.push(binary().to_str().unwrap().to_owned());

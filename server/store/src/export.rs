@@ -5,7 +5,7 @@ use std::{ffi::OsString, io, path::Path, path::PathBuf};
 use bathyscope_capture::CaptureId;
 use sqlx::{
     ConnectOptions as _, Connection as _, SqliteConnection,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+    sqlite::{SqliteJournalMode, SqliteSynchronous},
 };
 
 use crate::{
@@ -53,15 +53,12 @@ fn partial(path: &Path) -> PathBuf {
 
 async fn write(store: &Store, record: &CaptureRecord, path: &Path) -> Result<(), StoreError> {
     const DOING: &str = "writing a file";
-    let options = SqliteConnectOptions::new()
-        .filename(path)
+    let options = schema::connecting(path)
         .page_size(PAGE_BYTES)
         .journal_mode(SqliteJournalMode::Memory)
         .synchronous(SqliteSynchronous::Off)
-        .pragma("temp_store", "MEMORY")
         // What is freed is overwritten, so that no time is left in it.
-        .pragma("secure_delete", "ON")
-        .disable_statement_logging();
+        .pragma("secure_delete", "ON");
     let mut conn = options.connect().await.map_err(failed(DOING))?;
     schema::run(&MIGRATIONS, &mut conn).await.map_err(failed(DOING))?;
     // The same capture gives the same bytes: when the tables were made does not belong to it, and `user_version` says which.

@@ -38,36 +38,32 @@ pub(crate) fn newest(migrations: &Migrator) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
 }
 
-/// Journals of single statements and sorters stay in memory: the console's user may have no folder for temporary files
-/// that it can write (a read-only system with a private /tmp of somebody else's).
-const TEMPORARY: (&str, &str) = ("temp_store", "MEMORY");
+/// What every connection to a file has. Journals of single statements and sorters stay in memory: the console's user may
+/// have no folder for temporary files that it can write (a read-only system with a private /tmp of somebody else's).
+pub(crate) fn connecting(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new().filename(path).pragma("temp_store", "MEMORY").disable_statement_logging()
+}
 
 /// How the writer opens a database.
 pub(crate) fn writing(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
+    connecting(path)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(BUSY)
-        .pragma(TEMPORARY.0, TEMPORARY.1)
         .pragma("wal_autocheckpoint", "0")
         .pragma("trusted_schema", "OFF")
         .pragma("cache_size", "-16384")
-        .disable_statement_logging()
 }
 
 /// How readers open a database.
 pub(crate) fn reading(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(path)
+    connecting(path)
         .read_only(true)
         .busy_timeout(BUSY)
-        .pragma(TEMPORARY.0, TEMPORARY.1)
         .pragma("query_only", "ON")
         .pragma("trusted_schema", "OFF")
         .pragma("cache_size", "-8192")
-        .disable_statement_logging()
 }
 
 /// The tables, indexes and triggers of a database, without those that SQLite makes itself and without the history of

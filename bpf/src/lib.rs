@@ -14,6 +14,7 @@ mod compile;
 mod emit;
 mod instruction;
 pub mod ir;
+pub mod lang;
 mod object;
 mod optimise;
 mod print;

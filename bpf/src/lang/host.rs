@@ -1,0 +1,117 @@
+//! What the compiler asks about the host. It is the only way to the outside: the agent answers from the running kernel,
+//! tests from recordings, the editor through the agent.
+
+use std::sync::Arc;
+
+use bathyscope_catalog::EventFormat;
+use serde::{Deserialize, Serialize};
+
+use super::plan::{UsdtArgument, UserFile};
+
+/// Facts about a host. Answers may be slow the first time and are kept by whoever implements it.
+pub trait Host {
+    /// What the kernel can do.
+    fn features(&self) -> &Features;
+
+    /// A tracepoint's format; none if there is no such tracepoint.
+    ///
+    /// # Errors
+    /// Why it could not be read, for the message.
+    fn tracepoint(&self, system: &str, name: &str) -> Result<Option<Arc<EventFormat>>, String>;
+
+    /// All tracepoints, as `system:name`, sorted.
+    fn tracepoints(&self) -> &[String];
+
+    /// Raw tracepoints that have types (`btf_trace_…`), sorted.
+    fn raw_tracepoints(&self) -> &[String];
+
+    /// Kernel functions that can be probed, sorted by name.
+    fn functions(&self) -> &[KernelFunction];
+
+    /// The address of a kernel symbol.
+    fn kernel_symbol(&self, name: &str) -> Option<u64>;
+
+    /// The places in user space that match an attach point, as the console found them; none if it was not asked.
+    fn user_places(&self, point: &str) -> Option<&UserPlaces>;
+}
+
+/// A kernel function.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KernelFunction {
+    /// Its name.
+    pub name: String,
+    /// Its module; empty for the kernel itself.
+    pub module: String,
+}
+
+/// What the console found for one attach point of the script.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UserPlaces {
+    /// The attach point's text, as in the script.
+    pub point: String,
+    /// The places; empty if there is none, then `trouble` says why.
+    pub places: Vec<UserPlace>,
+    /// Why there is none, with what would match: "no function `reedline` in /bin/bash; did you mean `readline`?"
+    pub trouble: String,
+    /// What is to be known before it is used, such as the cost of a single-stepped instruction.
+    pub warnings: Vec<String>,
+}
+
+/// One place in user space.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UserPlace {
+    /// The file.
+    pub file: UserFile,
+    /// The place in it, in bytes of the file.
+    pub offset: u64,
+    /// The function or marker's name.
+    pub symbol: String,
+    /// For markers: the provider.
+    pub provider: String,
+    /// For markers: place of the semaphore in the file; 0 for none.
+    pub semaphore: u64,
+    /// For markers: the arguments.
+    pub arguments: Vec<UsdtArgument>,
+}
+
+/// What the kernel and this host can do; found by trying.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Features {
+    /// `major * 1000 + minor`: 6018.
+    pub kernel: u32,
+    /// `x86_64` or `aarch64`.
+    pub architecture: Architecture,
+    /// CPUs that may ever run, for loops over per-CPU values.
+    pub possible_cpus: u32,
+    /// Kernel functions can be probed.
+    pub kprobe: bool,
+    /// Many with one link.
+    pub kprobe_multi: bool,
+    /// Kernel functions through trampolines.
+    pub fentry: bool,
+    /// User code can be probed.
+    pub uprobe: bool,
+    /// Many with one link.
+    pub uprobe_multi: bool,
+    /// There is a performance monitoring unit.
+    pub pmu: bool,
+    /// Hardware breakpoints are accepted.
+    pub watchpoint: bool,
+    /// Programs may use BTF raw tracepoints.
+    pub raw_tracepoint: bool,
+    /// Iterators.
+    pub iterator: bool,
+    /// Lockdown: `none`, `integrity`, `confidentiality`.
+    pub lockdown: String,
+    /// Device and inode of the pid namespace in which process ids are meant, if not the initial one.
+    pub pid_namespace: Option<(u64, u64)>,
+}
+
+/// A machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "named as the kernel names them")]
+pub enum Architecture {
+    X86_64,
+    Aarch64,
+}

@@ -2,14 +2,16 @@
 //
 // The library is large, so this module is only imported where a script is edited.
 
-import {
-  EditorState, EditorView, HighlightStyle, StreamLanguage, autocompletion, bracketMatching, closeBrackets, closeBracketsKeymap, completionKeymap, defaultKeymap, drawSelection,
-  highlightActiveLine, highlightSelectionMatches, highlightSpecialChars, history, historyKeymap, hoverTooltip, indentOnInput, indentUnit, keymap, lineNumbers, lintGutter, lintKeymap,
-  linter, placeholder, search, searchKeymap, syntaxHighlighting, tags, toggleComment,
-} from "../vendor/codemirror.js";
+import * as codemirror from "./vendor/codemirror.js";
 import { byteOffset, unitOffset } from "./byte_offsets.js";
 import { h } from "./dom.js";
 import { copyState, startState, token } from "./script_language.js";
+
+const {
+  EditorState, EditorView, HighlightStyle, StreamLanguage, autocompletion, bracketMatching, closeBrackets, closeBracketsKeymap, completionKeymap, defaultKeymap, drawSelection,
+  highlightActiveLine, highlightSelectionMatches, highlightSpecialChars, history, historyKeymap, hoverTooltip, indentOnInput, indentUnit, keymap, lineNumbers, lintGutter, lintKeymap,
+  linter, placeholder, search, searchKeymap, syntaxHighlighting, tags, toggleComment,
+} = codemirror;
 
 /** How long typing rests before the server is asked for its verdict. */
 const SETTLE_MS = 300;

@@ -59,7 +59,12 @@ export class ScriptEditor extends EventTarget {
   constructor(parent, options) {
     super();
     this.options = options;
-    this.view = new EditorView({ parent, state: EditorState.create({ doc: options.text, extensions: this.#extensions() }) });
+    // A tree of its own, because only there the library uses constructed style sheets, which the content security policy
+    // allows; in the document it would write style elements.
+    const root = parent.attachShadow({ mode: "open" });
+    const place = h("div", { id: "editor" });
+    root.append(h("link", { rel: "stylesheet", href: new URL("../css/editor.css", import.meta.url).href }), place);
+    this.view = new EditorView({ parent: place, root, state: EditorState.create({ doc: options.text, extensions: this.#extensions() }) });
   }
 
   /** The script. */

@@ -19,6 +19,7 @@ export class ScriptForm {
   #editor = null;
   #loading = null;
   #text = "";
+  #file = "";
 
   /** @param {{run: () => void, named: (name: string) => void}} parts */
   constructor(parts) {
@@ -42,6 +43,7 @@ export class ScriptForm {
     try {
       const tool = await get(`/api/tools/${encodeURIComponent(name)}`);
       this.setText(tool.text);
+      this.#file = tool.name;
       this.parts.named(tool.name);
       await this.show();
       this.#editor.focus();
@@ -62,10 +64,11 @@ export class ScriptForm {
   }
 
   /** A whole form, as a spec has it. */
-  fill({ text, params, unsafe }) {
+  fill({ text, file, params, allow_unsafe }) {
     this.setText(text);
+    this.#file = file;
     this.params.value = joinWords(params);
-    byId("script-unsafe").checked = unsafe;
+    byId("script-unsafe").checked = allow_unsafe;
     this.#showWords();
   }
 
@@ -77,7 +80,7 @@ export class ScriptForm {
 
   /** What the form holds, for the spec. */
   value() {
-    return { text: this.#editor?.text ?? this.#text, params: splitWords(this.params.value).words, unsafe: byId("script-unsafe").checked };
+    return { text: this.#editor?.text ?? this.#text, file: this.#file, params: splitWords(this.params.value).words, allow_unsafe: byId("script-unsafe").checked };
   }
 
   /** Why it cannot be started, in words. */
@@ -101,7 +104,7 @@ export class ScriptForm {
     const ask = (path, body, signal) => send("POST", path, body, signal);
     this.#editor = new ScriptEditor(byId("script-editor"), {
       text: this.#text || FIRST,
-      check: (text, signal) => ask("/api/scripts/check", { text, params: this.value().params, unsafe: this.value().unsafe }, signal),
+      check: (text, signal) => ask("/api/scripts/check", { ...this.value(), text }, signal),
       complete: async (text, offset, signal) => (await ask("/api/scripts/complete", { text, offset }, signal)).items,
       explain: async (text, offset, signal) => (await ask("/api/scripts/hover", { text, offset }, signal)).hover,
       run: () => this.parts.run(),

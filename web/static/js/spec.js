@@ -6,7 +6,7 @@ export function emptyForm() {
     method: "events", name: "",
     probes: [],
     frequency: "99", kernel: true, user: true,
-    script: { text: "", params: [], unsafe: false },
+    script: { text: "", file: "", params: [], allow_unsafe: false },
     target: "system", pid: "", argv: "", runAs: "", children: true,
     duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5",
   };
@@ -40,13 +40,18 @@ function methodOf(form, problems) {
     if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
     return { profile: { frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }), kernel_stacks: form.kernel, user_stacks: form.user } };
   }
-  if (form.method === "script") return { script: { text: form.script.text, params: form.script.params, ...(form.script.unsafe ? { unsafe: true } : {}) } };
+  if (form.method === "script") return { script: scriptOf(form.script) };
   if (form.probes.length === 0) problems.push("Add at least one tracepoint.");
   return {
     events: {
       probes: form.probes.map(({ tracepoint, fields, predicate }) => ({ tracepoint, fields, ...(predicate.trim() ? { predicate: predicate.trim() } : {}) })),
     },
   };
+}
+
+/** Without what is as usual. */
+function scriptOf({ text, file, params, allow_unsafe }) {
+  return { text, ...(file ? { file } : {}), ...(params.length ? { params } : {}), ...(allow_unsafe ? { allow_unsafe } : {}) };
 }
 
 function targetOf(form, split, problems) {
@@ -83,7 +88,7 @@ export function formOf(spec, join) {
   const form = emptyForm();
   form.name = spec.name ?? "";
   const { events, profile, script } = spec.method;
-  if (script) Object.assign(form, { method: "script", script: { text: script.text, params: [...(script.params ?? [])], unsafe: script.unsafe ?? false } });
+  if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
   if (events) form.probes = events.probes.map((probe) => ({ tracepoint: probe.tracepoint, fields: [...probe.fields], predicate: probe.predicate ?? "" }));
   if (profile) Object.assign(form, { method: "profile", frequency: String(profile.frequency_hz), kernel: profile.kernel_stacks, user: profile.user_stacks });
   const { process, command } = typeof spec.target === "object" ? spec.target : {};

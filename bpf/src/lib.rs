@@ -12,6 +12,7 @@
 
 mod compile;
 mod emit;
+pub mod examples;
 mod instruction;
 pub mod ir;
 pub mod lang;

@@ -24,7 +24,7 @@ const params = new URLSearchParams(location.search);
 /** @type {ProbeEditor[]} */
 let editors = [];
 const METHODS = ["events", "profile", "script"];
-let method = METHODS.find((one) => one === params.get("method")) ?? (params.has("tool") ? "script" : "events");
+let method = METHODS.find((one) => one === params.get("method")) ?? (params.has("tool") || params.has("script") ? "script" : "events");
 let starting = false;
 
 startShell();
@@ -167,6 +167,7 @@ async function first() {
   }
   fill({ ...emptyForm(), method });
   if (params.has("tool")) await script.openTool(params.get("tool"));
+  else if (params.has("script")) script.setText(params.get("script"));
   else if (params.has("tracepoint")) addTracepoint(params.get("tracepoint"));
   else if (method === "events") byId("add-event").focus();
 }

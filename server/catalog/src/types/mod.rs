@@ -23,11 +23,20 @@
 //! those of 64-bit little-endian Linux (x86_64 and aarch64 agree in all that matters here).
 
 mod btf;
+mod definition;
+mod fields;
+mod functions;
+mod index;
+mod local;
+mod lookup;
+mod render;
+#[expect(clippy::module_inception, reason = "it has the type of that name")]
 mod types;
 mod view;
 
 pub use btf::{Btf, BtfError, MAX_BTF_BYTES};
-pub use types::{DefinitionError, MAX_DEPTH, Types};
+pub use definition::DefinitionError;
+pub use types::{MAX_DEPTH, Types};
 pub use view::{
     BtfId, Completions, Enum, EnumConstant, Field, Function, Int, Integer, Kind, Member, Notes, Parameter, Pointer,
     RawTracepoint, Record, Signature, Stripped, Type, TypeId, Variable,

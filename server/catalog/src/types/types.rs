@@ -214,7 +214,14 @@ impl Types {
 
     fn align_within(&self, id: TypeId, depth: usize, steps: &mut u32) -> Option<u64> {
         let depth = depth.checked_sub(1)?;
-        let stripped = self.strip(id).id;
+        let mut at = id;
+        while let Some(LocalType::Typedef { to, align, .. }) = self.locals.get(at) {
+            if let Some(align) = align {
+                return Some(u64::from(*align));
+            }
+            at = *to;
+        }
+        let stripped = self.strip(at).id;
         if let Some(LocalType::Record(record)) = self.locals.get(stripped) {
             return Some(u64::from(record.align));
         }
@@ -396,7 +403,7 @@ fn of_local(local: &LocalType) -> Type<'_> {
             constants: u32::try_from(of.constants.len()).unwrap_or(u32::MAX),
         }),
         LocalType::Forward { name, kind } => Type::Forward { name, kind: *kind },
-        LocalType::Typedef { name, to } => Type::Typedef { name, to: *to },
+        LocalType::Typedef { name, to, .. } => Type::Typedef { name, to: *to },
         LocalType::Qualified { qualifier, to } => Type::Qualified { qualifier, to: *to },
         LocalType::Tag { tag, to } => Type::Tag { tag, to: *to },
         LocalType::Prototype { returns, parameters, .. } => {

@@ -16,6 +16,8 @@ mod emit;
 mod expand;
 mod instruction;
 pub mod ir;
+#[cfg(feature = "machine")]
+pub mod machine;
 mod object;
 mod optimise;
 mod print;

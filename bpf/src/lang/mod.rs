@@ -7,8 +7,10 @@ pub mod ast;
 mod diagnostic;
 pub mod hir;
 pub mod host;
+mod lower;
 pub mod plan;
 pub mod types;
 
 pub use ast::Span;
 pub use diagnostic::{Diagnostic, Severity};
+pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};

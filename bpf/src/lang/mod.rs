@@ -17,7 +17,7 @@ mod syntax;
 pub mod types;
 
 pub use ast::Span;
-pub use check::{CheckOptions, check};
+pub use check::{CheckOptions, Group, Reference, check, reference};
 pub use diagnostic::{Diagnostic, Severity};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options};
 pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};

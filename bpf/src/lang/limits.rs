@@ -4,14 +4,23 @@
 pub const MAX_SCRIPT_BYTES: usize = 64 * 1024;
 /// How deep expressions and blocks may be nested; also how many operators one chain such as `a + b + …` may have.
 pub const MAX_DEPTH: u32 = 256;
+/// How high the tree may be after macros were put in. A tree that was parsed is never higher: blocks and the expression in
+/// the innermost have [`MAX_DEPTH`] each.
+pub const MAX_TREE_DEPTH: u32 = 2 * MAX_DEPTH;
 /// Attach points of a script, as written: a wildcard is one.
 pub const MAX_POINTS: usize = 64;
 /// Bytes of one attach point.
 pub const MAX_POINT_BYTES: usize = 4096;
 /// Messages about one script; the rest is not reported.
 pub const MAX_DIAGNOSTICS: usize = 20;
+/// Fields of a record.
+pub const MAX_FIELDS: usize = 256;
+/// Pointers and arrays of one type.
+pub const MAX_TYPE_SUFFIXES: usize = 16;
 /// Conditions (`#if`) within each other.
 pub const MAX_CONDITIONS: usize = 64;
+/// Names made by `#define`.
+pub const MAX_DEFINES: usize = 1024;
 /// Nodes of the tree that macros and `#define` may add.
 pub const MAX_EXPANDED_NODES: usize = 100_000;
 /// Macros and `#define`s within each other.

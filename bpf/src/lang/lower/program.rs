@@ -13,7 +13,7 @@ use crate::{
     expand::moved,
     ir::{
         BinaryOp, BlockId, Builder, Helper, MapDefinition, MapId, Memory, Op, Operand, ProgramKind, Reg, Size, SlotId,
-        Source, Test, Width,
+        Source, Test,
     },
     lang::{
         Diagnostic, Span, hir,

@@ -4,6 +4,7 @@
 //! [`Diagnostic`]; facts about the host come through [`host::Host`].
 
 pub mod ast;
+mod check;
 mod diagnostic;
 mod expand;
 pub mod hir;
@@ -16,6 +17,7 @@ mod syntax;
 pub mod types;
 
 pub use ast::Span;
+pub use check::{CheckOptions, check};
 pub use diagnostic::{Diagnostic, Severity};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options};
 pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};

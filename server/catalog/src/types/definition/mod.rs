@@ -1,4 +1,12 @@
-//! C definitions of a script.
+//! C definitions of a script: structs, unions, enums and typedefs, with everything that such definitions contain in
+//! headers: bitfields, anonymous members, arrays with computed sizes, attributes, pointers to functions.
+
+mod declarator;
+mod expression;
+mod layout;
+mod parser;
+mod record;
+mod tokens;
 
 use std::ops::Range;
 
@@ -19,8 +27,9 @@ pub struct DefinitionError {
 impl Types {
     /// Adds the C definitions in `text`: any number of `struct`, `union`, `enum` and `typedef` definitions and forward
     /// declarations. They shadow types of the same name. `constants` gives the values of names that may stand in sizes
-    /// of arrays and in values, such as those that `#define` made; enum constants are known without it. If there is an
-    /// error, nothing is added. Returns what was defined, in order.
+    /// of arrays and in values, such as those that `#define` made; enum constants and those of
+    /// [`crate::constants`] are known without it. If there is an error, nothing is added. Returns what was defined, in
+    /// order.
     ///
     /// # Errors
     /// If the text is not understood, names an unknown type, or describes an impossible layout.
@@ -29,8 +38,7 @@ impl Types {
         text: &str,
         constants: &dyn Fn(&str) -> Option<i64>,
     ) -> Result<Vec<TypeId>, DefinitionError> {
-        let _both = (text, constants);
-        Ok(Vec::new())
+        self.or_nothing(|types| parser::Parser::new(types, text, constants)?.definitions())
     }
 
     /// The type that a C type name means, pointers and arrays included: `struct task_struct *`, `u8[16]`,
@@ -39,7 +47,19 @@ impl Types {
     /// # Errors
     /// If the text is not understood or names an unknown type.
     pub fn declared(&mut self, text: &str) -> Result<TypeId, DefinitionError> {
-        let _text = text;
-        Ok(TypeId::VOID)
+        self.or_nothing(|types| parser::Parser::new(types, text, &|_name| None)?.type_alone())
+    }
+
+    /// Takes back what was added if there is an error.
+    fn or_nothing<T>(
+        &mut self,
+        add: impl FnOnce(&mut Self) -> Result<T, DefinitionError>,
+    ) -> Result<T, DefinitionError> {
+        let before = self.locals.clone();
+        let result = add(self);
+        if result.is_err() {
+            self.locals = before;
+        }
+        result
     }
 }

@@ -17,6 +17,7 @@ pub mod ir;
 pub mod lang;
 mod object;
 mod optimise;
+pub mod output;
 mod print;
 pub mod probe;
 mod registers;

@@ -1,5 +1,7 @@
 //! The syntax tree of a script: what was written, with its places, and nothing about what it means.
 
+use super::Diagnostic;
+
 /// A range of bytes of the script's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
@@ -31,6 +33,10 @@ pub struct Script {
     pub imports: Vec<Name>,
     /// Everything else, in order.
     pub items: Vec<Item>,
+    /// Lines of the preprocessor, and what its conditions left out.
+    pub skipped: Vec<Span>,
+    /// What was accepted but is not as it may seem.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A `#define` without parameters.

@@ -4,11 +4,27 @@
 //! [`Diagnostic`]; facts about the host come through [`host::Host`].
 
 pub mod ast;
+mod check;
 mod diagnostic;
+mod expand;
 pub mod hir;
 pub mod host;
+pub mod limits;
+mod lower;
 pub mod plan;
+mod render;
+mod syntax;
 pub mod types;
 
 pub use ast::Span;
+pub use check::{CheckOptions, check};
 pub use diagnostic::{Diagnostic, Severity};
+pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options};
+pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};
+pub use render::{Place, place, render};
+pub use syntax::{PROVIDERS, Provider, attach_text, definition_text, parse, print, provider, user_points};
+
+/// The one of `candidates` that was probably meant by `word`: a few typing slips away, or one that contains it.
+pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    bathyscope_catalog::closest(word, candidates).map(str::to_owned)
+}

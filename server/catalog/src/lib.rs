@@ -10,9 +10,14 @@
 #![forbid(unsafe_code)]
 
 mod columns;
+pub mod constants;
+pub mod elf;
 mod events;
 mod format;
+#[cfg(feature = "recorded")]
+pub mod recorded;
 mod suggest;
+pub mod types;
 
 pub use columns::{ColumnSource, FieldColumn, FieldError, MAX_ARRAY_COLUMNS, Operand, check_predicate, columns_of};
 pub use events::{Found, MAX_AVAILABLE_EVENTS, parse_available_events, search_tracepoints};

@@ -1,0 +1,22 @@
+//! What a script may be at most. All limits of the front end stand here.
+
+/// Bytes of a script's text.
+pub const MAX_SCRIPT_BYTES: usize = 64 * 1024;
+/// How deep expressions and blocks may be nested; also how many operators one chain such as `a + b + …` may have.
+pub const MAX_DEPTH: u32 = 256;
+/// Attach points of a script, as written: a wildcard is one.
+pub const MAX_POINTS: usize = 64;
+/// Bytes of one attach point.
+pub const MAX_POINT_BYTES: usize = 4096;
+/// Messages about one script; the rest is not reported.
+pub const MAX_DIAGNOSTICS: usize = 20;
+/// Conditions (`#if`) within each other.
+pub const MAX_CONDITIONS: usize = 64;
+/// Nodes of the tree that macros and `#define` may add.
+pub const MAX_EXPANDED_NODES: usize = 100_000;
+/// Macros and `#define`s within each other.
+pub const MAX_EXPANSION_DEPTH: usize = 64;
+/// Words given to a script after its name.
+pub const MAX_PARAMETERS: usize = 256;
+/// Bytes of one of them.
+pub const MAX_PARAMETER_BYTES: usize = 16 * 1024;

@@ -337,7 +337,8 @@ fn keys_have_no_accidental_bytes() {
     let mut expected = vec![1, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff];
     expected.extend(b"short".iter().copied().chain([0; 19]));
     expected.extend([0xff, 0xff, 0, 0, 0, 0, 0, 0]);
-    assert_eq!((entries.len(), entries.sum(&expected)), (2, Some(2)));
+    let keys: Vec<&[u8]> = entries.keys().collect();
+    assert_eq!((entries.len(), entries.sum(&expected)), (2, Some(2)), "{keys:?} {expected:?}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 #![allow(dead_code, clippy::indexing_slicing, reason = "each test file uses a part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+pub(crate) mod load;
+
 use bathyscope_bpf::{
     lang::{
         Compiled, LowerOptions, Span, ast, compile_checked,
@@ -189,7 +191,15 @@ impl Hand {
 }
 
 pub(crate) fn compiled(script: Script, options: &LowerOptions) -> Compiled {
-    compile_checked(ast::Script::default(), script, options).unwrap_or_else(|diagnostics| panic!("{diagnostics:#?}"))
+    let compiled = compile_checked(ast::Script::default(), script, options)
+        .unwrap_or_else(|diagnostics| panic!("{diagnostics:#?}"));
+    // Where there are the rights, the kernel must accept all that the machine runs.
+    if load::ready()
+        && let Err(refusal) = load::load(&compiled)
+    {
+        panic!("the kernel refuses {refusal}");
+    }
+    compiled
 }
 
 /// A machine that has run nothing yet.

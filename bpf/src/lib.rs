@@ -22,6 +22,7 @@ pub mod lang;
 pub mod machine;
 mod object;
 mod optimise;
+pub mod output;
 mod print;
 pub mod probe;
 mod registers;

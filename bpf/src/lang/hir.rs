@@ -5,6 +5,7 @@
 //! at several places of one layout is one program with several attach points.
 
 use super::{
+    Diagnostic,
     ast::Span,
     plan::{AttachPoint, Config, MapPlan, Site},
     types::{Shown, Space, Type},
@@ -21,6 +22,8 @@ pub struct Script {
     pub sites: Vec<Site>,
     /// The settings.
     pub config: Config,
+    /// What was accepted but may not do what was meant.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// A map, by index in [`Script::maps`].
@@ -197,7 +200,8 @@ pub enum ExprKind {
     Builtin(Builtin),
     /// A user symbol, function or user stack's companion: address with the current process's id.
     WithProcess { address: Box<Expr> },
-    /// Gives the scalar another type of [`Type::Shown`] or width without changing bits beyond the width.
+    /// Gives the scalar another type of [`Type::Shown`] or width without changing bits beyond the width. Of a text or buffer:
+    /// the same with another room, filled up with NULs or cut.
     Convert(Box<Expr>),
     /// `-x`, `~x`.
     Unary { op: UnaryOp, of: Box<Expr> },
@@ -293,7 +297,8 @@ pub enum Builtin {
     CurrentTask,
     /// Index of the attach point in [`super::plan::Plan::probes`].
     Probe,
-    /// Instruction pointer or address of the probed function.
+    /// Instruction pointer or address of the probed function: a number, or (`func`) of type [`Shown::Function`] with the
+    /// process's id put beside it in user space.
     FunctionAddress,
     /// 1 if the interrupted code was user's (profile).
     UserMode,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bathyscope_catalog::EventFormat;
+use bathyscope_catalog::{EventFormat, types::Types};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{UsdtArgument, UserFile};
@@ -28,11 +28,27 @@ pub trait Host {
     /// Kernel functions that can be probed, sorted by name.
     fn functions(&self) -> &[KernelFunction];
 
+    /// The types of the kernel and of its modules.
+    fn types(&self) -> &Types;
+
     /// The address of a kernel symbol.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
 
     /// The places in user space that match an attach point, as the console found them; none if it was not asked.
     fn user_places(&self, point: &str) -> Option<&UserPlaces>;
+
+    /// The id of a control group, by its path; none if there is no such group, or nobody to ask.
+    fn cgroup_id(&self, path: &str) -> Option<u64> {
+        let _path = path;
+        None
+    }
+
+    /// The address (in the process) and size of a symbol of the file that an attach point is in, for `uaddr()`; none if there is
+    /// no such symbol, if its address is not the same in every process, or if nobody can be asked.
+    fn user_symbol(&self, point: &str, name: &str) -> Option<(u64, u64)> {
+        let _both = (point, name);
+        None
+    }
 }
 
 /// A kernel function.

@@ -4,19 +4,25 @@
 //! [`Diagnostic`]; facts about the host come through [`host::Host`].
 
 pub mod ast;
+mod check;
+mod compile;
 mod diagnostic;
 mod expand;
 pub mod hir;
 pub mod host;
 pub mod limits;
+mod lower;
 pub mod plan;
 mod render;
 mod syntax;
 pub mod types;
 
 pub use ast::Span;
+pub use check::{CheckOptions, Group, Reference, check, reference};
+pub use compile::{CompileOptions, Compiled, Stage, compile, compile_checked};
 pub use diagnostic::{Diagnostic, Severity};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options};
+pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};
 pub use render::{Place, place, render};
 pub use syntax::{PROVIDERS, Provider, attach_text, definition_text, parse, print, provider, user_points};
 

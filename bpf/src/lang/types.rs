@@ -327,6 +327,11 @@ impl Type {
         }
     }
 
+    /// Whether a record of the ring carries it as its length and then its content, after everything of fixed size.
+    pub fn has_length(&self) -> bool {
+        matches!(self, Self::Text { .. } | Self::Buffer { .. } | Self::Shown(Shown::Path { .. }))
+    }
+
     /// Bytes in memory.
     pub fn bytes(&self) -> u32 {
         match self {

@@ -2,9 +2,12 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Target};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Capability, KernelFile, ProcessFile, Readings, Started, WireMethod, WireTarget,
+    AgentError, AgentErrorKind, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS,
+    MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked, ScriptEnabled, ScriptRefused, ScriptStarted, Started,
+    WireMethod, WireScript, WireTarget,
 };
 
 use crate::error::failed;
@@ -67,6 +70,95 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
     CaptureSpec { name: String::new(), method, target, limits: Limits::default() }
 }
 
+/// A script as it was asked for, checked as far as that goes without compiling it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptPlan {
+    /// What to run.
+    pub script: WireScript,
+    /// Whose events.
+    pub target: WireTarget,
+    /// Bytes of its ring, a power of two within the limits.
+    pub ring_bytes: u32,
+}
+
+impl ScriptPlan {
+    /// Checks sizes and the target.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn checked(script: WireScript, target: WireTarget, ring_bytes: u32) -> Result<Self, AgentError> {
+        check_script_sizes(&script)?;
+        // The rules for targets and rings are those of other captures, whatever is recorded.
+        let any = WireMethod::Profile { frequency_hz: 1, kernel_stacks: true, user_stacks: true };
+        let Plan { target, ring_bytes, .. } = Plan::checked(any, target, ring_bytes)?;
+        Ok(Self { script, target, ring_bytes })
+    }
+}
+
+/// Checks the sizes of all parts of a script.
+///
+/// # Errors
+/// The first that is too large.
+pub fn check_script_sizes(script: &WireScript) -> Result<(), AgentError> {
+    let limit = |what: String| Err(failed(AgentErrorKind::Limit, "checking the script", what, "Make it smaller."));
+    let longest = |texts: &mut dyn Iterator<Item = &String>| texts.map(String::len).max().unwrap_or(0);
+    let settings = script.settings.iter().flat_map(|(name, value)| [name, value]);
+    let words = longest(&mut script.parameters.iter().chain(settings).chain([&script.name]));
+    let places: usize = script.user_places.iter().map(|point| point.places.len()).sum();
+    if script.text.len() > MAX_SCRIPT_BYTES {
+        return limit(format!("it has {} bytes, and at most {MAX_SCRIPT_BYTES} are taken", script.text.len()));
+    }
+    if script.parameters.len() > MAX_SCRIPT_PARAMETERS || script.settings.len() > MAX_SCRIPT_PARAMETERS {
+        return limit(format!("it has more than {MAX_SCRIPT_PARAMETERS} parameters or settings"));
+    }
+    if words > MAX_PARAMETER_BYTES {
+        return limit(format!("a name, parameter or setting has more than {MAX_PARAMETER_BYTES} bytes"));
+    }
+    if places > MAX_USER_PLACES || script.user_places.len() > MAX_USER_PLACES {
+        return limit(format!("it has {places} places in user space, and at most {MAX_USER_PLACES} are taken"));
+    }
+    Ok(())
+}
+
+/// Why a script cannot run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScriptTrouble {
+    /// Something about the script.
+    Script(ScriptRefused),
+    /// Something else.
+    Agent(AgentError),
+}
+
+impl From<AgentError> for ScriptTrouble {
+    fn from(error: AgentError) -> Self {
+        Self::Agent(error)
+    }
+}
+
+/// A file of user space, open.
+#[derive(Debug)]
+pub struct UserFile {
+    /// The file.
+    pub file: OwnedFd,
+    /// Its device.
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Elements of a map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Elements {
+    /// How many.
+    pub count: u32,
+    /// Key and values of each, see [`bathyscope_protocol::MapPage`].
+    pub bytes: Vec<u8>,
+    /// Where to go on; none after the last.
+    pub next: Option<Vec<u8>>,
+}
+
 /// Where events come from.
 pub trait Backend {
     /// Whether they are made up.
@@ -98,6 +190,99 @@ pub trait Backend {
     /// # Errors
     /// If anything of it cannot be made; then all of it is undone.
     fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError>;
+
+    /// What scripts can use.
+    fn features(&mut self) -> Features;
+
+    /// Compiles a script and loads nothing.
+    ///
+    /// # Errors
+    /// If it cannot be compiled for a reason that is not in the script.
+    fn check_script(&mut self, script: &WireScript, listing: bool) -> Result<ScriptChecked, AgentError>;
+
+    /// Compiles and loads a script; nothing runs before [`RunningScript::enable`].
+    ///
+    /// # Errors
+    /// If anything of it cannot be made; then all of it is undone.
+    fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble>;
+
+    /// Opens a program or library, through the root of a process if one is given.
+    ///
+    /// # Errors
+    /// If it is none or may not be read.
+    fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError>;
+}
+
+/// A script's programs and maps. Dropping it detaches and closes everything, and ends its command.
+///
+/// Maps are named by their index in the plan, which the caller has checked.
+pub trait RunningScript {
+    /// What was made.
+    fn started(&self) -> &ScriptStarted;
+
+    /// Descriptor `index`: the rings in order, then the read ends of the command's two outputs.
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>>;
+
+    /// Runs `begin` probes, attaches the others, and lets the command run.
+    ///
+    /// # Errors
+    /// If a probe cannot be attached that the script cannot do without; it can then only be stopped.
+    fn enable(&mut self) -> Result<ScriptEnabled, ScriptTrouble>;
+
+    /// Counters and states.
+    fn readings(&mut self) -> Readings;
+
+    /// Begins to detach. What cannot be done at once goes on in the background, and readings tell how far it is. When
+    /// nothing is attached any more the `end` probes run.
+    fn stop(&mut self, end_command: bool) -> Readings;
+
+    /// A page of a map's elements, those that come after `after`.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn read_map(&mut self, map: usize, take: bool, after: Option<&[u8]>) -> Result<Elements, AgentError>;
+
+    /// Those of `keys`, all as long as the map's, that are in it.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn read_elements(&mut self, map: usize, keys: &[&[u8]]) -> Result<Elements, AgentError>;
+
+    /// Removes all elements; sets an array's to zero. Returns how many.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn clear_map(&mut self, map: usize) -> Result<u32, AgentError>;
+
+    /// Sets all values to zero. Returns how many.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn zero_map(&mut self, map: usize) -> Result<u32, AgentError>;
+
+    /// Removes `keys`, all as long as the map's. Returns how many there were.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn delete_keys(&mut self, map: usize, keys: &[&[u8]]) -> Result<u32, AgentError>;
+
+    /// Stacks by id, those that exist, with their frames.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn read_stacks(&mut self, user: bool, ids: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, AgentError>;
+
+    /// Runs the probes of a signal. Returns how many ran.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn run_signal(&mut self, number: i32) -> Result<u32, AgentError>;
+
+    /// Walks the iterator of probe `probe` of the plan, which the caller has checked to be one.
+    ///
+    /// # Errors
+    /// If the kernel fails.
+    fn run_iterator(&mut self, probe: usize) -> Result<(), AgentError>;
 }
 
 /// A capture's probes. Dropping it detaches and closes everything, and ends its command.

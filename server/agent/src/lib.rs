@@ -16,7 +16,10 @@ mod server;
 mod session;
 mod simulated;
 
-pub use backend::{Backend, MAX_RING_BYTES, MIN_RING_BYTES, Plan, RunningCapture};
+pub use backend::{
+    Backend, Elements, MAX_RING_BYTES, MIN_RING_BYTES, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble,
+    UserFile, check_script_sizes,
+};
 pub use kernel::KernelBackend;
 pub use server::{AgentOptions, RunError, run, run_on};
 pub use session::{SessionEnd, serve};

@@ -1,5 +1,7 @@
 //! One console's connection: requests in order, one reply each. Whatever is out of order ends it.
 
+mod script;
+
 use std::{
     collections::HashMap,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
@@ -8,11 +10,12 @@ use std::{
 
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, CaptureHandle, Connection, MAX_CAPTURES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE,
-    PROTOCOL_VERSION, ProtocolError, Reply, Request, WireMethod, WireTarget,
+    PROTOCOL_VERSION, ProtocolError, Readings, Reply, Request, WireMethod, WireTarget,
+    large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
 use crate::{
-    backend::{Backend, Plan, RunningCapture},
+    backend::{Backend, Plan, RunningCapture, RunningScript},
     error::failed,
 };
 
@@ -50,8 +53,50 @@ enum Stage {
 }
 
 struct Entry {
-    capture: Box<dyn RunningCapture>,
+    capture: Running,
     stage: Stage,
+}
+
+enum Running {
+    Capture(Box<dyn RunningCapture>),
+    Script(Box<dyn RunningScript>),
+}
+
+impl Running {
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Capture(capture) => capture.descriptor(index),
+            Self::Script(script) => script.descriptor(index),
+        }
+    }
+
+    fn readings(&mut self) -> Readings {
+        match self {
+            Self::Capture(capture) => capture.readings(),
+            Self::Script(script) => script.readings(),
+        }
+    }
+
+    fn stop(&mut self, end_command: bool) -> Readings {
+        match self {
+            Self::Capture(capture) => capture.stop(end_command),
+            Self::Script(script) => script.stop(end_command),
+        }
+    }
+
+    /// The reply, and whether it runs.
+    fn enable(&mut self) -> (Reply, bool) {
+        match self {
+            Self::Capture(capture) => match capture.enable() {
+                Ok(time_ns) => (Reply::Enabled { time_ns }, true),
+                Err(error) => (Reply::Failed(error), false),
+            },
+            Self::Script(script) => match script.enable() {
+                Ok(enabled) => (Reply::ScriptEnabled(enabled), true),
+                Err(trouble) => (script::trouble_reply(trouble), false),
+            },
+        }
+    }
 }
 
 /// Serves one connection until it ends. All captures of it are gone when this returns.
@@ -59,9 +104,12 @@ pub fn serve(connection: &Connection, backend: &mut dyn Backend) -> SessionEnd {
     let mut session = Session { backend, captures: HashMap::new(), greeted: false };
     loop {
         let running = session.captures.values().any(|entry| entry.stage == Stage::Enabled);
-        let request = match connection.receive::<Request>(running.then_some(LEASE)) {
-            Ok((request, descriptors)) if descriptors.is_empty() => request,
-            Ok(_with_descriptors) => return SessionEnd::Violation("it sent descriptors"),
+        let request = match connection.receive_large::<Request>(running.then_some(LEASE), MAX_LARGE_REQUEST_BYTES) {
+            Ok(received) if !received.descriptors.is_empty() => return SessionEnd::Violation("it sent descriptors"),
+            Ok(received) if received.large && !may_be_large(&received.message) => {
+                return SessionEnd::Violation("it sent too large a message");
+            }
+            Ok(received) => received.message,
             Err(ProtocolError::Closed) => return SessionEnd::Closed,
             Err(ProtocolError::TimedOut(_)) => return SessionEnd::Lease,
             Err(ProtocolError::Malformed { .. }) => return SessionEnd::Violation("it sent an unknown message"),
@@ -74,8 +122,8 @@ pub fn serve(connection: &Connection, backend: &mut dyn Backend) -> SessionEnd {
             Err(violation) => return SessionEnd::Violation(violation),
         };
         let sent = match &answer {
-            Answer::Plain(reply) => connection.send(reply, &[], SEND_TIMEOUT),
-            Answer::File(file) => connection.send(&Reply::File, &[file.as_fd()], SEND_TIMEOUT),
+            Answer::Plain(reply) => connection.send_large(reply, &[], MAX_LARGE_REPLY_BYTES, SEND_TIMEOUT),
+            Answer::File(reply, file) => connection.send(reply, &[file.as_fd()], SEND_TIMEOUT),
             Answer::Rings { capture, from } => {
                 let rings = session.rings(*capture, *from);
                 let count = u32::try_from(rings.len()).unwrap_or(u32::MAX);
@@ -92,7 +140,7 @@ pub fn serve(connection: &Connection, backend: &mut dyn Backend) -> SessionEnd {
 
 enum Answer {
     Plain(Reply),
-    File(OwnedFd),
+    File(Reply, OwnedFd),
     Rings { capture: CaptureHandle, from: u32 },
 }
 
@@ -103,6 +151,11 @@ struct Session<'a> {
 }
 
 type Violation = &'static str;
+
+/// Whether a request may be in a file. The others are small, so only these may make the agent take more memory.
+fn may_be_large(request: &Request) -> bool {
+    matches!(request, Request::CheckScript { .. } | Request::StartScript { .. })
+}
 
 fn plain(result: Result<Reply, AgentError>) -> Answer {
     Answer::Plain(result.unwrap_or_else(Reply::Failed))
@@ -137,7 +190,7 @@ impl Session<'_> {
                 }
                 Answer::Rings { capture, from }
             }
-            Request::Enable { capture } => plain(self.enable(capture)?),
+            Request::Enable { capture } => Answer::Plain(self.enable(capture)?),
             Request::Readings { capture } => {
                 let entry = self.captures.get_mut(&capture).ok_or("it named an unknown capture")?;
                 Answer::Plain(Reply::Readings(entry.capture.readings()))
@@ -157,6 +210,7 @@ impl Session<'_> {
                 }
                 Answer::Plain(Reply::Done)
             }
+            request => self.answer_about_scripts(request)?,
         })
     }
 
@@ -167,30 +221,35 @@ impl Session<'_> {
         target: WireTarget,
         ring_bytes: u32,
     ) -> Result<Result<Reply, AgentError>, Violation> {
-        if self.captures.contains_key(&handle) {
-            return Err("it used a capture's handle twice");
-        }
-        if self.captures.len() >= MAX_CAPTURES {
-            let why = format!("{MAX_CAPTURES} captures run already");
-            let error = failed(AgentErrorKind::Limit, "starting a capture", why, "Stop one of them first.");
+        if let Some(error) = self.no_room_for(handle)? {
             return Ok(Err(error));
         }
         let made = Plan::checked(method, target, ring_bytes).and_then(|plan| self.backend.start(&plan));
         Ok(made.map(|capture| {
             let reply = Reply::Started(capture.started().clone());
-            self.captures.insert(handle, Entry { capture, stage: Stage::Made });
+            self.captures.insert(handle, Entry { capture: Running::Capture(capture), stage: Stage::Made });
             reply
         }))
     }
 
-    fn enable(&mut self, handle: CaptureHandle) -> Result<Result<Reply, AgentError>, Violation> {
+    /// Why no further capture can be made, if so.
+    fn no_room_for(&self, handle: CaptureHandle) -> Result<Option<AgentError>, Violation> {
+        if self.captures.contains_key(&handle) {
+            return Err("it used a capture's handle twice");
+        }
+        let why = format!("{MAX_CAPTURES} captures run already");
+        let error = || failed(AgentErrorKind::Limit, "starting a capture", why, "Stop one of them first.");
+        Ok((self.captures.len() >= MAX_CAPTURES).then(error))
+    }
+
+    fn enable(&mut self, handle: CaptureHandle) -> Result<Reply, Violation> {
         let entry = self.captures.get_mut(&handle).ok_or("it named an unknown capture")?;
         if entry.stage != Stage::Made {
             return Err("it enabled a capture twice");
         }
-        let enabled = entry.capture.enable();
-        entry.stage = if enabled.is_ok() { Stage::Enabled } else { Stage::Broken };
-        Ok(enabled.map(|time_ns| Reply::Enabled { time_ns }))
+        let (reply, runs) = entry.capture.enable();
+        entry.stage = if runs { Stage::Enabled } else { Stage::Broken };
+        Ok(reply)
     }
 
     fn rings(&self, handle: CaptureHandle, from: u32) -> Vec<BorrowedFd<'_>> {
@@ -202,7 +261,7 @@ impl Session<'_> {
 
 fn file_answer(file: Result<OwnedFd, AgentError>) -> Answer {
     match file {
-        Ok(file) => Answer::File(file),
+        Ok(file) => Answer::File(Reply::File, file),
         Err(error) => Answer::Plain(Reply::Failed(error)),
     }
 }

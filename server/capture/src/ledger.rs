@@ -10,6 +10,12 @@ pub enum LossStage {
     KernelMissed,
     /// The ring buffer between kernel and console was full.
     RingFull,
+    /// A map of a script was full and refused an update.
+    MapFull,
+    /// A stack could not be kept by a script.
+    StackLost,
+    /// A read or another helper of a script failed: what it should have given is empty or zero. Nothing is missing.
+    HelperFailed,
     /// A record could not be decoded.
     Decode,
     /// The queue to the store was full or the store refused.
@@ -51,7 +57,7 @@ impl Loss {
     pub const fn severity(&self) -> Severity {
         match (self.stage, self.count) {
             (LossStage::Interrupted, _) => Severity::Error,
-            (_, 0) => Severity::Info,
+            (LossStage::HelperFailed, _) | (_, 0) => Severity::Info,
             _ => Severity::DataLoss,
         }
     }
@@ -85,9 +91,10 @@ impl Ledger {
         self.losses.iter().filter(|loss| loss.stream == Some(stream)).map(|loss| loss.count).sum()
     }
 
-    /// All lost events.
+    /// All lost events; values that could not be read are not among them.
     pub fn lost_total(&self) -> u64 {
-        self.losses.iter().map(|loss| loss.count).sum()
+        let lost = self.losses.iter().filter(|loss| loss.stage != LossStage::HelperFailed);
+        lost.map(|loss| loss.count).sum()
     }
 
     /// Emitted events that are neither stored nor counted as lost, by stream: all zero once a capture has ended.

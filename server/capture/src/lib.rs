@@ -17,6 +17,7 @@ mod id;
 mod ledger;
 mod predicate;
 mod schema;
+mod script;
 mod spec;
 mod stacks;
 mod text;
@@ -34,7 +35,11 @@ pub use predicate::{
     CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
 };
 pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
-pub use spec::{CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, Method, SpecError, Target, TracepointName};
+pub use script::{ScriptProbe, ScriptRecord};
+pub use spec::{
+    CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, Method,
+    ScriptSpec, SpecError, Target, TracepointName,
+};
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
 };

@@ -10,6 +10,9 @@ pub enum StreamKind {
     Events,
     /// A sampled stack.
     Samples,
+    /// An element of a script's map, or one bucket of it, as it was at a moment: every snapshot is a run of rows with one
+    /// time and one number in the column `snapshot`.
+    Map,
 }
 
 /// How a column is kept.
@@ -93,6 +96,11 @@ impl StreamSchema {
     pub fn new(name: impl Into<String>, kind: StreamKind, own: impl IntoIterator<Item = Column>) -> Self {
         let common = Self::COMMON.map(|(name, ty, display)| Column { name: name.to_owned(), ty, display });
         Self { name: name.into(), kind, columns: common.into_iter().chain(own).collect() }
+    }
+
+    /// Whether a row is something that happened, and not an element of a snapshot.
+    pub fn has_events(&self) -> bool {
+        self.kind != StreamKind::Map
     }
 
     /// The index of the column called `name`.

@@ -11,9 +11,16 @@ use crate::{Predicate, PredicateError};
 pub const MAX_PROBES: usize = 64;
 /// The most event fields that one probe records.
 pub const MAX_FIELDS: usize = 64;
+/// The longest script.
+pub const MAX_SCRIPT_BYTES: usize = 64 << 10;
+/// The most parameters of a script.
+pub const MAX_SCRIPT_PARAMETERS: usize = 256;
+const MAX_PARAMETER_BYTES: usize = 4096;
 const MAX_NAME_BYTES: usize = 256;
 const MAX_ARGUMENTS: usize = 256;
 const MAX_ARGUMENT_BYTES: usize = 8 << 10;
+/// The most of a script's text that becomes its title.
+const MAX_TITLE_CHARACTERS: usize = 80;
 const MAX_FREQUENCY_HZ: u32 = 10_000;
 const MAX_DURATION_MS: u64 = 7 * 24 * 3600 * 1000;
 const MAX_BUDGET_CPU_PERMILLE: u32 = 1000;
@@ -52,6 +59,25 @@ pub enum Method {
         /// Whether user frames are recorded.
         user_stacks: bool,
     },
+    /// What a script of the probe language prints and keeps in its maps.
+    Script(ScriptSpec),
+}
+
+/// A script with everything that it needs to be run again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptSpec {
+    /// Its text, at most [`MAX_SCRIPT_BYTES`].
+    pub text: String,
+    /// What it is called in messages and lists, such as the tool's name or the file's; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    /// `$1`, `$2` … and what `getopt()` reads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub params: Vec<String>,
+    /// Whether it may change the system: `system()`, `signal()`, `override()`, raw addresses.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_unsafe: bool,
 }
 
 /// A tracepoint with the fields to record and the condition under which it is recorded.
@@ -244,6 +270,7 @@ impl CaptureSpec {
                     return Err(SpecError::NoStacks);
                 }
             }
+            Method::Script(script) => script.validate()?,
         }
         self.target.validate()?;
         self.limits.validate()
@@ -261,6 +288,7 @@ impl CaptureSpec {
                 [] => "no probes".to_owned(),
             },
             Method::Profile { frequency_hz, .. } => format!("profile at {frequency_hz} Hz"),
+            Method::Script(script) => script.title(),
         };
         match &self.target {
             Target::System => what,
@@ -268,6 +296,45 @@ impl CaptureSpec {
             Target::Command { argv, .. } => format!("{what} of {}", argv.first().map_or("a command", String::as_str)),
         }
     }
+}
+
+impl ScriptSpec {
+    fn validate(&self) -> Result<(), SpecError> {
+        in_range("the length of the script in bytes", self.text.len() as u64, 1, MAX_SCRIPT_BYTES as u64)?;
+        in_range("the length of the script's name in bytes", self.file.len() as u64, 0, MAX_NAME_BYTES as u64)?;
+        let most = MAX_SCRIPT_PARAMETERS as u64;
+        in_range("the number of the script's parameters", self.params.len() as u64, 0, most)?;
+        for param in &self.params {
+            let most = MAX_PARAMETER_BYTES as u64;
+            in_range("the length of a parameter of the script in bytes", param.len() as u64, 0, most)?;
+        }
+        let mut texts = self.params.iter().chain([&self.text, &self.file]);
+        if texts.any(|text| text.contains('\0')) {
+            return Err(SpecError::Character { what: "a script and its parameters", found: "a NUL byte" });
+        }
+        Ok(())
+    }
+
+    /// What it is called: its file's name, or the first words of its first comment, or its first line.
+    pub fn title(&self) -> String {
+        if !self.file.trim().is_empty() {
+            return self.file.trim().to_owned();
+        }
+        let lines = || self.text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("#!"));
+        let comment = lines().map_while(comment_of).find(|words| !words.is_empty());
+        let words = comment.or_else(|| lines().find(|line| comment_of(line).is_none())).unwrap_or("a script");
+        let mut title: String = words.chars().take(MAX_TITLE_CHARACTERS).collect();
+        if title.len() < words.len() {
+            title.push('…');
+        }
+        title
+    }
+}
+
+/// The words of a line that is a comment or part of one.
+fn comment_of(line: &str) -> Option<&str> {
+    let inside = ["//", "/*", "*/", "*"].into_iter().find_map(|begin| line.strip_prefix(begin))?;
+    Some(inside.trim_end_matches("*/").trim_matches(|c: char| c == '*' || c == '/' || c.is_whitespace()))
 }
 
 impl EventProbe {
@@ -315,5 +382,46 @@ impl Limits {
         }
         let most = u64::from(MAX_BUDGET_CPU_PERMILLE);
         in_range("the budget in thousandths of a CPU", u64::from(self.budget_cpu_permille), 1, most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn script(text: &str) -> ScriptSpec {
+        ScriptSpec { text: text.to_owned(), ..ScriptSpec::default() }
+    }
+
+    #[test]
+    fn a_script_is_called_by_its_file_or_its_first_words() {
+        let cases = [
+            ("#!/usr/bin/env bathyscope\n\n// Files that are opened.\nbegin {}", "Files that are opened."),
+            ("/*\n * opens\n * more\n */\nbegin {}", "opens"),
+            ("begin { exit(); }\n// later", "begin { exit(); }"),
+            ("", "a script"),
+            ("//\n", "a script"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(script(text).title(), expected, "{text}");
+        }
+        assert_eq!(script(&"x".repeat(100)).title().chars().count(), MAX_TITLE_CHARACTERS + 1);
+        let named = ScriptSpec { file: "opensnoop".to_owned(), ..script("// text") };
+        assert_eq!(named.title(), "opensnoop");
+    }
+
+    #[test]
+    fn p14_scripts_have_limits() {
+        let limit = |length: usize| script(&"x".repeat(length)).validate();
+        assert!(limit(MAX_SCRIPT_BYTES - 1).is_ok() && limit(MAX_SCRIPT_BYTES).is_ok());
+        assert!(limit(MAX_SCRIPT_BYTES + 1).is_err() && limit(0).is_err());
+        let params = |count: usize, length: usize| {
+            ScriptSpec { params: vec!["x".repeat(length); count], ..script("x") }.validate()
+        };
+        assert!(params(MAX_SCRIPT_PARAMETERS, 1).is_ok() && params(MAX_SCRIPT_PARAMETERS + 1, 1).is_err());
+        assert!(params(1, MAX_PARAMETER_BYTES).is_ok() && params(1, MAX_PARAMETER_BYTES + 1).is_err());
+        assert!(script("a\0b").validate().is_err());
     }
 }

@@ -15,6 +15,7 @@ pub mod http;
 pub mod launch;
 pub mod logging;
 pub mod recorder;
+pub mod script;
 pub mod server;
 pub mod view_query;
 pub mod view_source;

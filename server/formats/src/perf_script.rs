@@ -25,7 +25,7 @@ pub fn write_perf_script(rows: &mut RowCursor<'_>, out: &mut dyn Write) -> Resul
     while let Some(row) = rows.next_row()? {
         let done = head(schema, &row, out).and_then(|()| match schema.kind {
             StreamKind::Samples => sample(dictionaries, &row, out),
-            StreamKind::Events => fields(schema, &row, out),
+            StreamKind::Events | StreamKind::Map => fields(schema, &row, out),
         });
         done.map_err(ViewError::Write)?;
         written += 1;

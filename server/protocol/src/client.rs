@@ -1,17 +1,18 @@
 //! The console's side: one request, one reply.
 
-use std::{
-    os::fd::{BorrowedFd, OwnedFd},
-    path::Path,
-    time::Duration,
-};
+mod script;
+
+use std::{os::fd::OwnedFd, path::Path, time::Duration};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     AgentError, Capability, CaptureHandle, Connection, KernelFile, MAX_MESSAGE_FDS, PROTOCOL_VERSION, ProcessFile,
-    ProtocolError, Readings, Reply, Request, Started, WireMethod, WireTarget,
+    ProtocolError, Readings, Reply, Request, ScriptRefused, Started, WireMethod, WireTarget,
+    large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
+
+pub use script::{MapContent, OpenedUserFile};
 
 /// How long an ordinary request may take.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,6 +26,9 @@ pub enum ClientError {
     /// The agent said why. The connection goes on.
     #[error(transparent)]
     Refused(AgentError),
+    /// The script is wrong, or needs what it does not get here. The connection goes on.
+    #[error("the script cannot run: {}", .0.diagnostics.first().map_or("", |first| first.message.as_str()))]
+    Script(ScriptRefused),
     /// The connection broke or cannot be trusted any more; connect again.
     #[error("the agent cannot be used any more")]
     Broken(#[from] ProtocolError),
@@ -232,11 +236,11 @@ impl AgentClient {
             return Err(ClientError::Broken(ProtocolError::Closed));
         }
         self.broken = true;
-        let no_descriptors: &[BorrowedFd<'_>] = &[];
-        self.connection.send(request, no_descriptors, timeout)?;
-        let (reply, descriptors) = self.connection.receive::<Reply>(Some(timeout))?;
+        self.connection.send_large(request, &[], MAX_LARGE_REQUEST_BYTES, timeout)?;
+        let received = self.connection.receive_large::<Reply>(Some(timeout), MAX_LARGE_REPLY_BYTES)?;
+        let (reply, descriptors) = (received.message, received.descriptors);
         let most = match reply {
-            Reply::File => 1,
+            Reply::File | Reply::MapPage(_) | Reply::Stacks { .. } | Reply::UserFile { .. } => 1,
             Reply::Rings { .. } => MAX_MESSAGE_FDS,
             _ => 0,
         };
@@ -246,6 +250,7 @@ impl AgentClient {
         self.broken = false;
         match reply {
             Reply::Failed(error) => Err(ClientError::Refused(error)),
+            Reply::ScriptRefused(refused) => Err(ClientError::Script(refused)),
             reply => Ok((reply, descriptors)),
         }
     }

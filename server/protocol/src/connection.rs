@@ -18,10 +18,12 @@ use rustix::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{MAX_MESSAGE_BYTES, MAX_MESSAGE_FDS};
+use crate::{MAX_MESSAGE_BYTES, MAX_MESSAGE_FDS, large};
 
 /// The deepest nesting of a message: a predicate of the greatest depth in a request, with room.
 const MAX_JSON_DEPTH: usize = 64;
+/// The deepest nesting of a large message: types within types in a plan. The parser's own limit is a little higher.
+const MAX_LARGE_JSON_DEPTH: usize = 120;
 /// Connections that may wait to be accepted; only one console is served at a time.
 const BACKLOG: i32 = 4;
 const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_MESSAGE_FDS));
@@ -78,6 +80,24 @@ impl ProtocolError {
             errno => Self::Io { doing, source: errno.into() },
         }
     }
+}
+
+/// The packet that stands for a larger message in a file.
+#[derive(Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InFile {
+    in_file: u64,
+}
+
+/// A message as it arrived.
+#[derive(Debug)]
+pub struct Received<M> {
+    /// The message.
+    pub message: M,
+    /// What came beside it, without the file that held a large message.
+    pub descriptors: Vec<OwnedFd>,
+    /// Whether it was too large for a packet.
+    pub large: bool,
 }
 
 /// Who is at the other end, as the kernel knows it.
@@ -143,6 +163,31 @@ impl Connection {
         self.send_bytes(&bytes, descriptors, timeout)
     }
 
+    /// Sends one message; in a sealed file if it is too large for a packet, at most `most` bytes. Only a message that
+    /// fits into a packet may have descriptors beside it.
+    ///
+    /// # Errors
+    /// As [`Connection::send`].
+    pub fn send_large<M: Serialize>(
+        &self,
+        message: &M,
+        descriptors: &[BorrowedFd<'_>],
+        most: usize,
+        timeout: Duration,
+    ) -> Result<(), ProtocolError> {
+        let malformed = |_what: serde_json::Error| ProtocolError::Malformed { what: "not serialisable", offset: 0 };
+        let bytes = serde_json::to_vec(message).map_err(malformed)?;
+        if bytes.len() <= MAX_MESSAGE_BYTES {
+            return self.send_bytes(&bytes, descriptors, timeout);
+        }
+        if bytes.len() > most || !descriptors.is_empty() {
+            return Err(ProtocolError::TooLarge);
+        }
+        let file = large::sealed_file("bathyscope-message", &bytes)
+            .map_err(|source| ProtocolError::Io { doing: "making a file for a large message", source })?;
+        self.send(&InFile { in_file: bytes.len() as u64 }, &[file.as_fd()], timeout)
+    }
+
     /// Sends `bytes` as one packet; what [`Connection::send`] does after it has made JSON.
     ///
     /// # Errors
@@ -183,6 +228,39 @@ impl Connection {
     pub fn receive<M: DeserializeOwned>(&self, timeout: Option<Duration>) -> Result<(M, Vec<OwnedFd>), ProtocolError> {
         let (bytes, descriptors) = self.receive_bytes(timeout)?;
         Ok((parse(&bytes)?, descriptors))
+    }
+
+    /// As [`Connection::receive`], for messages that may be in a file, of at most `most` bytes.
+    ///
+    /// # Errors
+    /// As [`Connection::receive`]; a file that is not sealed is not read.
+    pub fn receive_large<M: DeserializeOwned>(
+        &self,
+        timeout: Option<Duration>,
+        most: usize,
+    ) -> Result<Received<M>, ProtocolError> {
+        let (bytes, mut descriptors) = self.receive_bytes(timeout)?;
+        if !bytes.starts_with(b"{\"in_file\"") {
+            return Ok(Received { message: parse(&bytes)?, descriptors, large: false });
+        }
+        let InFile { in_file } = parse(&bytes)?;
+        let file = match (descriptors.pop(), descriptors.is_empty()) {
+            (Some(file), true) => file,
+            (file, _) => {
+                let found = descriptors.len() + usize::from(file.is_some());
+                return Err(ProtocolError::Descriptors { found, most: 1 });
+            }
+        };
+        let malformed = |what| ProtocolError::Malformed { what, offset: 0 };
+        if in_file > most as u64 {
+            return Err(ProtocolError::TooLarge);
+        }
+        let bytes =
+            large::read_sealed(&file, most).map_err(|_error| malformed("its file is not sealed or too large"))?;
+        if bytes.len() as u64 != in_file {
+            return Err(malformed("its file has another size than it says"));
+        }
+        Ok(Received { message: parse_to(&bytes, MAX_LARGE_JSON_DEPTH)?, descriptors, large: true })
     }
 
     fn receive_bytes(&self, timeout: Option<Duration>) -> Result<(Vec<u8>, Vec<OwnedFd>), ProtocolError> {
@@ -249,7 +327,11 @@ impl AsFd for Connection {
 
 /// Parses one message strictly: bounded depth, no unknown fields (the types say so), nothing after it.
 fn parse<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, ProtocolError> {
-    if let Some(offset) = too_deep_at(bytes) {
+    parse_to(bytes, MAX_JSON_DEPTH)
+}
+
+fn parse_to<M: DeserializeOwned>(bytes: &[u8], most: usize) -> Result<M, ProtocolError> {
+    if let Some(offset) = too_deep_at(bytes, most) {
         return Err(ProtocolError::Malformed { what: "nested too deep", offset });
     }
     serde_json::from_slice(bytes).map_err(|error| {
@@ -262,7 +344,7 @@ fn parse<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, ProtocolError> {
     })
 }
 
-fn too_deep_at(bytes: &[u8]) -> Option<usize> {
+fn too_deep_at(bytes: &[u8], most: usize) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (offset, byte) in bytes.iter().enumerate() {
         match byte {
@@ -271,7 +353,7 @@ fn too_deep_at(bytes: &[u8]) -> Option<usize> {
             b'"' => in_string = !in_string,
             b'[' | b'{' if !in_string => {
                 depth += 1;
-                if depth > MAX_JSON_DEPTH {
+                if depth > most {
                     return Some(offset);
                 }
             }

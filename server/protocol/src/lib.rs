@@ -1,9 +1,10 @@
 //! The messages between console and agent, and the descriptors that travel with them: the only thing both know.
 //!
 //! One message is one packet of a `SOCK_SEQPACKET` socket: JSON of at most [`MAX_MESSAGE_BYTES`], with up to
-//! [`MAX_MESSAGE_FDS`] descriptors beside it. The console asks, the agent answers, strictly in turn. The agent treats
+//! [`MAX_MESSAGE_FDS`] descriptors beside it; what is larger travels in a sealed file ([`large`]). The console asks, the agent answers, strictly in turn. The agent treats
 //! the console as hostile: whatever it does not know or expect closes the socket. The message types are promises of
-//! their own and are not the types of `capture`, though they borrow names and predicates from there.
+//! their own and are not the types of `capture`, though they borrow names and predicates from there, and from `bpf` what
+//! a compiled script is.
 //!
 //! The readers of the kernel's ring buffers live here too, because a ring is what most of the descriptors are.
 //!
@@ -11,9 +12,12 @@
 
 mod client;
 mod connection;
+pub mod large;
 mod message;
 pub mod rings;
+mod script;
 
-pub use client::{AgentClient, CALL_TIMEOUT, ClientError, SLOW_CALL_TIMEOUT, TakenRings};
-pub use connection::{Connection, Listener, PeerCredentials, ProtocolError};
+pub use client::{AgentClient, CALL_TIMEOUT, ClientError, MapContent, OpenedUserFile, SLOW_CALL_TIMEOUT, TakenRings};
+pub use connection::{Connection, Listener, PeerCredentials, ProtocolError, Received};
 pub use message::*;
+pub use script::*;

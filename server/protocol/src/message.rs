@@ -1,10 +1,15 @@
 //! Requests and replies.
 
+use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{Predicate, TracepointName};
 use serde::{Deserialize, Serialize};
 
+use crate::script::{
+    Bytes, MapPage, ModuleName, ScriptChecked, ScriptEnabled, ScriptRefused, ScriptStarted, WireScript,
+};
+
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 /// The largest packet.
 pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
 /// The most descriptors with one packet (the kernel's limit is 253).
@@ -63,7 +68,8 @@ pub enum Request {
         /// Index of the first ring in [`Started::rings`].
         from: u32,
     },
-    /// Begin to record, then let the command run if there is one. Answered by [`Reply::Enabled`].
+    /// Begin to record, then let the command run if there is one. Answered by [`Reply::Enabled`]; for a script, whose
+    /// `begin` probes run first, by [`Reply::ScriptEnabled`] or [`Reply::ScriptRefused`].
     Enable {
         /// Which capture.
         capture: CaptureHandle,
@@ -85,6 +91,103 @@ pub enum Request {
         /// Which capture.
         capture: CaptureHandle,
     },
+    /// What scripts can use on this host. Answered by [`Reply::Features`].
+    HostFeatures,
+    /// Compile a script and load nothing. Answered by [`Reply::ScriptChecked`]. May be large (see [`crate::large`]).
+    CheckScript {
+        /// What to compile.
+        script: WireScript,
+        /// Whether the programs are listed as text too.
+        listing: bool,
+    },
+    /// Compile and load a script; nothing runs before [`Request::Enable`]. Answered by [`Reply::ScriptStarted`], or by
+    /// [`Reply::ScriptRefused`] if it does not compile or cannot be attached. May be large.
+    StartScript {
+        /// Its handle, unused so far.
+        capture: CaptureHandle,
+        /// What to run.
+        script: WireScript,
+        /// Whose events.
+        target: WireTarget,
+        /// Bytes of the script's ring; rounded up to a power of two within the agent's limits. The script's own setting
+        /// goes before it.
+        ring_bytes: u32,
+    },
+    /// The elements of a script's map. Answered by [`Reply::MapPage`] with one descriptor.
+    ReadMap {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// Index in the plan's maps.
+        map: u32,
+        /// Removes what is read (an array's values are set to zero), so that nothing is lost between reading and clearing.
+        take: bool,
+        /// [`MapPage::next`] of the page before; none for the first.
+        after: Option<Bytes>,
+    },
+    /// Some elements of a script's map, those that exist, in the order asked for. Answered by [`Reply::MapPage`] with one
+    /// descriptor.
+    ReadElements {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// Index in the plan's maps.
+        map: u32,
+        /// At most [`crate::MAX_KEYS`].
+        keys: Vec<Bytes>,
+    },
+    /// Remove all elements of a script's map. Answered by [`Reply::Changed`].
+    ClearMap {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// Index in the plan's maps.
+        map: u32,
+    },
+    /// Set all values of a script's map to zero. Answered by [`Reply::Changed`].
+    ZeroMap {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// Index in the plan's maps.
+        map: u32,
+    },
+    /// Remove some elements of a script's map. Answered by [`Reply::Changed`].
+    DeleteKeys {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// Index in the plan's maps.
+        map: u32,
+        /// At most [`crate::MAX_KEYS`].
+        keys: Vec<Bytes>,
+    },
+    /// Bodies of stacks, by id. Answered by [`Reply::Stacks`] with one descriptor.
+    ReadStacks {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// Whether of user space.
+        user: bool,
+        /// At most [`crate::MAX_STACK_IDS`].
+        ids: Vec<u64>,
+    },
+    /// Run the `self:signal` probes of a signal. Answered by [`Reply::Ran`].
+    RunSignal {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// The signal's number.
+        number: i32,
+    },
+    /// Walk an iterator once more; all are walked once when the capture is enabled. Answered by [`Reply::Ran`].
+    ReadIterator {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// Index in the plan's probes.
+        probe: u32,
+    },
+    /// Open a program or library to look up its symbols: regular ELF files of executables and shared objects only.
+    /// Answered by [`Reply::UserFile`] with one descriptor.
+    OpenUserFile {
+        /// An absolute path.
+        path: String,
+        /// The process through whose root it is looked up; none for the agent's own.
+        in_process: Option<u32>,
+    },
 }
 
 /// Files of the kernel that the console may read.
@@ -102,6 +205,15 @@ pub enum KernelFile {
     },
     /// `/sys/kernel/notes`, which holds the kernel's build id.
     Notes,
+    /// `/sys/kernel/btf/vmlinux`: the kernel's types.
+    Btf,
+    /// `/sys/kernel/btf/MODULE`: a module's types, which continue the kernel's.
+    ModuleBtf {
+        /// Which module.
+        module: ModuleName,
+    },
+    /// `available_filter_functions` of tracefs: a function a line, with its module in brackets.
+    FilterFunctions,
 }
 
 /// Files of a process that the console may read.
@@ -226,6 +338,44 @@ pub enum Reply {
     Stopped(Readings),
     /// To [`Request::Discard`].
     Done,
+    /// To [`Request::HostFeatures`].
+    Features(Features),
+    /// To [`Request::CheckScript`].
+    ScriptChecked(ScriptChecked),
+    /// To [`Request::StartScript`].
+    ScriptStarted(Box<ScriptStarted>),
+    /// To [`Request::StartScript`], or [`Request::Enable`] of a script: what is wrong with the script, or what it needs and
+    /// does not get here.
+    ScriptRefused(ScriptRefused),
+    /// To [`Request::Enable`] of a script.
+    ScriptEnabled(ScriptEnabled),
+    /// To [`Request::ReadMap`] and [`Request::ReadElements`]: the elements are in the descriptor.
+    MapPage(MapPage),
+    /// To [`Request::ReadStacks`]: the stacks are in the descriptor, those that exist: `u64` id, `u64` number of frames,
+    /// then the frames' addresses.
+    Stacks {
+        /// How many stacks.
+        count: u32,
+    },
+    /// To [`Request::ClearMap`], [`Request::ZeroMap`] and [`Request::DeleteKeys`].
+    Changed {
+        /// Elements removed or set to zero.
+        count: u32,
+    },
+    /// To [`Request::RunSignal`] and [`Request::ReadIterator`].
+    Ran {
+        /// Probes that ran.
+        count: u32,
+    },
+    /// To [`Request::OpenUserFile`].
+    UserFile {
+        /// Device and inode of the file, which name it for `lang::plan::UserFile`.
+        device: u64,
+        /// See `device`.
+        inode: u64,
+        /// Its size.
+        bytes: u64,
+    },
     /// The request was understood and could not be done. The connection goes on.
     Failed(AgentError),
 }
@@ -419,6 +569,8 @@ pub enum RingContent {
     },
     /// Only side-band records: mmap2, comm, fork, exit.
     Sideband,
+    /// Records of a script, as its plan describes them.
+    Script,
 }
 
 /// Counters of a capture, totals since it was enabled.
@@ -427,10 +579,31 @@ pub enum RingContent {
 pub struct Readings {
     /// Moment of the reading, monotonic nanoseconds.
     pub time_ns: u64,
-    /// One for each stream.
+    /// One for each stream; for a script one for each program of its plan.
     pub probes: Vec<ProbeReading>,
     /// What became of the target.
     pub target: TargetState,
+    /// What is still being detached after a stop.
+    #[serde(default, skip_serializing_if = "Detaching::is_done")]
+    pub detaching: Detaching,
+}
+
+/// What is still being detached; it goes on in the background, and readings tell how far it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Detaching {
+    /// Attach points that may still run a program. When none is left a script's `end` probes have run too, and counters,
+    /// maps and rings are final.
+    pub attached: u32,
+    /// Objects of the kernel that run nothing any more and are still being closed.
+    pub closing: u32,
+}
+
+impl Detaching {
+    /// Whether all is detached and closed.
+    pub fn is_done(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Counters of one probe.
@@ -448,6 +621,20 @@ pub struct ProbeReading {
     /// Nanoseconds for each hit, from the last window in which run-time statistics were on; none for a profile, where
     /// these statistics do not cover taking the sample.
     pub ns_per_hit: Option<f64>,
+    /// Of a script: updates that a full map refused.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub map_full: u64,
+    /// Of a script: reads and other helpers that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub helper_failed: u64,
+    /// Of a script: stacks that could not be kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stacks_failed: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What became of the target.

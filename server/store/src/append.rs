@@ -1,7 +1,8 @@
 //! Making, filling, naming and ending captures: what runs in the writer.
 
 use bathyscope_capture::{
-    Append, CaptureId, CaptureSpec, FrameId, Ledger, Loss, LossStage, Method, StreamTotals, Symbol, Target,
+    Append, CaptureId, CaptureSpec, FrameId, Ledger, Loss, LossStage, Method, ScriptRecord, StreamTotals, Symbol,
+    Target,
 };
 use sqlx::SqliteConnection;
 
@@ -54,6 +55,7 @@ const fn method_of(spec: &CaptureSpec) -> &'static str {
     match spec.method {
         Method::Events { .. } => "events",
         Method::Profile { .. } => "profile",
+        Method::Script(_) => "script",
     }
 }
 
@@ -233,6 +235,33 @@ pub(crate) async fn put_symbols(
     };
     let done = done.await;
     writer.end(done).await
+}
+
+/// Keeps what was compiled for a capture, or replaces it.
+pub(crate) async fn put_script(writer: &mut Writer, id: CaptureId, script: &ScriptRecord) -> Result<(), StoreError> {
+    writer.has_room_for(2 * script.plan.len() as u64).await?;
+    writer.begin(Durability::Normal).await?;
+    let done = async {
+        must_be_recording(&mut writer.conn, id).await?;
+        insert_script(&mut writer.conn, id, script).await
+    };
+    let done = done.await;
+    writer.end(done).await
+}
+
+/// Adds or replaces a script, in the transaction that is open.
+pub(crate) async fn insert_script(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    script: &ScriptRecord,
+) -> Result<(), StoreError> {
+    let probes = to_json(&script.probes, "the probes of a script")?;
+    at_most("the plan of a script", script.plan.len(), limit::JSON_BYTES)?;
+    at_most("the probes of a script", probes.len(), limit::JSON_BYTES)?;
+    let insert = sqlx::query("INSERT OR REPLACE INTO scripts VALUES (?, ?, ?, ?)").bind(sql(id.bits()));
+    let insert = insert.bind(&script.plan).bind(probes).bind(script.exit_code);
+    insert.execute(conn).await.map_err(failed("storing a script"))?;
+    Ok(())
 }
 
 /// Gives a capture another name.

@@ -10,7 +10,7 @@ use sqlx::{
 
 use crate::{
     CaptureRecord, CaptureState, End, NewCapture, Store, StoreError,
-    append::{Phase, insert_capture, put_end, put_ledger},
+    append::{Phase, insert_capture, insert_script, put_end, put_ledger},
     disk::Unfinished,
     error::failed,
     insert::insert_append,
@@ -72,6 +72,9 @@ async fn write(store: &Store, record: &CaptureRecord, path: &Path) -> Result<(),
 
 async fn copy(store: &Store, record: &CaptureRecord, conn: &mut SqliteConnection) -> Result<(), StoreError> {
     insert_capture(conn, &new_capture(record, record.id, &record.owner), Phase::Ready, record.origin).await?;
+    if let Some(script) = read::script(&mut *store.reader().await?, record.id).await? {
+        insert_script(conn, record.id, &script).await?;
+    }
     let mut cursor = Cursor::START;
     loop {
         // A connection for each page: nothing is held in the database while the file is written.

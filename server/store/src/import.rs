@@ -10,8 +10,8 @@
 use std::{collections::HashSet, io::Write as _, path::Path};
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, ColumnData, ColumnStats, ColumnType, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, StreamKind,
-    StreamSchema, decode_chunk,
+    Append, Batch, CaptureId, ColumnData, ColumnStats, ColumnType, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, ScriptRecord,
+    StreamKind, StreamSchema, decode_chunk,
 };
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
@@ -86,17 +86,18 @@ pub(crate) async fn import(store: &Store, path: &Path, owner: &str, most: u64) -
 }
 
 async fn import_from(store: &Store, file: &mut SqliteConnection, owner: &str) -> Result<CaptureId, StoreError> {
-    check_file(file).await.map_err(of_file)?;
+    let version = check_file(file).await.map_err(of_file)?;
     let record = read_record(file).await.map_err(of_file)?;
     check_record(&record)?;
-    let digest = pages::digest(file, &record).await.map_err(of_file)?;
+    let script = if version >= SCRIPTS_SINCE { read::script(file, record.id).await.map_err(of_file)? } else { None };
+    let digest = pages::digest(file, &record, script.as_ref()).await.map_err(of_file)?;
     let id = match choose_id(store, record.id, &digest).await? {
         Choice::Known(id) => return Ok(id),
         Choice::Free(id) => id,
     };
     let new = new_capture(&record, id, owner);
     store.write(move |writer| Box::pin(async move { begin(writer, &new).await })).await.map_err(of_file)?;
-    match copy(store, file, &record, id, &digest).await {
+    match copy(store, file, (&record, script), id, &digest).await {
         Ok(()) => Ok(id),
         Err(error) => {
             store.remove_rows(id).await?;
@@ -165,18 +166,29 @@ const LIMITS: [(&str, &str); 12] = [
     ),
 ];
 
-/// Checks version, tables, pages and sizes, in this order: each is safe once those before it are.
-async fn check_file(file: &mut SqliteConnection) -> Result<(), StoreError> {
+/// The schema version from which on there are scripts.
+const SCRIPTS_SINCE: i64 = 2;
+/// Rows of scripts that must not be there.
+const SCRIPT_LIMITS: [(&str, &str); 1] = [(
+    "a script that is too long",
+    "SELECT count(*) > 1 OR coalesce(max(octet_length(plan)), 0) > 4194304 OR \
+      coalesce(max(octet_length(probes)), 0) > 4194304 FROM scripts",
+)];
+
+/// Checks version, tables, pages and sizes, in this order: each is safe once those before it are. Gives the version.
+///
+/// A file of an older version is read as it is: version 1 has no scripts, and its losses are of fewer stages.
+async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let known = schema::newest(&MIGRATIONS);
-    match schema::file_version(file).await? {
-        Some(version) if version == known => {}
+    let version = match schema::file_version(file).await? {
+        Some(version) if (1..=known).contains(&version) => version,
         Some(version) => {
-            return Err(refuse(format!("it has schema version {version}, this program reads version {known}")));
+            return Err(refuse(format!("it has schema version {version}, this program reads up to version {known}")));
         }
         None => return Err(refuse("it is a database of another program")),
-    }
+    };
     let found = schema::objects(file).await.map_err(failed(DOING))?;
-    let expected = schema::expected_objects(&MIGRATIONS).await?;
+    let expected = schema::expected_objects(&schema::up_to(&MIGRATIONS, version)).await?;
     let (others,): (i64,) = sqlx::query_as("SELECT count(*) FROM sqlite_schema WHERE tbl_name = '_sqlx_migrations'")
         .fetch_one(&mut *file)
         .await
@@ -193,14 +205,15 @@ async fn check_file(file: &mut SqliteConnection) -> Result<(), StoreError> {
     if check != "ok" {
         return Err(refuse("its pages are damaged"));
     }
-    for (what, select) in LIMITS {
+    let of_scripts = SCRIPT_LIMITS.into_iter().filter(|_| version >= SCRIPTS_SINCE);
+    for (what, select) in LIMITS.into_iter().chain(of_scripts) {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
         let (bad,): (i64,) = query.fetch_one(&mut *file).await.map_err(failed(DOING))?;
         if bad != 0 {
             return Err(refuse(format!("it holds {what}")));
         }
     }
-    Ok(())
+    Ok(version)
 }
 
 /// The only capture of the file.
@@ -275,7 +288,8 @@ async fn choose_id(store: &Store, own: CaptureId, digest: &[u8; 32]) -> Result<C
         let Some((phase,)) = row else { return Ok(Choice::Free(id)) };
         if phase == Phase::Ready.as_str() {
             let record = read::capture(&mut conn, id).await?;
-            if pages::digest(&mut conn, &record).await? == *digest {
+            let script = read::script(&mut conn, id).await?;
+            if pages::digest(&mut conn, &record, script.as_ref()).await? == *digest {
                 return Ok(Choice::Known(id));
             }
         }
@@ -293,11 +307,15 @@ async fn begin(writer: &mut Writer, new: &crate::NewCapture) -> Result<(), Store
 async fn copy(
     store: &Store,
     file: &mut SqliteConnection,
-    record: &CaptureRecord,
+    (record, script): (&CaptureRecord, Option<ScriptRecord>),
     id: CaptureId,
     digest: &[u8; 32],
 ) -> Result<(), StoreError> {
-    let mut content = Content::begin(record)?;
+    let mut content = Content::begin(record, script.as_ref())?;
+    if let Some(script) = script {
+        let added = store.write(move |writer| Box::pin(async move { add_script(writer, id, &script).await })).await;
+        added.map_err(of_file)?;
+    }
     let mut cursor = Cursor::START;
     let mut known = Known::default();
     while let Some(mut page) = pages::next(file, record, &mut cursor).await.map_err(of_file)? {
@@ -325,6 +343,13 @@ async fn add(writer: &mut Writer, id: CaptureId, page: &Append) -> Result<(), St
     writer.has_room_for(2 * append::size_of(page)).await?;
     writer.begin(Durability::Normal).await?;
     let done = insert_append(&mut writer.conn, id, page).await;
+    writer.end(done).await
+}
+
+async fn add_script(writer: &mut Writer, id: CaptureId, script: &ScriptRecord) -> Result<(), StoreError> {
+    writer.has_room_for(2 * script.plan.len() as u64).await?;
+    writer.begin(Durability::Normal).await?;
+    let done = append::insert_script(&mut writer.conn, id, script).await;
     writer.end(done).await
 }
 

@@ -1,6 +1,6 @@
 //! A whole capture as a sequence of appends, for copying it into another database and for telling two apart.
 
-use bathyscope_capture::{Append, CaptureId, EncodedChunk};
+use bathyscope_capture::{Append, CaptureId, EncodedChunk, ScriptRecord};
 use sha2::{Digest as _, Sha256};
 use sqlx::SqliteConnection;
 
@@ -135,7 +135,7 @@ pub(crate) struct Content(Sha256);
 
 impl Content {
     /// Begins with what describes the capture.
-    pub(crate) fn begin(record: &CaptureRecord) -> Result<Self, StoreError> {
+    pub(crate) fn begin(record: &CaptureRecord, script: Option<&ScriptRecord>) -> Result<Self, StoreError> {
         let mut content = Self(Sha256::new());
         content.bytes(to_json(&record.spec, "the spec")?.as_bytes());
         content.bytes(to_json(&record.host, "the facts of the host")?.as_bytes());
@@ -147,6 +147,9 @@ impl Content {
             content.bytes(to_json(&stream.schema, "the columns of a stream")?.as_bytes());
         }
         content.bytes(to_json(&record.ledger, "the ledger")?.as_bytes());
+        if let Some(script) = script {
+            content.bytes(to_json(script, "the script")?.as_bytes());
+        }
         Ok(content)
     }
 
@@ -205,8 +208,12 @@ impl Content {
 }
 
 /// The digest of a whole capture.
-pub(crate) async fn digest(conn: &mut SqliteConnection, record: &CaptureRecord) -> Result<[u8; 32], StoreError> {
-    let mut content = Content::begin(record)?;
+pub(crate) async fn digest(
+    conn: &mut SqliteConnection,
+    record: &CaptureRecord,
+    script: Option<&ScriptRecord>,
+) -> Result<[u8; 32], StoreError> {
+    let mut content = Content::begin(record, script)?;
     let mut cursor = Cursor::START;
     while let Some(page) = next(conn, record, &mut cursor).await? {
         content.add(&page);

@@ -1,8 +1,8 @@
 //! Reading: each function is one or a few short statements, and holds nothing when it returns.
 
 use bathyscope_capture::{
-    CaptureId, Frame, FrameId, Ledger, Loss, Mapping, MappingId, OutputLine, ProcessChange, Stack, StackId,
-    StreamTotals, StringId, Symbol,
+    CaptureId, Frame, FrameId, Ledger, Loss, Mapping, MappingId, OutputLine, ProcessChange, ScriptRecord, Stack,
+    StackId, StreamTotals, StringId, Symbol,
 };
 use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection, sqlite::SqliteRow};
 
@@ -150,6 +150,16 @@ pub(crate) async fn capture(conn: &mut SqliteConnection, id: CaptureId) -> Resul
         output_bytes: unsigned(row.output_bytes),
         simulated: row.simulated,
     })
+}
+
+/// What was compiled for a capture; none if it was not made by a script.
+pub(crate) async fn script(conn: &mut SqliteConnection, id: CaptureId) -> Result<Option<ScriptRecord>, StoreError> {
+    let select = "SELECT plan, probes, exit_code FROM scripts WHERE capture_id = ?";
+    let rows: Vec<(String, String, Option<i64>)> = all(conn, of(select, id), "reading a script").await?;
+    let script = |(plan, probes, exit_code): (String, String, Option<i64>)| {
+        Ok(ScriptRecord { plan, probes: from_json(&probes, "the probes of a script")?, exit_code })
+    };
+    rows.into_iter().next().map(script).transpose()
 }
 
 /// The streams of a capture, in order.

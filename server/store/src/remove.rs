@@ -22,7 +22,7 @@ const STEP: Duration = Duration::from_millis(20);
 const MAX_PAGES: u32 = 1024;
 
 /// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
-const STATEMENTS: [&str; 12] = [
+const STATEMENTS: [&str; 13] = [
     "DELETE FROM chunk_data WHERE rowid IN (SELECT rowid FROM chunk_data WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM chunks WHERE (capture_id, stream, seq) IN \
      (SELECT capture_id, stream, seq FROM chunks WHERE capture_id = ?1 LIMIT ?2)",
@@ -36,6 +36,7 @@ const STATEMENTS: [&str; 12] = [
     "DELETE FROM output WHERE capture_id = ?1 AND seq IN (SELECT seq FROM output WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM losses WHERE capture_id = ?1 AND seq IN (SELECT seq FROM losses WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM streams WHERE capture_id = ?1 AND stream IN (SELECT stream FROM streams WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM scripts WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM captures WHERE id = ?1 AND ?2 > 0",
 ];
 

@@ -101,6 +101,9 @@ pub(crate) const fn loss_stage(stage: LossStage) -> &'static str {
     match stage {
         LossStage::KernelMissed => "kernel_missed",
         LossStage::RingFull => "ring_full",
+        LossStage::MapFull => "map_full",
+        LossStage::StackLost => "stack_lost",
+        LossStage::HelperFailed => "helper_failed",
         LossStage::Decode => "decode",
         LossStage::Store => "store",
         LossStage::Interrupted => "interrupted",
@@ -108,8 +111,16 @@ pub(crate) const fn loss_stage(stage: LossStage) -> &'static str {
 }
 
 pub(crate) fn loss_stage_from(text: &str) -> Result<LossStage, StoreError> {
-    let all =
-        [LossStage::KernelMissed, LossStage::RingFull, LossStage::Decode, LossStage::Store, LossStage::Interrupted];
+    let all = [
+        LossStage::KernelMissed,
+        LossStage::RingFull,
+        LossStage::MapFull,
+        LossStage::StackLost,
+        LossStage::HelperFailed,
+        LossStage::Decode,
+        LossStage::Store,
+        LossStage::Interrupted,
+    ];
     all.into_iter().find(|stage| loss_stage(*stage) == text).ok_or_else(|| unreadable("a stage of a loss"))
 }
 

@@ -33,6 +33,12 @@ pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
 /// A table, index or trigger: type, name, and the text that made it.
 pub(crate) type Object = (String, String, String);
 
+/// The migrations up to a version.
+pub(crate) fn up_to(migrations: &Migrator, version: i64) -> Migrator {
+    let earlier = migrations.iter().filter(|migration| migration.version <= version).cloned();
+    Migrator::with_migrations(earlier.collect())
+}
+
 /// The newest version that these migrations make.
 pub(crate) fn newest(migrations: &Migrator) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or(0)

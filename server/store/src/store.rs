@@ -6,7 +6,8 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Append, CaptureId, Frame, FrameId, Mapping, MappingId, OutputLine, ProcessChange, Stack, StackId, StringId, Symbol,
+    Append, CaptureId, Frame, FrameId, Mapping, MappingId, OutputLine, ProcessChange, ScriptRecord, Stack, StackId,
+    StringId, Symbol,
 };
 use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
@@ -187,6 +188,23 @@ impl Store {
     /// [`StoreError::NoCapture`], [`StoreError::Refused`], [`StoreError::DiskFull`], or the database's.
     pub async fn put_symbols(&self, id: CaptureId, symbols: Vec<(FrameId, Symbol)>) -> Result<(), StoreError> {
         self.write(move |writer| Box::pin(async move { append::put_symbols(writer, id, &symbols).await })).await
+    }
+
+    /// Keeps what was compiled for a capture that is being recorded by a script, or replaces it.
+    ///
+    /// # Errors
+    /// [`StoreError::NotRecording`], [`StoreError::NoCapture`], [`StoreError::Refused`] for what is too large,
+    /// [`StoreError::DiskFull`], or the database's.
+    pub async fn put_script(&self, id: CaptureId, script: ScriptRecord) -> Result<(), StoreError> {
+        self.write(move |writer| Box::pin(async move { append::put_script(writer, id, &script).await })).await
+    }
+
+    /// What was compiled for a capture; none if it was not made by a script.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn script(&self, id: CaptureId) -> Result<Option<ScriptRecord>, StoreError> {
+        self.done(read::script(&mut *self.reader().await?, id).await)
     }
 
     /// The process history, in the order in which it was appended.

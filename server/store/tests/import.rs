@@ -48,6 +48,7 @@ async fn a_capture_survives_the_way_out_and_in() {
     assert_eq!(second.symbols(ID, 0).await.unwrap(), store.symbols(ID, 0).await.unwrap());
     assert_eq!(second.stacks(ID, 0).await.unwrap(), store.stacks(ID, 0).await.unwrap());
     assert_eq!(second.processes(ID).await.unwrap(), store.processes(ID).await.unwrap());
+    assert_eq!(second.script(ID).await.unwrap(), Some(script()));
     assert_eq!(second.output(ID, 0, 99).await.unwrap(), store.output(ID, 0, 99).await.unwrap());
     for stream in [0, 1] {
         assert_eq!(second.chunk_index(ID, stream, 0).await.unwrap(), store.chunk_index(ID, stream, 0).await.unwrap());
@@ -107,7 +108,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 34] = [
+const HOSTILE: [(&str, &str); 37] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -117,7 +118,10 @@ const HOSTILE: [(&str, &str); 34] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 2", "schema version 2"),
+    ("PRAGMA user_version = 3", "schema version 3"),
+    ("PRAGMA user_version = 1", "losses"),
+    ("UPDATE scripts SET probes = 'x'", "the probes of a script"),
+    ("UPDATE scripts SET plan = printf('%.5000000c', 'x')", "too long"),
     ("DELETE FROM captures", "more or less than one capture"),
     ("UPDATE captures SET state = 'recording'", "has not ended"),
     ("UPDATE captures SET phase = 'importing'", "no capture that has ended"),
@@ -167,7 +171,9 @@ async fn hostile_files_are_refused_and_leave_nothing() {
     assert_eq!(left.len(), 2, "{left:?}");
     let options = SqliteConnectOptions::new().filename(database(other_dir.path()));
     let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
-    for table in ["captures", "streams", "chunks", "chunk_data", "strings", "frames", "stacks", "processes", "output"] {
+    for table in
+        ["captures", "streams", "chunks", "chunk_data", "strings", "frames", "stacks", "processes", "output", "scripts"]
+    {
         let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let (rows,): (i64,) = sqlx::query_as(count).fetch_one(&mut conn).await.unwrap();
         assert_eq!(rows, 0, "{table}");

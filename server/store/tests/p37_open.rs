@@ -43,7 +43,8 @@ async fn p37_files_that_are_not_ours_are_left_alone() {
     let sql: [(&str, &str); 7] = [
         ("UPDATE _sqlx_migrations SET success = 0", "was not finished"),
         (
-            "INSERT INTO _sqlx_migrations SELECT 9999, description, installed_on, 1, checksum, 0 FROM _sqlx_migrations",
+            "INSERT INTO _sqlx_migrations SELECT 9999, description, installed_on, 1, checksum, 0 FROM _sqlx_migrations \
+             WHERE version = 1",
             "9999",
         ),
         ("PRAGMA application_id = 77", "another program"),

@@ -71,7 +71,7 @@ pub fn rate(source: &dyn Source, query: &RateQuery, cancel: &Cancel) -> Result<R
         .map(|(stream, schema)| StreamRate { stream, name: schema.name.clone(), counts: vec![0; query.bins as usize] })
         .collect();
     let wanted = [StreamSchema::TIME];
-    for mut scan in Scan::all(source, query.range, query.filter.as_ref(), &wanted, cancel, |_| true)? {
+    for mut scan in Scan::all(source, query.range, query.filter.as_ref(), &wanted, cancel, StreamSchema::has_events)? {
         let Some(counted) = streams.get_mut(usize::from(scan.stream())) else { continue };
         count(&mut scan, &mut bins, &mut counted.counts)?;
     }

@@ -121,7 +121,7 @@ impl TimelineQuery {
         wanted: &[usize],
         cancel: &'a Cancel,
     ) -> Result<Vec<Scan<'a>>, ViewError> {
-        Scan::all(source, self.range, self.filter.as_ref(), wanted, cancel, |_| true)
+        Scan::all(source, self.range, self.filter.as_ref(), wanted, cancel, StreamSchema::has_events)
     }
 }
 

@@ -348,10 +348,10 @@ impl RunningCapture for EventsCapture {
             let missed = bpf::program_stats(stream.attachment.program.as_fd()).unwrap_or_default().missed;
             let Counts { hits, filtered, ring_full } = stream.last;
             let ns_per_hit = cost.as_ref().and_then(|cost| cost.ns_per_hit(index));
-            ProbeReading { hits, filtered, ring_full, missed, ns_per_hit }
+            ProbeReading { hits, filtered, ring_full, missed, ns_per_hit, ..ProbeReading::default() }
         };
         let probes = self.streams.iter_mut().enumerate().map(read).collect();
-        Readings { time_ns: monotonic_ns(), probes, target: self.target.state() }
+        Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), ..Readings::default() }
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {

@@ -34,17 +34,17 @@ static HANGING: AtomicUsize = AtomicUsize::new(0);
 
 /// Opens a file of the kernel.
 pub(crate) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError> {
+    let open_list = |name: &str| {
+        let told = |error: io::Error| refused(format!("opening tracefs' {name}"), &error, "Run the agent as root.");
+        Tracefs::find().and_then(|tracefs| tracefs.open(name).map_err(told))
+    };
     match file {
         KernelFile::Kallsyms => open_plain("/proc/kallsyms"),
         KernelFile::Notes => open_plain("/sys/kernel/notes"),
-        KernelFile::AvailableEvents => {
-            let open = |tracefs: Tracefs| {
-                tracefs
-                    .open("available_events")
-                    .map_err(|error| refused("opening tracefs' available_events", &error, "Run the agent as root."))
-            };
-            Tracefs::find().and_then(open)
-        }
+        KernelFile::Btf => open_plain("/sys/kernel/btf/vmlinux"),
+        KernelFile::ModuleBtf { module } => open_plain(&format!("/sys/kernel/btf/{module}")),
+        KernelFile::AvailableEvents => open_list("available_events"),
+        KernelFile::FilterFunctions => open_list("available_filter_functions"),
         KernelFile::EventFormat { tracepoint } => Tracefs::find()?.open_format(tracepoint),
     }
 }
@@ -68,13 +68,13 @@ pub(crate) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
 
 /// The folder of a process below `/proc`, kept open: its files stay those of this process, even when its id is given to
 /// another one.
-struct Process {
+pub(super) struct Process {
     pid: u32,
-    directory: OwnedFd,
+    pub(super) directory: OwnedFd,
 }
 
 impl Process {
-    fn open(pid: u32) -> Result<Self, AgentError> {
+    pub(super) fn open(pid: u32) -> Result<Self, AgentError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         rustix::fs::open(format!("/proc/{pid}"), flags, Mode::empty())
             .map(|directory| Self { pid, directory })
@@ -165,7 +165,10 @@ fn last_number(status: &str, key: &str) -> Option<u32> {
 
 /// Opens what `found` (an `O_PATH` descriptor) is for reading, if it is a regular file that `accept` agrees to. Anything
 /// else is not even opened: opening a device or a pipe can have effects.
-fn reopen_regular(found: &OwnedFd, accept: impl FnOnce(&rustix::fs::Stat) -> io::Result<()>) -> io::Result<OwnedFd> {
+pub(super) fn reopen_regular(
+    found: &OwnedFd,
+    accept: impl FnOnce(&rustix::fs::Stat) -> io::Result<()>,
+) -> io::Result<OwnedFd> {
     let stat = rustix::fs::fstat(found)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
@@ -176,10 +179,10 @@ fn reopen_regular(found: &OwnedFd, accept: impl FnOnce(&rustix::fs::Stat) -> io:
 }
 
 /// Does `open` in a thread of its own and waits for it, but not for ever.
-fn open_within_time(
+pub(super) fn open_within_time<T: Send + 'static>(
     doing: String,
-    open: impl FnOnce() -> io::Result<OwnedFd> + Send + 'static,
-) -> Result<OwnedFd, AgentError> {
+    open: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, AgentError> {
     if HANGING.load(Ordering::Relaxed) >= MAX_HANGING {
         let remedy = "Find the file system in user space that does not answer, and end it.";
         return Err(failed(AgentErrorKind::Limit, doing, "too many files could not be opened in time", remedy));

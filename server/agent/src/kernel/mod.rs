@@ -9,18 +9,21 @@ mod loader;
 pub(crate) mod perf;
 mod profile;
 mod retire;
+mod script;
 mod sideband;
 mod stats;
 mod target;
 pub(crate) mod tracefs;
+mod user_file;
 mod users;
 
 use std::os::fd::OwnedFd;
 
-use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, WireMethod};
+use bathyscope_bpf::lang::host::Features;
+use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, WireMethod, WireScript};
 
 use crate::{
-    backend::{Backend, Plan, RunningCapture},
+    backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
     doctor,
 };
 
@@ -67,6 +70,22 @@ impl Backend for KernelBackend {
 
     fn open_process_file(&mut self, pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {
         files::open_process_file(pid, file)
+    }
+
+    fn features(&mut self) -> Features {
+        script::features()
+    }
+
+    fn check_script(&mut self, script: &WireScript, listing: bool) -> Result<ScriptChecked, AgentError> {
+        script::check(script, listing)
+    }
+
+    fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
+        script::start(plan)
+    }
+
+    fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {
+        user_file::open_user_file(path, in_process)
     }
 
     fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError> {

@@ -257,8 +257,9 @@ impl RunningCapture for ProfileCapture {
             missed: bpf::program_stats(self.filter.program.as_fd()).unwrap_or_default().missed,
             // The kernel's statistics cover the filter program alone, not walking and writing the stack.
             ns_per_hit: None,
+            ..ProbeReading::default()
         };
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], target: self.target.state() }
+        Readings { time_ns: monotonic_ns(), probes: vec![probe], target: self.target.state(), ..Readings::default() }
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {

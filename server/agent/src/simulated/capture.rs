@@ -204,7 +204,7 @@ impl RunningCapture for SimulatedCapture {
 
     fn readings(&mut self) -> Readings {
         let target = self.target_state();
-        Readings { time_ns: monotonic_ns(), probes: self.shared.lock().probes.clone(), target }
+        Readings { time_ns: monotonic_ns(), probes: self.shared.lock().probes.clone(), target, ..Readings::default() }
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {

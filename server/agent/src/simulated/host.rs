@@ -1,9 +1,8 @@
 //! The files of the simulated host, in memory.
 
-use std::{fmt::Write as _, io::Write as _, os::fd::OwnedFd};
+use std::{fmt::Write as _, os::fd::OwnedFd};
 
-use bathyscope_protocol::{AgentError, AgentErrorKind, Capability, CapabilityState, KernelFile, ProcessFile};
-use rustix::fs::{MemfdFlags, SealFlags};
+use bathyscope_protocol::{AgentError, AgentErrorKind, Capability, CapabilityState, KernelFile, ProcessFile, large};
 
 use super::{
     elf,
@@ -13,22 +12,14 @@ use super::{
     },
 };
 use crate::{
+    backend::UserFile,
     doctor,
     error::{failed, refused},
 };
 
 /// A file in memory that nobody can change any more.
 fn file_of(bytes: &[u8]) -> Result<OwnedFd, AgentError> {
-    let make = || -> std::io::Result<OwnedFd> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let mut file = std::fs::File::from(rustix::fs::memfd_create("bathyscope-simulated", flags)?);
-        file.write_all(bytes)?;
-        rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
-        let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
-        rustix::fs::fcntl_add_seals(&file, seals)?;
-        Ok(file.into())
-    };
-    make().map_err(|error| refused("making a simulated file", &error, ""))
+    large::sealed_file("bathyscope-simulated", bytes).map_err(|error| refused("making a simulated file", &error, ""))
 }
 
 pub(super) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError> {
@@ -50,6 +41,11 @@ pub(super) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
             notes.extend(b"GNU\0");
             notes.extend([0x51; 20]);
             file_of(&notes)
+        }
+        KernelFile::FilterFunctions => file_of(KERNEL_FUNCTIONS.map(|name| format!("{name}\n")).concat().as_bytes()),
+        KernelFile::Btf | KernelFile::ModuleBtf { .. } => {
+            let why = "the simulated kernel has no type information";
+            Err(failed(AgentErrorKind::NotFound, "opening the kernel's type information", why, ""))
         }
     }
 }
@@ -102,6 +98,23 @@ pub(super) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
             Err(failed(AgentErrorKind::NotFound, doing, "no such file or directory", ""))
         }
     }
+}
+
+/// The device of every simulated file; the inode is the process's id, as in its `maps`.
+const DEVICE: u64 = 0xfe00;
+
+pub(super) fn open_user_file(path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {
+    let doing = format!("opening {}", bathyscope_capture::visible(path.as_bytes()));
+    if let Some(pid) = in_process.filter(|pid| world::process(*pid).is_none()) {
+        let doing = format!("looking for process {pid}");
+        let why = "there is no such process (any more)";
+        return Err(failed(AgentErrorKind::NotFound, doing, why, "Choose one that runs."));
+    }
+    let missing = || failed(AgentErrorKind::NotFound, &doing, "no such file or directory", "Check the path.");
+    let process = world::PROCESSES.iter().find(|process| process.path == path.as_bytes()).ok_or_else(missing)?;
+    let program = elf::program(world::build_id(process.pid));
+    let bytes = program.len() as u64;
+    Ok(UserFile { file: file_of(&program)?, device: DEVICE, inode: u64::from(process.pid), bytes })
 }
 
 fn maps(process: &Process) -> Vec<u8> {

@@ -10,15 +10,17 @@ mod host;
 mod options;
 mod records;
 mod samples;
+mod script;
 mod world;
 
 use std::os::fd::OwnedFd;
 
-use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, WireMethod};
+use bathyscope_bpf::lang::host::Features;
+use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, WireMethod, WireScript};
 
 pub use options::{ParseSimulationError, Simulation};
 
-use crate::backend::{Backend, Plan, RunningCapture};
+use crate::backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile};
 
 /// A host that does not exist.
 #[derive(Debug)]
@@ -56,6 +58,22 @@ impl Backend for SimulatedBackend {
 
     fn open_process_file(&mut self, pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {
         host::open_process_file(pid, file)
+    }
+
+    fn features(&mut self) -> Features {
+        script::features()
+    }
+
+    fn check_script(&mut self, script: &WireScript, listing: bool) -> Result<ScriptChecked, AgentError> {
+        script::check(script, listing)
+    }
+
+    fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
+        script::start(plan)
+    }
+
+    fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {
+        host::open_user_file(path, in_process)
     }
 
     fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError> {

@@ -150,7 +150,7 @@ impl Decoder {
         let Some(info) = self.setup.rings.get(batch.ring) else { return };
         let stream = match info.content {
             RingContent::Stream { stream } => self.streams.get_mut(usize::from(stream)).map(|state| (stream, state)),
-            RingContent::Sideband => None,
+            RingContent::Sideband | RingContent::Script => None,
         };
         let Some((index, state)) = stream.filter(|(_, state)| state.decoder.is_some()) else {
             return self.setup.samples.take(batch, &self.setup.books);

@@ -247,7 +247,8 @@ mod tests {
     use super::*;
 
     fn readings(time_ns: u64, hits: u64, filtered: u64, ring_full: u64, missed: u64) -> Readings {
-        let probe = ProbeReading { hits, filtered, ring_full, missed, ns_per_hit: Some(200.0) };
+        let probe =
+            ProbeReading { hits, filtered, ring_full, missed, ns_per_hit: Some(200.0), ..ProbeReading::default() };
         Readings { time_ns, probes: vec![probe], ..Readings::default() }
     }
 

@@ -33,6 +33,7 @@ mod samples;
 mod scout;
 mod start;
 
+pub(crate) use clock::monotonic_ns;
 pub(crate) use link::words;
 pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
 pub use live::{LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, StreamTick, Subscription, Tick};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EncodedChunk, Frame, HostFacts,
     Ledger, Limits, Loss, LossStage, Mapping, MappingKind, Method, OutputLine, OutputStream, ProcessChange,
-    ProcessChangeKind, StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
+    ProcessChangeKind, ScriptProbe, ScriptRecord, StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target,
+    encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Reserve, Store};
 
@@ -121,5 +122,12 @@ pub async fn record(store: &Store, id: CaptureId, title: &str) {
     let append = full_append();
     let ledger = append.ledger.clone().unwrap();
     store.append(id, append).await.unwrap();
+    store.put_script(id, ScriptRecord { exit_code: None, ..script() }).await.unwrap();
+    store.put_script(id, script()).await.unwrap();
     store.finish(id, end(ledger)).await.unwrap();
+}
+
+pub fn script() -> ScriptRecord {
+    let probe = ScriptProbe { name: "begin".to_owned(), line: 1, hits: 1, ..ScriptProbe::default() };
+    ScriptRecord { plan: "{}".to_owned(), probes: vec![probe], exit_code: Some(3) }
 }

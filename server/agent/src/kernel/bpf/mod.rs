@@ -1,5 +1,9 @@
 //! The calls of bpf(2) that aya has not, or makes in a way that does not fit here.
 
+pub(crate) mod links;
+pub(crate) mod maps;
+pub(crate) mod programs;
+
 use std::{
     ffi::CStr,
     io,
@@ -18,11 +22,11 @@ const ATTACH_PERF_EVENT: u32 = 41;
 
 /// `union bpf_attr`, filled in by offset; what is not set is zero, which the kernel takes as absent.
 #[repr(C, align(8))]
-struct Attr([u8; 144]);
+struct Attr([u8; 152]);
 
 impl Attr {
     fn new() -> Self {
-        Self([0; 144])
+        Self([0; 152])
     }
 
     fn put(mut self, offset: usize, bytes: &[u8]) -> Self {
@@ -57,6 +61,27 @@ impl Attr {
         // SAFETY: the buffer is as long as the kernel is told, and the caller answers for the addresses in it.
         let result = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), bytes) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    }
+
+    /// Makes a call after which the kernel has changed the attributes.
+    ///
+    /// # Safety
+    /// As [`Attr::call`].
+    unsafe fn call_in_place(&mut self, command: u32, bytes: usize) -> io::Result<()> {
+        debug_assert!(bytes <= self.0.len());
+        // SAFETY: the buffer is as long as the kernel is told, and the caller answers for the addresses in it.
+        let result = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), bytes) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// A number that the kernel has written.
+    fn get_u32(&self, offset: usize) -> u32 {
+        let word = self.0.get(offset..offset + 4).and_then(|word| word.try_into().ok());
+        word.map_or(0, u32::from_ne_bytes)
+    }
+
+    fn pointer_mut<T>(self, offset: usize, to: &mut [T]) -> Self {
+        self.u64(offset, to.as_mut_ptr() as u64)
     }
 
     /// Makes a call that gives a descriptor.

@@ -1,0 +1,58 @@
+//! The checker: tree → [`hir`]. Every name is resolved, every type decided, every conversion made explicit, and every attach
+//! point found.
+//!
+//! `points` finds the attach points and groups them by what a body sees there ([`context`]); `checker` goes over the bodies
+//! until the types of maps and variables are known; `body`, `statements`, `expressions`, `binary` and `calls` check one body;
+//! `reference` is the table of all names.
+
+mod arguments;
+mod binary;
+mod body;
+mod calls;
+mod checker;
+mod context;
+mod ctypes;
+mod describe;
+mod expressions;
+mod formats;
+mod maps;
+mod points;
+mod reference;
+mod sites;
+mod statements;
+mod values;
+mod visit;
+
+pub use reference::{Group, Reference, reference};
+
+use super::{Diagnostic, Expanded, hir, host::Host};
+
+/// What the checker is told beside the script.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckOptions {
+    /// Whether the script may change what it observes: `system()`, `signal()`, `override()`, `write_user()`, probes at raw
+    /// addresses and at functions that can stop the machine.
+    pub unsafe_allowed: bool,
+    /// Only this process is meant (`-p`): user-space probes are attached in it alone.
+    pub pid: Option<u32>,
+}
+
+/// Something is wrong and was reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Failed;
+
+/// A result of which the error was reported already.
+type Checked<T> = Result<T, Failed>;
+
+/// Checks a script.
+///
+/// # Errors
+/// Everything that is wrong with it, at most [`super::limits::MAX_DIAGNOSTICS`], in the order of the text.
+pub fn check(
+    expanded: &Expanded,
+    text: &str,
+    host: &dyn Host,
+    options: &CheckOptions,
+) -> Result<hir::Script, Vec<Diagnostic>> {
+    checker::Checker::new(expanded, text, host, options).run(&expanded.warnings)
+}

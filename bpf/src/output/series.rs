@@ -1,0 +1,136 @@
+//! Time series: a chart with a line for each interval.
+
+use std::fmt::Write as _;
+
+use super::{Names, Point, time};
+use crate::lang::types::Clock;
+
+/// Width of the chart, with its frame.
+const WIDTH: usize = 53;
+/// The most lines, whatever a map says.
+const MAX_LINES: u32 = 65_536;
+/// Width of the lower limit above and below the chart.
+const LEFT: usize = 21;
+
+/// The chart of `points`: those of the last `slots` intervals up to `newest`, which may be another element's.
+pub(super) fn chart(points: &[Point], (newest, slots): (u64, u32), interval_ns: u64, names: &dyn Names) -> String {
+    let begin = newest.saturating_sub(u64::from(slots.clamp(1, MAX_LINES)) - 1);
+    let points = points.get(points.partition_point(|point| point.interval < begin)..).unwrap_or_default();
+    let (Some(first), Some(low), Some(high)) = (
+        points.first().map(|point| point.interval),
+        points.iter().map(|point| point.value).min(),
+        points.iter().map(|point| point.value).max(),
+    ) else {
+        return "<no data>".to_owned();
+    };
+    // A series that stands still is drawn in the middle.
+    let (low, high) = if low == high { (low - 1, high + 1) } else { (low, high) };
+    let digits = digits(interval_ns);
+    let heading = match digits {
+        0 => "hh:mm:ss",
+        3 => "hh:mm:ss.ms",
+        6 => "hh:mm:ss.us",
+        _ => "hh:mm:ss.ns",
+    };
+    let time_width = 8 + if digits == 0 { 0 } else { 1 + digits };
+    let limits = format!("{:time_width$} {:<LEFT$}{:>rest$}\n", "", low, high, rest = WIDTH - LEFT);
+    let mut out = limits.clone();
+    write(&mut out, format_args!("{heading:<time_width$} |{}|\n", "_".repeat(WIDTH - 2)));
+    let zero = (low < 0 && high > 0).then(|| (WIDTH as f32 * -low as f32 / (high - low) as f32) as usize);
+    let mut left = points.iter().peekable();
+    for interval in first..=newest.max(first) {
+        let point = left.next_if(|point| point.interval == interval);
+        let ns = interval.saturating_mul(interval_ns);
+        let mut line = [b' '; WIDTH];
+        let mut put = |at: usize, mark: u8| {
+            if let Some(place) = line.get_mut(at.min(WIDTH - 1)) {
+                *place = mark;
+            }
+        };
+        put(0, b'|');
+        put(WIDTH - 1, b'|');
+        if let Some(zero) = zero.filter(|zero| *zero > 0) {
+            put(zero, b'.');
+        }
+        if let Some(point) = point {
+            put(((WIDTH - 1) as f32 * (point.value - low) as f32 / (high - low) as f32) as usize, b'*');
+        }
+        let value = point.map_or_else(|| "-".to_owned(), |point| point.value.to_string());
+        write(&mut out, format_args!("{} {} {value}\n", moment(ns, digits, names), String::from_utf8_lossy(&line)));
+    }
+    write(&mut out, format_args!("{:time_width$} v{}v\n", "", "_".repeat(WIDTH - 2)));
+    out + &limits
+}
+
+/// Digits after the second that tell intervals apart.
+fn digits(interval_ns: u64) -> usize {
+    match interval_ns {
+        ns if ns.is_multiple_of(1_000_000_000) => 0,
+        ns if ns.is_multiple_of(1_000_000) => 3,
+        ns if ns.is_multiple_of(1_000) => 6,
+        _ => 9,
+    }
+}
+
+fn moment(ns: u64, digits: usize, names: &dyn Names) -> String {
+    let (text, fraction) = match names.wall_time(Clock::Monotonic, ns) {
+        Some(wall) => (time::format_time("%H:%M:%S", &wall), wall.unix_ns.rem_euclid(1_000_000_000)),
+        None => {
+            let seconds = ns / 1_000_000_000;
+            let text = format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+            (text, i128::from(ns % 1_000_000_000))
+        }
+    };
+    let fraction = format!("{fraction:09}");
+    match fraction.get(..digits) {
+        Some(shown) if digits > 0 => format!("{text}.{shown}"),
+        _ => text,
+    }
+}
+
+/// The moment at which an interval begins, for JSON.
+pub(super) fn begin(interval: u64, interval_ns: u64, names: &dyn Names) -> String {
+    let ns = interval.saturating_mul(interval_ns);
+    match names.wall_time(Clock::Monotonic, ns) {
+        Some(wall) => {
+            let fraction = wall.unix_ns.rem_euclid(1_000_000_000);
+            format!("{}.{fraction:09}", time::format_time("%Y-%m-%dT%H:%M:%S", &wall))
+        }
+        None => ns.to_string(),
+    }
+}
+
+fn write(out: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a String cannot fail.
+    let _infallible = out.write_fmt(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::NoNames;
+
+    #[test]
+    fn a_series_that_stands_still_is_in_the_middle() {
+        let points = [Point { interval: 10, value: 4 }, Point { interval: 12, value: 4 }];
+        let text = chart(&points, (12, 10), 100_000_000, &NoNames);
+        let expected = "             3                                                   5\n\
+            hh:mm:ss.ms  |___________________________________________________|\n\
+            00:00:01.000 |                         *                         | 4\n\
+            00:00:01.100 |                                                   | -\n\
+            00:00:01.200 |                         *                         | 4\n             \
+            v___________________________________________________v\n             \
+            3                                                   5\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn zero_is_marked_between_signs() {
+        let points = [Point { interval: 1, value: -10 }, Point { interval: 2, value: 10 }];
+        let text = chart(&points, (2, 10), 1_000_000_000, &NoNames);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], format!("hh:mm:ss |{}|", "_".repeat(51)));
+        assert_eq!(lines[2], format!("00:00:01 *{}.{}| -10", " ".repeat(25), " ".repeat(25)));
+        assert_eq!(lines[3], format!("00:00:02 |{}.{}* 10", " ".repeat(25), " ".repeat(25)));
+    }
+}

@@ -1,0 +1,176 @@
+//! Requests about scripts.
+//!
+//! Numbers and keys of the console are checked here against the plan that it was given: one that does not fit is no
+//! mistake of a person and ends the connection.
+
+use bathyscope_bpf::lang::plan::{AttachPoint, Plan};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_PATH_BYTES, MAX_STACK_IDS, MapPage, Reply, Request,
+    WireScript, WireTarget, large,
+};
+
+use super::{Answer, Entry, Running, Session, Stage, Violation, plain};
+use crate::{
+    backend::{Elements, RunningScript, ScriptPlan, ScriptTrouble, check_script_sizes},
+    error::{failed, refused},
+};
+
+pub(super) fn trouble_reply(trouble: ScriptTrouble) -> Reply {
+    match trouble {
+        ScriptTrouble::Script(refused) => Reply::ScriptRefused(refused),
+        ScriptTrouble::Agent(error) => Reply::Failed(error),
+    }
+}
+
+impl Session<'_> {
+    pub(super) fn answer_about_scripts(&mut self, request: Request) -> Result<Answer, Violation> {
+        Ok(match request {
+            Request::HostFeatures => Answer::Plain(Reply::Features(self.backend.features())),
+            Request::CheckScript { script, listing } => {
+                let checked = check_script_sizes(&script).and_then(|()| self.backend.check_script(&script, listing));
+                plain(checked.map(Reply::ScriptChecked))
+            }
+            Request::StartScript { capture, script, target, ring_bytes } => {
+                Answer::Plain(self.start_script(capture, script, target, ring_bytes)?)
+            }
+            Request::OpenUserFile { path, in_process } => self.open_user_file(&path, in_process),
+            Request::ReadMap { capture, map, take, after } => {
+                let (script, map) = self.map(capture, map)?;
+                elements_answer(script.read_map(map, take, after.as_ref().map(|after| after.0.as_slice())))
+            }
+            Request::ReadElements { capture, map, keys } => {
+                let (script, map) = self.map(capture, map)?;
+                let keys = checked_keys(script, map, &keys)?;
+                elements_answer(script.read_elements(map, &keys))
+            }
+            Request::DeleteKeys { capture, map, keys } => {
+                let (script, map) = self.map(capture, map)?;
+                let keys = checked_keys(script, map, &keys)?;
+                changed(script.delete_keys(map, &keys))
+            }
+            Request::ClearMap { capture, map } => {
+                let (script, map) = self.map(capture, map)?;
+                changed(script.clear_map(map))
+            }
+            Request::ZeroMap { capture, map } => {
+                let (script, map) = self.map(capture, map)?;
+                changed(script.zero_map(map))
+            }
+            Request::ReadStacks { capture, user, ids } => self.read_stacks(capture, user, &ids)?,
+            Request::RunSignal { capture, number } => {
+                let script = self.running_script(capture)?;
+                plain(script.run_signal(number).map(|count| Reply::Ran { count }))
+            }
+            Request::ReadIterator { capture, probe } => {
+                let script = self.running_script(capture)?;
+                let found = script.started().plan.probes.get(probe as usize);
+                if !found.is_some_and(|probe| matches!(probe.point, AttachPoint::Iterator { .. })) {
+                    return Err("it named a probe that is no iterator");
+                }
+                plain(script.run_iterator(probe as usize).map(|()| Reply::Ran { count: 1 }))
+            }
+            _other => return Err("it sent a request that nothing answers"),
+        })
+    }
+
+    fn start_script(
+        &mut self,
+        handle: CaptureHandle,
+        script: WireScript,
+        target: WireTarget,
+        ring_bytes: u32,
+    ) -> Result<Reply, Violation> {
+        if let Some(error) = self.no_room_for(handle)? {
+            return Ok(Reply::Failed(error));
+        }
+        let made = ScriptPlan::checked(script, target, ring_bytes)
+            .map_err(ScriptTrouble::Agent)
+            .and_then(|plan| self.backend.start_script(&plan));
+        Ok(match made {
+            Ok(script) => {
+                let reply = Reply::ScriptStarted(Box::new(script.started().clone()));
+                self.captures.insert(handle, Entry { capture: Running::Script(script), stage: Stage::Made });
+                reply
+            }
+            Err(trouble) => trouble_reply(trouble),
+        })
+    }
+
+    fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Answer {
+        let sound = path.starts_with('/') && path.len() < MAX_PATH_BYTES && !path.contains('\0');
+        if !sound {
+            let doing = format!("opening {}", bathyscope_capture::visible(path.as_bytes()));
+            let why = "it is not an absolute path";
+            return Answer::Plain(Reply::Failed(failed(AgentErrorKind::Invalid, doing, why, "Give it from `/`.")));
+        }
+        match self.backend.open_user_file(path, in_process) {
+            Ok(opened) => {
+                let reply = Reply::UserFile { device: opened.device, inode: opened.inode, bytes: opened.bytes };
+                Answer::File(reply, opened.file)
+            }
+            Err(error) => Answer::Plain(Reply::Failed(error)),
+        }
+    }
+
+    fn script(&mut self, handle: CaptureHandle) -> Result<(&mut dyn RunningScript, Stage), Violation> {
+        let entry = self.captures.get_mut(&handle).ok_or("it named an unknown capture")?;
+        match &mut entry.capture {
+            Running::Script(script) => Ok((script.as_mut(), entry.stage)),
+            Running::Capture(_) => Err("it named a capture that is no script"),
+        }
+    }
+
+    fn running_script(&mut self, handle: CaptureHandle) -> Result<&mut dyn RunningScript, Violation> {
+        match self.script(handle)? {
+            (script, Stage::Enabled) => Ok(script),
+            _other => Err("it named a script that does not run"),
+        }
+    }
+
+    fn map(&mut self, handle: CaptureHandle, map: u32) -> Result<(&mut dyn RunningScript, usize), Violation> {
+        let (script, _any_stage) = self.script(handle)?;
+        let map = map as usize;
+        if map < script.started().plan.maps.len() { Ok((script, map)) } else { Err("it named an unknown map") }
+    }
+
+    fn read_stacks(&mut self, handle: CaptureHandle, user: bool, ids: &[u64]) -> Result<Answer, Violation> {
+        let (script, _any_stage) = self.script(handle)?;
+        let Plan { kernel_stacks, user_stacks, .. } = script.started().plan;
+        if ids.len() > MAX_STACK_IDS || !(if user { user_stacks } else { kernel_stacks }) {
+            return Err("it asked for stacks that are not there");
+        }
+        let answer = script.read_stacks(user, ids).and_then(|stacks| {
+            let count = u32::try_from(stacks.len()).unwrap_or(u32::MAX);
+            let words = stacks.into_iter().flat_map(|(id, frames)| [id, frames.len() as u64].into_iter().chain(frames));
+            in_file(Reply::Stacks { count }, &words.flat_map(u64::to_le_bytes).collect::<Vec<_>>())
+        });
+        Ok(answer.unwrap_or_else(|error| Answer::Plain(Reply::Failed(error))))
+    }
+}
+
+/// Keys that are as long as the map's.
+fn checked_keys<'a>(script: &dyn RunningScript, map: usize, keys: &'a [Bytes]) -> Result<Vec<&'a [u8]>, Violation> {
+    let length = script.started().plan.maps.get(map).map_or(0, |map| map.key_bytes as usize);
+    if keys.len() > MAX_KEYS || keys.iter().any(|key| key.0.len() != length) {
+        return Err("it sent keys that are not the map's");
+    }
+    Ok(keys.iter().map(|key| key.0.as_slice()).collect())
+}
+
+fn in_file(reply: Reply, bytes: &[u8]) -> Result<Answer, AgentError> {
+    let file = large::sealed_file("bathyscope-content", bytes)
+        .map_err(|error| refused("making a file for what was read", &error, ""))?;
+    Ok(Answer::File(reply, file))
+}
+
+fn elements_answer(elements: Result<Elements, AgentError>) -> Answer {
+    let answer = elements.and_then(|elements| {
+        let page = MapPage { count: elements.count, next: elements.next.map(Bytes) };
+        in_file(Reply::MapPage(page), &elements.bytes)
+    });
+    answer.unwrap_or_else(|error| Answer::Plain(Reply::Failed(error)))
+}
+
+fn changed(count: Result<u32, AgentError>) -> Answer {
+    plain(count.map(|count| Reply::Changed { count }))
+}

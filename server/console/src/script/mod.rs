@@ -1,0 +1,100 @@
+//! Runs scripts of the probe language: what `bathyscope trace`, the recorder and the editor have in common.
+//!
+//! The agent compiles, loads and attaches; this side finds the places in user space that a script names ([`places`]),
+//! reads the ring, and does what records ask for in their order ([`ScriptSession`]). Rendering is `bpf::output`'s, storing
+//! the recorder's. It must not know HTTP or SQL, and trusts nothing in a record: lengths are checked against the plan.
+
+mod agent;
+mod event;
+mod session;
+
+use bathyscope_bpf::lang::{Diagnostic, plan::ProbePlan};
+use bathyscope_protocol::{AgentError, WireTarget};
+
+pub use agent::{MapRef, ScriptAgent, StartedScript};
+pub use event::{MapRow, MapSnapshot, ProbeCounters, ScriptEvent};
+pub use session::{Finished, Polled, ScriptSession};
+
+use crate::recorder::LinkError;
+
+/// The longest script.
+pub const MAX_SCRIPT_BYTES: usize = 64 << 10;
+/// Bytes of the ring where nothing else is said.
+pub const USUAL_RING_BYTES: u32 = 16 << 20;
+
+/// A script to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptRequest {
+    /// Its text.
+    pub text: String,
+    /// What it is called in messages: a file's name, or `script`.
+    pub name: String,
+    /// `$1`, `$2` …
+    pub params: Vec<String>,
+    /// How it is run.
+    pub options: ScriptOptions,
+    /// Whose events.
+    pub target: WireTarget,
+    /// Bytes of the ring; the script's own `config` counts more, the agent has the last word.
+    pub ring_bytes: u32,
+}
+
+/// How a script is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScriptOptions {
+    /// Whether it may change the system (`system()`, `signal()`, `override()` …) and probe raw addresses.
+    pub unsafe_allowed: bool,
+    /// Whether each record carries the thread's name.
+    pub comm: bool,
+}
+
+/// Whether a probe is attached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProbeAttached {
+    /// The probe.
+    pub probe: ProbePlan,
+    /// Why it could not be attached, where the script runs without it; empty if it is.
+    pub trouble: String,
+}
+
+/// Why a script does not run. Nothing of it is left in the kernel.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptFailure {
+    /// The script is wrong, or cannot run on this kernel. At least one of them is an error.
+    #[error("the script cannot run: {}", first(diagnostics))]
+    Script {
+        /// What is wrong, in the order of the text.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// The agent refused it, and said why.
+    #[error(transparent)]
+    Refused(AgentError),
+    /// The agent is not there, or went away.
+    #[error("the agent cannot be reached: {message}")]
+    Absent {
+        /// What is known about it.
+        message: String,
+    },
+    /// What the agent gave cannot be used.
+    #[error("the script's records cannot be read: {why}")]
+    Ring {
+        /// Why.
+        why: String,
+    },
+}
+
+fn first(diagnostics: &[Diagnostic]) -> &str {
+    let worst = |it: &&Diagnostic| it.severity == bathyscope_bpf::lang::Severity::Error;
+    let worst = diagnostics.iter().find(worst).or(diagnostics.first());
+    worst.map_or("it is not known why", |it| it.message.as_str())
+}
+
+impl From<LinkError> for ScriptFailure {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Refused(error) => Self::Refused(error),
+            other => Self::Absent { message: crate::recorder::words(&other) },
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Scripts of the probe language: what the console asks for and what it is told. Both may be large: see [`crate::large`].
+
+use std::{fmt, str::FromStr};
+
+use bathyscope_bpf::lang::{Diagnostic, host::UserPlaces, plan::Plan};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use crate::{AgentError, Started};
+
+/// The longest script.
+pub const MAX_SCRIPT_BYTES: usize = 64 << 10;
+/// The most parameters of a script.
+pub const MAX_SCRIPT_PARAMETERS: usize = 256;
+/// The longest name, parameter or setting of a script.
+pub const MAX_PARAMETER_BYTES: usize = 4096;
+/// The most places in user space, of all attach points together.
+pub const MAX_USER_PLACES: usize = 32_768;
+/// The most keys in a request.
+pub const MAX_KEYS: usize = 256;
+/// The most ids of stacks in a request.
+pub const MAX_STACK_IDS: usize = 4096;
+/// The most bytes in the descriptor of a [`MapPage`].
+pub const MAX_MAP_PAGE_BYTES: usize = 4 << 20;
+/// The longest key of a map.
+pub const MAX_KEY_BYTES: usize = 16 << 10;
+/// The longest path of a file of user space.
+pub const MAX_PATH_BYTES: usize = 4096;
+
+/// A script to be compiled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireScript {
+    /// The name of its file, or one made up, for messages.
+    pub name: String,
+    /// At most [`MAX_SCRIPT_BYTES`].
+    pub text: String,
+    /// Its parameters as given: positional ones and those that `getopt` reads.
+    pub parameters: Vec<String>,
+    /// Whether it may do what changes the host. The agent refuses it unless it was started so.
+    pub allow_unsafe: bool,
+    /// Whether each record carries the thread's name.
+    pub comm: bool,
+    /// Settings from outside, as `config` names them (`max_map_keys`); they go before those in the script.
+    pub settings: Vec<(String, String)>,
+    /// The places in user space that the console found for the script's attach points.
+    pub user_places: Vec<UserPlaces>,
+}
+
+/// What came of a script that was only to be compiled.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptChecked {
+    /// Errors, and warnings.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What it would do; none if there are errors.
+    pub plan: Option<Plan>,
+    /// The programs as text, if that was asked for.
+    pub listing: String,
+    /// Nanoseconds spent on compiling.
+    pub compile_ns: u64,
+}
+
+/// A script that is loaded and ready to be enabled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptStarted {
+    /// Rings, target, outputs and times, as for other captures; there are no streams. The first ring is the script's
+    /// ([`crate::RingContent::Script`]); rings of the side band follow if the plan shows addresses of user space.
+    pub started: Started,
+    /// What the script does, and the warnings of compiling it.
+    pub plan: Plan,
+    /// CPUs whose values a per-CPU map has.
+    pub cpus: u32,
+    /// Attach points that could not be prepared, where the script's settings let it run without them.
+    pub failed: Vec<ProbeFailure>,
+    /// What it takes.
+    pub stats: ObjectStats,
+}
+
+/// What a script takes of the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectStats {
+    /// Programs loaded.
+    pub programs: u32,
+    /// Their instructions together.
+    pub instructions: u32,
+    /// Bytes that its maps may take, and the ring.
+    pub map_bytes: u64,
+}
+
+/// An attach point that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeFailure {
+    /// Its index in the plan's probes.
+    pub probe: u32,
+    /// Why.
+    pub error: AgentError,
+}
+
+/// Why a script does not run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptRefused {
+    /// At least one error; the verifier's log is the detail of one.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A script that runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptEnabled {
+    /// Moment after the last attach point was enabled, monotonic nanoseconds.
+    pub time_ns: u64,
+    /// Attach points that are attached, `begin`, `end` and signals among them.
+    pub attached: u32,
+    /// Those that could not be attached, where the script's settings let it run without them; not those of
+    /// [`ScriptStarted::failed`].
+    pub failed: Vec<ProbeFailure>,
+    /// Nanoseconds spent on attaching.
+    pub attach_ns: u64,
+}
+
+/// Elements of a map. In the descriptor there is for each its key ([`key_bytes`](bathyscope_bpf::lang::plan::MapPlan), the
+/// index of 4 bytes in an array), and its value: one of each CPU in a per-CPU map, in the CPUs' order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MapPage {
+    /// How many elements.
+    pub count: u32,
+    /// How to ask for the next page; none after the last.
+    pub next: Option<Bytes>,
+}
+
+/// Bytes, as hexadecimal digits on the wire; at most [`MAX_KEY_BYTES`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Bytes(pub Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use fmt::Write as _;
+        let mut text = String::with_capacity(2 * self.0.len());
+        for byte in &self.0 {
+            // Writing to a String cannot fail.
+            let _infallible = write!(text, "{byte:02x}");
+        }
+        serializer.serialize_str(&text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom("not an even number of hexadecimal digits within the limit");
+        if text.len() > 2 * MAX_KEY_BYTES || !text.len().is_multiple_of(2) {
+            return Err(wrong());
+        }
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let byte = |pair: &[u8]| match *pair {
+            [high, low] => Some(digit(high)? << 4 | digit(low)?),
+            _ => None,
+        };
+        text.as_bytes().chunks(2).map(byte).collect::<Option<_>>().map(Self).ok_or_else(wrong)
+    }
+}
+
+/// The name of a module of the kernel: letters, digits, `_` and `-`, at most 64.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModuleName(String);
+
+/// A name that no module of the kernel has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a module's name has 1 to 64 letters, digits, `_` and `-`")]
+pub struct ModuleNameError;
+
+impl ModuleName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ModuleName {
+    type Err = ModuleNameError;
+
+    fn from_str(text: &str) -> Result<Self, ModuleNameError> {
+        let good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        let length = (1..=64).contains(&text.len());
+        if length && text.bytes().all(good) { Ok(Self(text.to_owned())) } else { Err(ModuleNameError) }
+    }
+}
+
+impl fmt::Display for ModuleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for ModuleName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for ModuleName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_hexadecimal() {
+        let bytes = Bytes(vec![0, 0x7f, 0xff]);
+        assert_eq!(serde_json::to_string(&bytes).unwrap(), "\"007fff\"");
+        assert_eq!(serde_json::from_str::<Bytes>("\"007FfF\"").unwrap(), bytes);
+        let long = format!("\"{}\"", "00".repeat(MAX_KEY_BYTES + 1));
+        for wrong in ["\"0\"", "\"0g\"", "\"ä\"", "7", &long] {
+            assert!(serde_json::from_str::<Bytes>(wrong).is_err());
+        }
+    }
+
+    #[test]
+    fn names_of_modules_are_no_paths() {
+        for good in ["ext4", "snd_hda", "nf-tables", "8021q"] {
+            assert_eq!(good.parse::<ModuleName>().unwrap().as_str(), good);
+        }
+        for wrong in ["", "..", "a/b", "a b", "a\0", &"x".repeat(65)] {
+            assert!(wrong.parse::<ModuleName>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -316,6 +316,8 @@ impl Emitter<'_> {
                     self.written(*to, RESULT);
                 }
             }
+            // No place: what was said before goes on.
+            Op::Position(position) if position.line == 0 => {}
             Op::Position(position) => {
                 let here = self.out.len();
                 // Of several places of one instruction the last counts.
@@ -343,7 +345,9 @@ impl Emitter<'_> {
                 self.push(Instruction::store(*size, FRAME, offset, value));
             }
             Op::Store { base, offset, size, value } => {
-                let base = self.read(*base, SCRATCH[0]);
+                // A value that is still in r0 needs no second scratch register.
+                let in_result = value.reg().is_some_and(|value| self.place(value) == Place::Register(RESULT));
+                let base = self.read(*base, SCRATCH[usize::from(in_result)]);
                 let value = self.second(*value, store_width(*size), SCRATCH[1]);
                 self.push(Instruction::store(*size, base, *offset, value));
             }

@@ -29,10 +29,10 @@ impl Lower<'_> {
             }
             B::CpuCount => Operand::Constant(self.shared.options.possible_cpus.into()),
             B::Cgroup => call(self, Helper::GetCurrentCgroupId).into(),
-            B::Nanoseconds(Clock::Monotonic) => call(self, Helper::KtimeGetNs).into(),
+            // The kernel does not give tracing programs its coarse clock; this is the same clock, read exactly.
+            B::Nanoseconds(Clock::Monotonic) | B::CoarseNanoseconds => call(self, Helper::KtimeGetNs).into(),
             B::Nanoseconds(Clock::Boot) => call(self, Helper::KtimeGetBootNs).into(),
             B::Nanoseconds(Clock::Tai) => call(self, Helper::KtimeGetTaiNs).into(),
-            B::CoarseNanoseconds => call(self, Helper::KtimeGetCoarseNs).into(),
             B::Elapsed => {
                 let now = call(self, Helper::KtimeGetNs);
                 self.b.binary(BinaryOp::Sub, now, self.shared.options.begin_ns.cast_signed()).into()
@@ -96,7 +96,7 @@ impl Lower<'_> {
         self.b.call(Helper::GetAttachCookie, &[context.into()]).into()
     }
 
-    fn function_address(&mut self) -> Result<Operand> {
+    pub(super) fn function_address(&mut self) -> Result<Operand> {
         use ProgramKind as K;
         Ok(match self.id.kind {
             K::Kprobe | K::Kretprobe | K::KprobeMulti | K::KprobeSession | K::Fentry | K::Fexit => {

@@ -96,7 +96,14 @@ impl Lower<'_> {
                 self.read_into(to, i64::from(bytes).into(), address, *offset, *space);
             }
             K::Stack => self.user_stack(&expr.ty, to)?,
-            K::WithProcess { address } => self.write_with_process(address, &expr.ty, to)?,
+            K::WithProcess { address } => {
+                let address = self.scalar(address)?;
+                self.write_with_process(address, &expr.ty, to);
+            }
+            K::Builtin(hir::Builtin::FunctionAddress) => {
+                let address = self.function_address()?;
+                self.write_with_process(address, &expr.ty, to);
+            }
             K::Inet { family, address } => self.write_inet(family.as_deref(), address, to)?,
             K::Element { of, index } => self.write_element(of, index, to, bytes)?,
             K::Part { of, offset, bits: None } if let K::Read { address, offset: base, space, .. } = &of.kind => {
@@ -210,13 +217,11 @@ impl Lower<'_> {
     }
 
     /// An address and whose it is.
-    fn write_with_process(&mut self, address: &Expr, ty: &Type, to: Memory) -> Result<()> {
-        let address = self.scalar(address)?;
+    fn write_with_process(&mut self, address: Operand, ty: &Type, to: Memory) {
         self.store(to, Size::B8, address);
         let kernel_only = *ty == Type::Shown(Shown::Function) && !self.is_user_probe();
         if kernel_only && self.probe.context != Context::PerfEvent {
-            self.store(moved(to, 8), Size::B8, Operand::Constant(0));
-            return Ok(());
+            return self.store(moved(to, 8), Size::B8, Operand::Constant(0));
         }
         let pid_tgid = self.pid_tgid();
         let mut pid = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
@@ -226,7 +231,6 @@ impl Lower<'_> {
             pid = self.b.select(Test::SignedLt, crate::ir::Width::W64, address, 0, 0, pid);
         }
         self.store(moved(to, 8), Size::B8, pid);
-        Ok(())
     }
 
     fn write_inet(&mut self, family: Option<&Expr>, address: &Expr, to: Memory) -> Result<()> {

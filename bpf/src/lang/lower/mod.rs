@@ -76,6 +76,8 @@ pub struct Lowered {
     pub programs: Vec<ir::Program>,
     /// What to know about them.
     pub plan: Plan,
+    /// The probe that each program comes from.
+    pub spans: Vec<super::Span>,
 }
 
 impl LowerOptions {
@@ -103,5 +105,14 @@ impl LowerOptions {
 /// # Errors
 /// What cannot be made into programs that a kernel accepts, and what to change.
 pub fn lower(script: &hir::Script, options: &LowerOptions) -> std::result::Result<Lowered, Vec<Diagnostic>> {
-    programs::lower(script, options, script.config.on_stack_limit)
+    lower_within(script, options, script.config.on_stack_limit)
+}
+
+/// The same, keeping values of at most so many bytes on the stack, whatever the script says.
+pub(super) fn lower_within(
+    script: &hir::Script,
+    options: &LowerOptions,
+    on_stack_limit: u32,
+) -> std::result::Result<Lowered, Vec<Diagnostic>> {
+    programs::lower(script, options, on_stack_limit)
 }

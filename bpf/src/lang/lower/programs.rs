@@ -157,7 +157,8 @@ pub(super) fn lower(
             map.value_bytes = (*bytes).max(8);
         }
     }
-    Ok(Lowered { programs, plan })
+    let spans = groups.iter().map(|group| group.probe.span).collect();
+    Ok(Lowered { programs, plan, spans })
 }
 
 fn laid_out(site: &Site, layout: &Layout) -> Site {

@@ -54,6 +54,9 @@ impl Lower<'_> {
                 self.terminate(to, own, room, padded);
                 return Ok(());
             }
+            ExprKind::Convert(of) if matches!(of.ty, Type::Text { .. }) => {
+                return self.write_text(of, to, room, padded);
+            }
             ExprKind::Reinterpret(of) | ExprKind::Convert(of) => {
                 let own = of.ty.bytes().min(room);
                 self.write(of, to, own, false)?;

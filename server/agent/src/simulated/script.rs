@@ -1,7 +1,7 @@
 //! Scripts.
 
 use bathyscope_bpf::lang::host::{Architecture, Features};
-use bathyscope_protocol::{AgentError, AgentErrorKind, ScriptChecked, WireScript};
+use bathyscope_protocol::{AgentError, AgentErrorKind, ScriptChecked, ScriptStage, WireScript};
 
 use crate::{
     backend::{RunningScript, ScriptPlan, ScriptTrouble},
@@ -31,7 +31,7 @@ pub(super) fn features() -> Features {
     }
 }
 
-pub(super) fn check(_script: &WireScript, _listing: bool) -> Result<ScriptChecked, AgentError> {
+pub(super) fn check(_script: &WireScript, _show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
     Err(no_compiler())
 }
 

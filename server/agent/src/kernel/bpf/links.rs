@@ -41,11 +41,7 @@ pub(crate) fn raw_tracepoint(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 }
 
 /// At the entry, or with `exit` at the return, of functions of the kernel, each with its cookie.
-pub(crate) fn kprobe_multi(
-    program: BorrowedFd<'_>,
-    functions: &[(&CStr, u64)],
-    exit: bool,
-) -> io::Result<OwnedFd> {
+pub(crate) fn kprobe_multi(program: BorrowedFd<'_>, functions: &[(&CStr, u64)], exit: bool) -> io::Result<OwnedFd> {
     let names: Vec<u64> = functions.iter().map(|(name, _cookie)| name.as_ptr() as u64).collect();
     let cookies: Vec<u64> = functions.iter().map(|(_name, cookie)| *cookie).collect();
     let attr = Attr::new()

@@ -17,6 +17,8 @@ mod expand;
 mod instruction;
 pub mod ir;
 pub mod lang;
+#[cfg(feature = "machine")]
+pub mod machine;
 mod object;
 mod optimise;
 pub mod output;

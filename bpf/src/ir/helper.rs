@@ -5,7 +5,8 @@ use Argument::{
     Room, Stacks, Text, Typed, Value,
 };
 
-/// A function of the kernel that programs may call, with the kernel's number. What helpers return is 64 bits wide and,
+/// A function of the kernel that programs may call, with the kernel's number. (`ktime_get_coarse_ns` is not among them:
+/// the kernel does not give it to tracing programs.) What helpers return is 64 bits wide and,
 /// unless said otherwise, 0 or a negative error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Helper {
@@ -85,8 +86,6 @@ pub enum Helper {
     ThisCpuPtr = 154,
     /// `()` → the current `task_struct`, typed.
     GetCurrentTaskBtf = 158,
-    /// `()` → nanoseconds of the monotonic clock at the last tick.
-    KtimeGetCoarseNs = 160,
     /// `(map, callback, frame, 0)` → how many entries the callback saw. The callback takes (map, key, value, frame).
     ForEachMapElem = 164,
     /// `(context)` → address of the function that is probed.
@@ -157,7 +156,7 @@ pub(crate) enum Argument {
 
 /// Each helper with the kernel's name without `bpf_`, and what it takes.
 #[rustfmt::skip]
-const TABLE: [(Helper, &str, &[Argument]); 49] = [
+const TABLE: [(Helper, &str, &[Argument]); 48] = [
     (Helper::MapLookup, "map_lookup_elem", &[Map, Key]),
     (Helper::MapUpdate, "map_update_elem", &[Map, Key, Value, Constant]),
     (Helper::MapDelete, "map_delete_elem", &[Map, Key]),
@@ -195,7 +194,6 @@ const TABLE: [(Helper, &str, &[Argument]); 49] = [
     (Helper::PerCpuPtr, "per_cpu_ptr", &[Typed, Any]),
     (Helper::ThisCpuPtr, "this_cpu_ptr", &[Typed]),
     (Helper::GetCurrentTaskBtf, "get_current_task_btf", &[]),
-    (Helper::KtimeGetCoarseNs, "ktime_get_coarse_ns", &[]),
     (Helper::ForEachMapElem, "for_each_map_elem", &[Map, EntryCallback, Frame, Constant]),
     (Helper::GetFuncIp, "get_func_ip", &[Context]),
     (Helper::GetAttachCookie, "get_attach_cookie", &[Context]),
@@ -244,7 +242,6 @@ impl Helper {
                     | Self::KtimeGetNs
                     | Self::KtimeGetBootNs
                     | Self::KtimeGetTaiNs
-                    | Self::KtimeGetCoarseNs
                     | Self::Jiffies64
                     | Self::GetPrandomU32
                     | Self::RingbufQuery

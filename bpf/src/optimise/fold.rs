@@ -238,6 +238,17 @@ fn fold_binary(to: Reg, op: BinaryOp, width: Width, left: Reg, right: Operand, k
         (Operand::Reg(reg), right) => (reg, right),
         (Operand::Constant(_), right) => (left, right),
     };
+    if let Operand::Constant(constant) = right
+        && (constant == 0 || (width == Width::W32 && constant & 0xffff_ffff == 0))
+    {
+        // The kernel refuses divisions by the constant zero, though BPF says what they give.
+        match op {
+            BinaryOp::Div | BinaryOp::SignedDiv => return set(Operand::Constant(0)),
+            BinaryOp::Mod | BinaryOp::SignedMod if width == Width::W64 => return set(Operand::Reg(left)),
+            BinaryOp::Mod | BinaryOp::SignedMod => return Op::Extend { to, from: left, size: Size::B4, signed: false },
+            _ => {}
+        }
+    }
     match right {
         Operand::Constant(constant) if width == Width::W64 => simplify(to, op, left, constant),
         _ => Op::Binary { to, op, width, left, right },

@@ -39,7 +39,7 @@ pub(super) fn check_name(name: &str) -> Result<(), ProbeError> {
     Err(ProbeError::Name { name: name.chars().take(32).collect(), most: MAX_NAME_CHARS })
 }
 
-pub(super) fn targets_map() -> MapDefinition {
+pub(crate) fn targets_map() -> MapDefinition {
     MapDefinition::new(TARGETS_MAP.to_owned(), MapKind::Hash, 4, 4, TARGETS_MAX)
 }
 

@@ -168,7 +168,7 @@ impl Checker<'_> {
             }
             Memory::Context(offset) if access == Access::Read => {
                 self.has_context()?;
-                let end = offset.checked_add(bytes).unwrap_or(u32::MAX);
+                let end = offset.saturating_add(bytes);
                 let hidden = self.program.kind == ProgramKind::Tracepoint && offset < HIDDEN_CONTEXT_BYTES;
                 if hidden || end > i16::MAX.unsigned_abs().into() {
                     return Err(format!("{bytes} bytes cannot be read from the context at {offset}"));

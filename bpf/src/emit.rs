@@ -343,7 +343,9 @@ impl Emitter<'_> {
                 self.push(Instruction::store(*size, FRAME, offset, value));
             }
             Op::Store { base, offset, size, value } => {
-                let base = self.read(*base, SCRATCH[0]);
+                // A value that is still in r0 needs no second scratch register.
+                let in_result = value.reg().is_some_and(|value| self.place(value) == Place::Register(RESULT));
+                let base = self.read(*base, SCRATCH[usize::from(in_result)]);
                 let value = self.second(*value, store_width(*size), SCRATCH[1]);
                 self.push(Instruction::store(*size, base, *offset, value));
             }

@@ -18,7 +18,7 @@ use aya::{
 use bathyscope_bpf::{
     Code, compile, disassemble,
     ir::{
-        AtomicOp, BinaryOp, Builder, Helper, MapDefinition, MapId, MapKind, Memory, Op, Operand, Parameter,
+        AtomicOp, BinaryOp, Builder, End, Helper, MapDefinition, MapId, MapKind, Memory, Op, Operand, Parameter,
         ProgramKind, Reg, Size, Source, Test, UnaryOp, Width,
     },
     object,
@@ -91,6 +91,17 @@ impl Computation {
     fn new(name: &str) -> Self {
         let mut builder = Builder::new(name, ProgramKind::Tracepoint);
         let results = builder.map(MapDefinition::new("results", MapKind::Array, 4, 8, RESULTS));
+        // Only for this thread: runs at the same time would disturb each other.
+        let thread = fs::read_link("/proc/thread-self").unwrap();
+        let thread: i64 = thread.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        let pid_tgid = builder.call(Helper::GetCurrentPidTgid, &[]);
+        let (mine, other) = (builder.block(), builder.block());
+        let test = Test::Eq;
+        let (left, right) = (pid_tgid, thread.into());
+        builder.end(End::Branch { test, width: Width::W32, left, right, then: mine, otherwise: other });
+        builder.switch_to(other);
+        builder.ret(0);
+        builder.switch_to(mine);
         Self { builder, results, expected: BTreeMap::new() }
     }
 

@@ -2,12 +2,13 @@
 //!
 //! BPF has r0 to r9 and the frame pointer r10. A call clobbers r0 to r5, so what lives across one must be in r6 to r9
 //! or on the stack. r0 and r5 are kept free: with two scratch registers every instruction can work on operands that
-//! are on the stack, and no second round of allocation is needed.
+//! are on the stack, and no second round of allocation is needed. Only what the very next operation uses up may stay in
+//! r0, where calls leave their results.
 
 mod liveness;
 mod stack;
 
-use crate::ir::{Body, Op, Operand, Parameter, Reg};
+use crate::ir::{Body, End, Op, Operand, Parameter, Reg};
 
 pub(crate) use liveness::{Liveness, Loops, context_register};
 
@@ -15,6 +16,8 @@ pub(crate) use liveness::{Liveness, Loops, context_register};
 const VOLATILE: [u8; 4] = [1, 2, 3, 4];
 /// Registers that survive calls.
 const PRESERVED: [u8; 4] = [6, 7, 8, 9];
+/// Where calls leave their results.
+const RESULT: u8 = 0;
 /// The deepest loop for which a use counts more than in the loop around it.
 const MAX_WEIGHT_DEPTH: usize = 5;
 
@@ -54,12 +57,19 @@ struct Interval {
     hint: Option<u8>,
     /// The virtual register from which it is computed: in the same place it needs no move.
     like: Option<usize>,
+    /// Whether an operation reads it that works while it is in r0.
+    in_result: bool,
 }
 
 impl Interval {
     fn extend(&mut self, at: usize) {
         self.start = self.start.min(at);
         self.end = self.end.max(at);
+    }
+
+    /// Whether it is used up by the operation after the one that makes it, and may be in r0 for that.
+    fn is_brief(&self) -> bool {
+        self.in_result && !self.start.is_multiple_of(2) && self.end == self.start + 1
     }
 
     /// Reads and writes for each position held: what is used least for its length goes to the stack first.
@@ -96,6 +106,9 @@ impl Spans {
             }
         }
         op.each_source(&mut |reg| self.touch(reg.index(), 2 * at, uses));
+        if let Some(interval) = taken_from_result(op).and_then(|reg| self.all.get_mut(reg.index())) {
+            interval.in_result = true;
+        }
         if op.reads_context() {
             self.touch(context, 2 * at, uses);
             self.touch(context, 1, 0);
@@ -119,18 +132,34 @@ impl Spans {
     fn of(body: &Body, parameters: Option<&[Parameter]>) -> Self {
         let (liveness, loops) = (Liveness::of(body), Loops::of(body));
         let context = context_register(body).index();
-        let none =
-            |reg| Interval { reg, start: usize::MAX, end: 0, uses: 0, crosses_call: false, hint: None, like: None };
+        let none = |reg| Interval {
+            reg,
+            start: usize::MAX,
+            end: 0,
+            uses: 0,
+            crosses_call: false,
+            hint: None,
+            like: None,
+            in_result: false,
+        };
         let mut spans = Self { all: (0..=context).map(none).collect(), calls: Vec::new(), blocks: Vec::new() };
         let mut at = 1;
         for (index, block) in body.blocks.iter().enumerate() {
             let first = at;
             let uses = 8_u64.pow(u32::try_from(loops.depth(index).min(MAX_WEIGHT_DEPTH)).unwrap_or(0));
-            for op in &block.ops {
+            for op in block.ops.iter().filter(|op| !matches!(op, Op::Position(_))) {
                 spans.op(op, at, uses, context);
                 at += 1;
             }
             block.end.sources().into_iter().for_each(|reg| spans.touch(reg.index(), 2 * at, uses));
+            let taken = match &block.end {
+                End::Branch { left, right, .. } if right.reg() != Some(*left) => Some(*left),
+                End::Return(Operand::Reg(value)) => Some(*value),
+                _ => None,
+            };
+            if let Some(interval) = taken.and_then(|reg| spans.all.get_mut(reg.index())) {
+                interval.in_result = true;
+            }
             liveness.before(index).for_each(|reg| spans.touch(reg, 2 * first, 0));
             liveness.after(index).for_each(|reg| spans.touch(reg, 2 * at + 1, 0));
             spans.blocks.push((2 * first, 2 * at + 1));
@@ -164,6 +193,19 @@ impl Spans {
     }
 }
 
+/// The register that the operation can take from r0 while it has other operands to load.
+fn taken_from_result(op: &Op) -> Option<Reg> {
+    let (taken, other) = match op {
+        Op::Store { base, value: Operand::Reg(value), .. } => (*value, Some(*base)),
+        Op::StoreSlot { value: Operand::Reg(value), .. } | Op::Set { value: Operand::Reg(value), .. } => (*value, None),
+        Op::Binary { left, right, .. } => (*left, right.reg()),
+        Op::Extend { from, .. } | Op::Unary { from, .. } | Op::Load { base: from, .. } => (*from, None),
+        Op::Atomic { base, value, .. } => (*base, Some(*value)),
+        _ => return None,
+    };
+    (other != Some(taken)).then_some(taken)
+}
+
 /// The context is the last.
 fn context_of(spans: &Spans) -> usize {
     spans.all.len().saturating_sub(1)
@@ -179,6 +221,10 @@ pub(crate) fn allocate(body: &Body, parameters: Option<&[Parameter]>) -> Allocat
         spans.all.iter().filter(|interval| interval.start <= interval.end).copied().collect();
     intervals.sort_by_key(|interval| (interval.start, interval.reg));
     for interval in intervals {
+        if interval.is_brief() {
+            set(&mut places, interval.reg, Place::Register(RESULT));
+            continue;
+        }
         active.retain(|(other, _)| other.end >= interval.start);
         let free = |register: &u8| active.iter().all(|(_, taken)| taken != register);
         let volatile = if interval.crosses_call { &[][..] } else { &VOLATILE[..] };

@@ -90,7 +90,7 @@ fn slot_items(body: &Body, spans: &Spans) -> Vec<Item> {
     };
     let mut at = 1;
     for block in &body.blocks {
-        for op in &block.ops {
+        for op in block.ops.iter().filter(|op| !matches!(op, Op::Position(_))) {
             for slot in slot_of(op) {
                 extend(groups.find(slot), 2 * at, 2 * at + 1);
             }

@@ -1,48 +1,82 @@
 //! From IR with places to instructions.
 
 use crate::{
-    compile::{Code, CompileError},
-    instruction::{Instruction, PSEUDO_MAP_FD, Second},
-    ir::{BinaryOp, BlockId, End, Helper, Op, Operand, Program, Reg, Size, SlotId, Test, Width},
-    registers::{Allocation, Place, context_register},
+    compile::CompileError,
+    instruction::{Instruction, PSEUDO_FUNC, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE, Second},
+    ir::{
+        AtomicOp, BinaryOp, BlockId, Body, End, FunctionId, Helper, MapId, Op, Operand, Parameter, Position, Program,
+        Reg, Size, SlotId, Test, UnaryOp, Width,
+    },
+    registers::{Allocation, Loops, Place, context_register},
 };
 
 const RESULT: u8 = 0;
-const CONTEXT: u8 = 1;
 const FRAME: u8 = 10;
 /// Free for operands that are on the stack; no virtual register is ever there.
 const SCRATCH: [u8; 2] = [0, 5];
+/// Put aside where an instruction needs a third.
+const DISPLACED: u8 = 9;
+
+/// The instructions of a body.
+#[derive(Debug)]
+pub(crate) struct Emitted {
+    pub instructions: Vec<Instruction>,
+    /// Which instructions load the address of which map.
+    pub maps: Vec<(usize, MapId)>,
+    /// Which instructions refer to which function.
+    pub functions: Vec<(usize, FunctionId)>,
+    /// From which instruction on which place in the source counts.
+    pub positions: Vec<(usize, Position)>,
+    pub stack_bytes: u32,
+}
 
 struct Emitter<'a> {
     program: &'a Program,
+    body: &'a Body,
     allocation: &'a Allocation,
     out: Vec<Instruction>,
-    maps: Vec<(usize, crate::ir::MapId)>,
+    maps: Vec<(usize, MapId)>,
+    functions: Vec<(usize, FunctionId)>,
+    positions: Vec<(usize, Position)>,
     /// Jumps by index, and where they go.
     jumps: Vec<(usize, BlockId)>,
-    loops: Vec<Loop>,
+    /// Jumps by index to the end that returns 0 because an array had no value where it must have one.
+    bails: Vec<usize>,
+    loops: Loops,
 }
 
-/// The blocks of a loop.
-type Loop = Vec<bool>;
-
-pub(crate) fn emit(program: &Program, allocation: &Allocation) -> Result<Code, CompileError> {
-    let (out, maps, jumps, loops) = (Vec::new(), Vec::new(), Vec::new(), loops(program));
-    let mut emitter = Emitter { program, allocation, out, maps, jumps, loops };
-    emitter.keep_context();
-    let mut starts = Vec::with_capacity(program.blocks.len());
-    for (index, block) in program.blocks.iter().enumerate() {
+pub(crate) fn emit(
+    program: &Program,
+    body: &Body,
+    parameters: Option<&[Parameter]>,
+    allocation: &Allocation,
+) -> Result<Emitted, CompileError> {
+    let mut emitter = Emitter {
+        program,
+        body,
+        allocation,
+        out: Vec::new(),
+        maps: Vec::new(),
+        functions: Vec::new(),
+        positions: Vec::new(),
+        jumps: Vec::new(),
+        bails: Vec::new(),
+        loops: Loops::of(body),
+    };
+    emitter.enter(parameters);
+    let mut starts = Vec::with_capacity(body.blocks.len());
+    for (index, block) in body.blocks.iter().enumerate() {
         starts.push(emitter.out.len());
         block.ops.iter().for_each(|op| emitter.op(op));
         emitter.end(&block.end, index);
     }
+    emitter.bail();
     emitter.resolve_jumps(&starts)?;
-    Ok(Code {
-        name: program.name.clone(),
-        kind: program.kind,
-        maps: program.maps.clone(),
+    Ok(Emitted {
         instructions: emitter.out,
-        map_references: emitter.maps,
+        maps: emitter.maps,
+        functions: emitter.functions,
+        positions: emitter.positions,
         stack_bytes: allocation.stack_bytes,
     })
 }
@@ -150,13 +184,76 @@ impl Emitter<'_> {
         }
     }
 
-    fn keep_context(&mut self) {
-        match self.place(context_register(self.program)) {
-            Place::Register(register) => self.mov(register, CONTEXT),
-            Place::Stack(offset) => {
-                self.push(Instruction::store(Size::B8, FRAME, offset, Second::Reg(CONTEXT)));
+    /// Puts what arrives in r1 to r5 where it is wanted, all at once as it were: the context, or the parameters of a
+    /// function.
+    fn enter(&mut self, parameters: Option<&[Parameter]>) {
+        let context = self.place(context_register(self.body));
+        let mut arrivals = Vec::new();
+        let mut in_frame = None;
+        match parameters {
+            None => arrivals.push((context, 1)),
+            Some(parameters) => {
+                for ((index, parameter), from) in (0..).zip(parameters).zip(1_u8..) {
+                    arrivals.push((self.place(Reg(index)), from));
+                    match parameter {
+                        Parameter::Context => arrivals.push((context, from)),
+                        Parameter::Frame { context: Some(offset), .. } => in_frame = Some((from, *offset)),
+                        _ => {}
+                    }
+                }
             }
-            Place::Nowhere => {}
+        }
+        let mut spare = SCRATCH[0];
+        if let Some((from, offset)) = in_frame.filter(|_| context != Place::Nowhere) {
+            let offset = i16::try_from(offset).unwrap_or(i16::MAX);
+            self.push(Instruction::load(Size::B8, RESULT, from, offset));
+            arrivals.push((context, RESULT));
+            // A function with the context in a frame has 4 parameters at most.
+            spare = SCRATCH[1];
+        }
+        let mut moves = Vec::new();
+        for (place, from) in arrivals {
+            match place {
+                Place::Register(to) => moves.push((to, from)),
+                Place::Stack(offset) => self.push(Instruction::store(Size::B8, FRAME, offset, Second::Reg(from))),
+                Place::Nowhere => {}
+            }
+        }
+        self.move_all(moves, spare);
+    }
+
+    /// Moves between registers, none overwritten before it was read. `spare` holds nothing.
+    fn move_all(&mut self, mut moves: Vec<(u8, u8)>, spare: u8) {
+        moves.retain(|(to, from)| to != from);
+        while let Some((_, first)) = moves.first().copied() {
+            let harmless = moves.iter().position(|(to, _)| moves.iter().all(|(_, from)| from != to));
+            match harmless {
+                Some(at) => {
+                    let (to, from) = moves.swap_remove(at);
+                    self.mov(to, from);
+                }
+                // A ring: one register of it is kept aside.
+                None => {
+                    self.mov(spare, first);
+                    moves.iter_mut().filter(|(_, from)| *from == first).for_each(|entry| entry.1 = spare);
+                }
+            }
+        }
+    }
+
+    /// What an array has no value for leads here.
+    fn bail(&mut self) {
+        let here = self.out.len();
+        if self.bails.is_empty() {
+            return;
+        }
+        self.constant(RESULT, 0);
+        self.push(Instruction::exit());
+        for at in std::mem::take(&mut self.bails) {
+            // Too far is found by `resolve_jumps`, which sees the whole length.
+            if let (Some(instruction), Ok(distance)) = (self.out.get_mut(at), i16::try_from(here - at - 1)) {
+                instruction.off = distance;
+            }
         }
     }
 
@@ -171,26 +268,66 @@ impl Emitter<'_> {
                 self.written(*to, register);
             }
             Op::ContextAddress { to, offset } => {
-                let context = context_register(self.program);
+                let context = context_register(self.body);
                 self.binary(*to, BinaryOp::Add, Width::W64, context, Operand::Constant(i64::from(*offset)));
             }
             Op::SlotAddress { to, slot, offset } => {
                 let register = self.target(*to);
-                let offset = i32::from(self.slot(*slot, *offset));
-                self.mov(register, FRAME);
-                self.push(Instruction::alu(true, BinaryOp::Add, register, Second::Imm(offset)));
+                self.frame_address(register, self.slot(*slot, *offset));
                 self.written(*to, register);
             }
-            Op::MapAddress { to, map } => {
+            Op::MapAddress { to, map } => self.wide_address(*to, *map, PSEUDO_MAP_FD, 0),
+            Op::GlobalAddress { to, map, offset } => self.wide_address(*to, *map, PSEUDO_MAP_VALUE, *offset),
+            Op::FunctionAddress { to, function } => {
                 let register = self.target(*to);
-                self.maps.push((self.out.len(), *map));
+                self.functions.push((self.out.len(), *function));
                 let [mut first, second] = Instruction::constant(register, 0);
-                first.src = PSEUDO_MAP_FD;
+                first.src = PSEUDO_FUNC;
                 self.out.extend([first, second]);
                 self.written(*to, register);
             }
+            Op::ArrayValue { to, map, index } => self.array_value(*to, *map, *index),
+            Op::StoreContext { slot, offset } => {
+                let context = self.read(context_register(self.body), SCRATCH[0]);
+                let offset = self.slot(*slot, *offset);
+                self.push(Instruction::store(Size::B8, FRAME, offset, Second::Reg(context)));
+            }
+            Op::Unary { to, op, width, from } => self.unary(*to, *op, *width, *from),
+            Op::Untype { to, from } => {
+                let register = self.target(*to);
+                let from = self.read(*from, register);
+                self.mov(register, from);
+                // The verifier does not follow what becomes of a pointer here, and takes the result as a number.
+                self.push(Instruction::negate(true, register));
+                self.push(Instruction::negate(true, register));
+                self.written(*to, register);
+            }
+            Op::CompareExchange { to, width, base, offset, expected, value } => {
+                self.compare_exchange(*to, *width, (*base, *offset), *expected, *value);
+            }
+            Op::Atomic { to, op, width, base, offset, value } => {
+                self.atomic(*to, *op, *width, (*base, *offset), *value);
+            }
+            Op::CallFunction { to, function, arguments } => {
+                self.arguments(arguments);
+                self.functions.push((self.out.len(), *function));
+                self.push(Instruction::call_function());
+                if let Some(to) = to {
+                    self.written(*to, RESULT);
+                }
+            }
+            // No place: what was said before goes on.
+            Op::Position(position) if position.line == 0 => {}
+            Op::Position(position) => {
+                let here = self.out.len();
+                // Of several places of one instruction the last counts.
+                self.positions.pop_if(|(at, _)| *at == here);
+                self.positions.push((here, *position));
+            }
+            // They were replaced by what they consist of.
+            Op::Copy { .. } | Op::Zero { .. } => {}
             Op::LoadContext { to, offset, size, signed } => {
-                let base = self.read(context_register(self.program), SCRATCH[1]);
+                let base = self.read(context_register(self.body), SCRATCH[1]);
                 let offset = i16::try_from(*offset).unwrap_or(i16::MAX);
                 self.load(*to, base, offset, *size, *signed);
             }
@@ -208,14 +345,11 @@ impl Emitter<'_> {
                 self.push(Instruction::store(*size, FRAME, offset, value));
             }
             Op::Store { base, offset, size, value } => {
-                let base = self.read(*base, SCRATCH[0]);
+                // A value that is still in r0 needs no second scratch register.
+                let in_result = value.reg().is_some_and(|value| self.place(value) == Place::Register(RESULT));
+                let base = self.read(*base, SCRATCH[usize::from(in_result)]);
                 let value = self.second(*value, store_width(*size), SCRATCH[1]);
                 self.push(Instruction::store(*size, base, *offset, value));
-            }
-            Op::AtomicAdd { base, offset, value } => {
-                let base = self.read(*base, SCRATCH[0]);
-                let value = self.read(*value, SCRATCH[1]);
-                self.push(Instruction::atomic_add(base, *offset, value));
             }
             Op::Call { to, helper, arguments } => self.call(*to, *helper, arguments),
         }
@@ -280,9 +414,9 @@ impl Emitter<'_> {
         self.written(to, register);
     }
 
-    /// Moves the arguments into r1 to r5, all at once as it were: first the registers, none overwritten before it was
-    /// read, then what comes from the stack and the constants.
-    fn call(&mut self, to: Option<Reg>, helper: Helper, arguments: &[Operand]) {
+    /// Moves the arguments into r1 to r5, all at once as it were: first the registers, then what comes from the stack
+    /// and the constants.
+    fn arguments(&mut self, arguments: &[Operand]) {
         let mut moves = Vec::<(u8, u8)>::new();
         let mut later = Vec::<(u8, Operand)>::new();
         for (argument, register) in arguments.iter().zip(1_u8..) {
@@ -294,21 +428,7 @@ impl Emitter<'_> {
                 Operand::Constant(_) => later.push((register, *argument)),
             }
         }
-        moves.retain(|(to, from)| to != from);
-        while let Some((_, first)) = moves.first().copied() {
-            let harmless = moves.iter().position(|(to, _)| moves.iter().all(|(_, from)| from != to));
-            match harmless {
-                Some(at) => {
-                    let (to, from) = moves.swap_remove(at);
-                    self.mov(to, from);
-                }
-                // A ring: one register of it is kept aside.
-                None => {
-                    self.mov(SCRATCH[0], first);
-                    moves.iter_mut().filter(|(_, from)| *from == first).for_each(|entry| entry.1 = SCRATCH[0]);
-                }
-            }
-        }
+        self.move_all(moves, SCRATCH[0]);
         for (register, argument) in later {
             match argument {
                 Operand::Constant(value) => self.constant(register, value),
@@ -317,10 +437,109 @@ impl Emitter<'_> {
                 }
             }
         }
+    }
+
+    fn call(&mut self, to: Option<Reg>, helper: Helper, arguments: &[Operand]) {
+        self.arguments(arguments);
         self.push(Instruction::call(helper));
         if let Some(to) = to {
             self.written(to, RESULT);
         }
+    }
+
+    fn frame_address(&mut self, register: u8, offset: i16) {
+        self.mov(register, FRAME);
+        self.push(Instruction::alu(true, BinaryOp::Add, register, Second::Imm(i32::from(offset))));
+    }
+
+    fn wide_address(&mut self, to: Reg, map: MapId, kind: u8, offset: u32) {
+        let register = self.target(to);
+        self.load_map(register, map, kind, offset);
+        self.written(to, register);
+    }
+
+    fn load_map(&mut self, register: u8, map: MapId, kind: u8, offset: u32) {
+        self.maps.push((self.out.len(), map));
+        let [mut first, mut second] = Instruction::constant(register, 0);
+        first.src = kind;
+        second.imm = offset.cast_signed();
+        self.out.extend([first, second]);
+    }
+
+    /// A lookup whose key is a constant in a cell of its own, and the question whether it found something.
+    fn array_value(&mut self, to: Reg, map: MapId, index: u32) {
+        let key = self.allocation.key_cell;
+        self.push(Instruction::store(Size::B4, FRAME, key, Second::Imm(index.cast_signed())));
+        self.load_map(1, map, PSEUDO_MAP_FD, 0);
+        self.frame_address(2, key);
+        self.push(Instruction::call(Helper::MapLookup));
+        self.bails.push(self.out.len());
+        self.push(Instruction::branch(true, Test::Eq, RESULT, Second::Imm(0)));
+        self.written(to, RESULT);
+    }
+
+    fn unary(&mut self, to: Reg, op: UnaryOp, width: Width, from: Reg) {
+        let register = self.target(to);
+        let from = self.read(from, register);
+        match op {
+            UnaryOp::Negate => {
+                self.mov(register, from);
+                self.push(Instruction::negate(wide(width), register));
+            }
+            UnaryOp::Not => {
+                self.mov(register, from);
+                self.push(Instruction::alu(wide(width), BinaryOp::Xor, register, Second::Imm(-1)));
+            }
+            UnaryOp::Swap16 | UnaryOp::Swap32 | UnaryOp::Swap64 => {
+                self.mov(register, from);
+                let bits = match op {
+                    UnaryOp::Swap16 => 16,
+                    UnaryOp::Swap32 => 32,
+                    _ => 64,
+                };
+                self.push(Instruction::swap(register, bits));
+            }
+        }
+        self.written(to, register);
+    }
+
+    fn atomic(&mut self, to: Option<Reg>, op: AtomicOp, width: Width, (base, offset): (Reg, i16), value: Reg) {
+        let base = self.read(base, SCRATCH[0]);
+        let fetch = to.is_some() || op == AtomicOp::Exchange;
+        let value = self.read(value, SCRATCH[1]);
+        if !fetch {
+            return self.push(Instruction::atomic(wide(width), op, false, base, offset, value));
+        }
+        // The instruction leaves what was there in the register of the value, which may still be wanted.
+        self.mov(SCRATCH[1], value);
+        self.push(Instruction::atomic(wide(width), op, true, base, offset, SCRATCH[1]));
+        if let Some(to) = to {
+            self.written(to, SCRATCH[1]);
+        }
+    }
+
+    fn compare_exchange(&mut self, to: Reg, width: Width, base: (Reg, i16), expected: Operand, value: Reg) {
+        let (base, offset) = base;
+        let value = self.read(value, SCRATCH[1]);
+        match expected {
+            Operand::Constant(expected) => self.constant(RESULT, expected),
+            Operand::Reg(expected) => {
+                let expected = self.read(expected, RESULT);
+                self.mov(RESULT, expected);
+            }
+        }
+        // With r0 and r5 taken, a base on the stack displaces a register for the moment.
+        let displaces = value == SCRATCH[1] && matches!(self.place(base), Place::Stack(_));
+        let cell = self.allocation.key_cell;
+        if displaces {
+            self.push(Instruction::store(Size::B8, FRAME, cell, Second::Reg(DISPLACED)));
+        }
+        let base_register = self.read(base, if displaces { DISPLACED } else { SCRATCH[1] });
+        self.push(Instruction::compare_exchange(wide(width), base_register, offset, value));
+        if displaces {
+            self.push(Instruction::load(Size::B8, DISPLACED, FRAME, cell));
+        }
+        self.written(to, RESULT);
     }
 
     fn jump_to(&mut self, instruction: Instruction, target: BlockId) {
@@ -330,7 +549,7 @@ impl Emitter<'_> {
 
     /// Whether going from one block to another leaves a loop.
     fn leaves_loop(&self, from: usize, to: BlockId) -> bool {
-        self.loops.iter().any(|body| body.get(from) == Some(&true) && body.get(to.index()) != Some(&true))
+        self.loops.is_left(from, to.index())
     }
 
     fn end(&mut self, end: &End, index: usize) {
@@ -388,37 +607,6 @@ impl Emitter<'_> {
         }
         Ok(())
     }
-}
-
-/// The loops of a program whose blocks are in order: each jump back closes one, of the blocks that lead to it without
-/// passing its head.
-fn loops(program: &Program) -> Vec<Loop> {
-    let mut predecessors = vec![Vec::new(); program.blocks.len()];
-    let mut closing = Vec::new();
-    for (index, block) in program.blocks.iter().enumerate() {
-        for target in block.end.targets() {
-            if let Some(list) = predecessors.get_mut(target.index()) {
-                list.push(index);
-            }
-            if target.index() <= index {
-                closing.push((index, target.index()));
-            }
-        }
-    }
-    let body = |(last, head): (usize, usize)| {
-        let mut body = vec![false; program.blocks.len()];
-        let mut pending = vec![last, head];
-        while let Some(index) = pending.pop() {
-            if let Some(inside @ false) = body.get_mut(index) {
-                *inside = true;
-                if index != head {
-                    pending.extend(predecessors.get(index).into_iter().flatten());
-                }
-            }
-        }
-        body
-    };
-    closing.into_iter().map(body).collect()
 }
 
 /// A store of less than 8 bytes takes the low bytes of any constant.

@@ -4,14 +4,20 @@ use std::fmt::{self, Write as _};
 
 use crate::{
     Code,
-    ir::{BinaryOp, Helper, Size, Test},
+    ir::{AtomicOp, BinaryOp, Helper, Size, Test},
 };
 
 pub(crate) const LD_IMM64: u8 = 0x18;
 const LDX_MEM: u8 = 0x61;
 const ST_MEM: u8 = 0x62;
 const STX_MEM: u8 = 0x63;
+const STX_ATOMIC_W: u8 = 0xc3;
 const STX_ATOMIC_DW: u8 = 0xdb;
+const NEG: u8 = 0x80;
+const END_TO_BE: u8 = 0xdc;
+const FETCH: i32 = 1;
+const XCHG: i32 = 0xe1;
+const CMPXCHG: i32 = 0xf1;
 const ALU32: u8 = 0x04;
 const JMP64: u8 = 0x05;
 const JMP32: u8 = 0x06;
@@ -24,6 +30,12 @@ const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 /// `src` of a [`LD_IMM64`] whose constant is a map; the loader sets it.
 pub(crate) const PSEUDO_MAP_FD: u8 = 1;
+/// `src` of a [`LD_IMM64`] whose constant is the address of a map's only value.
+pub(crate) const PSEUDO_MAP_VALUE: u8 = 2;
+/// `src` of a [`LD_IMM64`] whose constant is a function.
+pub(crate) const PSEUDO_FUNC: u8 = 4;
+/// `src` of a call of a function of the program.
+pub(crate) const PSEUDO_CALL: u8 = 1;
 
 /// One BPF instruction of 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +73,12 @@ fn alu_bits(op: BinaryOp) -> u8 {
         BinaryOp::Add => 0x00,
         BinaryOp::Sub => 0x10,
         BinaryOp::Mul => 0x20,
-        BinaryOp::Div => 0x30,
+        BinaryOp::Div | BinaryOp::SignedDiv => 0x30,
         BinaryOp::Or => 0x40,
         BinaryOp::And => 0x50,
         BinaryOp::Shl => 0x60,
         BinaryOp::Shr => 0x70,
-        BinaryOp::Mod => 0x90,
+        BinaryOp::Mod | BinaryOp::SignedMod => 0x90,
         BinaryOp::Xor => 0xa0,
         BinaryOp::Sar => 0xc0,
     }
@@ -128,8 +140,34 @@ impl Instruction {
         }
     }
 
-    pub(crate) const fn atomic_add(base: u8, off: i16, src: u8) -> Self {
-        Self::new(STX_ATOMIC_DW, base, src, off, 0)
+    pub(crate) fn atomic(wide: bool, op: AtomicOp, fetch: bool, base: u8, off: i16, src: u8) -> Self {
+        let imm = match op {
+            AtomicOp::Add => 0x00,
+            AtomicOp::Or => 0x40,
+            AtomicOp::And => 0x50,
+            AtomicOp::Xor => 0xa0,
+            AtomicOp::Exchange => XCHG,
+        };
+        let code = if wide { STX_ATOMIC_DW } else { STX_ATOMIC_W };
+        Self::new(code, base, src, off, if fetch { imm | FETCH } else { imm })
+    }
+
+    pub(crate) fn compare_exchange(wide: bool, base: u8, off: i16, src: u8) -> Self {
+        Self::new(if wide { STX_ATOMIC_DW } else { STX_ATOMIC_W }, base, src, off, CMPXCHG)
+    }
+
+    pub(crate) fn negate(wide: bool, dst: u8) -> Self {
+        Self::new(NEG | if wide { ALU64 } else { ALU32 }, dst, 0, 0, 0)
+    }
+
+    /// Reverses the low bytes. (It is the conversion to big endian: both kinds of machines that are supported are
+    /// little endian.)
+    pub(crate) const fn swap(dst: u8, bits: i32) -> Self {
+        Self::new(END_TO_BE, dst, 0, 0, bits)
+    }
+
+    pub(crate) const fn call_function() -> Self {
+        Self::new(CALL, 0, PSEUDO_CALL, 0, 0)
     }
 
     pub(crate) fn branch(wide: bool, test: Test, left: u8, right: Second) -> Self {
@@ -156,27 +194,40 @@ impl Instruction {
     }
 }
 
-/// The instructions as text, one a line, with helpers and maps by name and jumps by the index of their target.
+/// The instructions as text, one a line, with helpers, maps and functions by name and jumps by the index of their
+/// target.
 pub fn disassemble(code: &Code) -> String {
     let mut text = String::new();
-    let mut second_half = None;
+    let mut second_half = false;
+    let (mut maps, mut functions) = (code.map_references.iter().peekable(), code.function_references.iter().peekable());
     for (index, instruction) in code.instructions.iter().enumerate() {
-        if let Some(low) = second_half.take() {
-            // Shown with the first half.
-            let _: i32 = low;
+        let named = code.functions.iter().skip(1).find(|function| function.start == index);
+        if let Some(function) = named {
+            let _infallible = writeln!(text, "{}:", function.name);
+        }
+        if std::mem::take(&mut second_half) {
             continue;
         }
         let _infallible = write!(text, "{index:4}: ");
-        let reference = code.map_references.iter().find(|(at, _map)| *at == index);
-        if let Some((_, map)) = reference {
+        let next = code.instructions.get(index + 1).map_or(0, |next| next.imm);
+        if let Some((_, map)) = maps.next_if(|(at, _map)| *at == index) {
             let name = code.maps.get(map.index()).map_or("?", |map| map.name.as_str());
-            let _infallible = writeln!(text, "r{} = map {name}", instruction.dst);
-            second_half = Some(0);
+            let _infallible = match instruction.src {
+                PSEUDO_MAP_FD => writeln!(text, "r{} = map {name}", instruction.dst),
+                _ => writeln!(text, "r{} = value of {name} {next:+}", instruction.dst),
+            };
+            second_half = true;
+        } else if let Some((_, function)) = functions.next_if(|(at, _)| *at == index) {
+            let name = code.functions.get(*function).map_or("?", |function| function.name.as_str());
+            second_half = instruction.code == LD_IMM64;
+            let _infallible = match second_half {
+                true => writeln!(text, "r{} = function {name}", instruction.dst),
+                false => writeln!(text, "call function {name}"),
+            };
         } else if instruction.code == LD_IMM64 {
-            let high = code.instructions.get(index + 1).map_or(0, |next| next.imm);
-            let value = (i64::from(high) << 32) | i64::from(instruction.imm.cast_unsigned());
+            let value = (i64::from(next) << 32) | i64::from(instruction.imm.cast_unsigned());
             let _infallible = writeln!(text, "r{} = {value:#x} ll", instruction.dst);
-            second_half = Some(instruction.imm);
+            second_half = true;
         } else {
             let _infallible = writeln!(text, "{}", Shown { instruction: *instruction, index });
         }
@@ -200,11 +251,24 @@ impl fmt::Display for Shown {
         match (code, code & 0x07) {
             (EXIT, _) => f.write_str("exit"),
             (JA, _) => write!(f, "goto {target}"),
-            (CALL, _) => match Helper::ALL.iter().find(|helper| helper.number() == imm) {
+            (CALL, _) => match Helper::of_number(imm) {
                 Some(helper) => write!(f, "call {}", helper.name()),
                 None => write!(f, "call {imm}"),
             },
-            (STX_ATOMIC_DW, _) => write!(f, "lock *(u64 *)(r{dst} {off:+}) += r{src}"),
+            (STX_ATOMIC_DW | STX_ATOMIC_W, _) => {
+                let place = format!("*({} *)(r{dst} {off:+})", size_name(code));
+                match (imm, imm & FETCH) {
+                    (CMPXCHG, _) => write!(f, "r0 = cmpxchg {place}, r0, r{src}"),
+                    (XCHG, _) => write!(f, "r{src} = xchg {place}, r{src}"),
+                    (_, 0) => write!(f, "lock {place} {} r{src}", atomic_name(imm)),
+                    _ => write!(f, "r{src} = fetch lock {place} {} r{src}", atomic_name(imm)),
+                }
+            }
+            (END_TO_BE, _) => write!(f, "r{dst} = swap{imm} r{dst}"),
+            (_, class @ (0x04 | 0x07)) if code & 0xf0 == NEG => {
+                let register = register(class == 0x04);
+                write!(f, "{register}{dst} = -{register}{dst}")
+            }
             (_, 0x01) => write!(f, "r{dst} = *({} *)(r{src} {off:+})", size_name(code)),
             (_, 0x02) => write!(f, "*({} *)(r{dst} {off:+}) = {imm}", size_name(code)),
             (_, 0x03) => write!(f, "*({} *)(r{dst} {off:+}) = r{src}", size_name(code)),
@@ -217,6 +281,15 @@ impl fmt::Display for Shown {
                 write!(f, "if {}{dst} {} {} goto {target}", register(narrow), test_name(code), second(narrow))
             }
         }
+    }
+}
+
+fn atomic_name(imm: i32) -> &'static str {
+    match imm & !FETCH {
+        0x40 => "|=",
+        0x50 => "&=",
+        0xa0 => "^=",
+        _ => "+=",
     }
 }
 

@@ -2,19 +2,23 @@
 //! captures need, made of that IR for a tracepoint, its fields, a predicate and a target.
 //!
 //! The passes are listed in [`PASSES`]; [`compile()`] runs them, [`object()`] wraps the result for the loader. There is no
-//! LLVM, no clang, no kernel header and no BTF in this: places come from the running kernel's own descriptions, which
-//! `catalog` reads.
+//! LLVM, no clang and no kernel header in this: places come from the running kernel's own descriptions, which `catalog`
+//! reads.
 //!
 //! Constraints: values in, values out; no I/O, no clock, no environment. What it emits must pass the verifier of every
 //! kernel from 6.1 on. It must not know how programs are loaded, attached or read (`agent`), nor the wire (`protocol`).
 
 #![forbid(unsafe_code)]
 
+mod btf;
 mod compile;
 mod emit;
+mod expand;
 mod instruction;
 pub mod ir;
 pub mod lang;
+#[cfg(feature = "machine")]
+pub mod machine;
 mod object;
 mod optimise;
 pub mod output;
@@ -23,7 +27,8 @@ pub mod probe;
 mod registers;
 mod validate;
 
-pub use compile::{Code, CompileError, PASSES, Pass, compile};
+pub use btf::{FunctionInfo, LineInfo, ProgramTypes, TypeInfo, type_info};
+pub use compile::{Code, CodeFunction, CompileError, PASSES, Pass, compile, compile_plainly};
 pub use instruction::{Instruction, disassemble};
 pub use object::{ObjectError, object};
 pub use validate::{Fault, validate};

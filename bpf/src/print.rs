@@ -2,25 +2,59 @@
 
 use std::fmt;
 
-use crate::ir::{BinaryOp, End, MapKind, Op, Operand, Program, Size, Test, Width};
+use crate::ir::{
+    AtomicOp, BinaryOp, Body, End, MapKind, Memory, Op, Operand, Parameter, Program, Size, Test, UnaryOp, Width,
+};
 
 pub(crate) fn program(program: &Program, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    writeln!(f, "program {} ({})", program.name, program.kind.section())?;
+    write!(f, "program {} ({}", program.name, program.kind.section())?;
+    writeln!(f, "{}{})", if program.target.is_empty() { "" } else { "/" }, program.target)?;
     for (index, map) in program.maps.iter().enumerate() {
-        let kind = match map.kind {
-            MapKind::Hash => "hash",
-            MapKind::Array => "array",
-            MapKind::PerCpuHash => "per-CPU hash",
-            MapKind::PerCpuArray => "per-CPU array",
-            MapKind::RingBuffer => "ring",
-        };
-        write!(f, "  map {index}: {} {kind}", map.name)?;
-        writeln!(f, " {} -> {} x {}", map.key_bytes, map.value_bytes, map.max_entries)?;
+        write!(f, "  map {index}: {} {}", map.name, kind_name(map.kind))?;
+        write!(f, " {} -> {} x {}", map.key_bytes, map.value_bytes, map.max_entries)?;
+        writeln!(f, "{}", if map.flags == 0 { String::new() } else { format!(" flags {:#x}", map.flags) })?;
     }
-    for (index, bytes) in program.slots.iter().enumerate() {
+    body(&program.body, f)?;
+    for (index, function) in program.functions.iter().enumerate() {
+        let parameters: Vec<_> = function.parameters.iter().map(parameter).collect();
+        writeln!(f, "function {index}: {}({})", function.name, parameters.join(", "))?;
+        body(&function.body, f)?;
+    }
+    Ok(())
+}
+
+fn kind_name(kind: MapKind) -> &'static str {
+    match kind {
+        MapKind::Hash => "hash",
+        MapKind::Array => "array",
+        MapKind::PerCpuHash => "per-CPU hash",
+        MapKind::PerCpuArray => "per-CPU array",
+        MapKind::LruHash => "LRU hash",
+        MapKind::LruPerCpuHash => "per-CPU LRU hash",
+        MapKind::StackTrace => "stacks",
+        MapKind::RingBuffer => "ring",
+        MapKind::Global => "global",
+        MapKind::Constant => "constant",
+    }
+}
+
+fn parameter(parameter: &Parameter) -> String {
+    match parameter {
+        Parameter::Number => "number".to_owned(),
+        Parameter::Context => "context".to_owned(),
+        Parameter::Frame { bytes, context: None } => format!("frame of {bytes}"),
+        Parameter::Frame { bytes, context: Some(at) } => format!("frame of {bytes} with the context at {at}"),
+        Parameter::Map(map) => format!("map {}", map.0),
+        Parameter::Key(map) => format!("key of map {}", map.0),
+        Parameter::Value(map) => format!("value of map {}", map.0),
+    }
+}
+
+fn body(body: &Body, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (index, bytes) in body.slots.iter().enumerate() {
         writeln!(f, "  slot {index}: {bytes} bytes")?;
     }
-    for (index, block) in program.blocks.iter().enumerate() {
+    for (index, block) in body.blocks.iter().enumerate() {
         writeln!(f, "b{index}:")?;
         for op in &block.ops {
             writeln!(f, "  {}", Shown(op))?;
@@ -36,6 +70,24 @@ fn operand(operand: Operand) -> String {
     match operand {
         Operand::Reg(reg) => format!("v{}", reg.0),
         Operand::Constant(value) => value.to_string(),
+    }
+}
+
+fn memory(memory: &Memory) -> String {
+    match memory {
+        Memory::Slot(slot, offset) => format!("slot {}[{offset}]", slot.0),
+        Memory::Pointer(reg, offset) => format!("v{}[{offset}]", reg.0),
+        Memory::Context(offset) => format!("context[{offset}]"),
+    }
+}
+
+fn atomic_sign(op: AtomicOp) -> &'static str {
+    match op {
+        AtomicOp::Add => "+",
+        AtomicOp::And => "&",
+        AtomicOp::Or => "|",
+        AtomicOp::Xor => "^",
+        AtomicOp::Exchange => "",
     }
 }
 
@@ -69,7 +121,40 @@ impl fmt::Display for Shown<'_> {
             Op::Store { base, offset, size, value } => {
                 write!(f, "v{}[{offset}] = {} {}", base.0, type_of(*size, false), operand(*value))
             }
-            Op::AtomicAdd { base, offset, value } => write!(f, "atomic v{}[{offset}] += v{}", base.0, value.0),
+            Op::Atomic { to, op, width, base, offset, value } => {
+                let to = to.map_or(String::new(), |to| format!("v{} = ", to.0));
+                let (sign, narrow) = (atomic_sign(*op), narrow(*width));
+                write!(f, "{to}atomic v{}[{offset}] {sign}={narrow} v{}", base.0, value.0)
+            }
+            Op::CompareExchange { to, width, base, offset, expected, value } => {
+                let (narrow, expected) = (narrow(*width), operand(*expected));
+                write!(f, "v{} = atomic v{}[{offset}] if {expected} ={narrow} v{}", to.0, base.0, value.0)
+            }
+            Op::Copy { to, from, bytes } => write!(f, "{} = {} bytes {}", memory(to), bytes, memory(from)),
+            Op::Zero { to, bytes } => write!(f, "{} = {} bytes zero", memory(to), bytes),
+            Op::Untype { to, from } => write!(f, "v{} = number v{}", to.0, from.0),
+            Op::Position(position) => write!(f, "at {}:{}", position.line, position.column),
+            Op::Unary { to, op, width, from } => {
+                let name = match op {
+                    UnaryOp::Negate => "-",
+                    UnaryOp::Not => "~",
+                    UnaryOp::Swap16 => "swap16 ",
+                    UnaryOp::Swap32 => "swap32 ",
+                    UnaryOp::Swap64 => "swap64 ",
+                };
+                write!(f, "v{} = {name}{}v{}", to.0, narrow(*width), from.0)
+            }
+            Op::FunctionAddress { to, function } => write!(f, "v{} = function {}", to.0, function.0),
+            Op::ArrayValue { to, map, index } => write!(f, "v{} = address of map {}[{index}]", to.0, map.0),
+            Op::GlobalAddress { to, map, offset } => write!(f, "v{} = address of map {} + {offset}", to.0, map.0),
+            Op::StoreContext { slot, offset } => write!(f, "slot {}[{offset}] = context", slot.0),
+            Op::CallFunction { to, function, arguments } => {
+                if let Some(to) = to {
+                    write!(f, "v{} = ", to.0)?;
+                }
+                let arguments: Vec<_> = arguments.iter().map(|argument| operand(*argument)).collect();
+                write!(f, "function {}({})", function.0, arguments.join(", "))
+            }
             Op::Call { to, helper, arguments } => {
                 if let Some(to) = to {
                     write!(f, "v{} = ", to.0)?;
@@ -110,6 +195,8 @@ fn sign(op: BinaryOp) -> &'static str {
         BinaryOp::Mul => "*",
         BinaryOp::Div => "/",
         BinaryOp::Mod => "%",
+        BinaryOp::SignedDiv => "s/",
+        BinaryOp::SignedMod => "s%",
         BinaryOp::And => "&",
         BinaryOp::Or => "|",
         BinaryOp::Xor => "^",

@@ -16,7 +16,9 @@ use machine::{World, run};
 use proptest::prelude::*;
 
 const SIZES: [Size; 4] = [Size::B1, Size::B2, Size::B4, Size::B8];
-const BINARY: [BinaryOp; 11] = [
+const BINARY: [BinaryOp; 13] = [
+    BinaryOp::SignedDiv,
+    BinaryOp::SignedMod,
     BinaryOp::Add,
     BinaryOp::Sub,
     BinaryOp::Mul,
@@ -79,7 +81,7 @@ fn program(count: usize, blocks: &[Recipe], initial: &[i64]) -> Program {
                 3 => builder.push(Op::LoadSlot { to, slot, offset, size, signed: c % 2 == 0 }),
                 4 => builder.push(Op::Call { to: Some(to), helper: Helper::GetSmpProcessorId, arguments: vec![] }),
                 _ => {
-                    let (op, left) = (BINARY[usize::from(*kind) % 11], reg(*b));
+                    let (op, left) = (BINARY[usize::from(*kind) % 13], reg(*b));
                     let zero = |c: i64| c & 0xffff_ffff == 0;
                     let right = match operand(*kind / 2, *c) {
                         // A division by the constant zero is refused.
@@ -115,13 +117,13 @@ fn extend(value: u64, size: Size, signed: bool) -> u64 {
 
 /// What the IR means, with nothing shared with the compiler.
 fn interpret(program: &Program, cpu: u64) -> u64 {
-    let mut regs = vec![0_u64; program.registers as usize];
+    let mut regs = vec![0_u64; program.body.registers as usize];
     let mut slot = [0_u8; 16];
     // The registers are private to the crate; their printed form is not.
     let index = |reg: Reg| format!("{reg:?}").trim_matches(|c: char| !c.is_ascii_digit()).parse::<usize>().unwrap();
     let mut at = 0;
     loop {
-        let block = &program.blocks[at];
+        let block = &program.body.blocks[at];
         let value = |operand: Operand, regs: &[u64]| match operand {
             Operand::Reg(reg) => regs[index(reg)],
             Operand::Constant(value) => value.cast_unsigned(),
@@ -164,12 +166,18 @@ fn binary(op: BinaryOp, width: Width, a: u64, b: u64) -> u64 {
         Width::W32 => (a & 0xffff_ffff, b & 0xffff_ffff, 32),
     };
     let by = (b % bits) as u32;
+    let signed = |value: u64| match width {
+        Width::W32 => i64::from((value as u32).cast_signed()),
+        Width::W64 => value.cast_signed(),
+    };
     let result = match op {
         BinaryOp::Add => a.wrapping_add(b),
         BinaryOp::Sub => a.wrapping_sub(b),
         BinaryOp::Mul => a.wrapping_mul(b),
         BinaryOp::Div => a.checked_div(b).unwrap_or(0),
         BinaryOp::Mod => a.checked_rem(b).unwrap_or(a),
+        BinaryOp::SignedDiv => signed(a).checked_div(signed(b)).map_or(if b == 0 { 0 } else { a }, i64::cast_unsigned),
+        BinaryOp::SignedMod => signed(a).checked_rem(signed(b)).map_or(if b == 0 { a } else { 0 }, i64::cast_unsigned),
         BinaryOp::And => a & b,
         BinaryOp::Or => a | b,
         BinaryOp::Xor => a ^ b,
@@ -245,7 +253,12 @@ fn the_stack_has_a_limit() {
     let of = |bytes: u32| {
         let mut builder = Builder::new("deep", ProgramKind::Tracepoint);
         let slot = builder.slot(bytes);
+        // Written and never read, it would take no room.
         builder.push(Op::StoreSlot { slot, offset: 0, size: Size::B8, value: Operand::Constant(1) });
+        builder.load_slot(slot, 0, Size::B8, false);
+        builder.slot_address(slot);
+        let room = builder.slot_address(slot);
+        builder.call_only(Helper::GetCurrentComm, &[room.into(), Operand::Constant(16)]);
         compile(&builder.finish())
     };
     assert_eq!(of(504).unwrap().stack_bytes, 504);
@@ -273,17 +286,11 @@ fn what_is_known_and_unused_is_dropped() {
 }
 
 fn ring() -> MapDefinition {
-    MapDefinition {
-        name: "ring".to_owned(),
-        kind: MapKind::RingBuffer,
-        key_bytes: 0,
-        value_bytes: 0,
-        max_entries: 4096,
-    }
+    MapDefinition::new("ring", MapKind::RingBuffer, 0, 0, 4096)
 }
 
 fn hash() -> MapDefinition {
-    MapDefinition { name: "hash".to_owned(), kind: MapKind::Hash, key_bytes: 4, value_bytes: 8, max_entries: 1 }
+    MapDefinition::new("hash", MapKind::Hash, 4, 8, 1)
 }
 
 /// Builds a program that looks a value up, and hands over where it may be null.

@@ -211,7 +211,7 @@ fn a_record_holds_every_field() {
     assert_eq!(world.records.len(), 1);
     assert_eq!(world.records[0].len(), made.record_bytes as usize);
     let expected = [
-        ("time", "1004"),
+        ("time", "1001"),
         ("cpu", "1"),
         ("pid", "42"),
         ("tid", "43"),

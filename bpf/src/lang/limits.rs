@@ -10,8 +10,16 @@ pub const MAX_POINTS: usize = 64;
 pub const MAX_POINT_BYTES: usize = 4096;
 /// Messages about one script; the rest is not reported.
 pub const MAX_DIAGNOSTICS: usize = 20;
+/// Fields of a record.
+pub const MAX_FIELDS: usize = 256;
+/// Pointers and arrays of one type.
+pub const MAX_TYPE_SUFFIXES: usize = 16;
+/// Tokens of what `typeof()` is asked about where that must be known to be a type beforehand.
+pub const MAX_TYPEOF_TOKENS: usize = 256;
 /// Conditions (`#if`) within each other.
 pub const MAX_CONDITIONS: usize = 64;
+/// Names made by `#define`.
+pub const MAX_DEFINES: usize = 1024;
 /// Nodes of the tree that macros and `#define` may add.
 pub const MAX_EXPANDED_NODES: usize = 100_000;
 /// Macros and `#define`s within each other.

@@ -5,6 +5,7 @@
 
 pub mod ast;
 mod check;
+mod compile;
 mod diagnostic;
 mod expand;
 pub mod hir;
@@ -18,6 +19,7 @@ pub mod types;
 
 pub use ast::Span;
 pub use check::{CheckOptions, check};
+pub use compile::{CompileOptions, Compiled, Stage, compile, compile_checked};
 pub use diagnostic::{Diagnostic, Severity};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options};
 pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};

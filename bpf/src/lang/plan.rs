@@ -4,7 +4,9 @@
 //! **Records.** All output of a script goes through one BPF ring. A record begins with [`RecordHeader`], then the site's
 //! fields at their offsets. Text is a `u32` length (without NUL) and then its bytes, not filled up; so what follows a text has no
 //! fixed place, and a site's fields lie in this order: first all of fixed size at their [`SiteField::offset`], then the
-//! texts and buffers one after the other in the order of the fields, each at the next multiple of 4.
+//! texts and buffers ([`Type::has_length`]) one after the other in the order of the fields, each at the next multiple of
+//! 4. A text ends at its first NUL if there is one within its length: short ones are sent with all of their room, since
+//! counting their bytes would cost more than sending them.
 //!
 //! **Losses.** The map [`COUNTERS`] is a per-CPU array with one entry of [`COUNTER_WORDS`] words for each probe of the plan.
 

@@ -6,6 +6,8 @@ use crate::lang::types::Aggregation;
 
 /// Width of the longest bar.
 const BAR: usize = 52;
+/// The most buckets that are shown of one histogram, the empty ones between others among them.
+const MAX_SHOWN: u64 = 65_536;
 const SUFFIXES: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
 
 /// A bucket of a histogram.
@@ -23,7 +25,7 @@ pub struct Bucket {
 pub(super) fn buckets(aggregation: &Aggregation, counts: &[(u64, u64)]) -> Vec<Bucket> {
     let (Some((first, _)), Some((last, _))) = (counts.first(), counts.last()) else { return Vec::new() };
     // As many as there can be: numbers come from maps, and may be anything.
-    let most = u64::from(aggregation.buckets().unwrap_or(0));
+    let most = u64::from(aggregation.buckets().unwrap_or(0)).min(first.saturating_add(MAX_SHOWN));
     let mut counts = counts.iter().peekable();
     let mut all = Vec::new();
     for number in *first..=(*last).min(most.saturating_sub(1)) {
@@ -181,6 +183,6 @@ mod tests {
     fn numbers_of_buckets_that_cannot_be_end_the_picture() {
         let hist = Aggregation::Hist { bits: 0 };
         assert_eq!(buckets(&hist, &[(u64::MAX, 1)]), []);
-        assert_eq!(buckets(&hist, &[(1, 1), (u64::MAX, 1)]).len(), 64);
+        assert_eq!(buckets(&hist, &[(1, 1), (u64::MAX, 1)]).len(), 65);
     }
 }

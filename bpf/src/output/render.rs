@@ -292,7 +292,7 @@ impl<'a> Renderer<'a> {
             }
             Aggregated::Series(points) => {
                 let interval_ns = json::interval_ns(aggregation);
-                format!("\n{}\n", series::chart(points, shown.newest, interval_ns, self.names))
+                format!("\n{}\n", series::chart(points, (shown.newest, slots(aggregation)), interval_ns, self.names))
             }
         }
         .into_bytes()
@@ -342,6 +342,10 @@ fn newest(entries: &[Entry]) -> u64 {
         _ => None,
     };
     entries.iter().filter_map(last).max().unwrap_or(0)
+}
+
+fn slots(aggregation: &Aggregation) -> u32 {
+    if let Aggregation::TimeSeries { slots, .. } = aggregation { *slots } else { 1 }
 }
 
 /// Line and column, from 1.

@@ -7,11 +7,15 @@ use crate::lang::types::Clock;
 
 /// Width of the chart, with its frame.
 const WIDTH: usize = 53;
+/// The most lines, whatever a map says.
+const MAX_LINES: u32 = 65_536;
 /// Width of the lower limit above and below the chart.
 const LEFT: usize = 21;
 
-/// The chart of `points`, up to the interval `newest`.
-pub(super) fn chart(points: &[Point], newest: u64, interval_ns: u64, names: &dyn Names) -> String {
+/// The chart of `points`: those of the last `slots` intervals up to `newest`, which may be another element's.
+pub(super) fn chart(points: &[Point], (newest, slots): (u64, u32), interval_ns: u64, names: &dyn Names) -> String {
+    let begin = newest.saturating_sub(u64::from(slots.clamp(1, MAX_LINES)) - 1);
+    let points = points.get(points.partition_point(|point| point.interval < begin)..).unwrap_or_default();
     let (Some(first), Some(low), Some(high)) = (
         points.first().map(|point| point.interval),
         points.iter().map(|point| point.value).min(),
@@ -109,7 +113,7 @@ mod tests {
     #[test]
     fn a_series_that_stands_still_is_in_the_middle() {
         let points = [Point { interval: 10, value: 4 }, Point { interval: 12, value: 4 }];
-        let text = chart(&points, 12, 100_000_000, &NoNames);
+        let text = chart(&points, (12, 10), 100_000_000, &NoNames);
         let expected = "             3                                                   5\n\
             hh:mm:ss.ms  |___________________________________________________|\n\
             00:00:01.000 |                         *                         | 4\n\
@@ -123,7 +127,7 @@ mod tests {
     #[test]
     fn zero_is_marked_between_signs() {
         let points = [Point { interval: 1, value: -10 }, Point { interval: 2, value: 10 }];
-        let text = chart(&points, 2, 1_000_000_000, &NoNames);
+        let text = chart(&points, (2, 10), 1_000_000_000, &NoNames);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], format!("hh:mm:ss |{}|", "_".repeat(51)));
         assert_eq!(lines[2], format!("00:00:01 *{}.{}| -10", " ".repeat(25), " ".repeat(25)));

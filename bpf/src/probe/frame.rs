@@ -39,14 +39,8 @@ pub(super) fn check_name(name: &str) -> Result<(), ProbeError> {
     Err(ProbeError::Name { name: name.chars().take(32).collect(), most: MAX_NAME_CHARS })
 }
 
-pub(super) fn targets_map() -> MapDefinition {
-    MapDefinition {
-        name: TARGETS_MAP.to_owned(),
-        kind: MapKind::Hash,
-        key_bytes: 4,
-        value_bytes: 4,
-        max_entries: TARGETS_MAX,
-    }
+pub(crate) fn targets_map() -> MapDefinition {
+    MapDefinition::new(TARGETS_MAP.to_owned(), MapKind::Hash, 4, 4, TARGETS_MAX)
 }
 
 /// The current process's tgid.
@@ -60,13 +54,7 @@ impl Frame {
         check_name(name)?;
         let mut builder = Builder::new(name, kind);
         let counters_name = format!("{name}_count");
-        let map = builder.map(MapDefinition {
-            name: counters_name.clone(),
-            kind: MapKind::PerCpuArray,
-            key_bytes: 4,
-            value_bytes: COUNTERS_BYTES,
-            max_entries: 1,
-        });
+        let map = builder.map(MapDefinition::new(counters_name.clone(), MapKind::PerCpuArray, 4, COUNTERS_BYTES, 1));
         let key = builder.slot(8);
         builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: Operand::Constant(0) });
         let map = builder.map_address(map);

@@ -17,6 +17,7 @@ use bathyscope_catalog::{EventFormat, FieldError};
 use crate::ir;
 
 pub use follow::{TARGETS_MAX, fork_program, free_program};
+pub(crate) use frame::targets_map;
 pub use record::tracepoint_program;
 pub use sample::{SampleFilter, sample_filter_program};
 

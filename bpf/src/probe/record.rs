@@ -96,13 +96,7 @@ fn layout(columns: &[FieldColumn], ring_bytes: u32) -> Result<(Vec<ColumnPlace>,
 }
 
 fn reserve(frame: &mut Frame, ring_name: &str, ring_bytes: u32, record_bytes: u32) -> Reg {
-    let ring = frame.builder.map(MapDefinition {
-        name: ring_name.to_owned(),
-        kind: MapKind::RingBuffer,
-        key_bytes: 0,
-        value_bytes: 0,
-        max_entries: ring_bytes,
-    });
+    let ring = frame.builder.map(MapDefinition::new(ring_name.to_owned(), MapKind::RingBuffer, 0, 0, ring_bytes));
     let ring = frame.builder.map_address(ring);
     let bytes = Operand::Constant(i64::from(record_bytes));
     let record = frame.builder.call(Helper::RingbufReserve, &[ring.into(), bytes, Operand::Constant(0)]);

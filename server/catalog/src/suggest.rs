@@ -16,11 +16,13 @@ pub fn closest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         _ => 3,
     };
     let rank = |name: &&str| {
-        let lower = name.to_ascii_lowercase();
-        if lower.len() > MAX_COMPARED_BYTES {
+        if name.len() > MAX_COMPARED_BYTES {
             return None;
         }
-        let distance = distance(typed.as_bytes(), lower.as_bytes());
+        let lower = name.to_ascii_lowercase();
+        // Each letter that one has more is a slip.
+        let far = lower.len().abs_diff(typed.len()) > allowed;
+        let distance = if far { usize::MAX } else { distance(typed.as_bytes(), lower.as_bytes()) };
         // A slip must leave something of the name.
         if distance <= allowed && distance < typed.len().min(lower.len()) || distance == 0 {
             return Some((distance, lower.len()));

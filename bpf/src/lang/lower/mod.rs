@@ -1,9 +1,34 @@
 //! From the checked script to programs of the intermediate representation, and the plan of what they leave behind.
+//!
+//! Every program counts its hit, asks for the target and the predicate, and does what the body says. Numbers are in
+//! virtual registers, other values are built where they are needed ([`memory`]): in stack slots, in scratch memory for each
+//! CPU, in records. What goes wrong while it runs (a full ring or map, memory that cannot be read) is counted by program.
+
+mod aggregate;
+mod analysis;
+mod builtin;
+mod compare;
+mod condition;
+mod lines;
+mod loops;
+mod maps;
+mod memory;
+mod program;
+mod programs;
+mod record;
+mod scalar;
+mod scratch;
+mod stack;
+mod statement;
+mod text;
+mod walk;
 
 use std::sync::Arc;
 
 use super::{Diagnostic, hir, host::Architecture, plan::Plan};
 use crate::{ir, probe::TargetFilter};
+
+type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// What the programs must know besides the script.
 #[derive(Clone, Debug)]
@@ -51,6 +76,8 @@ pub struct Lowered {
     pub programs: Vec<ir::Program>,
     /// What to know about them.
     pub plan: Plan,
+    /// The probe that each program comes from.
+    pub spans: Vec<super::Span>,
 }
 
 impl LowerOptions {
@@ -77,12 +104,15 @@ impl LowerOptions {
 ///
 /// # Errors
 /// What cannot be made into programs that a kernel accepts, and what to change.
-pub fn lower(script: &hir::Script, options: &LowerOptions) -> Result<Lowered, Vec<Diagnostic>> {
-    let refused = |probe: &hir::Probe| Diagnostic::error(probe.span, "probes are not lowered yet");
-    let diagnostics: Vec<Diagnostic> = script.probes.iter().map(refused).collect();
-    if !diagnostics.is_empty() {
-        return Err(diagnostics);
-    }
-    let plan = Plan { config: script.config.clone(), comm: options.comm, ..Plan::default() };
-    Ok(Lowered { programs: Vec::new(), plan })
+pub fn lower(script: &hir::Script, options: &LowerOptions) -> std::result::Result<Lowered, Vec<Diagnostic>> {
+    lower_within(script, options, script.config.on_stack_limit)
+}
+
+/// The same, keeping values of at most so many bytes on the stack, whatever the script says.
+pub(super) fn lower_within(
+    script: &hir::Script,
+    options: &LowerOptions,
+    on_stack_limit: u32,
+) -> std::result::Result<Lowered, Vec<Diagnostic>> {
+    programs::lower(script, options, on_stack_limit)
 }

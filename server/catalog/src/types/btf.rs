@@ -17,7 +17,7 @@ const MAGIC: u16 = 0xeb9f;
 const HEADER_BYTES: u32 = 24;
 
 /// Kinds as the format numbers them.
-pub(super) mod kind {
+pub(crate) mod kind {
     #![allow(missing_docs, reason = "the names are the format's")]
     pub(crate) const INT: u8 = 1;
     pub(crate) const PTR: u8 = 2;
@@ -81,24 +81,24 @@ pub enum BtfError {
 
 /// The fixed part of a type, and where the rest is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Raw {
+pub(crate) struct Raw {
     /// Offset of its name.
-    pub(super) name: u32,
+    pub(crate) name: u32,
     /// Its kind.
-    pub(super) kind: u8,
+    pub(crate) kind: u8,
     /// What that means depends on the kind.
-    pub(super) flag: bool,
+    pub(crate) flag: bool,
     /// How many entries follow.
-    pub(super) entries: u32,
+    pub(crate) entries: u32,
     /// Its size or another type's number.
-    pub(super) size_or_type: u32,
+    pub(crate) size_or_type: u32,
     /// Where the part behind the head is.
-    pub(super) rest: usize,
+    pub(crate) rest: usize,
 }
 
 impl Raw {
     /// Bytes of the part behind the head; `None` of an unknown kind.
-    fn rest_bytes(self) -> Option<usize> {
+    pub(crate) fn rest_bytes(self) -> Option<usize> {
         let entries = self.entries as usize;
         Some(match self.kind {
             kind::INT | kind::VAR | kind::DECL_TAG => 4,
@@ -232,7 +232,7 @@ impl Btf {
     }
 
     /// The head of its own type `index`, counted from 0.
-    pub(super) fn raw(&self, index: u32) -> Option<Raw> {
+    pub(crate) fn raw(&self, index: u32) -> Option<Raw> {
         raw_at(&self.bytes, *self.offsets.get(index as usize)? as usize)
     }
 
@@ -242,7 +242,7 @@ impl Btf {
     }
 
     /// A name; empty if there is none, or if it is no text or too long.
-    pub(super) fn name(&self, offset: u32) -> &str {
+    pub(crate) fn name(&self, offset: u32) -> &str {
         let bytes = self.name_bytes(offset);
         let end = bytes.iter().position(|byte| *byte == 0);
         end.and_then(|end| std::str::from_utf8(bytes.get(..end)?).ok()).unwrap_or_default()
@@ -270,7 +270,7 @@ impl Btf {
     }
 
     /// The heads of all its own types.
-    pub(super) fn all(&self) -> impl Iterator<Item = (u32, Raw)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, Raw)> {
         (0..).zip(&self.offsets).filter_map(|(index, at)| Some((index, raw_at(&self.bytes, *at as usize)?)))
     }
 }

@@ -18,9 +18,9 @@ pub(super) enum LocalType {
     Record(LocalRecord),
     Enum(LocalEnum),
     Forward { name: String, kind: Kind },
-    Typedef { name: String, to: TypeId },
+    Typedef { name: String, to: TypeId, align: Option<u32> },
     Qualified { qualifier: &'static str, to: TypeId },
-    Tag { tag: String, to: TypeId },
+    Tag { tag: &'static str, to: TypeId },
     Prototype { returns: TypeId, parameters: Vec<(String, TypeId)>, variadic: bool },
 }
 
@@ -57,11 +57,9 @@ pub(super) struct Locals {
     constants: HashMap<String, (TypeId, u32)>,
     pointers: HashMap<TypeId, TypeId>,
     arrays: HashMap<(TypeId, u32), TypeId>,
-    /// How many types were there before any script.
-    built_in: usize,
 }
 
-/// What C calls integers, sorted by the words' count: name, size, sign. The first name of a size is what BTF says too.
+/// What C calls integers: name, size, sign.
 const INTS: [(&str, u32, bool); 23] = [
     ("char", 1, true),
     ("signed char", 1, true),
@@ -140,10 +138,9 @@ impl Locals {
         let mut types: Vec<LocalType> = ints.chain(floats).collect();
         for (name, of) in TYPEDEFS {
             let to = INTS.iter().position(|(int, ..)| *int == of).map_or(TypeId::VOID, id);
-            types.push(LocalType::Typedef { name: name.to_owned(), to });
+            types.push(LocalType::Typedef { name: name.to_owned(), to, align: None });
         }
         Self {
-            built_in: types.len(),
             types,
             names: HashMap::new(),
             constants: HashMap::new(),
@@ -158,11 +155,6 @@ impl Locals {
 
     pub(super) fn get(&self, id: TypeId) -> Option<&LocalType> {
         self.types.get(index(id)?)
-    }
-
-    /// How many types there are.
-    pub(super) fn len(&self) -> usize {
-        self.types.len()
     }
 
     /// A built-in integer or floating-point type by its exact name.
@@ -231,18 +223,25 @@ impl Locals {
         self.constants.get(name).copied()
     }
 
-    pub(super) fn set_constant(&mut self, name: &str, of: TypeId, at: u32) {
-        self.constants.insert(name.to_owned(), (of, at));
+    /// Adds a constant to an enum.
+    pub(super) fn add_constant(&mut self, of: TypeId, name: &str, value: i64) {
+        if let Some(LocalType::Enum(local)) = index(of).and_then(|at| self.types.get_mut(at)) {
+            let at = u32::try_from(local.constants.len()).unwrap_or(u32::MAX);
+            local.constants.push((name.to_owned(), value));
+            self.constants.insert(name.to_owned(), (of, at));
+        }
+    }
+
+    /// Says how wide the values of an enum are.
+    pub(super) fn finish_enum(&mut self, of: TypeId, bytes: u32, signed: bool) {
+        if let Some(LocalType::Enum(local)) = index(of).and_then(|at| self.types.get_mut(at)) {
+            (local.bytes, local.signed) = (bytes, signed);
+        }
     }
 
     /// All enum constants that the script defined.
     pub(super) fn constant_names(&self) -> impl Iterator<Item = &str> {
         self.constants.keys().map(String::as_str)
-    }
-
-    /// Whether a type is built in.
-    pub(super) fn is_built_in(&self, id: TypeId) -> bool {
-        index(id).is_some_and(|at| at < self.built_in)
     }
 }
 

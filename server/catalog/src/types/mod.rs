@@ -22,7 +22,7 @@
 //! as the end of a list, never as a panic; typedefs that lead in circles end after [`MAX_DEPTH`] steps. Layouts are
 //! those of 64-bit little-endian Linux (x86_64 and aarch64 agree in all that matters here).
 
-mod btf;
+pub(crate) mod btf;
 mod definition;
 mod fields;
 mod functions;
@@ -31,7 +31,7 @@ mod local;
 mod lookup;
 mod render;
 #[expect(clippy::module_inception, reason = "it has the type of that name")]
-mod types;
+pub(crate) mod types;
 mod view;
 
 pub use btf::{Btf, BtfError, MAX_BTF_BYTES};

@@ -15,14 +15,14 @@ const MAX_ALIGN_STEPS: u32 = 1 << 16;
 
 /// The BTF of the kernel or of a module, and the number of its first type.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
-    pub(super) btf: Arc<Btf>,
-    pub(super) start: u32,
+pub(crate) struct Source {
+    pub(crate) btf: Arc<Btf>,
+    pub(crate) start: u32,
 }
 
 impl Source {
     /// The id of its own type `index`.
-    pub(super) fn id(&self, index: u32) -> TypeId {
+    pub(crate) fn id(&self, index: u32) -> TypeId {
         TypeId(self.start.saturating_add(index))
     }
 
@@ -37,28 +37,28 @@ impl Source {
 
 /// A type of BTF: its head, and the file it is in.
 #[derive(Clone, Copy)]
-pub(super) struct Found<'a> {
-    pub(super) source: &'a Source,
-    pub(super) raw: Raw,
+pub(crate) struct Found<'a> {
+    pub(crate) source: &'a Source,
+    pub(crate) raw: Raw,
 }
 
 impl<'a> Found<'a> {
-    pub(super) fn name(self) -> &'a str {
+    pub(crate) fn name(self) -> &'a str {
         self.source.btf.name(self.raw.name)
     }
 
     /// The type that its head refers to.
-    fn to(self) -> TypeId {
+    pub(crate) fn to(self) -> TypeId {
         self.source.reference(self.raw.size_or_type)
     }
 
     /// A number behind the head.
-    pub(super) fn number(self, at: usize) -> u32 {
+    pub(crate) fn number(self, at: usize) -> u32 {
         self.source.btf.number(self.raw.rest.saturating_add(at))
     }
 
     /// A type that a number behind the head refers to.
-    pub(super) fn reference(self, at: usize) -> TypeId {
+    pub(crate) fn reference(self, at: usize) -> TypeId {
         self.source.reference(self.number(at))
     }
 
@@ -71,7 +71,7 @@ impl<'a> Found<'a> {
 /// All types that one script can name.
 #[derive(Clone, Debug)]
 pub struct Types {
-    pub(super) sources: Vec<Source>,
+    pub(crate) sources: Vec<Source>,
     pub(super) locals: Locals,
 }
 
@@ -119,7 +119,7 @@ impl Types {
     }
 
     /// The type of BTF with that id.
-    pub(super) fn found(&self, id: TypeId) -> Option<Found<'_>> {
+    pub(crate) fn found(&self, id: TypeId) -> Option<Found<'_>> {
         if id == TypeId::VOID || Locals::is_local(id) {
             return None;
         }
@@ -214,7 +214,14 @@ impl Types {
 
     fn align_within(&self, id: TypeId, depth: usize, steps: &mut u32) -> Option<u64> {
         let depth = depth.checked_sub(1)?;
-        let stripped = self.strip(id).id;
+        let mut at = id;
+        while let Some(LocalType::Typedef { to, align, .. }) = self.locals.get(at) {
+            if let Some(align) = align {
+                return Some(u64::from(*align));
+            }
+            at = *to;
+        }
+        let stripped = self.strip(at).id;
         if let Some(LocalType::Record(record)) = self.locals.get(stripped) {
             return Some(u64::from(record.align));
         }
@@ -325,7 +332,7 @@ impl Types {
     }
 
     /// A constant of an enum.
-    pub(super) fn constant_at(&self, of: TypeId, at: u32) -> Option<EnumConstant<'_>> {
+    pub(crate) fn constant_at(&self, of: TypeId, at: u32) -> Option<EnumConstant<'_>> {
         if let Some(LocalType::Enum(local)) = self.locals.get(of) {
             let (name, value) = local.constants.get(at as usize)?;
             return Some(EnumConstant { name, value: *value, signed: local.signed, of });
@@ -367,7 +374,7 @@ impl Notes {
     }
 }
 
-pub(super) fn is_record(of: u8) -> bool {
+pub(crate) fn is_record(of: u8) -> bool {
     matches!(of, kind::STRUCT | kind::UNION)
 }
 
@@ -396,7 +403,7 @@ fn of_local(local: &LocalType) -> Type<'_> {
             constants: u32::try_from(of.constants.len()).unwrap_or(u32::MAX),
         }),
         LocalType::Forward { name, kind } => Type::Forward { name, kind: *kind },
-        LocalType::Typedef { name, to } => Type::Typedef { name, to: *to },
+        LocalType::Typedef { name, to, .. } => Type::Typedef { name, to: *to },
         LocalType::Qualified { qualifier, to } => Type::Qualified { qualifier, to: *to },
         LocalType::Tag { tag, to } => Type::Tag { tag, to: *to },
         LocalType::Prototype { returns, parameters, .. } => {

@@ -1,0 +1,421 @@
+//! Aggregations: the element is looked up and changed in place; where there is none, one is made, and if another CPU was
+//! faster its element is taken.
+
+use super::{
+    Result,
+    maps::{ONLY_NEW, is_sparse},
+    program::{Counter, Lower, is_signed},
+};
+use crate::{
+    ir::{BinaryOp, Helper, MapId, Memory, Operand, Reg, Size, Test, UnaryOp, Width},
+    lang::{
+        hir::{self, Expr},
+        plan::MapPlan,
+        types::{Aggregation, SeriesOf, Type},
+    },
+};
+
+/// Values up to this are made with their first content, others of zeros.
+const MAX_FIRST_VALUE: u32 = 16;
+
+/// What is to be added.
+#[derive(Clone, Copy, Debug)]
+enum Input {
+    /// A number.
+    Number(Operand),
+    /// One to a bucket of many: its number, in bounds that the verifier sees.
+    Bucket(Operand),
+    /// One to the only bucket of the element.
+    Single,
+    /// A value to an interval: the value, the number of the interval, and that of the slot.
+    Interval(Operand, Reg, Reg),
+}
+
+impl Lower<'_> {
+    pub(super) fn aggregate(&mut self, id: hir::MapId, key: Option<&Expr>, value: Option<&Expr>) -> Result<()> {
+        let (map, plan) = self.script_map(id)?;
+        let Some(aggregation) = plan.aggregation() else {
+            return self.error("the checked script aggregates into a map that does not");
+        };
+        let unsigned = value.is_some_and(|value| !is_signed(&value.ty) && value.ty.bytes() == 8);
+        let number = match value {
+            Some(value) => self.scalar(value)?,
+            None => Operand::Constant(1),
+        };
+        let (input, bucket) = self.input(aggregation, number, unsigned);
+        if plan.key.is_empty() && !is_sparse(plan) {
+            let element = self.b.array_value(map, 0);
+            self.add(plan, aggregation, element, input);
+            return Ok(());
+        }
+        let key = self.key_with_bucket(plan, key, bucket)?;
+        self.change(map, plan, key, aggregation, input)
+    }
+
+    fn key_with_bucket(&mut self, plan: &MapPlan, key: Option<&Expr>, bucket: Option<Operand>) -> Result<Memory> {
+        let Some(bucket) = bucket else { return self.key(plan, key) };
+        let to = self.temporary(plan.key_bytes)?;
+        if let Some(key) = key {
+            self.write(key, to, plan.key_bytes - 8, true)?;
+        }
+        self.store(Self::bucket_place(plan, to), Size::B8, bucket);
+        Ok(to)
+    }
+
+    /// What to add, and the bucket that is part of the key.
+    fn input(&mut self, aggregation: &Aggregation, number: Operand, unsigned: bool) -> (Input, Option<Operand>) {
+        let bucket = match aggregation {
+            Aggregation::Hist { bits } => self.hist_bucket(number, *bits, unsigned),
+            Aggregation::LinearHist { min, max, step } => self.linear_bucket(number, *min, *max, *step, unsigned),
+            Aggregation::TimeSeries { interval_ns, slots, .. } => {
+                let now = self.b.call(Helper::KtimeGetNs, &[]);
+                let interval = self.b.binary(BinaryOp::Div, now, (*interval_ns).max(1).cast_signed());
+                let slot = self.b.binary(BinaryOp::Mod, interval, i64::from((*slots).max(1)));
+                // The verifier does not follow a remainder.
+                let slot = self.unless_greater(slot.into(), i64::from(*slots) - 1);
+                let slot = self.in_register(slot);
+                return (Input::Interval(number, interval, slot), None);
+            }
+            _ => return (Input::Number(number), None),
+        };
+        if aggregation.is_sparse() {
+            return (Input::Single, Some(bucket));
+        }
+        let most = i64::from(aggregation.buckets().unwrap_or(1)) - 1;
+        let bounded = match bucket {
+            constant @ Operand::Constant(_) => constant,
+            bucket @ Operand::Reg(_) => self.unless_greater(bucket, most),
+        };
+        (Input::Bucket(bounded), None)
+    }
+
+    /// Changes the element at a key, making it if needed.
+    fn change(
+        &mut self,
+        map: MapId,
+        plan: &MapPlan,
+        key: Memory,
+        aggregation: &Aggregation,
+        input: Input,
+    ) -> Result<()> {
+        let element = self.b.reg();
+        let [insert, race, failed, update, done] = [(); 5].map(|()| self.b.block());
+        let found = self.look_up(map, key);
+        self.b.assign(element, found);
+        self.b.branch(Test::Eq, element, 0, insert, update);
+        self.b.switch_to(insert);
+        if plan.value_bytes <= MAX_FIRST_VALUE {
+            let first = self.temporary(plan.value_bytes)?;
+            self.write_first(aggregation, first, input);
+            let refused = self.update_quietly(map, key, first, ONLY_NEW);
+            self.b.branch(Test::Eq, refused, 0, done, race);
+        } else {
+            let zeros = self.zeros(plan.value_bytes);
+            self.update_quietly(map, key, Memory::Pointer(zeros, 0), ONLY_NEW);
+            self.b.jump(race);
+        }
+        self.b.switch_to(race);
+        let found = self.look_up(map, key);
+        self.b.assign(element, found);
+        self.b.branch(Test::Eq, element, 0, failed, update);
+        self.b.switch_to(failed);
+        self.count(Counter::MapFull);
+        self.b.jump(done);
+        self.b.switch_to(update);
+        self.add(plan, aggregation, element, input);
+        self.b.jump(done);
+        self.b.switch_to(done);
+        Ok(())
+    }
+
+    /// The content of a new element.
+    fn write_first(&mut self, aggregation: &Aggregation, to: Memory, input: Input) {
+        let first = match input {
+            Input::Number(number) => number,
+            _ => Operand::Constant(1),
+        };
+        self.store(to, Size::B8, first);
+        if aggregation.bytes() > 8 {
+            self.store(crate::expand::moved(to, 8), Size::B8, Operand::Constant(1));
+        }
+    }
+
+    /// Adds to an element that is there. No other CPU changes it, unless the map was declared to be shared.
+    fn add(&mut self, plan: &MapPlan, aggregation: &Aggregation, element: Reg, input: Input) {
+        match (aggregation, input) {
+            (Aggregation::Min { signed }, Input::Number(number)) => {
+                let test = if *signed { Test::SignedLt } else { Test::Lt };
+                self.keep_extreme(element, 0, number, test);
+            }
+            (Aggregation::Max { signed }, Input::Number(number)) => {
+                let test = if *signed { Test::SignedGt } else { Test::Gt };
+                self.keep_extreme(element, 0, number, test);
+            }
+            (Aggregation::Average { .. } | Aggregation::Stats { .. }, Input::Number(number)) => {
+                self.add_word(plan, element, 0, number);
+                self.add_word(plan, element, 8, Operand::Constant(1));
+            }
+            (Aggregation::TimeSeries { of, signed, .. }, Input::Interval(value, interval, slot)) => {
+                let offset = self.b.binary(BinaryOp::Mul, slot, 24);
+                let place = self.b.binary(BinaryOp::Add, element, offset);
+                self.add_to_interval(place, *of, *signed, value, interval);
+            }
+            (_, Input::Bucket(Operand::Constant(bucket))) => {
+                let offset = i16::try_from(bucket * 8).unwrap_or(0);
+                self.add_word(plan, element, offset, Operand::Constant(1));
+            }
+            (_, Input::Bucket(Operand::Reg(bucket))) => {
+                let offset = self.b.binary(BinaryOp::Shl, bucket, 3);
+                let place = self.b.binary(BinaryOp::Add, element, offset);
+                self.add_word(plan, place, 0, Operand::Constant(1));
+            }
+            (_, Input::Number(number)) => self.add_word(plan, element, 0, number),
+            (_, Input::Single | Input::Interval(..)) => self.add_word(plan, element, 0, Operand::Constant(1)),
+        }
+    }
+
+    fn add_word(&mut self, plan: &MapPlan, place: Reg, offset: i16, number: Operand) {
+        if !plan.is_per_cpu() {
+            let number = self.in_register(number);
+            return self.b.atomic(crate::ir::AtomicOp::Add, Width::W64, place, offset, number);
+        }
+        let before = self.b.load(place, offset, Size::B8, false);
+        let after = self.b.binary(BinaryOp::Add, before, number);
+        self.b.store(place, offset, Size::B8, after);
+    }
+
+    /// Keeps the number if it is the first one or the test holds for it and what is there.
+    fn keep_extreme(&mut self, place: Reg, offset: i16, number: Operand, test: Test) {
+        let number = self.in_register(number);
+        let set = self.b.load(place, offset + 8, Size::B8, false);
+        let [compare, keep, done] = [(); 3].map(|()| self.b.block());
+        self.b.branch(Test::Eq, set, 0, keep, compare);
+        self.b.switch_to(compare);
+        let there = self.b.load(place, offset, Size::B8, false);
+        self.b.branch(test, number, there, keep, done);
+        self.b.switch_to(keep);
+        self.b.store(place, offset, Size::B8, number);
+        self.b.store(place, offset + 8, Size::B8, 1);
+        self.b.jump(done);
+        self.b.switch_to(done);
+    }
+
+    fn add_to_interval(&mut self, place: Reg, of: SeriesOf, signed: bool, value: Operand, interval: Reg) {
+        let value = self.in_register(value);
+        let there = self.b.load(place, 16, Size::B8, false);
+        let [new, old, done] = [(); 3].map(|()| self.b.block());
+        self.b.branch(Test::Ne, there, interval, new, old);
+        // What is there is of an earlier round.
+        self.b.switch_to(new);
+        self.b.store(place, 0, Size::B8, 0);
+        self.b.store(place, 8, Size::B8, 0);
+        self.b.store(place, 16, Size::B8, interval);
+        self.b.jump(old);
+        self.b.switch_to(old);
+        match of {
+            SeriesOf::Last => {
+                self.b.store(place, 0, Size::B8, value);
+                self.b.store(place, 8, Size::B8, 1);
+            }
+            SeriesOf::Min | SeriesOf::Max => {
+                let test = match (of, signed) {
+                    (SeriesOf::Min, true) => Test::SignedLt,
+                    (SeriesOf::Min, false) => Test::Lt,
+                    (_, true) => Test::SignedGt,
+                    (_, false) => Test::Gt,
+                };
+                self.keep_extreme(place, 0, value.into(), test);
+            }
+            SeriesOf::Sum | SeriesOf::Average => {
+                let before = self.b.load(place, 0, Size::B8, false);
+                let after = self.b.binary(BinaryOp::Add, before, value);
+                self.b.store(place, 0, Size::B8, after);
+                let count = if of == SeriesOf::Average {
+                    let count = self.b.load(place, 8, Size::B8, false);
+                    self.b.binary(BinaryOp::Add, count, 1).into()
+                } else {
+                    Operand::Constant(1)
+                };
+                self.b.store(place, 8, Size::B8, count);
+            }
+        }
+        self.b.jump(done);
+        self.b.switch_to(done);
+    }
+
+    /// The bucket of a number: 0 for negative ones; else one for each number below `2^bits`, and then `2^bits` for each
+    /// power of two.
+    fn hist_bucket(&mut self, number: Operand, bits: u8, unsigned: bool) -> Operand {
+        if let Operand::Constant(number) = number {
+            return Operand::Constant(hist_bucket_of(number, bits, unsigned));
+        }
+        let number = self.in_register(number);
+        let result = self.b.set(0);
+        let done = self.b.block();
+        if !unsigned {
+            let positive = self.b.block();
+            self.b.branch(Test::SignedLt, number, 0, done, positive);
+            self.b.switch_to(positive);
+        }
+        if bits == 0 {
+            let length = self.bit_length(number);
+            let bucket = self.b.binary(BinaryOp::Add, length, 1);
+            self.b.assign(result, bucket);
+        } else {
+            let (small, large) = (self.b.block(), self.b.block());
+            self.b.branch(Test::Lt, number, 1 << bits, small, large);
+            self.b.switch_to(small);
+            let bucket = self.b.binary(BinaryOp::Add, number, 1);
+            self.b.assign(result, bucket);
+            self.b.jump(done);
+            self.b.switch_to(large);
+            let length = self.bit_length(number);
+            // The power of two, less the bits below it that count.
+            let level = self.b.binary(BinaryOp::Sub, length, i64::from(bits) + 1);
+            let level = self.b.binary(BinaryOp::And, level, 63);
+            let low = self.b.binary(BinaryOp::Shr, number, level);
+            let low = self.b.binary(BinaryOp::And, low, (1 << bits) - 1);
+            let next = self.b.binary(BinaryOp::Add, level, 1);
+            let base = self.b.binary(BinaryOp::Shl, next, i64::from(bits));
+            let bucket = self.b.binary(BinaryOp::Add, base, low);
+            let bucket = self.b.binary(BinaryOp::Add, bucket, 1);
+            self.b.assign(result, bucket);
+        }
+        self.b.jump(done);
+        self.b.switch_to(done);
+        result.into()
+    }
+
+    /// How many bits a number has, without branches: each step asks whether the upper half of the bits that are left has
+    /// any, by the sign of a difference, and shifts them down if so.
+    fn bit_length(&mut self, number: Reg) -> Reg {
+        let upper = self.b.binary(BinaryOp::Shr, number, 32);
+        let negated = self.b.unary(UnaryOp::Negate, upper);
+        let sign = self.b.binary(BinaryOp::Shr, negated, 58);
+        let mut length = self.b.binary(BinaryOp::And, sign, 32);
+        let mut rest = self.b.binary(BinaryOp::Shr, number, length);
+        for half in [16, 8, 4, 2, 1] {
+            let limit = self.b.set((1_i64 << half) - 1);
+            let difference = self.b.binary(BinaryOp::Sub, limit, rest);
+            // The sign bit, moved to where it stands for the number of bits.
+            let sign = self.b.binary(BinaryOp::Shr, difference, 63 - i64::from(half).ilog2() as i64);
+            let step = self.b.binary(BinaryOp::And, sign, half);
+            rest = self.b.binary(BinaryOp::Shr, rest, step);
+            length = self.b.binary(BinaryOp::Or, length, step);
+        }
+        // What is left is 0 or 1.
+        self.b.binary(BinaryOp::Add, length, rest)
+    }
+
+    fn linear_bucket(&mut self, number: Operand, min: i64, max: i64, step: u64, unsigned: bool) -> Operand {
+        let step = step.max(1).cast_signed();
+        let last =
+            i64::from(Aggregation::LinearHist { min, max, step: step.cast_unsigned() }.buckets().unwrap_or(2)) - 1;
+        let number = self.in_register(number);
+        let result = self.b.set(0);
+        let [above, inside, done] = [(); 3].map(|()| self.b.block());
+        // Above the signed numbers, every number is above all buckets.
+        if unsigned {
+            let small = self.b.block();
+            self.b.branch(Test::SignedLt, number, 0, above, small);
+            self.b.switch_to(small);
+        }
+        let from_min = self.b.block();
+        self.b.branch(Test::SignedLt, number, min, done, from_min);
+        self.b.switch_to(from_min);
+        self.b.branch(Test::SignedGe, number, max, above, inside);
+        self.b.switch_to(above);
+        self.b.assign(result, last);
+        self.b.jump(done);
+        self.b.switch_to(inside);
+        let distance = self.b.binary(BinaryOp::Sub, number, min);
+        let full = self.b.binary(BinaryOp::Div, distance, step);
+        let bucket = self.b.binary(BinaryOp::Add, full, 1);
+        self.b.assign(result, bucket);
+        self.b.jump(done);
+        self.b.switch_to(done);
+        result.into()
+    }
+
+    /// What an aggregation has over all CPUs.
+    pub(super) fn read_aggregation(&mut self, id: hir::MapId, key: Option<&Expr>, ty: &Type) -> Result<Operand> {
+        let (map, plan) = self.script_map(id)?;
+        let key = self.key(plan, key)?;
+        self.aggregation_at(map, plan, key, ty)
+    }
+
+    /// The same for a key that is there.
+    pub(super) fn aggregation_at(&mut self, map: MapId, plan: &MapPlan, key: Memory, ty: &Type) -> Result<Operand> {
+        let Some(aggregation) = plan.aggregation() else {
+            return self.error("the checked script reads an aggregation of a map that has none");
+        };
+        let (value, count) = (self.b.set(0), self.b.set(0));
+        let each = |it: &mut Self, element: Reg| it.join_cpu(aggregation, element, value, count);
+        if plan.is_per_cpu() {
+            self.each_cpu(map, key, each)?;
+        } else {
+            let element = self.look_up(map, key);
+            let (there, join) = (self.b.block(), self.b.block());
+            self.b.branch(Test::Eq, element, 0, join, there);
+            self.b.switch_to(there);
+            each(self, element);
+            self.b.jump(join);
+            self.b.switch_to(join);
+        }
+        let result = match aggregation {
+            Aggregation::Average { signed } | Aggregation::Stats { signed } => {
+                let op = if *signed { BinaryOp::SignedDiv } else { BinaryOp::Div };
+                self.b.binary(op, value, count)
+            }
+            _ => value,
+        };
+        Ok(self.narrowed(result.into(), ty))
+    }
+
+    /// Joins one CPU's part.
+    fn join_cpu(&mut self, aggregation: &Aggregation, element: Reg, value: Reg, count: Reg) {
+        let own = self.b.load(element, 0, Size::B8, false);
+        let test = match aggregation {
+            Aggregation::Min { signed: true } => Test::SignedLt,
+            Aggregation::Min { signed: false } => Test::Lt,
+            Aggregation::Max { signed: true } => Test::SignedGt,
+            Aggregation::Max { signed: false } => Test::Gt,
+            other => {
+                let sum = self.b.binary(BinaryOp::Add, value, own);
+                self.b.assign(value, sum);
+                if other.bytes() == 16 {
+                    let own = self.b.load(element, 8, Size::B8, false);
+                    let sum = self.b.binary(BinaryOp::Add, count, own);
+                    self.b.assign(count, sum);
+                }
+                return;
+            }
+        };
+        let set = self.b.load(element, 8, Size::B8, false);
+        let [asked, compare, keep, done] = [(); 4].map(|()| self.b.block());
+        self.b.branch(Test::Eq, set, 0, done, asked);
+        self.b.switch_to(asked);
+        self.b.branch(Test::Eq, count, 0, keep, compare);
+        self.b.switch_to(compare);
+        self.b.branch(test, own, value, keep, done);
+        self.b.switch_to(keep);
+        self.b.assign(value, own);
+        self.b.assign(count, 1);
+        self.b.jump(done);
+        self.b.switch_to(done);
+    }
+}
+
+/// The bucket of a constant.
+fn hist_bucket_of(number: i64, bits: u8, unsigned: bool) -> i64 {
+    if number < 0 && !unsigned {
+        return 0;
+    }
+    let number = number.cast_unsigned();
+    if number < 1 << bits {
+        return number.cast_signed() + 1;
+    }
+    let level = number.ilog2() - u32::from(bits);
+    let low = (number >> level) & ((1 << bits) - 1);
+    ((i64::from(level) + 1) << bits) + low.cast_signed() + 1
+}

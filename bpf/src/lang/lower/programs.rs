@@ -1,0 +1,202 @@
+//! The programs of a script and its plan.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{
+    LowerOptions, Lowered, Result,
+    analysis::Analysis,
+    lines::Lines,
+    program::{Identity, Lower, Shared},
+    record::{Layout, layout},
+    walk,
+};
+use crate::{
+    ir::{Program, ProgramKind, Source},
+    lang::{
+        Diagnostic,
+        hir::{self, ExprKind, ProbePoint},
+        plan::{AttachPoint, Plan, ProbePlan, ProgramPlan, ProgramType, Site},
+    },
+};
+
+/// The most characters of a program's name that come from the attach point.
+const MAX_NAME: usize = 24;
+
+/// What one program is attached to.
+struct Group<'a> {
+    probe: &'a hir::Probe,
+    kind: ProgramKind,
+    points: Vec<&'a ProbePoint>,
+}
+
+fn kind_of(point: &AttachPoint) -> (ProgramKind, ProgramType) {
+    match point {
+        AttachPoint::Begin | AttachPoint::End | AttachPoint::Signal { .. } => {
+            (ProgramKind::RawTracepoint, ProgramType::Run)
+        }
+        AttachPoint::Tracepoint { .. } => (ProgramKind::Tracepoint, ProgramType::Tracepoint),
+        AttachPoint::RawTracepoint { .. } => (ProgramKind::BtfTracepoint, ProgramType::RawTracepoint),
+        AttachPoint::Kprobe { exit: false, .. } => (ProgramKind::Kprobe, ProgramType::Kprobe),
+        AttachPoint::Kprobe { exit: true, .. } => (ProgramKind::Kretprobe, ProgramType::Kprobe),
+        AttachPoint::Fentry { exit: false, .. } => (ProgramKind::Fentry, ProgramType::Fentry),
+        AttachPoint::Fentry { exit: true, .. } => (ProgramKind::Fexit, ProgramType::Fexit),
+        AttachPoint::Uprobe { exit: false, .. } | AttachPoint::Usdt { .. } => {
+            (ProgramKind::Uprobe, ProgramType::Uprobe)
+        }
+        AttachPoint::Uprobe { exit: true, .. } => (ProgramKind::Uretprobe, ProgramType::Uprobe),
+        AttachPoint::Profile { .. }
+        | AttachPoint::Interval { .. }
+        | AttachPoint::PerfEvent { .. }
+        | AttachPoint::Watchpoint { .. } => (ProgramKind::PerfEvent, ProgramType::PerfEvent),
+        AttachPoint::Iterator { .. } => (ProgramKind::Iterator, ProgramType::Iterator),
+    }
+}
+
+/// What a typed program is loaded for.
+fn target_of(point: &AttachPoint) -> &str {
+    match point {
+        AttachPoint::RawTracepoint { name, .. } => name,
+        AttachPoint::Fentry { function, .. } => function,
+        AttachPoint::Iterator { target, .. } => target,
+        _ => "",
+    }
+}
+
+/// Whether hits at this point happen in a process that they are about.
+fn is_filtered(point: &AttachPoint) -> bool {
+    !matches!(
+        point,
+        AttachPoint::Begin
+            | AttachPoint::End
+            | AttachPoint::Signal { .. }
+            | AttachPoint::Interval { .. }
+            | AttachPoint::Iterator { .. }
+    )
+}
+
+/// Splits the attach points of a probe into those that one program can serve.
+fn groups(probe: &hir::Probe) -> Vec<Group<'_>> {
+    let reads_arguments = |probe: &hir::Probe| {
+        let mut found = |expr: &hir::Expr| matches!(expr.kind, ExprKind::UsdtArgument { .. });
+        probe.predicate.as_ref().is_some_and(|predicate| walk::any_expression(predicate, &mut found))
+            || walk::any_expression_of(&probe.body, &mut found)
+    };
+    let by_arguments = reads_arguments(probe);
+    let alike = |a: &AttachPoint, b: &AttachPoint| match (a, b) {
+        (AttachPoint::Usdt { arguments: a, .. }, AttachPoint::Usdt { arguments: b, .. }) => !by_arguments || a == b,
+        _ => is_filtered(a) == is_filtered(b),
+    };
+    let mut all: Vec<Group<'_>> = Vec::new();
+    for point in &probe.points {
+        let (kind, ty) = kind_of(&point.point);
+        // Of these a program serves one point, or does not know which it was.
+        let alone = kind.has_target() || ty == ProgramType::Run;
+        let same = |group: &&mut Group<'_>| {
+            group.kind == kind && group.points.first().is_some_and(|first| alike(&first.point, &point.point))
+        };
+        match all.iter_mut().find(same).filter(|_| !alone) {
+            Some(group) => group.points.push(point),
+            None => all.push(Group { probe, kind, points: vec![point] }),
+        }
+    }
+    all
+}
+
+/// `p3_vfs_read`: unique by the number, and of use in a list.
+fn name_of(index: usize, point: &ProbePoint) -> String {
+    let last = point.name.rsplit(':').next().unwrap_or("");
+    let legible = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    format!("p{index}_{}", last.chars().take(MAX_NAME).map(legible).collect::<String>())
+}
+
+/// Lowers a script, keeping values of at most so many bytes on the stack.
+pub(super) fn lower(
+    script: &hir::Script,
+    options: &LowerOptions,
+    on_stack_limit: u32,
+) -> std::result::Result<Lowered, Vec<Diagnostic>> {
+    let lines = Lines::of(&options.source);
+    let layouts: Vec<Layout> = script.sites.iter().map(|site| layout(site, options.comm)).collect();
+    let groups: Vec<Group<'_>> = script.probes.iter().flat_map(groups).collect();
+    let shared = Shared {
+        script,
+        options,
+        lines: &lines,
+        source: Arc::new(Source { name: options.name.clone(), text: options.source.to_string() }),
+        layouts: &layouts,
+        ring_bytes: if script.config.ring_bytes == 0 { options.ring_bytes } else { script.config.ring_bytes },
+        programs: u32::try_from(groups.len()).unwrap_or(u32::MAX),
+        on_stack_limit,
+    };
+    let mut plan = Plan {
+        sites: script.sites.iter().zip(&layouts).map(|(site, layout)| laid_out(site, layout)).collect(),
+        maps: script.maps.clone(),
+        comm: options.comm,
+        config: script.config.clone(),
+        ..Plan::default()
+    };
+    let (mut programs, mut diagnostics) = (Vec::new(), Vec::new());
+    let mut scratch: HashMap<String, u32> = HashMap::new();
+    for (index, group) in groups.iter().enumerate() {
+        match one(&shared, index, group, &mut plan) {
+            Ok((program, needs)) => {
+                for (name, bytes) in needs {
+                    let most = scratch.entry(name).or_default();
+                    *most = bytes.max(*most);
+                }
+                programs.push(program);
+            }
+            Err(diagnostic) => diagnostics.push(diagnostic),
+        }
+    }
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    for map in programs.iter_mut().flat_map(|program| &mut program.maps) {
+        if let Some(bytes) = scratch.get(&map.name) {
+            map.value_bytes = (*bytes).max(8);
+        }
+    }
+    let spans = groups.iter().map(|group| group.probe.span).collect();
+    Ok(Lowered { programs, plan, spans })
+}
+
+fn laid_out(site: &Site, layout: &Layout) -> Site {
+    let mut site = site.clone();
+    site.fields.iter_mut().zip(&layout.offsets).for_each(|(field, offset)| field.offset = *offset);
+    (site.fixed_bytes, site.max_bytes) = (layout.fixed_bytes, layout.max_bytes);
+    site
+}
+
+/// Lowers one program and adds it and its attach points to the plan.
+fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) -> Result<(Program, Vec<(String, u32)>)> {
+    let probe = group.probe;
+    let Some(first) = group.points.first() else {
+        return Err(Diagnostic::error(probe.span, "this probe is attached nowhere"));
+    };
+    let program = u32::try_from(index).unwrap_or(u32::MAX);
+    let id = Identity {
+        name: name_of(index, first),
+        kind: group.kind,
+        is_filtered: is_filtered(&first.point),
+        program,
+        point: u32::try_from(plan.probes.len()).unwrap_or(u32::MAX),
+        points: group.points.clone(),
+        cookie: group.points.len() > 1,
+    };
+    let (line, _) = shared.lines.at(probe.span);
+    plan.programs.push(ProgramPlan { name: id.name.clone(), kind: kind_of(&first.point).1, cookie: id.cookie, line });
+    for point in &group.points {
+        plan.probes.push(ProbePlan { name: point.name.clone(), point: point.point.clone(), program, line });
+    }
+    let analysis = Analysis::of(probe);
+    let mut lower = Lower::new(shared, probe, id, &analysis);
+    lower.b.set_target(target_of(&first.point));
+    lower.prologue()?;
+    lower.statements(&probe.body)?;
+    lower.b.ret(0);
+    plan.kernel_stacks |= lower.kernel_stacks;
+    plan.user_stacks |= lower.user_stacks;
+    let needs = lower.scratch_needs();
+    Ok((lower.b.finish(), needs))
+}

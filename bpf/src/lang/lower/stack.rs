@@ -1,0 +1,141 @@
+//! Stacks: each body is kept once, under the hash of its frames, which is the stack's value.
+
+use super::{
+    Result,
+    program::{Counter, Lower},
+};
+use crate::{
+    ir::{BinaryOp, Helper, MapDefinition, MapId, MapKind, Memory, Operand, Reg, Size, Test},
+    lang::{
+        hir::Expr,
+        plan::{KERNEL_STACKS, STACK_FRAMES, USER_STACKS},
+        types::Type,
+    },
+};
+
+/// Bytes of a body.
+const BODY_BYTES: u32 = STACK_FRAMES * 8;
+/// How many different stacks are kept.
+const MAX_STACKS: u32 = 1 << 14;
+/// Asks for the user's stack.
+const USER_STACK: i64 = 1 << 8;
+/// An odd number with bits all over, so that each frame reaches all bits of the hash.
+const MULTIPLIER: i64 = 0x9e37_79b9_7f4a_7c15_u64.cast_signed();
+
+impl Lower<'_> {
+    fn stacks(&mut self, user: bool) -> MapId {
+        if user {
+            self.user_stacks = true;
+        } else {
+            self.kernel_stacks = true;
+        }
+        let name = if user { USER_STACKS } else { KERNEL_STACKS };
+        let definition = MapDefinition::new(name, MapKind::Hash, 8, BODY_BYTES, MAX_STACKS);
+        self.map(definition.with_flags(MapDefinition::NO_PREALLOC))
+    }
+
+    pub(super) fn kernel_stack(&mut self, ty: &Type) -> Result<Operand> {
+        Ok(self.stack_id(ty)?.into())
+    }
+
+    /// Takes a stack; gives the id of its body, or 0 if there is none.
+    pub(super) fn stack_id(&mut self, ty: &Type) -> Result<Reg> {
+        let Type::Stack { user, frames, .. } = ty else {
+            return self.error("the checked script takes a stack that is none");
+        };
+        let frames = u32::from(*frames).clamp(1, STACK_FRAMES);
+        // One frame more, for the end.
+        let piece = self.piece(BODY_BYTES + 8)?;
+        let body = self.reach(super::program::Where::Scratch(piece));
+        let address = self.b.address_of(body);
+        let context = self.context();
+        let flags = if *user { USER_STACK } else { 0 };
+        let arguments = [context.into(), address.into(), i64::from(frames * 8).into(), flags.into()];
+        let bytes = self.b.call(Helper::GetStack, &arguments);
+        let id = self.b.set(0);
+        let (taken, missing, join) = (self.b.block(), self.b.block(), self.b.block());
+        self.b.branch(Test::SignedGt, bytes, 0, taken, missing);
+        self.b.switch_to(missing);
+        self.count(Counter::StackFailed);
+        self.b.jump(join);
+        self.b.switch_to(taken);
+        self.hash_frames(address, bytes, id);
+        self.keep_body(*user, address, id);
+        self.b.jump(join);
+        self.b.switch_to(join);
+        Ok(id)
+    }
+
+    fn hash_frames(&mut self, body: Reg, bytes: Reg, id: Reg) {
+        let count = self.b.binary(BinaryOp::Shr, bytes, 3);
+        let end = self.b.binary(BinaryOp::Add, body, bytes);
+        self.b.store(end, 0, Size::B8, 0);
+        let multiplier = self.b.set(MULTIPLIER);
+        self.b.assign(id, count);
+        self.b.repeat(count, |builder, round| {
+            let offset = builder.binary(BinaryOp::Shl, round.index, 3);
+            let place = builder.binary(BinaryOp::Add, body, offset);
+            let frame = builder.load(place, 0, Size::B8, false);
+            let mixed = builder.binary(BinaryOp::Xor, id, frame);
+            let hash = builder.binary(BinaryOp::Mul, mixed, multiplier);
+            builder.assign(id, hash);
+        });
+        // The low bits have only seen low bits.
+        let high = self.b.binary(BinaryOp::Shr, id, 32);
+        let mixed = self.b.binary(BinaryOp::Xor, id, high);
+        self.b.assign(id, mixed);
+    }
+
+    /// Keeps the body unless it is there.
+    fn keep_body(&mut self, user: bool, body: Reg, id: Reg) {
+        let key = self.b.slot(8);
+        self.b.store_slot(key, 0, Size::B8, id);
+        let map = self.stacks(user);
+        let address = self.b.map_address(map);
+        let key = self.b.slot_address(key);
+        let found = self.b.call(Helper::MapLookup, &[address.into(), key.into()]);
+        let (new, join) = (self.b.block(), self.b.block());
+        self.b.branch(Test::Eq, found, 0, new, join);
+        self.b.switch_to(new);
+        let address = self.b.map_address(map);
+        let failed = self.b.call(Helper::MapUpdate, &[address.into(), key.into(), body.into(), 0.into()]);
+        self.count_unless_zero(failed, Counter::StackFailed);
+        self.b.jump(join);
+        self.b.switch_to(join);
+    }
+
+    /// How many frames a stack has.
+    pub(super) fn stack_length(&mut self, stack: &Expr) -> Result<Reg> {
+        let Type::Stack { user, .. } = stack.ty else {
+            return self.error("the checked script asks for the length of a stack that is none");
+        };
+        let id = if user {
+            let place = self.place(stack)?;
+            self.b.load_memory(place, Size::B8, false)
+        } else {
+            self.register(stack)?
+        };
+        let key = self.b.slot(8);
+        self.b.store_slot(key, 0, Size::B8, id);
+        let map = self.stacks(user);
+        let (map, key) = (self.b.map_address(map), self.b.slot_address(key));
+        let body = self.b.call(Helper::MapLookup, &[map.into(), key.into()]);
+        let count = self.b.set(0);
+        let (there, done) = (self.b.block(), self.b.block());
+        self.b.branch(Test::Eq, body, 0, done, there);
+        self.b.switch_to(there);
+        self.b.repeat(i64::from(STACK_FRAMES), |builder, round| {
+            let offset = builder.binary(BinaryOp::Shl, round.index, 3);
+            let place = builder.binary(BinaryOp::Add, body, offset);
+            let frame = builder.load_memory(Memory::Pointer(place, 0), Size::B8, false);
+            let more = builder.block();
+            builder.branch(Test::Eq, frame, 0, done, more);
+            builder.switch_to(more);
+            let next = builder.binary(BinaryOp::Add, round.index, 1);
+            builder.assign(count, next);
+        });
+        self.b.jump(done);
+        self.b.switch_to(done);
+        Ok(count)
+    }
+}

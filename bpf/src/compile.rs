@@ -132,8 +132,22 @@ pub const PASSES: [Pass; 6] = [
 /// # Errors
 /// If it is malformed, or too large for the kernel.
 pub fn compile(program: &Program) -> Result<Code, CompileError> {
+    compile_by(program, &optimise_all)
+}
+
+/// Compiles a program without [`PASSES`], for seeing what they change.
+///
+/// # Errors
+/// As [`compile()`].
+pub fn compile_plainly(program: &Program) -> Result<Code, CompileError> {
+    compile_by(program, &|body| {
+        optimise::order_blocks(body);
+    })
+}
+
+fn compile_by(program: &Program, optimise: &dyn Fn(&mut Body)) -> Result<Code, CompileError> {
     validate(program)?;
-    let mut linker = Linker { program, parts: Vec::new(), indexes: vec![None; program.functions.len()] };
+    let mut linker = Linker { program, optimise, parts: Vec::new(), indexes: vec![None; program.functions.len()] };
     linker.add(&program.name, None, &program.body)?;
     let mut next = 0;
     // Functions are added as they are referred to; what nothing refers to is left out, as the kernel wants it.
@@ -165,6 +179,7 @@ struct Part {
 
 struct Linker<'a> {
     program: &'a Program,
+    optimise: &'a dyn Fn(&mut Body),
     parts: Vec<Part>,
     /// By function, its index among the parts.
     indexes: Vec<Option<usize>>,
@@ -174,7 +189,7 @@ impl Linker<'_> {
     fn add(&mut self, name: &str, parameters: Option<&[Parameter]>, body: &Body) -> Result<(), CompileError> {
         let mut body = body.clone();
         expand::expand(&mut body);
-        optimise_all(&mut body);
+        (self.optimise)(&mut body);
         let allocation = registers::allocate(&body, parameters);
         if allocation.stack_bytes > STACK_BYTES {
             return Err(self.too_much_stack(allocation.stack_bytes));

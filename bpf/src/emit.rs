@@ -316,6 +316,8 @@ impl Emitter<'_> {
                     self.written(*to, RESULT);
                 }
             }
+            // No place: what was said before goes on.
+            Op::Position(position) if position.line == 0 => {}
             Op::Position(position) => {
                 let here = self.out.len();
                 // Of several places of one instruction the last counts.

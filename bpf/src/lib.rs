@@ -28,7 +28,7 @@ mod registers;
 mod validate;
 
 pub use btf::{FunctionInfo, LineInfo, ProgramTypes, TypeInfo, type_info};
-pub use compile::{Code, CodeFunction, CompileError, PASSES, Pass, compile};
+pub use compile::{Code, CodeFunction, CompileError, PASSES, Pass, compile, compile_plainly};
 pub use instruction::{Instruction, disassemble};
 pub use object::{ObjectError, object};
 pub use validate::{Fault, validate};

@@ -9,6 +9,7 @@
 //! kernel that it did not create itself.
 
 mod backend;
+mod compile;
 mod doctor;
 mod error;
 mod kernel;

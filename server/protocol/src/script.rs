@@ -40,7 +40,7 @@ pub struct WireScript {
     pub allow_unsafe: bool,
     /// Whether each record carries the thread's name.
     pub comm: bool,
-    /// Settings from outside, as `config` names them (`max_map_keys`); they go before those in the script.
+    /// Settings from outside: variables of the environment (`BPFTRACE_MAX_MAP_KEYS`), which win over those in the script.
     pub settings: Vec<(String, String)>,
     /// The places in user space that the console found for the script's attach points.
     pub user_places: Vec<UserPlaces>,

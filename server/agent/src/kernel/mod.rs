@@ -5,6 +5,7 @@ mod command;
 pub(crate) mod cpus;
 mod events;
 mod files;
+pub(crate) mod host;
 mod loader;
 pub(crate) mod perf;
 mod profile;
@@ -24,7 +25,7 @@ use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, Scrip
 
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
-    doctor,
+    compile, doctor,
 };
 
 pub(crate) use loader::{Loader, compile as loader_compile};
@@ -34,6 +35,8 @@ pub(crate) use sideband::{PERF_REMEDY, attributes as sideband_attributes};
 pub struct KernelBackend {
     loader: Loader,
     command_uid: u32,
+    unsafe_scripts: bool,
+    host: host::KernelHost,
 }
 
 impl std::fmt::Debug for KernelBackend {
@@ -47,7 +50,17 @@ impl KernelBackend {
     /// `command_uid` where no other is asked for.
     pub fn new(command_uid: u32) -> Self {
         doctor::remove_leftovers();
-        Self { loader: Loader::new(), command_uid }
+        command::raise_open_files();
+        Self { loader: Loader::new(), command_uid, unsafe_scripts: false, host: host::KernelHost::default() }
+    }
+}
+
+impl KernelBackend {
+    /// Lets scripts that ask for it change what they observe.
+    #[must_use]
+    pub fn allow_unsafe_scripts(mut self, allowed: bool) -> Self {
+        self.unsafe_scripts = allowed;
+        self
     }
 }
 
@@ -73,15 +86,17 @@ impl Backend for KernelBackend {
     }
 
     fn features(&mut self) -> Features {
-        script::features()
+        self.host.features().clone()
     }
 
     fn check_script(&mut self, script: &WireScript, listing: bool) -> Result<ScriptChecked, AgentError> {
-        script::check(script, listing)
+        compile::check_unsafe(script, self.unsafe_scripts)?;
+        Ok(script::check(&self.host, script, listing))
     }
 
     fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
-        script::start(plan)
+        compile::check_unsafe(&plan.script, self.unsafe_scripts)?;
+        Ok(Box::new(script::start(&self.host, plan, self.command_uid)?))
     }
 
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {

@@ -22,8 +22,8 @@ mod probes;
 mod script;
 pub mod serve;
 mod text;
-mod words;
 pub mod trace;
+mod words;
 
 const LONG_ABOUT: &str = "\
 Bathyscope traces a running Linux system and shows what it found in a browser.

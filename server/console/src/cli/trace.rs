@@ -23,7 +23,13 @@ use crate::{
     launch::{OwnAgent, agent_failure, console_account, prepare_data},
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
 };
+pub(super) use arguments::read_script;
 use rows::Printer;
+
+/// Prints the summary of a capture that was kept, on standard error.
+pub(super) async fn print_summary(store: &Store, id: CaptureId) -> Result<(), Failure> {
+    summary::print(store, id, Some("")).await
+}
 
 /// How often new rows are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -12,7 +12,11 @@ pub(super) fn text(plan: &Plan, readings: &[ProbeReading]) -> String {
     for (index, reading) in readings.iter().enumerate() {
         let name = name(plan, index);
         let kinds = [
-            (reading.ring_full, "records of", "the ring was full; print less, or raise perf_rb_pages in the script's config"),
+            (
+                reading.ring_full,
+                "records of",
+                "the ring was full; print less, or raise perf_rb_pages in the script's config",
+            ),
             (reading.map_full, "updates of", "a map was full; raise max_map_keys in the script's config"),
             (reading.missed, "hits of", "the kernel did not run the probe"),
             (reading.stacks_failed, "stacks of", "they could not be kept"),
@@ -50,7 +54,8 @@ mod tests {
 
     #[test]
     fn every_loss_has_its_probe_and_a_remedy() {
-        let probe = |name: &str, program| ProbePlan { name: name.to_owned(), point: AttachPoint::Begin, program, line: 1 };
+        let probe =
+            |name: &str, program| ProbePlan { name: name.to_owned(), point: AttachPoint::Begin, program, line: 1 };
         let plan = Plan {
             probes: vec![probe("kprobe:a", 0), probe("kprobe:b", 0), probe("kprobe:c", 0), probe("BEGIN", 1)],
             ..Plan::default()

@@ -6,10 +6,12 @@ mod names;
 mod outside;
 mod printer;
 mod run;
+mod saved;
 mod sink;
 
 pub(crate) use printer::diagnostics_text;
 pub(crate) use run::{ScriptArgs, run};
+pub(crate) use saved::run_saved;
 pub use sink::Buffering;
 
 /// Settings that the environment gives a script, in bpftrace's way: `BPFTRACE_MAX_STRLEN=200`.

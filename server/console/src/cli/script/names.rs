@@ -94,9 +94,9 @@ impl ScriptNames {
             self.known.borrow_mut().retain(|(of, _), _| *of != pid);
             for map in maps.maps.iter().filter(|map| map.executable && map.inode != 0) {
                 let (start, end) = (map.start, map.end);
-                let file = self.link.call_blocking(move |client| {
-                    client.open_process_file(pid, ProcessFile::Mapped { start, end })
-                });
+                let file = self
+                    .link
+                    .call_blocking(move |client| client.open_process_file(pid, ProcessFile::Mapped { start, end }));
                 process.files.insert(start, file.ok());
             }
             process.maps = maps;

@@ -42,7 +42,8 @@ fn visible(path: &Path) -> String {
 /// Runs a program without a shell and gives what it printed, on both of its outputs.
 pub(super) fn system(text: &[u8]) -> Result<Vec<u8>, String> {
     let text = String::from_utf8_lossy(text);
-    let failed = |why: &dyn std::fmt::Display| format!("system: `{}`: {why}", bathyscope_capture::visible(text.as_bytes()));
+    let failed =
+        |why: &dyn std::fmt::Display| format!("system: `{}`: {why}", bathyscope_capture::visible(text.as_bytes()));
     let words = words::split(&text).map_err(|error| failed(&error))?;
     let Some((program, arguments)) = words.split_first() else { return Ok(Vec::new()) };
     let (mut reader, writer) = std::io::pipe().map_err(|error| failed(&error))?;

@@ -10,7 +10,7 @@ use std::{
 
 use bathyscope_agent::Simulation;
 use bathyscope_bpf::output::Form;
-use bathyscope_protocol::{AgentClient, CaptureHandle, ClientError, ProtocolError, TargetState, WireTarget};
+use bathyscope_protocol::{AgentClient, CaptureHandle, TargetState, WireTarget};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
@@ -21,13 +21,18 @@ use super::{
 };
 use crate::{
     Failure, Outcome,
+    cli::facts::link,
     config::{LogArgs, LogFormat},
     launch::OwnAgent,
     recorder::AgentLink,
-    script::{Finished, MapSnapshot, ScriptEvent, ScriptFailure, ScriptOptions, ScriptRequest, ScriptSession,
-        USUAL_RING_BYTES},
+    script::{
+        Finished, MapSnapshot, ScriptEvent, ScriptFailure, ScriptOptions, ScriptRequest, ScriptSession,
+        USUAL_RING_BYTES,
+    },
 };
 
+/// The only capture over this connection.
+const HANDLE: CaptureHandle = 1;
 /// How long to wait for records where there are none.
 const PAUSE: Duration = Duration::from_millis(4);
 /// How often the target and the mappings of its memory are looked at.
@@ -78,8 +83,7 @@ pub(crate) fn run(args: &ScriptArgs) -> Outcome {
     // What needs rights, or must happen before there are threads: the agent, and the file for the output, which may be
     // where only who started this can write.
     let mut agent = OwnAgent::start(args.simulate.as_ref(), Some(&log))?;
-    let look = Look { form: args.form, buffering: args.buffering, quiet: args.quiet, warnings: args.warnings };
-    let printer = Printer::new(args.output.as_deref(), look, &args.name, &args.text)?;
+    let printer = open_printer(args)?;
     let client = agent.client(None)?;
     crate::logging::start(&log)?;
     let outcome = if args.dry_run { check(args, &printer, client) } else { trace(args, printer, client) };
@@ -87,11 +91,10 @@ pub(crate) fn run(args: &ScriptArgs) -> Outcome {
     outcome
 }
 
-fn link(client: AgentClient) -> Result<AgentLink, Failure> {
-    let mut client = Some(client);
-    // There is only this one agent: once it is gone, it stays away.
-    AgentLink::new(move || client.take().ok_or(ClientError::Broken(ProtocolError::Closed)))
-        .map_err(|error| Failure::because("starting a thread", error))
+/// Where the output goes; opened while there are the rights of who started this.
+pub(super) fn open_printer(args: &ScriptArgs) -> Result<Printer, Failure> {
+    let look = Look { form: args.form, buffering: args.buffering, quiet: args.quiet, warnings: args.warnings };
+    Printer::new(args.output.as_deref(), look, &args.name, &args.text)
 }
 
 /// Compiles it and says what is to be said.
@@ -106,14 +109,18 @@ fn check(args: &ScriptArgs, printer: &Printer, client: AgentClient) -> Outcome {
 }
 
 /// What is wrong with a script is told with its lines; everything else as other failures are.
-fn refused(args: &ScriptArgs, printer: &Printer, error: ScriptFailure) -> Outcome {
+pub(super) fn refused(args: &ScriptArgs, printer: &Printer, error: ScriptFailure) -> Outcome {
     match error {
         ScriptFailure::Script { diagnostics } => {
             printer.diagnostics(&diagnostics, args.verbose > 0);
             Ok(ExitCode::FAILURE)
         }
         ScriptFailure::Refused(error) => {
-            let detail = if args.verbose > 0 && !error.detail.is_empty() { format!("\n{}", error.detail) } else { String::new() };
+            let detail = if args.verbose > 0 && !error.detail.is_empty() {
+                format!("\n{}", error.detail)
+            } else {
+                String::new()
+            };
             Err(Failure::new(format!("{}: {}{detail}", error.doing, error.why)).remedy(error.remedy))
         }
         error => Err(Failure::because("running the script", error)),
@@ -127,14 +134,14 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     let names = ScriptNames::new(link.clone());
     // Before anything runs: a signal must not end this process without the end of the script.
     let signals = runtime.block_on(async { Signals::new() })?;
-    let mut session = match ScriptSession::start(link, CaptureHandle(1), &args.request()) {
+    let mut session = match ScriptSession::start(link, HANDLE, &args.request()) {
         Ok(session) => session,
         Err(error) => return refused(args, &printer, error),
     };
     if args.warnings {
         printer.diagnostics(&session.plan().warnings.clone(), args.verbose > 0);
     }
-    forward_output(session.take_output());
+    let forwarded = forward_output(session.take_output());
     let attached = match session.enable() {
         Ok(enabled) => enabled.attached,
         Err(error) => return refused(args, &printer, error),
@@ -147,6 +154,8 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     let forced = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_at_once(&runtime));
     forced.map_err(|error| Failure::because("starting a thread", error))?;
     let (finished, target) = run.end(&mut printer, target?)?;
+    wait_for(&forwarded);
+    run.session.discard();
     Ok(exit_code(&finished, target))
 }
 
@@ -227,7 +236,8 @@ impl Run {
     fn look(&mut self) -> Result<TargetState, Failure> {
         let target = self.session.readings().map_err(failed)?.target;
         let plan = self.session.plan();
-        if plan.user_stacks && target == TargetState::Running
+        if plan.user_stacks
+            && target == TargetState::Running
             && let Some(pid) = self.session.started().started.target_pid
         {
             self.names.remember(pid);
@@ -341,6 +351,14 @@ fn forward_output(output: Option<(OwnedFd, OwnedFd)>) -> Vec<std::thread::JoinHa
         })
     };
     vec![copy(stdout, || Box::new(std::io::stdout())), copy(stderr, || Box::new(std::io::stderr()))]
+}
+
+/// Waits for the command's last words; not for those of what it left behind.
+fn wait_for(forwarded: &[std::thread::JoinHandle<()>]) {
+    let since = Instant::now();
+    while forwarded.iter().any(|thread| !thread.is_finished()) && since.elapsed() < LAST_WORDS {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// What the script said, else the command's, as shells tell of it.

@@ -38,11 +38,8 @@ pub(super) fn task(args: &TraceArgs) -> Result<Task, Failure> {
     }
     let rows = args.profile.is_some() || (!args.events.is_empty() && tracepoints(args).is_some());
     if rows {
-        let scripts_only = [
-            ("--unsafe", args.allow_unsafe),
-            ("--dry-run", args.dry_run),
-            ("--output", args.output.is_some()),
-        ];
+        let scripts_only =
+            [("--unsafe", args.allow_unsafe), ("--dry-run", args.dry_run), ("--output", args.output.is_some())];
         return match scripts_only.iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(Failure::new(format!("{option} is for scripts, not for rows of tracepoints"))),
             None => Ok(Task::Rows),
@@ -286,7 +283,11 @@ mod tests {
             assert!(task(&args(&words)).is_err(), "{words:?}");
         }
         let none = |_: &TracepointName| Ok(Vec::new());
-        for words in [&["-e", "a:b", "--user", "root"][..], &["-e", "a:b", "--pid", "7", "--", "ls"], &["-e", "a:b", "--nonsense"]] {
+        for words in [
+            &["-e", "a:b", "--user", "root"][..],
+            &["-e", "a:b", "--pid", "7", "--", "ls"],
+            &["-e", "a:b", "--nonsense"],
+        ] {
             assert!(spec(&args(words), none).is_err(), "{words:?}");
         }
         let error = spec(&args(&["-e", "a:b", "--fields", "x", "--filter", "x >"]), |_| Ok(Vec::new())).unwrap_err();
@@ -305,8 +306,12 @@ mod tests {
         assert!(matches!(task(&args(&["-e", "sched:sched_switch"])).unwrap(), Task::Rows));
         assert!(matches!(task(&args(&["--profile"])).unwrap(), Task::Rows));
         let script = script_of(&["-e", "BEGIN { exit(); }"]);
-        assert_eq!((script.text.as_str(), script.target, script.form), ("BEGIN { exit(); }", WireTarget::System, Form::Text));
-        let script = script_of(&["-f", "json", "-q", "-B", "none", "--unsafe", "-p", "7", "-e", "END {}", "5", "--all", "-v"]);
+        assert_eq!(
+            (script.text.as_str(), script.target, script.form),
+            ("BEGIN { exit(); }", WireTarget::System, Form::Text)
+        );
+        let script =
+            script_of(&["-f", "json", "-q", "-B", "none", "--unsafe", "-p", "7", "-e", "END {}", "5", "--all", "-v"]);
         assert_eq!(script.params, ["5", "--all", "-v"]);
         assert_eq!(script.target, WireTarget::Process { pid: 7, children: true });
         assert!(script.form == Form::Json && script.quiet && script.allow_unsafe && script.verbose == 0);

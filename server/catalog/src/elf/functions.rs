@@ -17,7 +17,7 @@ const MAX_FUNCTIONS: usize = 8 << 20;
 pub struct Symbol<'a> {
     /// Where it is in the file: what a uprobe is attached to.
     pub offset: u64,
-    /// Its name as linked; see [`demangle`](super::demangle).
+    /// Its name as linked; see [`demangle`](super::demangle()).
     pub name: &'a str,
     /// Its address in the file's own numbering.
     pub address: u64,

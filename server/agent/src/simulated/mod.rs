@@ -67,11 +67,11 @@ impl Backend for SimulatedBackend {
     }
 
     fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
-        script::check(script, show)
+        Ok(script::check(script, show))
     }
 
     fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
-        script::start(plan)
+        Ok(Box::new(script::start(&self.simulation, plan)?))
     }
 
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {

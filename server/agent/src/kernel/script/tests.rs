@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    os::fd::AsRawFd as _,
     time::{Duration, Instant},
 };
 
@@ -228,6 +227,7 @@ fn tracepoints_and_raw_tracepoints_fire_and_balance() {
         unsafe { libc::syscall(libc::SYS_getpid) };
     }
     let readings = script.stop(false);
+    wait_for("the background", || script.readings().detaching.is_done());
     let all = fired(&mut ring);
     let of = |probe: u32| all.iter().filter(|one| **one == probe).count() as u64;
     assert!(of(0) >= 100 && of(2) >= 100, "{readings:?}");
@@ -254,8 +254,8 @@ fn timers_and_software_events_fire() {
     ]);
     script.enable().unwrap();
     wait_for("all of them", || {
-        let fresh = vec![1_u8; 1 << 20];
-        std::hint::black_box(&fresh);
+        // A fresh process has many faults.
+        assert!(std::process::Command::new("true").status().unwrap().success());
         hits(&mut script).values().filter(|count| **count > 5).count() == 3
     });
     let readings = script.stop(false);
@@ -363,7 +363,7 @@ fn many_tracepoints_are_attached_and_detached() {
         return;
     }
     let host = KernelHost::default();
-    let script = bathyscope_protocol::WireScript::default();
+    let script = WireScript::default();
     let names: Vec<String> = {
         use bathyscope_bpf::lang::host::Host as _;
         let host = RequestHost::new(&host, &script, false);
@@ -378,17 +378,18 @@ fn many_tracepoints_are_attached_and_detached() {
     let enabled = script.enable().unwrap();
     let attached = clock.elapsed();
     assert_eq!(enabled.attached as usize, names.len());
-    File::open("/proc/self/stat").unwrap().as_raw_fd();
+    read_something(1);
     let clock = Instant::now();
     let readings = script.stop(false);
     let stopped = clock.elapsed();
-    assert_eq!(readings.detaching.attached, 0);
-    wait_for("the background", || script.readings().detaching.closing == 0);
+    wait_for("the end of all links", || script.readings().detaching.attached == 0);
     println!(
-        "{} tracepoints: made in {made:?}, attached after {attached:?}, stopped in {stopped:?}, closed after {:?}",
+        "{} tracepoints: made in {made:?}, attached after {attached:?}, stopped in {stopped:?}, detached after {:?}",
         names.len(),
         clock.elapsed()
     );
+    // How long the kernel takes to close them in the background is for people to measure; here it goes on for seconds.
+    assert!(script.readings().detaching.closing > 0);
     assert!(readings.probes[0].hits > 0);
 }
 

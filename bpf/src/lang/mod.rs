@@ -13,6 +13,8 @@ pub mod host;
 pub mod limits;
 mod lower;
 pub mod plan;
+#[cfg(feature = "recorded")]
+pub mod recorded;
 mod render;
 mod syntax;
 pub mod types;

@@ -451,7 +451,7 @@ impl<'a> Lower<'a> {
 }
 
 /// More memory than this for a hash map is only allocated as it is needed.
-const MAX_PREALLOCATED: u64 = 32 << 20;
+const MAX_PREALLOCATED: u64 = 4 << 20;
 
 /// How the kernel knows a map of the script.
 fn definition(plan: &crate::lang::plan::MapPlan, cpus: u32) -> MapDefinition {

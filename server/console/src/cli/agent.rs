@@ -23,6 +23,9 @@ pub struct AgentArgs {
     /// User id that traced commands run as where no other is asked for [default: who runs this]
     #[arg(long, value_name = "UID")]
     pub command_uid: Option<u32>,
+    /// Let scripts that ask for it change what they observe: system(), signal(), override(), write_user()
+    #[arg(long)]
+    pub unsafe_scripts: bool,
     /// Process that started this one; the agent ends with it
     #[arg(long, value_name = "PID")]
     pub supervisor: Option<u32>,
@@ -44,6 +47,7 @@ pub fn run(args: AgentArgs) -> Outcome {
         socket: args.socket.unwrap_or_default(),
         console_uid: args.console_uid,
         command_uid: args.command_uid.unwrap_or_else(crate::launch::invoking_uid),
+        unsafe_scripts: args.unsafe_scripts,
         simulation: args.simulate,
         supervisor: args.supervisor,
     };

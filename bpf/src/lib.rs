@@ -20,6 +20,7 @@ mod optimise;
 mod print;
 pub mod probe;
 mod registers;
+pub mod tools;
 mod validate;
 
 pub use compile::{Code, CompileError, PASSES, Pass, compile};

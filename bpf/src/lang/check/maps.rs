@@ -385,6 +385,7 @@ impl Body<'_, '_> {
         let message = match (known, now) {
             (0, _) => format!("{name} has no key, but is used with one"),
             (_, 0) => format!("{name} has a key, but is used without one"),
+            (1, _) => format!("{name} has 1 key, but is used with {now}"),
             _ => format!("{name} has {known} keys, but is used with {now}"),
         };
         self.fail(span, message, format!("{line} decided it; use another map for the other"))

@@ -4,6 +4,9 @@
 pub const MAX_SCRIPT_BYTES: usize = 64 * 1024;
 /// How deep expressions and blocks may be nested; also how many operators one chain such as `a + b + …` may have.
 pub const MAX_DEPTH: u32 = 256;
+/// How high the tree may be after macros were put in. A tree that was parsed is never higher: blocks and the expression in
+/// the innermost have [`MAX_DEPTH`] each.
+pub const MAX_TREE_DEPTH: u32 = 2 * MAX_DEPTH;
 /// Attach points of a script, as written: a wildcard is one.
 pub const MAX_POINTS: usize = 64;
 /// Bytes of one attach point.
@@ -14,8 +17,6 @@ pub const MAX_DIAGNOSTICS: usize = 20;
 pub const MAX_FIELDS: usize = 256;
 /// Pointers and arrays of one type.
 pub const MAX_TYPE_SUFFIXES: usize = 16;
-/// Tokens of what `typeof()` is asked about where that must be known to be a type beforehand.
-pub const MAX_TYPEOF_TOKENS: usize = 256;
 /// Conditions (`#if`) within each other.
 pub const MAX_CONDITIONS: usize = 64;
 /// Names made by `#define`.

@@ -318,11 +318,18 @@ impl Run<'_> {
                 let room = length(a[1])?;
                 let text = self.text(helper, a[2], room);
                 let length = text.as_ref().map_or(EFAULT, |text| i64::try_from(text.len()).unwrap_or(0) + 1);
-                // What follows the NUL is left over from before.
                 let mut filled = text.unwrap_or_default();
                 filled.push(0);
-                filled.resize(room, if length > 0 { GARBAGE } else { 0 });
+                if length < 0 {
+                    filled.resize(room, 0);
+                }
                 self.write(a[0], &filled)?;
+                // What follows the NUL is left as it was; the verifier takes it for written.
+                for at in (a[0]..).take(room).skip(filled.len()) {
+                    if self.read(at, 1).is_err() {
+                        self.write(at, &[GARBAGE])?;
+                    }
+                }
                 error(length)
             }
             Helper::ProbeWriteUser => {

@@ -1,7 +1,25 @@
 //! Tree → tree: settings are read, and macros, `#define`s, positional parameters and `getopt()` are replaced by what they
 //! mean.
 
-use super::{Diagnostic, ast::Script, plan::Config};
+mod config;
+mod constants;
+mod macros;
+mod params;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use super::{
+    Diagnostic,
+    ast::{Item, Script},
+    limits::MAX_DIAGNOSTICS,
+    plan::Config,
+};
+
+pub use params::script_options;
 
 /// What the expansion is told beside the script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,11 +34,13 @@ pub struct ExpandOptions {
 /// A script with everything replaced that is decided by its text alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expanded {
-    /// The tree: no macros, positional parameters, `getopt()` or names of `#define`s are left in it. `defines` stay, with
-    /// their values expanded, since sizes in C definitions may use them.
+    /// The tree: no macros, positional parameters, `getopt()` or names of `#define`s are left in its probes and map
+    /// declarations. `defines` stand as they were written.
     pub script: Script,
     /// The settings.
     pub config: Config,
+    /// Values of the `#define`s that are numbers, which sizes in C definitions may use.
+    pub constants: BTreeMap<String, i64>,
     /// What `getopt()` asks for.
     pub options: Vec<ScriptOption>,
     /// Warnings, those of the parser first.
@@ -52,13 +72,35 @@ pub enum OptionKind {
 /// See the module.
 ///
 /// # Errors
-/// Everything that is wrong, at most [`super::limits::MAX_DIAGNOSTICS`].
-pub fn expand(script: &Script, _options: &ExpandOptions) -> Result<Expanded, Vec<Diagnostic>> {
-    let warnings = script.warnings.clone();
-    Ok(Expanded { script: script.clone(), config: Config::default(), options: script_options(script), warnings })
+/// Everything that is wrong, at most [`MAX_DIAGNOSTICS`]. What is wrong with parameters or the environment has the place
+/// 0..0.
+pub fn expand(script: &Script, options: &ExpandOptions) -> Result<Expanded, Vec<Diagnostic>> {
+    let params = params::Params::new(&options.params).map_err(|it| vec![it])?;
+    let mut warnings = script.warnings.clone();
+    let mut errors: Vec<Diagnostic> = script.imports.iter().filter_map(refuse_import).collect();
+    let known = script_options(script);
+    errors.extend(params.unknown(&known));
+    let mut expander = macros::Expander::new(script, &params);
+    let settings = expander.settings(&script.config);
+    let items: Vec<Item> = expander.items(&script.items);
+    errors.append(&mut expander.errors);
+    let mut config = config::from_script(&settings, &mut errors, &mut warnings);
+    config::from_environment(&options.environment, &mut config, &mut errors, &mut warnings);
+    if !errors.is_empty() {
+        errors.sort_by_key(|it| (it.start, it.end));
+        errors.truncate(MAX_DIAGNOSTICS);
+        return Err(errors);
+    }
+    let script = Script { items, config: settings, ..script.clone() };
+    Ok(Expanded { constants: constants::of(&script.defines), script, config, options: known, warnings })
 }
 
-/// The options that a script takes, for its `--help`.
-pub fn script_options(_script: &Script) -> Vec<ScriptOption> {
-    Vec::new()
+/// Nothing can be imported, but what bpftrace's own library has is known without it.
+fn refuse_import(import: &super::ast::Name) -> Option<Diagnostic> {
+    if import.text == "stdlib" || import.text.starts_with("stdlib/") {
+        return None;
+    }
+    let message = format!("`import \"{}\"` is not supported", import.text);
+    let hint = "functions of bpftrace's library are built in; others can be written as a `macro` in the script";
+    Some(Diagnostic::error(import.span, message).hint(hint))
 }

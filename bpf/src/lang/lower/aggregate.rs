@@ -294,11 +294,11 @@ impl Lower<'_> {
         let sign = self.b.binary(BinaryOp::Shr, negated, 58);
         let mut length = self.b.binary(BinaryOp::And, sign, 32);
         let mut rest = self.b.binary(BinaryOp::Shr, number, length);
-        for half in [16, 8, 4, 2, 1] {
+        for half in [16_i64, 8, 4, 2, 1] {
             let limit = self.b.set((1_i64 << half) - 1);
             let difference = self.b.binary(BinaryOp::Sub, limit, rest);
             // The sign bit, moved to where it stands for the number of bits.
-            let sign = self.b.binary(BinaryOp::Shr, difference, 63 - i64::from(half).ilog2() as i64);
+            let sign = self.b.binary(BinaryOp::Shr, difference, 63 - i64::from(half.ilog2()));
             let step = self.b.binary(BinaryOp::And, sign, half);
             rest = self.b.binary(BinaryOp::Shr, rest, step);
             length = self.b.binary(BinaryOp::Or, length, step);

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     expand::moved,
-    ir::{BinaryOp, Helper, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
+    ir::{BinaryOp, Helper, MapDefinition, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
     lang::{
         hir::{self, Expr, ExprKind, LocalId, Statement, StatementKind},
         types::Type,
@@ -120,6 +120,20 @@ impl Lower<'_> {
         self.function = outer_function;
         self.b.end_function();
         Ok(function)
+    }
+
+    /// A zero of which the verifier does not know that it is one.
+    fn opaque_zero(&mut self) -> Reg {
+        let map = self.map(MapDefinition::global("zero", 8));
+        let place = self.b.global_address(map, 0);
+        self.b.load(place, 0, Size::B8, false)
+    }
+
+    /// The value, of which the verifier knows nothing any more. It would walk through all rounds of a callback for as long
+    /// as each begins with other constants.
+    pub(super) fn forgotten(&mut self, value: Operand) -> Operand {
+        let zero = self.opaque_zero();
+        self.b.binary(BinaryOp::Add, zero, value).into()
     }
 
     /// Calls a callback's loop and goes on, unless a `return` within it ended the program.

@@ -187,22 +187,36 @@ impl<'a> Lower<'a> {
         Ok((map, plan))
     }
 
-    /// Adds one to a counter of this program. No atomics: the counters are this CPU's.
-    pub(super) fn count(&mut self, counter: Counter) {
-        let counters = self.counters();
-        self.count_at(counters, counter);
+    /// Adds one to what is counted for every hit. No atomics: the counters are this CPU's.
+    fn count_hit(&mut self, counter: Counter) {
+        let map = self.counters();
+        let counters = self.b.array_value(map, self.id.program);
+        self.add_to_counter(counters, counter);
     }
 
-    /// The address of this program's counters.
-    pub(super) fn counters(&mut self) -> Reg {
+    /// Adds one to what is rarely counted. It asks for the counters anew, so that their address need not be kept in a
+    /// register all the time.
+    pub(super) fn count(&mut self, counter: Counter) {
+        let map = self.counters();
+        let key = self.b.slot(8);
+        self.b.store_slot(key, 0, Size::B4, i64::from(self.id.program));
+        let (map, key) = (self.b.map_address(map), self.b.slot_address(key));
+        let counters = self.b.call(Helper::MapLookup, &[map.into(), key.into()]);
+        let (there, join) = (self.b.block(), self.b.block());
+        self.b.branch(Test::Eq, counters, 0, join, there);
+        self.b.switch_to(there);
+        self.add_to_counter(counters, counter);
+        self.b.jump(join);
+        self.b.switch_to(join);
+    }
+
+    fn counters(&mut self) -> MapId {
         use crate::ir::MapKind;
         let entries = self.shared.programs.max(1);
-        let definition = MapDefinition::new(COUNTERS, MapKind::PerCpuArray, 4, COUNTER_WORDS * 8, entries);
-        let map = self.map(definition);
-        self.b.array_value(map, self.id.program)
+        self.map(MapDefinition::new(COUNTERS, MapKind::PerCpuArray, 4, COUNTER_WORDS * 8, entries))
     }
 
-    pub(super) fn count_at(&mut self, counters: Reg, counter: Counter) {
+    fn add_to_counter(&mut self, counters: Reg, counter: Counter) {
         let offset = counter as i16 * 8;
         let before = self.b.load(counters, offset, Size::B8, false);
         let after = self.b.binary(BinaryOp::Add, before, 1);
@@ -340,7 +354,7 @@ impl<'a> Lower<'a> {
     /// Counts the hit, asks for the target, makes the frame, and asks for the predicate.
     pub(super) fn prologue(&mut self) -> Result<()> {
         self.at(self.probe.span);
-        self.count(Counter::Hits);
+        self.count_hit(Counter::Hits);
         let filtered = self.b.block();
         self.require_target(filtered);
         self.make_frame();
@@ -354,7 +368,7 @@ impl<'a> Lower<'a> {
         }
         let body = self.b.here();
         self.b.switch_to(filtered);
-        self.count(Counter::Filtered);
+        self.count_hit(Counter::Filtered);
         self.b.ret(0);
         self.b.switch_to(body);
         Ok(())

@@ -243,7 +243,7 @@ impl Parser<'_> {
 
     /// An argument: an expression, or a type where one is meant.
     fn argument(&mut self) -> Expression {
-        if self.is_type(0).is_some_and(|after| self.is_mark(after, ",") || self.is_mark(after, ")")) {
+        if self.is_type(0) {
             let ty = self.type_text()?;
             let span = ty.of.span;
             return self.node(ExprKind::Type(ty.of), span, ty.height);

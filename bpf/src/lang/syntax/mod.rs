@@ -21,11 +21,10 @@ use super::{
     limits::{MAX_DIAGNOSTICS, MAX_SCRIPT_BYTES},
 };
 
-#[allow(unused_imports)]
 pub(super) use attach::with_parameters;
 pub use attach::{PROVIDERS, Provider, provider};
 pub use print::print;
-#[allow(unused_imports)]
+pub(super) use statements::without_value;
 pub(super) use token::number;
 
 /// The tree of a script.

@@ -419,7 +419,7 @@ fn statement_without_value(kind: StatementKind) -> StatementKind {
 }
 
 /// Makes a block's value its last statement.
-pub(super) fn without_value(block: &mut Block) {
+pub(in super::super) fn without_value(block: &mut Block) {
     let Some(value) = block.value.take() else {
         if let Some(last) = block.statements.last_mut() {
             fold(last);

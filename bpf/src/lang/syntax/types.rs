@@ -81,7 +81,7 @@ impl Parser<'_> {
         if word == "typeof" {
             self.take();
             self.expect("(", "after `typeof`")?;
-            let of = if self.is_type(0).is_some() {
+            let of = if self.is_type(0) {
                 let ty = self.type_text()?;
                 let span = ty.of.span;
                 self.node(super::super::ast::ExprKind::Type(ty.of), span, ty.height)?
@@ -105,33 +105,18 @@ impl Parser<'_> {
         Ok((TypeBase::Named(self.name("a type")?.text), 0))
     }
 
-    /// Whether the tokens from `index` on must be a type; then the index of the first token after it. A bare name that is no
-    /// builtin type is one only if a `*` follows it and an expression cannot go on there.
-    pub(super) fn is_type(&mut self, index: usize) -> Option<usize> {
-        let Token::Word(word) = self.peek(index).token else { return None };
+    /// Whether the tokens from `index` on must be a type. A bare name that is no builtin type is one only if a `*` follows it
+    /// and an expression cannot go on there.
+    pub(super) fn is_type(&mut self, index: usize) -> bool {
+        let Token::Word(word) = self.peek(index).token else { return false };
         match word {
-            "struct" | "union" | "enum" | "const" | "volatile" => {
-                let tagged = matches!(self.peek(index + 1).token, Token::Word(_));
-                tagged.then(|| self.after_suffixes(index + 2).0)
-            }
-            "typeof" => self.after_typeof(index + 1),
-            _ if is_c_word(word) => {
-                let mut after = index + 1;
-                while after < index + 4 && matches!(self.peek(after).token, Token::Word(word) if is_c_word(word)) {
-                    after += 1;
-                }
-                Some(self.after_suffixes(after).0)
-            }
-            _ if is_builtin(word) => {
-                if self.is_mark(index + 1, "(") {
-                    return None;
-                }
-                Some(self.after_suffixes(index + 1).0)
-            }
-            _ if RESERVED.contains(&word) => None,
+            "struct" | "union" | "enum" | "const" | "volatile" => true,
+            "typeof" => self.is_mark(index + 1, "("),
+            _ if is_c_word(word) || is_builtin(word) => !self.is_mark(index + 1, "("),
+            _ if RESERVED.contains(&word) => false,
             _ => {
                 let (after, pointer) = self.after_suffixes(index + 1);
-                (pointer && (self.is_mark(after, ")") || self.is_mark(after, ","))).then_some(after)
+                pointer && (self.is_mark(after, ")") || self.is_mark(after, ","))
             }
         }
     }
@@ -156,33 +141,10 @@ impl Parser<'_> {
         }
     }
 
-    /// Past `(…)` and suffixes.
-    fn after_typeof(&mut self, index: usize) -> Option<usize> {
-        if !self.is_mark(index, "(") {
-            return None;
-        }
-        let (mut at, mut depth) = (index, 0_usize);
-        loop {
-            match self.peek(at).token {
-                Token::Mark("(") => depth += 1,
-                Token::Mark(")") => depth -= 1,
-                Token::End | Token::Mark("{" | "}" | ";") => return None,
-                _ => {}
-            }
-            at += 1;
-            if depth == 0 {
-                return Some(self.after_suffixes(at).0);
-            }
-            if at > index + super::super::limits::MAX_TYPEOF_TOKENS {
-                return None;
-            }
-        }
-    }
-
     /// Whether the `(` that is next begins a cast.
     pub(super) fn is_cast(&mut self) -> bool {
-        if let Some(after) = self.is_type(1) {
-            return self.is_mark(after, ")");
+        if self.is_type(1) {
+            return true;
         }
         let Token::Word(word) = self.peek(1).token else { return false };
         if RESERVED.contains(&word) {

@@ -21,7 +21,9 @@ mod users;
 use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
-use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, WireMethod, WireScript};
+use bathyscope_protocol::{
+    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptStage, WireMethod, WireScript,
+};
 
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
@@ -89,9 +91,9 @@ impl Backend for KernelBackend {
         self.host.features().clone()
     }
 
-    fn check_script(&mut self, script: &WireScript, listing: bool) -> Result<ScriptChecked, AgentError> {
+    fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
         compile::check_unsafe(script, self.unsafe_scripts)?;
-        Ok(script::check(&self.host, script, listing))
+        Ok(script::check(&self.host, script, show))
     }
 
     fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {

@@ -1,0 +1,581 @@
+//! Macros, `#define`s, positional parameters and `getopt()` in the tree are replaced by what they mean.
+//!
+//! A macro is replaced by its body as a block. Its own variables get names that the script does not use; its parameters
+//! stand for the arguments: variables and maps by name, expressions each time they are used.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{
+    super::{
+        Diagnostic, Span,
+        ast::{
+            Block, Define, Expr, ExprKind, Item, Macro, MapDeclaration, Name, Parameter, PathStep, Probe, Script,
+            Setting, Statement, StatementKind, TypeBase, TypeSuffix, TypeText,
+        },
+        limits::{MAX_DIAGNOSTICS, MAX_EXPANDED_NODES, MAX_EXPANSION_DEPTH, MAX_TREE_DEPTH},
+        syntax,
+    },
+    params::{self, Params},
+    walk,
+};
+
+/// What names mean in the text that is being expanded.
+#[derive(Debug, Default)]
+struct Scope<'a, 's> {
+    /// The macro whose body this is; none in probes.
+    of: Option<&'a Macro>,
+    /// Its parameters that are expressions.
+    expressions: HashMap<&'a str, Argument<'a, 's>>,
+    /// What its variables, own and given, are called.
+    variables: HashMap<&'a str, String>,
+    /// What the maps given to it are called.
+    maps: HashMap<&'a str, String>,
+}
+
+/// An argument that is expanded where it is used, but in the scope of the call.
+#[derive(Clone, Copy, Debug)]
+struct Argument<'a, 's> {
+    expr: &'a Expr,
+    scope: &'s Scope<'a, 's>,
+    /// How long the chain of macros was at the call.
+    chain: usize,
+}
+
+/// Expands one script.
+pub(super) struct Expander<'a> {
+    macros: HashMap<&'a str, Vec<&'a Macro>>,
+    defines: HashMap<&'a str, &'a Define>,
+    params: &'a Params,
+    /// Names of variables that are taken.
+    variables: HashSet<String>,
+    /// Names of macros and `#define`s within which the present text stands, outermost first.
+    chain: Vec<&'a Name>,
+    nodes: usize,
+    depth: u32,
+    /// Variables named so far.
+    named: usize,
+    /// Whether a limit was passed, so that nothing more is to be made.
+    full: bool,
+    pub(super) errors: Vec<Diagnostic>,
+}
+
+impl<'a> Expander<'a> {
+    pub(super) fn new(script: &'a Script, params: &'a Params) -> Self {
+        let mut macros: HashMap<&str, Vec<&Macro>> = HashMap::new();
+        for item in &script.items {
+            if let Item::Macro(item) = item {
+                macros.entry(&item.name.text).or_default().push(item);
+            }
+        }
+        let mut variables = HashSet::new();
+        walk::script(script, &mut |part| {
+            if let walk::Part::Variable(name) = part {
+                variables.insert(name.to_owned());
+            }
+        });
+        let defines = script.defines.iter().map(|it| (it.name.text.as_str(), it)).collect();
+        let (chain, errors) = (Vec::new(), Vec::new());
+        Self { macros, defines, params, variables, chain, nodes: 0, depth: 0, named: 0, full: false, errors }
+    }
+
+    /// The settings with their values expanded.
+    pub(super) fn settings(&mut self, settings: &'a [Setting]) -> Vec<Setting> {
+        let scope = Scope::default();
+        settings.iter().map(|it| Setting { name: it.name.clone(), value: self.expr(&it.value, &scope) }).collect()
+    }
+
+    /// The probes and maps, expanded.
+    pub(super) fn items(&mut self, items: &'a [Item]) -> Vec<Item> {
+        self.check_signatures();
+        let scope = Scope::default();
+        let mut expanded = Vec::new();
+        for item in items {
+            match item {
+                Item::Probe(probe) => expanded.push(Item::Probe(self.probe(probe, &scope))),
+                Item::Map(map) => {
+                    let entries = self.expr(&map.entries, &scope);
+                    expanded.push(Item::Map(MapDeclaration { entries, ..map.clone() }));
+                }
+                Item::Macro(_) => {}
+            }
+        }
+        expanded
+    }
+
+    fn probe(&mut self, probe: &'a Probe, scope: &Scope<'a, '_>) -> Probe {
+        let mut points = Vec::new();
+        for point in &probe.points {
+            if !point.text.contains('$') {
+                points.push(point.clone());
+                continue;
+            }
+            match syntax::with_parameters(point, &self.params.positional) {
+                Ok(point) => points.push(point),
+                Err(trouble) => self.report(*trouble),
+            }
+        }
+        let predicate = probe.predicate.as_ref().map(|it| self.expr(it, scope));
+        Probe { points, predicate, body: self.block(&probe.body, scope), span: probe.span }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if self.errors.len() < MAX_DIAGNOSTICS && !self.errors.contains(&diagnostic) {
+            self.errors.push(diagnostic);
+        }
+    }
+
+    /// Counts a node; whether it may be made.
+    fn counts(&mut self, span: Span) -> bool {
+        self.nodes += 1;
+        if self.full {
+            return false;
+        }
+        let message = if self.nodes > MAX_EXPANDED_NODES {
+            format!("the script has more than {MAX_EXPANDED_NODES} parts after its macros are put in")
+        } else if self.depth >= MAX_TREE_DEPTH {
+            format!("this is nested more than {MAX_TREE_DEPTH} levels deep after macros are put in")
+        } else {
+            return true;
+        };
+        self.full = true;
+        let hint = self.chain.first().map_or_else(String::new, |it| format!("it comes from `{}`", it.text));
+        self.report(Diagnostic::error(span, message).hint(hint));
+        false
+    }
+
+    /// Two macros of one name and the same parameters cannot be told apart.
+    fn check_signatures(&mut self) {
+        let kinds = |it: &Macro| -> Vec<u8> { it.parameters.iter().map(kind_of).collect() };
+        let mut twice = Vec::new();
+        for same in self.macros.values() {
+            for (index, item) in same.iter().enumerate() {
+                let known = same.iter().take(index.min(64)).any(|it| kinds(it) == kinds(item));
+                if known {
+                    let message = format!("the macro `{}` is defined twice with such parameters", item.name.text);
+                    twice.push(Diagnostic::error(item.name.span, message));
+                }
+                let names: Vec<&Name> = item.parameters.iter().map(name_of).collect();
+                for (index, name) in names.iter().enumerate() {
+                    if names.iter().take(index).any(|it| it.text == name.text) {
+                        let message = format!("the macro has two parameters `{}`", name.text);
+                        twice.push(Diagnostic::error(name.span, message));
+                    }
+                }
+            }
+        }
+        twice.sort_by_key(|it| it.start);
+        twice.into_iter().for_each(|it| self.report(it));
+    }
+
+    fn block(&mut self, block: &'a Block, scope: &Scope<'a, '_>) -> Block {
+        if !self.counts(block.span) {
+            return Block { span: block.span, ..Block::default() };
+        }
+        self.depth += 1;
+        let mut statements = Vec::with_capacity(block.statements.len());
+        for statement in &block.statements {
+            let kind = self.statement(&statement.kind, scope);
+            statements.push(Statement { kind, span: statement.span });
+        }
+        let value = block.value.as_ref().map(|it| Box::new(self.expr(it, scope)));
+        self.depth -= 1;
+        Block { statements, value, span: block.span }
+    }
+
+    fn statement(&mut self, kind: &'a StatementKind, scope: &Scope<'a, '_>) -> StatementKind {
+        match kind {
+            StatementKind::Expression(expr) => self.expression_statement(expr, scope),
+            StatementKind::Let { variable, ty, value } => {
+                let ty = ty.as_ref().map(|it| self.ty(it, scope));
+                let value = value.as_ref().map(|it| self.expr(it, scope));
+                StatementKind::Let { variable: self.variable(variable, scope), ty, value }
+            }
+            StatementKind::Assign { place, op, value } => {
+                let value = self.expr(value, scope);
+                let discard = matches!(&place.kind, ExprKind::Identifier(name) if name == "_");
+                let place = if discard { place.clone() } else { self.expr(place, scope) };
+                StatementKind::Assign { place, op: *op, value }
+            }
+            StatementKind::If { condition, comptime, then, otherwise } => StatementKind::If {
+                condition: self.expr(condition, scope),
+                comptime: *comptime,
+                then: self.block(then, scope),
+                otherwise: otherwise.as_ref().map(|it| self.block(it, scope)),
+            },
+            StatementKind::Unroll { count, body } => {
+                StatementKind::Unroll { count: self.expr(count, scope), body: self.block(body, scope) }
+            }
+            StatementKind::While { condition, body } => {
+                StatementKind::While { condition: self.expr(condition, scope), body: self.block(body, scope) }
+            }
+            StatementKind::ForRange { variable, first, end, body } => StatementKind::ForRange {
+                variable: self.variable(variable, scope),
+                first: self.expr(first, scope),
+                end: self.expr(end, scope),
+                body: self.block(body, scope),
+            },
+            StatementKind::ForMap { variable, map, body } => StatementKind::ForMap {
+                variable: self.variable(variable, scope),
+                map: Name { text: self.map_name(&map.text, map.span, scope), span: map.span },
+                body: self.block(body, scope),
+            },
+            StatementKind::Return(value) => StatementKind::Return(value.as_ref().map(|it| self.expr(it, scope))),
+            StatementKind::Block(block) => StatementKind::Block(self.block(block, scope)),
+            StatementKind::Break | StatementKind::Continue => kind.clone(),
+        }
+    }
+
+    /// A macro that stands alone need not have a value.
+    fn expression_statement(&mut self, expr: &'a Expr, scope: &Scope<'a, '_>) -> StatementKind {
+        let value = Some(Box::new(self.expr_or_nothing(expr, scope)));
+        let mut block = Block { value, ..Block::default() };
+        syntax::without_value(&mut block);
+        block.statements.pop().map_or(StatementKind::Block(block), |it| it.kind)
+    }
+
+    fn variable(&mut self, name: &Name, scope: &Scope<'a, '_>) -> Name {
+        Name { text: self.variable_name(&name.text, name.span, scope), span: name.span }
+    }
+
+    fn variable_name(&mut self, name: &str, span: Span, scope: &Scope<'a, '_>) -> String {
+        let Some(of) = scope.of else { return name.to_owned() };
+        if let Some(present) = scope.variables.get(name) {
+            return present.clone();
+        }
+        let message = format!("the macro `{}` uses `${name}`, which it neither sets nor is given", of.name.text);
+        let hint = format!("add `${name}` to its parameters");
+        self.report(Diagnostic::error(span, message).hint(hint));
+        name.to_owned()
+    }
+
+    fn map_name(&mut self, name: &str, span: Span, scope: &Scope<'a, '_>) -> String {
+        let Some(of) = scope.of else { return name.to_owned() };
+        if let Some(present) = scope.maps.get(name) {
+            return present.clone();
+        }
+        let message = format!("the macro `{}` uses the map `@{name}`, which it is not given", of.name.text);
+        self.report(Diagnostic::error(span, message).hint(format!("add `@{name}` to its parameters")));
+        name.to_owned()
+    }
+
+    fn ty(&mut self, ty: &'a TypeText, scope: &Scope<'a, '_>) -> TypeText {
+        let base = match &ty.base {
+            TypeBase::Of(of) => TypeBase::Of(Box::new(self.expr(of, scope))),
+            other => other.clone(),
+        };
+        let suffix = |suffix: &'a TypeSuffix| match suffix {
+            TypeSuffix::Array(Some(count)) => TypeSuffix::Array(Some(self.expr(count, scope))),
+            other => other.clone(),
+        };
+        TypeText { base, suffixes: ty.suffixes.iter().map(suffix).collect(), span: ty.span }
+    }
+
+    fn list(&mut self, list: &'a [Expr], scope: &Scope<'a, '_>) -> Vec<Expr> {
+        list.iter().map(|it| self.expr(it, scope)).collect()
+    }
+
+    fn boxed(&mut self, expr: &'a Expr, scope: &Scope<'a, '_>) -> Box<Expr> {
+        Box::new(self.expr(expr, scope))
+    }
+
+    /// An expression of which a value is needed.
+    fn expr(&mut self, expr: &'a Expr, scope: &Scope<'a, '_>) -> Expr {
+        let expanded = self.expr_or_nothing(expr, scope);
+        if let ExprKind::Block(block) = &expanded.kind
+            && block.value.is_none()
+            && !self.full
+            && let ExprKind::Call { function: Name { text: name, .. }, .. } | ExprKind::Identifier(name) = &expr.kind
+        {
+            let message = format!("the macro `{name}` has no value, and one is needed here");
+            let hint = "its value is a last expression without `;`";
+            self.report(Diagnostic::error(expr.span, message).hint(hint));
+        }
+        expanded
+    }
+
+    fn expr_or_nothing(&mut self, expr: &'a Expr, scope: &Scope<'a, '_>) -> Expr {
+        if !self.counts(expr.span) {
+            return Expr { kind: ExprKind::Bool(false), span: expr.span };
+        }
+        self.depth += 1;
+        let expanded = match &expr.kind {
+            ExprKind::Identifier(name) => self.identifier(name, expr, scope),
+            ExprKind::Call { function, arguments } => self.call(function, arguments, expr, scope),
+            ExprKind::Positional(number) => self.positional(*number, expr.span),
+            kind => Expr { kind: self.parts(kind, expr.span, scope), span: expr.span },
+        };
+        self.depth -= 1;
+        expanded
+    }
+
+    /// An expression that stays what it is, with its parts expanded.
+    fn parts(&mut self, kind: &'a ExprKind, span: Span, scope: &Scope<'a, '_>) -> ExprKind {
+        match kind {
+            ExprKind::PositionalCount => {
+                let value = self.params.positional.len() as u64;
+                ExprKind::Integer { value, unsigned: false }
+            }
+            ExprKind::Variable(name) => ExprKind::Variable(self.variable_name(name, span, scope)),
+            ExprKind::Map { name, keys } => {
+                ExprKind::Map { name: self.map_name(name, span, scope), keys: self.list(keys, scope) }
+            }
+            ExprKind::Unary { op, of } => ExprKind::Unary { op: *op, of: self.boxed(of, scope) },
+            ExprKind::Step { place, add, before } => {
+                ExprKind::Step { place: self.boxed(place, scope), add: *add, before: *before }
+            }
+            ExprKind::Binary { op, left, right } => {
+                ExprKind::Binary { op: *op, left: self.boxed(left, scope), right: self.boxed(right, scope) }
+            }
+            ExprKind::Ternary { condition, then, otherwise } => ExprKind::Ternary {
+                condition: self.boxed(condition, scope),
+                then: then.as_ref().map(|it| self.boxed(it, scope)),
+                otherwise: self.boxed(otherwise, scope),
+            },
+            ExprKind::IfComptime { condition, then, otherwise } => ExprKind::IfComptime {
+                condition: self.boxed(condition, scope),
+                then: self.block(then, scope),
+                otherwise: otherwise.as_ref().map(|it| self.block(it, scope)),
+            },
+            ExprKind::Cast { ty, of } => ExprKind::Cast { ty: self.ty(ty, scope), of: self.boxed(of, scope) },
+            ExprKind::Member { base, name } => ExprKind::Member { base: self.boxed(base, scope), name: name.clone() },
+            ExprKind::Element { base, index } => ExprKind::Element { base: self.boxed(base, scope), index: *index },
+            ExprKind::Index { base, index } => {
+                ExprKind::Index { base: self.boxed(base, scope), index: self.boxed(index, scope) }
+            }
+            ExprKind::Tuple(parts) => ExprKind::Tuple(self.list(parts, scope)),
+            ExprKind::Record(fields) => {
+                ExprKind::Record(fields.iter().map(|(name, it)| (name.clone(), self.expr(it, scope))).collect())
+            }
+            ExprKind::SizeOf(ty) => ExprKind::SizeOf(self.ty(ty, scope)),
+            ExprKind::Type(ty) => ExprKind::Type(self.ty(ty, scope)),
+            ExprKind::OffsetOf { ty, path } => {
+                let step = |it: &'a PathStep| match it {
+                    PathStep::Index(index) => PathStep::Index(self.expr(index, scope)),
+                    PathStep::Member(name) => PathStep::Member(name.clone()),
+                };
+                let path = path.iter().map(step).collect();
+                ExprKind::OffsetOf { ty: self.ty(ty, scope), path }
+            }
+            ExprKind::Block(block) => ExprKind::Block(self.block(block, scope)),
+            literal => literal.clone(),
+        }
+    }
+}
+
+/// Calls of macros, and what names stand for.
+impl<'a> Expander<'a> {
+    fn identifier(&mut self, name: &'a str, expr: &'a Expr, scope: &Scope<'a, '_>) -> Expr {
+        if let Some(argument) = scope.expressions.get(name) {
+            let chain = self.chain.split_off(argument.chain);
+            let expanded = self.expr_or_nothing(argument.expr, argument.scope);
+            self.chain.extend(chain);
+            return expanded;
+        }
+        if self.macros.contains_key(name) {
+            return self.macro_call(name, &[], expr.span, scope);
+        }
+        match self.defines.get(name) {
+            Some(define) => self.define(define, expr.span),
+            None => expr.clone(),
+        }
+    }
+
+    fn define(&mut self, define: &'a Define, span: Span) -> Expr {
+        let nothing = Expr { kind: ExprKind::Bool(false), span };
+        let Some(value) = &define.value else {
+            let message = format!("`#define {}` has no value that could stand here", define.name.text);
+            self.report(Diagnostic::error(span, message));
+            return nothing;
+        };
+        if !self.enters(&define.name, span) {
+            return nothing;
+        }
+        let expanded = self.expr(value, &Scope::default());
+        self.chain.pop();
+        Expr { span, ..expanded }
+    }
+
+    /// Puts a name on the chain, or reports that it cannot be.
+    fn enters(&mut self, name: &'a Name, span: Span) -> bool {
+        let known = self.chain.contains(&name);
+        if !known && self.chain.len() < MAX_EXPANSION_DEPTH {
+            self.chain.push(name);
+            return true;
+        }
+        let message = if known {
+            let names: Vec<&str> = self.chain.iter().skip_while(|it| **it != name).map(|it| it.text.as_str()).collect();
+            format!("`{}` is defined by itself: {} → {}", name.text, names.join(" → "), name.text)
+        } else {
+            format!("more than {MAX_EXPANSION_DEPTH} macros are used within each other")
+        };
+        let place = if known { name.span } else { span };
+        self.report(Diagnostic::error(place, message));
+        false
+    }
+
+    fn call(&mut self, function: &'a Name, arguments: &'a [Expr], expr: &'a Expr, scope: &Scope<'a, '_>) -> Expr {
+        let name = function.text.as_str();
+        if self.macros.contains_key(name) {
+            return self.macro_call(name, arguments, expr.span, scope);
+        }
+        if name == "str"
+            && let [first, rest @ ..] = arguments
+            && let ExprKind::Positional(number) = resolve(first, scope).kind
+        {
+            return self.positional_text(number, rest, expr, scope);
+        }
+        let arguments = self.list(arguments, scope);
+        if name == "getopt" {
+            return self.option(expr, &arguments);
+        }
+        Expr { kind: ExprKind::Call { function: function.clone(), arguments }, span: expr.span }
+    }
+
+    fn option(&mut self, call: &Expr, arguments: &[Expr]) -> Expr {
+        let value = params::option(call, arguments).and_then(|option| {
+            let given = self.params.named.iter().rev().find(|(name, _)| *name == option.name);
+            params::value(&option, given.map(|(_, value)| value), call.span)
+        });
+        value.unwrap_or_else(|trouble| {
+            self.report(trouble);
+            Expr { kind: ExprKind::Bool(false), span: call.span }
+        })
+    }
+
+    /// `$1` where a value is needed.
+    fn positional(&mut self, number: u32, span: Span) -> Expr {
+        match self.params.positional(number) {
+            None => params::integer_expr(0, span),
+            Some(text) => match params::integer(text) {
+                Some(value) => params::integer_expr(value, span),
+                None => Expr { kind: ExprKind::Text(text.as_bytes().to_vec()), span },
+            },
+        }
+    }
+
+    /// `str($1)`, with the greatest length or not.
+    fn positional_text(&mut self, number: u32, rest: &'a [Expr], call: &'a Expr, scope: &Scope<'a, '_>) -> Expr {
+        let mut text = self.params.positional(number).unwrap_or_default().as_bytes().to_vec();
+        if let Some(room) = rest.first() {
+            let room = self.expr(room, scope);
+            match params::literal(&room).and_then(|it| usize::try_from(it).ok()) {
+                // As everywhere, the room includes a final NUL.
+                Some(room) => text.truncate(room.saturating_sub(1)),
+                None => self.report(Diagnostic::error(room.span, "the room of a parameter's text must be a number")),
+            }
+        }
+        Expr { kind: ExprKind::Text(text), span: call.span }
+    }
+
+    fn macro_call(&mut self, name: &str, arguments: &'a [Expr], span: Span, scope: &Scope<'a, '_>) -> Expr {
+        let nothing = Expr { kind: ExprKind::Bool(false), span };
+        let same = self.macros.get(name).cloned().unwrap_or_default();
+        let Some(item) = same.iter().copied().find(|it| fits(it, arguments, scope)) else {
+            let message = format!("the macro `{name}` does not take these arguments");
+            let forms: Vec<String> = same.iter().take(8).map(|it| format!("`{}`", form(it))).collect();
+            self.report(Diagnostic::error(span, message).hint(format!("it is {}", forms.join(" or "))));
+            return nothing;
+        };
+        if !self.enters(&item.name, span) {
+            return nothing;
+        }
+        let inner = self.scope_of(item, arguments, scope);
+        let mut body = self.block(&item.body, &inner);
+        self.chain.pop();
+        match (body.statements.as_slice(), body.value.take()) {
+            ([], Some(value)) => Expr { kind: value.kind, span },
+            (_, value) => Expr { kind: ExprKind::Block(Block { value, span, ..body }), span },
+        }
+    }
+
+    /// What names mean in the body of `item` when it is called with `arguments`.
+    fn scope_of<'s>(&mut self, item: &'a Macro, arguments: &'a [Expr], scope: &'s Scope<'a, 's>) -> Scope<'a, 's> {
+        let mut inner = Scope { of: Some(item), ..Scope::default() };
+        for (parameter, argument) in item.parameters.iter().zip(arguments) {
+            let resolved = resolve(argument, scope);
+            match (parameter, &resolved.kind) {
+                (Parameter::Variable(name), ExprKind::Variable(given)) => {
+                    let given = scope.variables.get(given.as_str()).unwrap_or(given);
+                    inner.variables.insert(&name.text, given.clone());
+                }
+                (Parameter::Map(name), ExprKind::Map { name: given, .. }) => {
+                    let given = scope.maps.get(given.as_str()).unwrap_or(given);
+                    inner.maps.insert(&name.text, given.clone());
+                }
+                (parameter, _) => {
+                    // The chain has the macro itself already.
+                    let chain = self.chain.len() - 1;
+                    inner.expressions.insert(&name_of(parameter).text, Argument { expr: argument, scope, chain });
+                }
+            }
+        }
+        walk::block(&item.body, &mut |part| {
+            if let walk::Part::Variable(name) = part
+                && !inner.variables.contains_key(name)
+            {
+                inner.variables.insert(name, self.fresh(name));
+            }
+        });
+        inner
+    }
+
+    /// A name for a macro's own variable that nothing else has.
+    fn fresh(&mut self, name: &str) -> String {
+        loop {
+            self.named += 1;
+            let fresh = format!("{name}__{}", self.named);
+            if self.variables.insert(fresh.clone()) {
+                return fresh;
+            }
+        }
+    }
+}
+
+/// The expression that a parameter stands for in the end.
+fn resolve<'a>(expr: &'a Expr, scope: &Scope<'a, '_>) -> &'a Expr {
+    let (mut expr, mut scope) = (expr, scope);
+    while let ExprKind::Identifier(name) = &expr.kind
+        && let Some(argument) = scope.expressions.get(name.as_str())
+    {
+        (expr, scope) = (argument.expr, argument.scope);
+    }
+    expr
+}
+
+fn name_of(parameter: &Parameter) -> &Name {
+    match parameter {
+        Parameter::Expression(name) | Parameter::Variable(name) | Parameter::Map(name) => name,
+    }
+}
+
+fn kind_of(parameter: &Parameter) -> u8 {
+    match parameter {
+        Parameter::Expression(_) => 0,
+        Parameter::Variable(_) => 1,
+        Parameter::Map(_) => 2,
+    }
+}
+
+/// Whether a macro can be called with `arguments`.
+fn fits<'a>(item: &Macro, arguments: &'a [Expr], scope: &Scope<'a, '_>) -> bool {
+    let fits = |(parameter, argument): (&Parameter, &'a Expr)| match parameter {
+        Parameter::Expression(_) => true,
+        Parameter::Variable(_) => matches!(resolve(argument, scope).kind, ExprKind::Variable(_)),
+        Parameter::Map(_) => matches!(&resolve(argument, scope).kind, ExprKind::Map { keys, .. } if keys.is_empty()),
+    };
+    item.parameters.len() == arguments.len() && item.parameters.iter().zip(arguments).all(fits)
+}
+
+/// How a macro is called.
+fn form(item: &Macro) -> String {
+    let parameters: Vec<String> = item
+        .parameters
+        .iter()
+        .map(|it| match it {
+            Parameter::Expression(name) => name.text.clone(),
+            Parameter::Variable(name) => format!("${}", name.text),
+            Parameter::Map(name) => format!("@{}", name.text),
+        })
+        .collect();
+    format!("{}({})", item.name.text, parameters.join(", "))
+}

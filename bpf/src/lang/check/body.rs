@@ -26,8 +26,6 @@ pub(super) enum Binding {
         declared: Span,
         /// Whether its type was written.
         fixed: bool,
-        /// Whether anything was assigned yet.
-        assigned: bool,
     },
     /// The key and value of a loop over a map.
     Pair { key: Expr, value: Option<Expr> },
@@ -117,10 +115,6 @@ impl<'c, 'a> Body<'c, 'a> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    fn binding_mut(&mut self, name: &str) -> Option<&mut Binding> {
-        self.scopes.iter_mut().rev().find_map(|scope| scope.get_mut(name))
-    }
-
     /// Lets a name stand for something in the innermost scope.
     pub(super) fn bind_name(&mut self, name: &str, binding: Binding) {
         if let Some(scope) = self.scopes.last_mut() {
@@ -142,15 +136,14 @@ impl<'c, 'a> Body<'c, 'a> {
     pub(super) fn variable(&mut self, name: &str, span: Span) -> Checked<super::values::Operand> {
         use super::values::Operand;
         match self.binding(name) {
-            Some(Binding::Variable { local, assigned, fixed, .. }) => {
-                let (local, usable) = (*local, *assigned || *fixed);
+            Some(Binding::Variable { local, .. }) => {
+                let local = *local;
                 let ty = self.locals.get(local.0 as usize).map_or(Type::None, |it| it.ty.clone());
                 if ty == Type::None {
                     // Known only after a further look at what is assigned later.
                     let message = format!("${name} has no value yet");
                     return self.fail(span, message, format!("assign it first: `${name} = …`"));
                 }
-                let _usable = usable;
                 Ok(Operand::Value(Expr::new(ExprKind::Local(local), ty, span)))
             }
             Some(Binding::Counter(local)) => {
@@ -185,7 +178,7 @@ impl<'c, 'a> Body<'c, 'a> {
         let key = (self.instance, name.span, name.text.clone());
         let known = ty.or_else(|| self.cx.variables.get(&key).cloned()).unwrap_or(Type::None);
         let local = self.local(name.text.clone(), known);
-        self.bind_name(&name.text, Binding::Variable { local, declared: name.span, fixed, assigned: false });
+        self.bind_name(&name.text, Binding::Variable { local, declared: name.span, fixed });
         local
     }
 
@@ -200,11 +193,8 @@ impl<'c, 'a> Body<'c, 'a> {
         if self.binding(&name.text).is_none() {
             self.declare(name, None);
         }
-        let (local, declared, fixed) = match self.binding_mut(&name.text) {
-            Some(Binding::Variable { local, declared, fixed, assigned }) => {
-                *assigned = true;
-                (*local, *declared, *fixed)
-            }
+        let (local, declared, fixed) = match self.binding(&name.text) {
+            Some(Binding::Variable { local, declared, fixed }) => (*local, *declared, *fixed),
             _ => {
                 let message = format!("${} is the variable of a loop and cannot be assigned", name.text);
                 return self.fail(name.span, message, "use a variable of another name");

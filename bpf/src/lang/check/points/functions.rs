@@ -11,7 +11,7 @@ use crate::lang::{
         checker::Checker,
         context::{Args, Returned, Word},
     },
-    host::{Host, KernelFunction},
+    host::KernelFunction,
     plan::AttachPoint,
 };
 

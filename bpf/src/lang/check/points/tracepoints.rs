@@ -12,7 +12,6 @@ use crate::lang::{
         context::{Args, Word},
         visit::Uses,
     },
-    host::Host,
     plan::AttachPoint,
     types::Space,
 };

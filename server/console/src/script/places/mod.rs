@@ -1,7 +1,7 @@
 //! Finds the places in user space that a script names: symbols and markers of files that the agent opens.
 
 use bathyscope_bpf::lang::{self, host::UserPlaces};
-use bathyscope_protocol::{WireScript, WireTarget};
+use bathyscope_protocol::{ScriptChecked, WireScript, WireTarget};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
 
@@ -17,6 +17,19 @@ pub(super) fn wire_script(agent: &mut impl ScriptAgent, request: &ScriptRequest)
         settings: request.settings.clone(),
         user_places,
     })
+}
+
+/// Compiles a script without loading anything.
+///
+/// # Errors
+/// What is wrong with it before the agent can be asked, or that the agent is not there.
+pub fn check_script(
+    agent: &mut impl ScriptAgent,
+    request: &ScriptRequest,
+    listing: bool,
+) -> Result<ScriptChecked, ScriptFailure> {
+    let script = wire_script(agent, request)?;
+    Ok(agent.call(move |client| client.check_script(script, listing))?)
 }
 
 fn target_pid(target: &WireTarget) -> Option<u32> {

@@ -10,12 +10,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bathyscope_agent::ScriptRights;
 use bathyscope_bpf::lang::plan::Action;
 use bathyscope_protocol::{
     AgentClient, AgentErrorKind, ClientError, RingContent, ScriptStage, ScriptStarted, TargetState, WireScript,
     WireTarget, rings::RingReader,
 };
-use common::{kernel, simulated, wait_for};
+use common::{kernel, kernel_with, simulated, wait_for};
 
 const MAP_BYTES: usize = 64 << 20;
 
@@ -296,15 +297,21 @@ fn a_console_that_goes_leaves_no_program_of_a_script() {
 }
 
 #[test]
-fn unsafe_scripts_are_refused_unless_the_agent_allows_them() {
-    let mut client = kernel();
-    let wanted = WireScript { allow_unsafe: true, ..script("begin { system(\"true\"); }") };
-    match client.start_script(1, wanted, WireTarget::System, 1 << 20) {
-        Err(ClientError::Refused(error)) => assert_eq!(error.kind, AgentErrorKind::Denied),
-        other => panic!("{other:?}"),
-    }
-    match client.start_script(1, script("begin { system(\"true\"); }"), WireTarget::System, 1 << 20) {
-        Err(ClientError::Script(refused)) => assert!(!refused.diagnostics.is_empty()),
-        other => panic!("{other:?}"),
-    }
+fn scripts_do_only_what_the_agent_was_started_for() {
+    let mut start = |rights: ScriptRights, allow_unsafe: bool| {
+        let mut client = kernel_with(0, rights);
+        let wanted = WireScript { allow_unsafe, ..script("begin { signal(9); }") };
+        match client.start_script(1, wanted, WireTarget::System, 1 << 20) {
+            Err(ClientError::Refused(error)) => Some(error.kind),
+            Err(ClientError::Script(refused)) => {
+                assert!(!refused.diagnostics.is_empty());
+                None
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(start(ScriptRights::Off, false), Some(AgentErrorKind::Denied));
+    assert_eq!(start(ScriptRights::Off, true), Some(AgentErrorKind::Denied));
+    assert_eq!(start(ScriptRights::Observe, true), Some(AgentErrorKind::Denied));
+    assert_eq!(start(ScriptRights::Observe, false), None, "the compiler says what it needs");
 }

@@ -49,6 +49,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/scripts", [401, 200, 200, 200]),
     ("POST", "/api/scripts/check", [401, 404, 400, 400]),
     ("POST", "/api/scripts/compile", [401, 404, 400, 400]),
+    ("GET", "/api/language", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/export", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/live", [401, 200, 200, 200]),
     ("GET", "/api/live", [401, 200, 200, 200]),

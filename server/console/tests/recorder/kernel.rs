@@ -36,7 +36,14 @@ async fn bench(needs: &str) -> Option<Bench> {
             let (socket, simulation, supervisor) = (PathBuf::new(), None, None);
             run_on(
                 &theirs,
-                &AgentOptions { socket, console_uid: 0, command_uid: 0, unsafe_scripts: false, simulation, supervisor },
+                &AgentOptions {
+                    socket,
+                    console_uid: 0,
+                    command_uid: 0,
+                    scripts: bathyscope_agent::ScriptRights::Off,
+                    simulation,
+                    supervisor,
+                },
             )
         });
         AgentClient::over(ours)

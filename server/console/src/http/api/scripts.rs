@@ -9,12 +9,10 @@
 //! * `POST /api/scripts/check` [operator] `{text, params?:[…], file?, allow_unsafe?, target?}` →
 //!   `{ok, messages:[message], probes:[{name, line, attached}], maps:[{name, kind}], compile_ms}`; `ok` says that it can be
 //!   run; `attached` counts attach points. `target` is that of a capture's spec.
-//! * `POST /api/scripts/complete` [operator] `{text, offset}` → `{items:[{label, insert, kind, detail, documentation}],
-//!   start, end}`: what can stand at a byte of the text; `start` to `end` is what an item replaces.
-//! * `POST /api/scripts/compile` [operator] `{text, params?, file?, allow_unsafe?, emit:"ast"|"plan"|"bpf"}` →
-//!   `{text, messages}`: what a pass made of it.
-//! * `GET /api/tools` [viewer], `GET /api/tools/{name}` [viewer]: the scripts that come with the console.
-//! * `GET /api/language` [viewer]: the reference of the language.
+//! * `POST /api/scripts/compile` [operator] `{text, params?, file?, allow_unsafe?,
+//!   emit:"ast"|"types"|"ir"|"bpf"|"elf"|"plan"}` → `{text, messages}`: what a pass made of it (`elf` in hexadecimal).
+//! * `GET /api/language` [viewer] → `{entries:[{name, group, signature, about}]}`: functions and values of the language;
+//!   `group` is `value text address map aggregation output action compile`.
 //!
 //! A script that is refused by `POST /api/captures` gives status 422 and
 //! `{error:{kind:"script", doing, why, remedy, request_id, diagnostics:[message]}}`.
@@ -24,6 +22,7 @@ use std::time::Duration;
 use axum::{Json, extract::State};
 use bathyscope_bpf::lang::{self, Diagnostic, Severity};
 use bathyscope_capture::{CaptureSpec, Limits, Method, ScriptSpec, Target, visible};
+use bathyscope_protocol::{ScriptChecked, ScriptStage};
 use bathyscope_views::MapKind;
 use serde::{Deserialize, Serialize};
 
@@ -97,11 +96,30 @@ pub(in crate::http) struct Draft {
 pub(in crate::http) enum Emit {
     /// The syntax tree, as it would be written.
     Ast,
-    /// What its records and maps mean.
-    Plan,
+    /// With its types.
+    Types,
+    /// The intermediate representation.
+    Ir,
     /// Instructions.
     #[default]
     Bpf,
+    /// The object file.
+    Elf,
+    /// What its records and maps mean.
+    Plan,
+}
+
+impl Emit {
+    fn stage(self) -> Option<ScriptStage> {
+        match self {
+            Self::Ast => Some(ScriptStage::Ast),
+            Self::Types => Some(ScriptStage::Types),
+            Self::Ir => Some(ScriptStage::Ir),
+            Self::Bpf => Some(ScriptStage::Bpf),
+            Self::Elf => Some(ScriptStage::Elf),
+            Self::Plan => None,
+        }
+    }
 }
 
 impl Draft {
@@ -156,7 +174,7 @@ pub(in crate::http) async fn check(
 ) -> Result<Json<Checked>, ApiError> {
     let request = draft.request()?;
     let text = request.text.clone();
-    match ask(&state, request, false).await? {
+    match ask(&state, request, None).await? {
         Ok(checked) => Ok(Json(describe(&text, &checked))),
         Err(diagnostics) => Ok(Json(Checked { messages: messages(&text, &diagnostics), ..Checked::default() })),
     }
@@ -166,10 +184,10 @@ pub(in crate::http) async fn check(
 async fn ask(
     state: &AppState,
     request: ScriptRequest,
-    listing: bool,
-) -> Result<Result<bathyscope_protocol::ScriptChecked, Vec<Diagnostic>>, ApiError> {
+    show: Option<ScriptStage>,
+) -> Result<Result<ScriptChecked, Vec<Diagnostic>>, ApiError> {
     let mut link = state.link().clone();
-    let checking = tokio::task::spawn_blocking(move || check_script(&mut link, &request, listing));
+    let checking = tokio::task::spawn_blocking(move || check_script(&mut link, &request, show));
     let late = |_elapsed| ApiError::new(ErrorKind::Timeout, "compiling the script", "it takes too long");
     let checked = tokio::time::timeout(PATIENCE, checking).await.map_err(late)?;
     match checked.map_err(|error| ApiError::internal("compiling the script", error))? {
@@ -183,7 +201,7 @@ fn messages(text: &str, diagnostics: &[Diagnostic]) -> Vec<ScriptMessage> {
     diagnostics.iter().map(|diagnostic| ScriptMessage::new(text, diagnostic)).collect()
 }
 
-fn describe(text: &str, checked: &bathyscope_protocol::ScriptChecked) -> Checked {
+fn describe(text: &str, checked: &ScriptChecked) -> Checked {
     let is_error = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
     let mut described = Checked {
         ok: checked.plan.is_some() && !checked.diagnostics.iter().any(is_error),
@@ -208,6 +226,32 @@ fn map_name(map: &lang::plan::MapPlan) -> &str {
     &map.name
 }
 
+/// An entry of the reference.
+#[derive(Serialize)]
+struct Entry {
+    name: &'static str,
+    group: String,
+    signature: &'static str,
+    about: &'static str,
+}
+
+/// The reference of the language.
+#[derive(Serialize)]
+pub(in crate::http) struct Language {
+    entries: Vec<Entry>,
+}
+
+/// What a script can use.
+pub(in crate::http) async fn language(_: Viewer) -> Json<Language> {
+    let entry = |entry: lang::Reference| Entry {
+        name: entry.name,
+        group: format!("{:?}", entry.group).to_lowercase(),
+        signature: entry.signature,
+        about: entry.about,
+    };
+    Json(Language { entries: lang::reference().into_iter().map(entry).collect() })
+}
+
 /// What a pass made of a script.
 #[derive(Default, Serialize)]
 pub(in crate::http) struct Listing {
@@ -224,19 +268,13 @@ pub(in crate::http) async fn compile(
     let emit = draft.emit;
     let request = draft.request()?;
     let text = request.text.clone();
-    if emit == Emit::Ast {
-        return Ok(Json(match lang::parse(&text) {
-            Ok(script) => Listing { text: lang::print(&script, &text), messages: Vec::new() },
-            Err(diagnostics) => Listing { text: String::new(), messages: messages(&text, &diagnostics) },
-        }));
-    }
-    match ask(&state, request, true).await? {
+    match ask(&state, request, emit.stage()).await? {
         Ok(checked) => {
             let shown = match (emit, &checked.plan) {
                 (Emit::Plan, Some(plan)) => {
                     serde_json::to_string_pretty(plan).map_err(|error| ApiError::internal("writing the plan", error))?
                 }
-                _ => checked.listing.clone(),
+                _ => checked.shown.clone(),
             };
             Ok(Json(Listing { text: shown, messages: messages(&text, &checked.diagnostics) }))
         }

@@ -58,7 +58,7 @@ impl Lower<'_> {
         let [head, inside, next, after] = [(); 4].map(|()| self.b.block());
         self.b.jump(head);
         self.b.switch_to(head);
-        self.b.branch(Test::Lt, index, rounds, inside, after);
+        self.b.branch(Test::Ge, index, rounds, after, inside);
         self.b.switch_to(inside);
         if let Some(variable) = variable {
             let value = self.b.binary(BinaryOp::Add, index, *first);
@@ -78,7 +78,7 @@ impl Lower<'_> {
         let [head, ask, inside, next, after] = [(); 5].map(|()| self.b.block());
         self.b.jump(head);
         self.b.switch_to(head);
-        self.b.branch(Test::Lt, index, i64::from(limit), ask, after);
+        self.b.branch(Test::Ge, index, i64::from(limit), after, ask);
         self.b.switch_to(ask);
         self.branch_on(condition, inside, after)?;
         self.b.switch_to(inside);

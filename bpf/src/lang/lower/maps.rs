@@ -177,7 +177,7 @@ impl Lower<'_> {
         let [head, inside, there, next, after] = [(); 5].map(|()| self.b.block());
         self.b.jump(head);
         self.b.switch_to(head);
-        self.b.branch(Test::Lt, cpu, cpus, inside, after);
+        self.b.branch(Test::Ge, cpu, cpus, after, inside);
         self.b.switch_to(inside);
         let (address, key) = (self.b.map_address(map), self.b.address_of(key));
         let value = self.b.call(Helper::MapLookupPercpu, &[address.into(), key.into(), cpu.into()]);

@@ -66,8 +66,7 @@ impl Lower<'_> {
         }
         self.round(next, after, body)?;
         self.b.switch_to(next);
-        let following = self.b.binary(BinaryOp::Add, index, 1);
-        self.b.assign(index, following);
+        self.change_register(index, BinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())
@@ -84,8 +83,7 @@ impl Lower<'_> {
         self.b.switch_to(inside);
         self.round(next, after, body)?;
         self.b.switch_to(next);
-        let following = self.b.binary(BinaryOp::Add, index, 1);
-        self.b.assign(index, following);
+        self.change_register(index, BinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())

@@ -186,8 +186,7 @@ impl Lower<'_> {
         each(self, value);
         self.b.jump(next);
         self.b.switch_to(next);
-        let following = self.b.binary(BinaryOp::Add, cpu, 1);
-        self.b.assign(cpu, following);
+        self.change_register(cpu, BinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())

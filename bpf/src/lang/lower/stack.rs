@@ -82,17 +82,14 @@ impl Lower<'_> {
         let offset = self.b.binary(BinaryOp::Shl, index, 3);
         let place = self.b.binary(BinaryOp::Add, body, offset);
         let frame = self.b.load(place, 0, Size::B8, false);
-        let mixed = self.b.binary(BinaryOp::Xor, id, frame);
-        let hash = self.b.binary(BinaryOp::Mul, mixed, multiplier);
-        self.b.assign(id, hash);
-        let next = self.b.binary(BinaryOp::Add, index, 1);
-        self.b.assign(index, next);
+        self.change_register(id, BinaryOp::Xor, frame);
+        self.change_register(id, BinaryOp::Mul, multiplier);
+        self.change_register(index, BinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         // The low bits have only seen low bits.
         let high = self.b.binary(BinaryOp::Shr, id, 32);
-        let mixed = self.b.binary(BinaryOp::Xor, id, high);
-        self.b.assign(id, mixed);
+        self.change_register(id, BinaryOp::Xor, high);
     }
 
     /// Keeps the body unless it is there.

@@ -339,6 +339,12 @@ impl<'a> Lower<'a> {
         self.b.binary(op, left, right)
     }
 
+    /// Changes a register.
+    pub(super) fn change_register(&mut self, to: Reg, op: BinaryOp, right: impl Into<Operand>) {
+        let right = right.into();
+        self.b.push(Op::Binary { to, op, width: crate::ir::Width::W64, left: to, right });
+    }
+
     /// Ends the program from wherever it is.
     pub(super) fn finish(&mut self, result: Operand) {
         if self.function == 0 {

@@ -13,12 +13,15 @@ pub mod host;
 pub mod limits;
 mod lower;
 pub mod plan;
+#[cfg(feature = "recorded")]
+pub mod recorded;
 mod render;
+mod show;
 mod syntax;
 pub mod types;
 
 pub use ast::Span;
-pub use check::{CheckOptions, check};
+pub use check::{CheckOptions, Group, Reference, check, reference};
 pub use compile::{CompileOptions, Compiled, Stage, compile, compile_checked};
 pub use diagnostic::{Diagnostic, Severity};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options};

@@ -1,5 +1,30 @@
 //! The checker: tree → [`hir`]. Every name is resolved, every type decided, every conversion made explicit, and every attach
 //! point found.
+//!
+//! `points` finds the attach points and groups them by what a body sees there ([`context`]); `checker` goes over the bodies
+//! until the types of maps and variables are known; `body`, `statements`, `expressions`, `binary` and `calls` check one body;
+//! `reference` is the table of all names.
+
+mod arguments;
+mod binary;
+mod body;
+mod calls;
+mod checker;
+mod context;
+mod ctypes;
+mod describe;
+mod expressions;
+mod formats;
+mod maps;
+mod points;
+mod reference;
+mod sites;
+mod statements;
+mod values;
+mod visit;
+
+pub(in crate::lang) use describe::describe;
+pub use reference::{Group, Reference, reference};
 
 use super::{Diagnostic, Expanded, hir, host::Host};
 
@@ -13,6 +38,13 @@ pub struct CheckOptions {
     pub pid: Option<u32>,
 }
 
+/// Something is wrong and was reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Failed;
+
+/// A result of which the error was reported already.
+type Checked<T> = Result<T, Failed>;
+
 /// Checks a script.
 ///
 /// # Errors
@@ -23,7 +55,5 @@ pub fn check(
     host: &dyn Host,
     options: &CheckOptions,
 ) -> Result<hir::Script, Vec<Diagnostic>> {
-    let _all = (text, host.features(), options);
-    let warnings = expanded.warnings.clone();
-    Ok(hir::Script { config: expanded.config.clone(), warnings, ..hir::Script::default() })
+    checker::Checker::new(expanded, text, host, options).run(&expanded.warnings)
 }

@@ -1,0 +1,339 @@
+//! Operators with two sides.
+
+use super::{
+    Checked,
+    body::Body,
+    describe::{Join, describe, fits, join, literal_type, number},
+    expressions::scaled,
+    values::symbol,
+};
+use crate::lang::{
+    Span,
+    ast::{self, BinaryOp},
+    hir::{ArithmeticOp, CompareOp, Expr, ExprKind},
+    types::{Pointee, Shown, Type},
+};
+
+impl Body<'_, '_> {
+    pub(super) fn binary(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr, span: Span) -> Checked<Expr> {
+        if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            return self.logical(op, left, right, span);
+        }
+        let (left, right) = (self.value(left), self.value(right));
+        self.combine(op, left?, right?, span)
+    }
+
+    fn logical(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr, span: Span) -> Checked<Expr> {
+        let left = self.value(left)?;
+        let left = self.condition(left)?;
+        let decided = left.constant().map(|value| (value != 0) == (op == BinaryOp::Or));
+        if decided == Some(true) {
+            return Ok(Expr::integer(i64::from(op == BinaryOp::Or), Type::Bool, span));
+        }
+        let right = self.value(right)?;
+        let right = self.condition(right)?;
+        if decided == Some(false) {
+            return Ok(match right.constant() {
+                Some(value) => Expr::integer(i64::from(value != 0), Type::Bool, span),
+                None => truth(right, span),
+            });
+        }
+        let (left, right) = (Box::new(left), Box::new(right));
+        let kind = if op == BinaryOp::And { ExprKind::And(left, right) } else { ExprKind::Or(left, right) };
+        Ok(Expr::new(kind, Type::Bool, span))
+    }
+
+    /// Two values and an operator between them.
+    pub(super) fn combine(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+        match op {
+            BinaryOp::Equal
+            | BinaryOp::NotEqual
+            | BinaryOp::Less
+            | BinaryOp::LessEqual
+            | BinaryOp::Greater
+            | BinaryOp::GreaterEqual => self.compare(op, left, right, span),
+            _ => self.arithmetic(op, left, right, span),
+        }
+    }
+
+    fn arithmetic(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+        if let Type::Pointer { .. } = left.ty {
+            return self.pointer_arithmetic(op, left, right, span);
+        }
+        if let (Type::Pointer { .. }, BinaryOp::Add) = (&right.ty, op) {
+            return self.pointer_arithmetic(op, right, left, span);
+        }
+        let (left, right) = (self.operand_of(op, left)?, self.operand_of(op, right)?);
+        if let (Some(a), Some(b)) = (left.constant(), right.constant())
+            && let Some(folded) = fold(op, (a, &left.ty), (b, &right.ty), span)
+        {
+            return Ok(folded);
+        }
+        if matches!(op, BinaryOp::Divide | BinaryOp::Modulo) && right.constant() == Some(0) {
+            self.warn(right.span, "division by zero gives 0").hint("");
+        }
+        let arithmetic = arithmetic_op(op);
+        if matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight) {
+            // The sign is that of what is shifted; by how much has none.
+            let signed = number(&left.ty).is_some_and(|(_, signed)| signed);
+            if right.constant().is_some_and(|by| !(0..64).contains(&by)) {
+                self.warn(right.span, "a number has 64 bits: all of them are shifted out").hint("");
+            }
+            let ty = Type::Integer { bytes: 8, signed };
+            let (left, right) = (Box::new(left.convert(ty.clone())), Box::new(right.convert(ty.clone())));
+            return Ok(Expr::new(ExprKind::Binary { op: arithmetic, left, right }, ty, span));
+        }
+        let (left, right, ty) = self.common(left, right, op, span);
+        // What is subtracted may be more than there is.
+        let (left, right, ty) = if op == BinaryOp::Subtract && ty == Type::U64 {
+            (left.convert(Type::I64), right.convert(Type::I64), Type::I64)
+        } else {
+            (left, right, ty)
+        };
+        let kind = ExprKind::Binary { op: arithmetic, left: Box::new(left), right: Box::new(right) };
+        Ok(Expr::new(kind, ty, span))
+    }
+
+    /// A side of arithmetic: a number.
+    fn operand_of(&mut self, op: BinaryOp, value: Expr) -> Checked<Expr> {
+        if number(&value.ty).is_some() {
+            return Ok(value);
+        }
+        let hint = match (&value.ty, op) {
+            (Type::Text { .. }, BinaryOp::Add) => "texts are put together with `str_concat(a, b)`",
+            (Type::Stack { .. }, _) => "stacks can be keys of maps and be printed",
+            (Type::Shown(Shown::Time { .. }), _) => "compute with the nanoseconds before they are formatted",
+            (Type::Pointer { .. }, _) => "cast the pointer to a number: `(uint64)p`",
+            _ => "",
+        };
+        let message = format!("`{}` needs numbers, not {}", symbol(op), describe(&value.ty));
+        self.fail(value.span, message, hint)
+    }
+
+    fn pointer_arithmetic(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+        let Type::Pointer { to, space } = left.ty.clone() else { return self.operand_of(op, left) };
+        if !matches!(op, BinaryOp::Add | BinaryOp::Subtract) {
+            // Masks and the like are meant of the address.
+            let (left, right) = (left.convert(Type::U64), self.address_as_number(right));
+            return self.arithmetic(op, left, right, span);
+        }
+        if let Type::Pointer { .. } = right.ty {
+            let (left, right) = (left.convert(Type::I64), right.convert(Type::I64));
+            return self.arithmetic(op, left, right, span);
+        }
+        let right = self.operand_of(op, right)?;
+        let size = match &*to {
+            Pointee::Void => 1,
+            to => self.cx.behind(to, space).map_or(1, |ty| i64::from(ty.bytes().max(1))),
+        };
+        let ty = left.ty.clone();
+        if let Some(constant) = right.constant() {
+            let bytes = constant.wrapping_mul(size);
+            let bytes = if op == BinaryOp::Add { bytes } else { bytes.wrapping_neg() };
+            return Ok(Expr { span, ..left.plus(bytes) });
+        }
+        let right = Box::new(scaled(right, size, &ty));
+        let op = arithmetic_op(op);
+        Ok(Expr::new(ExprKind::Binary { op, left: Box::new(left), right }, ty, span))
+    }
+
+    fn address_as_number(&self, value: Expr) -> Expr {
+        if matches!(value.ty, Type::Pointer { .. }) { value.convert(Type::U64) } else { value }
+    }
+
+    fn compare(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+        let equality = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
+        if left.ty.is_scalar() && right.ty.is_scalar() && !is_shown(&left.ty) && !is_shown(&right.ty) {
+            return self.compare_scalars(op, left, right, span);
+        }
+        if !equality {
+            let message = format!(
+                "`{}` needs numbers, not {}",
+                symbol(op),
+                describe(if left.ty.is_scalar() { &right.ty } else { &left.ty })
+            );
+            return self.fail(span, message, "these can only be compared with `==` and `!=`");
+        }
+        if let (ExprKind::Text(a), ExprKind::Text(b)) = (&left.kind, &right.kind) {
+            return Ok(Expr::integer(i64::from((a == b) == (op == BinaryOp::Equal)), Type::Bool, span));
+        }
+        let (left, right) = self.comparable(left, right, span)?;
+        let same =
+            Expr::new(ExprKind::Same { left: Box::new(left), right: Box::new(right), most: None }, Type::Bool, span);
+        Ok(if op == BinaryOp::Equal { same } else { Expr::new(ExprKind::Not(Box::new(same)), Type::Bool, span) })
+    }
+
+    /// Both sides as memory that can be compared.
+    fn comparable(&mut self, left: Expr, right: Expr, span: Span) -> Checked<(Expr, Expr)> {
+        if is_text(&left.ty) && is_text(&right.ty) {
+            return Ok((left, right));
+        }
+        // Bytes of an array are also a text, as far as they go.
+        if let (Type::Array { of, count }, Type::Text { .. }) = (&left.ty, &right.ty)
+            && of.bytes() == 1
+        {
+            let ty = Type::Text { bytes: *count };
+            let span = left.span;
+            return Ok((Expr::new(ExprKind::Reinterpret(Box::new(left)), ty, span), right));
+        }
+        if matches!((&left.ty, &right.ty), (Type::Text { .. }, Type::Array { .. })) {
+            let (right, left) = self.comparable(right, left, span)?;
+            return Ok((left, right));
+        }
+        let joined = match (&left.ty, &right.ty) {
+            (Type::Stack { user: true, .. }, _)
+            | (Type::Shown(_), Type::Text { .. })
+            | (Type::Text { .. }, Type::Shown(_)) => Join::Never,
+            (Type::Tuple(_), Type::Tuple(_)) | (Type::Record(_), Type::Record(_)) => join(&left.ty, &right.ty),
+            (a, b) if a == b => Join::To(a.clone()),
+            _ => Join::Never,
+        };
+        match joined {
+            Join::To(ty) | Join::Lossy(ty) => Ok((self.coerce(left, &ty, true)?, self.coerce(right, &ty, true)?)),
+            Join::Never => {
+                let message = format!("{} and {} cannot be compared", describe(&left.ty), describe(&right.ty));
+                self.fail(span, message, comparison_hint(&left.ty, &right.ty))
+            }
+        }
+    }
+
+    fn compare_scalars(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+        let pointer = |ty: &Type| matches!(ty, Type::Pointer { .. } | Type::Stack { .. });
+        let (left, right) = if pointer(&left.ty) || pointer(&right.ty) {
+            (left.convert(Type::U64), right.convert(Type::U64))
+        } else {
+            if let Some(outcome) = self.always(op, &left, &right) {
+                self.warn(span, format!("this is always {outcome}")).hint(format!(
+                    "{} cannot be {} {}",
+                    describe(&left.ty),
+                    symbol(op),
+                    right.constant().unwrap_or_default()
+                ));
+            }
+            let (left, right, _) = self.common(left, right, op, span);
+            (left, right)
+        };
+        let compare = match op {
+            BinaryOp::Equal => CompareOp::Equal,
+            BinaryOp::NotEqual => CompareOp::NotEqual,
+            BinaryOp::Less => CompareOp::Less,
+            BinaryOp::LessEqual => CompareOp::LessEqual,
+            BinaryOp::Greater => CompareOp::Greater,
+            _ => CompareOp::GreaterEqual,
+        };
+        if let (Some(a), Some(b)) = (left.constant(), right.constant()) {
+            let order = if left.ty == Type::U64 { a.cast_unsigned().cmp(&b.cast_unsigned()) } else { a.cmp(&b) };
+            let holds = match compare {
+                CompareOp::Equal => order.is_eq(),
+                CompareOp::NotEqual => order.is_ne(),
+                CompareOp::Less => order.is_lt(),
+                CompareOp::LessEqual => order.is_le(),
+                CompareOp::Greater => order.is_gt(),
+                CompareOp::GreaterEqual => order.is_ge(),
+            };
+            return Ok(Expr::integer(i64::from(holds), Type::Bool, span));
+        }
+        let kind = ExprKind::Compare { op: compare, left: Box::new(left), right: Box::new(right) };
+        Ok(Expr::new(kind, Type::Bool, span))
+    }
+
+    /// Whether a comparison of a small number with a constant that it cannot be has one outcome only.
+    fn always(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Option<bool> {
+        let (bytes, signed) = number(&left.ty)?;
+        let constant = right.constant()?;
+        // A literal above what 64 bits hold with a sign looks negative here.
+        if bytes == 8 || right.ty == Type::U64 || left.constant().is_some() || left.ty == Type::Bool {
+            return None;
+        }
+        if fits(constant, bytes, signed) {
+            return None;
+        }
+        // Negative numbers are often meant of what C has as unsigned: errors, `-1` for none.
+        match op {
+            BinaryOp::Equal => Some(false),
+            BinaryOp::NotEqual => Some(true),
+            _ => None,
+        }
+    }
+}
+
+/// A scalar as 0 or 1.
+fn truth(value: Expr, span: Span) -> Expr {
+    if value.ty == Type::Bool {
+        return value;
+    }
+    let ty = if value.ty == Type::U64 { Type::U64 } else { value.ty.clone() };
+    let zero = Box::new(Expr::integer(0, ty, span));
+    Expr::new(ExprKind::Compare { op: CompareOp::NotEqual, left: Box::new(value), right: zero }, Type::Bool, span)
+}
+
+fn is_text(ty: &Type) -> bool {
+    matches!(ty, Type::Text { .. } | Type::Shown(Shown::Path { .. }))
+}
+
+/// Whether comparing it with a number would not be what it seems.
+fn is_shown(ty: &Type) -> bool {
+    matches!(
+        ty,
+        Type::Shown(Shown::Probe | Shown::Time { .. } | Shown::Strerror | Shown::SignalName | Shown::SyscallName)
+    )
+}
+
+fn comparison_hint(left: &Type, right: &Type) -> &'static str {
+    match (left, right) {
+        (Type::Shown(Shown::Probe), _) | (_, Type::Shown(Shown::Probe)) => {
+            "the name of the probe is known only when it is shown; write two probes"
+        }
+        (Type::Shown(Shown::Function | Shown::KernelSymbol | Shown::UserSymbol), _)
+        | (_, Type::Shown(Shown::Function | Shown::KernelSymbol | Shown::UserSymbol)) => {
+            "names of functions are looked up when they are shown; compare addresses: `reg(\"ip\") == kaddr(\"…\")`"
+        }
+        (Type::Shown(_), _) | (_, Type::Shown(_)) => "this text is made when it is shown; compare the number itself",
+        (Type::Pointer { .. }, Type::Text { .. }) | (Type::Text { .. }, Type::Pointer { .. }) => {
+            "read the text that the pointer points to: `str(…)`"
+        }
+        (Type::Text { .. }, _) | (_, Type::Text { .. }) => "compare a text with a text",
+        _ => "both must be of one type",
+    }
+}
+
+fn arithmetic_op(op: BinaryOp) -> ArithmeticOp {
+    match op {
+        BinaryOp::Subtract => ArithmeticOp::Subtract,
+        BinaryOp::Multiply => ArithmeticOp::Multiply,
+        BinaryOp::Divide => ArithmeticOp::Divide,
+        BinaryOp::Modulo => ArithmeticOp::Modulo,
+        BinaryOp::BitAnd => ArithmeticOp::BitAnd,
+        BinaryOp::BitOr => ArithmeticOp::BitOr,
+        BinaryOp::BitXor => ArithmeticOp::BitXor,
+        BinaryOp::ShiftLeft => ArithmeticOp::ShiftLeft,
+        BinaryOp::ShiftRight => ArithmeticOp::ShiftRight,
+        _ => ArithmeticOp::Add,
+    }
+}
+
+/// Arithmetic with two known numbers.
+fn fold(op: BinaryOp, (a, a_ty): (i64, &Type), (b, b_ty): (i64, &Type), span: Span) -> Option<Expr> {
+    let wide = |ty: &Type, value: i64| *ty == Type::U64 && value < 0;
+    let unsigned = wide(a_ty, a) || wide(b_ty, b) || (*a_ty == Type::U64 && *b_ty == Type::U64);
+    let bits = u32::try_from(b).ok().filter(|bits| *bits < 64);
+    let (x, y) = (a.cast_unsigned(), b.cast_unsigned());
+    let value = match op {
+        BinaryOp::Add => a.wrapping_add(b),
+        BinaryOp::Subtract => a.wrapping_sub(b),
+        BinaryOp::Multiply => a.wrapping_mul(b),
+        BinaryOp::Divide if unsigned => x.checked_div(y).unwrap_or(0).cast_signed(),
+        BinaryOp::Divide if b != 0 => a.wrapping_div(b),
+        BinaryOp::Modulo if unsigned => x.checked_rem(y).unwrap_or(x).cast_signed(),
+        BinaryOp::Modulo if b != 0 => a.wrapping_rem(b),
+        BinaryOp::BitAnd => a & b,
+        BinaryOp::BitOr => a | b,
+        BinaryOp::BitXor => a ^ b,
+        BinaryOp::ShiftLeft => bits.map_or(0, |bits| a << bits),
+        BinaryOp::ShiftRight if unsigned => bits.map_or(0, |bits| (x >> bits).cast_signed()),
+        BinaryOp::ShiftRight => a >> bits.unwrap_or(63),
+        _ => return None,
+    };
+    let ty = if unsigned && value < 0 { Type::U64 } else { literal_type(value) };
+    Some(Expr::integer(value, ty, span))
+}

@@ -1,0 +1,286 @@
+//! One body checked for one layout of its context: variables and their scopes, and where messages go.
+
+use std::collections::HashMap;
+
+use super::{
+    Checked, Failed,
+    checker::Checker,
+    context::Shape,
+    describe::{Join, describe, number},
+};
+use crate::lang::{
+    Diagnostic, Span,
+    ast::{Name, Probe},
+    hir::{Expr, ExprKind, Local, LocalId},
+    plan::AttachPoint,
+    types::Type,
+};
+
+/// What a variable's name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Binding {
+    /// A variable.
+    Variable {
+        local: LocalId,
+        /// Where it is declared, by which its type is remembered.
+        declared: Span,
+        /// Whether its type was written.
+        fixed: bool,
+    },
+    /// The key and value of a loop over a map.
+    Pair { key: Expr, value: Option<Expr> },
+    /// The counter of a loop that was unrolled or of a range: cannot be assigned.
+    Counter(LocalId),
+}
+
+/// See the module.
+pub(super) struct Body<'c, 'a> {
+    pub(super) cx: &'c mut Checker<'a>,
+    pub(super) shape: &'c Shape,
+    /// The attach points, for what depends on them.
+    pub(super) points: &'c [AttachPoint],
+    pub(super) locals: Vec<Local>,
+    scopes: Vec<HashMap<String, Binding>>,
+    /// Names that were declared in scopes that are closed.
+    gone: HashMap<String, Span>,
+    /// Which program of the script it is.
+    instance: usize,
+    pub(super) loops: u32,
+    /// How deep loops that run as functions of their own are nested.
+    pub(super) depth: u32,
+}
+
+impl<'c, 'a> Body<'c, 'a> {
+    pub(super) fn new(cx: &'c mut Checker<'a>, shape: &'c Shape, points: &'c [AttachPoint], instance: usize) -> Self {
+        Self {
+            cx,
+            shape,
+            points,
+            locals: Vec::new(),
+            scopes: vec![HashMap::new()],
+            gone: HashMap::new(),
+            instance,
+            loops: 0,
+            depth: 0,
+        }
+    }
+
+    /// Checks the probe: its predicate and statements.
+    pub(super) fn probe(&mut self, probe: &Probe) -> (Option<Expr>, Vec<crate::lang::hir::Statement>) {
+        let predicate = probe.predicate.as_ref().and_then(|predicate| {
+            let value = self.value(predicate).ok()?;
+            self.condition(value).ok()
+        });
+        let body = self.block(&probe.body);
+        (predicate, body)
+    }
+
+    /// Reports an error.
+    pub(super) fn error(&mut self, span: Span, message: impl Into<String>) -> Hint<'_> {
+        self.cx.report(Diagnostic::error(span, message))
+    }
+
+    /// Reports an error for a value that is then not there.
+    pub(super) fn fail<T>(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) -> Checked<T> {
+        self.error(span, message).hint(hint);
+        Err(Failed)
+    }
+
+    /// Reports a warning.
+    pub(super) fn warn(&mut self, span: Span, message: impl Into<String>) -> Hint<'_> {
+        self.cx.report(Diagnostic::warning(span, message))
+    }
+
+    /// A new variable.
+    pub(super) fn local(&mut self, name: String, ty: Type) -> LocalId {
+        let id = LocalId(u32::try_from(self.locals.len()).unwrap_or(u32::MAX));
+        self.locals.push(Local { name, ty });
+        id
+    }
+
+    /// Runs `inside` in a scope of its own.
+    pub(super) fn scoped<T>(&mut self, inside: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.push(HashMap::new());
+        let result = inside(self);
+        for (name, binding) in self.scopes.pop().unwrap_or_default() {
+            if let Binding::Variable { declared, .. } = binding {
+                self.gone.insert(name, declared);
+            }
+        }
+        result
+    }
+
+    /// What a name stands for.
+    pub(super) fn binding(&self, name: &str) -> Option<&Binding> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    /// Lets a name stand for something in the innermost scope.
+    pub(super) fn bind_name(&mut self, name: &str, binding: Binding) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name.to_owned(), binding);
+        }
+    }
+
+    /// Whether the innermost scope declares it.
+    pub(super) fn declared_here(&self, name: &str) -> bool {
+        self.scopes.last().is_some_and(|scope| scope.contains_key(name))
+    }
+
+    /// Names that can be used here.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect()
+    }
+
+    /// The value of a variable.
+    pub(super) fn variable(&mut self, name: &str, span: Span) -> Checked<super::values::Operand> {
+        use super::values::Operand;
+        match self.binding(name) {
+            Some(Binding::Variable { local, .. }) => {
+                let local = *local;
+                let ty = self.locals.get(local.0 as usize).map_or(Type::None, |it| it.ty.clone());
+                if ty == Type::None {
+                    // Known only after a further look at what is assigned later.
+                    let message = format!("${name} has no value yet");
+                    return self.fail(span, message, format!("assign it first: `${name} = …`"));
+                }
+                Ok(Operand::Value(Expr::new(ExprKind::Local(local), ty, span)))
+            }
+            Some(Binding::Counter(local)) => {
+                let local = *local;
+                let ty = self.locals.get(local.0 as usize).map_or(Type::I64, |it| it.ty.clone());
+                Ok(Operand::Value(Expr::new(ExprKind::Local(local), ty, span)))
+            }
+            Some(Binding::Pair { key, value }) => Ok(Operand::Pair { key: key.clone(), value: value.clone(), span }),
+            None => self.no_variable(name, span),
+        }
+    }
+
+    fn no_variable<T>(&mut self, name: &str, span: Span) -> Checked<T> {
+        let message = format!("there is no variable ${name} here");
+        if self.gone.contains_key(name) {
+            // Older scripts assign in the branches of an `if` and use it afterwards: the next pass takes it as one
+            // variable of the whole probe.
+            self.cx.hoist(self.instance, name);
+            let hint = format!("it ended with its block; declare it before that block: `let ${name};`");
+            return self.fail(span, message, hint);
+        }
+        let names = self.names();
+        let hint = match crate::lang::suggest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `${near}`?"),
+            None => {
+                format!("assign it first: `${name} = …`; what one probe keeps for another goes in a map: `@{name}`")
+            }
+        };
+        self.fail(span, message, hint)
+    }
+
+    /// Declares a variable in the innermost scope; `ty` is none if it follows from what is assigned.
+    pub(super) fn declare(&mut self, name: &Name, ty: Option<Type>) {
+        let binding = self.new_binding(name, ty);
+        self.bind_name(&name.text, binding);
+    }
+
+    fn new_binding(&mut self, name: &Name, ty: Option<Type>) -> Binding {
+        let fixed = ty.is_some();
+        let key = (self.instance, name.span, name.text.clone());
+        let known = ty.or_else(|| self.cx.variables.get(&key).cloned()).unwrap_or(Type::None);
+        let local = self.local(name.text.clone(), known);
+        Binding::Variable { local, declared: name.span, fixed }
+    }
+
+    /// Assigns a variable, whose type grows as needed: the variable and the value as it takes it.
+    pub(super) fn assign_variable(&mut self, name: &Name, value: Expr) -> Checked<(LocalId, Expr)> {
+        if value.ty == Type::None {
+            return self.fail(value.span, "this has no value that could be assigned", "");
+        }
+        if let Type::Aggregate(_) = value.ty {
+            return self.fail(value.span, "only a map can keep an aggregation", "assign it to a map: `@name = …`");
+        }
+        if self.binding(&name.text).is_none() {
+            let binding = self.new_binding(name, None);
+            let hoisted = self.cx.is_hoisted(self.instance, &name.text);
+            let scope = if hoisted { self.scopes.first_mut() } else { self.scopes.last_mut() };
+            if let Some(scope) = scope {
+                scope.insert(name.text.clone(), binding);
+            }
+        }
+        let (local, declared, fixed) = match self.binding(&name.text) {
+            Some(Binding::Variable { local, declared, fixed }) => (*local, *declared, *fixed),
+            _ => {
+                let message = format!("${} is the variable of a loop and cannot be assigned", name.text);
+                return self.fail(name.span, message, "use a variable of another name");
+            }
+        };
+        let current = self.locals.get(local.0 as usize).map_or(Type::None, |it| it.ty.clone());
+        let key = (self.instance, declared, name.text.clone());
+        let ty = match (&current, is_natural(&value)) {
+            // So far only counts were assigned, which may be of either sign.
+            (Type::Integer { bytes: 8, signed: true }, false)
+                if !fixed && value.ty == Type::U64 && !self.cx.signed_variables.contains(&key) =>
+            {
+                Type::U64
+            }
+            _ => self.grown(&name.text, &current, &value, fixed)?,
+        };
+        if !is_natural(&value) && number(&value.ty).is_some_and(|(_, signed)| signed) {
+            self.cx.signed_variables.insert(key.clone());
+        }
+        if ty != current && !fixed {
+            if let Some(it) = self.locals.get_mut(local.0 as usize) {
+                it.ty = ty.clone();
+            }
+            self.cx.learn_variable(key, ty.clone());
+        }
+        let value = self.coerce(value, &ty, false)?;
+        Ok((local, value))
+    }
+
+    fn grown(&mut self, name: &str, current: &Type, value: &Expr, fixed: bool) -> Checked<Type> {
+        if *current == Type::None {
+            return Ok(Self::kept_type(value));
+        }
+        let joined = Self::join_value(current, value);
+        match joined {
+            Join::To(ty) if !fixed || ty == *current || is_room(current, &value.ty) => {
+                Ok(if fixed { current.clone() } else { ty })
+            }
+            Join::Lossy(ty) if !fixed => {
+                let message = format!("${name} is {} and is assigned {}", describe(current), describe(&value.ty));
+                self.warn(value.span, message).hint("the variable becomes int64; cast the value to say what is meant");
+                Ok(ty)
+            }
+            Join::To(_) | Join::Lossy(_) => {
+                let message =
+                    format!("{} does not fit into ${name}, which is {}", describe(&value.ty), describe(current));
+                self.fail(value.span, message, format!("cast it: `({})…`, or declare a larger type", describe(current)))
+            }
+            Join::Never => {
+                let message =
+                    format!("${name} is {} and cannot be assigned {}", describe(current), describe(&value.ty));
+                self.fail(value.span, message, "use another variable")
+            }
+        }
+    }
+}
+
+/// Whether it is a known number that is not negative: as good with a sign as without.
+pub(super) fn is_natural(value: &Expr) -> bool {
+    value.constant().is_some_and(|it| it >= 0) && value.ty != Type::U64
+}
+
+/// Whether both are texts or buffers, of which a longer one is cut.
+fn is_room(a: &Type, b: &Type) -> bool {
+    matches!((a, b), (Type::Text { .. }, Type::Text { .. }) | (Type::Buffer { .. }, Type::Buffer { .. }))
+}
+
+/// A reported message, to which a hint can be put.
+pub(super) struct Hint<'d>(pub(super) Option<&'d mut Diagnostic>);
+
+impl Hint<'_> {
+    pub(super) fn hint(self, hint: impl Into<String>) {
+        if let Some(diagnostic) = self.0 {
+            diagnostic.hint = hint.into();
+        }
+    }
+}

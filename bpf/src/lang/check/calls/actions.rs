@@ -1,0 +1,90 @@
+//! What changes the traced system. All of it must be allowed.
+
+use bathyscope_catalog::constants::signal_number;
+
+use super::Call;
+use crate::lang::{
+    check::{Checked, Failed, body::Body, context::Kind, describe::describe},
+    hir::{Expr, ExprKind, Statement, StatementKind},
+    types::{Space, Type},
+};
+
+/// Refuses what is not allowed.
+pub(super) fn needs_unsafe(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<()> {
+    if body.cx.options.unsafe_allowed {
+        return Ok(());
+    }
+    body.fail(
+        call.span,
+        format!("`{}` changes what is observed and is not allowed here", call.name),
+        "allow it with --unsafe",
+    )
+}
+
+fn statement(kind: StatementKind, call: &Call<'_>) -> Expr {
+    Body::effect(vec![Statement { kind, span: call.span }], call.span)
+}
+
+/// `signal`, `signal_thread`.
+pub(in crate::lang::check) fn signal(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    needs_unsafe(body, call)?;
+    let thread = call.name == "signal_thread";
+    let argument = call.argument(0).ok_or(Failed)?;
+    let value = body.value(argument)?;
+    if let ExprKind::Text(name) = &value.kind {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let Some(number) = signal_number(&name) else {
+            return body.fail(argument.span, format!("there is no signal `{name}`"), "write for instance \"SIGSTOP\"");
+        };
+        let number = Expr::integer(number, Type::I64, argument.span);
+        return Ok(statement(StatementKind::Signal { number, thread }, call));
+    }
+    let number = body.number_argument(call, 0, "the signal")?;
+    if number.constant().is_some_and(|number| !(1..=64).contains(&number)) {
+        return body.fail(argument.span, "signals have the numbers 1 to 64", "write for instance \"SIGSTOP\"");
+    }
+    let number = number.convert(Type::I64);
+    Ok(statement(StatementKind::Signal { number, thread }, call))
+}
+
+/// `override(value)`.
+pub(in crate::lang::check) fn override_return(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    needs_unsafe(body, call)?;
+    if body.shape.kind != Kind::Kprobe && !body.shape.unknown {
+        let message = format!("`override` cannot be used in {} probes", body.shape.kind.name());
+        return body.fail(call.span, message, "it needs a kprobe at a function that allows error injection");
+    }
+    let value = body.number_argument(call, 0, "the value")?.convert(Type::U64);
+    Ok(statement(StatementKind::Override(value), call))
+}
+
+/// `write_user(address, value)`.
+pub(in crate::lang::check) fn write_user(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    needs_unsafe(body, call)?;
+    let address = body.value(call.argument(0).ok_or(Failed)?)?;
+    if matches!(address.ty, Type::Pointer { space: Space::Kernel, .. }) {
+        return body.fail(
+            address.span,
+            "`write_user` writes into a process, and this is an address of the kernel",
+            "mark it with `uptr(…)` if it is not",
+        );
+    }
+    let (address, _) = body.address(address, "`write_user`")?;
+    let value = body.value(call.argument(1).ok_or(Failed)?)?;
+    if matches!(value.ty, Type::None | Type::Stack { .. } | Type::Shown(_)) {
+        let message = format!("{} cannot be written", describe(&value.ty));
+        return body.fail(value.span, message, "write numbers, texts or structs");
+    }
+    Ok(statement(StatementKind::WriteUser { address, value }, call))
+}
+
+/// What is known but not there yet.
+pub(in crate::lang::check) fn later(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let hint = match call.name {
+        "dw_ustack" => "use `ustack`; it needs frame pointers",
+        "skboutput" => "keep lengths and addresses of packets in maps, or use a packet capture",
+        "unwatch" => "a watchpoint ends with the script",
+        _ => "",
+    };
+    body.fail(call.span, format!("`{}` is not supported yet", call.name), hint)
+}

@@ -1,0 +1,235 @@
+//! Addresses, symbols and registers.
+
+use super::Call;
+use crate::lang::{
+    ast::ExprKind as Ast,
+    check::{
+        Checked, Failed, body::Body, checker::Checker, context::Kind, describe::describe, expressions::in_space,
+        values::Operand,
+    },
+    hir::{Expr, ExprKind},
+    types::{Pointee, Shown, Space, Type},
+};
+
+/// `kaddr("name")`.
+pub(in crate::lang::check) fn kaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let address = kernel_symbol(body, call)?;
+    Ok(Expr::integer(address.cast_signed(), Type::U64, call.span))
+}
+
+fn kernel_symbol(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<u64> {
+    let name = body.literal_name(call, 0, "the symbol")?;
+    match body.cx.host.kernel_symbol(&name) {
+        Some(address) => Ok(address),
+        None => {
+            let at = call.argument(0).map_or(call.span, |it| it.span);
+            let near = crate::lang::suggest(&name, body.cx.host.functions().iter().map(|it| it.name.as_str()));
+            let hint = near.map_or_else(
+                || "the kernel's symbols are in kallsyms, which may need root's rights".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            body.fail(at, format!("there is no kernel symbol `{name}`"), hint)
+        }
+    }
+}
+
+/// `percpu_kaddr("name"[, cpu])`.
+pub(in crate::lang::check) fn percpu_kaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let span = call.span;
+    let name = body.literal_name(call, 0, "the symbol")?;
+    let known = body.cx.types.variable(&name).map(|it| (it.ty, it.percpu()));
+    let address = kernel_symbol(body, call)?;
+    if let Some((_, false)) = known {
+        return body.fail(span, format!("`{name}` is not there once for each CPU"), format!("use `kaddr(\"{name}\")`"));
+    }
+    let cpu = match call.arguments.len() {
+        1 => None,
+        _ => Some(Box::new(body.number_argument(call, 1, "the CPU")?.convert(Type::U64))),
+    };
+    let to = match known.map(|(ty, _)| body.cx.c_type(ty, Space::Kernel)) {
+        Some(ty) if ty != Type::None => Checker::pointee(ty),
+        _ => Pointee::Type(Type::U64),
+    };
+    let ty = Type::Pointer { to: Box::new(to), space: Space::Kernel };
+    let address = Box::new(Expr::integer(address.cast_signed(), Type::U64, span));
+    Ok(Expr::new(ExprKind::PerCpuAddress { address, cpu }, ty, span))
+}
+
+/// `uaddr("name")`.
+pub(in crate::lang::check) fn uaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let name = body.literal_name(call, 0, "the symbol")?;
+    if body.shape.unknown {
+        return Err(Failed);
+    }
+    if !body.shape.kind.is_user() {
+        let message = format!("`uaddr` needs a probe in user space, not {}", body.shape.kind.name());
+        return body.fail(call.span, message, "uprobe, uretprobe and usdt know the file");
+    }
+    let point = body.shape.point.clone();
+    let Some((address, size)) = body.cx.host.user_symbol(&point, &name) else {
+        let message = format!("there is no symbol `{name}` with a fixed address in the file of `{point}`");
+        return body.fail(call.span, message, "position-independent programs and libraries are loaded anywhere");
+    };
+    let bytes = u8::try_from(size).ok().filter(|size| matches!(size, 1 | 2 | 4 | 8)).unwrap_or(8);
+    let to = Pointee::Type(Type::Integer { bytes, signed: false });
+    let ty = Type::Pointer { to: Box::new(to), space: Space::User };
+    Ok(Expr::integer(address.cast_signed(), ty, call.span))
+}
+
+/// `kptr`, `uptr`: whose memory a pointer is of.
+pub(in crate::lang::check) fn space(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let space = if call.name == "uptr" { Space::User } else { Space::Kernel };
+    let value = body.value(call.argument(0).ok_or(Failed)?)?;
+    match &value.ty {
+        Type::Pointer { .. } => {
+            let ty = in_space(&value.ty, space);
+            Ok(value.convert(ty))
+        }
+        Type::Integer { .. } => Ok(value.convert(Type::Pointer { to: Box::new(Pointee::Void), space })),
+        other => {
+            let message = format!("`{}` takes a pointer, not {}", call.name, describe(other));
+            body.fail(value.span, message, "")
+        }
+    }
+}
+
+/// `ksym(address)`.
+pub(in crate::lang::check) fn ksym(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let value = body.number_argument(call, 0, "the address")?;
+    Ok(Expr { span: call.span, ..value.convert(Type::U64).convert(Type::Shown(Shown::KernelSymbol)) })
+}
+
+/// `usym(address)`.
+pub(in crate::lang::check) fn usym(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let value = body.number_argument(call, 0, "the address")?.convert(Type::U64);
+    Ok(Expr::new(ExprKind::WithProcess { address: Box::new(value) }, Type::Shown(Shown::UserSymbol), call.span))
+}
+
+/// `reg("name")`.
+pub(in crate::lang::check) fn reg(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let name = body.literal_name(call, 0, "the register")?;
+    body.register(&name, call.span)
+}
+
+/// `path(struct path *[, size])`.
+pub(in crate::lang::check) fn path(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let span = call.span;
+    if !matches!(body.shape.kind, Kind::Fentry | Kind::Fexit | Kind::Iter) && !body.shape.unknown {
+        let message = format!("`path` cannot be used in {} probes", body.shape.kind.name());
+        return body.fail(
+            span,
+            message,
+            "the kernel allows it in some functions of fentry and fexit, and in iterators",
+        );
+    }
+    let most = body.cx.config.max_strlen;
+    let bytes = match call.arguments.len() {
+        1 => most,
+        _ => match u32::try_from(body.constant_argument(call, 1, "the size")?) {
+            Ok(bytes @ 1..) if bytes <= most => bytes,
+            _ => return body.fail(span, format!("the size of `path` is 1 to max_strlen = {most}"), ""),
+        },
+    };
+    let argument = call.argument(0).ok_or(Failed)?;
+    let operand = body.operand(argument)?;
+    let address = match operand {
+        Operand::Place(place) if matches!(&place.ty, Type::Struct(it) if it.name == "struct path") => {
+            place.into_address()
+        }
+        other => {
+            let value = body.load(other)?;
+            let to = match &value.ty {
+                Type::Pointer { to, .. } => describe_pointee(to),
+                other => describe(other),
+            };
+            match to.as_str() {
+                "struct path" => value,
+                "struct file" => {
+                    let name = crate::lang::ast::Name { text: "f_path".to_owned(), span };
+                    match body.member(Operand::Value(value), &name, span)? {
+                        Operand::Place(place) => place.into_address(),
+                        _ => return Err(Failed),
+                    }
+                }
+                _ => {
+                    let message = format!("`path` takes a `struct path *`, not {}", describe(&value.ty));
+                    return body.fail(argument.span, message, "give for instance `args.file.f_path`");
+                }
+            }
+        }
+    };
+    Ok(Expr::new(ExprKind::Path { address: Box::new(address) }, Type::Shown(Shown::Path { bytes }), span))
+}
+
+fn describe_pointee(to: &Pointee) -> String {
+    match to {
+        Pointee::Void => "void".to_owned(),
+        Pointee::Type(ty) => describe(ty),
+        Pointee::C { name, .. } => name.clone(),
+    }
+}
+
+/// `cgroupid("path")`.
+pub(in crate::lang::check) fn cgroup_id(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let path = body.literal_name(call, 0, "the path")?;
+    match body.cx.host.cgroup_id(&path) {
+        Some(id) => Ok(Expr::integer(id.cast_signed(), Type::U64, call.span)),
+        None => {
+            let at = call.argument(0).map_or(call.span, |it| it.span);
+            body.fail(
+                at,
+                format!("there is no control group `{path}`"),
+                "write its path, for instance \"/sys/fs/cgroup/system.slice\"",
+            )
+        }
+    }
+}
+
+/// `cgroup_path(id[, filter])`.
+pub(in crate::lang::check) fn cgroup_path(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let value = body.number_argument(call, 0, "the id")?;
+    let filter = match call.arguments.len() {
+        1 => String::new(),
+        _ => body.literal_name(call, 1, "the filter")?,
+    };
+    Ok(Expr { span: call.span, ..value.convert(Type::U64).convert(Type::Shown(Shown::CgroupPath { filter })) })
+}
+
+/// `container_of(pointer, type, member)`.
+pub(in crate::lang::check) fn container_of(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let span = call.span;
+    let pointer = body.value(call.argument(0).ok_or(Failed)?)?;
+    let (pointer, space) = body.address(pointer, "`container_of`")?;
+    let ty = body.type_of(call.argument(1).ok_or(Failed)?)?;
+    let member = call.argument(2).ok_or(Failed)?;
+    let mut path = Vec::new();
+    let mut at = member;
+    loop {
+        match &at.kind {
+            Ast::Member { base, name } => {
+                path.push(crate::lang::ast::PathStep::Member(name.clone()));
+                at = base;
+            }
+            Ast::Identifier(name) => {
+                let name = crate::lang::ast::Name { text: name.clone(), span: at.span };
+                path.push(crate::lang::ast::PathStep::Member(name));
+                break;
+            }
+            Ast::Index { base, index } => {
+                path.push(crate::lang::ast::PathStep::Index((**index).clone()));
+                at = base;
+            }
+            _ => {
+                return body.fail(
+                    member.span,
+                    "`container_of` ends with the name of a member",
+                    "write `container_of(p, struct x, member)`",
+                );
+            }
+        }
+    }
+    path.reverse();
+    let offset = body.offset_of(&ty, &path, span)?.constant().unwrap_or(0);
+    let ty = Type::Pointer { to: Box::new(Checker::pointee(ty)), space };
+    Ok(pointer.plus(offset.wrapping_neg()).convert(ty))
+}

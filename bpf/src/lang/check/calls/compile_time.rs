@@ -1,0 +1,97 @@
+//! What is answered when the script is compiled.
+
+use super::Call;
+use crate::lang::{
+    ast::ExprKind as Ast,
+    check::{Checked, Failed, body::Body, describe::describe, formats::pieces},
+    hir::{Expr, ExprKind},
+    plan::FormatPiece,
+    types::Type,
+};
+
+fn truth(value: bool, call: &Call<'_>) -> Expr {
+    Expr::integer(i64::from(value), Type::Bool, call.span)
+}
+
+/// `sizeof(x)`.
+pub(in crate::lang::check) fn size_of(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let ty = body.type_of(call.argument(0).ok_or(Failed)?)?;
+    body.size_of(&ty, call.span)
+}
+
+/// `typeinfo(x)`, `typeof(x)` as a value: the type's name.
+pub(in crate::lang::check) fn type_info(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let ty = body.type_of(call.argument(0).ok_or(Failed)?)?;
+    Ok(Body::text(describe(&ty).into_bytes(), call.span))
+}
+
+/// `is_str`, `is_ptr`, `is_array`, `is_integer`, `is_unsigned_integer`, `is_literal`.
+pub(in crate::lang::check) fn is_type(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let argument = call.argument(0).ok_or(Failed)?;
+    if call.name == "is_literal" {
+        let literal = matches!(argument.kind, Ast::Integer { .. } | Ast::Bool(_) | Ast::Text(_));
+        return Ok(truth(literal, call));
+    }
+    let ty = body.type_of(argument)?;
+    let holds = match call.name {
+        "is_str" => matches!(ty, Type::Text { .. }),
+        "is_ptr" => matches!(ty, Type::Pointer { .. }),
+        "is_array" => matches!(ty, Type::Array { .. }),
+        "is_unsigned_integer" => matches!(ty, Type::Integer { signed: false, .. }),
+        _ => matches!(ty, Type::Integer { .. }),
+    };
+    Ok(truth(holds, call))
+}
+
+/// `kfunc_exist("name")`.
+pub(in crate::lang::check) fn kfunc_exist(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let name = body.literal_name(call, 0, "the function")?;
+    let exists = !body.cx.types.functions(&name).is_empty();
+    Ok(truth(exists, call))
+}
+
+/// `kfunc_allowed("name")`: scripts are compiled to programs that call helpers only.
+pub(in crate::lang::check) fn kfunc_allowed(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    body.literal_name(call, 0, "the function")?;
+    Ok(truth(false, call))
+}
+
+/// `static_assert(condition, message)`.
+pub(in crate::lang::check) fn static_assert(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let holds = body.comptime_condition(call.argument(0).ok_or(Failed)?)?;
+    let message = match call.arguments.len() {
+        1 => "the assertion does not hold".to_owned(),
+        _ => body.literal_name(call, 1, "the message")?,
+    };
+    if !holds {
+        return body.fail(call.span, message, "the script says that this must hold");
+    }
+    Ok(Body::effect(Vec::new(), call.span))
+}
+
+/// `fail(format, …)`.
+pub(in crate::lang::check) fn fail(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let format = body.literal_text(call, 0, "the message")?;
+    let mut values = Vec::new();
+    for argument in call.arguments.get(1..).unwrap_or_default() {
+        let value = body.value(argument)?;
+        values.push(match (&value.kind, value.constant()) {
+            (ExprKind::Text(bytes), _) => String::from_utf8_lossy(bytes).into_owned(),
+            (_, Some(constant)) if value.ty == Type::U64 => constant.cast_unsigned().to_string(),
+            (_, Some(constant)) => constant.to_string(),
+            _ => return body.fail(argument.span, "`fail` shows only what is known when the script is compiled", ""),
+        });
+    }
+    let message = match pieces(&format) {
+        Ok(pieces) => {
+            let mut values = values.into_iter();
+            let shown = pieces.into_iter().map(|piece| match piece {
+                FormatPiece::Literal(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                FormatPiece::Field(_) => values.next().unwrap_or_default(),
+            });
+            shown.collect::<String>()
+        }
+        Err(_not_one) => String::from_utf8_lossy(&format).into_owned(),
+    };
+    body.fail(call.span, message.trim_end().to_owned(), "the script refuses to run this way")
+}

@@ -1,0 +1,375 @@
+//! Texts and memory.
+
+use super::Call;
+use crate::lang::{
+    Span,
+    check::{
+        Checked, Failed,
+        body::Body,
+        describe::{describe, number, truncate},
+        values::{Operand, Place},
+    },
+    hir::{CompareOp, Expr, ExprKind},
+    types::{Pointee, Shown, Space, Type},
+};
+
+/// The most bytes that `memcmp` compares.
+const MAX_COMPARED_BYTES: u32 = 1024;
+
+/// A constant length within the limit, or one that is evaluated.
+fn length(body: &mut Body<'_, '_>, call: &Call<'_>, least: i64) -> Checked<(u32, Option<Box<Expr>>)> {
+    let most = body.cx.config.max_strlen;
+    if call.arguments.len() < 2 {
+        return Ok((most, None));
+    }
+    let value = body.number_argument(call, 1, "the length")?;
+    let Some(constant) = value.constant() else { return Ok((most, Some(Box::new(value.convert(Type::U64))))) };
+    if constant < least {
+        return body.fail(value.span, format!("the length of `{}` is at least {least}", call.name), "");
+    }
+    match u32::try_from(constant) {
+        Ok(constant) if constant <= most => Ok((constant, None)),
+        _ => {
+            body.warn(value.span, format!("the length {constant} is cut to max_strlen = {most}"))
+                .hint(format!("raise it: `config = {{ max_strlen = {constant} }}`"));
+            Ok((most, None))
+        }
+    }
+}
+
+/// Where memory is: its address, whose it is, and how many bytes if that is known. `None` for the address of what has none,
+/// with the value.
+enum Memory {
+    At(Expr, Space, Option<u32>),
+    Value(Expr),
+}
+
+fn memory(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize) -> Checked<Memory> {
+    let argument = call.argument(index).ok_or(Failed)?;
+    let operand = body.operand(argument)?;
+    match operand {
+        Operand::Place(place) if !place.ty.is_scalar() => {
+            let size = Some(place.ty.bytes()).filter(|size| *size > 0);
+            let space = place.space;
+            Ok(Memory::At(place.into_address(), space, size))
+        }
+        other => {
+            let value = body.load(other)?;
+            match &value.ty {
+                Type::Pointer { .. } | Type::Integer { .. } | Type::Enum { .. } => {
+                    let what = format!("`{}`", call.name);
+                    let (address, space) = body.address(value, &what)?;
+                    Ok(Memory::At(address, space, None))
+                }
+                Type::Array { .. } | Type::Struct(_) => {
+                    if let ExprKind::Context { offset } = value.kind {
+                        let size = Some(value.ty.bytes());
+                        let ty = Type::Pointer { to: Box::new(Pointee::Void), space: Space::Kernel };
+                        let address = Expr::new(ExprKind::ContextAddress { offset }, ty, value.span);
+                        return Ok(Memory::At(address, Space::Kernel, size));
+                    }
+                    Ok(Memory::Value(value))
+                }
+                _ => Ok(Memory::Value(value)),
+            }
+        }
+    }
+}
+
+/// `str(address[, length])`.
+pub(in crate::lang::check) fn str(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let span = call.span;
+    let given = call.arguments.len() > 1;
+    match memory(body, call, 0)? {
+        Memory::At(address, space, size) => {
+            let (mut bytes, length) = length(body, call, 1)?;
+            if let (Some(size), false) = (size, given) {
+                // An array of characters need not end in a NUL.
+                bytes = bytes.min(size.saturating_add(1));
+            }
+            let kind = ExprKind::ReadText { address: Box::new(address), space, length };
+            Ok(Expr::new(kind, Type::Text { bytes }, span))
+        }
+        Memory::Value(value) => match &value.ty {
+            Type::Text { bytes } => {
+                let (most, length) = length(body, call, 1)?;
+                if length.is_some() {
+                    return body.fail(
+                        span,
+                        "a text that was read already is cut at a known length",
+                        "write the length as a number",
+                    );
+                }
+                if given && most < *bytes { body.coerce(value, &Type::Text { bytes: most }, true) } else { Ok(value) }
+            }
+            Type::Array { of, count } if of.bytes() == 1 => {
+                let ty = Type::Text { bytes: *count };
+                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+            }
+            Type::Shown(Shown::Path { .. }) => Ok(value),
+            other => {
+                let message = format!("`str` needs the address of a text, not {}", describe(other));
+                body.fail(value.span, message, "")
+            }
+        },
+    }
+}
+
+/// `buf(address[, length])`.
+pub(in crate::lang::check) fn buf(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let span = call.span;
+    match memory(body, call, 0)? {
+        Memory::At(address, space, size) => {
+            if size.is_none() && call.arguments.len() < 2 {
+                return body.fail(span, "`buf` needs a length here", "write `buf(address, length)`");
+            }
+            let (bytes, wanted) = match (size, call.arguments.len()) {
+                (Some(size), 1) => (size.min(body.cx.config.max_strlen), None),
+                _ => length(body, call, 1)?,
+            };
+            let kind = ExprKind::ReadBuffer { address: Box::new(address), space, length: wanted };
+            Ok(Expr::new(kind, Type::Buffer { bytes: bytes.max(1) }, span))
+        }
+        Memory::Value(value) if matches!(value.ty, Type::Array { .. } | Type::Struct(_) | Type::Text { .. }) => {
+            let bytes = value.ty.bytes();
+            if bytes > body.cx.config.max_strlen {
+                return body.fail(
+                    value.span,
+                    format!("{} is longer than max_strlen", describe(&value.ty)),
+                    "raise `max_strlen`",
+                );
+            }
+            let (bound, local) = body.bind(value);
+            let ty = Type::Pointer { to: Box::new(Pointee::Void), space: Space::Kernel };
+            let address = Box::new(Expr::new(ExprKind::AddressOf(Box::new(local)), ty, span));
+            let kind = ExprKind::ReadBuffer { address, space: Space::Kernel, length: None };
+            let ty = Type::Buffer { bytes };
+            let read = Expr::new(kind, ty.clone(), span);
+            Ok(Expr::new(ExprKind::Block(vec![bound], Box::new(read)), ty, span))
+        }
+        Memory::Value(value) => {
+            let message = format!("`buf` needs an address, not {}", describe(&value.ty));
+            body.fail(value.span, message, "write `buf(address, length)`")
+        }
+    }
+}
+
+/// An argument that is a text, or is read as one.
+fn text_argument(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize) -> Checked<Expr> {
+    let argument = call.arguments.get(index..=index).unwrap_or_default();
+    let operand_span = call.argument(index).map_or(call.span, |it| it.span);
+    str(body, &Call { name: call.name, arguments: argument, span: operand_span })
+}
+
+/// `strlen`.
+pub(in crate::lang::check) fn strlen(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let text = text_argument(body, call, 0)?;
+    if let ExprKind::Text(bytes) = &text.kind {
+        let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        return Ok(Expr::integer(i64::try_from(length).unwrap_or(0), Type::U64, call.span));
+    }
+    Ok(Expr::new(ExprKind::TextLength(Box::new(text)), Type::U64, call.span))
+}
+
+/// `strcap`.
+pub(in crate::lang::check) fn strcap(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let text = text_argument(body, call, 0)?;
+    Ok(Expr::integer(i64::from(text.ty.bytes()), Type::I64, call.span))
+}
+
+/// `strcontains`, `strstr`.
+pub(in crate::lang::check) fn find(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let (text, needle) = (text_argument(body, call, 0)?, text_argument(body, call, 1)?);
+    let span = call.span;
+    let kind = ExprKind::Find { text: Box::new(text), needle: Box::new(needle) };
+    let found = Expr::new(kind, Type::I64, span);
+    if call.name == "strstr" {
+        return Ok(found);
+    }
+    let zero = Box::new(Expr::integer(0, Type::I64, span));
+    let kind = ExprKind::Compare { op: CompareOp::GreaterEqual, left: Box::new(found), right: zero };
+    Ok(Expr::new(kind, Type::Bool, span))
+}
+
+/// `str_concat`.
+pub(in crate::lang::check) fn concat(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let (left, right) = (text_argument(body, call, 0)?, text_argument(body, call, 1)?);
+    let room = left.ty.bytes().saturating_add(right.ty.bytes()).saturating_sub(1);
+    let bytes = room.min(body.cx.config.max_strlen.max(left.ty.bytes()));
+    if let (ExprKind::Text(a), ExprKind::Text(b)) = (&left.kind, &right.kind) {
+        return Ok(Body::text([a.as_slice(), b].concat(), call.span));
+    }
+    let kind = ExprKind::Concat { left: Box::new(left), right: Box::new(right) };
+    Ok(Expr::new(kind, Type::Text { bytes }, call.span))
+}
+
+/// `strncmp`.
+pub(in crate::lang::check) fn strncmp(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let (left, right) = (text_argument(body, call, 0)?, text_argument(body, call, 1)?);
+    let most = compared(body, call)?;
+    let kind = ExprKind::Difference { left: Box::new(left), right: Box::new(right), most, text: true };
+    Ok(Expr::new(kind, Type::I64, call.span))
+}
+
+fn compared(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<u32> {
+    let count = body.constant_argument(call, 2, "the length")?;
+    let most = body.cx.config.max_strlen.max(MAX_COMPARED_BYTES);
+    match u32::try_from(count) {
+        Ok(count) if count <= most => Ok(count),
+        _ => body.fail(call.span, format!("`{}` compares 0 to {most} bytes, not {count}", call.name), ""),
+    }
+}
+
+/// `memcmp`.
+pub(in crate::lang::check) fn memcmp(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let most = compared(body, call)?;
+    if most == 0 {
+        return Ok(Expr::integer(0, Type::I64, call.span));
+    }
+    let mut side = |index: usize| -> Checked<Expr> {
+        match memory(body, call, index)? {
+            Memory::At(address, space, size) => {
+                let count = size.map_or(most, |size| size.min(most));
+                let ty = Type::Array { of: Box::new(Type::Integer { bytes: 1, signed: false }), count };
+                let span = address.span;
+                let kind = ExprKind::Read { address: Box::new(address), offset: 0, space, bits: None };
+                Ok(Expr::new(kind, ty, span))
+            }
+            Memory::Value(value) if matches!(value.ty, Type::Text { .. } | Type::Array { .. } | Type::Struct(_)) => {
+                Ok(value)
+            }
+            Memory::Value(value) => {
+                let message = format!("`memcmp` compares memory, not {}", describe(&value.ty));
+                body.fail(value.span, message, "give addresses, arrays or texts")
+            }
+        }
+    };
+    let (left, right) = (side(0)?, side(1)?);
+    let least = left.ty.bytes().min(right.ty.bytes());
+    if least < most {
+        let message = format!("`memcmp` compares {most} bytes, but one side has only {least}");
+        return body.fail(call.span, message, format!("compare {least}"));
+    }
+    let kind = ExprKind::Difference { left: Box::new(left), right: Box::new(right), most, text: false };
+    Ok(Expr::new(kind, Type::I64, call.span))
+}
+
+/// `bswap`.
+pub(in crate::lang::check) fn bswap(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let value = body.number_argument(call, 0, "the number")?;
+    let bytes = number(&value.ty).map_or(8, |(bytes, _)| bytes);
+    let ty = Type::Integer { bytes, signed: false };
+    if let Some(constant) = value.constant() {
+        let unused = 64 - u32::from(bytes) * 8;
+        let swapped = constant.cast_unsigned().swap_bytes() >> unused;
+        let swapped = truncate(swapped.cast_signed(), bytes, false);
+        return Ok(Expr::integer(swapped, ty, call.span));
+    }
+    let value = value.convert(ty.clone());
+    if bytes == 1 {
+        return Ok(value);
+    }
+    Ok(Expr::new(ExprKind::ByteSwap(Box::new(value)), ty, call.span))
+}
+
+/// `strerror`, `signal_name`, `syscall_name`: numbers that are shown as text.
+pub(in crate::lang::check) fn named(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let value = body.number_argument(call, 0, "the number")?;
+    let shown = match call.name {
+        "strerror" => Shown::Strerror,
+        "signal_name" => Shown::SignalName,
+        _ => Shown::SyscallName,
+    };
+    Ok(Expr { span: call.span, ..value.convert(Type::Shown(shown)) })
+}
+
+/// `strftime(format, nanoseconds)`.
+pub(in crate::lang::check) fn strftime(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let format = body.literal_name(call, 0, "the format")?;
+    let value = body.number_argument(call, 1, "the time")?;
+    let clock = super::values::clock_of(&value);
+    let ty = Type::Shown(Shown::Time { format, clock });
+    Ok(Expr { span: call.span, ..value.convert(Type::U64).convert(ty) })
+}
+
+/// `macaddr(array)`.
+pub(in crate::lang::check) fn macaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let bytes = network_bytes(body, call, 0, &[6])?;
+    Ok(Expr::new(ExprKind::Reinterpret(Box::new(bytes)), Type::Shown(Shown::Mac), call.span))
+}
+
+fn octets(count: u32) -> Type {
+    Type::Array { of: Box::new(Type::Integer { bytes: 1, signed: false }), count }
+}
+
+/// An argument as an array of bytes of one of these sizes.
+fn network_bytes(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize, sizes: &[u32]) -> Checked<Expr> {
+    let argument = call.argument(index).ok_or(Failed)?;
+    let operand = body.operand(argument)?;
+    let shown: Vec<String> = sizes.iter().map(u32::to_string).collect();
+    let hint = format!("give an array of {} bytes", shown.join(" or "));
+    if let Operand::Place(place) = &operand
+        && !place.ty.is_scalar()
+        && sizes.contains(&place.ty.bytes())
+    {
+        let place = Place { ty: octets(place.ty.bytes()), ..place.clone() };
+        return body.load(Operand::Place(place));
+    }
+    let value = body.load(operand)?;
+    match (&value.ty, sizes) {
+        (Type::Array { of, count }, _) if of.bytes() == 1 && sizes.contains(count) => Ok(value),
+        (Type::Array { .. } | Type::Struct(_) | Type::Text { .. }, _) if sizes.contains(&value.ty.bytes()) => {
+            let ty = octets(value.ty.bytes());
+            Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, argument.span))
+        }
+        (Type::Pointer { .. } | Type::Integer { .. }, [size]) => {
+            let what = format!("`{}`", call.name);
+            let (address, space) = body.address(value, &what)?;
+            let kind = ExprKind::Read { address: Box::new(address), offset: 0, space, bits: None };
+            Ok(Expr::new(kind, octets(*size), argument.span))
+        }
+        _ => {
+            let message = format!("`{}` cannot take {}", call.name, describe(&value.ty));
+            body.fail(argument.span, message, hint)
+        }
+    }
+}
+
+/// `ntop([family, ]address)`.
+pub(in crate::lang::check) fn ntop(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let family = match call.arguments.len() {
+        1 => None,
+        _ => Some(Box::new(body.number_argument(call, 0, "the family")?.convert(Type::I64))),
+    };
+    let index = call.arguments.len() - 1;
+    let argument = call.argument(index).ok_or(Failed)?;
+    let known = body.type_of(argument)?;
+    let address = if number(&known).is_some() {
+        let value = body.value(argument)?;
+        value.convert(Type::Integer { bytes: 4, signed: false })
+    } else {
+        network_bytes(body, call, index, &[4, 16])?
+    };
+    let kind = ExprKind::Inet { family, address: Box::new(address) };
+    Ok(Expr::new(kind, Type::Shown(Shown::Inet), call.span))
+}
+
+/// `pton(text)`.
+pub(in crate::lang::check) fn pton(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let text = body.literal_name(call, 0, "the address")?;
+    let at: Span = call.argument(0).map_or(call.span, |it| it.span);
+    let bytes = match text.parse::<std::net::IpAddr>() {
+        Ok(std::net::IpAddr::V4(address)) => address.octets().to_vec(),
+        Ok(std::net::IpAddr::V6(address)) => address.octets().to_vec(),
+        Err(_not_one) => {
+            return body.fail(
+                at,
+                format!("`{text}` is no network address"),
+                "write for instance `192.0.2.1` or `2001:db8::1`",
+            );
+        }
+    };
+    let ty = octets(u32::try_from(bytes.len()).unwrap_or(4));
+    let text = Body::text(bytes, at);
+    Ok(Expr::new(ExprKind::Reinterpret(Box::new(text)), ty, call.span))
+}

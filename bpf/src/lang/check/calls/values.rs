@@ -1,0 +1,239 @@
+//! Values that need no arguments, or only choose among themselves.
+
+use super::Call;
+use crate::lang::{
+    Span,
+    ast::{self, ExprKind as Ast},
+    check::{
+        Checked,
+        body::Body,
+        context::Kind,
+        describe::{describe, stack_mode},
+    },
+    hir::{Builtin, Expr, ExprKind},
+    types::{Clock, Pointee, Shown, Space, StackMode, Type},
+};
+
+const U8: Type = Type::Integer { bytes: 1, signed: false };
+const U32: Type = Type::Integer { bytes: 4, signed: false };
+/// Bytes of a thread's name.
+const COMM: Type = Type::Text { bytes: 16 };
+
+fn builtin(builtin: Builtin, ty: Type, span: Span) -> Expr {
+    Expr::new(ExprKind::Builtin(builtin), ty, span)
+}
+
+/// `pid`, `pid(init)`.
+pub(in crate::lang::check) fn pid(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let host = namespace(body, call)?;
+    Ok(builtin(if host { Builtin::HostPid } else { Builtin::Pid }, U32, call.span))
+}
+
+/// `tid`, `tid(init)`.
+pub(in crate::lang::check) fn tid(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let host = namespace(body, call)?;
+    Ok(builtin(if host { Builtin::HostTid } else { Builtin::Tid }, U32, call.span))
+}
+
+fn namespace(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<bool> {
+    match call.argument(0).map(|it| (&it.kind, it.span)) {
+        None => Ok(false),
+        Some((Ast::Identifier(word), _)) if word == "curr_ns" => Ok(false),
+        Some((Ast::Identifier(word), _)) if word == "init" => Ok(true),
+        Some((_, span)) => body.fail(span, format!("`{}` counts in `curr_ns` or `init`", call.name), ""),
+    }
+}
+
+/// The values that are what they are.
+pub(in crate::lang::check) fn plain(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let span = call.span;
+    Ok(match call.name {
+        "uid" => builtin(Builtin::Uid, Type::U64, span),
+        "gid" => builtin(Builtin::Gid, Type::U64, span),
+        "cpu" => builtin(Builtin::Cpu, U32, span),
+        "ncpus" => builtin(Builtin::CpuCount, Type::U64, span),
+        "numaid" => builtin(Builtin::NumaNode, U32, span),
+        "cgroup" => builtin(Builtin::Cgroup, Type::U64, span),
+        "elapsed" => builtin(Builtin::Elapsed, Type::U64, span),
+        "jiffies" => builtin(Builtin::Jiffies, Type::U64, span),
+        "rand" => builtin(Builtin::Random, U32, span),
+        "leader_comm" => builtin(Builtin::LeaderComm, COMM, span),
+        "leader_tid" => builtin(Builtin::Pid, U32, span),
+        "cpid" => builtin(Builtin::TargetPid, U32, span),
+        "has_cpid" => {
+            let target = builtin(Builtin::TargetPid, U32, span);
+            let zero = Expr::integer(0, U32, span);
+            let kind = ExprKind::Compare {
+                op: crate::lang::hir::CompareOp::NotEqual,
+                left: Box::new(target),
+                right: Box::new(zero),
+            };
+            Expr::new(kind, Type::Bool, span)
+        }
+        "probe" => builtin(Builtin::Probe, Type::Shown(Shown::Probe), span),
+        "probetype" => Body::text(body.shape.kind.probe_type().as_bytes().to_vec(), span),
+        _ => builtin(Builtin::Cpu, U32, span),
+    })
+}
+
+/// `comm`; of another process it cannot be had.
+pub(in crate::lang::check) fn comm(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    match call.argument(0) {
+        None => Ok(builtin(Builtin::Comm, COMM, call.span)),
+        Some(argument) => body.fail(
+            argument.span,
+            "the name of another process cannot be looked up here",
+            "keep it in a map when that process is seen: `@comm[pid] = comm`",
+        ),
+    }
+}
+
+/// `ppid`, `ppid(task)`.
+pub(in crate::lang::check) fn ppid(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    match call.argument(0) {
+        None => Ok(builtin(Builtin::ParentPid, U32, call.span)),
+        Some(task) => {
+            let value = of_task(body, task, &["real_parent", "tgid"], call.span)?;
+            Ok(value.convert(U32))
+        }
+    }
+}
+
+/// `pcomm`, `pcomm(task)`: of the thread group's leader.
+pub(in crate::lang::check) fn pcomm(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    match call.argument(0) {
+        None => Ok(builtin(Builtin::LeaderComm, COMM, call.span)),
+        Some(task) => of_task(body, task, &["group_leader", "comm"], call.span),
+    }
+}
+
+fn of_task(body: &mut Body<'_, '_>, task: &ast::Expr, path: &[&str], span: Span) -> Checked<Expr> {
+    let value = body.value(task)?;
+    let ty = task_pointer(body);
+    if !value.ty.is_scalar() || matches!(&ty, Type::Pointer { to, .. } if **to == Pointee::Void) {
+        let message = format!("{} is no `struct task_struct *`", describe(&value.ty));
+        return body.fail(task.span, message, "give `curtask`, or a task of a probe's arguments");
+    }
+    let mut operand = crate::lang::check::values::Operand::Value(value.convert(ty));
+    for name in path {
+        let name = ast::Name { text: (*name).to_owned(), span };
+        operand = body.member(operand, &name, span)?;
+    }
+    body.load(operand)
+}
+
+fn task_pointer(body: &mut Body<'_, '_>) -> Type {
+    let known = body.cx.types.spelled("struct task_struct");
+    let to = match known.map(|id| body.cx.c_type(id, Space::Kernel)) {
+        Some(ty) => crate::lang::check::checker::Checker::pointee(ty),
+        None => Pointee::Void,
+    };
+    Type::Pointer { to: Box::new(to), space: Space::Kernel }
+}
+
+/// `curtask`.
+pub(in crate::lang::check) fn curtask(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let ty = task_pointer(body);
+    Ok(builtin(Builtin::CurrentTask, ty, call.span))
+}
+
+/// `nsecs`, `nsecs(mode)`.
+pub(in crate::lang::check) fn nsecs(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let which = match call.argument(0) {
+        None => Builtin::Nanoseconds(Clock::Monotonic),
+        Some(argument) => match clock(argument) {
+            Some(which) => which,
+            None => {
+                return body.fail(
+                    argument.span,
+                    "this is no clock of `nsecs`",
+                    "there are monotonic, boot, tai, sw_tai, coarse",
+                );
+            }
+        },
+    };
+    Ok(builtin(which, Type::U64, call.span))
+}
+
+fn clock(argument: &ast::Expr) -> Option<Builtin> {
+    let Ast::Identifier(word) = &argument.kind else { return None };
+    Some(match word.as_str() {
+        "monotonic" => Builtin::Nanoseconds(Clock::Monotonic),
+        "boot" => Builtin::Nanoseconds(Clock::Boot),
+        "tai" | "sw_tai" => Builtin::Nanoseconds(Clock::Tai),
+        "coarse" => Builtin::CoarseNanoseconds,
+        _ => return None,
+    })
+}
+
+/// The clock whose nanoseconds an expression has, as far as it can be seen.
+pub(super) fn clock_of(expr: &Expr) -> Clock {
+    match &expr.kind {
+        ExprKind::Builtin(Builtin::Nanoseconds(clock)) => *clock,
+        ExprKind::Convert(of) => clock_of(of),
+        ExprKind::Binary { left, right, .. } => match clock_of(left) {
+            Clock::Monotonic => clock_of(right),
+            clock => clock,
+        },
+        _ => Clock::Monotonic,
+    }
+}
+
+/// `retval`.
+pub(in crate::lang::check) fn retval(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    body.returned(call.span)
+}
+
+/// `func`.
+pub(in crate::lang::check) fn func(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let kind = body.shape.kind;
+    let known = matches!(
+        kind,
+        Kind::Kprobe | Kind::Kretprobe | Kind::Fentry | Kind::Fexit | Kind::Uprobe | Kind::Uretprobe | Kind::Usdt
+    );
+    if !known {
+        let message = format!("{} probes are at no function", kind.name());
+        return body.fail(call.span, message, "`probe` is the name of the probe");
+    }
+    Ok(builtin(Builtin::FunctionAddress, Type::Shown(Shown::Function), call.span))
+}
+
+/// `usermode`.
+pub(in crate::lang::check) fn usermode(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    if !body.shape.kind.has_registers() && !body.shape.unknown {
+        let message = format!("{} probes do not know what was interrupted", body.shape.kind.name());
+        return body.fail(call.span, message, "`usermode` is for profile and other events of the CPU");
+    }
+    Ok(builtin(Builtin::UserMode, U8, call.span))
+}
+
+/// `kstack`, `ustack` with mode and depth.
+pub(in crate::lang::check) fn stack(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let user = call.name == "ustack";
+    let mut mode: StackMode = body.cx.config.stack_mode;
+    let mut frames = crate::lang::plan::STACK_FRAMES;
+    for argument in call.arguments {
+        if let Ast::Identifier(word) = &argument.kind {
+            match stack_mode(word) {
+                Some(it) => mode = it,
+                None => {
+                    let message = format!("stacks have no mode `{word}`");
+                    return body.fail(argument.span, message, "there are bpftrace, perf, raw and build_id");
+                }
+            }
+            continue;
+        }
+        frames = body.count(argument, "the depth of a stack", u64::from(crate::lang::plan::STACK_FRAMES))?;
+    }
+    let frames = u16::try_from(frames).unwrap_or(u16::MAX);
+    Ok(Expr::new(ExprKind::Stack, Type::Stack { user, mode, frames }, call.span))
+}
+
+/// `username`, `username(uid)`.
+pub(in crate::lang::check) fn username(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let uid = match call.argument(0) {
+        None => builtin(Builtin::Uid, Type::U64, call.span),
+        Some(_) => body.number_argument(call, 0, "the user id")?,
+    };
+    Ok(Expr { span: call.span, ..uid.convert(Type::Shown(Shown::Username)) })
+}

@@ -1,0 +1,278 @@
+//! What is known while a script is checked, and the passes over it.
+//!
+//! The type of a map follows from its uses in all probes, and that of a variable from all assignments, also later ones (in
+//! loops). So the bodies are checked again until nothing new is learned; what a pass learns only ever grows, and counts only
+//! what the last pass reports.
+
+use std::collections::{HashMap, HashSet};
+
+use bathyscope_catalog::types::{TypeId, Types};
+
+use super::{
+    CheckOptions,
+    body::{Body, Hint},
+    describe::{Join, join},
+    maps::Maps,
+    points::{Group, Unit},
+};
+use crate::lang::{
+    Diagnostic, Expanded, Severity, Span,
+    ast::{self, Item},
+    hir,
+    host::Host,
+    limits::MAX_DIAGNOSTICS,
+    plan::{AttachPoint, Config, Site},
+    types::Type,
+};
+
+/// How often the bodies are checked at most. A chain of maps of which each takes its type from the next, in the wrong order,
+/// needs a pass for each.
+const MAX_PASSES: usize = 12;
+/// After how many times of growing a text takes the largest room at once.
+const MAX_GROWTHS: u32 = 4;
+
+/// A variable: the program it is in, where it is declared, its name.
+pub(super) type VariableKey = (usize, Span, String);
+
+/// See the module.
+pub(super) struct Checker<'a> {
+    pub(super) host: &'a dyn Host,
+    pub(super) types: Types,
+    pub(super) config: &'a Config,
+    pub(super) options: &'a CheckOptions,
+    pub(super) script: &'a ast::Script,
+    pub(super) text: &'a str,
+    c_types: Vec<TypeId>,
+    c_numbers: HashMap<TypeId, u32>,
+    pub(super) maps: Maps,
+    /// Types of variables, as learned so far.
+    pub(super) variables: HashMap<VariableKey, Type>,
+    growths: HashMap<VariableKey, u32>,
+    /// Variables that are used after the block in which they are assigned first, by program and name.
+    hoisted: HashSet<(usize, String)>,
+    /// Variables that were assigned a number with a sign that is not merely a count.
+    pub(super) signed_variables: HashSet<VariableKey>,
+    /// Whether this pass learned anything.
+    pub(super) changed: bool,
+    diagnostics: Vec<Diagnostic>,
+    reported: HashSet<(u32, u32, String)>,
+    pub(super) sites: Vec<Site>,
+    pub(super) sites_at: HashMap<(u32, u32), Vec<u32>>,
+    /// Work done, in expressions and statements.
+    pub(super) steps: u64,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(expanded: &'a Expanded, text: &'a str, host: &'a dyn Host, options: &'a CheckOptions) -> Self {
+        Self {
+            host,
+            types: host.types().clone(),
+            config: &expanded.config,
+            options,
+            script: &expanded.script,
+            text,
+            c_types: Vec::new(),
+            c_numbers: HashMap::new(),
+            maps: Maps::default(),
+            variables: HashMap::new(),
+            growths: HashMap::new(),
+            hoisted: HashSet::new(),
+            signed_variables: HashSet::new(),
+            changed: false,
+            diagnostics: Vec::new(),
+            reported: HashSet::new(),
+            sites: Vec::new(),
+            sites_at: HashMap::new(),
+            steps: 0,
+        }
+    }
+
+    /// The script, checked.
+    pub(super) fn run(mut self, warnings: &[Diagnostic]) -> Result<hir::Script, Vec<Diagnostic>> {
+        self.definitions();
+        self.imports();
+        self.declare_maps();
+        let units = self.units();
+        let before = std::mem::take(&mut self.diagnostics);
+        let probes = self.passes(&units);
+        let maps = self.map_plans();
+        let mut diagnostics: Vec<Diagnostic> = warnings.to_vec();
+        diagnostics.extend(before);
+        diagnostics.append(&mut self.diagnostics);
+        diagnostics.sort_by_key(|it| (it.start, it.end));
+        if diagnostics.iter().any(|it| it.severity == Severity::Error) {
+            // Errors first if not all can be told.
+            diagnostics.sort_by_key(|it| it.severity != Severity::Error);
+            diagnostics.truncate(MAX_DIAGNOSTICS);
+            diagnostics.sort_by_key(|it| (it.start, it.end));
+            return Err(diagnostics);
+        }
+        diagnostics.truncate(MAX_DIAGNOSTICS);
+        Ok(hir::Script { probes, maps, sites: self.sites, config: self.config.clone(), warnings: diagnostics })
+    }
+
+    fn passes(&mut self, units: &[Unit<'a>]) -> Vec<hir::Probe> {
+        let mut probes = Vec::new();
+        for _ in 0..MAX_PASSES {
+            self.changed = false;
+            self.diagnostics.clear();
+            self.reported.clear();
+            self.sites.clear();
+            self.sites_at.clear();
+            probes = self.pass(units);
+            if !self.changed {
+                break;
+            }
+        }
+        if self.changed {
+            let at = units.first().map(|unit| unit.probe.span).unwrap_or_default();
+            self.report(Diagnostic::error(
+                at,
+                "the types of the script's maps and variables depend on each other in a circle",
+            ))
+            .hint("cast a value that is assigned to a map to the type that the map should have");
+        }
+        probes
+    }
+
+    fn pass(&mut self, units: &[Unit<'a>]) -> Vec<hir::Probe> {
+        let mut probes = Vec::new();
+        let mut instance = 0;
+        for unit in units {
+            for group in &unit.groups {
+                let probe = self.group(unit, group, instance);
+                instance += 1;
+                if !group.shape.unknown {
+                    probes.push(probe);
+                }
+            }
+        }
+        probes
+    }
+
+    fn group(&mut self, unit: &Unit<'a>, group: &Group, instance: usize) -> hir::Probe {
+        let points: Vec<AttachPoint> = group.points.iter().map(|it| it.point.clone()).collect();
+        let mut body = Body::new(self, &group.shape, &points, instance);
+        let (predicate, statements) = body.probe(unit.probe);
+        let locals = std::mem::take(&mut body.locals);
+        hir::Probe {
+            points: group.points.clone(),
+            context: group.shape.kind.context(),
+            locals,
+            predicate,
+            body: statements,
+            span: unit.probe.span,
+        }
+    }
+
+    /// Keeps a message; the same one at the same place is told once, however often a body is checked.
+    pub(super) fn report(&mut self, diagnostic: Diagnostic) -> Hint<'_> {
+        if !self.reported.insert((diagnostic.start, diagnostic.end, diagnostic.message.clone())) {
+            return Hint(None);
+        }
+        self.diagnostics.push(diagnostic);
+        Hint(self.diagnostics.last_mut())
+    }
+
+    /// Whether any error was reported in this pass.
+    pub(super) fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|it| it.severity == Severity::Error)
+    }
+
+    /// From the next pass on, a variable is one of the whole probe.
+    pub(super) fn hoist(&mut self, instance: usize, name: &str) {
+        self.changed |= self.hoisted.insert((instance, name.to_owned()));
+    }
+
+    /// Whether a variable is one of the whole probe.
+    pub(super) fn is_hoisted(&self, instance: usize, name: &str) -> bool {
+        self.hoisted.contains(&(instance, name.to_owned()))
+    }
+
+    /// Remembers the type of a variable for the next pass.
+    pub(super) fn learn_variable(&mut self, key: VariableKey, ty: Type) {
+        let known = self.variables.get(&key);
+        // What was taken for signed only because nothing said otherwise is not.
+        let replaced = known == Some(&Type::I64) && ty == Type::U64;
+        let mut joined = match known.map(|known| join(known, &ty)) {
+            Some(Join::To(ty) | Join::Lossy(ty)) if !replaced => ty,
+            _ => ty,
+        };
+        if known != Some(&joined) {
+            let growths = self.growths.entry(key.clone()).or_default();
+            *growths += 1;
+            if let (Type::Text { bytes }, true) = (&mut joined, *growths > MAX_GROWTHS) {
+                *bytes = self.config.max_strlen.max(*bytes);
+            }
+            self.variables.insert(key, joined);
+            self.changed = true;
+        }
+    }
+
+    /// The number of a C type in the checked script.
+    pub(super) fn number_of(&mut self, id: TypeId) -> u32 {
+        if let Some(number) = self.c_numbers.get(&id) {
+            return *number;
+        }
+        let number = u32::try_from(self.c_types.len()).unwrap_or(u32::MAX);
+        self.c_types.push(id);
+        self.c_numbers.insert(id, number);
+        number
+    }
+
+    /// The C type with a number.
+    pub(super) fn c_type_of(&self, number: u32) -> TypeId {
+        self.c_types.get(number as usize).copied().unwrap_or(TypeId::VOID)
+    }
+
+    fn definitions(&mut self) {
+        let constants: HashMap<&str, i64> = self
+            .script
+            .defines
+            .iter()
+            .filter_map(|define| Some((define.name.text.as_str(), constant_of(define.value.as_ref()?)?)))
+            .collect();
+        for span in &self.script.definitions {
+            let text = crate::lang::definition_text(self.script, self.text, *span);
+            if let Err(error) = self.types.define(&text, &|name| constants.get(name).copied()) {
+                let at =
+                    |offset: usize| span.start.saturating_add(u32::try_from(offset).unwrap_or(u32::MAX)).min(span.end);
+                let place = Span { start: at(error.at.start), end: at(error.at.end) };
+                let hint = error.suggestion.clone().unwrap_or_default();
+                self.report(Diagnostic::error(place, error.message)).hint(hint);
+            }
+        }
+    }
+
+    fn imports(&mut self) {
+        for import in &self.script.imports {
+            self.report(Diagnostic::error(import.span, format!("`import \"{}\"` is not supported", import.text)))
+                .hint("put the macros and probes into this script; the functions of the standard library are built in");
+        }
+    }
+
+    fn units(&mut self) -> Vec<Unit<'a>> {
+        let script = self.script;
+        let probes: Vec<&'a ast::Probe> = script
+            .items
+            .iter()
+            .filter_map(|item| if let Item::Probe(probe) = item { Some(probe) } else { None })
+            .collect();
+        if probes.is_empty() {
+            let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+            self.report(Diagnostic::error(Span { start: 0, end }, "the script has no probes"))
+                .hint("write one: `begin { printf(\"hello\\n\"); }`");
+        }
+        self.find_points(&probes)
+    }
+}
+
+/// The value of a `#define` that is a number.
+fn constant_of(expr: &ast::Expr) -> Option<i64> {
+    match &expr.kind {
+        ast::ExprKind::Integer { value, .. } => Some(value.cast_signed()),
+        ast::ExprKind::Bool(value) => Some(i64::from(*value)),
+        ast::ExprKind::Unary { op: ast::UnaryOp::Negate, of } => constant_of(of).map(i64::wrapping_neg),
+        _ => None,
+    }
+}

@@ -1,0 +1,87 @@
+//! Kernel functions that are not probed: a hit in them can stop the machine or never end.
+
+/// Names of functions that are refused, as wildcards, each with why.
+const DENIED: &[(&str, &str)] = &[
+    ("*_spin_*lock*", "a probe in a spin lock can wait for itself"),
+    ("*spin_unlock*", "a probe in a spin lock can wait for itself"),
+    ("queued_spin_*", "a probe in a spin lock can wait for itself"),
+    ("queued_read_lock*", "a probe in a lock can wait for itself"),
+    ("queued_write_lock*", "a probe in a lock can wait for itself"),
+    ("pv_queued_*", "a probe in a spin lock can wait for itself"),
+    ("__pv_queued_*", "a probe in a spin lock can wait for itself"),
+    ("_raw_read_*lock*", "a probe in a lock can wait for itself"),
+    ("_raw_write_*lock*", "a probe in a lock can wait for itself"),
+    ("arch_cpu_idle*", "it runs where the kernel is idle and nothing may be traced"),
+    ("default_idle*", "it runs where the kernel is idle and nothing may be traced"),
+    ("cpu_idle_*", "it runs where the kernel is idle and nothing may be traced"),
+    ("acpi_idle_*", "it runs where the kernel is idle and nothing may be traced"),
+    ("intel_idle*", "it runs where the kernel is idle and nothing may be traced"),
+    ("mwait_idle*", "it runs where the kernel is idle and nothing may be traced"),
+    ("poll_idle*", "it runs where the kernel is idle and nothing may be traced"),
+    ("do_idle", "it runs where the kernel is idle and nothing may be traced"),
+    ("rcu_*", "probes depend on RCU: a probe in it never ends"),
+    ("__rcu_*", "probes depend on RCU: a probe in it never ends"),
+    ("srcu_*", "probes depend on RCU: a probe in it never ends"),
+    ("__srcu_*", "probes depend on RCU: a probe in it never ends"),
+    ("ct_nmi_*", "it runs where RCU does not watch"),
+    ("ct_irq_*", "it runs where RCU does not watch"),
+    ("ct_kernel_*", "it runs where RCU does not watch"),
+    ("bpf_*", "it is part of what runs probes"),
+    ("__bpf_*", "it is part of what runs probes"),
+    ("trace_call_bpf*", "it is part of what runs probes"),
+    ("kprobe_*", "it is part of what runs probes"),
+    ("kretprobe_*", "it is part of what runs probes"),
+    ("ftrace_*", "it is part of what runs probes"),
+    ("__ftrace_*", "it is part of what runs probes"),
+    ("perf_trace_*", "it is part of what runs probes"),
+    ("trampoline_*", "it is part of what runs probes"),
+    ("htab_*map_*", "maps of probes use it"),
+    ("preempt_count_*", "every probe runs it"),
+    ("migrate_disable", "every probe runs it"),
+    ("migrate_enable", "every probe runs it"),
+    ("exc_*", "it handles faults, also those of probes"),
+    ("asm_exc_*", "it handles faults, also those of probes"),
+    ("do_int3*", "it handles faults, also those of probes"),
+    ("notify_die", "it handles faults, also those of probes"),
+    ("copy_from_kernel_nofault*", "every probe runs it"),
+    ("copy_from_user_nofault", "every probe runs it"),
+    ("native_write_msr*", "it is used where nothing may be traced"),
+    ("native_load_*", "it is used where nothing may be traced"),
+];
+
+/// What of the above is harmless after all.
+const ALLOWED: &[&str] = &["bpf_prog_load*", "bpf_map_create*", "bpf_check", "rcu_sched_clock_irq", "rcu_do_batch"];
+
+/// Why a function is not probed; none if it may be.
+pub(super) fn denied(function: &str) -> Option<&'static str> {
+    if ALLOWED.iter().any(|pattern| super::matches(pattern, function)) {
+        return None;
+    }
+    DENIED.iter().find(|(pattern, _)| super::matches(pattern, function)).map(|(_, why)| *why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dangerous_functions_are_denied() {
+        for name in [
+            "_raw_spin_lock_irqsave",
+            "_raw_spin_unlock",
+            "queued_spin_lock_slowpath",
+            "native_queued_spin_lock_slowpath",
+            "rcu_read_unlock_special",
+            "arch_cpu_idle",
+            "default_idle_call",
+            "bpf_ringbuf_output",
+        ] {
+            assert!(denied(name).is_some(), "{name}");
+        }
+        for name in
+            ["vfs_read", "tcp_sendmsg", "do_nanosleep", "mutex_lock", "spi_sync", "bpf_prog_load", "rcu_do_batch"]
+        {
+            assert_eq!(denied(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Kernel functions: kprobes and trampolines.
+
+use bathyscope_catalog::types::Types;
+
+use super::{
+    Found, Kind, Shape, Trouble, alternatives::alternative, denied::denied, has_wildcard, limit_matches, matches, parts,
+};
+use crate::lang::{
+    ast::AttachText,
+    check::{
+        checker::Checker,
+        context::{Args, Returned, Word},
+    },
+    host::KernelFunction,
+    plan::AttachPoint,
+};
+
+/// What a function's attach point names.
+struct Target<'t> {
+    module: &'t str,
+    function: &'t str,
+    offset: u64,
+}
+
+impl Checker<'_> {
+    pub(super) fn kprobe(&mut self, kind: Kind, text: &AttachText) -> Result<Vec<Found>, Trouble> {
+        let exit = kind == Kind::Kretprobe;
+        let target = target(kind, text)?;
+        if !self.host.features().kprobe {
+            return Err(self.without_functions(kind, &target, "kprobes"));
+        }
+        if let Some(address) = address(target.function) {
+            return self.raw_address(kind, text, address.saturating_add(target.offset));
+        }
+        if exit && target.offset != 0 {
+            return Err(Trouble::wrong("a return has no offset", format!("write `kretprobe:{}`", target.function)));
+        }
+        if has_wildcard(target.function) || has_wildcard(target.module) {
+            return self.kprobes(kind, text, &target);
+        }
+        let found = self.known_function(&target).ok_or_else(|| self.no_function(kind, &target))?;
+        self.refuse_dangerous(&found)?;
+        let module = if target.module.is_empty() { String::new() } else { found.module };
+        Ok(vec![self.kprobe_point(kind, text, &module, &found.name, target.offset)])
+    }
+
+    fn kprobes(&self, kind: Kind, text: &AttachText, target: &Target<'_>) -> Result<Vec<Found>, Trouble> {
+        if target.offset != 0 {
+            return Err(Trouble::wrong("an offset cannot follow a wildcard", "name one function"));
+        }
+        let all = self.matching(target);
+        let harmless: Vec<&KernelFunction> =
+            all.iter().copied().filter(|it| self.options.unsafe_allowed || denied(&it.name).is_none()).collect();
+        if harmless.is_empty() {
+            return Err(self.nothing_matches(kind, text, target, all.len()));
+        }
+        limit_matches(text, harmless.len(), self.config)?;
+        let module = |it: &KernelFunction| if target.module.is_empty() { String::new() } else { it.module.clone() };
+        Ok(harmless.into_iter().map(|it| self.kprobe_point(kind, text, &module(it), &it.name, 0)).collect())
+    }
+
+    fn matching(&self, target: &Target<'_>) -> Vec<&KernelFunction> {
+        let in_module = |it: &KernelFunction| {
+            target.module.is_empty()
+                || matches(target.module, if it.module.is_empty() { "vmlinux" } else { &it.module })
+        };
+        self.host.functions().iter().filter(|it| in_module(it) && matches(target.function, &it.name)).collect()
+    }
+
+    fn kprobe_point(&self, kind: Kind, text: &AttachText, module: &str, function: &str, offset: u64) -> Found {
+        let exit = kind == Kind::Kretprobe;
+        let mut shape = Shape::new(kind, &text.text);
+        if exit {
+            shape.returned = Returned::Register(self.result_type(module, function));
+        }
+        if kind == Kind::Kprobe
+            && let Some(hint) = parameters_hint(&self.types, module, function)
+        {
+            shape.args = Args::None(hint);
+        }
+        let module_prefix = if module.is_empty() { String::new() } else { format!("{module}:") };
+        let plus = if offset == 0 { String::new() } else { format!("+{offset}") };
+        let name = format!("{}:{module_prefix}{function}{plus}", kind.name());
+        let (module, function) = (module.to_owned(), function.to_owned());
+        Found { name, point: AttachPoint::Kprobe { module, function, offset, exit }, shape, layout: String::new() }
+    }
+
+    fn result_type(&self, module: &str, function: &str) -> Option<bathyscope_catalog::types::TypeId> {
+        let module = Some(module).filter(|module| !module.is_empty());
+        let known = self.types.function(module, function)?;
+        let returns = self.types.signature(known.id)?.returns;
+        self.types.integer(returns).map(|_| returns)
+    }
+
+    fn raw_address(&self, kind: Kind, text: &AttachText, address: u64) -> Result<Vec<Found>, Trouble> {
+        if !self.options.unsafe_allowed {
+            let message = format!("a probe at the raw address {address:#x} is unsafe");
+            return Err(Trouble::wrong(message, "name a function, or allow it with --unsafe"));
+        }
+        let exit = kind == Kind::Kretprobe;
+        let point = AttachPoint::Kprobe { module: String::new(), function: String::new(), offset: address, exit };
+        let name = format!("{}:{address:#x}", kind.name());
+        Ok(vec![Found { name, point, shape: Shape::new(kind, &text.text), layout: String::new() }])
+    }
+
+    fn known_function(&self, target: &Target<'_>) -> Option<KernelFunction> {
+        let all = self.host.functions();
+        let first = all.partition_point(|it| it.name.as_str() < target.function);
+        let same = all.get(first..)?.iter().take_while(|it| it.name == target.function);
+        let wanted = |it: &&KernelFunction| {
+            target.module.is_empty()
+                || it.module == target.module
+                || (it.module.is_empty() && target.module == "vmlinux")
+        };
+        same.into_iter().find(wanted).cloned()
+    }
+
+    fn refuse_dangerous(&self, function: &KernelFunction) -> Result<(), Trouble> {
+        match denied(&function.name) {
+            Some(why) if !self.options.unsafe_allowed => Err(Trouble::wrong(
+                format!("`{}` is not probed: {why}", function.name),
+                "probe what calls it; if it must be this function: --unsafe",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The kernel cannot probe functions this way.
+    fn without_functions(&self, kind: Kind, target: &Target<'_>, what: &str) -> Trouble {
+        let message = format!("this kernel has no {what}, which `{}:{}` needs", kind.name(), target.function);
+        let exit = matches!(kind, Kind::Kretprobe | Kind::Fexit);
+        let features = self.host.features();
+        let hint = if !exit && what == "kprobes" && features.fentry {
+            format!("use `fentry:{}`", target.function)
+        } else if exit && what == "kprobes" && features.fentry {
+            format!("use `fexit:{}`", target.function)
+        } else if what != "kprobes" && features.kprobe {
+            format!("use `{}:{}`", if exit { "kretprobe" } else { "kprobe" }, target.function)
+        } else {
+            match alternative(self.host, target.function, exit) {
+                Some(name) => format!("use `tracepoint:{name}`"),
+                None => "look for a tracepoint instead: `-l 'tracepoint:*'`".to_owned(),
+            }
+        };
+        Trouble::missing(message, hint)
+    }
+
+    fn no_function(&self, kind: Kind, target: &Target<'_>) -> Trouble {
+        let place = if target.module.is_empty() { String::new() } else { format!(" in module `{}`", target.module) };
+        let message = format!("there is no kernel function `{}`{place} that can be probed", target.function);
+        let exit = matches!(kind, Kind::Kretprobe | Kind::Fexit);
+        let near = crate::lang::suggest(target.function, self.host.functions().iter().map(|it| it.name.as_str()));
+        let hint = match (near, alternative(self.host, target.function, exit)) {
+            (Some(near), _) if near == target.function => "it is elsewhere; leave the module out".to_owned(),
+            (_, Some(name)) => format!("it may be inlined; use `tracepoint:{name}`"),
+            (Some(near), None) => format!("did you mean `{near}`?"),
+            (None, None) => {
+                format!("it may be inlined or in a module that is not loaded; search with `-l '{}:*…*'`", kind.name())
+            }
+        };
+        Trouble::missing(message, hint)
+    }
+
+    fn nothing_matches(&self, kind: Kind, text: &AttachText, target: &Target<'_>, dangerous: usize) -> Trouble {
+        if dangerous > 0 {
+            let message = format!("all {dangerous} functions that `{}` matches are not probed, for safety", text.text);
+            return Trouble::wrong(message, "probe what calls them; if it must be these: --unsafe");
+        }
+        let message = format!("no kernel function matches `{}`", target.function);
+        Trouble::missing(message, format!("search with `-l '{}:*…*'`", kind.name()))
+    }
+
+    pub(super) fn fentry(&mut self, kind: Kind, text: &AttachText) -> Result<Vec<Found>, Trouble> {
+        if text.parts.get(1).is_some_and(|part| part.text == "bpf") {
+            return Err(Trouble::wrong("probes at BPF programs are not supported", "probe a kernel function"));
+        }
+        let target = target(kind, text)?;
+        if !self.host.features().fentry {
+            return Err(self.without_functions(kind, &target, "function trampolines (fentry)"));
+        }
+        if target.offset != 0 {
+            return Err(Trouble::wrong(
+                "fentry and fexit take no offset",
+                format!("use `kprobe:{}+…`", target.function),
+            ));
+        }
+        if has_wildcard(target.function) || has_wildcard(target.module) {
+            let all: Vec<KernelFunction> = self.matching(&target).into_iter().cloned().collect();
+            let harmless = all.iter().filter(|it| self.options.unsafe_allowed || denied(&it.name).is_none());
+            let usable: Vec<Found> =
+                harmless.filter_map(|it| self.fentry_point(kind, text, &it.module, &it.name).ok()).collect();
+            if usable.is_empty() {
+                return Err(self.nothing_matches(kind, text, &target, all.len()));
+            }
+            limit_matches(text, usable.len(), self.config)?;
+            return Ok(usable);
+        }
+        let found = self.known_function(&target).ok_or_else(|| self.no_function(kind, &target))?;
+        self.refuse_dangerous(&found)?;
+        self.fentry_point(kind, text, &found.module, &found.name).map(|found| vec![found])
+    }
+
+    fn fentry_point(&self, kind: Kind, text: &AttachText, module: &str, function: &str) -> Result<Found, Trouble> {
+        let exit = kind == Kind::Fexit;
+        let of = Some(module).filter(|module| !module.is_empty());
+        let known = self.types.function(of, function);
+        let Some(signature) = known.and_then(|known| self.types.signature(known.id)) else {
+            let message = format!("the kernel's types do not describe `{function}`, which {} needs", kind.name());
+            let hint = format!("use `{}:{function}`", if exit { "kretprobe" } else { "kprobe" });
+            return Err(Trouble::missing(message, hint));
+        };
+        let mut shape = Shape::new(kind, &text.text);
+        let mut words = Vec::new();
+        let mut offset = 0;
+        for parameter in &signature.parameters {
+            words.push(Word { name: parameter.name.to_owned(), ty: parameter.ty, offset });
+            // A struct that is passed by value takes as many words as it needs.
+            let bytes = self.types.size(parameter.ty).unwrap_or(8).clamp(1, 16);
+            offset += if bytes > 8 { 16 } else { 8 };
+        }
+        if exit {
+            let returns = Word { name: "retval".to_owned(), ty: signature.returns, offset };
+            let nothing = signature.returns == bathyscope_catalog::types::TypeId::VOID;
+            shape.returned = if nothing { Returned::None } else { Returned::Word(returns) };
+        }
+        shape.args = Args::Words { name: format!("{}:{function}", kind.name()), words };
+        let module_prefix = if module.is_empty() { String::new() } else { format!("{module}:") };
+        let name = format!("{}:{module_prefix}{function}", kind.name());
+        let point = AttachPoint::Fentry { module: module.to_owned(), function: function.to_owned(), exit };
+        Ok(Found { name, point, shape, layout: String::new() })
+    }
+}
+
+/// What `args` would be, as hint for those who write it at a kprobe.
+fn parameters_hint(types: &Types, module: &str, function: &str) -> Option<String> {
+    let module = Some(module).filter(|module| !module.is_empty());
+    let signature = types.signature(types.function(module, function)?.id)?;
+    let list: Vec<String> = signature
+        .parameters
+        .iter()
+        .enumerate()
+        .map(|(index, it)| format!("arg{index} is `{}`", types.render_declaration(it.ty, it.name)))
+        .collect();
+    if list.is_empty() {
+        return Some("the function has no arguments".to_owned());
+    }
+    Some(format!("use `arg0`, `arg1`, … ({}), or `fentry`", list.join(", ")))
+}
+
+fn target<'t>(kind: Kind, text: &'t AttachText) -> Result<Target<'t>, Trouble> {
+    let name = kind.name();
+    let parts = parts(text);
+    let (module, function) = match parts.as_slice() {
+        [function] => ("", *function),
+        [module, function] => (*module, *function),
+        _ => {
+            let message = format!("`{}` does not name one function", text.text);
+            return Err(Trouble::wrong(message, format!("write `{name}:FUNCTION` or `{name}:MODULE:FUNCTION`")));
+        }
+    };
+    let (function, offset) = match function.split_once('+') {
+        None => (function, 0),
+        Some((function, offset)) => {
+            let offset = number(offset.trim()).ok_or_else(|| {
+                Trouble::wrong(format!("`{offset}` is no offset"), format!("write `{name}:{}+4`", function.trim()))
+            })?;
+            (function.trim(), offset)
+        }
+    };
+    if function.is_empty() {
+        return Err(Trouble::wrong(format!("`{}` names no function", text.text), format!("write `{name}:FUNCTION`")));
+    }
+    Ok(Target { module, function, offset })
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn address(text: &str) -> Option<u64> {
+    text.starts_with(|c: char| c.is_ascii_digit()).then(|| number(text)).flatten()
+}

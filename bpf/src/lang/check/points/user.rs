@@ -1,0 +1,124 @@
+//! Places in user space, which the console found; and addresses of memory.
+
+use super::{Found, Kind, Shape, Trouble, limit_matches, parts};
+use crate::lang::{
+    Diagnostic,
+    ast::AttachText,
+    check::{checker::Checker, context::Args, visit::Uses},
+    host::UserPlace,
+    plan::AttachPoint,
+};
+
+impl Checker<'_> {
+    pub(super) fn user(&mut self, kind: Kind, text: &AttachText, uses: &Uses) -> Result<Vec<Found>, Trouble> {
+        let name = kind.name();
+        let host = self.host;
+        if !host.features().uprobe {
+            let message = format!("this kernel cannot probe user-space code, which `{}` needs", text.text);
+            return Err(Trouble::missing(message, "trace the system calls instead: `tracepoint:syscalls:*`"));
+        }
+        if parts(text).len() < 2 {
+            let form = match kind {
+                Kind::Usdt => "write `usdt:FILE:PROVIDER:NAME`",
+                Kind::Uretprobe => "write `uretprobe:FILE:FUNCTION`",
+                _ => "write `uprobe:FILE:FUNCTION`",
+            };
+            return Err(Trouble::wrong(format!("`{}` does not name a file and a place in it", text.text), form));
+        }
+        let Some(places) = host.user_places(&text.text) else {
+            let message = format!("nobody looked for the places of `{}`", text.text);
+            return Err(Trouble::missing(message, "files of user space are looked at when the script is started"));
+        };
+        for warning in &places.warnings {
+            self.report(Diagnostic::warning(text.span, warning.clone())).hint("");
+        }
+        if places.places.is_empty() {
+            let trouble = if places.trouble.is_empty() { "there is no such place" } else { &places.trouble };
+            let (message, hint) = trouble.split_once("; ").unwrap_or((trouble, ""));
+            return Err(Trouble::missing(message, hint));
+        }
+        limit_matches(text, places.places.len(), self.config)?;
+        Ok(places.places.iter().map(|place| self.place(kind, name, text, place, uses)).collect())
+    }
+
+    fn place(&self, kind: Kind, name: &str, text: &AttachText, place: &UserPlace, uses: &Uses) -> Found {
+        let mut shape = Shape::new(kind, &text.text);
+        let mut layout = String::new();
+        let (file, offset, pid) = (place.file.clone(), place.offset, self.options.pid);
+        let path = &place.file.path;
+        if kind == Kind::Usdt {
+            shape.args = Args::Usdt(place.arguments.clone());
+            if uses.numbered {
+                // Where arguments are is part of the program.
+                layout = format!("{:?}", place.arguments);
+            }
+            let point = AttachPoint::Usdt {
+                file,
+                offset,
+                semaphore: place.semaphore,
+                pid,
+                provider: place.provider.clone(),
+                name: place.symbol.clone(),
+                arguments: place.arguments.clone(),
+            };
+            return Found { name: format!("{name}:{path}:{}:{}", place.provider, place.symbol), point, shape, layout };
+        }
+        let exit = kind == Kind::Uretprobe;
+        let point = AttachPoint::Uprobe { file, offset, exit, pid, symbol: place.symbol.clone() };
+        let symbol = if place.symbol.is_empty() { format!("{offset:#x}") } else { place.symbol.clone() };
+        Found { name: format!("{name}:{path}:{symbol}"), point, shape, layout }
+    }
+
+    pub(super) fn watchpoint(&mut self, text: &AttachText) -> Result<Vec<Found>, Trouble> {
+        let form = "write `watchpoint:ADDRESS:BYTES:rw`";
+        if !self.host.features().watchpoint {
+            return Err(Trouble::missing(
+                "this machine has no hardware breakpoints, which `watchpoint` needs",
+                "probe the functions that write there",
+            ));
+        }
+        let parts = parts(text);
+        let [address, bytes, mode] = parts.as_slice() else {
+            return Err(Trouble::wrong(format!("`{}` is no watchpoint", text.text), form));
+        };
+        let known = match address.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).ok(),
+            None => address.parse().ok().or_else(|| self.host.kernel_symbol(address)),
+        };
+        let Some(address) = known else {
+            return Err(Trouble::wrong(format!("`{address}` is neither an address nor a kernel symbol"), form));
+        };
+        let bytes: u8 = match bytes.parse() {
+            Ok(bytes @ (1 | 2 | 4 | 8)) => bytes,
+            _ => return Err(Trouble::wrong(format!("{bytes} bytes cannot be watched"), "watch 1, 2, 4 or 8 bytes")),
+        };
+        if mode.is_empty() || !mode.bytes().all(|b| matches!(b, b'r' | b'w' | b'x')) {
+            return Err(Trouble::wrong(format!("`{mode}` is no kind of access"), "use letters of `rwx`"));
+        }
+        let (read, write, execute) = (mode.contains('r'), mode.contains('w'), mode.contains('x'));
+        if execute && (read || write) {
+            return Err(Trouble::wrong("execution is watched alone", "use two watchpoints: `x` and `rw`"));
+        }
+        if execute && bytes != 8 {
+            return Err(Trouble::wrong("execution is watched in 8 bytes", "write `8:x`"));
+        }
+        if address % u64::from(bytes) != 0 && !execute {
+            let message = format!("the address {address:#x} is no multiple of {bytes}");
+            return Err(Trouble::wrong(message, "watch fewer bytes, or an address before it"));
+        }
+        if self.options.pid.is_none() && address < 1 << 63 && !self.options.unsafe_allowed {
+            return Err(Trouble::wrong(
+                format!("{address:#x} is an address of a process, and it is not said of which"),
+                "give the process with -p",
+            ));
+        }
+        let name = format!("watchpoint:{address:#x}:{bytes}:{mode}");
+        let pid = self.options.pid.filter(|_| address < 1 << 63);
+        let point = AttachPoint::Watchpoint { address, bytes, read, write, execute, pid };
+        let mut shape = Shape::new(Kind::Watchpoint, &text.text);
+        if pid.is_some() {
+            shape.space = crate::lang::types::Space::User;
+        }
+        Ok(vec![Found { name, point, shape, layout: String::new() }])
+    }
+}

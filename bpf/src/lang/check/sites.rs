@@ -1,0 +1,103 @@
+//! What programs send to user space: sites, and the names of their columns.
+
+use super::{Checked, body::Body, describe::describe};
+use crate::lang::{
+    Span,
+    ast::{self, ExprKind as Ast},
+    hir::{Expr, SiteId, Statement, StatementKind},
+    plan::{Action, Site, SiteField},
+    types::Type,
+};
+
+/// The largest record.
+const MAX_RECORD_BYTES: u32 = 48 * 1024;
+
+impl Body<'_, '_> {
+    /// Sends a record: what is asked for, and the values by their columns' names.
+    pub(super) fn emit(&mut self, action: Action, values: Vec<(String, Expr)>, span: Span) -> Checked<Statement> {
+        let mut bytes = 0_u32;
+        let mut fields: Vec<SiteField> = Vec::with_capacity(values.len());
+        let mut arguments = Vec::with_capacity(values.len());
+        for (name, value) in values {
+            if matches!(value.ty, Type::None | Type::Aggregate(_)) {
+                return self.fail(value.span, format!("{} cannot be shown", describe(&value.ty)), "it has no value");
+            }
+            // Parts of a key are as the map has them.
+            let value = if matches!(action, Action::PrintElement { .. }) { value } else { shown_value(value) };
+            bytes = bytes.saturating_add(value.ty.bytes());
+            let name = unique(&name, &fields);
+            let ty = self.cx.shown_type(&value.ty);
+            fields.push(SiteField { name, ty, offset: 0 });
+            arguments.push(value);
+        }
+        if bytes > MAX_RECORD_BYTES {
+            let message = format!("this sends up to {bytes} bytes at once, more than {MAX_RECORD_BYTES}");
+            return self.fail(span, message, "shorten the texts: `str(p, 256)`");
+        }
+        let site = self.site(action, fields, span);
+        Ok(Statement { kind: StatementKind::Emit { site, arguments }, span })
+    }
+
+    /// The site for this; the same place of the script that sends the same is one site in all programs.
+    fn site(&mut self, action: Action, fields: Vec<SiteField>, span: Span) -> SiteId {
+        let known = self.cx.sites_at.get(&(span.start, span.end)).cloned().unwrap_or_default();
+        for id in known {
+            let same = |site: &Site| site.action == action && site.fields == fields;
+            if self.cx.sites.get(id as usize).is_some_and(same) {
+                return SiteId(id);
+            }
+        }
+        let id = u32::try_from(self.cx.sites.len()).unwrap_or(u32::MAX);
+        let (start, end) = (span.start, span.end);
+        self.cx.sites.push(Site { action, fields, fixed_bytes: 0, max_bytes: 0, start, end });
+        self.cx.sites_at.entry((start, end)).or_default().push(id);
+        SiteId(id)
+    }
+}
+
+/// Known numbers are sent with 64 bits, so that a column has one type however the number is written.
+fn shown_value(value: Expr) -> Expr {
+    let ty = Body::kept_type(&value);
+    match (&value.ty, &ty) {
+        (Type::Integer { .. }, Type::Integer { .. }) => value.convert(ty),
+        _ => value,
+    }
+}
+
+fn unique(name: &str, fields: &[SiteField]) -> String {
+    let taken = |name: &str| fields.iter().any(|field| field.name == name);
+    if !taken(name) {
+        return name.to_owned();
+    }
+    (2..).map(|number| format!("{name}_{number}")).find(|name| !taken(name)).unwrap_or_default()
+}
+
+/// What a column is called that shows an expression: what the script calls it, or `argN`.
+pub(super) fn column(expr: &ast::Expr, index: usize) -> String {
+    named(expr).unwrap_or_else(|| format!("arg{index}"))
+}
+
+fn named(expr: &ast::Expr) -> Option<String> {
+    match &expr.kind {
+        Ast::Identifier(name) | Ast::Variable(name) => Some(name.clone()),
+        Ast::Map { name, .. } if !name.is_empty() => Some(name.clone()),
+        Ast::Member { name, .. } => Some(name.text.clone()),
+        Ast::Cast { of, .. } | Ast::Unary { of, .. } | Ast::Step { place: of, .. } => named(of),
+        Ast::Element { base, .. } | Ast::Index { base, .. } => named(base),
+        Ast::Binary { left, right, .. } => match (&left.kind, &right.kind) {
+            // `x / 1000` is still x.
+            (_, Ast::Integer { .. }) => named(left),
+            _ => None,
+        },
+        Ast::Call { function, arguments } => match (function.text.as_str(), arguments.as_slice()) {
+            (name, []) => Some(name.to_owned()),
+            ("strftime", _) => Some("time".to_owned()),
+            ("kstack" | "ustack" | "nsecs" | "pid" | "tid" | "comm" | "ppid" | "pcomm", _) => {
+                Some(function.text.clone())
+            }
+            (_, [first]) | ("str" | "buf" | "cgroup_path", [first, ..]) | ("ntop", [_, first]) => named(first),
+            _ => None,
+        },
+        _ => None,
+    }
+}

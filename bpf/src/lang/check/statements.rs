@@ -1,0 +1,472 @@
+//! Statements.
+
+use super::{
+    Checked, Failed,
+    body::{Binding, Body},
+    describe::{describe, number},
+    expressions::statements_of,
+    maps::{Element, read_type},
+};
+use crate::lang::{
+    Span,
+    ast::{self, BinaryOp, Block, ExprKind as Ast, Name, StatementKind as Stmt, TypeText},
+    hir::{Expr, ExprKind, Statement, StatementKind},
+    types::{Aggregation, Type},
+};
+
+/// How often a block is repeated at most by `unroll`.
+const MAX_UNROLLED: u32 = 100;
+/// How often `while` runs its body at most; what a kernel verifies is less if the body is long.
+const MAX_WHILE_ROUNDS: u32 = 1 << 16;
+/// How deep loops may be nested: each is a function of its own with a frame on the program's small stack.
+const MAX_LOOP_DEPTH: u32 = 6;
+
+impl Body<'_, '_> {
+    /// A block with a scope of its own.
+    pub(super) fn block(&mut self, block: &Block) -> Vec<Statement> {
+        self.scoped(|body| {
+            let mut statements = body.statements(&block.statements);
+            if let Some(value) = &block.value {
+                statements.extend(body.expression_statement(value).unwrap_or_default());
+            }
+            statements
+        })
+    }
+
+    /// Statements one after the other; one that is wrong is left out.
+    pub(super) fn statements(&mut self, statements: &[ast::Statement]) -> Vec<Statement> {
+        let mut all = Vec::new();
+        let mut ended = false;
+        for statement in statements {
+            if ended {
+                self.warn(statement.span, "this is never reached").hint("");
+                break;
+            }
+            ended = matches!(statement.kind, Stmt::Break | Stmt::Continue | Stmt::Return(_));
+            all.extend(self.statement(statement).unwrap_or_default());
+        }
+        all
+    }
+
+    fn statement(&mut self, statement: &ast::Statement) -> Checked<Vec<Statement>> {
+        self.cx.steps += 1;
+        let span = statement.span;
+        let one = |kind: StatementKind| Ok(vec![Statement { kind, span }]);
+        match &statement.kind {
+            Stmt::Expression(expr) => self.expression_statement(expr),
+            Stmt::Let { variable, ty, value } => self.let_statement(variable, ty.as_ref(), value.as_ref(), span),
+            Stmt::Assign { place, op, value } => self.assign(place, *op, value, span),
+            Stmt::If { condition, comptime, then, otherwise } => {
+                self.if_statement(condition, *comptime, then, otherwise.as_ref(), span)
+            }
+            Stmt::Unroll { count, body } => self.unroll(count, body, span),
+            Stmt::While { condition, body } => {
+                let condition = self.value(condition)?;
+                let condition = self.condition(condition)?;
+                if condition.constant() == Some(0) {
+                    return Ok(Vec::new());
+                }
+                let body = self.looped(span, |it| it.block(body))?;
+                one(StatementKind::While { condition, body, limit: MAX_WHILE_ROUNDS })
+            }
+            Stmt::ForRange { variable, first, end, body } => self.for_range(variable, first, end, body, span),
+            Stmt::ForMap { variable, map, body } => self.for_map(variable, map, body, span),
+            Stmt::Break | Stmt::Continue if self.loops == 0 => {
+                let word = if statement.kind == Stmt::Break { "break" } else { "continue" };
+                self.fail(span, format!("`{word}` is not in a loop"), "`return` ends the probe")
+            }
+            Stmt::Break => one(StatementKind::Break),
+            Stmt::Continue => one(StatementKind::Continue),
+            Stmt::Return(value) => {
+                let value = match value {
+                    None => None,
+                    Some(value) => {
+                        let value = self.value(value)?;
+                        if number(&value.ty).is_none() {
+                            return self.fail(
+                                value.span,
+                                format!("a probe returns a number, not {}", describe(&value.ty)),
+                                "",
+                            );
+                        }
+                        Some(value.convert(Type::I64))
+                    }
+                };
+                one(StatementKind::Return(value))
+            }
+            Stmt::Block(block) => {
+                let statements = self.block(block);
+                one(StatementKind::Block(statements))
+            }
+        }
+    }
+
+    /// An expression for its effect.
+    fn expression_statement(&mut self, expr: &ast::Expr) -> Checked<Vec<Statement>> {
+        let span = expr.span;
+        let used = has_effect(expr);
+        let value = match &expr.kind {
+            // Without a result, `delete` needs no look whether the element is there.
+            Ast::Call { function, arguments } => self.call_statement(function, arguments, span)?,
+            _ => self.value(expr)?,
+        };
+        if value.ty == Type::None {
+            return Ok(statements_of(value));
+        }
+        if !used {
+            self.warn(span, "the result of this is not used").hint("write `_ = …` if that is meant");
+        }
+        if value.constant().is_some() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![Statement { kind: StatementKind::Expression(value), span }])
+    }
+
+    fn let_statement(
+        &mut self,
+        variable: &Name,
+        ty: Option<&TypeText>,
+        value: Option<&ast::Expr>,
+        span: Span,
+    ) -> Checked<Vec<Statement>> {
+        if self.declared_here(&variable.text) {
+            let message = format!("${} is declared twice in this block", variable.text);
+            self.error(variable.span, message).hint("leave out the second `let`");
+        }
+        let ty = match ty {
+            Some(ty) => Some(self.written_type(ty)?),
+            None => None,
+        };
+        // The value may use an outer variable of the same name.
+        let value = match value {
+            Some(value) => Some(self.value(value)),
+            None => None,
+        };
+        self.declare(variable, ty);
+        let Some(value) = value else { return Ok(Vec::new()) };
+        let (local, value) = self.assign_variable(variable, value?)?;
+        Ok(vec![Statement { kind: StatementKind::SetLocal { local, value }, span }])
+    }
+
+    fn assign(
+        &mut self,
+        place: &ast::Expr,
+        op: Option<BinaryOp>,
+        value: &ast::Expr,
+        span: Span,
+    ) -> Checked<Vec<Statement>> {
+        let one = |kind: StatementKind| Ok(vec![Statement { kind, span }]);
+        match &place.kind {
+            Ast::Identifier(name) if name == "_" => {
+                let value = self.value(value)?;
+                if value.ty == Type::None {
+                    return Ok(statements_of(value));
+                }
+                one(StatementKind::Expression(value))
+            }
+            Ast::Variable(name) => {
+                let name = Name { text: name.clone(), span: place.span };
+                let value = match op {
+                    None => self.value(value)?,
+                    Some(op) => {
+                        let current = self.variable(&name.text, place.span)?;
+                        let current = self.load(current)?;
+                        let value = self.value(value)?;
+                        self.combine(op, current, value, span)?
+                    }
+                };
+                let (local, value) = self.assign_variable(&name, value)?;
+                one(StatementKind::SetLocal { local, value })
+            }
+            Ast::Map { name, keys } => match op {
+                None => self.assign_map(name, keys, value, place.span, span),
+                Some(op) => self.assign_map_op(name, keys, op, value, place.span, span),
+            },
+            Ast::Unary { .. } | Ast::Member { .. } | Ast::Index { .. } => self.fail(
+                place.span,
+                "memory of the kernel and of processes cannot be assigned",
+                "assign a variable `$x` or a map `@x`; `write_user()` writes into a process",
+            ),
+            _ => self.fail(place.span, "this cannot be assigned", "assign a variable `$x` or a map `@x`"),
+        }
+    }
+
+    fn assign_map(
+        &mut self,
+        name: &str,
+        keys: &[ast::Expr],
+        value: &ast::Expr,
+        place: Span,
+        span: Span,
+    ) -> Checked<Vec<Statement>> {
+        let one = |kind: StatementKind| Ok(vec![Statement { kind, span }]);
+        if let Ast::Call { function, arguments } = &value.kind
+            && let Some(aggregation) = self.aggregation(function, arguments, value.span)
+        {
+            let (aggregation, value) = aggregation?;
+            let Element { map, key, .. } = self.element(name, keys, place)?;
+            let joined = self.put_aggregation(map, &aggregation, span)?;
+            let value = value.map(|value| as_aggregated(value, &joined));
+            return one(StatementKind::Aggregate { map, key, value });
+        }
+        // `@x = count`, without parentheses.
+        if let Ast::Identifier(word) = &value.kind
+            && word == "count"
+        {
+            let Element { map, key, .. } = self.element(name, keys, place)?;
+            self.put_aggregation(map, &Aggregation::Count, span)?;
+            return one(StatementKind::Aggregate { map, key, value: None });
+        }
+        let value = self.value(value);
+        let element = self.element(name, keys, place);
+        let (value, Element { map, key, .. }) = (value?, element?);
+        let ty = self.put(map, &value, span)?;
+        let value = self.coerce(value, &ty, true)?;
+        one(StatementKind::SetMap { map, key, value })
+    }
+
+    fn assign_map_op(
+        &mut self,
+        name: &str,
+        keys: &[ast::Expr],
+        op: BinaryOp,
+        value: &ast::Expr,
+        place: Span,
+        span: Span,
+    ) -> Checked<Vec<Statement>> {
+        let value = self.value(value)?;
+        let element = self.element(name, keys, place)?;
+        let map = element.map;
+        let known = self.cx.maps.get(map).and_then(|map| map.value.clone());
+        let by = value.constant().filter(|_| matches!(op, BinaryOp::Add | BinaryOp::Subtract));
+        if let Some(by) = by
+            && known.as_ref().is_none_or(|ty| number(ty).is_some())
+        {
+            let by = if op == BinaryOp::Add { by } else { by.wrapping_neg() };
+            let step = self.step_element(element, by, false, span)?;
+            return Ok(vec![Statement { kind: StatementKind::Expression(step), span }]);
+        }
+        if known.is_none() {
+            // `@x += n` alone says that it is a number.
+            let signed = op == BinaryOp::Subtract || number(&value.ty).is_none_or(|(_, signed)| signed);
+            let zero = Expr::integer(0, Type::Integer { bytes: 8, signed }, span);
+            self.put(map, &zero, span)?;
+        }
+        let key = element.key.clone();
+        let (bound, key) = match key {
+            Some(key) if !Self::is_simple(&key) => {
+                let (statement, local) = self.bind(key);
+                (Some(statement), Some(local))
+            }
+            key => (None, key),
+        };
+        let current = self.read_element(Element { map, key: key.clone(), span: place })?;
+        if let Some(Type::Aggregate(_)) = known {
+            // Says which function the map holds.
+            self.put(map, &current, span)?;
+        }
+        let value = self.combine(op, current, value, span)?;
+        let ty = self.put(map, &value, span)?;
+        let value = self.coerce(value, &ty, true)?;
+        let mut statements: Vec<Statement> = bound.into_iter().collect();
+        statements.push(Statement { kind: StatementKind::SetMap { map, key, value }, span });
+        Ok(statements)
+    }
+
+    fn if_statement(
+        &mut self,
+        condition: &ast::Expr,
+        comptime: bool,
+        then: &Block,
+        otherwise: Option<&Block>,
+        span: Span,
+    ) -> Checked<Vec<Statement>> {
+        let chosen = if comptime {
+            Some(self.comptime_condition(condition)?)
+        } else {
+            let value = self.value(condition);
+            let Ok(value) = value.and_then(|value| self.condition(value)) else {
+                // What else is wrong is told at once.
+                self.block(then);
+                if let Some(otherwise) = otherwise {
+                    self.block(otherwise);
+                }
+                return Err(Failed);
+            };
+            match value.constant() {
+                Some(constant) => Some(constant != 0),
+                None => {
+                    let then = self.block(then);
+                    let otherwise = otherwise.map(|block| self.block(block)).unwrap_or_default();
+                    let kind = StatementKind::If { condition: value, then, otherwise };
+                    return Ok(vec![Statement { kind, span }]);
+                }
+            }
+        };
+        let block = if chosen == Some(true) { Some(then) } else { otherwise };
+        Ok(match block {
+            Some(block) => vec![Statement { kind: StatementKind::Block(self.block(block)), span }],
+            None => Vec::new(),
+        })
+    }
+
+    fn unroll(&mut self, count: &ast::Expr, body: &Block, span: Span) -> Checked<Vec<Statement>> {
+        let count = self.count(count, "the count of `unroll`", u64::from(MAX_UNROLLED))?;
+        let mut rounds = Vec::new();
+        self.loops += 1;
+        for _ in 0..count {
+            let statements = self.block(body);
+            rounds.push(Statement { kind: StatementKind::Block(statements), span });
+            if self.cx.has_errors() {
+                // The next rounds would say the same.
+                break;
+            }
+        }
+        self.loops -= 1;
+        if !leaves(body) {
+            return Ok(rounds);
+        }
+        // `break` and `continue` mean these rounds: each is a loop's round.
+        let counter = self.temporary(Type::I64);
+        let mut chosen: Vec<Statement> = Vec::new();
+        for (round, statement) in rounds.into_iter().enumerate().rev() {
+            let number = Expr::integer(i64::try_from(round).unwrap_or(0), Type::I64, span);
+            let condition = Expr::new(
+                ExprKind::Compare {
+                    op: crate::lang::hir::CompareOp::Equal,
+                    left: Box::new(Expr::new(ExprKind::Local(counter), Type::I64, span)),
+                    right: Box::new(number),
+                },
+                Type::Bool,
+                span,
+            );
+            let kind = StatementKind::If { condition, then: vec![statement], otherwise: std::mem::take(&mut chosen) };
+            chosen.push(Statement { kind, span });
+        }
+        let kind = StatementKind::ForRange {
+            variable: Some(counter),
+            first: Expr::integer(0, Type::I64, span),
+            end: Expr::integer(i64::from(count), Type::I64, span),
+            body: chosen,
+        };
+        Ok(vec![Statement { kind, span }])
+    }
+
+    fn looped<T>(&mut self, span: Span, inside: impl FnOnce(&mut Self) -> T) -> Checked<T> {
+        if self.depth == MAX_LOOP_DEPTH {
+            return self.fail(
+                span,
+                format!("loops are nested deeper than {MAX_LOOP_DEPTH}"),
+                "use fewer loops within each other",
+            );
+        }
+        self.loops += 1;
+        self.depth += 1;
+        let result = inside(self);
+        self.loops -= 1;
+        self.depth -= 1;
+        Ok(result)
+    }
+
+    fn for_range(
+        &mut self,
+        variable: &Name,
+        first: &ast::Expr,
+        end: &ast::Expr,
+        body: &Block,
+        span: Span,
+    ) -> Checked<Vec<Statement>> {
+        let (first, end) = (self.bound(first)?, self.bound(end)?);
+        let (local, body) = self.looped(span, |it| {
+            it.scoped(|it| {
+                let local = it.local(variable.text.clone(), Type::I64);
+                it.bind_name(&variable.text, Binding::Counter(local));
+                (local, it.block(body))
+            })
+        })?;
+        let kind = StatementKind::ForRange { variable: Some(local), first, end, body };
+        Ok(vec![Statement { kind, span }])
+    }
+
+    fn bound(&mut self, expr: &ast::Expr) -> Checked<Expr> {
+        let value = self.value(expr)?;
+        match number(&value.ty) {
+            Some(_) => Ok(value.convert(Type::I64)),
+            None => self.fail(
+                value.span,
+                format!("a range has numbers, not {}", describe(&value.ty)),
+                "write `for ($i : 0..10)`",
+            ),
+        }
+    }
+
+    fn for_map(&mut self, variable: &Name, map: &Name, body: &Block, span: Span) -> Checked<Vec<Statement>> {
+        let id = self.map_id(&map.text, map.span);
+        let value_type = self.map_value_type(id, map.span)?;
+        let key_type = match self.cx.maps.get(id).and_then(|map| map.key.clone()).as_deref() {
+            None => return Err(Failed),
+            Some([]) => {
+                let message = format!("@{} has no keys to go through", map.text);
+                return self.fail(map.span, message, "use its value directly");
+            }
+            Some([ty]) => ty.clone(),
+            Some(parts) => Type::Tuple(parts.to_vec()),
+        };
+        let value_type = match value_type {
+            Type::Aggregate(aggregation) => read_type(&aggregation),
+            ty => Some(ty),
+        };
+        let (key, value, body) = self.looped(span, |it| {
+            it.scoped(|it| {
+                let key = it.local(format!("{}.0", variable.text), key_type.clone());
+                let value = value_type.as_ref().map(|ty| it.local(format!("{}.1", variable.text), ty.clone()));
+                let read = |local, ty: &Type| Expr::new(ExprKind::Local(local), ty.clone(), variable.span);
+                let pair = Binding::Pair {
+                    key: read(key, &key_type),
+                    value: value.zip(value_type.as_ref()).map(|(local, ty)| read(local, ty)),
+                };
+                it.bind_name(&variable.text, pair);
+                (key, value, it.block(body))
+            })
+        })?;
+        Ok(vec![Statement { kind: StatementKind::ForMap { map: id, key, value, body }, span }])
+    }
+}
+
+/// The value as the aggregation takes it.
+fn as_aggregated(value: Expr, aggregation: &Aggregation) -> Expr {
+    let signed = match aggregation {
+        Aggregation::Sum { signed }
+        | Aggregation::Min { signed }
+        | Aggregation::Max { signed }
+        | Aggregation::Average { signed }
+        | Aggregation::Stats { signed }
+        | Aggregation::TimeSeries { signed, .. } => *signed,
+        Aggregation::Count => false,
+        Aggregation::Hist { .. } | Aggregation::LinearHist { .. } => true,
+    };
+    value.convert(Type::Integer { bytes: 8, signed })
+}
+
+/// Whether an expression does something besides having a value.
+fn has_effect(expr: &ast::Expr) -> bool {
+    match &expr.kind {
+        Ast::Step { .. } => true,
+        Ast::Call { function, .. } => !super::reference::is_pure(&function.text),
+        Ast::Ternary { then, otherwise, .. } => {
+            then.as_ref().is_some_and(|then| has_effect(then)) || has_effect(otherwise)
+        }
+        Ast::Block(block) => block.value.as_ref().is_none_or(|value| has_effect(value)),
+        _ => false,
+    }
+}
+
+/// Whether a block has a `break` or `continue` of its own, not of a loop in it.
+fn leaves(block: &Block) -> bool {
+    block.statements.iter().any(|statement| match &statement.kind {
+        Stmt::Break | Stmt::Continue => true,
+        Stmt::If { then, otherwise, .. } => leaves(then) || otherwise.as_ref().is_some_and(leaves),
+        Stmt::Block(block) => leaves(block),
+        _ => false,
+    })
+}

@@ -1,0 +1,470 @@
+//! Values on their way through the checker: places in memory that are read only when their value is needed, numbers that are
+//! known, and how one type is made of another.
+
+use super::{
+    Checked, Failed,
+    body::Body,
+    describe::{Join, describe, fits, join, join_all, literal_type, number, truncate},
+};
+use crate::lang::{
+    Span,
+    ast::BinaryOp,
+    hir::{ArithmeticOp, Expr, ExprKind, LocalId, StatementKind},
+    types::{Pointee, Shown, Space, Type, layout},
+};
+
+/// The largest value that is copied out of memory at once.
+const MAX_COPIED_BYTES: u32 = 16 * 1024;
+
+/// What an expression denotes.
+#[derive(Clone, Debug)]
+pub(super) enum Operand {
+    /// A value.
+    Value(Expr),
+    /// Something in memory.
+    Place(Place),
+    /// `args`.
+    Args(Span),
+    /// `ctx` of an iterator.
+    IteratorContext(Span),
+    /// The variable of a loop over a map.
+    Pair { key: Expr, value: Option<Expr>, span: Span },
+}
+
+/// Something in memory.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) address: Expr,
+    pub(super) offset: i64,
+    pub(super) space: Space,
+    pub(super) bits: Option<(u8, u8)>,
+    pub(super) ty: Type,
+    pub(super) span: Span,
+}
+
+impl Expr {
+    pub(super) fn new(kind: ExprKind, ty: Type, span: Span) -> Self {
+        Self { kind, ty, span }
+    }
+
+    /// A number of a given type.
+    pub(super) fn integer(value: i64, ty: Type, span: Span) -> Self {
+        Self::new(ExprKind::Integer(value), ty, span)
+    }
+
+    /// The number, if it is known.
+    pub(super) fn constant(&self) -> Option<i64> {
+        match self.kind {
+            ExprKind::Integer(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn boxed(self) -> Box<Self> {
+        Box::new(self)
+    }
+
+    /// The scalar as another scalar type.
+    pub(super) fn convert(self, ty: Type) -> Self {
+        if self.ty == ty {
+            return self;
+        }
+        let span = self.span;
+        if let Some(value) = self.constant() {
+            let value = number(&ty).map_or(value, |(bytes, signed)| match ty {
+                Type::Bool => i64::from(value != 0),
+                _ => truncate(value, bytes, signed),
+            });
+            return Self::integer(value, ty, span);
+        }
+        // Widening twice is widening once; narrowing is not.
+        if let ExprKind::Convert(inner) = &self.kind
+            && let (Some((from, _)), Some((through, signed)), Some(_)) =
+                (number(&inner.ty), number(&self.ty), number(&ty))
+            && (from < through || inner.ty == self.ty)
+            && matches!(number(&inner.ty), Some((_, inner_signed)) if !inner_signed || signed)
+            && !matches!(ty, Type::Bool)
+            && !matches!(self.ty, Type::Bool)
+        {
+            return Self::new(ExprKind::Convert(inner.clone()), ty, span);
+        }
+        Self::new(ExprKind::Convert(self.boxed()), ty, span)
+    }
+
+    /// Adds a number of bytes to an address.
+    pub(super) fn plus(self, bytes: i64) -> Self {
+        if bytes == 0 {
+            return self;
+        }
+        let (ty, span) = (self.ty.clone(), self.span);
+        match self.kind {
+            ExprKind::Integer(value) => Self::integer(value.wrapping_add(bytes), ty, span),
+            ExprKind::ContextAddress { offset } if u32::try_from(i64::from(offset) + bytes).is_ok() => {
+                let offset = u32::try_from(i64::from(offset) + bytes).unwrap_or(offset);
+                Self::new(ExprKind::ContextAddress { offset }, ty, span)
+            }
+            _ => {
+                let right = Self::integer(bytes, ty.clone(), span).boxed();
+                Self::new(ExprKind::Binary { op: ArithmeticOp::Add, left: self.boxed(), right }, ty, span)
+            }
+        }
+    }
+}
+
+impl Place {
+    /// Its address.
+    pub(super) fn into_address(self) -> Expr {
+        let ty = Type::Pointer { to: Box::new(Pointee::Type(self.ty)), space: self.space };
+        let mut address = self.address.plus(self.offset);
+        address.ty = ty;
+        address.span = self.span;
+        address
+    }
+}
+
+impl Operand {
+    pub(super) fn span(&self) -> Span {
+        match self {
+            Self::Value(value) => value.span,
+            Self::Place(place) => place.span,
+            Self::Args(span) | Self::IteratorContext(span) | Self::Pair { span, .. } => *span,
+        }
+    }
+}
+
+impl Body<'_, '_> {
+    /// The value of what an expression denotes.
+    pub(super) fn load(&mut self, operand: Operand) -> Checked<Expr> {
+        match operand {
+            Operand::Value(value) => Ok(value),
+            Operand::Place(place) => self.load_place(place),
+            Operand::Args(span) => self.all_args(span),
+            Operand::IteratorContext(span) => {
+                Ok(Expr::new(ExprKind::ContextAddress { offset: 0 }, self.void_pointer(), span))
+            }
+            Operand::Pair { key, value: Some(value), span } => {
+                let ty = Type::Tuple(vec![key.ty.clone(), value.ty.clone()]);
+                Ok(Expr::new(ExprKind::Tuple(vec![key, value]), ty, span))
+            }
+            Operand::Pair { value: None, span, .. } => {
+                self.error(span, "the values of this map are aggregations that cannot be read here")
+                    .hint("use `.0` for the key; `print(@map)` shows the values");
+                Err(Failed)
+            }
+        }
+    }
+
+    fn void_pointer(&self) -> Type {
+        Type::Pointer { to: Box::new(Pointee::Void), space: Space::Kernel }
+    }
+
+    fn load_place(&mut self, place: Place) -> Checked<Expr> {
+        let Place { address, offset, space, bits, ty, span } = place;
+        let bytes = ty.bytes();
+        if bytes == 0 {
+            self.error(span, format!("a value of type {} has no size and cannot be read", describe(&ty)))
+                .hint("take an element, or its address with `&`");
+            return Err(Failed);
+        }
+        if bytes > MAX_COPIED_BYTES {
+            self.error(span, format!("{} has {bytes} bytes: too much to copy", describe(&ty)))
+                .hint("read the members that are needed");
+            return Err(Failed);
+        }
+        if let (ExprKind::ContextAddress { offset: base }, None, true) = (&address.kind, bits, ty.is_scalar())
+            && let Ok(offset) = u32::try_from(i64::from(*base) + offset)
+        {
+            return Ok(Expr::new(ExprKind::Context { offset }, ty, span));
+        }
+        if matches!(ty, Type::Text { .. }) {
+            let address = Box::new(address.plus(offset));
+            return Ok(Expr::new(ExprKind::ReadText { address, space, length: None }, ty, span));
+        }
+        Ok(Expr::new(ExprKind::Read { address: Box::new(address), offset, space, bits }, ty, span))
+    }
+
+    /// A part of a value that is in memory of the program.
+    pub(super) fn part(of: Expr, offset: u32, bits: Option<(u8, u8)>, ty: Type, span: Span) -> Expr {
+        match of.kind {
+            ExprKind::Part { of, offset: outer, bits: None } => {
+                Expr::new(ExprKind::Part { of, offset: outer.saturating_add(offset), bits }, ty, span)
+            }
+            ExprKind::Context { offset: outer } if bits.is_none() => {
+                Expr::new(ExprKind::Context { offset: outer.saturating_add(offset) }, ty, span)
+            }
+            _ => Expr::new(ExprKind::Part { of: Box::new(of), offset, bits }, ty, span),
+        }
+    }
+
+    /// The `index`-th part of a tuple or record.
+    pub(super) fn tuple_part(of: Expr, index: usize, span: Span) -> Option<Expr> {
+        let types: Vec<&Type> = match &of.ty {
+            Type::Tuple(parts) => parts.iter().collect(),
+            Type::Record(parts) => parts.iter().map(|(_, ty)| ty).collect(),
+            _ => return None,
+        };
+        let ty = (*types.get(index)?).clone();
+        let offset = layout(types.into_iter()).0.get(index).copied()?;
+        if let ExprKind::Tuple(parts) = of.kind {
+            return parts.into_iter().nth(index);
+        }
+        Some(Self::part(of, offset, None, ty, span))
+    }
+
+    /// Whether an expression may be evaluated twice without anybody noticing.
+    pub(super) fn is_simple(expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Integer(_) | ExprKind::Text(_) | ExprKind::Local(_) | ExprKind::Context { .. } => true,
+            ExprKind::Register { .. } | ExprKind::ContextAddress { .. } => true,
+            ExprKind::Convert(of) => Self::is_simple(of),
+            ExprKind::Part { of, .. } => Self::is_simple(of),
+            _ => false,
+        }
+    }
+
+    /// Keeps a value in a variable of its own: the statement that does it, and the variable.
+    pub(super) fn bind(&mut self, value: Expr) -> (crate::lang::hir::Statement, Expr) {
+        let (ty, span) = (value.ty.clone(), value.span);
+        let local = self.temporary(ty.clone());
+        let statement = crate::lang::hir::Statement { kind: StatementKind::SetLocal { local, value }, span };
+        (statement, Expr::new(ExprKind::Local(local), ty, span))
+    }
+
+    /// Uses a value several times while it is evaluated once.
+    pub(super) fn once(&mut self, value: Expr, make: impl FnOnce(&mut Self, Expr) -> Checked<Expr>) -> Checked<Expr> {
+        if Self::is_simple(&value) {
+            return make(self, value);
+        }
+        let (statement, local) = self.bind(value);
+        let result = make(self, local)?;
+        let (ty, span) = (result.ty.clone(), result.span);
+        Ok(Expr::new(ExprKind::Block(vec![statement], Box::new(result)), ty, span))
+    }
+
+    /// The value as exactly that type, which it can be joined to. `exact` if texts must have all of the room.
+    pub(super) fn coerce(&mut self, value: Expr, ty: &Type, exact: bool) -> Checked<Expr> {
+        if value.ty == *ty {
+            return Ok(value);
+        }
+        let span = value.span;
+        match (&value.ty, ty) {
+            (Type::Text { .. }, Type::Text { .. }) | (Type::Buffer { .. }, Type::Buffer { .. }) => {
+                if matches!(value.kind, ExprKind::Text(_)) {
+                    return Ok(Expr::new(value.kind, ty.clone(), span));
+                }
+                if exact { Ok(Expr::new(ExprKind::Convert(Box::new(value)), ty.clone(), span)) } else { Ok(value) }
+            }
+            (Type::Tuple(_) | Type::Record(_), Type::Tuple(_) | Type::Record(_)) => self.coerce_parts(value, ty),
+            _ if value.ty.is_scalar() && ty.is_scalar() => Ok(value.convert(ty.clone())),
+            // Other values of memory differ in what is known of them, not in how they lie.
+            _ if value.ty.bytes() == ty.bytes() => Ok(Expr::new(value.kind, ty.clone(), span)),
+            _ => Ok(Expr::new(ExprKind::Convert(Box::new(value)), ty.clone(), span)),
+        }
+    }
+
+    fn coerce_parts(&mut self, value: Expr, ty: &Type) -> Checked<Expr> {
+        let types: Vec<Type> = match ty {
+            Type::Tuple(parts) => parts.clone(),
+            Type::Record(parts) => parts.iter().map(|(_, ty)| ty.clone()).collect(),
+            _ => return Ok(value),
+        };
+        let span = value.span;
+        if let ExprKind::Tuple(parts) = value.kind {
+            let parts: Checked<Vec<Expr>> =
+                parts.into_iter().zip(&types).map(|(part, ty)| self.coerce(part, ty, true)).collect();
+            return Ok(Expr::new(ExprKind::Tuple(parts?), ty.clone(), span));
+        }
+        let ty = ty.clone();
+        self.once(value, move |body, value| {
+            let mut parts = Vec::with_capacity(types.len());
+            for (index, of) in types.iter().enumerate() {
+                let part = Self::tuple_part(value.clone(), index, span).ok_or(Failed)?;
+                parts.push(body.coerce(part, of, true)?);
+            }
+            Ok(Expr::new(ExprKind::Tuple(parts), ty, span))
+        })
+    }
+
+    /// The type that a value has once it is kept: known numbers take 64 bits.
+    pub(super) fn kept_type(value: &Expr) -> Type {
+        match (&value.ty, &value.kind) {
+            (Type::Integer { signed, .. }, ExprKind::Integer(_)) => Type::Integer { bytes: 8, signed: *signed },
+            (Type::Tuple(_), ExprKind::Tuple(parts)) => Type::Tuple(parts.iter().map(Self::kept_type).collect()),
+            (Type::Record(types), ExprKind::Tuple(parts)) => {
+                let kept = types.iter().zip(parts).map(|((name, _), part)| (name.clone(), Self::kept_type(part)));
+                Type::Record(kept.collect())
+            }
+            _ => value.ty.clone(),
+        }
+    }
+
+    /// Joins the type of a place with that of a value that goes into it; a known number takes the place's type if it fits.
+    pub(super) fn join_value(place: &Type, value: &Expr) -> Join {
+        if let (Some((bytes, signed)), Some(constant)) = (number(place), value.constant())
+            && matches!(value.ty, Type::Integer { .. } | Type::Bool)
+        {
+            let unsigned_literal = value.ty == Type::U64;
+            if fits(constant, bytes, signed) && !(unsigned_literal && signed) && *place != Type::Bool {
+                return Join::To(match place {
+                    Type::Enum { .. } => Type::Integer { bytes, signed },
+                    other => other.clone(),
+                });
+            }
+        }
+        if let (Type::Pointer { .. }, Some(0)) = (place, value.constant()) {
+            return Join::To(place.clone());
+        }
+        if let (Type::Tuple(types), ExprKind::Tuple(parts)) = (place, &value.kind)
+            && types.len() == parts.len()
+        {
+            return join_all(types.iter().zip(parts).map(|(ty, part)| Self::join_value(ty, part)), Type::Tuple);
+        }
+        if let (Type::Record(types), Type::Record(of), ExprKind::Tuple(parts)) = (place, &value.ty, &value.kind)
+            && types.iter().map(|it| &it.0).eq(of.iter().map(|it| &it.0))
+        {
+            let names: Vec<String> = types.iter().map(|it| it.0.clone()).collect();
+            let joins = types.iter().zip(parts).map(|((_, ty), part)| Self::join_value(ty, part));
+            return join_all(joins, |types| Type::Record(names.into_iter().zip(types).collect()));
+        }
+        join(place, &Self::kept_type(value))
+    }
+
+    /// Both as numbers of one type, for arithmetic and comparison. `None` if one is no number.
+    pub(super) fn common(&mut self, left: Expr, right: Expr, op: BinaryOp, span: Span) -> (Expr, Expr, Type) {
+        let (a, b) = (number(&left.ty).unwrap_or((8, false)), number(&right.ty).unwrap_or((8, false)));
+        let mut signed = match (a.1, b.1) {
+            (x, y) if x == y => x,
+            // A known number that is not negative is as good unsigned.
+            (true, false) if left.constant().is_some_and(|value| value >= 0) => false,
+            (false, true) if right.constant().is_some_and(|value| value >= 0) => false,
+            (x, _) => {
+                let (unsigned, other) = if x { (&right, &left) } else { (&left, &right) };
+                let wide = number(&unsigned.ty).is_some_and(|(bytes, _)| bytes == 8);
+                let quiet = unsigned.constant().is_some_and(|value| value >= 0)
+                    || other.constant().is_some()
+                    || matches!(unsigned.kind, ExprKind::Register { .. } | ExprKind::StackArgument { .. });
+                // Where both signs give the same bits, nothing is lost.
+                let same_bits = !matches!(
+                    op,
+                    BinaryOp::Divide
+                        | BinaryOp::Modulo
+                        | BinaryOp::Less
+                        | BinaryOp::LessEqual
+                        | BinaryOp::Greater
+                        | BinaryOp::GreaterEqual
+                );
+                if wide && !quiet && !same_bits {
+                    let what = format!(
+                        "`{}` of {} and {}: the unsigned side is taken as int64",
+                        symbol(op),
+                        describe(&left.ty),
+                        describe(&right.ty)
+                    );
+                    self.warn(span, what).hint("cast one side to say which is meant: `(uint64)x` or `(int64)x`");
+                }
+                true
+            }
+        };
+        // That an unsigned number is below zero can only be meant of a signed one.
+        let below_zero = matches!((op, right.constant()), (BinaryOp::Less | BinaryOp::GreaterEqual, Some(0)));
+        if below_zero && number(&left.ty) == Some((8, false)) {
+            signed = true;
+        }
+        let ty = Type::Integer { bytes: 8, signed };
+        (left.convert(ty.clone()), right.convert(ty.clone()), ty)
+    }
+
+    /// A number written in the script.
+    pub(super) fn literal(value: u64, unsigned: bool, span: Span) -> Expr {
+        match i64::try_from(value) {
+            Ok(value) if !unsigned => Expr::integer(value, literal_type(value), span),
+            Ok(value) => {
+                let Type::Integer { bytes, .. } = literal_type(value) else {
+                    return Expr::integer(value, Type::U64, span);
+                };
+                Expr::integer(value, Type::Integer { bytes, signed: false }, span)
+            }
+            Err(_above) => Expr::integer(value.cast_signed(), Type::U64, span),
+        }
+    }
+
+    /// A value as a condition: a scalar that is not 0.
+    pub(super) fn condition(&mut self, value: Expr) -> Checked<Expr> {
+        if value.ty.is_scalar() {
+            return Ok(value);
+        }
+        let hint = match &value.ty {
+            Type::Text { .. } => "compare it: `x != \"\"`",
+            _ => "a condition is a number, a pointer or a comparison",
+        };
+        self.error(value.span, format!("a value of type {} is no condition", describe(&value.ty))).hint(hint);
+        Err(Failed)
+    }
+
+    /// A scalar as an address in its space.
+    pub(super) fn address(&mut self, value: Expr, what: &str) -> Checked<(Expr, Space)> {
+        match &value.ty {
+            Type::Pointer { space, .. } => {
+                let space = *space;
+                Ok((value, space))
+            }
+            Type::Integer { .. } | Type::Enum { .. } | Type::Shown(Shown::KernelSymbol) => {
+                let space = self.space_of(&value);
+                let ty = Type::Pointer { to: Box::new(Pointee::Void), space };
+                Ok((value.convert(ty), space))
+            }
+            other => {
+                let message = format!("{what} needs an address, not {}", describe(other));
+                self.error(value.span, message);
+                Err(Failed)
+            }
+        }
+    }
+
+    /// In whose memory a number would point.
+    pub(super) fn space_of(&self, value: &Expr) -> Space {
+        match &value.ty {
+            Type::Pointer { space, .. } => *space,
+            _ => match &value.kind {
+                ExprKind::Convert(of) => self.space_of(of),
+                ExprKind::Binary { left, right, .. } if right.constant().is_some() => self.space_of(left),
+                ExprKind::Binary { left, right, .. } if left.constant().is_some() => self.space_of(right),
+                ExprKind::Binary { left, right, .. } => match (self.space_of(left), self.space_of(right)) {
+                    (Space::User, _) | (_, Space::User) => Space::User,
+                    _ => Space::Kernel,
+                },
+                _ => self.shape.space,
+            },
+        }
+    }
+
+    /// A new variable without a name in the script.
+    pub(super) fn temporary(&mut self, ty: Type) -> LocalId {
+        let name = format!("#{}", self.locals.len());
+        self.local(name, ty)
+    }
+}
+
+/// The operator as written.
+pub(super) fn symbol(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Add => "+",
+        BinaryOp::Subtract => "-",
+        BinaryOp::Multiply => "*",
+        BinaryOp::Divide => "/",
+        BinaryOp::Modulo => "%",
+        BinaryOp::BitAnd => "&",
+        BinaryOp::BitOr => "|",
+        BinaryOp::BitXor => "^",
+        BinaryOp::ShiftLeft => "<<",
+        BinaryOp::ShiftRight => ">>",
+        BinaryOp::And => "&&",
+        BinaryOp::Or => "||",
+        BinaryOp::Equal => "==",
+        BinaryOp::NotEqual => "!=",
+        BinaryOp::Less => "<",
+        BinaryOp::LessEqual => "<=",
+        BinaryOp::Greater => ">",
+        BinaryOp::GreaterEqual => ">=",
+    }
+}

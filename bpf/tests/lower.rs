@@ -617,3 +617,83 @@ fn composed_values_survive_their_travels() {
     let expected = [tuple(255, b"made", 5), tuple(0, b"", 0), Value::Text(b"made".to_vec()), signed(5)];
     assert_eq!(found, expected);
 }
+
+/// What makes the verifier work hardest.
+#[test]
+fn hard_scripts_are_accepted() {
+    let long = || user_text(field(8, &Type::U64), 1024);
+    let other = || user_text(field(16, &Type::U64), 1024);
+    let find = |needle| expr(ExprKind::Find { text: Box::new(long()), needle: Box::new(needle) }, Type::I64);
+
+    // Two long texts are compared, searched and joined.
+    let mut hand = Hand::new();
+    let joined = ExprKind::Concat { left: Box::new(long()), right: Box::new(other()) };
+    hand.emit(vec![
+        same(long(), other()),
+        find(text("needle in a haystack")),
+        find(other()),
+        expr(joined, Type::Text { bytes: 1024 }),
+    ]);
+    let compiled = hand.compile();
+    let mut machine = machine();
+    machine.world.user.insert(0x1000, [vec![b'h'; 900], b"needle in a haystack\0".to_vec()].concat());
+    machine.world.user.insert(0x8000, [vec![b'h'; 900], b"needle\0".to_vec()].concat());
+    let found = values_in(&mut machine, &compiled, &[0x1000, 0x8000]);
+    assert_eq!(found[..3], [Value::Bool(false), signed(900), signed(0)]);
+    assert!(matches!(&found[3], Value::Text(text) if text.len() == 1023));
+
+    // As many long texts as fit.
+    let mut hand = Hand::new();
+    hand.emit((0..30).map(|_| long()).collect());
+    hand.compile();
+
+    // Aggregations, one after the other, in every round of a loop.
+    let mut hand = Hand::new();
+    let mut body = Vec::new();
+    let i = hand.local(&Type::I64);
+    for n in 0..10 {
+        let map =
+            hand.map(vec![Type::Text { bytes: 1024 }, Type::U64], Type::Aggregate(Aggregation::Hist { bits: n % 6 }));
+        let tuple = Type::Tuple(vec![Type::Text { bytes: 1024 }, Type::U64]);
+        let key = expr(ExprKind::Tuple(vec![long(), number(1, &Type::U64)]), tuple);
+        let value = Some(hand.get(i));
+        body.push(statement(StatementKind::Aggregate { map, key: Some(key), value }));
+    }
+    hand.push(StatementKind::ForRange { variable: Some(i), first: int(0), end: int(16), body });
+    hand.compile();
+
+    // Many conditions.
+    let mut hand = Hand::new();
+    let sum = hand.local(&Type::I64);
+    hand.set(sum, int(0));
+    for n in 0..100 {
+        let condition = compare(CompareOp::Greater, field(8 + 8 * (n % 10), &Type::I64), int(i64::from(n)));
+        let value = binary(ArithmeticOp::Add, hand.get(sum), int(1));
+        let then = vec![statement(StatementKind::SetLocal { local: sum, value })];
+        hand.push(StatementKind::If { condition, then, otherwise: Vec::new() });
+    }
+    let sum = hand.get(sum);
+    hand.emit(vec![sum]);
+    hand.compile();
+
+    // Many variables that live at the same time.
+    let mut hand = Hand::new();
+    let all: Vec<LocalId> = (0..40).map(|_| hand.local(&Type::I64)).collect();
+    for (local, n) in all.iter().zip(0_u32..) {
+        hand.set(
+            *local,
+            expr(
+                ExprKind::Read {
+                    address: Box::new(field(8, &Type::U64)),
+                    offset: i64::from(n) * 8,
+                    space: Space::User,
+                    bits: None,
+                },
+                Type::I64,
+            ),
+        );
+    }
+    let values = all.iter().map(|local| hand.get(*local)).collect();
+    hand.emit(values);
+    hand.compile();
+}

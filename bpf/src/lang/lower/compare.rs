@@ -247,7 +247,9 @@ impl Lower<'_> {
         }
         // Where it began, how far it is there, and what was found.
         let frame = self.b.slot(24);
-        self.b.zero(Memory::Slot(frame, 0), 16);
+        let zero = self.forgotten(Operand::Constant(0));
+        self.b.store_slot(frame, 0, Size::B8, zero);
+        self.b.store_slot(frame, 8, Size::B8, zero);
         self.b.store_slot(frame, 16, Size::B8, -1);
         let parameters = [Parameter::Number, Parameter::Frame { bytes: 24, context: None }];
         self.functions += 1;
@@ -289,14 +291,16 @@ impl Lower<'_> {
         self.b.branch(Test::Eq, there, wanted, same, differs);
         self.b.switch_to(same);
         let further = self.b.binary(BinaryOp::Add, within, 1);
+        let further = self.forgotten(further.into());
         self.b.store(state, 8, Size::B8, further);
         self.b.jump(go_on);
         self.b.switch_to(differs);
         self.b.branch(Test::Eq, there, 0, outside, again);
         self.b.switch_to(again);
         let next = self.b.binary(BinaryOp::Add, begin, 1);
+        let (next, zero) = (self.forgotten(next.into()), self.forgotten(Operand::Constant(0)));
         self.b.store(state, 0, Size::B8, next);
-        self.b.store(state, 8, Size::B8, 0);
+        self.b.store(state, 8, Size::B8, zero);
         self.b.jump(go_on);
         self.b.switch_to(outside);
         self.b.jump(stop);

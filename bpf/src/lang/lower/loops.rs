@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     expand::moved,
-    ir::{BinaryOp, Helper, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
+    ir::{BinaryOp, Helper, MapDefinition, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
     lang::{
         hir::{self, Expr, ExprKind, LocalId, Statement, StatementKind},
         types::Type,
@@ -58,7 +58,7 @@ impl Lower<'_> {
         let [head, inside, next, after] = [(); 4].map(|()| self.b.block());
         self.b.jump(head);
         self.b.switch_to(head);
-        self.b.branch(Test::Lt, index, rounds, inside, after);
+        self.b.branch(Test::Ge, index, rounds, after, inside);
         self.b.switch_to(inside);
         if let Some(variable) = variable {
             let value = self.b.binary(BinaryOp::Add, index, *first);
@@ -66,8 +66,7 @@ impl Lower<'_> {
         }
         self.round(next, after, body)?;
         self.b.switch_to(next);
-        let following = self.b.binary(BinaryOp::Add, index, 1);
-        self.b.assign(index, following);
+        self.change_register(index, BinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())
@@ -78,14 +77,13 @@ impl Lower<'_> {
         let [head, ask, inside, next, after] = [(); 5].map(|()| self.b.block());
         self.b.jump(head);
         self.b.switch_to(head);
-        self.b.branch(Test::Lt, index, i64::from(limit), ask, after);
+        self.b.branch(Test::Ge, index, i64::from(limit), after, ask);
         self.b.switch_to(ask);
         self.branch_on(condition, inside, after)?;
         self.b.switch_to(inside);
         self.round(next, after, body)?;
         self.b.switch_to(next);
-        let following = self.b.binary(BinaryOp::Add, index, 1);
-        self.b.assign(index, following);
+        self.change_register(index, BinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())
@@ -120,6 +118,20 @@ impl Lower<'_> {
         self.function = outer_function;
         self.b.end_function();
         Ok(function)
+    }
+
+    /// A zero of which the verifier does not know that it is one.
+    fn opaque_zero(&mut self) -> Reg {
+        let map = self.map(MapDefinition::global("zero", 8));
+        let place = self.b.global_address(map, 0);
+        self.b.load(place, 0, Size::B8, false)
+    }
+
+    /// The value, of which the verifier knows nothing any more. It would walk through all rounds of a callback for as long
+    /// as each begins with other constants.
+    pub(super) fn forgotten(&mut self, value: Operand) -> Operand {
+        let zero = self.opaque_zero();
+        self.b.binary(BinaryOp::Add, zero, value).into()
     }
 
     /// Calls a callback's loop and goes on, unless a `return` within it ended the program.

@@ -3,7 +3,7 @@
 
 use super::{
     Result,
-    program::{Counter, Home, Lower, is_signed, size_of},
+    program::{Counter, Home, Lower, Where, is_signed, size_of},
 };
 use crate::{
     expand::moved,
@@ -177,6 +177,7 @@ impl Lower<'_> {
         match self.homes.get(local.0 as usize).copied().unwrap_or(Home::Nowhere) {
             Home::Register(reg) => self.b.assign(reg, value),
             Home::Memory(place) => {
+                let value = if matches!(place, Where::Frame(_)) { self.forgotten(value) } else { value };
                 let memory = self.reach(place);
                 self.store(memory, size_of(bytes), value);
             }

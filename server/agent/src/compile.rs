@@ -1,17 +1,12 @@
 //! Compiling a script: the same for the running kernel and for the simulated one.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use bathyscope_bpf::{
-    Code, disassemble,
-    lang::{
-        self, CheckOptions, Diagnostic, ExpandOptions, LowerOptions, Severity, Span, TaskOffsets, host::Host,
-        plan::Plan,
-    },
+    lang::{self, CheckOptions, CompileOptions, Compiled, Diagnostic, ExpandOptions, Severity, Stage, host::Host},
     probe::TargetFilter,
 };
-use bathyscope_catalog::types::Types;
-use bathyscope_protocol::{AgentError, AgentErrorKind, ScriptChecked, WireScript};
+use bathyscope_protocol::{AgentError, AgentErrorKind, ScriptChecked, ScriptStage, WireScript};
 
 use crate::{backend::monotonic_ns, error::failed};
 
@@ -32,75 +27,51 @@ impl Default for Around {
     }
 }
 
-/// A compiled script.
-#[derive(Debug)]
-pub(crate) struct Compiled {
-    /// The plan's programs.
-    pub(crate) codes: Vec<Code>,
-    /// What to know about them.
-    pub(crate) plan: Plan,
-}
-
 /// Compiles a script.
 pub(crate) fn compile(script: &WireScript, host: &dyn Host, around: Around) -> Result<Compiled, Vec<Diagnostic>> {
-    let expand = ExpandOptions { params: script.parameters.clone(), environment: script.settings.clone() };
-    let expanded = lang::expand(&lang::parse(&script.text)?, &expand)?;
     let pid = (around.pid != 0).then_some(around.pid);
-    let options = CheckOptions { unsafe_allowed: script.allow_unsafe, pid };
-    let checked = lang::check(&expanded, &script.text, host, &options)?;
-    let lowered = lang::lower(&checked, &lower_options(script, host, around))?;
-    let code = |program| bathyscope_bpf::compile(program).map_err(|error| internal(&error.to_string()));
-    let codes = lowered.programs.iter().map(code).collect::<Result<_, _>>()?;
-    Ok(Compiled { codes, plan: lowered.plan })
-}
-
-fn internal(why: &str) -> Vec<Diagnostic> {
-    vec![Diagnostic::error(Span { start: 0, end: 0 }, format!("compiling failed: {why}"))]
-}
-
-fn lower_options(script: &WireScript, host: &dyn Host, around: Around) -> LowerOptions {
-    let features = host.features();
-    // Finding a symbol takes longer than everything else together.
-    let per_cpu = script.text.contains("percpu").then(|| host.kernel_symbol("__per_cpu_offset")).flatten();
-    LowerOptions {
+    let options = CompileOptions {
         name: script.name.clone(),
+        expand: ExpandOptions { params: script.parameters.clone(), environment: script.settings.clone() },
+        check: CheckOptions { unsafe_allowed: script.allow_unsafe, pid },
         target: around.filter,
         comm: script.comm,
         ring_bytes: around.ring_bytes,
-        possible_cpus: features.possible_cpus,
-        pid_namespace: features.pid_namespace,
         target_pid: around.pid,
         begin_ns: monotonic_ns(),
-        task: task_offsets(host.types()),
-        per_cpu_offset: per_cpu,
-        ..LowerOptions::new(Arc::<str>::from(script.text.as_str()), features.architecture)
-    }
+    };
+    lang::compile(&script.text, host, &options)
 }
 
-fn task_offsets(types: &Types) -> Option<TaskOffsets> {
-    let task = types.spelled("struct task_struct")?;
-    let offset = |name| u32::try_from(types.field(task, name)?.byte_offset()).ok();
-    Some(TaskOffsets {
-        comm: offset("comm")?,
-        tgid: offset("tgid")?,
-        group_leader: offset("group_leader")?,
-        real_parent: offset("real_parent")?,
-    })
-}
-
-/// Compiles a script for its messages alone, and its programs as text if `listing` says so.
-pub(crate) fn check(script: &WireScript, host: &dyn Host, listing: bool) -> ScriptChecked {
+/// Compiles a script for its messages alone, and for what the compiler made on its way to `show`.
+pub(crate) fn check(script: &WireScript, host: &dyn Host, show: Option<ScriptStage>) -> ScriptChecked {
     let clock = Instant::now();
     let compiled = compile(script, host, Around::default());
     let compile_ns = elapsed_ns(clock);
     match compiled {
-        Ok(Compiled { codes, plan }) => ScriptChecked {
-            diagnostics: plan.warnings.clone(),
-            plan: Some(plan),
-            listing: if listing { codes.iter().map(disassemble).collect::<Vec<_>>().join("\n") } else { String::new() },
+        Ok(compiled) => ScriptChecked {
+            diagnostics: compiled.plan.warnings.clone(),
+            shown: show.map_or_else(String::new, |show| shown(&compiled, show, &script.text)),
+            plan: Some(compiled.plan),
             compile_ns,
         },
         Err(diagnostics) => ScriptChecked { diagnostics, compile_ns, ..ScriptChecked::default() },
+    }
+}
+
+fn shown(compiled: &Compiled, show: ScriptStage, text: &str) -> String {
+    let text = |stage| String::from_utf8_lossy(&compiled.stage(stage, text)).into_owned();
+    match show {
+        ScriptStage::Ast => text(Stage::Ast),
+        ScriptStage::Types => text(Stage::Types),
+        ScriptStage::Ir => text(Stage::Ir),
+        ScriptStage::Bpf => text(Stage::Bpf),
+        ScriptStage::Elf => compiled.object.iter().fold(String::new(), |mut digits, byte| {
+            use std::fmt::Write as _;
+            // Writing to a String cannot fail.
+            let _infallible = write!(digits, "{byte:02x}");
+            digits
+        }),
     }
 }
 
@@ -109,14 +80,32 @@ pub(crate) fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|one| one.severity == Severity::Error)
 }
 
-/// Refuses a script that wants to change the host where that is not allowed.
-pub(crate) fn check_unsafe(script: &WireScript, allowed: bool) -> Result<(), AgentError> {
-    if !script.allow_unsafe || allowed {
-        return Ok(());
+/// What scripts may do here. Whoever starts the agent decides; the console cannot widen it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScriptRights {
+    /// None runs.
+    #[default]
+    Off,
+    /// They observe. That is as much as to read all memory of the host.
+    Observe,
+    /// Those that ask for it may change what they observe.
+    Change,
+}
+
+/// Refuses to run a script that may not run here.
+pub(crate) fn check_rights(script: &WireScript, rights: ScriptRights) -> Result<(), AgentError> {
+    let denied = |why: &str, remedy: &str| Err(failed(AgentErrorKind::Denied, "starting the script", why, remedy));
+    match rights {
+        ScriptRights::Off => denied(
+            "scripts are switched off here",
+            "Whoever starts Bathyscope can switch them on: a script can read all memory of this host.",
+        ),
+        ScriptRights::Observe if script.allow_unsafe => denied(
+            "scripts that change what they observe are not allowed here",
+            "Whoever starts Bathyscope can allow them: they can do everything to this host.",
+        ),
+        ScriptRights::Observe | ScriptRights::Change => Ok(()),
     }
-    let remedy = "Start Bathyscope with --unsafe-scripts, if those who may run scripts may change this host.";
-    let why = "scripts that change what they observe are not allowed here";
-    Err(failed(AgentErrorKind::Denied, "checking the script", why, remedy))
 }
 
 /// Nanoseconds since `clock`.

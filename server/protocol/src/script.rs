@@ -46,6 +46,22 @@ pub struct WireScript {
     pub user_places: Vec<UserPlaces>,
 }
 
+/// A stage of the compiler that can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScriptStage {
+    /// The tree, as a script.
+    Ast,
+    /// The script with its types.
+    Types,
+    /// The intermediate representation.
+    Ir,
+    /// The instructions.
+    Bpf,
+    /// The object file.
+    Elf,
+}
+
 /// What came of a script that was only to be compiled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,8 +70,8 @@ pub struct ScriptChecked {
     pub diagnostics: Vec<Diagnostic>,
     /// What it would do; none if there are errors.
     pub plan: Option<Plan>,
-    /// The programs as text, if that was asked for.
-    pub listing: String,
+    /// What was to be shown; the object file as hexadecimal digits. Empty if there are errors.
+    pub shown: String,
     /// Nanoseconds spent on compiling.
     pub compile_ns: u64,
 }

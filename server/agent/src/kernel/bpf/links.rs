@@ -55,25 +55,6 @@ pub(crate) fn kprobe_multi(program: BorrowedFd<'_>, functions: &[(&CStr, u64)], 
     unsafe { attr.call_for_fd(LINK_CREATE, 48) }
 }
 
-/// At addresses of functions of the kernel, as [`kprobe_multi`].
-pub(crate) fn kprobe_multi_at(
-    program: BorrowedFd<'_>,
-    addresses: &[u64],
-    cookies: &[u64],
-    exit: bool,
-) -> io::Result<OwnedFd> {
-    debug_assert_eq!(addresses.len(), cookies.len());
-    let attr = Attr::new()
-        .fd(0, program)
-        .u32(8, KPROBE_MULTI)
-        .u32(16, if exit { RETURN } else { 0 })
-        .u32(20, u32::try_from(addresses.len().min(cookies.len())).unwrap_or(u32::MAX))
-        .pointer(32, addresses)
-        .pointer(40, cookies);
-    // SAFETY: as many addresses and cookies as the count says; all live until the call returns.
-    unsafe { attr.call_for_fd(LINK_CREATE, 48) }
-}
-
 /// A place in a program's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {

@@ -25,6 +25,7 @@ use bathyscope_catalog::{
     EventFormat, parse_event_format,
     types::{Btf, Kind, MAX_BTF_BYTES, Types},
 };
+use bathyscope_protocol::WireScript;
 
 pub(crate) use features::perf_kind;
 
@@ -34,6 +35,8 @@ use super::{bpf, tracefs::Tracefs};
 const BTF_FOLDER: &str = "/sys/kernel/btf";
 /// The most modules whose types are read.
 const MAX_MODULES: usize = 1024;
+/// The symbol of the table that variables of CPUs are found with.
+const PER_CPU_OFFSET: &str = "__per_cpu_offset";
 /// The number that statfs(2) gives for the file system of control groups, version 2.
 const CGROUP2_MAGIC: u32 = 0x6367_7270;
 
@@ -158,12 +161,15 @@ pub(crate) struct RequestHost<'a> {
     kernel: &'a KernelHost,
     places: HashMap<&'a str, &'a UserPlaces>,
     modules: bool,
+    /// Whether the script may ask for variables of CPUs.
+    per_cpu: bool,
 }
 
 impl<'a> RequestHost<'a> {
-    /// For a script with these places in user space; with the types of modules or without.
-    pub(crate) fn new(kernel: &'a KernelHost, places: &'a [UserPlaces], modules: bool) -> Self {
-        Self { kernel, places: places.iter().map(|one| (one.point.as_str(), one)).collect(), modules }
+    /// For a script, with the types of modules or without.
+    pub(crate) fn new(kernel: &'a KernelHost, script: &'a WireScript, modules: bool) -> Self {
+        let places = script.user_places.iter().map(|one| (one.point.as_str(), one)).collect();
+        Self { kernel, places, modules, per_cpu: script.text.contains("percpu") }
     }
 }
 
@@ -196,6 +202,10 @@ impl Host for RequestHost<'_> {
     }
 
     fn kernel_symbol(&self, name: &str) -> Option<u64> {
+        // The compiler always asks, and finding a symbol takes longer than everything else that it does.
+        if name == PER_CPU_OFFSET && !self.per_cpu {
+            return None;
+        }
         if let Some(known) = self.kernel.symbols.borrow().get(name) {
             return *known;
         }
@@ -228,7 +238,8 @@ mod tests {
     #[test]
     fn facts_are_found_and_kept() {
         let kernel = KernelHost::default();
-        let host = RequestHost::new(&kernel, &[], true);
+        let script = WireScript::default();
+        let host = RequestHost::new(&kernel, &script, true);
         let clock = Instant::now();
         let types = host.types();
         println!("types after {:?}", clock.elapsed());

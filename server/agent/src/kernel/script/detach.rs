@@ -16,8 +16,6 @@ use crate::kernel::{bpf::programs, retire::close_links};
 
 /// How long whoever stops a script waits for it to be detached, before being told that it goes on in the background.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// The most threads that close events at a time.
-const CLOSERS: usize = 32;
 
 /// How far detaching is.
 #[derive(Debug, Default)]
@@ -84,21 +82,11 @@ pub(super) fn run_all(programs: &[ByHand]) {
     }
 }
 
+/// One after the other: the kernel closes only one at a time anyway, for each of which it waits, and whoever opens another
+/// one meanwhile would have to queue behind all that wait.
 fn close_attachments(attachments: Vec<Attachment>, progress: &Progress) {
-    let each = attachments.len().div_ceil(CLOSERS).max(1);
-    let mut attachments = attachments.into_iter();
-    std::thread::scope(|scope| {
-        loop {
-            let some: Vec<Attachment> = attachments.by_ref().take(each).collect();
-            if some.is_empty() {
-                break;
-            }
-            scope.spawn(move || {
-                for attachment in some {
-                    drop(attachment);
-                    progress.change(|left| left.closing = left.closing.saturating_sub(1));
-                }
-            });
-        }
-    });
+    for attachment in attachments {
+        drop(attachment);
+        progress.change(|left| left.closing = left.closing.saturating_sub(1));
+    }
 }

@@ -9,12 +9,16 @@ mod points;
 mod running;
 mod sampling;
 
+#[cfg(test)]
+#[expect(clippy::print_stdout, reason = "what was measured or skipped is told")]
+mod tests;
+
 use std::{os::fd::AsFd as _, time::Instant};
 
 use bathyscope_bpf::{
     Code,
     lang::{
-        Diagnostic,
+        Compiled,
         plan::{COUNTERS, KERNEL_STACKS, Plan, RING, STACK_FRAMES, USER_STACKS},
         types::{Shown, Type},
     },
@@ -22,7 +26,7 @@ use bathyscope_bpf::{
 };
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ObjectStats, RingContent, RingInfo, RingKind, ScriptChecked, ScriptRefused,
-    ScriptStarted, Started, WireScript,
+    ScriptStage, ScriptStarted, Started, WireScript,
 };
 
 use self::{content::Content, object::Object, points::Preparing, running::KernelScript};
@@ -35,7 +39,7 @@ use super::{
 };
 use crate::{
     backend::{ScriptPlan, ScriptTrouble},
-    compile::{self, Around, Compiled, elapsed_ns},
+    compile::{self, Around, elapsed_ns},
     error::{failed, refused},
 };
 
@@ -48,12 +52,12 @@ const ABOUT_MODULES: [&str; 9] =
     ["fentry", "fexit", "kfunc", "kretfunc", "rawtracepoint", "f:", "fr:", "rt:", "kfunc_"];
 
 /// Compiles a script for its messages.
-pub(super) fn check(host: &KernelHost, script: &WireScript, listing: bool) -> ScriptChecked {
-    let checked = compile::check(script, &RequestHost::new(host, &script.user_places, wants_modules(script)), listing);
+pub(super) fn check(host: &KernelHost, script: &WireScript, show: Option<ScriptStage>) -> ScriptChecked {
+    let checked = compile::check(script, &RequestHost::new(host, script, wants_modules(script)), show);
     if !compile::has_errors(&checked.diagnostics) || wants_modules(script) || !host.has_module_types() {
         return checked;
     }
-    compile::check(script, &RequestHost::new(host, &script.user_places, true), listing)
+    compile::check(script, &RequestHost::new(host, script, true), show)
 }
 
 /// Reading the types of all modules takes a while, and few scripts need one. So it is only done at once for scripts whose
@@ -63,7 +67,7 @@ fn wants_modules(script: &WireScript) -> bool {
 }
 
 fn compile(host: &KernelHost, script: &WireScript, around: Around) -> Result<Compiled, ScriptTrouble> {
-    let attempt = |modules| compile::compile(script, &RequestHost::new(host, &script.user_places, modules), around);
+    let attempt = |modules| compile::compile(script, &RequestHost::new(host, script, modules), around);
     let mut compiled = attempt(wants_modules(script));
     if compiled.is_err() && !wants_modules(script) && host.has_module_types() {
         compiled = attempt(true);
@@ -100,7 +104,7 @@ fn make(
     filter: TargetFilter,
     compile_ns: u64,
 ) -> Result<KernelScript, ScriptTrouble> {
-    let Compiled { mut codes, plan } = compiled;
+    let Compiled { mut codes, plan, .. } = compiled;
     check_limits(&plan, codes.len())?;
     let clock = Instant::now();
     let follow = if filter == TargetFilter::Targets { add_follow_programs(&mut codes)? } else { Vec::new() };
@@ -139,7 +143,7 @@ fn make(
         attach_ns: all_ns.saturating_sub(maps_ns + prepared.load_ns),
     };
     let started = ScriptStarted { started, plan, cpus, failed, stats };
-    KernelScript::new(started, text, prepared, following, object, contents, sideband, target).map_err(Into::into)
+    Ok(KernelScript::new(started, text, prepared, following, object, contents, sideband, target))
 }
 
 fn check_limits(plan: &Plan, codes: usize) -> Result<(), ScriptTrouble> {

@@ -149,7 +149,28 @@ pub(super) struct Preparing<'a> {
     host: &'a KernelHost,
     files: HashMap<UserFile, Result<Arc<OwnedFd>, AgentError>>,
     modules: HashMap<String, io::Result<OwnedFd>>,
+    pending: Vec<Pending<'a>>,
     prepared: Prepared,
+}
+
+/// An attach point whose event is opened when all programs are loaded.
+struct Pending<'a> {
+    probe: u32,
+    program: Arc<OwnedFd>,
+    place: PendingPlace<'a>,
+}
+
+enum PendingPlace<'a> {
+    Kernel(&'a AttachPoint),
+    User(Group, Place),
+}
+
+impl PendingPlace<'_> {
+    /// Events of the kernel's functions and of user space are armed when they are opened, and the one opened last runs
+    /// first; but not at the return of kernel functions, where the one that was first at the entry is last.
+    fn last_runs_first(&self) -> bool {
+        !matches!(self, Self::Kernel(AttachPoint::Kprobe { exit: true, .. }))
+    }
 }
 
 type Point<'a> = (u32, &'a AttachPoint);
@@ -174,7 +195,8 @@ impl<'a> Preparing<'a> {
         host: &'a KernelHost,
     ) -> Result<Prepared, ScriptTrouble> {
         let (files, modules) = (HashMap::new(), HashMap::new());
-        let mut this = Self { plan, codes, text, object, host, files, modules, prepared: Prepared::default() };
+        let (pending, prepared) = (Vec::new(), Prepared::default());
+        let mut this = Self { plan, codes, text, object, host, files, modules, pending, prepared };
         for index in 0..plan.programs.len() {
             this.prepared.loaded.push(Vec::new());
             let points: Vec<Point<'a>> = (0_u32..)
@@ -184,6 +206,7 @@ impl<'a> Preparing<'a> {
                 .collect();
             this.program(index, &points)?;
         }
+        this.open_pending();
         this.prepared.instructions = codes.iter().map(|code| u32::try_from(code.instructions.len()).unwrap_or(0)).sum();
         Ok(this.prepared)
     }
@@ -426,15 +449,31 @@ impl<'a> Preparing<'a> {
         }
         let program = self.load(index, LoadAs { kind: KPROBE, ..LoadAs::default() })?;
         for (probe, point) in single {
-            match self.open_kprobe(probe, point) {
-                Ok((event, exit)) => self.attach(probe, &program, Way::Event(event), !exit),
-                Err(error) => self.fail(probe, error),
-            }
+            let (program, place) = (Arc::clone(&program), PendingPlace::Kernel(point));
+            self.pending.push(Pending { probe, program, place });
         }
         Ok(())
     }
 
-    fn open_kprobe(&self, probe: u32, point: &AttachPoint) -> Result<(Event, bool), AgentError> {
+    /// Opens the events that are armed at once, so that those of one place run in the script's order.
+    fn open_pending(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        let (backwards, forwards): (Vec<_>, Vec<_>) = pending.into_iter().partition(|one| one.place.last_runs_first());
+        for Pending { probe, program, place } in forwards.into_iter().chain(backwards.into_iter().rev()) {
+            let opened = match &place {
+                PendingPlace::Kernel(point) => self.open_kprobe(probe, point),
+                PendingPlace::User(group, place) => {
+                    self.file(group).and_then(|file| self.open_uprobe(probe, group, *place, &file))
+                }
+            };
+            match opened {
+                Ok(event) => self.attach(probe, &program, Way::Event(event), false),
+                Err(error) => self.fail(probe, error),
+            }
+        }
+    }
+
+    fn open_kprobe(&self, probe: u32, point: &AttachPoint) -> Result<Event, AgentError> {
         let doing = self.doing(probe);
         let AttachPoint::Kprobe { module, function, offset, exit } = point else {
             return Err(internal(doing, "its program is of another kind"));
@@ -452,7 +491,7 @@ impl<'a> Preparing<'a> {
         } else {
             Event::open_at(&mut attributes, &symbol, *offset, scope)
         };
-        event.map(|event| (event, *exit)).map_err(|error| no_kprobe(doing, &error))
+        event.map_err(|error| no_kprobe(doing, &error))
     }
 
     fn uprobes(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
@@ -478,10 +517,8 @@ impl<'a> Preparing<'a> {
         if !single.is_empty() {
             let program = self.load(index, LoadAs { kind: KPROBE, ..LoadAs::default() })?;
             for (probe, group, place) in single {
-                match self.file(&group).and_then(|file| self.open_uprobe(probe, &group, place, &file)) {
-                    Ok(event) => self.attach(probe, &program, Way::Event(event), true),
-                    Err(error) => self.fail(probe, error),
-                }
+                let (program, place) = (Arc::clone(&program), PendingPlace::User(group, place));
+                self.pending.push(Pending { probe, program, place });
             }
         }
         Ok(())

@@ -33,7 +33,12 @@ fn scripts() -> Vec<(String, String)> {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "bt"))
         .collect();
-    paths.extend(std::env::var("BATHYSCOPE_SCRIPTS").iter().flat_map(|all| all.split(':').map(PathBuf::from)));
+    paths.extend(
+        std::env::var("BATHYSCOPE_SCRIPTS")
+            .iter()
+            .filter(|all| !all.is_empty())
+            .flat_map(|all| all.split(':').map(PathBuf::from)),
+    );
     paths.sort();
     let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
     paths.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()

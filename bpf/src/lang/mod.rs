@@ -16,6 +16,7 @@ pub mod plan;
 #[cfg(feature = "recorded")]
 pub mod recorded;
 mod render;
+mod show;
 mod syntax;
 pub mod types;
 

@@ -80,14 +80,32 @@ pub(crate) fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|one| one.severity == Severity::Error)
 }
 
-/// Refuses a script that wants to change the host where that is not allowed.
-pub(crate) fn check_unsafe(script: &WireScript, allowed: bool) -> Result<(), AgentError> {
-    if !script.allow_unsafe || allowed {
-        return Ok(());
+/// What scripts may do here. Whoever starts the agent decides; the console cannot widen it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScriptRights {
+    /// None runs.
+    #[default]
+    Off,
+    /// They observe. That is as much as to read all memory of the host.
+    Observe,
+    /// Those that ask for it may change what they observe.
+    Change,
+}
+
+/// Refuses to run a script that may not run here.
+pub(crate) fn check_rights(script: &WireScript, rights: ScriptRights) -> Result<(), AgentError> {
+    let denied = |why: &str, remedy: &str| Err(failed(AgentErrorKind::Denied, "starting the script", why, remedy));
+    match rights {
+        ScriptRights::Off => denied(
+            "scripts are switched off here",
+            "Whoever starts Bathyscope can switch them on: a script can read all memory of this host.",
+        ),
+        ScriptRights::Observe if script.allow_unsafe => denied(
+            "scripts that change what they observe are not allowed here",
+            "Whoever starts Bathyscope can allow them: they can do everything to this host.",
+        ),
+        ScriptRights::Observe | ScriptRights::Change => Ok(()),
     }
-    let remedy = "Start Bathyscope with --unsafe-scripts, if those who may run scripts may change this host.";
-    let why = "scripts that change what they observe are not allowed here";
-    Err(failed(AgentErrorKind::Denied, "checking the script", why, remedy))
 }
 
 /// Nanoseconds since `clock`.

@@ -27,7 +27,8 @@ use bathyscope_protocol::{
 
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
-    compile, doctor,
+    compile::{self, ScriptRights},
+    doctor,
 };
 
 pub(crate) use loader::{Loader, compile as loader_compile};
@@ -37,7 +38,7 @@ pub(crate) use sideband::{PERF_REMEDY, attributes as sideband_attributes};
 pub struct KernelBackend {
     loader: Loader,
     command_uid: u32,
-    unsafe_scripts: bool,
+    scripts: ScriptRights,
     host: host::KernelHost,
 }
 
@@ -53,16 +54,15 @@ impl KernelBackend {
     pub fn new(command_uid: u32) -> Self {
         doctor::remove_leftovers();
         command::raise_open_files();
-        Self { loader: Loader::new(), command_uid, unsafe_scripts: false, host: host::KernelHost::default() }
+        Self { loader: Loader::new(), command_uid, scripts: ScriptRights::Off, host: host::KernelHost::default() }
     }
 }
 
 impl KernelBackend {
-    /// Lets scripts that ask for it change what they observe.
+    /// With these rights for scripts, which are off otherwise.
     #[must_use]
-    pub fn allow_unsafe_scripts(mut self, allowed: bool) -> Self {
-        self.unsafe_scripts = allowed;
-        self
+    pub fn with_scripts(self, scripts: ScriptRights) -> Self {
+        Self { scripts, ..self }
     }
 }
 
@@ -92,12 +92,11 @@ impl Backend for KernelBackend {
     }
 
     fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
-        compile::check_unsafe(script, self.unsafe_scripts)?;
         Ok(script::check(&self.host, script, show))
     }
 
     fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
-        compile::check_unsafe(&plan.script, self.unsafe_scripts)?;
+        compile::check_rights(&plan.script, self.scripts)?;
         Ok(Box::new(script::start(&self.host, plan, self.command_uid)?))
     }
 

@@ -356,7 +356,7 @@ fn of_bare_status(status: StatusCode) -> ApiError {
     match ErrorKind::of_status(status) {
         ErrorKind::NotFound => ApiError::not_found(),
         ErrorKind::TooLarge => {
-            ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than 64 KiB")
+            ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than it may be")
         }
         ErrorKind::Method => ApiError::new(ErrorKind::Method, "asking for this address", "it has no such method"),
         kind => ApiError::new(kind, "reading the request", "it is not a request that this console knows"),

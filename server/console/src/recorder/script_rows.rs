@@ -248,7 +248,7 @@ impl ScriptRows {
                 Cell::U64(u64::from(record.tid)),
                 Cell::Text(record.comm.clone()),
             ],
-            SiteStream::Element(_) => return,
+            SiteStream::Element => return,
         };
         let mut cells = vec![cells];
         self.finish_rows(stream, &mut cells, look, rows);
@@ -257,7 +257,7 @@ impl ScriptRows {
     /// A map that a record asked for, or one element of it.
     fn asked(&mut self, record: &Record, snapshot: &MapSnapshot, look: &mut Lookup, rows: &mut Vec<NewRow>) {
         let element = match self.setup.streams.sites.get(record.site as usize) {
-            Some(Some((stream, SiteStream::Element(_)))) => Some(*stream),
+            Some(Some((stream, SiteStream::Element))) => Some(*stream),
             _ => None,
         };
         let stream = element.or_else(|| self.setup.streams.maps.get(snapshot.map as usize).map(|(stream, _)| *stream));

@@ -6,11 +6,12 @@ use bathyscope_bpf::{
     lang::{
         self,
         plan::{Action, MapPlan, Plan, Site},
-        types::{Shown, Type},
+        types::{Aggregation, Shown, Type},
     },
     output::{MapRows, SiteRows},
 };
 use bathyscope_capture::{ScriptProbe, StreamKind, StreamSchema};
+use bathyscope_views::MapKind;
 
 /// The most streams of a capture.
 const MAX_STREAMS: usize = 256;
@@ -25,7 +26,7 @@ pub(crate) enum SiteStream {
     /// Only when and by whom: `time`, `cat`, `system`.
     Moments,
     /// One element of a map, read from the map.
-    Element(MapRows),
+    Element,
 }
 
 /// The streams of a script.
@@ -74,9 +75,8 @@ fn site_stream(plan: &Plan, site: &Site, name: &mut dyn FnMut() -> String) -> Op
         Action::PrintElement { map, .. } => {
             let map: &MapPlan = plan.maps.get(*map as usize)?;
             if site.fields.len() <= map.key.len() {
-                let rows = MapRows::new(map);
-                let schema = StreamSchema { name: name(), kind: StreamKind::Map, ..rows.schema().clone() };
-                return Some((SiteStream::Element(rows), schema));
+                let schema = MapRows::new(map).schema().clone();
+                return Some((SiteStream::Element, StreamSchema { name: name(), kind: StreamKind::Map, ..schema }));
             }
         }
         Action::Time { .. } | Action::Cat { .. } | Action::System { .. } | Action::HelperFailed { .. } => {
@@ -155,4 +155,19 @@ pub(crate) fn probes_of(plan: &Plan) -> Vec<ScriptProbe> {
         ScriptProbe { name, line: program.line, attached, ..ScriptProbe::default() }
     };
     plan.programs.iter().enumerate().map(probe).collect()
+}
+
+/// What a map's values are.
+pub(crate) fn map_kind(map: &MapPlan) -> MapKind {
+    match map.aggregation() {
+        Some(Aggregation::Hist { .. } | Aggregation::LinearHist { .. }) => MapKind::Histogram,
+        Some(Aggregation::TimeSeries { .. }) => MapKind::TimeSeries,
+        Some(Aggregation::Stats { .. }) => MapKind::Stats,
+        Some(Aggregation::Count) => MapKind::Count,
+        Some(Aggregation::Sum { .. }) => MapKind::Sum,
+        Some(Aggregation::Min { .. }) => MapKind::Min,
+        Some(Aggregation::Max { .. }) => MapKind::Max,
+        Some(Aggregation::Average { .. }) => MapKind::Average,
+        None => MapKind::Value,
+    }
 }

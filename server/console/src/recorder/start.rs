@@ -403,7 +403,7 @@ fn wire_method(method: &Method) -> WireMethod {
     }
 }
 
-fn wire_target(target: &Target) -> WireTarget {
+pub(crate) fn wire_target(target: &Target) -> WireTarget {
     match target.clone() {
         Target::System => WireTarget::System,
         Target::Process { pid, children } => WireTarget::Process { pid, children },

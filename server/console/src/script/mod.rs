@@ -9,6 +9,7 @@ mod event;
 mod follow;
 mod names;
 mod places;
+mod replay;
 mod session;
 
 use bathyscope_bpf::lang::Diagnostic;
@@ -18,6 +19,8 @@ pub use agent::ScriptAgent;
 pub use event::{MapSnapshot, ScriptEvent};
 pub(crate) use follow::Follower;
 pub use names::HostNames;
+pub use places::check_script;
+pub(crate) use replay::Replay;
 pub(crate) use session::make;
 pub use session::{Finished, Polled, ScriptSession};
 

@@ -93,7 +93,7 @@ fn ns_of(time: Timespec) -> i128 {
 }
 
 /// A moment in this host's time zone.
-fn local(unix_ns: i128) -> WallTime {
+pub(super) fn local(unix_ns: i128) -> WallTime {
     let timestamp = jiff::Timestamp::from_nanosecond(unix_ns).unwrap_or_default();
     let zone = jiff::tz::TimeZone::system();
     let info = zone.to_offset_info(timestamp);

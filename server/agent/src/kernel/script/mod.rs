@@ -143,7 +143,7 @@ fn make(
         attach_ns: all_ns.saturating_sub(maps_ns + prepared.load_ns),
     };
     let started = ScriptStarted { started, plan, cpus, failed, stats };
-    KernelScript::new(started, text, prepared, following, object, contents, sideband, target).map_err(Into::into)
+    Ok(KernelScript::new(started, text, prepared, following, object, contents, sideband, target))
 }
 
 fn check_limits(plan: &Plan, codes: usize) -> Result<(), ScriptTrouble> {

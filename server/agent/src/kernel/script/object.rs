@@ -13,11 +13,13 @@ use std::{
 use bathyscope_bpf::{
     Code, ProgramTypes,
     ir::{MapDefinition, MapKind},
+    lang::plan::RING,
     type_info,
 };
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use crate::{
+    backend::MIN_RING_BYTES,
     error::{failed, kind_of, words},
     kernel::bpf::{
         maps::{self, Shape},
@@ -77,6 +79,11 @@ impl Object {
                 Some(_other) => return Err(internal(format!("two different maps are called `{}`", map.name))),
                 None => definitions.push(map),
             }
+        }
+        // Whoever reads a script need not care whether it happens to say nothing.
+        let silent = MapDefinition::ring(RING, MIN_RING_BYTES);
+        if !definitions.iter().any(|map| map.name == RING) {
+            definitions.push(&silent);
         }
         let map_bytes = definitions.iter().map(|map| bytes_of(map, cpus)).fold(0, u64::saturating_add);
         if map_bytes > MAX_MAP_BYTES {

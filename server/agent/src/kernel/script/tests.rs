@@ -135,8 +135,7 @@ extern "C" fn probed(argument: u64) -> u64 {
     std::hint::black_box(argument).wrapping_add(1)
 }
 
-fn file_offset(function: extern "C" fn(u64) -> u64) -> u64 {
-    let address = function as usize as u64;
+fn file_offset(address: u64) -> u64 {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let offset = |line: &str| {
         let mut columns = line.split_ascii_whitespace();
@@ -149,7 +148,13 @@ fn file_offset(function: extern "C" fn(u64) -> u64) -> u64 {
 }
 
 fn uprobe(exit: bool, pid: Option<u32>) -> AttachPoint {
-    AttachPoint::Uprobe { file: own_file(), offset: file_offset(probed), exit, pid, symbol: "probed".into() }
+    AttachPoint::Uprobe {
+        file: own_file(),
+        offset: file_offset(probed as *const () as u64),
+        exit,
+        pid,
+        symbol: "probed".into(),
+    }
 }
 
 fn tracepoint(system: &str, name: &str) -> AttachPoint {
@@ -290,6 +295,35 @@ fn user_functions_fire_at_entry_and_return() {
     assert_eq!(entries, [&0, &1], "in the script's order");
     assert_eq!(probed(1), 2);
     assert_eq!(fired(&mut ring), [0_u32; 0]);
+}
+
+/// The semaphore of a marker: a counter in the program's file, which the kernel raises while somebody looks.
+#[unsafe(link_section = ".probes")]
+static SEMAPHORE: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
+
+#[test]
+fn markers_fire_while_their_semaphore_is_raised() {
+    if !possible("markers of scripts") {
+        return;
+    }
+    let raised = || SEMAPHORE.load(std::sync::atomic::Ordering::SeqCst);
+    let marker = |pid| AttachPoint::Usdt {
+        file: own_file(),
+        offset: file_offset(probed as *const () as u64),
+        semaphore: file_offset(std::ptr::from_ref(&SEMAPHORE) as u64),
+        pid,
+        provider: "test".into(),
+        name: "probed".into(),
+        arguments: Vec::new(),
+    };
+    let own = Some(std::process::id());
+    let mut script = start(vec![probe(&[("U", marker(None)), ("U", marker(own))], Context::Registers)]);
+    script.enable().unwrap();
+    assert_eq!(raised(), 1, "one place is one, however many look");
+    probed(1);
+    let readings = script.stop(false);
+    assert_eq!(readings.probes[0].hits, 2, "{readings:?}");
+    wait_for("the semaphore", || raised() == 0);
 }
 
 #[test]

@@ -25,6 +25,22 @@ pub enum Group {
     Compile,
 }
 
+impl Group {
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Value => "Values",
+            Self::Output => "Output",
+            Self::Text => "Text and memory",
+            Self::Address => "Addresses and symbols",
+            Self::Map => "Maps",
+            Self::Aggregation => "Aggregations",
+            Self::Action => "What changes the system",
+            Self::Compile => "When it is compiled",
+        }
+    }
+}
+
 /// A name of the language, for the reference page and the editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {

@@ -25,7 +25,7 @@ pub(crate) use session::make;
 pub use session::{Finished, Polled, ScriptSession};
 
 use bathyscope_bpf::lang::host::UserPlaces;
-use bathyscope_protocol::ScriptChecked;
+use bathyscope_protocol::{ScriptChecked, ScriptFacts};
 
 use crate::recorder::LinkError;
 
@@ -48,6 +48,14 @@ pub fn check(
 /// If the script cannot be read, or the agent is not there.
 pub fn places_of(agent: &mut impl ScriptAgent, text: &str, pid: Option<u32>) -> Result<Vec<UserPlaces>, ScriptFailure> {
     places::resolve(agent, text, pid)
+}
+
+/// What can stand at a byte of a script that is being written, and what stands there.
+///
+/// # Errors
+/// If the agent is not there.
+pub fn script_facts(agent: &mut impl ScriptAgent, text: String, offset: u32) -> Result<ScriptFacts, ScriptFailure> {
+    Ok(agent.call(move |client| client.script_facts(&text, offset))?)
 }
 
 /// Bytes of the ring where nothing else is said.

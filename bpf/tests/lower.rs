@@ -697,3 +697,26 @@ fn hard_scripts_are_accepted() {
     hand.emit(values);
     hand.compile();
 }
+
+#[test]
+fn elements_of_histograms_are_removed_with_all_their_buckets() {
+    for key in [None, Some(Type::U64)] {
+        for bits in [0, 5] {
+            let mut hand = Hand::new();
+            let map = hand.map(key.iter().cloned().collect(), Type::Aggregate(Aggregation::Hist { bits }));
+            let at = |field: Expr| key.as_ref().map(|_| field);
+            hand.aggregate(map, at(field(8, &Type::U64)), Some(field(16, &Type::I64)));
+            let remove = vec![statement(StatementKind::Delete { map, key: at(field(8, &Type::U64)) })];
+            let condition = compare(CompareOp::Less, field(16, &Type::I64), int(0));
+            hand.push(StatementKind::If { condition, then: remove, otherwise: Vec::new() });
+            let compiled = hand.compile();
+            let mut machine = machine();
+            for (key, number) in [(1_u64, 5_i64), (1, 5000), (2, 7), (1, -1)] {
+                run(&mut machine, &compiled, &[key, number.cast_unsigned()]);
+            }
+            let entries = machine.map("m0").unwrap();
+            let left: u64 = entries.keys().flat_map(|key| words(entries.value(key, 0).unwrap())).sum();
+            assert_eq!(left, u64::from(key.is_some()), "{key:?} {bits}");
+        }
+    }
+}

@@ -9,6 +9,7 @@
 //! kernel that it did not create itself.
 
 mod backend;
+mod compile;
 mod doctor;
 mod error;
 mod kernel;
@@ -20,6 +21,7 @@ pub use backend::{
     Backend, Elements, MAX_RING_BYTES, MIN_RING_BYTES, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble,
     UserFile, check_script_sizes,
 };
+pub use compile::ScriptRights;
 pub use kernel::KernelBackend;
 pub use server::{AgentOptions, RunError, run, run_on};
 pub use session::{SessionEnd, serve};

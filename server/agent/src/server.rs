@@ -7,6 +7,7 @@ use rustix::process::{DumpableBehavior, Pid, Signal};
 
 use crate::{
     backend::Backend,
+    compile::ScriptRights,
     kernel::KernelBackend,
     session::{self, SessionEnd},
     simulated::{SimulatedBackend, Simulation},
@@ -21,6 +22,8 @@ pub struct AgentOptions {
     pub console_uid: u32,
     /// The user whom a command runs as where no other is asked for.
     pub command_uid: u32,
+    /// What scripts may do; made-up ones always run.
+    pub scripts: ScriptRights,
     /// Make up events instead of tracing.
     pub simulation: Option<Simulation>,
     /// The process that started this one; when it ends, so does the agent. None under a service manager, which ends the
@@ -86,7 +89,7 @@ pub fn run_on(connection: &Connection, options: &AgentOptions) -> Result<(), Run
 fn backend(options: &AgentOptions) -> Box<dyn Backend> {
     match &options.simulation {
         Some(simulation) => Box::new(SimulatedBackend::new(simulation.clone())),
-        None => Box::new(KernelBackend::new(options.command_uid)),
+        None => Box::new(KernelBackend::new(options.command_uid).with_scripts(options.scripts)),
     }
 }
 

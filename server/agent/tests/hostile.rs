@@ -7,8 +7,8 @@ use std::os::fd::AsFd as _;
 
 use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation};
 use bathyscope_protocol::{
-    AgentErrorKind, Connection, KernelFile, MAX_CAPTURES, MAX_MESSAGE_BYTES, PROTOCOL_VERSION, ProcessFile,
-    ProtocolError, Reply, Request, WireMethod, WireTarget,
+    AgentErrorKind, Bytes, Connection, KernelFile, MAX_CAPTURES, MAX_KEYS, MAX_MESSAGE_BYTES, MAX_STACK_IDS,
+    PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, WireMethod, WireScript, WireTarget,
 };
 use common::{SOON, events, probe, raw_agent};
 
@@ -59,7 +59,7 @@ fn p20_whatever_is_out_of_order_closes_the_connection() {
         ("discarded before the stop", vec![hello.clone(), start(1), discard.clone()]),
         ("discarded twice", vec![hello.clone(), start(1), stop.clone(), discard.clone(), discard.clone()]),
     ];
-    for (what, mut requests) in cases {
+    for (what, mut requests) in cases.into_iter().chain(hostile_about_scripts(&hello)) {
         let (connection, thread) = simulated();
         let last = requests.pop().unwrap();
         for request in requests {
@@ -67,6 +67,89 @@ fn p20_whatever_is_out_of_order_closes_the_connection() {
         }
         connection.send(&last, &[], SOON).unwrap();
         must_close(&connection, thread, what);
+    }
+}
+
+fn start_script(capture: u32) -> Request {
+    let text = "tracepoint:sched:sched_switch { @[pid] = count(); printf(\"x\"); }".to_owned();
+    let script = WireScript { text, ..WireScript::default() };
+    Request::StartScript { capture, script, target: WireTarget::System, ring_bytes: 1 << 16 }
+}
+
+/// Numbers, keys and states that do not fit the plan that the console was given.
+fn hostile_about_scripts(hello: &Request) -> Vec<(&'static str, Vec<Request>)> {
+    let (capture, enable) = (1, Request::Enable { capture: 1 });
+    let script = |last: Request| vec![hello.clone(), start_script(1), last];
+    let page = |map, after| Request::ReadMap { capture, map, take: true, after };
+    let keys = |keys: Vec<Bytes>| Request::ReadElements { capture, map: 0, keys };
+    let stacks = |ids| Request::ReadStacks { capture, user: true, ids };
+    vec![
+        ("map of no capture", vec![hello.clone(), page(0, None)]),
+        ("map of no script", vec![hello.clone(), start(1), page(0, None)]),
+        ("unknown map", script(page(1, None))),
+        ("map at the end of numbers", script(page(u32::MAX, None))),
+        ("unknown map to clear", script(Request::ClearMap { capture, map: 7 })),
+        ("unknown map to set to zero", script(Request::ZeroMap { capture, map: 7 })),
+        ("short key", script(keys(vec![Bytes(vec![1])]))),
+        ("long key to delete", script(Request::DeleteKeys { capture, map: 0, keys: vec![Bytes(vec![0; 4096])] })),
+        ("too many keys", script(keys(vec![Bytes(vec![0; 8]); MAX_KEYS + 1]))),
+        ("stacks that are not kept", script(stacks(vec![1]))),
+        ("too many stacks", script(stacks(vec![1; MAX_STACK_IDS + 1]))),
+        ("signal before it runs", script(Request::RunSignal { capture, number: 10 })),
+        ("iterator before it runs", script(Request::ReadIterator { capture, probe: 0 })),
+        (
+            "iterator that is none",
+            vec![hello.clone(), start_script(1), enable.clone(), Request::ReadIterator { capture, probe: 0 }],
+        ),
+        ("duplicated handle of a script", vec![hello.clone(), start_script(1), start_script(1)]),
+        ("script enabled twice", vec![hello.clone(), start_script(1), enable.clone(), enable]),
+    ]
+}
+
+/// What is larger than a packet comes in a sealed file, and only what may be large.
+#[test]
+fn p20_large_messages_come_sealed_or_close_the_connection() {
+    use bathyscope_protocol::large::{MAX_LARGE_REQUEST_BYTES, sealed_file};
+    let script = WireScript { parameters: vec!["x".repeat(4000); 40], ..WireScript::default() };
+    let check = Request::CheckScript { script, show: None };
+    let bytes = serde_json::to_vec(&check).unwrap();
+    assert!(bytes.len() > MAX_MESSAGE_BYTES);
+    let (connection, _thread) = greeted();
+    connection.send_large(&check, &[], MAX_LARGE_REQUEST_BYTES, SOON).unwrap();
+    assert!(matches!(connection.receive::<Reply>(Some(SOON)).unwrap().0, Reply::ScriptChecked(_)));
+
+    let envelope = |length: usize| format!("{{\"in_file\":{length}}}").into_bytes();
+    let open = rustix::fs::memfd_create("open", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    rustix::io::write(&open, &bytes).unwrap();
+    let own = std::fs::File::open("/proc/self/exe").unwrap().into();
+    let other = serde_json::to_vec(&Request::Capabilities).unwrap();
+    let cases: Vec<(&str, std::os::fd::OwnedFd, usize)> = vec![
+        ("a file that can change", open, bytes.len()),
+        ("a file on a disk", own, 1000),
+        ("another length than told", sealed_file("x", &bytes).unwrap(), bytes.len() - 1),
+        ("too long a file", sealed_file("x", &bytes).unwrap(), MAX_LARGE_REQUEST_BYTES + 1),
+        ("no JSON", sealed_file("x", &vec![b'['; 1000]).unwrap(), 1000),
+        ("a request that is small", sealed_file("x", &other).unwrap(), other.len()),
+    ];
+    for (what, file, length) in cases {
+        let (connection, thread) = greeted();
+        connection.send_bytes(&envelope(length), &[file.as_fd()], SOON).unwrap();
+        must_close(&connection, thread, what);
+    }
+    let (connection, thread) = greeted();
+    connection.send_bytes(&envelope(10), &[], SOON).unwrap();
+    must_close(&connection, thread, "no file at all");
+}
+
+#[test]
+fn p14_paths_that_are_none_are_refused() {
+    let (connection, _thread) = greeted();
+    for path in ["relative", "", "/with\0nul", &format!("/{}", "x".repeat(5000))] {
+        let request = Request::OpenUserFile { path: path.to_owned(), in_process: None };
+        match ask(&connection, &request) {
+            Reply::Failed(error) => assert_eq!(error.kind, AgentErrorKind::Invalid, "{error}"),
+            reply => panic!("{reply:?}"),
+        }
     }
 }
 

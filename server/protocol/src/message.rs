@@ -5,7 +5,7 @@ use bathyscope_capture::{Predicate, TracepointName};
 use serde::{Deserialize, Serialize};
 
 use crate::script::{
-    Bytes, MapPage, ModuleName, ScriptChecked, ScriptEnabled, ScriptRefused, ScriptStarted, WireScript,
+    Bytes, MapPage, ModuleName, ScriptChecked, ScriptEnabled, ScriptRefused, ScriptStage, ScriptStarted, WireScript,
 };
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
@@ -97,8 +97,8 @@ pub enum Request {
     CheckScript {
         /// What to compile.
         script: WireScript,
-        /// Whether the programs are listed as text too.
-        listing: bool,
+        /// What of the compiler's work is shown too.
+        show: Option<ScriptStage>,
     },
     /// Compile and load a script; nothing runs before [`Request::Enable`]. Answered by [`Reply::ScriptStarted`], or by
     /// [`Reply::ScriptRefused`] if it does not compile or cannot be attached. May be large.

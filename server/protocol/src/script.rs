@@ -40,10 +40,26 @@ pub struct WireScript {
     pub allow_unsafe: bool,
     /// Whether each record carries the thread's name.
     pub comm: bool,
-    /// Settings from outside, as `config` names them (`max_map_keys`); they go before those in the script.
+    /// Settings from outside: variables of the environment (`BPFTRACE_MAX_MAP_KEYS`), which win over those in the script.
     pub settings: Vec<(String, String)>,
     /// The places in user space that the console found for the script's attach points.
     pub user_places: Vec<UserPlaces>,
+}
+
+/// A stage of the compiler that can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScriptStage {
+    /// The tree, as a script.
+    Ast,
+    /// The script with its types.
+    Types,
+    /// The intermediate representation.
+    Ir,
+    /// The instructions.
+    Bpf,
+    /// The object file.
+    Elf,
 }
 
 /// What came of a script that was only to be compiled.
@@ -54,8 +70,8 @@ pub struct ScriptChecked {
     pub diagnostics: Vec<Diagnostic>,
     /// What it would do; none if there are errors.
     pub plan: Option<Plan>,
-    /// The programs as text, if that was asked for.
-    pub listing: String,
+    /// What was to be shown; the object file as hexadecimal digits. Empty if there are errors.
+    pub shown: String,
     /// Nanoseconds spent on compiling.
     pub compile_ns: u64,
 }

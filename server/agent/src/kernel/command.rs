@@ -12,6 +12,7 @@ use std::{
         unix::ffi::OsStrExt as _,
     },
     path::Path,
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -19,7 +20,7 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, TargetState};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     pipe::PipeFlags,
-    process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions},
+    process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions},
 };
 
 use super::users::User;
@@ -91,6 +92,25 @@ struct Plan {
     environment: Vec<CString>,
     user: User,
     change_user: bool,
+    /// How many files it may open, if the agent has raised that for itself.
+    open_files: Option<libc::rlimit>,
+}
+
+static OPEN_FILES_BEFORE: OnceLock<Rlimit> = OnceLock::new();
+
+/// Lets the agent open as many files as it may: every attach point takes two. Commands are not given that on the way.
+pub(crate) fn raise_open_files() {
+    let before = rustix::process::getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: before.maximum, maximum: before.maximum };
+    if before.current != before.maximum && rustix::process::setrlimit(Resource::Nofile, wanted).is_ok() {
+        let _first = OPEN_FILES_BEFORE.set(before);
+    }
+}
+
+fn open_files_before() -> Option<libc::rlimit> {
+    let before = OPEN_FILES_BEFORE.get()?;
+    let number = |limit: Option<u64>| limit.unwrap_or(libc::RLIM_INFINITY);
+    Some(libc::rlimit { rlim_cur: number(before.current), rlim_max: number(before.maximum) })
 }
 
 impl Plan {
@@ -108,6 +128,7 @@ impl Plan {
             environment,
             change_user: user.uid != rustix::process::geteuid().as_raw() || rustix::process::geteuid().is_root(),
             user,
+            open_files: open_files_before(),
         })
     }
 }
@@ -318,6 +339,9 @@ unsafe fn run_child(
         }
         if plan.change_user {
             become_user(plan, descriptors);
+        }
+        if let Some(limit) = &plan.open_files {
+            libc::setrlimit(libc::RLIMIT_NOFILE, limit);
         }
         // After the change of user, which clears it.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);

@@ -11,6 +11,14 @@ pub(crate) fn online() -> io::Result<Vec<u32>> {
     parse(text.trim()).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the list of CPUs cannot be read"))
 }
 
+/// How many CPUs there may ever be: as many values a per-CPU map has.
+pub(crate) fn possible() -> io::Result<u32> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let last = parse(text.trim()).and_then(|cpus| cpus.last().copied());
+    last.map(|last| last + 1)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the list of CPUs cannot be read"))
+}
+
 /// Reads a list such as `0-3,8`.
 fn parse(list: &str) -> Option<Vec<u32>> {
     let mut cpus = Vec::new();

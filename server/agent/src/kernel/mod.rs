@@ -5,6 +5,7 @@ mod command;
 pub(crate) mod cpus;
 mod events;
 mod files;
+pub(crate) mod host;
 mod loader;
 pub(crate) mod perf;
 mod profile;
@@ -20,10 +21,13 @@ mod users;
 use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
-use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, WireMethod, WireScript};
+use bathyscope_protocol::{
+    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptStage, WireMethod, WireScript,
+};
 
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
+    compile::{self, ScriptRights},
     doctor,
 };
 
@@ -34,6 +38,8 @@ pub(crate) use sideband::{PERF_REMEDY, attributes as sideband_attributes};
 pub struct KernelBackend {
     loader: Loader,
     command_uid: u32,
+    scripts: ScriptRights,
+    host: host::KernelHost,
 }
 
 impl std::fmt::Debug for KernelBackend {
@@ -47,7 +53,16 @@ impl KernelBackend {
     /// `command_uid` where no other is asked for.
     pub fn new(command_uid: u32) -> Self {
         doctor::remove_leftovers();
-        Self { loader: Loader::new(), command_uid }
+        command::raise_open_files();
+        Self { loader: Loader::new(), command_uid, scripts: ScriptRights::Off, host: host::KernelHost::default() }
+    }
+}
+
+impl KernelBackend {
+    /// With these rights for scripts, which are off otherwise.
+    #[must_use]
+    pub fn with_scripts(self, scripts: ScriptRights) -> Self {
+        Self { scripts, ..self }
     }
 }
 
@@ -73,15 +88,16 @@ impl Backend for KernelBackend {
     }
 
     fn features(&mut self) -> Features {
-        script::features()
+        self.host.features().clone()
     }
 
-    fn check_script(&mut self, script: &WireScript, listing: bool) -> Result<ScriptChecked, AgentError> {
-        script::check(script, listing)
+    fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
+        Ok(script::check(&self.host, script, show))
     }
 
     fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
-        script::start(plan)
+        compile::check_rights(&plan.script, self.scripts)?;
+        Ok(Box::new(script::start(&self.host, plan, self.command_uid)?))
     }
 
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {

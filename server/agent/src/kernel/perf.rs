@@ -17,6 +17,8 @@ pub(crate) enum Scope {
     Cpu(u32),
     /// The calling thread on any CPU.
     ThisThread,
+    /// A thread, on any CPU.
+    Thread(u32),
 }
 
 /// A perf event. Closing it removes it from the kernel.
@@ -39,6 +41,7 @@ impl Event {
         let (pid, cpu) = match scope {
             Scope::Cpu(cpu) => (-1, i32::try_from(cpu).unwrap_or(i32::MAX)),
             Scope::ThisThread => (0, -1),
+            Scope::Thread(tid) => (i32::try_from(tid).unwrap_or(i32::MAX), -1),
         };
         let flags = u64::from(sys::bindings::PERF_FLAG_FD_CLOEXEC);
         // SAFETY: `attributes` is a valid structure whose `size` says how long it is (see `attributes`); the kernel
@@ -60,6 +63,13 @@ impl Event {
     ) -> io::Result<Self> {
         attributes.__bindgen_anon_3.config1 = name.as_ptr() as u64;
         attributes.__bindgen_anon_4.config2 = offset;
+        Self::open(attributes, scope)
+    }
+
+    /// Opens a probe event at an address of the kernel.
+    pub(crate) fn open_at_address(attributes: &mut Attributes, address: u64, scope: Scope) -> io::Result<Self> {
+        attributes.__bindgen_anon_3.config1 = 0;
+        attributes.__bindgen_anon_4.config2 = address;
         Self::open(attributes, scope)
     }
 

@@ -26,8 +26,8 @@ impl Session<'_> {
     pub(super) fn answer_about_scripts(&mut self, request: Request) -> Result<Answer, Violation> {
         Ok(match request {
             Request::HostFeatures => Answer::Plain(Reply::Features(self.backend.features())),
-            Request::CheckScript { script, listing } => {
-                let checked = check_script_sizes(&script).and_then(|()| self.backend.check_script(&script, listing));
+            Request::CheckScript { script, show } => {
+                let checked = check_script_sizes(&script).and_then(|()| self.backend.check_script(&script, show));
                 plain(checked.map(Reply::ScriptChecked))
             }
             Request::StartScript { capture, script, target, ring_bytes } => {

@@ -23,9 +23,9 @@ use crate::error::{failed, refused};
 /// The simulated host's CPUs.
 pub(super) const CPUS: u32 = 2;
 /// Bytes of the ring that reports processes.
-const SIDEBAND_BYTES: u32 = 64 << 10;
+pub(super) const SIDEBAND_BYTES: u32 = 64 << 10;
 /// What a made hit costs.
-const NS_PER_HIT: f64 = 150.0;
+pub(super) const NS_PER_HIT: f64 = 150.0;
 
 /// One tracepoint of a capture.
 struct Stream {

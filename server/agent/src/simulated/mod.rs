@@ -16,7 +16,9 @@ mod world;
 use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
-use bathyscope_protocol::{AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, WireMethod, WireScript};
+use bathyscope_protocol::{
+    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptStage, WireMethod, WireScript,
+};
 
 pub use options::{ParseSimulationError, Simulation};
 
@@ -64,12 +66,12 @@ impl Backend for SimulatedBackend {
         script::features()
     }
 
-    fn check_script(&mut self, script: &WireScript, listing: bool) -> Result<ScriptChecked, AgentError> {
-        script::check(script, listing)
+    fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
+        Ok(script::check(script, show))
     }
 
     fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
-        script::start(plan)
+        Ok(Box::new(script::start(&self.simulation, plan)?))
     }
 
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {

@@ -67,7 +67,7 @@ fn addresses(base: u64, path: &[u64], draw: Draw, salt: u64) -> impl Iterator<It
     path.iter().rev().map(move |function| base + function * FUNCTION_BYTES + 4 + draw.below(salt + function, 4) * 16)
 }
 
-fn chain_of(process: &Process, stacks: Stacks, draw: Draw) -> (bool, Vec<u64>) {
+pub(super) fn chain_of(process: &Process, stacks: Stacks, draw: Draw) -> (bool, Vec<u64>) {
     let kernel = draw.one_of(3, &KERNEL_PATHS).unwrap_or_default();
     let user = draw.one_of(4, &USER_PATHS).unwrap_or_default();
     let base = if process.compiled_at_run_time { COMPILED_ADDRESS } else { CODE_ADDRESS };

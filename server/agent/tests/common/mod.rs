@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_agent::{Backend, KernelBackend, SessionEnd, SimulatedBackend, Simulation, serve};
+use bathyscope_agent::{Backend, KernelBackend, ScriptRights, SessionEnd, SimulatedBackend, Simulation, serve};
 use bathyscope_protocol::{
     AgentClient, ColumnEncoding, ColumnLayout, Connection, RingContent, Started, StreamLayout, TakenRings, WireMethod,
     WireProbe, rings::RingReader,
@@ -30,7 +30,11 @@ pub(crate) fn simulated(options: &str) -> AgentClient {
 
 pub(crate) fn kernel() -> AgentClient {
     let uid = rustix::process::getuid().as_raw();
-    AgentClient::over(raw_agent(move || Box::new(KernelBackend::new(uid))).0).unwrap()
+    kernel_with(uid, ScriptRights::Observe)
+}
+
+pub(crate) fn kernel_with(uid: u32, scripts: ScriptRights) -> AgentClient {
+    AgentClient::over(raw_agent(move || Box::new(KernelBackend::new(uid).with_scripts(scripts))).0).unwrap()
 }
 
 pub(crate) fn probe(tracepoint: &str, fields: &[&str], predicate: &str) -> WireProbe {

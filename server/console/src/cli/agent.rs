@@ -2,9 +2,9 @@
 
 use std::{os::fd::AsFd as _, path::PathBuf, process::ExitCode};
 
-use bathyscope_agent::{AgentOptions, Simulation};
+use bathyscope_agent::{AgentOptions, ScriptRights, Simulation};
 use bathyscope_protocol::Connection;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::{Failure, Outcome, config::LogArgs};
 
@@ -23,6 +23,9 @@ pub struct AgentArgs {
     /// User id that traced commands run as where no other is asked for [default: who runs this]
     #[arg(long, value_name = "UID")]
     pub command_uid: Option<u32>,
+    /// What scripts may do: nothing, observe (which is as much as to read all memory), or change what they observe
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Scripts::Observe)]
+    pub scripts: Scripts,
     /// Process that started this one; the agent ends with it
     #[arg(long, value_name = "PID")]
     pub supervisor: Option<u32>,
@@ -32,6 +35,27 @@ pub struct AgentArgs {
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,
+}
+
+/// What scripts may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scripts {
+    /// None runs.
+    Off,
+    /// They observe.
+    Observe,
+    /// Those that ask for it may change what they observe.
+    Change,
+}
+
+impl From<Scripts> for ScriptRights {
+    fn from(scripts: Scripts) -> Self {
+        match scripts {
+            Scripts::Off => Self::Off,
+            Scripts::Observe => Self::Observe,
+            Scripts::Change => Self::Change,
+        }
+    }
 }
 
 /// Serves one console at a time until the supervisor ends.
@@ -44,6 +68,7 @@ pub fn run(args: AgentArgs) -> Outcome {
         socket: args.socket.unwrap_or_default(),
         console_uid: args.console_uid,
         command_uid: args.command_uid.unwrap_or_else(crate::launch::invoking_uid),
+        scripts: args.scripts.into(),
         simulation: args.simulate,
         supervisor: args.supervisor,
     };

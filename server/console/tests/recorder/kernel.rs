@@ -34,7 +34,17 @@ async fn bench(needs: &str) -> Option<Bench> {
         let (ours, theirs) = Connection::pair().unwrap();
         std::thread::spawn(move || {
             let (socket, simulation, supervisor) = (PathBuf::new(), None, None);
-            run_on(&theirs, &AgentOptions { socket, console_uid: 0, command_uid: 0, simulation, supervisor })
+            run_on(
+                &theirs,
+                &AgentOptions {
+                    socket,
+                    console_uid: 0,
+                    command_uid: 0,
+                    scripts: bathyscope_agent::ScriptRights::Off,
+                    simulation,
+                    supervisor,
+                },
+            )
         });
         AgentClient::over(ours)
     });

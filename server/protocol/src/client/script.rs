@@ -7,7 +7,7 @@ use bathyscope_bpf::lang::host::Features;
 use super::{AgentClient, CALL_TIMEOUT, ClientError, SLOW_CALL_TIMEOUT};
 use crate::{
     AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_MAP_PAGE_BYTES, MAX_STACK_IDS, ProtocolError,
-    Reply, Request, ScriptChecked, ScriptEnabled, ScriptStarted, WireScript, WireTarget, large,
+    Reply, Request, ScriptChecked, ScriptEnabled, ScriptStage, ScriptStarted, WireScript, WireTarget, large,
 };
 
 /// Bytes of a stack's id and number of frames.
@@ -63,8 +63,12 @@ impl AgentClient {
     ///
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
-    pub fn check_script(&mut self, script: WireScript, listing: bool) -> Result<ScriptChecked, ClientError> {
-        match self.call(&Request::CheckScript { script, listing }, SLOW_CALL_TIMEOUT)? {
+    pub fn check_script(
+        &mut self,
+        script: WireScript,
+        show: Option<ScriptStage>,
+    ) -> Result<ScriptChecked, ClientError> {
+        match self.call(&Request::CheckScript { script, show }, SLOW_CALL_TIMEOUT)? {
             (Reply::ScriptChecked(checked), _none) => Ok(checked),
             _other => Err(self.wrong_reply("check_script")),
         }

@@ -41,11 +41,7 @@ pub(crate) fn raw_tracepoint(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
 }
 
 /// At the entry, or with `exit` at the return, of functions of the kernel, each with its cookie.
-pub(crate) fn kprobe_multi(
-    program: BorrowedFd<'_>,
-    functions: &[(&CStr, u64)],
-    exit: bool,
-) -> io::Result<OwnedFd> {
+pub(crate) fn kprobe_multi(program: BorrowedFd<'_>, functions: &[(&CStr, u64)], exit: bool) -> io::Result<OwnedFd> {
     let names: Vec<u64> = functions.iter().map(|(name, _cookie)| name.as_ptr() as u64).collect();
     let cookies: Vec<u64> = functions.iter().map(|(_name, cookie)| *cookie).collect();
     let attr = Attr::new()
@@ -56,25 +52,6 @@ pub(crate) fn kprobe_multi(
         .pointer(24, names.as_slice())
         .pointer(40, cookies.as_slice());
     // SAFETY: as many addresses of names that end in NUL, and cookies, as the count says; all live until the call returns.
-    unsafe { attr.call_for_fd(LINK_CREATE, 48) }
-}
-
-/// At addresses of functions of the kernel, as [`kprobe_multi`].
-pub(crate) fn kprobe_multi_at(
-    program: BorrowedFd<'_>,
-    addresses: &[u64],
-    cookies: &[u64],
-    exit: bool,
-) -> io::Result<OwnedFd> {
-    debug_assert_eq!(addresses.len(), cookies.len());
-    let attr = Attr::new()
-        .fd(0, program)
-        .u32(8, KPROBE_MULTI)
-        .u32(16, if exit { RETURN } else { 0 })
-        .u32(20, u32::try_from(addresses.len().min(cookies.len())).unwrap_or(u32::MAX))
-        .pointer(32, addresses)
-        .pointer(40, cookies);
-    // SAFETY: as many addresses and cookies as the count says; all live until the call returns.
     unsafe { attr.call_for_fd(LINK_CREATE, 48) }
 }
 

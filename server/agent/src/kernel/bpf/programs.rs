@@ -3,13 +3,16 @@
 use std::{
     ffi::CStr,
     io,
-    os::fd::{AsRawFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
 };
 
 use super::{Attr, maps::kernel_name};
 
 const PROG_LOAD: u32 = 5;
 const PROG_TEST_RUN: u32 = 10;
+const OBJ_GET_INFO_BY_FD: u32 = 15;
+const BTF_GET_FD_BY_ID: u32 = 19;
+const BTF_GET_NEXT_ID: u32 = 23;
 const BTF_LOAD: u32 = 18;
 const PROG_LOAD_BYTES: usize = 144;
 /// Room for the verifier's log of a program that it refuses.
@@ -114,6 +117,41 @@ pub(crate) fn load_types(types: &[u8]) -> io::Result<OwnedFd> {
     let attr = Attr::new().pointer(0, types).u32(16, u32::try_from(types.len()).unwrap_or(u32::MAX));
     // SAFETY: the bytes live until the call returns and have the length that it is told.
     unsafe { attr.call_for_fd(BTF_LOAD, 32) }
+}
+
+/// Finds the type information of the module `name` among all that the kernel has loaded.
+pub(crate) fn find_types(name: &str) -> io::Result<OwnedFd> {
+    let mut id = 0;
+    loop {
+        let mut attr = Attr::new().u32(0, id);
+        // SAFETY: the attributes hold no addresses.
+        unsafe { attr.call_in_place(BTF_GET_NEXT_ID, 12) }?;
+        id = attr.get_u32(4);
+        // SAFETY: the attributes hold no addresses.
+        match unsafe { Attr::new().u32(0, id).call_for_fd(BTF_GET_FD_BY_ID, 16) } {
+            Ok(types) if is_module(types.as_fd(), name)? => return Ok(types),
+            Ok(_other) => {}
+            // It went away in between.
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether this is type information of the kernel's own that has this name.
+fn is_module(types: BorrowedFd<'_>, name: &str) -> io::Result<bool> {
+    // struct bpf_btf_info: address and size of the types, id, address and length of the name, whether it is the kernel's.
+    let mut found = [0_u8; 64];
+    let mut info = [0_u64; 4];
+    info[2] = found.as_mut_ptr() as u64;
+    info[3] = found.len() as u64;
+    let attr = Attr::new().fd(0, types).u32(4, size_of_val(&info) as u32).u64(8, info.as_mut_ptr() as u64);
+    // SAFETY: `info` is writable for the length that the kernel is told, asks for no types, and has an address and the
+    // length of room for the name; both live until the call returns.
+    unsafe { attr.call(OBJ_GET_INFO_BY_FD, 16) }?;
+    let is_kernels = info[3] >> 32 != 0;
+    let text = found.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(is_kernels && text == name.as_bytes())
 }
 
 /// Runs a raw tracepoint's program here and now, in this thread.

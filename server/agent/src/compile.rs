@@ -1,0 +1,114 @@
+//! Compiling a script: the same for the running kernel and for the simulated one.
+
+use std::time::Instant;
+
+use bathyscope_bpf::{
+    lang::{self, CheckOptions, CompileOptions, Compiled, Diagnostic, ExpandOptions, Severity, Stage, host::Host},
+    probe::TargetFilter,
+};
+use bathyscope_protocol::{AgentError, AgentErrorKind, ScriptChecked, ScriptStage, WireScript};
+
+use crate::{backend::monotonic_ns, error::failed};
+
+/// What is not in the script.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Around {
+    /// Whose hits count.
+    pub(crate) filter: TargetFilter,
+    /// The first process of the target, else 0.
+    pub(crate) pid: u32,
+    /// Bytes of the ring unless the script says.
+    pub(crate) ring_bytes: u32,
+}
+
+impl Default for Around {
+    fn default() -> Self {
+        Self { filter: TargetFilter::System, pid: 0, ring_bytes: 1 << 20 }
+    }
+}
+
+/// Compiles a script.
+pub(crate) fn compile(script: &WireScript, host: &dyn Host, around: Around) -> Result<Compiled, Vec<Diagnostic>> {
+    let pid = (around.pid != 0).then_some(around.pid);
+    let options = CompileOptions {
+        name: script.name.clone(),
+        expand: ExpandOptions { params: script.parameters.clone(), environment: script.settings.clone() },
+        check: CheckOptions { unsafe_allowed: script.allow_unsafe, pid },
+        target: around.filter,
+        comm: script.comm,
+        ring_bytes: around.ring_bytes,
+        target_pid: around.pid,
+        begin_ns: monotonic_ns(),
+    };
+    lang::compile(&script.text, host, &options)
+}
+
+/// Compiles a script for its messages alone, and for what the compiler made on its way to `show`.
+pub(crate) fn check(script: &WireScript, host: &dyn Host, show: Option<ScriptStage>) -> ScriptChecked {
+    let clock = Instant::now();
+    let compiled = compile(script, host, Around::default());
+    let compile_ns = elapsed_ns(clock);
+    match compiled {
+        Ok(compiled) => ScriptChecked {
+            diagnostics: compiled.plan.warnings.clone(),
+            shown: show.map_or_else(String::new, |show| shown(&compiled, show, &script.text)),
+            plan: Some(compiled.plan),
+            compile_ns,
+        },
+        Err(diagnostics) => ScriptChecked { diagnostics, compile_ns, ..ScriptChecked::default() },
+    }
+}
+
+fn shown(compiled: &Compiled, show: ScriptStage, text: &str) -> String {
+    let text = |stage| String::from_utf8_lossy(&compiled.stage(stage, text)).into_owned();
+    match show {
+        ScriptStage::Ast => text(Stage::Ast),
+        ScriptStage::Types => text(Stage::Types),
+        ScriptStage::Ir => text(Stage::Ir),
+        ScriptStage::Bpf => text(Stage::Bpf),
+        ScriptStage::Elf => compiled.object.iter().fold(String::new(), |mut digits, byte| {
+            use std::fmt::Write as _;
+            // Writing to a String cannot fail.
+            let _infallible = write!(digits, "{byte:02x}");
+            digits
+        }),
+    }
+}
+
+/// Whether there is an error among `diagnostics`.
+pub(crate) fn has_errors(diagnostics: &[Diagnostic]) -> bool {
+    diagnostics.iter().any(|one| one.severity == Severity::Error)
+}
+
+/// What scripts may do here. Whoever starts the agent decides; the console cannot widen it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScriptRights {
+    /// None runs.
+    #[default]
+    Off,
+    /// They observe. That is as much as to read all memory of the host.
+    Observe,
+    /// Those that ask for it may change what they observe.
+    Change,
+}
+
+/// Refuses to run a script that may not run here.
+pub(crate) fn check_rights(script: &WireScript, rights: ScriptRights) -> Result<(), AgentError> {
+    let denied = |why: &str, remedy: &str| Err(failed(AgentErrorKind::Denied, "starting the script", why, remedy));
+    match rights {
+        ScriptRights::Off => denied(
+            "scripts are switched off here",
+            "Whoever starts Bathyscope can switch them on: a script can read all memory of this host.",
+        ),
+        ScriptRights::Observe if script.allow_unsafe => denied(
+            "scripts that change what they observe are not allowed here",
+            "Whoever starts Bathyscope can allow them: they can do everything to this host.",
+        ),
+        ScriptRights::Observe | ScriptRights::Change => Ok(()),
+    }
+}
+
+/// Nanoseconds since `clock`.
+pub(crate) fn elapsed_ns(clock: Instant) -> u64 {
+    u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,274 @@
+//! Facts about the running kernel for the compiler of scripts.
+//!
+//! Everything is looked up when it is first asked for and kept for as long as the agent runs, so that a script that asks
+//! little starts quickly, and one that asks the same again at once. What can change while the agent runs (modules come
+//! and go) is looked up again when it is not found.
+
+mod features;
+mod lists;
+
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::HashMap,
+    fs::File,
+    io::Read as _,
+    os::fd::OwnedFd,
+    sync::Arc,
+};
+
+use bathyscope_bpf::lang::{
+    host::{Features, Host, KernelFunction, UserPlaces},
+    plan::AttachPoint,
+};
+use bathyscope_capture::TracepointName;
+use bathyscope_catalog::{
+    EventFormat, parse_event_format,
+    types::{Btf, Kind, MAX_BTF_BYTES, Types},
+};
+use bathyscope_protocol::WireScript;
+
+pub(crate) use features::perf_kind;
+
+use super::{bpf, tracefs::Tracefs};
+
+/// Where the kernel tells its types.
+const BTF_FOLDER: &str = "/sys/kernel/btf";
+/// The most modules whose types are read.
+const MAX_MODULES: usize = 1024;
+/// The symbol of the table that variables of CPUs are found with.
+const PER_CPU_OFFSET: &str = "__per_cpu_offset";
+/// The number that statfs(2) gives for the file system of control groups, version 2.
+const CGROUP2_MAGIC: u32 = 0x6367_7270;
+
+/// What is known about the running kernel.
+#[derive(Default)]
+pub(crate) struct KernelHost {
+    features: OnceCell<Features>,
+    formats: RefCell<HashMap<String, Arc<EventFormat>>>,
+    tracepoints: OnceCell<Vec<String>>,
+    raw_tracepoints: OnceCell<Vec<String>>,
+    functions: OnceCell<Vec<KernelFunction>>,
+    symbols: RefCell<HashMap<String, Option<u64>>>,
+    btf: OnceCell<Option<Arc<Btf>>>,
+    types: OnceCell<Types>,
+    with_modules: OnceCell<Types>,
+}
+
+impl KernelHost {
+    /// What the kernel can do.
+    pub(crate) fn features(&self) -> &Features {
+        self.features.get_or_init(|| features::find(self.types()))
+    }
+
+    /// The kernel's own types; none but those that C has if it tells none.
+    pub(crate) fn types(&self) -> &Types {
+        self.types.get_or_init(|| self.btf().map_or_else(Types::built_in, Types::new))
+    }
+
+    fn btf(&self) -> Option<Arc<Btf>> {
+        let read = || {
+            let read = kernel_types().inspect_err(|why| tracing::warn!(why, "the kernel's types cannot be read"));
+            read.ok().map(Arc::new)
+        };
+        self.btf.get_or_init(read).clone()
+    }
+
+    /// The types of the kernel and of its modules.
+    pub(crate) fn types_with_modules(&self) -> &Types {
+        self.with_modules.get_or_init(|| self.btf().map_or_else(Types::built_in, with_modules))
+    }
+
+    /// The types that an attach point is looked up in.
+    pub(crate) fn types_for(&self, point: &AttachPoint) -> &Types {
+        match point {
+            AttachPoint::Fentry { module, .. } if module.is_empty() => self.types(),
+            AttachPoint::Fentry { .. } => self.types_with_modules(),
+            AttachPoint::RawTracepoint { name, .. } => {
+                let here = self.types().find(Kind::Typedef, &format!("btf_trace_{name}")).is_some();
+                if here { self.types() } else { self.types_with_modules() }
+            }
+            _ => self.types(),
+        }
+    }
+
+    /// Whether there are types that [`Self::types`] has not.
+    pub(crate) fn has_module_types(&self) -> bool {
+        self.types_with_modules().modules().next().is_some()
+    }
+
+    /// A tracepoint's format.
+    pub(crate) fn format(&self, system: &str, name: &str) -> Result<Option<Arc<EventFormat>>, String> {
+        let Ok(tracepoint) = format!("{system}:{name}").parse::<TracepointName>() else { return Ok(None) };
+        let full = tracepoint.to_string();
+        if let Some(known) = self.formats.borrow().get(&full) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let bytes = match Tracefs::find().and_then(|tracefs| tracefs.read_format(&tracepoint)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind == bathyscope_protocol::AgentErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(format!("{}: {}", error.doing, error.why)),
+        };
+        let format = Arc::new(parse_event_format(&bytes).map_err(|error| error.to_string())?);
+        self.formats.borrow_mut().insert(full, Arc::clone(&format));
+        Ok(Some(format))
+    }
+
+    /// Forgets numbers of tracepoints: a module that comes back has others.
+    pub(crate) fn forget_formats(&self) {
+        self.formats.borrow_mut().clear();
+    }
+}
+
+fn read_btf(name: &str) -> Result<Vec<u8>, String> {
+    let path = format!("{BTF_FOLDER}/{name}");
+    let doing = |error: std::io::Error| format!("reading {path}: {error}");
+    let file = File::open(&path).map_err(doing)?;
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0).min(MAX_BTF_BYTES) + 1);
+    file.take(MAX_BTF_BYTES as u64).read_to_end(&mut bytes).map_err(doing)?;
+    bytes.shrink_to_fit();
+    Ok(bytes)
+}
+
+fn kernel_types() -> Result<Btf, String> {
+    Btf::parse(read_btf("vmlinux")?).map_err(|error| error.to_string())
+}
+
+fn with_modules(base: Arc<Btf>) -> Types {
+    let mut all = Types::new(Arc::clone(&base));
+    let entries = std::fs::read_dir(BTF_FOLDER).into_iter().flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name != "vmlinux").take(MAX_MODULES).collect();
+    names.sort_unstable();
+    for name in names {
+        let parsed =
+            read_btf(&name).and_then(|bytes| Btf::parse_module(&name, bytes, &base).map_err(|error| error.to_string()));
+        let added = parsed.and_then(|btf| all.add_module(Arc::new(btf)).map_err(|error| error.to_string()));
+        if let Err(why) = added {
+            tracing::debug!(module = name, why, "the types of a module cannot be read");
+        }
+    }
+    all
+}
+
+/// The type information of a module, as the kernel has it loaded.
+pub(crate) fn module_types(module: &str) -> std::io::Result<OwnedFd> {
+    bpf::programs::find_types(module)
+}
+
+/// The kernel, and what a request says about user space.
+pub(crate) struct RequestHost<'a> {
+    kernel: &'a KernelHost,
+    places: HashMap<&'a str, &'a UserPlaces>,
+    modules: bool,
+    /// Whether the script may ask for variables of CPUs.
+    per_cpu: bool,
+}
+
+impl<'a> RequestHost<'a> {
+    /// For a script, with the types of modules or without.
+    pub(crate) fn new(kernel: &'a KernelHost, script: &'a WireScript, modules: bool) -> Self {
+        let places = script.user_places.iter().map(|one| (one.point.as_str(), one)).collect();
+        Self { kernel, places, modules, per_cpu: script.text.contains("percpu") }
+    }
+}
+
+impl Host for RequestHost<'_> {
+    fn features(&self) -> &Features {
+        self.kernel.features()
+    }
+
+    fn tracepoint(&self, system: &str, name: &str) -> Result<Option<Arc<EventFormat>>, String> {
+        self.kernel.format(system, name)
+    }
+
+    fn tracepoints(&self) -> &[String] {
+        self.kernel.tracepoints.get_or_init(lists::tracepoints)
+    }
+
+    fn raw_tracepoints(&self) -> &[String] {
+        self.kernel.raw_tracepoints.get_or_init(|| {
+            let found = self.kernel.types_with_modules().complete_raw_tracepoints("", usize::MAX);
+            found.names.into_iter().map(str::to_owned).collect()
+        })
+    }
+
+    fn functions(&self) -> &[KernelFunction] {
+        self.kernel.functions.get_or_init(lists::functions)
+    }
+
+    fn types(&self) -> &Types {
+        if self.modules { self.kernel.types_with_modules() } else { self.kernel.types() }
+    }
+
+    fn kernel_symbol(&self, name: &str) -> Option<u64> {
+        // The compiler always asks, and finding a symbol takes longer than everything else that it does.
+        if name == PER_CPU_OFFSET && !self.per_cpu {
+            return None;
+        }
+        if let Some(known) = self.kernel.symbols.borrow().get(name) {
+            return *known;
+        }
+        let found = lists::symbol(name);
+        self.kernel.symbols.borrow_mut().insert(name.to_owned(), found);
+        found
+    }
+
+    fn user_places(&self, point: &str) -> Option<&UserPlaces> {
+        self.places.get(point).copied()
+    }
+
+    /// The id of a group is the inode of its folder. Only folders of that file system are looked at.
+    fn cgroup_id(&self, path: &str) -> Option<u64> {
+        use rustix::fs::{Mode, OFlags};
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+        let is_group = rustix::fs::fstatfs(&folder).ok()?.f_type as u32 == CGROUP2_MAGIC;
+        is_group.then(|| rustix::fs::fstat(&folder).ok().map(|stat| stat.st_ino))?
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::print_stdout, reason = "what was measured or skipped is told")]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn facts_are_found_and_kept() {
+        let kernel = KernelHost::default();
+        let script = WireScript::default();
+        let host = RequestHost::new(&kernel, &script, true);
+        let clock = Instant::now();
+        let types = host.types();
+        println!("types after {:?}", clock.elapsed());
+        let has_types = types.spelled("struct task_struct").is_some();
+        println!("struct task_struct after {:?}: {has_types}", clock.elapsed());
+        let clock = Instant::now();
+        println!("{:?} after {:?}", host.features(), clock.elapsed());
+        assert!(host.features().possible_cpus > 0 && host.features().kernel >= 5008);
+        let clock = Instant::now();
+        let functions = host.functions();
+        println!("{} functions after {:?}", functions.len(), clock.elapsed());
+        assert!(functions.is_sorted());
+        println!("{} raw tracepoints", host.raw_tracepoints().len());
+        assert!(host.raw_tracepoints().is_sorted());
+        assert_eq!(host.kernel_symbol("no such symbol"), None);
+        assert_eq!(host.cgroup_id("/proc"), None);
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED: facts of tracefs — root");
+            return;
+        }
+        let clock = Instant::now();
+        let tracepoints = host.tracepoints();
+        println!("{} tracepoints after {:?}", tracepoints.len(), clock.elapsed());
+        assert!(tracepoints.is_sorted() && tracepoints.binary_search(&"sched:sched_switch".to_owned()).is_ok());
+        let format = host.tracepoint("sched", "sched_switch").unwrap().unwrap();
+        assert!(Arc::ptr_eq(&format, &host.tracepoint("sched", "sched_switch").unwrap().unwrap()));
+        assert_eq!(host.tracepoint("sched", "no_such_event").unwrap(), None);
+        assert_eq!(host.tracepoint("..", "../x").unwrap(), None);
+        let clock = Instant::now();
+        println!("a symbol at {:x?} after {:?}", host.kernel_symbol("schedule"), clock.elapsed());
+    }
+}

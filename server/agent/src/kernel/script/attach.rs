@@ -1,0 +1,114 @@
+//! Making the links of a script.
+//!
+//! Several probes of one place run in the script's order. Where the kernel puts what is attached last at the front, links
+//! are made in the opposite order. The first links are made in small steps, so that what fails for all fails once.
+
+use std::{
+    ffi::CStr,
+    io,
+    os::fd::{AsFd as _, OwnedFd},
+};
+
+use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure};
+
+use super::points::{Attachment, Way, no_link};
+use crate::{
+    error::kind_of,
+    kernel::{
+        bpf::links::{self, Place},
+        perf::Event,
+        user_file::path_of,
+    },
+};
+
+/// What came of making the links.
+#[derive(Debug, Default)]
+pub(super) struct Attached {
+    /// The links.
+    pub(super) links: Vec<OwnedFd>,
+    /// Attach points that are attached.
+    pub(super) points: usize,
+    /// Those that are not.
+    pub(super) failed: Vec<ProbeFailure>,
+}
+
+/// Makes the links of all attachments. `doing` tells what attaching to a probe is called. Ends early if something fails
+/// that would fail for the others too.
+pub(super) fn attach_all(attachments: &[Attachment], doing: &dyn Fn(u32) -> String) -> Attached {
+    let mut attached = Attached::default();
+    let forwards = attachments.iter().filter(|one| !one.last_runs_first);
+    let backwards = attachments.iter().rev().filter(|one| one.last_runs_first);
+    for attachment in forwards.chain(backwards) {
+        attached.add(attachment, doing);
+        let hopeless = attached.failed.last().is_some_and(|failure| failure.error.kind == AgentErrorKind::Denied);
+        if hopeless {
+            break;
+        }
+    }
+    attached
+}
+
+impl Attached {
+    fn add(&mut self, attachment: &Attachment, doing: &dyn Fn(u32) -> String) {
+        let all = 0..attachment.probes.len();
+        self.add_part(attachment, all, doing);
+    }
+
+    /// Attaches some probes of an attachment with one link; if that fails, each half by itself, down to what is at fault.
+    fn add_part(&mut self, attachment: &Attachment, part: std::ops::Range<usize>, doing: &dyn Fn(u32) -> String) {
+        match link(attachment, part.clone()) {
+            Ok(links) => {
+                self.links.extend(links);
+                self.points += part.len();
+            }
+            Err(error) if part.len() <= 1 || is_for_all(&error) => {
+                let probes = attachment.probes.get(part).unwrap_or_default();
+                let failure = |probe: &u32| {
+                    let error: AgentError = no_link(&attachment.way, doing(*probe), &error);
+                    ProbeFailure { probe: *probe, error }
+                };
+                self.failed.extend(probes.iter().map(failure));
+            }
+            Err(_some_of_them) => {
+                let middle = part.start + part.len() / 2;
+                self.add_part(attachment, part.start..middle, doing);
+                self.add_part(attachment, middle..part.end, doing);
+            }
+        }
+    }
+}
+
+/// Whether an error has nothing to do with which places are probed.
+fn is_for_all(error: &io::Error) -> bool {
+    matches!(kind_of(error), AgentErrorKind::Denied | AgentErrorKind::Limit)
+}
+
+fn link(attachment: &Attachment, part: std::ops::Range<usize>) -> io::Result<Vec<OwnedFd>> {
+    let program = attachment.program.as_fd();
+    let probes = attachment.probes.get(part.clone()).unwrap_or_default();
+    let cookie = probes.first().copied().map_or(0, u64::from);
+    match &attachment.way {
+        Way::Event(event) => Ok(vec![links::perf_event(program, event, cookie)?]),
+        Way::Sampling(events) => {
+            let links = events.iter().map(|event| links::perf_event(program, event, cookie));
+            let links = links.collect::<io::Result<Vec<_>>>()?;
+            events.iter().try_for_each(Event::enable)?;
+            Ok(links)
+        }
+        Way::Typed { attach } => Ok(vec![match links::typed(program, *attach, cookie) {
+            Ok(link) => link,
+            // Before 6.10 typed raw tracepoints are only attached in another way, without a cookie.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => links::raw_tracepoint(program)?,
+            Err(error) => return Err(error),
+        }]),
+        Way::KprobeMulti { functions, exit } => {
+            let functions = functions.get(part).unwrap_or_default().iter().map(std::ffi::CString::as_c_str);
+            let functions: Vec<(&CStr, u64)> = functions.zip(probes.iter().copied().map(u64::from)).collect();
+            Ok(vec![links::kprobe_multi(program, &functions, *exit)?])
+        }
+        Way::UprobeMulti { file, places, exit, pid } => {
+            let places: &[Place] = places.get(part).unwrap_or_default();
+            Ok(vec![links::uprobe_multi(program, &path_of(file), places, *exit, *pid)?])
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! A script that is loaded, and runs once it is enabled.
+
+use std::{
+    io::Read as _,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    sync::Arc,
+    time::Instant,
+};
+
+use bathyscope_bpf::lang::plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, RING, USER_STACKS};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, ProbeFailure, ProbeReading, Readings, ScriptEnabled, ScriptStarted,
+};
+
+use super::{
+    attach::attach_all,
+    content::{self, Content},
+    detach::{self, Progress, run_all},
+    failures,
+    object::Object,
+    points::{Attachment, Prepared},
+};
+use crate::{
+    backend::{Elements, RunningScript, ScriptTrouble, monotonic_ns},
+    compile::elapsed_ns,
+    error::{failed, refused},
+    kernel::{
+        bpf::{self, links, maps, programs},
+        retire::{close_links, drop_aside},
+        sideband::Sideband,
+        stats::CostMeter,
+        target::Target,
+    },
+};
+
+/// A script's programs and maps in the kernel.
+#[derive(Debug)]
+pub(crate) struct KernelScript {
+    started: ScriptStarted,
+    text: String,
+    prepared: Prepared,
+    following: Vec<Attachment>,
+    object: Object,
+    contents: Vec<Content>,
+    sideband: Option<Sideband>,
+    target: Target,
+    links: Vec<OwnedFd>,
+    cost: Option<CostMeter>,
+    /// By program: what was read last.
+    last: Vec<ProbeReading>,
+    progress: Arc<Progress>,
+}
+
+impl KernelScript {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one thing, put together in one place")]
+    pub(super) fn new(
+        started: ScriptStarted,
+        text: &str,
+        prepared: Prepared,
+        following: Vec<Attachment>,
+        object: Object,
+        contents: Vec<Content>,
+        sideband: Option<Sideband>,
+        target: Target,
+    ) -> Self {
+        let last = vec![ProbeReading::default(); started.plan.programs.len()];
+        Self {
+            started,
+            text: text.to_owned(),
+            prepared,
+            following,
+            object,
+            contents,
+            sideband,
+            target,
+            links: Vec::new(),
+            cost: None,
+            last,
+            progress: Arc::default(),
+        }
+    }
+
+    fn content(&self, map: usize) -> Result<&Content, AgentError> {
+        let missing = || failed(AgentErrorKind::Internal, "reading a map", "there is no such map", "");
+        self.contents.get(map).ok_or_else(missing)
+    }
+
+    fn doing(&self, probe: u32) -> String {
+        let probe = self.started.plan.probes.get(probe as usize);
+        let name = probe.map_or("a probe", |probe| probe.name.as_str());
+        format!("attaching to {}", bathyscope_capture::visible(name.as_bytes()))
+    }
+
+    fn attach(&mut self) -> Result<(usize, Vec<ProbeFailure>), ScriptTrouble> {
+        let follow = attach_all(&self.following, &|_none| "following child processes".to_owned());
+        self.links.extend(follow.links);
+        if let Some(failure) = follow.failed.into_iter().next() {
+            return Err(failure.error.into());
+        }
+        let attached = attach_all(&self.prepared.attachments, &|probe| self.doing(probe));
+        self.links.extend(attached.links);
+        let by_hand = self.prepared.begin.len()
+            + self.prepared.end.len()
+            + self.prepared.signals.len()
+            + self.prepared.iterators.len();
+        let points = attached.points + by_hand;
+        let failed = failures::judge(&self.started.plan, &self.text, attached.failed, points)?;
+        Ok((points, failed))
+    }
+
+    fn measure(&mut self) {
+        let programs = self.prepared.loaded.iter().flatten().map(|program| program.try_clone().ok());
+        if let Some(programs) = programs.collect::<Option<Vec<_>>>() {
+            self.cost = Some(CostMeter::start(programs));
+        }
+    }
+
+    /// Reads the counters of all programs; those of a map that cannot be read stay as they were.
+    fn read_counters(&mut self) {
+        let words = COUNTER_WORDS as usize;
+        let mut value = vec![0_u8; 8 * words * self.started.cpus as usize];
+        let mut measured = 0;
+        for (index, (reading, loaded)) in self.last.iter_mut().zip(&self.prepared.loaded).enumerate() {
+            let key = u32::try_from(index).unwrap_or(u32::MAX).to_ne_bytes();
+            if let Some(map) = self.object.map(COUNTERS) {
+                // SAFETY: an array's key has 4 bytes; that the values have these words was checked at the start, and there
+                // is room for one of each possible CPU.
+                if let Ok(true) = unsafe { maps::lookup(map.fd.as_fd(), &key, &mut value) } {
+                    count(reading, &value, words);
+                }
+            }
+            let missed = |program: &Arc<OwnedFd>| bpf::program_stats(program.as_fd()).unwrap_or_default().missed;
+            reading.missed = loaded.iter().map(missed).sum();
+            let costs = measured..measured + loaded.len();
+            measured = costs.end;
+            let cost =
+                self.cost.as_ref().and_then(|cost| costs.filter_map(|one| cost.ns_per_hit(one)).reduce(f64::max));
+            reading.ns_per_hit = cost.or(reading.ns_per_hit);
+        }
+    }
+
+    fn disable(&mut self) {
+        self.cost = None;
+        if let Some(sideband) = &mut self.sideband {
+            sideband.disable();
+        }
+    }
+}
+
+/// Sums the counters of all CPUs, in the order that the plan tells.
+fn count(reading: &mut ProbeReading, value: &[u8], words: usize) {
+    let mut sums = [0_u64; COUNTER_WORDS as usize];
+    let numbers = value.chunks_exact(8).filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)));
+    for (at, number) in numbers.enumerate() {
+        if let Some(sum) = sums.get_mut(at % words.max(1)) {
+            *sum = sum.wrapping_add(number);
+        }
+    }
+    [
+        reading.hits,
+        reading.filtered,
+        reading.ring_full,
+        reading.map_full,
+        reading.helper_failed,
+        reading.stacks_failed,
+    ] = sums;
+}
+
+impl RunningScript for KernelScript {
+    fn started(&self) -> &ScriptStarted {
+        &self.started
+    }
+
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        let ring = self.object.map(RING).map(|ring| ring.fd.as_fd());
+        let sideband = self.sideband.iter().flat_map(|sideband| (0..).map_while(|index| sideband.descriptor(index)));
+        let outputs = self.target.outputs().into_iter().flat_map(|(out, err)| [out.as_fd(), err.as_fd()]);
+        ring.into_iter().chain(sideband).chain(outputs).nth(index)
+    }
+
+    /// First what reports processes, then `begin`, then what follows processes, then the probes, then the iterators, then
+    /// the command.
+    fn enable(&mut self) -> Result<ScriptEnabled, ScriptTrouble> {
+        if let Some(sideband) = &mut self.sideband {
+            sideband.enable()?;
+        }
+        for one in &self.prepared.begin {
+            programs::run(one.program.as_fd()).map_err(|error| refused(self.doing(one.probe), &error, ""))?;
+        }
+        let clock = Instant::now();
+        let (attached, failed) = self.attach()?;
+        let attach_ns = elapsed_ns(clock);
+        let time_ns = monotonic_ns();
+        self.measure();
+        for index in 0..self.prepared.iterators.len() {
+            if let Some(probe) = self.prepared.iterators.get(index).map(|one| one.probe as usize) {
+                self.run_iterator(probe)?;
+            }
+        }
+        self.target.release()?;
+        Ok(ScriptEnabled { time_ns, attached: u32::try_from(attached).unwrap_or(u32::MAX), failed, attach_ns })
+    }
+
+    fn readings(&mut self) -> Readings {
+        // Before the counters: if nothing is attached any more, they are final.
+        let detaching = self.progress.left();
+        self.read_counters();
+        Readings { time_ns: monotonic_ns(), probes: self.last.clone(), target: self.target.state(), detaching }
+    }
+
+    fn stop(&mut self, end_command: bool) -> Readings {
+        self.read_counters();
+        self.disable();
+        let attachments = std::mem::take(&mut self.prepared.attachments);
+        let attachments = attachments.into_iter().chain(std::mem::take(&mut self.following)).collect();
+        let end = std::mem::take(&mut self.prepared.end);
+        detach::detach(&self.progress, std::mem::take(&mut self.links), end, attachments);
+        if end_command {
+            self.target.end();
+        }
+        self.readings()
+    }
+
+    fn read_map(&mut self, map: usize, take: bool, after: Option<&[u8]>) -> Result<Elements, AgentError> {
+        self.content(map)?.read(take, after)
+    }
+
+    fn read_elements(&mut self, map: usize, keys: &[&[u8]]) -> Result<Elements, AgentError> {
+        self.content(map)?.read_elements(keys)
+    }
+
+    fn clear_map(&mut self, map: usize) -> Result<u32, AgentError> {
+        self.content(map)?.clear()
+    }
+
+    fn zero_map(&mut self, map: usize) -> Result<u32, AgentError> {
+        self.content(map)?.zero()
+    }
+
+    fn delete_keys(&mut self, map: usize, keys: &[&[u8]]) -> Result<u32, AgentError> {
+        self.content(map)?.delete(keys)
+    }
+
+    fn read_stacks(&mut self, user: bool, ids: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, AgentError> {
+        let name = if user { USER_STACKS } else { KERNEL_STACKS };
+        self.object.map(name).map_or_else(|| Ok(Vec::new()), |map| content::stacks(map.fd.as_fd(), ids))
+    }
+
+    fn run_signal(&mut self, number: i32) -> Result<u32, AgentError> {
+        let chosen = self.prepared.signals.iter().filter(|(signal, _one)| *signal == number);
+        let chosen: Vec<_> = chosen.map(|(_signal, one)| one.clone()).collect();
+        run_all(&chosen);
+        Ok(u32::try_from(chosen.len()).unwrap_or(u32::MAX))
+    }
+
+    fn run_iterator(&mut self, probe: usize) -> Result<(), AgentError> {
+        let Some(one) = self.prepared.iterators.iter().find(|one| one.probe as usize == probe) else { return Ok(()) };
+        let walked = links::iterator(one.program.as_fd())
+            .and_then(|link| links::walk(link.as_fd()))
+            .and_then(|walk| walk_to_end(walk.into()));
+        walked.map_err(|error| refused(format!("walking the iterator of {}", self.doing(one.probe)), &error, ""))
+    }
+}
+
+/// Reading runs the program; what it gives is nothing, as the output goes into the ring.
+fn walk_to_end(mut walk: std::fs::File) -> std::io::Result<()> {
+    let mut nothing = [0; 4096];
+    loop {
+        match walk.read(&mut nothing) {
+            Ok(0) => return Ok(()),
+            Ok(_some) => {}
+            // The kernel takes a break after very many items.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl Drop for KernelScript {
+    fn drop(&mut self) {
+        self.disable();
+        close_links(std::mem::take(&mut self.links));
+        drop_aside((std::mem::take(&mut self.prepared.attachments), std::mem::take(&mut self.following)));
+    }
+}

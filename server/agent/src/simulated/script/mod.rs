@@ -1,0 +1,271 @@
+//! Scripts on the simulated host: compiled like any other, and run in the machine on made hits. So what the console gets
+//! is what the compiler's programs do, while what is lost is known.
+
+mod host;
+mod source;
+mod work;
+
+use std::{
+    os::fd::BorrowedFd,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use bathyscope_bpf::{
+    lang::{
+        Compiled,
+        plan::{AttachPoint, KERNEL_STACKS, MapPlan, Plan, RING, USER_STACKS},
+    },
+    probe::{TARGETS_MAP, TargetFilter},
+};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, Detaching, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked, ScriptEnabled,
+    ScriptRefused, ScriptStage, ScriptStarted, WireScript, WireTarget,
+};
+
+pub(super) use self::host::features;
+use self::{
+    host::SimulatedHost,
+    work::{Core, ScriptWork, Shared, lock},
+};
+use super::{
+    capture::{MadeTarget, SimulatedCapture},
+    events::CPUS,
+    options::Simulation,
+};
+use crate::{
+    backend::{Elements, RunningCapture as _, RunningScript, ScriptPlan, ScriptTrouble, monotonic_ns},
+    compile::{self, Around, elapsed_ns},
+    error::{failed, refused},
+};
+
+/// Compiles a script for its messages.
+pub(super) fn check(script: &WireScript, show: Option<ScriptStage>) -> ScriptChecked {
+    compile::check(script, &SimulatedHost::new(script), show)
+}
+
+/// Compiles a script and makes its machine.
+pub(super) fn start(simulation: &Simulation, plan: &ScriptPlan) -> Result<SimulatedScript, ScriptTrouble> {
+    let target = MadeTarget::of(&plan.target)?;
+    let children =
+        matches!(plan.target, WireTarget::Process { children: true, .. } | WireTarget::Command { children: true, .. });
+    let filter = match target.pid {
+        None => TargetFilter::System,
+        Some(_) if children => TargetFilter::Targets,
+        Some(pid) => TargetFilter::Process(pid),
+    };
+    let clock = Instant::now();
+    let around = Around { filter, pid: target.pid.unwrap_or(0), ring_bytes: plan.ring_bytes };
+    let compiled = compile::compile(&plan.script, &SimulatedHost::new(&plan.script), around)
+        .map_err(|diagnostics| ScriptTrouble::Script(ScriptRefused { diagnostics }))?;
+    let made = SimulatedScript::make(simulation, compiled, target, elapsed_ns(clock))?;
+    Ok(made)
+}
+
+/// A script that runs in the machine.
+pub(super) struct SimulatedScript {
+    started: ScriptStarted,
+    capture: SimulatedCapture,
+    core: Shared,
+    detached: bool,
+}
+
+impl SimulatedScript {
+    fn make(
+        simulation: &Simulation,
+        compiled: Compiled,
+        target: MadeTarget,
+        compile_ns: u64,
+    ) -> Result<Self, AgentError> {
+        let trouble = |error: std::io::Error| refused("making a simulated script", &error, "");
+        let Compiled { codes, plan, .. } = compiled;
+        let instructions: usize = codes.iter().map(|code| code.instructions.len()).sum();
+        let stats = ObjectStats {
+            programs: u32::try_from(codes.len()).unwrap_or(u32::MAX),
+            instructions: u32::try_from(instructions).unwrap_or(u32::MAX),
+            map_bytes: 0,
+        };
+        let ring = codes.iter().flat_map(|code| &code.maps).find(|map| map.name == RING);
+        let ring_bytes = ring.map_or(crate::backend::MIN_RING_BYTES, |map| map.max_entries);
+        let mut core = Core::new(simulation, codes, plan.clone(), ring_bytes).map_err(trouble)?;
+        if let Some(pid) = target.pid {
+            // Where the script has no such map, its programs compare the process themselves.
+            let _there = core.machine.set(TARGETS_MAP, &pid.to_le_bytes(), 0, &1_u32.to_le_bytes());
+        }
+        let core = Arc::new(Mutex::new(core));
+        let work = ScriptWork::new(&core, target.pid).map_err(trouble)?;
+        let capture = SimulatedCapture::new(work, target)?;
+        let mut started = capture.started().clone();
+        started.compile_ns = compile_ns;
+        let started = ScriptStarted { started, plan, cpus: CPUS, failed: Vec::new(), stats };
+        Ok(Self { started, capture, core, detached: false })
+    }
+
+    fn plan(&self) -> &Plan {
+        &self.started.plan
+    }
+
+    /// Runs all probes of which `chosen` says so, in order.
+    fn run_all(&self, chosen: impl Fn(&AttachPoint) -> bool) -> u32 {
+        let probes = (0_u32..).zip(&self.plan().probes).filter(|(_index, probe)| chosen(&probe.point));
+        let mut count = 0;
+        for (index, _probe) in probes {
+            lock(&self.core).run_by_hand(index, monotonic_ns());
+            count += 1;
+        }
+        count
+    }
+
+    fn map(&self, map: usize) -> Result<&MapPlan, AgentError> {
+        let missing = || failed(AgentErrorKind::Internal, "reading a map", "there is no such map", "");
+        self.plan().maps.get(map).ok_or_else(missing)
+    }
+
+    /// Puts an element behind the others of a page, if it is in the map.
+    fn add(core: &Core, map: &MapPlan, key: &[u8], page: &mut Elements) {
+        let Some(entries) = core.machine.map(&map.object_name) else { return };
+        let values = entries.values(key);
+        if values.is_empty() {
+            return;
+        }
+        page.count += 1;
+        page.bytes.extend_from_slice(key);
+        for value in values {
+            page.bytes.extend_from_slice(value);
+            page.bytes.resize(page.bytes.len() + value.len().next_multiple_of(8) - value.len(), 0);
+        }
+    }
+
+    fn set_to_zero(core: &mut Core, map: &MapPlan, key: &[u8]) {
+        let zeros = vec![0; map.value_bytes as usize];
+        for cpu in 0..if map.is_per_cpu() { CPUS } else { 1 } {
+            let _there = core.machine.set(&map.object_name, key, cpu, &zeros);
+        }
+    }
+}
+
+fn keys(core: &Core, map: &MapPlan) -> Vec<Vec<u8>> {
+    let entries = core.machine.map(&map.object_name);
+    entries.map_or_else(Vec::new, |entries| entries.keys().map(<[u8]>::to_vec).collect())
+}
+
+/// Whether its elements cannot be removed.
+fn is_array(map: &MapPlan) -> bool {
+    map.key.is_empty()
+}
+
+impl RunningScript for SimulatedScript {
+    fn started(&self) -> &ScriptStarted {
+        &self.started
+    }
+
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        self.capture.descriptor(index)
+    }
+
+    fn enable(&mut self) -> Result<ScriptEnabled, ScriptTrouble> {
+        self.run_all(|point| matches!(point, AttachPoint::Begin));
+        let time_ns = self.capture.enable()?;
+        let attached = u32::try_from(self.plan().probes.len()).unwrap_or(u32::MAX);
+        Ok(ScriptEnabled { time_ns, attached, failed: Vec::new(), attach_ns: 300_000 })
+    }
+
+    fn readings(&mut self) -> Readings {
+        let mut readings = self.capture.readings();
+        readings.probes = lock(&self.core).readings();
+        readings
+    }
+
+    fn stop(&mut self, end_command: bool) -> Readings {
+        let target = self.capture.stop(end_command).target;
+        if !std::mem::replace(&mut self.detached, true) {
+            self.run_all(|point| matches!(point, AttachPoint::End));
+        }
+        Readings { target, detaching: Detaching::default(), ..self.readings() }
+    }
+
+    fn read_map(&mut self, map: usize, take: bool, after: Option<&[u8]>) -> Result<Elements, AgentError> {
+        let map = self.map(map)?;
+        let mut core = lock(&self.core);
+        let mut page = Elements::default();
+        for key in keys(&core, map) {
+            if after.is_some_and(|after| key.as_slice() <= after) {
+                continue;
+            }
+            Self::add(&core, map, &key, &mut page);
+            if take && is_array(map) {
+                Self::set_to_zero(&mut core, map, &key);
+            } else if take {
+                core.machine.remove(&map.object_name, &key);
+            }
+            if page.bytes.len() > MAX_MAP_PAGE_BYTES / 2 {
+                page.next = Some(key);
+                break;
+            }
+        }
+        Ok(page)
+    }
+
+    fn read_elements(&mut self, map: usize, keys: &[&[u8]]) -> Result<Elements, AgentError> {
+        let map = self.map(map)?;
+        let core = lock(&self.core);
+        let mut page = Elements::default();
+        for key in keys {
+            Self::add(&core, map, key, &mut page);
+        }
+        Ok(page)
+    }
+
+    fn clear_map(&mut self, map: usize) -> Result<u32, AgentError> {
+        if is_array(self.map(map)?) {
+            return self.zero_map(map);
+        }
+        let all = keys(&lock(&self.core), self.map(map)?);
+        self.delete_keys(map, &all.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    fn zero_map(&mut self, map: usize) -> Result<u32, AgentError> {
+        let map = self.map(map)?;
+        let mut core = lock(&self.core);
+        let all = keys(&core, map);
+        all.iter().for_each(|key| Self::set_to_zero(&mut core, map, key));
+        Ok(u32::try_from(all.len()).unwrap_or(u32::MAX))
+    }
+
+    fn delete_keys(&mut self, map: usize, keys: &[&[u8]]) -> Result<u32, AgentError> {
+        let map = self.map(map)?;
+        let mut core = lock(&self.core);
+        let mut count = 0;
+        for key in keys {
+            if is_array(map) {
+                Self::set_to_zero(&mut core, map, key);
+                count += 1;
+            } else {
+                count += u32::from(core.machine.remove(&map.object_name, key));
+            }
+        }
+        Ok(count)
+    }
+
+    fn read_stacks(&mut self, user: bool, ids: &[u64]) -> Result<Vec<(u64, Vec<u64>)>, AgentError> {
+        let core = lock(&self.core);
+        let Some(stacks) = core.machine.map(if user { USER_STACKS } else { KERNEL_STACKS }) else {
+            return Ok(Vec::new());
+        };
+        let frames = |id: &u64| {
+            let value = stacks.value(&id.to_le_bytes(), 0)?;
+            let words = value.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?)));
+            Some((*id, words.take_while(|address| *address != 0).collect()))
+        };
+        Ok(ids.iter().filter_map(frames).collect())
+    }
+
+    fn run_signal(&mut self, number: i32) -> Result<u32, AgentError> {
+        Ok(self.run_all(|point| matches!(point, AttachPoint::Signal { number: signal } if *signal == number)))
+    }
+
+    fn run_iterator(&mut self, _probe: usize) -> Result<(), AgentError> {
+        let why = "the simulated kernel has no iterators";
+        Err(failed(AgentErrorKind::Unsupported, "walking an iterator", why, ""))
+    }
+}

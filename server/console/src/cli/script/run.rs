@@ -99,7 +99,7 @@ pub(super) fn open_printer(args: &ScriptArgs) -> Result<Printer, Failure> {
 
 /// Compiles it and says what is to be said.
 fn check(args: &ScriptArgs, printer: &Printer, client: AgentClient) -> Outcome {
-    match crate::script::check(&mut link(client)?, &args.request(), false) {
+    match crate::script::check_script(&mut link(client)?, &args.request(), None) {
         Ok(checked) => {
             printer.diagnostics(&checked.diagnostics, args.verbose > 0);
             Ok(if checked.plan.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -140,6 +140,11 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     };
     if args.warnings {
         printer.diagnostics(&session.plan().warnings.clone(), args.verbose > 0);
+    }
+    if session.plan().probes.is_empty() {
+        return Err(Failure::new("the script has no probes to attach").remedy(
+            "Its patterns match nothing here, or all its probes are missing: see `bathyscope trace -l PATTERN`.",
+        ));
     }
     let forwarded = forward_output(session.take_output());
     let attached = match session.enable() {

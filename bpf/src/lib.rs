@@ -25,6 +25,7 @@ pub mod output;
 mod print;
 pub mod probe;
 mod registers;
+pub mod tools;
 mod validate;
 
 pub use btf::{FunctionInfo, LineInfo, ProgramTypes, TypeInfo, type_info};

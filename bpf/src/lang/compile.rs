@@ -95,7 +95,7 @@ impl Compiled {
         let joined = |parts: Vec<String>| parts.join("\n").into_bytes();
         match stage {
             Stage::Ast => print(&self.script, text).into_bytes(),
-            Stage::Types => format!("{:#?}\n", self.checked).into_bytes(),
+            Stage::Types => self.checked.to_string().into_bytes(),
             Stage::Ir => joined(self.programs.iter().map(ToString::to_string).collect()),
             Stage::Bpf => {
                 joined(self.codes.iter().map(|code| format!("{}:\n{}", code.name, disassemble(code))).collect())

@@ -13,7 +13,10 @@ pub mod host;
 pub mod limits;
 mod lower;
 pub mod plan;
+#[cfg(feature = "recorded")]
+pub mod recorded;
 mod render;
+mod show;
 mod syntax;
 pub mod types;
 

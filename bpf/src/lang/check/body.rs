@@ -6,7 +6,7 @@ use super::{
     Checked, Failed,
     checker::Checker,
     context::Shape,
-    describe::{Join, describe},
+    describe::{Join, describe, number},
 };
 use crate::lang::{
     Diagnostic, Span,
@@ -26,8 +26,6 @@ pub(super) enum Binding {
         declared: Span,
         /// Whether its type was written.
         fixed: bool,
-        /// Whether anything was assigned yet.
-        assigned: bool,
     },
     /// The key and value of a loop over a map.
     Pair { key: Expr, value: Option<Expr> },
@@ -117,10 +115,6 @@ impl<'c, 'a> Body<'c, 'a> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
-    fn binding_mut(&mut self, name: &str) -> Option<&mut Binding> {
-        self.scopes.iter_mut().rev().find_map(|scope| scope.get_mut(name))
-    }
-
     /// Lets a name stand for something in the innermost scope.
     pub(super) fn bind_name(&mut self, name: &str, binding: Binding) {
         if let Some(scope) = self.scopes.last_mut() {
@@ -142,15 +136,14 @@ impl<'c, 'a> Body<'c, 'a> {
     pub(super) fn variable(&mut self, name: &str, span: Span) -> Checked<super::values::Operand> {
         use super::values::Operand;
         match self.binding(name) {
-            Some(Binding::Variable { local, assigned, fixed, .. }) => {
-                let (local, usable) = (*local, *assigned || *fixed);
+            Some(Binding::Variable { local, .. }) => {
+                let local = *local;
                 let ty = self.locals.get(local.0 as usize).map_or(Type::None, |it| it.ty.clone());
                 if ty == Type::None {
                     // Known only after a further look at what is assigned later.
                     let message = format!("${name} has no value yet");
                     return self.fail(span, message, format!("assign it first: `${name} = …`"));
                 }
-                let _usable = usable;
                 Ok(Operand::Value(Expr::new(ExprKind::Local(local), ty, span)))
             }
             Some(Binding::Counter(local)) => {
@@ -166,6 +159,9 @@ impl<'c, 'a> Body<'c, 'a> {
     fn no_variable<T>(&mut self, name: &str, span: Span) -> Checked<T> {
         let message = format!("there is no variable ${name} here");
         if self.gone.contains_key(name) {
+            // Older scripts assign in the branches of an `if` and use it afterwards: the next pass takes it as one
+            // variable of the whole probe.
+            self.cx.hoist(self.instance, name);
             let hint = format!("it ended with its block; declare it before that block: `let ${name};`");
             return self.fail(span, message, hint);
         }
@@ -180,13 +176,17 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// Declares a variable in the innermost scope; `ty` is none if it follows from what is assigned.
-    pub(super) fn declare(&mut self, name: &Name, ty: Option<Type>) -> LocalId {
+    pub(super) fn declare(&mut self, name: &Name, ty: Option<Type>) {
+        let binding = self.new_binding(name, ty);
+        self.bind_name(&name.text, binding);
+    }
+
+    fn new_binding(&mut self, name: &Name, ty: Option<Type>) -> Binding {
         let fixed = ty.is_some();
         let key = (self.instance, name.span, name.text.clone());
         let known = ty.or_else(|| self.cx.variables.get(&key).cloned()).unwrap_or(Type::None);
         let local = self.local(name.text.clone(), known);
-        self.bind_name(&name.text, Binding::Variable { local, declared: name.span, fixed, assigned: false });
-        local
+        Binding::Variable { local, declared: name.span, fixed }
     }
 
     /// Assigns a variable, whose type grows as needed: the variable and the value as it takes it.
@@ -198,25 +198,39 @@ impl<'c, 'a> Body<'c, 'a> {
             return self.fail(value.span, "only a map can keep an aggregation", "assign it to a map: `@name = …`");
         }
         if self.binding(&name.text).is_none() {
-            self.declare(name, None);
-        }
-        let (local, declared, fixed) = match self.binding_mut(&name.text) {
-            Some(Binding::Variable { local, declared, fixed, assigned }) => {
-                *assigned = true;
-                (*local, *declared, *fixed)
+            let binding = self.new_binding(name, None);
+            let hoisted = self.cx.is_hoisted(self.instance, &name.text);
+            let scope = if hoisted { self.scopes.first_mut() } else { self.scopes.last_mut() };
+            if let Some(scope) = scope {
+                scope.insert(name.text.clone(), binding);
             }
+        }
+        let (local, declared, fixed) = match self.binding(&name.text) {
+            Some(Binding::Variable { local, declared, fixed }) => (*local, *declared, *fixed),
             _ => {
                 let message = format!("${} is the variable of a loop and cannot be assigned", name.text);
                 return self.fail(name.span, message, "use a variable of another name");
             }
         };
         let current = self.locals.get(local.0 as usize).map_or(Type::None, |it| it.ty.clone());
-        let ty = self.grown(&name.text, &current, &value, fixed)?;
+        let key = (self.instance, declared, name.text.clone());
+        let ty = match (&current, is_natural(&value)) {
+            // So far only counts were assigned, which may be of either sign.
+            (Type::Integer { bytes: 8, signed: true }, false)
+                if !fixed && value.ty == Type::U64 && !self.cx.signed_variables.contains(&key) =>
+            {
+                Type::U64
+            }
+            _ => self.grown(&name.text, &current, &value, fixed)?,
+        };
+        if !is_natural(&value) && number(&value.ty).is_some_and(|(_, signed)| signed) {
+            self.cx.signed_variables.insert(key.clone());
+        }
         if ty != current && !fixed {
             if let Some(it) = self.locals.get_mut(local.0 as usize) {
                 it.ty = ty.clone();
             }
-            self.cx.learn_variable((self.instance, declared, name.text.clone()), ty.clone());
+            self.cx.learn_variable(key, ty.clone());
         }
         let value = self.coerce(value, &ty, false)?;
         Ok((local, value))
@@ -248,6 +262,11 @@ impl<'c, 'a> Body<'c, 'a> {
             }
         }
     }
+}
+
+/// Whether it is a known number that is not negative: as good with a sign as without.
+pub(super) fn is_natural(value: &Expr) -> bool {
+    value.constant().is_some_and(|it| it >= 0) && value.ty != Type::U64
 }
 
 /// Whether both are texts or buffers, of which a longer one is cut.

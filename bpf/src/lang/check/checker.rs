@@ -48,6 +48,10 @@ pub(super) struct Checker<'a> {
     /// Types of variables, as learned so far.
     pub(super) variables: HashMap<VariableKey, Type>,
     growths: HashMap<VariableKey, u32>,
+    /// Variables that are used after the block in which they are assigned first, by program and name.
+    hoisted: HashSet<(usize, String)>,
+    /// Variables that were assigned a number with a sign that is not merely a count.
+    pub(super) signed_variables: HashSet<VariableKey>,
     /// Whether this pass learned anything.
     pub(super) changed: bool,
     diagnostics: Vec<Diagnostic>,
@@ -72,6 +76,8 @@ impl<'a> Checker<'a> {
             maps: Maps::default(),
             variables: HashMap::new(),
             growths: HashMap::new(),
+            hoisted: HashSet::new(),
+            signed_variables: HashSet::new(),
             changed: false,
             diagnostics: Vec::new(),
             reported: HashSet::new(),
@@ -113,7 +119,6 @@ impl<'a> Checker<'a> {
             self.reported.clear();
             self.sites.clear();
             self.sites_at.clear();
-            self.maps.begin_pass();
             probes = self.pass(units);
             if !self.changed {
                 break;
@@ -174,11 +179,23 @@ impl<'a> Checker<'a> {
         self.diagnostics.iter().any(|it| it.severity == Severity::Error)
     }
 
+    /// From the next pass on, a variable is one of the whole probe.
+    pub(super) fn hoist(&mut self, instance: usize, name: &str) {
+        self.changed |= self.hoisted.insert((instance, name.to_owned()));
+    }
+
+    /// Whether a variable is one of the whole probe.
+    pub(super) fn is_hoisted(&self, instance: usize, name: &str) -> bool {
+        self.hoisted.contains(&(instance, name.to_owned()))
+    }
+
     /// Remembers the type of a variable for the next pass.
     pub(super) fn learn_variable(&mut self, key: VariableKey, ty: Type) {
         let known = self.variables.get(&key);
+        // What was taken for signed only because nothing said otherwise is not.
+        let replaced = known == Some(&Type::I64) && ty == Type::U64;
         let mut joined = match known.map(|known| join(known, &ty)) {
-            Some(Join::To(ty) | Join::Lossy(ty)) => ty,
+            Some(Join::To(ty) | Join::Lossy(ty)) if !replaced => ty,
             _ => ty,
         };
         if known != Some(&joined) {

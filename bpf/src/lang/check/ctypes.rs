@@ -38,7 +38,10 @@ impl Checker<'_> {
                 (1, None) if integer.boolean => Type::Bool,
                 (1 | 2 | 4 | 8, Some(of)) => {
                     let CType::Enum(it) = self.types.stripped(of) else { return Type::Integer { bytes, signed } };
-                    Type::Enum { name: it.name.to_owned(), bytes, signed, names: Vec::new() }
+                    let name = it.name.to_owned();
+                    // Where it has no name, its constants could not be found later.
+                    let names = if name.is_empty() { self.constant_names(of) } else { Vec::new() };
+                    Type::Enum { name, bytes, signed, names }
                 }
                 (1 | 2 | 4 | 8, None) => Type::Integer { bytes, signed },
                 _ => Type::Array { of: Box::new(Type::U64), count: u32::from(bytes) / 8 },
@@ -69,6 +72,10 @@ impl Checker<'_> {
             }
             _ => Type::None,
         }
+    }
+
+    fn constant_names(&self, of: TypeId) -> Vec<(i64, String)> {
+        self.types.constants(of).map(|it| (it.value, it.name.to_owned())).collect()
     }
 
     fn pointee_of_c(&mut self, to: TypeId, space: Space, pointers: u32) -> Pointee {
@@ -110,11 +117,9 @@ impl Checker<'_> {
 
     fn shown_within(&mut self, ty: &Type, depth: u32, left: &mut usize) -> Type {
         match ty {
-            Type::Enum { name, bytes, signed, .. } => {
+            Type::Enum { name, bytes, signed, names } if names.is_empty() => {
                 let id = self.types.find(TypeKind::Enum, name);
-                let names = id.map_or_else(Vec::new, |id| {
-                    self.types.constants(id).map(|it| (it.value, it.name.to_owned())).collect()
-                });
+                let names = id.map_or_else(Vec::new, |id| self.constant_names(id));
                 Type::Enum { name: name.clone(), bytes: *bytes, signed: *signed, names }
             }
             Type::Struct(it) if it.fields.is_empty() && depth > 0 => {

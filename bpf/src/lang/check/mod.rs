@@ -23,6 +23,7 @@ mod statements;
 mod values;
 mod visit;
 
+pub(in crate::lang) use describe::describe;
 pub use reference::{Group, Reference, reference};
 
 use super::{Diagnostic, Expanded, hir, host::Host};

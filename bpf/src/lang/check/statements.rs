@@ -6,7 +6,6 @@ use super::{
     describe::{describe, number},
     expressions::statements_of,
     maps::{Element, read_type},
-    values::Operand,
 };
 use crate::lang::{
     Span,
@@ -431,11 +430,6 @@ impl Body<'_, '_> {
             })
         })?;
         Ok(vec![Statement { kind: StatementKind::ForMap { map: id, key, value, body }, span }])
-    }
-
-    /// The place of an operand as a message has it.
-    pub(super) fn is_place(operand: &Operand) -> bool {
-        matches!(operand, Operand::Place(_))
     }
 }
 

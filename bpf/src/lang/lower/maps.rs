@@ -177,7 +177,7 @@ impl Lower<'_> {
         let [head, inside, there, next, after] = [(); 5].map(|()| self.b.block());
         self.b.jump(head);
         self.b.switch_to(head);
-        self.b.branch(Test::Lt, cpu, cpus, inside, after);
+        self.b.branch(Test::Ge, cpu, cpus, after, inside);
         self.b.switch_to(inside);
         let (address, key) = (self.b.map_address(map), self.b.address_of(key));
         let value = self.b.call(Helper::MapLookupPercpu, &[address.into(), key.into(), cpu.into()]);
@@ -186,8 +186,7 @@ impl Lower<'_> {
         each(self, value);
         self.b.jump(next);
         self.b.switch_to(next);
-        let following = self.b.binary(BinaryOp::Add, cpu, 1);
-        self.b.assign(cpu, following);
+        self.change_register(cpu, BinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())

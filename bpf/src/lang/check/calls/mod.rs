@@ -19,7 +19,7 @@ use super::{
 };
 use crate::lang::{
     Span,
-    ast::{self, ExprKind as Ast, Name},
+    ast::{self, Name},
     hir::Expr,
     host::Architecture,
     types::Type,

@@ -123,11 +123,10 @@ pub(in crate::lang::check) fn buf(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
             if size.is_none() && call.arguments.len() < 2 {
                 return body.fail(span, "`buf` needs a length here", "write `buf(address, length)`");
             }
-            let (mut bytes, mut wanted) = (0, None);
-            match (size, call.arguments.len()) {
-                (Some(size), 1) => bytes = size.min(body.cx.config.max_strlen),
-                _ => (bytes, wanted) = length(body, call, 1)?,
-            }
+            let (bytes, wanted) = match (size, call.arguments.len()) {
+                (Some(size), 1) => (size.min(body.cx.config.max_strlen), None),
+                _ => length(body, call, 1)?,
+            };
             let kind = ExprKind::ReadBuffer { address: Box::new(address), space, length: wanted };
             Ok(Expr::new(kind, Type::Buffer { bytes: bytes.max(1) }, span))
         }

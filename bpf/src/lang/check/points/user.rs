@@ -5,7 +5,7 @@ use crate::lang::{
     Diagnostic,
     ast::AttachText,
     check::{checker::Checker, context::Args, visit::Uses},
-    host::{Host, UserPlace},
+    host::UserPlace,
     plan::AttachPoint,
 };
 

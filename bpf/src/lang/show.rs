@@ -1,0 +1,358 @@
+//! The checked script as text, one statement a line, with types where they are not plain: `--emit types`, and what tests
+//! compare.
+
+use std::fmt::{self, Display, Formatter, Write as _};
+
+use super::{
+    check::describe,
+    hir::{
+        ArithmeticOp, CompareOp, Countable, Expr, ExprKind, MapId, MapRead, Probe, Script, Statement, StatementKind,
+        UnaryOp,
+    },
+    plan::{Action, FormatPiece, MapPlan, Site},
+    types::{Space, Type},
+};
+
+/// The most attach points of a probe that are shown.
+const SHOWN_POINTS: usize = 4;
+
+impl Display for Script {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (index, map) in self.maps.iter().enumerate() {
+            writeln!(f, "map {index} {}", MapShown(map))?;
+        }
+        for (index, site) in self.sites.iter().enumerate() {
+            writeln!(f, "site {index} {}", SiteShown(site))?;
+        }
+        for probe in &self.probes {
+            Shower { script: self, probe }.probe(f)?;
+        }
+        Ok(())
+    }
+}
+
+struct MapShown<'a>(&'a MapPlan);
+
+impl Display for MapShown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let map = self.0;
+        let key: Vec<String> = map.key.iter().map(describe).collect();
+        let key = if key.is_empty() { String::new() } else { format!("[{}]", key.join(", ")) };
+        write!(f, "{}{key} = {}: {:?}({})", map.name, value_text(&map.value), map.kind, map.max_entries)
+    }
+}
+
+fn value_text(ty: &Type) -> String {
+    match ty {
+        Type::Aggregate(aggregation) => format!("{aggregation:?}").to_lowercase(),
+        other => describe(other),
+    }
+}
+
+struct SiteShown<'a>(&'a Site);
+
+impl Display for SiteShown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let site = self.0;
+        match &site.action {
+            Action::Print { to, format } => write!(f, "print {to:?} {}", format_text(format))?,
+            Action::Cat { format } => write!(f, "cat {}", format_text(format))?,
+            Action::System { format } => write!(f, "system {}", format_text(format))?,
+            other => write!(f, "{other:?}")?,
+        }
+        let fields: Vec<String> =
+            site.fields.iter().map(|field| format!("{}: {}", field.name, describe(&field.ty))).collect();
+        if fields.is_empty() { Ok(()) } else { write!(f, " ({})", fields.join(", ")) }
+    }
+}
+
+fn format_text(format: &[FormatPiece]) -> String {
+    let mut text = String::new();
+    for piece in format {
+        match piece {
+            FormatPiece::Literal(bytes) => text.push_str(&bytes.escape_ascii().to_string()),
+            FormatPiece::Field(it) => {
+                text.push('%');
+                text.extend(it.left.then_some('-'));
+                text.extend(it.zeros.then_some('0'));
+                if let Some(width) = it.width {
+                    let _infallible = write!(text, "{width}");
+                }
+                if let Some(precision) = it.precision {
+                    let _infallible = write!(text, ".{precision}");
+                }
+                text.push(it.letter);
+                text.extend(it.raw);
+            }
+        }
+    }
+    format!("\"{text}\"")
+}
+
+struct Shower<'a> {
+    script: &'a Script,
+    probe: &'a Probe,
+}
+
+impl Shower<'_> {
+    fn probe(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.probe.points.iter().map(|it| it.name.as_str()).take(SHOWN_POINTS).collect();
+        let more = self.probe.points.len().saturating_sub(SHOWN_POINTS);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        writeln!(f, "{}{more} ({:?})", names.join(", "), self.probe.context)?;
+        for (index, local) in self.probe.locals.iter().enumerate() {
+            writeln!(f, "  let {}: {}", self.local(index), describe(&local.ty))?;
+        }
+        if let Some(predicate) = &self.probe.predicate {
+            writeln!(f, "  when {}", self.expr(predicate))?;
+        }
+        self.statements(f, &self.probe.body, 1)
+    }
+
+    fn statements(&self, f: &mut Formatter<'_>, statements: &[Statement], depth: usize) -> fmt::Result {
+        statements.iter().try_for_each(|statement| self.statement(f, statement, depth))
+    }
+
+    fn statement(&self, f: &mut Formatter<'_>, statement: &Statement, depth: usize) -> fmt::Result {
+        let pad = "  ".repeat(depth);
+        match &statement.kind {
+            StatementKind::Expression(it) => writeln!(f, "{pad}{}", self.expr(it)),
+            StatementKind::SetLocal { local, value } => {
+                writeln!(f, "{pad}{} = {}", self.local(local.0 as usize), self.expr(value))
+            }
+            StatementKind::SetMap { map, key, value } => {
+                writeln!(f, "{pad}{} = {}", self.element(*map, key.as_ref()), self.expr(value))
+            }
+            StatementKind::Aggregate { map, key, value } => {
+                let value = value.as_ref().map(|value| self.expr(value)).unwrap_or_default();
+                writeln!(f, "{pad}{} <- {value}", self.element(*map, key.as_ref()))
+            }
+            StatementKind::Delete { map, key } => writeln!(f, "{pad}delete {}", self.element(*map, key.as_ref())),
+            StatementKind::Emit { site, arguments } => {
+                writeln!(f, "{pad}emit {}({})", site.0, self.list(arguments))
+            }
+            StatementKind::If { condition, then, otherwise } => {
+                writeln!(f, "{pad}if {}", self.expr(condition))?;
+                self.statements(f, then, depth + 1)?;
+                if otherwise.is_empty() {
+                    return Ok(());
+                }
+                writeln!(f, "{pad}else")?;
+                self.statements(f, otherwise, depth + 1)
+            }
+            StatementKind::ForRange { variable, first, end, body } => {
+                let variable = variable.map_or_else(|| "_".to_owned(), |it| self.local(it.0 as usize));
+                writeln!(f, "{pad}for {variable} in {}..{}", self.expr(first), self.expr(end))?;
+                self.statements(f, body, depth + 1)
+            }
+            StatementKind::ForMap { map, key, value, body } => {
+                let value = value.map_or_else(|| "_".to_owned(), |it| self.local(it.0 as usize));
+                writeln!(f, "{pad}for {}, {value} in {}", self.local(key.0 as usize), self.map(*map))?;
+                self.statements(f, body, depth + 1)
+            }
+            StatementKind::While { condition, body, limit } => {
+                writeln!(f, "{pad}while {} (at most {limit})", self.expr(condition))?;
+                self.statements(f, body, depth + 1)
+            }
+            StatementKind::Break => writeln!(f, "{pad}break"),
+            StatementKind::Continue => writeln!(f, "{pad}continue"),
+            StatementKind::Return(value) => {
+                writeln!(f, "{pad}return {}", value.as_ref().map(|value| self.expr(value)).unwrap_or_default())
+            }
+            StatementKind::Block(statements) => {
+                writeln!(f, "{pad}block")?;
+                self.statements(f, statements, depth + 1)
+            }
+            StatementKind::Signal { number, thread } => {
+                writeln!(f, "{pad}signal {}{}", self.expr(number), if *thread { " to the thread" } else { "" })
+            }
+            StatementKind::Override(value) => writeln!(f, "{pad}override {}", self.expr(value)),
+            StatementKind::WriteUser { address, value } => {
+                writeln!(f, "{pad}write {} at {}", self.expr(value), self.expr(address))
+            }
+        }
+    }
+
+    fn local(&self, index: usize) -> String {
+        match self.probe.locals.get(index) {
+            Some(local) if local.name.starts_with('#') => format!("${index}"),
+            Some(local) => format!("${}", local.name),
+            None => format!("$?{index}"),
+        }
+    }
+
+    fn map(&self, map: MapId) -> String {
+        self.script.maps.get(map.0 as usize).map_or_else(|| format!("@?{}", map.0), |map| map.name.clone())
+    }
+
+    fn element(&self, map: MapId, key: Option<&Expr>) -> String {
+        let key = key.map(|key| format!("[{}]", self.expr(key))).unwrap_or_default();
+        format!("{}{key}", self.map(map))
+    }
+
+    fn list(&self, parts: &[Expr]) -> String {
+        parts.iter().map(|part| self.expr(part)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn expr(&self, expr: &Expr) -> String {
+        let ty = describe(&expr.ty);
+        match &expr.kind {
+            ExprKind::Integer(value) => match &expr.ty {
+                Type::Integer { .. } => format!("{value}"),
+                _ => format!("{ty}({value})"),
+            },
+            ExprKind::Text(bytes) => format!("\"{}\"", bytes.escape_ascii()),
+            ExprKind::Local(local) => self.local(local.0 as usize),
+            ExprKind::Map { map, key, read } => {
+                let element = self.element(*map, key.as_deref());
+                if *read == MapRead::Aggregated { format!("all({element})") } else { element }
+            }
+            ExprKind::HasKey { map, key } => format!("has({})", self.element(*map, key.as_deref())),
+            ExprKind::AtomicStep { map, key, by, before } => {
+                let element = self.element(*map, key.as_deref());
+                if *before { format!("({element} then += {by})") } else { format!("({element} += {by})") }
+            }
+            ExprKind::LocalStep { local, by, before } => {
+                let local = self.local(local.0 as usize);
+                if *before { format!("({local} then += {by})") } else { format!("({local} += {by})") }
+            }
+            ExprKind::Length(Countable::Map(map)) => format!("len({})", self.map(*map)),
+            ExprKind::Length(Countable::Stack(stack)) => format!("len({})", self.expr(stack)),
+            ExprKind::Context { offset } => format!("ctx+{offset}:{ty}"),
+            ExprKind::ContextAddress { offset } => format!("&ctx+{offset}"),
+            ExprKind::Register { offset } => format!("reg+{offset}"),
+            ExprKind::StackArgument { index, space } => format!("{}stack[{index}]", space_text(*space)),
+            ExprKind::UsdtArgument { index } => format!("usdt[{index}]:{ty}"),
+            ExprKind::DynamicText { offset, relative } => {
+                format!("{}[ctx+{offset}]:{ty}", if *relative { "rel_loc" } else { "data_loc" })
+            }
+            ExprKind::DynamicAddress { offset, .. } => format!("&data_loc[ctx+{offset}]"),
+            ExprKind::Block(statements, value) => {
+                let mut text = String::new();
+                let shown = Statements { shower: self, statements };
+                let _infallible = write!(text, "{shown}");
+                let lines: Vec<&str> = text.lines().map(str::trim).collect();
+                format!("{{ {}; {} }}", lines.join("; "), self.expr(value))
+            }
+            other => self.memory(other, &ty),
+        }
+    }
+
+    fn memory(&self, kind: &ExprKind, ty: &str) -> String {
+        match kind {
+            ExprKind::Read { address, offset, space, bits } => {
+                let offset = if *offset == 0 { String::new() } else { format!(" + {offset}") };
+                format!("{}*({}{offset}){}:{ty}", space_text(*space), self.expr(address), bits_text(*bits))
+            }
+            ExprKind::Part { of, offset, bits } => format!("{}.{offset}{}:{ty}", self.expr(of), bits_text(*bits)),
+            ExprKind::Element { of, index } => format!("{}[{}]", self.expr(of), self.expr(index)),
+            ExprKind::ReadText { address, space, length } => {
+                let length = length.as_ref().map(|it| format!(", {}", self.expr(it))).unwrap_or_default();
+                format!("{}str({}{length}):{ty}", space_text(*space), self.expr(address))
+            }
+            ExprKind::ReadBuffer { address, space, length } => {
+                let length = length.as_ref().map(|it| format!(", {}", self.expr(it))).unwrap_or_default();
+                format!("{}buf({}{length}):{ty}", space_text(*space), self.expr(address))
+            }
+            ExprKind::Stack => ty.to_owned(),
+            ExprKind::Builtin(builtin) => format!("{builtin:?}"),
+            ExprKind::WithProcess { address } => format!("process({})", self.expr(address)),
+            ExprKind::Convert(of) => format!("{ty}({})", self.expr(of)),
+            ExprKind::Reinterpret(of) => format!("{ty} of ({})", self.expr(of)),
+            ExprKind::AddressOf(of) => format!("&{}", self.expr(of)),
+            ExprKind::ByteSwap(of) => format!("bswap({})", self.expr(of)),
+            ExprKind::Path { address } => format!("path({})", self.expr(address)),
+            ExprKind::Inet { family, address } => {
+                let family = family.as_ref().map(|it| format!("{}, ", self.expr(it))).unwrap_or_default();
+                format!("inet({family}{})", self.expr(address))
+            }
+            ExprKind::PerCpuAddress { address, cpu } => {
+                let cpu = cpu.as_ref().map(|it| format!(", {}", self.expr(it))).unwrap_or_default();
+                format!("percpu({}{cpu})", self.expr(address))
+            }
+            ExprKind::Tuple(parts) => format!("({})", self.list(parts)),
+            other => self.operation(other),
+        }
+    }
+
+    fn operation(&self, kind: &ExprKind) -> String {
+        match kind {
+            ExprKind::Unary { op, of } => {
+                format!("{}{}", if *op == UnaryOp::Negate { "-" } else { "~" }, self.expr(of))
+            }
+            ExprKind::Binary { op, left, right } => {
+                format!("({} {} {})", self.expr(left), arithmetic(*op), self.expr(right))
+            }
+            ExprKind::Compare { op, left, right } => {
+                let sign = if matches!(left.ty, Type::Integer { signed: true, .. }) { "" } else { "u" };
+                let both = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
+                let sign = if both { "" } else { sign };
+                format!("({} {sign}{} {})", self.expr(left), comparison(*op), self.expr(right))
+            }
+            ExprKind::Same { left, right, most } => {
+                let most = most.map(|it| format!(", {it}")).unwrap_or_default();
+                format!("same({}, {}{most})", self.expr(left), self.expr(right))
+            }
+            ExprKind::Difference { left, right, most, text } => {
+                let name = if *text { "strncmp" } else { "memcmp" };
+                format!("{name}({}, {}, {most})", self.expr(left), self.expr(right))
+            }
+            ExprKind::Find { text, needle } => format!("find({}, {})", self.expr(text), self.expr(needle)),
+            ExprKind::TextLength(of) => format!("strlen({})", self.expr(of)),
+            ExprKind::Concat { left, right } => format!("concat({}, {})", self.expr(left), self.expr(right)),
+            ExprKind::Not(of) => format!("!{}", self.expr(of)),
+            ExprKind::And(left, right) => format!("({} && {})", self.expr(left), self.expr(right)),
+            ExprKind::Or(left, right) => format!("({} || {})", self.expr(left), self.expr(right)),
+            ExprKind::Select { condition, then, otherwise } => {
+                format!("({} ? {} : {})", self.expr(condition), self.expr(then), self.expr(otherwise))
+            }
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+/// Statements as one text.
+struct Statements<'a> {
+    shower: &'a Shower<'a>,
+    statements: &'a [Statement],
+}
+
+impl Display for Statements<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.shower.statements(f, self.statements, 0)
+    }
+}
+
+fn space_text(space: Space) -> &'static str {
+    if space == Space::User { "user " } else { "" }
+}
+
+fn bits_text(bits: Option<(u8, u8)>) -> String {
+    bits.map(|(first, count)| format!("<{first},{count}>")).unwrap_or_default()
+}
+
+fn arithmetic(op: ArithmeticOp) -> &'static str {
+    match op {
+        ArithmeticOp::Add => "+",
+        ArithmeticOp::Subtract => "-",
+        ArithmeticOp::Multiply => "*",
+        ArithmeticOp::Divide => "/",
+        ArithmeticOp::Modulo => "%",
+        ArithmeticOp::BitAnd => "&",
+        ArithmeticOp::BitOr => "|",
+        ArithmeticOp::BitXor => "^",
+        ArithmeticOp::ShiftLeft => "<<",
+        ArithmeticOp::ShiftRight => ">>",
+    }
+}
+
+fn comparison(op: CompareOp) -> &'static str {
+    match op {
+        CompareOp::Equal => "==",
+        CompareOp::NotEqual => "!=",
+        CompareOp::Less => "<",
+        CompareOp::LessEqual => "<=",
+        CompareOp::Greater => ">",
+        CompareOp::GreaterEqual => ">=",
+    }
+}

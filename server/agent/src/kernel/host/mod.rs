@@ -242,7 +242,11 @@ mod tests {
         let host = RequestHost::new(&kernel, &script, true);
         let resident = || {
             let status = std::fs::read_to_string("/proc/self/status").unwrap();
-            status.lines().filter(|line| line.starts_with("Rss") || line.starts_with("VmRSS")).collect::<Vec<_>>().join(" ")
+            status
+                .lines()
+                .filter(|line| line.starts_with("Rss") || line.starts_with("VmRSS"))
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         println!("before: {}", resident());
         let clock = Instant::now();

@@ -13,6 +13,7 @@
 mod btf;
 mod compile;
 mod emit;
+pub mod examples;
 mod expand;
 mod instruction;
 pub mod ir;

@@ -1,4 +1,5 @@
-//! What can be traced: the kernel's lists and descriptions of its tracepoints, read and searched.
+//! What can be traced: the kernel's lists and descriptions of its tracepoints, its types, the functions and markers of
+//! user programs, and the numbers that have names.
 //!
 //! Both sides of the fence use it: the agent to find where a field is in an event, the console to say which columns a
 //! capture will have. So the names and types of columns are made here, once.

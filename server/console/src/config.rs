@@ -58,6 +58,46 @@ pub struct ListenArgs {
     pub behind_proxy: bool,
 }
 
+/// Who may run scripts.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ScriptArgs {
+    /// Who may run scripts of the probe language [default: off; with made-up events: admins]
+    #[arg(long, value_enum, value_name = "WHO", env = "BATHYSCOPE_SCRIPTS")]
+    pub scripts: Option<ScriptUsers>,
+    /// Scripts may change the system: system(), signal(), override(), raw addresses
+    #[arg(long, env = "BATHYSCOPE_ALLOW_UNSAFE_SCRIPTS")]
+    pub allow_unsafe_scripts: bool,
+}
+
+impl ScriptArgs {
+    /// Gives the same options to another process of this binary; `simulated` says that nothing real is traced.
+    pub fn pass_on(&self, command: &mut std::process::Command, simulated: bool) {
+        let usual = if simulated { ScriptUsers::Admins } else { ScriptUsers::Off };
+        let whom = match self.scripts.unwrap_or(usual) {
+            ScriptUsers::Off => "off",
+            ScriptUsers::Admins => "on",
+            ScriptUsers::Operators => "operators",
+        };
+        command.args(["--scripts", whom]);
+        if self.allow_unsafe_scripts {
+            command.arg("--allow-unsafe-scripts");
+        }
+    }
+}
+
+/// Who may run scripts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ScriptUsers {
+    /// Nobody.
+    #[default]
+    Off,
+    /// Admins.
+    #[value(name = "on", alias = "admins")]
+    Admins,
+    /// Admins and operators.
+    Operators,
+}
+
 /// How the agent is run.
 #[derive(Clone, Debug, Default, Args)]
 pub struct AgentRunArgs {

@@ -16,6 +16,7 @@ pub mod launch;
 pub mod logging;
 pub mod recorder;
 pub mod script;
+pub mod script_view;
 pub mod server;
 pub mod view_query;
 pub mod view_source;

@@ -19,9 +19,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Failure, Outcome,
     cli::console::ConsoleArgs,
-    config::ListenArgs,
+    config::{ListenArgs, ScriptArgs},
     control::{Control, login_url},
-    http::{self, AppState, HostPolicy, ListenLimits, SessionClock, Sessions, Setup},
+    http::{self, AppState, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
     recorder::{AgentLink, Recorder, RecorderOptions},
 };
 
@@ -100,8 +100,11 @@ async fn start(args: &ConsoleArgs, dir: &Path, store: Store) -> Result<Console, 
     let behind_proxy = args.listen.behind_proxy;
     // The agent is started at the same time; whoever waits for the line wants to trace. Without an agent it comes too.
     link.connected(AGENT_PATIENCE).await;
-    let state =
-        AppState::new(Setup { store, link, recorder, sessions, hosts, behind_proxy, private_dir, stop: stop.clone() });
+    let ScriptArgs { scripts, allow_unsafe_scripts: allow_unsafe } = args.scripts;
+    let scripts = ScriptPolicy { for_whom: scripts.unwrap_or_default(), allow_unsafe };
+    let setup =
+        Setup { store, link, recorder, sessions, hosts, behind_proxy, scripts, private_dir, stop: stop.clone() };
+    let state = AppState::new(setup);
     announce(&login_url(&origin, token.reveal()))?;
     Ok(Console { state, listener, stop, control: control.ok() })
 }

@@ -19,6 +19,7 @@ mod error;
 mod filter;
 mod flame;
 mod hash;
+mod maps;
 mod memory;
 mod needle;
 mod rate;
@@ -36,6 +37,11 @@ pub use filter::Filter;
 pub use flame::{
     Cut, FlameGraph, FlameQuery, FoldedStack, FoldedStacks, GroupBy, MATCH_BELOW, MATCH_SELF, MAX_FLAME_NODES,
     MAX_FLAME_WIDTH, NodeId, NodeKind, Nodes, ParseNodeIdError, flame, fold, frame_names,
+};
+pub use maps::{
+    At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, Line, MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE,
+    MAX_MAP_SNAPSHOTS, MapKind, MapShape, MapTable, ParseKeyIdError, SeriesView, SnapshotInfo, TableQuery, heat,
+    histogram, map_flame, map_table, series, snapshots,
 };
 pub use memory::MemorySource;
 pub use rate::{MAX_BINS, Rate, RateLoss, RateQuery, StreamRate, rate};

@@ -3,7 +3,7 @@
 use super::{Field, Member, Type, TypeId, Types, types::MAX_DEPTH};
 
 /// How many members are looked at for one name; a real struct has some hundreds.
-const MAX_LOOKED_AT: usize = 1 << 16;
+const MAX_LOOKED_AT: usize = 1 << 13;
 
 impl Types {
     /// A member by name, also inside anonymous structs and unions.

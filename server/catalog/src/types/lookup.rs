@@ -83,7 +83,7 @@ impl Types {
         let of_btf = self.sources.iter().flat_map(move |source| {
             let all = source.btf.all().filter(|(_, raw)| raw.name != 0);
             let found = all.map(move |(_, raw)| Found { source, raw });
-            found.filter(move |found| is_definition(*found, kind)).map(Found::name)
+            found.filter(move |found| is_definition(*found, kind)).map(Found::name).filter(|name| !name.is_empty())
         });
         self.locals.names(kind).chain(of_btf)
     }

@@ -1,7 +1,7 @@
 //! C types as one space of ids: the kernel's BTF, its modules' BTF, and what a script defines.
 //!
 //! A [`Btf`] is the bytes of one `/sys/kernel/btf/*` file and where in them each type begins; it is read once and shared
-//! ([`Arc`]). A [`Types`] puts one or several of them together for one script, together with the C definitions in that
+//! (`Arc`). A [`Types`] puts one or several of them together for one script, together with the C definitions in that
 //! script, which shadow types of the same name. Making one costs nothing; looking at a type reads the bytes.
 //!
 //! ```no_run

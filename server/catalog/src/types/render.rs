@@ -9,7 +9,7 @@ const MAX_PARAMETER_DEPTH: usize = 4;
 /// The longest text of one declaration, in bytes.
 const MAX_DECLARATION_BYTES: usize = 4096;
 /// The longest text of a definition, in bytes.
-const MAX_DEFINITION_BYTES: usize = 1 << 20;
+const MAX_DEFINITION_BYTES: usize = 1 << 17;
 
 impl Types {
     /// A type as C writes it: `struct task_struct *`, `char[16]`, `int (*)(void *, int)`.

@@ -11,7 +11,7 @@ use super::{
 /// How many typedefs, qualifiers, dimensions or nested anonymous records are followed.
 pub const MAX_DEPTH: usize = 64;
 /// How many members are looked at to learn how a struct of BTF is aligned.
-const MAX_ALIGN_STEPS: u32 = 1 << 16;
+const MAX_ALIGN_STEPS: u32 = 1 << 14;
 
 /// The BTF of the kernel or of a module, and the number of its first type.
 #[derive(Clone, Debug)]

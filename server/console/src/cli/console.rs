@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::{
     Outcome,
-    config::{DataArgs, ListenArgs, LogArgs},
+    config::{DataArgs, ListenArgs, LogArgs, ScriptArgs},
 };
 
 /// What the supervisor gives to the console.
@@ -18,6 +18,9 @@ pub struct ConsoleArgs {
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
+    /// Who may run scripts.
+    #[command(flatten)]
+    pub scripts: ScriptArgs,
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::{
     Outcome,
-    config::{AgentRunArgs, DataArgs, ListenArgs, LogArgs},
+    config::{AgentRunArgs, DataArgs, ListenArgs, LogArgs, ScriptArgs},
 };
 
 /// What `serve` takes.
@@ -19,6 +19,9 @@ pub struct ServeArgs {
     /// How the agent is run.
     #[command(flatten)]
     pub agent: AgentRunArgs,
+    /// Who may run scripts.
+    #[command(flatten)]
+    pub scripts: ScriptArgs,
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,

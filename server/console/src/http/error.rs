@@ -6,6 +6,7 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
+use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use bathyscope_store::StoreError;
 use bathyscope_views::ViewError;
@@ -20,7 +21,8 @@ use super::context::{Context, Kind};
 use crate::{
     host::HostError,
     recorder::{LinkError, StartError, words},
-    wire::WireSpecError,
+    script::ScriptFailure,
+    wire::{self, WireSpecError},
 };
 
 /// What kind of trouble; each has one status and a stable name.
@@ -52,6 +54,8 @@ pub enum ErrorKind {
     AgentAbsent,
     /// The agent lacks a privilege.
     Denied,
+    /// A script is wrong, or cannot run here.
+    Script,
     /// This kernel cannot do it.
     Unsupported,
     /// Larger or more than the host or the agent allows.
@@ -77,7 +81,7 @@ impl ErrorKind {
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Timeout => StatusCode::GATEWAY_TIMEOUT,
             Self::Busy | Self::AgentAbsent => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Denied | Self::Unsupported | Self::Limit => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Denied | Self::Script | Self::Unsupported | Self::Limit => StatusCode::UNPROCESSABLE_ENTITY,
             Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -99,6 +103,7 @@ impl ErrorKind {
             Self::Timeout => "timeout",
             Self::AgentAbsent => "agent_absent",
             Self::Denied => "denied",
+            Self::Script => "script",
             Self::Unsupported => "unsupported",
             Self::Limit => "limit",
             Self::DiskFull => "disk_full",
@@ -131,6 +136,8 @@ pub struct ApiError {
     pub why: String,
     /// What a person can do, in whole sentences; may be empty.
     pub remedy: String,
+    /// What is wrong with a script, if that is what failed.
+    pub diagnostics: Vec<wire::ScriptMessage>,
     /// For the log only.
     #[source]
     pub source: Option<Box<dyn Error + Send + Sync>>,
@@ -139,7 +146,14 @@ pub struct ApiError {
 impl ApiError {
     /// An error of `kind`.
     pub fn new(kind: ErrorKind, doing: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { kind, doing: doing.into(), why: why.into(), remedy: String::new(), source: None }
+        Self {
+            kind,
+            doing: doing.into(),
+            why: why.into(),
+            remedy: String::new(),
+            diagnostics: Vec::new(),
+            source: None,
+        }
     }
 
     /// With what a person can do.
@@ -171,6 +185,15 @@ impl ApiError {
     /// The request is wrong.
     pub fn invalid(doing: impl Into<String>, why: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, doing, why)
+    }
+
+    /// A script is wrong or cannot run here. `text` is the script's, for lines and columns; empty where it is not at hand.
+    pub fn script(text: &str, diagnostics: &[Diagnostic]) -> Self {
+        let why = diagnostics.first().map_or("it is not known why", |first| first.message.as_str());
+        let mut error = Self::new(ErrorKind::Script, "running the script", why);
+        error.remedy = diagnostics.first().map(|first| first.hint.clone()).unwrap_or_default();
+        error.diagnostics = diagnostics.iter().map(|diagnostic| wire::ScriptMessage::new(text, diagnostic)).collect();
+        error
     }
 
     /// Nobody is logged in.
@@ -222,9 +245,21 @@ impl From<LinkError> for ApiError {
                 };
                 Self::new(kind, doing, why).remedy(remedy)
             }
+            LinkError::Script(refused) => Self::script("", &refused.diagnostics),
             LinkError::Busy => Self::new(ErrorKind::Busy, "asking the agent", words(&error)),
             _ => Self::new(ErrorKind::AgentAbsent, "asking the agent", words(&error))
                 .remedy("Stored captures can be looked at. The agent is started again by itself."),
+        }
+    }
+}
+
+impl From<ScriptFailure> for ApiError {
+    fn from(error: ScriptFailure) -> Self {
+        match error {
+            ScriptFailure::Script { diagnostics } => Self::script("", &diagnostics),
+            ScriptFailure::Refused(error) => LinkError::Refused(error).into(),
+            ScriptFailure::Absent { message } => LinkError::Absent { message }.into(),
+            error => Self::internal("running the script", error),
         }
     }
 }
@@ -245,6 +280,7 @@ impl From<StartError> for ApiError {
         match error {
             StartError::Spec(error) => Self::invalid("reading what to record", words(&error)),
             StartError::Agent(error) => error.into(),
+            StartError::Script(error) => error.into(),
             StartError::Store(error) => error.into(),
             StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),
             StartError::ShuttingDown => Self::new(ErrorKind::Busy, doing, words(&error)),
@@ -287,6 +323,8 @@ struct WireError<'a> {
     why: &'a str,
     remedy: &'a str,
     request_id: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    diagnostics: &'a [wire::ScriptMessage],
 }
 
 /// Writes the error that a response carries, if it is one: JSON for modules, a page for people. `wants_page` decides
@@ -318,7 +356,7 @@ fn of_bare_status(status: StatusCode) -> ApiError {
     match ErrorKind::of_status(status) {
         ErrorKind::NotFound => ApiError::not_found(),
         ErrorKind::TooLarge => {
-            ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than 64 KiB")
+            ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than it may be")
         }
         ErrorKind::Method => ApiError::new(ErrorKind::Method, "asking for this address", "it has no such method"),
         kind => ApiError::new(kind, "reading the request", "it is not a request that this console knows"),
@@ -339,8 +377,8 @@ fn log(context: &Context, error: &ApiError) {
 }
 
 fn json(context: &Context, error: &ApiError) -> (HeaderValue, String) {
-    let ApiError { kind, doing, why, remedy, .. } = error;
-    let wire = WireError { kind: kind.as_str(), doing, why, remedy, request_id: context.request_id() };
+    let ApiError { kind, doing, why, remedy, diagnostics, .. } = error;
+    let wire = WireError { kind: kind.as_str(), doing, why, remedy, request_id: context.request_id(), diagnostics };
     // Text and names only: serialising cannot fail.
     let text = serde_json::to_string(&Wire { error: wire }).unwrap_or_default();
     (HeaderValue::from_static("application/json"), text)

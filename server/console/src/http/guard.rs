@@ -33,6 +33,8 @@ use super::{
 
 /// The largest request body.
 pub(super) const BODY_BYTES: usize = 64 << 10;
+/// The largest request body with a script of [`bathyscope_capture::MAX_SCRIPT_BYTES`], parameters and JSON's escapes.
+const SCRIPT_BODY_BYTES: usize = 512 << 10;
 /// How long a request may take: attaching many probes is what takes longest. Bodies have a shorter limit of their own.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
 
@@ -50,7 +52,8 @@ pub(super) async fn guard(State(state): State<AppState>, mut request: Request, n
     let response = match admit(&state, &context, &request) {
         Ok(()) => {
             request.extensions_mut().insert(context.clone());
-            let bounded = request.map(|body| Body::new(Limited::new(body, BODY_BYTES)));
+            let most = body_bytes(request.uri().path());
+            let bounded = request.map(|body| Body::new(Limited::new(body, most)));
             contain(&context, || state.count_panic(), next.run(bounded)).await
         }
         Err(refused) => refused.into_response(),
@@ -82,10 +85,18 @@ fn admit(state: &AppState, context: &Context, request: &Request) -> Result<(), A
         .remedy("A program that is no browser sends the header `Sec-Fetch-Site: same-origin`."));
     }
     let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if length.is_some_and(|length| length > BODY_BYTES as u64) {
-        return Err(ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than 64 KiB"));
+    let most = body_bytes(request.uri().path());
+    if length.is_some_and(|length| length > most as u64) {
+        let why = format!("its body is larger than {} KiB", most >> 10);
+        return Err(ApiError::new(ErrorKind::TooLarge, "reading the request", why));
     }
     Ok(())
+}
+
+/// How large a body may be. A path that is no route has no handler that would read it.
+fn body_bytes(path: &str) -> usize {
+    let has_script = path == "/api/captures" || path.starts_with("/api/scripts/");
+    if has_script { SCRIPT_BODY_BYTES } else { BODY_BYTES }
 }
 
 /// The response of a handler; a panic becomes an error, is counted, and stops nobody else.

@@ -36,7 +36,7 @@ pub use hosts::HostPolicy;
 pub use listener::ListenLimits;
 pub use routes::{Route, table};
 pub use session::{LOGIN_LINK_S, Secret, Session, SessionClock, SessionError, Sessions};
-pub use state::{AppState, Setup};
+pub use state::{AppState, ScriptPolicy, Setup};
 
 /// The whole console as a service: what the listener drives, and tests.
 pub fn service(

@@ -79,6 +79,8 @@ pub fn table() -> Vec<Route> {
         route::<Viewer, _, _>(Page, GET, "/captures", pages::history),
         route::<Viewer, _, _>(Page, GET, "/captures/{id}", pages::capture),
         route::<Viewer, _, _>(Page, GET, "/host", pages::host),
+        route::<Viewer, _, _>(Page, GET, "/tools", pages::tools),
+        route::<Viewer, _, _>(Page, GET, "/language", pages::language),
         route::<Operator, _, _>(Page, GET, "/new", pages::new),
 
         route::<Viewer, _, _>(Api, GET, "/api/host", api::host::host),
@@ -101,9 +103,18 @@ pub fn table() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/timeline", api::views::timeline),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/flame", api::views::flame),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/stacks/{stack}", api::views::stack),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/script", api::maps::script),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/maps", api::maps::list),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/maps/{n}", api::maps::one),
+        route::<Viewer, _, _>(Api, GET, "/api/captures/{id}/text", api::maps::text),
         route::<Viewer, _, _>(Download, GET, "/api/captures/{id}/export", api::export::export),
         route::<Viewer, _, _>(Stream, GET, "/api/captures/{id}/live", api::live::capture),
         route::<Viewer, _, _>(Stream, GET, "/api/live", api::live::running),
+
+        route::<Viewer, _, _>(Api, GET, "/api/scripts", api::scripts::about),
+        route::<Operator, _, _>(Api, POST, "/api/scripts/check", api::scripts::check),
+        route::<Operator, _, _>(Api, POST, "/api/scripts/compile", api::scripts::compile),
+        route::<Viewer, _, _>(Api, GET, "/api/language", api::scripts::language),
 
         route::<Viewer, _, _>(Api, GET, "/api/samples", api::samples::list),
         route::<Viewer, _, _>(Api, POST, "/api/samples/{name}", api::samples::open),

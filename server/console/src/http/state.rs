@@ -11,7 +11,7 @@ use std::{
 };
 
 use bathyscope_capture::CaptureId;
-use bathyscope_store::{AuditEntry, Store};
+use bathyscope_store::{AuditEntry, Role, Store};
 use http::HeaderMap;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +24,7 @@ use super::{
     workers::Workers,
 };
 use crate::{
+    config::ScriptUsers,
     host::Host,
     recorder::{AgentLink, Recorder},
     view_source::{CaptureCache, CaptureView},
@@ -33,6 +34,27 @@ use crate::{
 /// from being flooded.
 const LOGIN_PER_SOURCE: Rate = Rate { burst: 10.0, every: Duration::from_secs(6) };
 const LOGIN_GLOBAL: Rate = Rate { burst: 60.0, every: Duration::from_secs(1) };
+
+/// Who may run scripts, and which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScriptPolicy {
+    /// Who may run them.
+    pub for_whom: ScriptUsers,
+    /// Whether they may change the system.
+    pub allow_unsafe: bool,
+}
+
+impl ScriptPolicy {
+    /// Why somebody may not run scripts; none if they may.
+    pub fn refuses(self, role: Role) -> Option<&'static str> {
+        match self.for_whom {
+            ScriptUsers::Off => Some("scripts are switched off in this console"),
+            ScriptUsers::Admins if role < Role::Admin => Some("only admins may run scripts in this console"),
+            ScriptUsers::Operators if role < Role::Operator => Some("only operators may run scripts"),
+            ScriptUsers::Admins | ScriptUsers::Operators => None,
+        }
+    }
+}
 
 /// What an [`AppState`] is made of.
 #[derive(Debug)]
@@ -49,6 +71,8 @@ pub struct Setup {
     pub hosts: HostPolicy,
     /// Whether a proxy stands in front, whose word on the source of a request is taken.
     pub behind_proxy: bool,
+    /// Who may run scripts.
+    pub scripts: ScriptPolicy,
     /// A directory for short-lived files that nobody else can enter.
     pub private_dir: PathBuf,
     /// Cancelled when the console stops.
@@ -89,6 +113,16 @@ impl AppState {
     /// What makes captures.
     pub fn recorder(&self) -> &Recorder {
         &self.inner.setup.recorder
+    }
+
+    /// The connection to the agent.
+    pub(super) fn link(&self) -> &AgentLink {
+        &self.inner.setup.link
+    }
+
+    /// Who may run scripts.
+    pub(super) fn scripts(&self) -> ScriptPolicy {
+        self.inner.setup.scripts
     }
 
     /// What is known about this host.

@@ -136,6 +136,7 @@ impl Plan<'_> {
         if listen.behind_proxy {
             command.arg("--behind-proxy");
         }
+        self.args.scripts.pass_on(&mut command, self.args.agent.simulate.is_some());
         self.args.log.pass_on(&mut command);
         command.stdin(Stdio::null()).spawn().map_err(|error| Failure::because("starting the console", error))
     }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{CaptureSpec, Ledger, Target};
+use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, ScriptRecord, Target};
 use bathyscope_protocol::{CaptureHandle, Readings, TargetState};
 use bathyscope_store::{CaptureState, End, StoreError};
 
@@ -13,7 +13,7 @@ use super::{
     Inner, LinkError,
     clock::{monotonic_ns, own_cpu_ns},
     link::words,
-    live::{LiveMessage, StreamTick, Tick},
+    live::{LiveMessage, ProbeTick, StreamTick, Tick},
     naming::Namer,
     progress::{Cause, size},
     running::{Phase, Running},
@@ -31,6 +31,10 @@ const LINGER: Duration = Duration::from_secs(10);
 const NAMES_BEFORE_THE_END: Duration = Duration::from_secs(10);
 /// How old the kernel's symbols may be when functions are named: modules come and go.
 const FRESH_SYMBOLS: Duration = Duration::from_secs(10);
+/// How long detaching may take before the end is told without it.
+const DETACHING: Duration = Duration::from_secs(30);
+/// How often it is looked at how far detaching is.
+const DETACHING_LOOK: Duration = Duration::from_millis(10);
 /// How often a locked database is tried to note the end.
 const FINISH_ATTEMPTS: u32 = 50;
 
@@ -164,11 +168,13 @@ impl Controller {
                 cpu_permille: reading.cpu_permille,
             }
         };
+        let probes = lock(&self.running.books).programs().iter().map(probe_tick).collect();
         let streams: Vec<StreamTick> = self.threads.names.iter().enumerate().map(stream).collect();
         *lock(&self.running.rows_per_s) = streams.iter().map(|stream| stream.rows_per_s).sum();
         self.running.hub.send(LiveMessage::Tick(Tick {
             elapsed: monotonic_ns().saturating_sub(self.start_ns),
             streams,
+            probes,
             // ns per second are parts of 10^9; thousandths are 10^6 of them.
             console_cpu_permille: cpu_ns.saturating_sub(last.cpu_ns) as f64 / seconds / 1e6,
             bytes: self.running.progress.bytes(),
@@ -203,6 +209,11 @@ impl Controller {
             (books.close(end_ns), books.readings().to_vec())
         };
         self.log_end(&ledger, state, &reason);
+        if let Some(script) = self.script_record()
+            && let Err(error) = self.inner.store.put_script(self.running.id, script).await
+        {
+            tracing::error!(capture = %self.running.id, error = words(&error), "what became of a script is not stored");
+        }
         self.store_end(End { state, reason: reason.clone(), end_ns, ledger, readings }).await;
         if agent_lives {
             let handle = self.handle;
@@ -230,13 +241,41 @@ impl Controller {
         match self.inner.link.call(move |client| client.stop(handle, true)).await {
             Ok(readings) => {
                 self.enter(&readings);
-                Some(readings)
+                Some(self.detached(readings).await)
             }
             Err(error) => {
                 tracing::error!(capture = %self.running.id, error = words(&error), "the agent did not stop a capture");
                 None
             }
         }
+    }
+
+    /// Waits until nothing is attached any more: then the `end` probes of a script have run, and counters and maps are
+    /// final.
+    async fn detached(&self, mut readings: Readings) -> Readings {
+        let handle = self.handle;
+        let until = tokio::time::Instant::now() + DETACHING;
+        while readings.detaching.attached > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(DETACHING_LOOK).await;
+            match self.inner.link.call(move |client| client.readings(handle)).await {
+                Ok(now) => {
+                    self.enter(&now);
+                    readings = now;
+                }
+                Err(error) => {
+                    tracing::warn!(capture = %self.running.id, error = words(&error), "detaching is not told to its end");
+                    break;
+                }
+            }
+        }
+        readings
+    }
+
+    /// What is stored of a capture's script, as of now.
+    fn script_record(&self) -> Option<ScriptRecord> {
+        let script = self.running.script.as_ref()?;
+        let probes = lock(&self.running.books).programs().to_vec();
+        Some(ScriptRecord { plan: script.json.clone(), probes, exit_code: lock(&script.state).exit_code })
     }
 
     /// Lets everything that was read reach the store. An error says which part broke.
@@ -291,6 +330,16 @@ impl Controller {
         if progress.late_rows() > 0 {
             reason.push_str(&format!("; {} rows came too late to be in order", progress.late_rows()));
         }
+        if let Some(script) = &self.running.script {
+            let script = lock(&script.state);
+            if script.after_exit > 0 {
+                reason.push_str(&format!("; {} records after exit() were left out", script.after_exit));
+            }
+            for trouble in &script.troubles {
+                reason.push_str("; ");
+                reason.push_str(trouble);
+            }
+        }
         (state, reason)
     }
 
@@ -343,6 +392,18 @@ impl Inner {
         let kernel = if has_stacks { self.kernel.get(&self.link, FRESH_SYMBOLS).await } else { None };
         let (held, private_dir) = (Arc::clone(&running.held), self.options.private_dir.clone());
         Namer { link: self.link.clone(), held, kernel, private_dir }
+    }
+}
+
+fn probe_tick(program: &ScriptProbe) -> ProbeTick {
+    ProbeTick {
+        name: program.name.clone(),
+        line: program.line,
+        hits: program.hits,
+        filtered: program.filtered,
+        lost: program.ring_full + program.map_full + program.stack_lost + program.missed,
+        helper_failed: program.helper_failed,
+        ns_per_hit: program.ns_per_hit,
     }
 }
 

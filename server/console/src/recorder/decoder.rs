@@ -1,6 +1,7 @@
 //! The decoder: one thread for each capture that turns records into rows, dictionaries and the process history.
 
 use std::{
+    path::PathBuf,
     sync::{
         Arc, Mutex,
         mpsc::{Receiver, RecvTimeoutError, SyncSender},
@@ -13,6 +14,7 @@ use bathyscope_protocol::{RingContent, RingInfo};
 use tokio::sync::mpsc;
 
 use super::{
+    AgentLink,
     appender::Outgoing,
     chunks::ChunkBuilder,
     decode_records::RecordDecoder,
@@ -23,6 +25,7 @@ use super::{
     reader::{FromReader, RecordBatch},
     samples::Samples,
     scout::{Errand, Fact, lock},
+    script_rows::{Lookup, NewRow, ScriptRows, ScriptSetup},
 };
 
 /// How long the decoder waits for records before it looks after everything else.
@@ -48,13 +51,15 @@ pub(crate) struct Setup {
     pub(crate) books: Arc<Mutex<Books>>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) live: LiveRows,
-    pub(crate) samples: Samples,
     pub(crate) naming: NamingWork,
+    pub(crate) link: AgentLink,
+    pub(crate) private_dir: PathBuf,
 }
 
 #[derive(Debug)]
 struct StreamState {
     rows: ChunkBuilder,
+    is_event: bool,
     decoder: Option<RecordDecoder>,
     /// Greatest time seen.
     last_ns: u64,
@@ -66,12 +71,19 @@ struct StreamState {
 }
 
 /// Starts the thread; it ends when the reader has, with everything handed to the store.
-pub(crate) fn spawn(setup: Setup) -> std::io::Result<std::thread::JoinHandle<()>> {
-    std::thread::Builder::new().name("decoder".to_owned()).spawn(move || Decoder::new(setup).run())
+pub(crate) fn spawn(
+    setup: Setup,
+    samples: Samples,
+    script: Option<ScriptSetup>,
+) -> std::io::Result<std::thread::JoinHandle<()>> {
+    let run = move || Decoder::new(setup, samples, script).run();
+    std::thread::Builder::new().name("decoder".to_owned()).spawn(run)
 }
 
 struct Decoder {
     setup: Setup,
+    look: Lookup,
+    script: Option<ScriptRows>,
     streams: Vec<StreamState>,
     strings: StringDictionary,
     dictionary_bytes: u64,
@@ -80,8 +92,10 @@ struct Decoder {
 }
 
 impl Decoder {
-    fn new(mut setup: Setup) -> Self {
+    fn new(mut setup: Setup, samples: Samples, script: Option<ScriptSetup>) -> Self {
+        let look = Lookup::new(samples, setup.link.clone(), std::mem::take(&mut setup.private_dir));
         let streams = std::mem::take(&mut setup.streams).into_iter().map(|(schema, decoder)| StreamState {
+            is_event: schema.has_events(),
             rows: ChunkBuilder::new(schema),
             decoder,
             last_ns: 0,
@@ -93,7 +107,8 @@ impl Decoder {
         let streams = streams.collect();
         let read_ns = setup.start_ns;
         let strings = StringDictionary::default();
-        Self { setup, streams, strings, dictionary_bytes: 0, flushed: Instant::now(), read_ns }
+        let script = script.map(ScriptRows::new);
+        Self { setup, look, script, streams, strings, dictionary_bytes: 0, flushed: Instant::now(), read_ns }
     }
 
     fn run(mut self) {
@@ -109,14 +124,18 @@ impl Decoder {
             }
         }
         while let Ok(fact) = self.setup.facts.try_recv() {
-            self.setup.samples.learn(fact, &mut self.strings);
+            self.look.samples.learn(fact, &mut self.strings);
         }
         self.release(true);
+        if let Some(script) = &mut self.script {
+            let rows = script.finish(&mut self.look);
+            self.push_script_rows(rows);
+        }
         self.setup.live.flush(true);
         let _the_store_may_be_gone = self.flush(true);
         let late: u64 = self.streams.iter().map(|stream| stream.rows.late()).sum();
-        if late > 0 || self.setup.samples.late() > 0 {
-            tracing::info!(capture = %self.setup.id, late, records = self.setup.samples.late(), "rows came late");
+        if late > 0 || self.look.samples.late() > 0 {
+            tracing::info!(capture = %self.setup.id, late, records = self.look.samples.late(), "rows came late");
         }
         self.setup.progress.late(late);
     }
@@ -137,10 +156,14 @@ impl Decoder {
         if read_ns != u64::MAX {
             self.read_ns = self.read_ns.max(read_ns);
         }
-        self.setup.samples.read(ring, read_ns, to_its_end);
-        if let Some(RingContent::Stream { stream }) = self.setup.rings.get(ring).map(|ring| ring.content)
-            && let Some(stream) = self.streams.get_mut(usize::from(stream))
-        {
+        self.look.samples.read(ring, read_ns, to_its_end);
+        let content = self.setup.rings.get(ring).map(|ring| ring.content);
+        let of_ring = |index: usize| match content {
+            Some(RingContent::Stream { stream }) => index == usize::from(stream),
+            Some(RingContent::Script) => true,
+            Some(RingContent::Sideband) | None => false,
+        };
+        for (_, stream) in self.streams.iter_mut().enumerate().filter(|(index, _)| of_ring(*index)) {
             let complete_ns = if to_its_end { read_ns } else { stream.last_ns };
             stream.complete_ns = stream.complete_ns.max(complete_ns.saturating_sub(SLACK_NS));
         }
@@ -150,10 +173,11 @@ impl Decoder {
         let Some(info) = self.setup.rings.get(batch.ring) else { return };
         let stream = match info.content {
             RingContent::Stream { stream } => self.streams.get_mut(usize::from(stream)).map(|state| (stream, state)),
-            RingContent::Sideband | RingContent::Script => None,
+            RingContent::Script => return self.decode_script(batch),
+            RingContent::Sideband => None,
         };
         let Some((index, state)) = stream.filter(|(_, state)| state.decoder.is_some()) else {
-            return self.setup.samples.take(batch, &self.setup.books);
+            return self.look.samples.take(batch, &self.setup.books);
         };
         let Some(decoder) = &mut state.decoder else { return };
         let watched = self.setup.live.watched();
@@ -174,26 +198,58 @@ impl Decoder {
         self.setup.progress.rows(index, rows);
     }
 
+    fn decode_script(&mut self, batch: &RecordBatch) {
+        let Some(script) = &mut self.script else { return };
+        let (rows, undecodable) = script.take(batch, &mut self.look);
+        if undecodable > 0 {
+            lock(&self.setup.books).lost_somewhere(LossStage::Decode, undecodable, self.read_ns, self.read_ns);
+        }
+        self.push_script_rows(rows);
+    }
+
+    fn push_script_rows(&mut self, rows: Vec<NewRow>) {
+        let watched = self.setup.live.watched();
+        for row in rows {
+            let index = row.stream;
+            let Some(state) = self.streams.get_mut(usize::from(index)) else { continue };
+            if watched && state.is_event {
+                let origin_ns = self.setup.start_ns;
+                self.setup.live.row(index, || row.shown(origin_ns));
+            }
+            state.held_bytes += row.bytes();
+            state.last_ns = state.last_ns.max(row.time_ns());
+            if row.push(state.rows.rows_mut(), &mut self.strings) {
+                self.setup.progress.rows(index, 1);
+            } else {
+                state.undecodable += 1;
+            }
+        }
+    }
+
     /// Facts, records whose turn has come, viewers.
     fn look_after(&mut self) {
         while let Ok(fact) = self.setup.facts.try_recv() {
-            self.setup.samples.learn(fact, &mut self.strings);
+            self.look.samples.learn(fact, &mut self.strings);
         }
         self.release(false);
-        self.setup.samples.send_errands(&self.setup.errands);
+        if let Some(script) = &mut self.script {
+            let rows = script.look_after(&mut self.look, self.setup.start_ns);
+            self.push_script_rows(rows);
+        }
+        self.look.samples.send_errands(&self.setup.errands);
         self.setup.live.flush(false);
     }
 
     /// Handles the merged records whose turn has come, or all.
     fn release(&mut self, all: bool) {
-        let index = self.setup.samples.stream();
+        let index = self.look.samples.stream();
         let origin_ns = self.setup.start_ns;
         let mut rows = 0_u64;
         let state = index.and_then(|index| self.streams.get_mut(usize::from(index)));
         let builder = state.map(|state| &mut state.rows);
         let watched = self.setup.live.watched();
         let live = &mut self.setup.live;
-        self.setup.samples.release(all, builder, &mut self.strings, &mut |cells| {
+        self.look.samples.release(all, builder, &mut self.strings, &mut |cells| {
             rows += 1;
             if watched && let Some(index) = index {
                 live.row(index, || cells(origin_ns));
@@ -202,7 +258,7 @@ impl Decoder {
         if let Some(index) = index {
             self.setup.progress.rows(index, rows);
             if let Some(state) = self.streams.get_mut(usize::from(index)) {
-                state.complete_ns = self.setup.samples.complete_ns();
+                state.complete_ns = self.look.samples.complete_ns();
             }
         }
     }
@@ -236,8 +292,8 @@ impl Decoder {
             append.chunks.extend(flushed.chunks.into_iter().map(|chunk| (index, chunk)));
         }
         append.strings = self.strings.take_new();
-        (append.mappings, append.frames, append.stacks) = self.setup.samples.take_new(&self.setup.naming);
-        append.processes = self.setup.samples.take_processes();
+        (append.mappings, append.frames, append.stacks) = self.look.samples.take_new(&self.setup.naming);
+        append.processes = self.look.samples.take_processes();
         self.measure(&append);
         self.setup.to_store.blocking_send(Outgoing { append, rows }).is_ok()
     }

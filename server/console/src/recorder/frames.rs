@@ -39,6 +39,18 @@ pub(crate) enum Wish {
     PerfMap(u32),
 }
 
+/// A place in a file that a process has mapped.
+#[derive(Clone, Debug)]
+pub(crate) struct MappedPlace {
+    pub(crate) key: FileKey,
+    /// Where it is mapped.
+    pub(crate) range: (u64, u64),
+    /// In bytes of the file.
+    pub(crate) offset: u64,
+    /// The file, as the process sees it.
+    pub(crate) name: Vec<u8>,
+}
+
 /// Resolves stacks and gives ids to them.
 #[derive(Debug)]
 pub(crate) struct Frames {
@@ -92,6 +104,26 @@ impl Frames {
     /// The kernel's symbols, if they could be read.
     pub(crate) fn kernel(&self) -> Option<&Kallsyms> {
         self.kernel.as_deref()
+    }
+
+    /// The descriptors that are kept.
+    pub(crate) fn held(&self) -> SharedHeld {
+        Arc::clone(&self.held)
+    }
+
+    /// The file at an address of a process.
+    pub(crate) fn file_at(&self, pid: u32, address: u64, processes: &Processes) -> Option<MappedPlace> {
+        let Place::Area(start, area) = processes.find(pid, address) else { return None };
+        let Backing::File { key, name } = &area.source.backing else { return None };
+        let key = match key.as_ref()? {
+            FileKey::Inode { device, inode } => match self.build_ids.get(&(*device, *inode)) {
+                Some(id) if !id.is_empty() => FileKey::BuildId(id.clone()),
+                _ => FileKey::Inode { device: *device, inode: *inode },
+            },
+            known => known.clone(),
+        };
+        let offset = (address - start).wrapping_add(area.file_offset);
+        Some(MappedPlace { key, range: area.source.range, offset, name: name.clone() })
     }
 
     /// What the scout should be asked for since the last call.

@@ -1,7 +1,9 @@
 //! The books of a running capture (P28, P29): what the kernel counted, what was stored, what was lost, where and when.
 
-use bathyscope_capture::{Ledger, Loss, LossStage, Reading, StreamTotals};
+use bathyscope_capture::{Ledger, Loss, LossStage, Reading, ScriptProbe, StreamTotals};
 use bathyscope_protocol::{ProbeReading, Readings};
+
+use super::script_ledger::ScriptBooks;
 
 /// The most losses that are told one by one; beyond that neighbours are joined.
 const MAX_LOSSES: usize = 512;
@@ -44,6 +46,8 @@ pub(crate) struct Books {
     start_ns: u64,
     read_ns: u64,
     readings: Vec<Option<Reading>>,
+    /// Programs of a script, whose counters belong to no stream: one program feeds several.
+    script: Option<ScriptBooks>,
 }
 
 impl Books {
@@ -56,12 +60,35 @@ impl Books {
             start_ns,
             read_ns: start_ns,
             readings: vec![None; streams],
+            script: None,
         }
+    }
+
+    /// Books of a script's capture with these programs.
+    pub(crate) fn of_script(streams: usize, start_ns: u64, programs: Vec<ScriptProbe>) -> Self {
+        Self { script: Some(ScriptBooks::new(programs)), ..Self::new(streams, start_ns) }
+    }
+
+    /// The programs of a script as of the last reading; empty for others.
+    pub(crate) fn programs(&self) -> &[ScriptProbe] {
+        self.script.as_ref().map_or(&[], |script| script.programs())
+    }
+
+    /// Enters a loss behind the ring that belongs to no stream that could be told.
+    pub(crate) fn lost_somewhere(&mut self, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
+        self.enter(None, stage, count, start_ns, end_ns);
     }
 
     /// Enters a reading of the kernel's counters. Counters never go back, whatever a reading says.
     pub(crate) fn read(&mut self, readings: &Readings) {
         let (since_ns, now_ns) = (self.read_ns, readings.time_ns.max(self.read_ns));
+        if let Some(script) = &mut self.script {
+            for (stage, count) in script.read(readings, since_ns, now_ns) {
+                self.enter(None, stage, count, since_ns, now_ns);
+            }
+            self.read_ns = now_ns;
+            return;
+        }
         for index in 0..self.streams.len() {
             let Some(probe) = readings.probes.get(index) else { continue };
             let Some(books) = self.streams.get_mut(index) else { continue };
@@ -123,11 +150,15 @@ impl Books {
 
     fn lose(&mut self, index: usize, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
         let (Some(books), Ok(stream)) = (self.streams.get_mut(index), u16::try_from(index)) else { return };
+        books.lost = books.lost.saturating_add(count);
+        self.enter(Some(stream), stage, count, start_ns, end_ns);
+    }
+
+    fn enter(&mut self, stream: Option<u16>, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
         if count == 0 {
             return;
         }
-        books.lost = books.lost.saturating_add(count);
-        let loss = Loss { stream: Some(stream), stage, count, start_ns, end_ns: end_ns.max(start_ns) };
+        let loss = Loss { stream, stage, count, start_ns, end_ns: end_ns.max(start_ns) };
         if !self.join(&loss) {
             self.losses.push(loss);
         }
@@ -231,12 +262,16 @@ impl Books {
 
     /// Events lost over all streams.
     pub(crate) fn lost_total(&self) -> u64 {
-        self.streams.iter().map(|books| books.lost).sum()
+        let somewhere = |loss: &&Loss| loss.stream.is_none() && loss.stage != LossStage::HelperFailed;
+        let elsewhere: u64 = self.losses.iter().filter(somewhere).map(|loss| loss.count).sum();
+        elsewhere + self.streams.iter().map(|books| books.lost).sum::<u64>()
     }
 
     /// Share of one CPU that all probes use together, in thousandths, where it is known of any.
     pub(crate) fn cpu_permille(&self) -> Option<f64> {
-        self.readings.iter().flatten().filter_map(|reading| reading.cpu_permille).reduce(|a, b| a + b)
+        let script = self.script.as_ref().and_then(ScriptBooks::cpu_permille);
+        let streams = self.readings.iter().flatten().filter_map(|reading| reading.cpu_permille);
+        streams.chain(script).reduce(|a, b| a + b)
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_protocol::{AgentClient, AgentError, Capability, ClientError, KernelFile, ProcessFile};
+use bathyscope_protocol::{AgentClient, AgentError, Capability, ClientError, KernelFile, ProcessFile, ScriptRefused};
 use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 
@@ -55,6 +55,9 @@ pub enum LinkError {
     /// It refused, and said why.
     #[error(transparent)]
     Refused(#[from] AgentError),
+    /// It refused a script, and said what is wrong with it.
+    #[error("the script cannot run: {}", .0.diagnostics.first().map_or("", |first| first.message.as_str()))]
+    Script(ScriptRefused),
     /// There is no agent, or it went away while it was asked.
     #[error("the agent cannot be reached: {message}")]
     Absent {
@@ -64,6 +67,16 @@ pub enum LinkError {
     /// Too many requests wait for it.
     #[error("the agent is busy: {QUEUE} requests wait for it; try again in a moment")]
     Busy,
+}
+
+impl From<ClientError> for LinkError {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(error) => Self::Refused(error),
+            ClientError::Script(refused) => Self::Script(refused),
+            other => Self::Absent { message: words(&other) },
+        }
+    }
 }
 
 type Job = Box<dyn FnOnce(Result<&mut AgentClient, LinkError>) -> bool + Send>;
@@ -132,10 +145,7 @@ impl AgentLink {
                 }
             };
             let usable = !matches!(result, Err(ClientError::Broken(_)));
-            answer(result.map_err(|error| match error {
-                ClientError::Refused(error) => LinkError::Refused(error),
-                other => LinkError::Absent { message: words(&other) },
-            }));
+            answer(result.map_err(LinkError::from));
             usable
         });
         self.jobs.try_send(job).map_err(|error| match error {

@@ -37,6 +37,15 @@ pub enum LiveMessage {
         /// Rows of this stream that were read since the last message and are not in it.
         not_shown: u64,
     },
+    /// A map of a script as it is now, the greatest elements last. Its rows may be in the capture or not.
+    Map {
+        /// The map's stream.
+        stream: u16,
+        /// The rows, as in a page of rows.
+        rows: Vec<Vec<Cell>>,
+        /// Rows that are not in it.
+        not_shown: u64,
+    },
     /// Counters.
     Tick(Tick),
     /// This viewer was too slow; so many messages were dropped. What they told is in the store.
@@ -60,10 +69,32 @@ pub struct Tick {
     pub elapsed: u64,
     /// One for each stream.
     pub streams: Vec<StreamTick>,
+    /// One for each program of a script; empty for others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeTick>,
     /// Share of one CPU that this process used since the last tick, in thousandths.
     pub console_cpu_permille: f64,
     /// Bytes of the chunks so far.
     pub bytes: u64,
+}
+
+/// Counters of one program of a running script, totals since it began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProbeTick {
+    /// Its attach points.
+    pub name: String,
+    /// Line of the script, from 1.
+    pub line: u32,
+    /// Times it ran.
+    pub hits: u64,
+    /// Hits that predicate or target rejected.
+    pub filtered: u64,
+    /// Records, updates and stacks lost, and hits that were not delivered.
+    pub lost: u64,
+    /// Reads and other helpers that failed.
+    pub helper_failed: u64,
+    /// Nanoseconds for each hit.
+    pub ns_per_hit: Option<f64>,
 }
 
 /// Counters of one stream of a running capture.
@@ -169,7 +200,7 @@ impl LiveHub {
             LiveMessage::State { .. } => hub.state = Some(Arc::clone(&message)),
             LiveMessage::Tick(_) => hub.tick = Some(Arc::clone(&message)),
             LiveMessage::Ended { .. } => hub.ended = Some(Arc::clone(&message)),
-            LiveMessage::Rows { .. } | LiveMessage::Lagged { .. } => {}
+            LiveMessage::Rows { .. } | LiveMessage::Map { .. } | LiveMessage::Lagged { .. } => {}
         }
         hub.viewers.iter().for_each(|viewer| viewer.push(&message, bytes));
         if hub.ended.is_some() {
@@ -203,8 +234,10 @@ fn size_of_message(message: &LiveMessage) -> usize {
         Cell::Null | Cell::Number(_) => 32,
     };
     match message {
-        LiveMessage::Rows { rows, .. } => 64 + rows.iter().flatten().map(cell).sum::<usize>(),
-        LiveMessage::Tick(tick) => 128 + tick.streams.len() * 192,
+        LiveMessage::Rows { rows, .. } | LiveMessage::Map { rows, .. } => {
+            64 + rows.iter().flatten().map(cell).sum::<usize>()
+        }
+        LiveMessage::Tick(tick) => 128 + tick.streams.len() * 192 + tick.probes.len() * 256,
         LiveMessage::State { message: text, .. } | LiveMessage::Ended { reason: text, .. } => 64 + text.len(),
         LiveMessage::Lagged { .. } => 64,
     }

@@ -31,27 +31,37 @@ mod reader;
 mod running;
 mod samples;
 mod scout;
+mod script_ledger;
+mod script_rows;
+mod script_streams;
 mod start;
 
 pub(crate) use clock::monotonic_ns;
 pub(crate) use link::words;
 pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
-pub use live::{LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, StreamTick, Subscription, Tick};
+pub use live::{
+    LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, ProbeTick, StreamTick, Subscription, Tick,
+};
+pub(crate) use script_streams::{map_kind, probes_of};
+pub(crate) use start::wire_target;
 
 use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
+        mpsc::SyncSender,
     },
     time::Duration,
 };
 
+use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, CaptureSpec, SpecError, visible};
-use bathyscope_protocol::TargetState;
+use bathyscope_protocol::{CaptureHandle, TargetState};
 use bathyscope_store::{Store, StoreError};
 use tokio::sync::Semaphore;
 
+use crate::script::{ScriptEvent, ScriptFailure};
 use kernel_symbols::KernelSymbols;
 use running::{Phase, Running};
 use scout::lock;
@@ -87,6 +97,9 @@ pub enum StartError {
     /// The agent refused or is not there.
     #[error(transparent)]
     Agent(#[from] LinkError),
+    /// The script is wrong, or does not run here.
+    #[error(transparent)]
+    Script(#[from] ScriptFailure),
     /// The store refused.
     #[error("the capture cannot be stored")]
     Store(#[from] StoreError),
@@ -195,14 +208,43 @@ impl Recorder {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(&self, spec: CaptureSpec, owner: &str) -> Result<CaptureId, StartError> {
+        self.start_with(spec, owner, None).await
+    }
+
+    /// As [`Recorder::start`], for a script: everything that it says goes to `tap` too, in order, and the capture waits
+    /// for it. When nobody receives any more, the capture ends.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start_tapped(
+        &self,
+        spec: CaptureSpec,
+        owner: &str,
+        tap: SyncSender<ScriptEvent>,
+    ) -> Result<CaptureId, StartError> {
+        self.start_with(spec, owner, Some(tap)).await
+    }
+
+    async fn start_with(
+        &self,
+        spec: CaptureSpec,
+        owner: &str,
+        tap: Option<SyncSender<ScriptEvent>>,
+    ) -> Result<CaptureId, StartError> {
         let (inner, owner) = (Arc::clone(&self.inner), owner.to_owned());
         // A task of its own: dropping it at any point of the way would leave half a capture.
-        let started = tokio::spawn(start::start(inner, spec, owner));
+        let started = tokio::spawn(start::start(inner, spec, owner, tap));
         let panicked = |error: tokio::task::JoinError| StartError::System {
             doing: "starting the capture",
             why: error.to_string(),
         };
         started.await.map_err(panicked)?
+    }
+
+    /// What the agent knows the script of a running capture by, and what it does; none if no script makes it.
+    pub(crate) fn script(&self, id: CaptureId) -> Option<(CaptureHandle, Arc<Plan>)> {
+        let running = self.inner.find(id)?;
+        running.script.as_ref().map(|script| (script.handle, Arc::clone(&script.plan)))
     }
 
     /// Asks a running capture to stop, with the reason `stopped by WHO`; says whether it was running. It has ended
@@ -233,6 +275,13 @@ impl Recorder {
     /// What became of the target of a capture that runs or ended a moment ago.
     pub(crate) fn target(&self, id: CaptureId) -> TargetState {
         self.inner.find(id).map_or_else(TargetState::default, |running| *lock(&running.target))
+    }
+
+    /// What the script of a capture that runs or ended a moment ago said with `exit()`.
+    pub fn exit_code(&self, id: CaptureId) -> Option<i64> {
+        let running = self.inner.find(id)?;
+        let script = running.script.as_ref()?;
+        lock(&script.state).exit_code
     }
 
     /// A view of a running capture, or of one that ended a moment ago; none if it does not run or has too many viewers.

@@ -5,8 +5,9 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
+use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, FrameId, Symbol};
-use bathyscope_protocol::TargetState;
+use bathyscope_protocol::{CaptureHandle, TargetState};
 use bathyscope_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -18,6 +19,7 @@ use super::{
     naming::{Namer, NamingWork, Progress as NamingProgress},
     progress::Progress,
     scout::{SharedHeld, lock},
+    script_rows::ScriptState,
 };
 
 /// What a capture does.
@@ -43,6 +45,17 @@ impl Phase {
     }
 }
 
+/// A script that makes a capture.
+#[derive(Debug)]
+pub(crate) struct RunningScript {
+    /// What the agent knows it by.
+    pub(crate) handle: CaptureHandle,
+    pub(crate) plan: Arc<Plan>,
+    /// The plan as it is stored.
+    pub(crate) json: String,
+    pub(crate) state: Arc<Mutex<ScriptState>>,
+}
+
 /// What a capture's threads, its controller and everybody else share.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -58,6 +71,8 @@ pub(crate) struct Running {
     pub(crate) rows_per_s: Mutex<f64>,
     /// As of the last reading.
     pub(crate) target: Mutex<TargetState>,
+    /// What the capture's script says of itself, if a script makes it.
+    pub(crate) script: Option<RunningScript>,
     phase: AtomicU8,
     stored: watch::Sender<bool>,
     named: watch::Sender<bool>,
@@ -70,6 +85,7 @@ impl Running {
         (id, title, owner): (CaptureId, String, String),
         (progress, books): (Arc<Progress>, Arc<Mutex<Books>>),
         slot: OwnedSemaphorePermit,
+        script: Option<RunningScript>,
     ) -> Self {
         Self {
             id,
@@ -83,6 +99,7 @@ impl Running {
             naming_turn: tokio::sync::Mutex::default(),
             rows_per_s: Mutex::new(0.0),
             target: Mutex::default(),
+            script,
             phase: AtomicU8::new(Phase::Recording as u8),
             stored: watch::Sender::new(false),
             named: watch::Sender::new(false),

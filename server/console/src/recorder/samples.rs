@@ -2,7 +2,8 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::{Mutex, mpsc::SyncSender},
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, mpsc::SyncSender},
     time::{Duration, Instant},
 };
 
@@ -10,23 +11,27 @@ use bathyscope_capture::{
     ColumnData, Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, Stack, StackId, StreamSchema,
     StringDictionary, StringId, visible,
 };
-use bathyscope_protocol::{RingContent, RingInfo};
+use bathyscope_protocol::{ProcessFile, RingContent, RingInfo};
+use bathyscope_symbols::{FileResolver, ProcessMaps};
 use bathyscope_views::Cell;
 
 use super::{
+    AgentLink,
     chunks::ChunkBuilder,
     decode_perf::{PerfEvent, PerfFormat, PerfRecord, Sample, parse_record},
-    frames::{Frames, Need, Wish},
+    frames::{Frames, MappedPlace, Need, Wish},
     ledger::Books,
     mappings::{FileKey, Processes},
     merge::Merge,
     naming::{NamingWork, kernel_symbol},
     reader::RecordBatch,
-    scout::{Errand, Fact, lock},
+    scout::{Errand, Fact, MAX_MAPS_BYTES, lock, read_some},
 };
 
 /// How long a sample waits for what must be found out about its process.
 const MAX_WAIT: Duration = Duration::from_millis(500);
+/// How much is found out for one stack that cannot wait.
+const MAX_ASKED_AT_ONCE: usize = 64;
 /// The most samples that wait.
 const MAX_WAITING: usize = 4096;
 /// Facts that wait until the records from before them were handled.
@@ -46,6 +51,8 @@ type MakeCells<'a> = dyn Fn(u64) -> Vec<Cell> + 'a;
 pub(crate) struct Samples {
     /// The stream that samples belong to; none if the rings hold only the side band.
     stream: Option<u16>,
+    /// Whether it matters what processes map.
+    maps: bool,
     formats: Vec<Option<(PerfFormat, RingContent)>>,
     merge: Merge<PerfEvent>,
     /// Perf rings have other numbers in the merge than among all rings.
@@ -64,7 +71,8 @@ pub(crate) struct Samples {
 
 impl Samples {
     /// For the perf rings among `rings`; others are left alone.
-    pub(crate) fn new(rings: &[RingInfo], frames: Frames) -> Self {
+    /// With `maps` what processes map is followed even if there are no samples, for stacks that come otherwise.
+    pub(crate) fn new(rings: &[RingInfo], frames: Frames, maps: bool) -> Self {
         let mut count = 0;
         let mut merged = Vec::new();
         let mut formats = Vec::new();
@@ -80,6 +88,7 @@ impl Samples {
         };
         Self {
             stream: formats.iter().find_map(of_stream),
+            maps: maps || formats.iter().any(|format| of_stream(format).is_some()),
             formats,
             merge: Merge::new(count),
             merged,
@@ -135,7 +144,7 @@ impl Samples {
                     }
                 }
                 // Opened before its turn comes: the process may end soon.
-                PerfEvent::Map(map) if self.stream.is_some() => {
+                PerfEvent::Map(map) if self.maps => {
                     if let super::decode_perf::MapFile::BuildId(id) = &map.file {
                         self.frames.seen(&FileKey::BuildId(id.clone()), map.pid, (map.start, map.end));
                     }
@@ -247,7 +256,7 @@ impl Samples {
                 (pid, tid, ProcessChangeKind::Exit)
             }
             PerfEvent::Map(map) => {
-                if self.stream.is_some() {
+                if self.maps {
                     self.processes.map(map);
                 }
                 return;
@@ -364,6 +373,61 @@ impl Samples {
         match sample.user.first() {
             Some(address) => self.processes.describe(sample.pid, *address),
             None => String::new(),
+        }
+    }
+
+    /// The id of a stack that did not come through a ring: what must be known for it is found out at once.
+    pub(crate) fn place_stack(&mut self, user: bool, pid: u32, addresses: &[u64], link: &AgentLink) -> StackId {
+        let (kernel, user) = if user { (Vec::new(), addresses.to_vec()) } else { (addresses.to_vec(), Vec::new()) };
+        let sample = Sample { pid, tid: pid, cpu: 0, kernel, user };
+        for _ in 0..MAX_ASKED_AT_ONCE {
+            match self.frames.stack(&sample, &self.processes, false) {
+                Ok((stack, _)) => return stack,
+                Err(need) => self.find_out(need, link),
+            }
+        }
+        self.frames.stack(&sample, &self.processes, true).map_or(0, |(stack, _)| stack)
+    }
+
+    /// The file that is mapped at an address of a process, and the place in it.
+    pub(crate) fn file_at(&mut self, pid: u32, address: u64, link: &AgentLink) -> Option<(Arc<OwnedFd>, MappedPlace)> {
+        // Placing it finds out what is to be known and keeps the file.
+        self.place_stack(true, pid, &[address], link);
+        let place = self.frames.file_at(pid, address, &self.processes)?;
+        let held = lock(&self.frames.held()).file(&place.key);
+        let file = match held {
+            Some(file) => file,
+            None => {
+                let (start, end) = place.range;
+                let mapped = ProcessFile::Mapped { start, end };
+                let file = link.call_blocking(move |client| client.open_process_file(pid, mapped)).ok()?;
+                lock(&self.frames.held()).keep(place.key.clone(), file);
+                lock(&self.frames.held()).file(&place.key)?
+            }
+        };
+        Some((file, place))
+    }
+
+    fn find_out(&mut self, need: Need, link: &AgentLink) {
+        let open = |pid, file| link.call_blocking(move |client| client.open_process_file(pid, file));
+        match need {
+            Need::Maps(pid) => match open(pid, ProcessFile::Maps) {
+                Ok(file) => self.processes.snapshot(pid, ProcessMaps::parse(&read_some(file, MAX_MAPS_BYTES))),
+                Err(_gone) => self.processes.give_up(pid),
+            },
+            Need::BuildId { device, inode, pid, range: (start, end) } => {
+                let opened = open(pid, ProcessFile::Mapped { start, end });
+                let build_id = opened.as_ref().map(|file| FileResolver::build_id(file).unwrap_or_default());
+                let build_id = build_id.unwrap_or_default();
+                if let Ok(file) = opened {
+                    let key = match build_id.as_slice() {
+                        [] => FileKey::Inode { device, inode },
+                        id => FileKey::BuildId(id.to_vec()),
+                    };
+                    lock(&self.frames.held()).keep(key, file);
+                }
+                self.frames.learn_build_id(device, inode, build_id);
+            }
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) const QUEUED_FACTS: usize = 256;
 /// The most descriptors that are kept for one capture.
 const MAX_HELD: usize = 512;
 /// The most that is read of `/proc/PID/maps`.
-const MAX_MAPS_BYTES: u64 = 32 << 20;
+pub(crate) const MAX_MAPS_BYTES: u64 = 32 << 20;
 /// The most processes whose start state is read.
 const MAX_PROCESSES: usize = 1 << 14;
 
@@ -64,7 +64,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    fn keep(&mut self, key: FileKey, file: OwnedFd) {
+    pub(crate) fn keep(&mut self, key: FileKey, file: OwnedFd) {
         if self.make_room() {
             self.files.insert(key, Arc::new(file));
         } else {
@@ -222,7 +222,7 @@ impl Scout {
     }
 }
 
-fn read_some(file: OwnedFd, most: u64) -> Vec<u8> {
+pub(crate) fn read_some(file: OwnedFd, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     // A process that ends while its file is read leaves a part, which is as good as nothing.
     let _partial = File::from(file).take(most).read_to_end(&mut bytes);

@@ -2,15 +2,21 @@
 
 use std::{
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, mpsc::sync_channel},
+    sync::{
+        Arc, Mutex,
+        mpsc::{SyncSender, sync_channel},
+    },
     time::{Duration, Instant},
 };
 
+use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, Column, ColumnType, Display, Method, StreamKind, StreamSchema, Target,
+    CaptureId, CaptureSpec, Column, ColumnType, Display, Method, ScriptProbe, ScriptRecord, ScriptSpec, StreamKind,
+    StreamSchema, Target,
 };
 use bathyscope_protocol::{
-    CaptureHandle, RingContent, Started, StreamLayout, TakenRings, WireMethod, WireProbe, WireTarget, rings::RingReader,
+    CaptureHandle, ProbeFailure, RingContent, ScriptStarted, Started, StreamLayout, TakenRings, WireMethod, WireProbe,
+    WireTarget, rings::RingReader,
 };
 use bathyscope_store::{CaptureState, End, NewCapture};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -31,10 +37,13 @@ use super::{
     output,
     progress::Progress,
     reader::{self, QUEUED_BATCHES},
-    running::{Phase, Running},
+    running::{Phase, Running, RunningScript},
     samples::Samples,
     scout::{FirstLook, QUEUED_ERRANDS, QUEUED_FACTS, Scout},
+    script_rows::{ScriptSetup, ScriptState},
+    script_streams::{ScriptStreams, probes_of, shows_kernel_addresses, shows_user_addresses},
 };
+use crate::script::{Follower, HostNames, ScriptEvent, ScriptFailure, ScriptOptions, ScriptRequest};
 
 /// How old the kernel's symbols may be while a capture is recorded: only where the image lies is needed then.
 const OLD_SYMBOLS: Duration = Duration::from_secs(3600);
@@ -45,12 +54,19 @@ struct Made {
     connection: u64,
     started: Started,
     rings: TakenRings,
+    plan: Option<Plan>,
+    failed: Vec<ProbeFailure>,
 }
 
 type Streams = Vec<(StreamSchema, Option<RecordDecoder>)>;
 
 /// Starts a capture; to be run where nobody can cancel it.
-pub(super) async fn start(inner: Arc<Inner>, spec: CaptureSpec, owner: String) -> Result<CaptureId, StartError> {
+pub(super) async fn start(
+    inner: Arc<Inner>,
+    spec: CaptureSpec,
+    owner: String,
+    tap: Option<SyncSender<ScriptEvent>>,
+) -> Result<CaptureId, StartError> {
     spec.validate()?;
     let limit = inner.options.max_captures;
     let slot = Arc::clone(&inner.slots).try_acquire_owned().map_err(|error| match error {
@@ -59,7 +75,7 @@ pub(super) async fn start(inner: Arc<Inner>, spec: CaptureSpec, owner: String) -
     })?;
     let made = make(&inner, &spec).await?;
     let (handle, connection) = (made.handle, made.connection);
-    let begun = begin(&inner, spec, owner, slot, made).await;
+    let begun = begin(&inner, spec, (owner, tap), slot, made).await;
     if begun.is_err() {
         undo(&inner.link, handle, connection).await;
     }
@@ -69,7 +85,11 @@ pub(super) async fn start(inner: Arc<Inner>, spec: CaptureSpec, owner: String) -
 async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
     let handle = inner.next_handle();
     let connection = inner.link.status().connection;
-    let (method, target, ring_bytes) = (wire_method(&spec.method), wire_target(&spec.target), inner.options.ring_bytes);
+    let (target, ring_bytes) = (wire_target(&spec.target), inner.options.ring_bytes);
+    let method = match &spec.method {
+        Method::Script(script) => return make_script(inner, script, target, (handle, connection)).await,
+        method => wire_method(method),
+    };
     let (started, rings) = inner
         .link
         .call(move |client| {
@@ -78,7 +98,34 @@ async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
             Ok((started, rings))
         })
         .await?;
-    Ok(Made { handle, connection, started, rings })
+    Ok(Made { handle, connection, started, rings, plan: None, failed: Vec::new() })
+}
+
+/// Finds the places that a script names and lets the agent compile and load it.
+async fn make_script(
+    inner: &Inner,
+    script: &ScriptSpec,
+    target: WireTarget,
+    (handle, connection): (CaptureHandle, u64),
+) -> Result<Made, StartError> {
+    let request = ScriptRequest {
+        text: script.text.clone(),
+        name: if script.file.is_empty() { "script".to_owned() } else { script.file.clone() },
+        params: script.params.clone(),
+        // The rows of a capture always have the thread's name.
+        options: ScriptOptions { unsafe_allowed: script.allow_unsafe, comm: true },
+        settings: Vec::new(),
+        target,
+        ring_bytes: inner.options.ring_bytes,
+    };
+    let mut link = inner.link.clone();
+    let making = tokio::task::spawn_blocking(move || crate::script::make(&mut link, handle, &request));
+    let made = making
+        .await
+        .map_err(|error| StartError::System { doing: "preparing the script", why: error.to_string() })??;
+    let ScriptStarted { started, plan, failed, .. } = made.started;
+    let rings = TakenRings { rings: made.rings, output: made.output };
+    Ok(Made { handle, connection, started, rings, plan: Some(plan), failed })
 }
 
 /// Takes back what the agent made.
@@ -101,17 +148,26 @@ async fn undo(link: &AgentLink, handle: CaptureHandle, connection: u64) {
 async fn begin(
     inner: &Arc<Inner>,
     spec: CaptureSpec,
-    owner: String,
+    (owner, tap): (String, Option<SyncSender<ScriptEvent>>),
     slot: OwnedSemaphorePermit,
     made: Made,
 ) -> Result<CaptureId, StartError> {
-    let Made { handle, connection, started, rings } = made;
+    let Made { handle, connection, started, rings, plan, failed } = made;
     let rings_error = |why: String| StartError::Rings { why };
-    let streams = streams_of(&spec, &started).map_err(rings_error)?;
+    let script = match (&spec.method, plan) {
+        (Method::Script(script), Some(plan)) => Some(Script::new(plan, &script.text, failed).map_err(rings_error)?),
+        _ => None,
+    };
+    let streams = match &script {
+        Some(script) => script.streams.schemas.iter().map(|schema| (schema.clone(), None)).collect(),
+        None => streams_of(&spec, &started).map_err(rings_error)?,
+    };
     let readers = map_rings(rings.rings, &started).map_err(rings_error)?;
     let is_profile = matches!(spec.method, Method::Profile { .. });
+    let shows_kernel = script.as_ref().is_some_and(|script| shows_kernel_addresses(&script.plan));
+    let maps = script.as_ref().is_some_and(|script| shows_user_addresses(&script.plan));
     let host = crate::host::host_facts(&inner.link).await;
-    let kernel = if is_profile { inner.kernel.get(&inner.link, OLD_SYMBOLS).await } else { None };
+    let kernel = if is_profile || shows_kernel { inner.kernel.get(&inner.link, OLD_SYMBOLS).await } else { None };
     let kernel_build_id = from_hex(&host.kernel_build_id);
     let id = new_id()?;
     let Started { compile_ns, load_ns, attach_ns, .. } = &started;
@@ -130,17 +186,38 @@ async fn begin(
     };
     let title = new.title.clone();
     inner.store.create(new).await?;
+    if let Some(script) = &script {
+        let record = ScriptRecord { plan: script.json.clone(), probes: script.probes.clone(), exit_code: None };
+        inner.store.put_script(id, record).await?;
+    }
     let limits = &spec.limits;
     let progress = Arc::new(Progress::new(streams.len(), limits.max_events, limits.max_bytes));
-    let books = Arc::new(Mutex::new(Books::new(streams.len(), start_ns)));
-    let running = Arc::new(Running::new((id, title, owner), (progress, books), slot));
-    let parts = Parts {
-        started,
-        streams,
-        readers,
-        output: rings.output,
-        samples: Frames::new(kernel, kernel_build_id, Arc::clone(&running.held)),
+    let books = match &script {
+        Some(script) => Books::of_script(streams.len(), start_ns, script.probes.clone()),
+        None => Books::new(streams.len(), start_ns),
     };
+    let books = Arc::new(Mutex::new(books));
+    let told = script.as_ref().map(|script| RunningScript {
+        handle,
+        plan: Arc::clone(&script.plan),
+        json: script.json.clone(),
+        state: Arc::clone(&script.state),
+    });
+    let running = Arc::new(Running::new((id, title, owner), (progress, books), slot, told));
+    let script = script.map(|script| ScriptSetup {
+        follower: Follower::new(handle, Arc::clone(&script.plan)),
+        plan: script.plan,
+        streams: script.streams,
+        link: inner.link.clone(),
+        names: HostNames::new(kernel.clone()),
+        state: script.state,
+        progress: Arc::clone(&running.progress),
+        hub: running.hub.clone(),
+        tap,
+    });
+    let samples = Frames::new(kernel, kernel_build_id, Arc::clone(&running.held));
+    let samples = Samples::new(&started.rings, samples, maps);
+    let parts = Parts { started, streams, readers, output: rings.output, samples, script, maps };
     let begun = match run_threads(inner, &running, parts, start_ns) {
         Ok(threads) => enable(inner, &running, spec, (handle, connection), threads, start_ns).await,
         Err(error) => Err(StartError::System { doing: "starting the capture's threads", why: error.to_string() }),
@@ -162,7 +239,39 @@ struct Parts {
     streams: Streams,
     readers: Vec<RingReader>,
     output: Option<(OwnedFd, OwnedFd)>,
-    samples: Frames,
+    samples: Samples,
+    script: Option<ScriptSetup>,
+    /// Whether it matters what processes map.
+    maps: bool,
+}
+
+/// A script that was compiled.
+struct Script {
+    plan: Arc<Plan>,
+    /// The plan as it is stored.
+    json: String,
+    streams: ScriptStreams,
+    probes: Vec<ScriptProbe>,
+    state: Arc<Mutex<ScriptState>>,
+}
+
+impl Script {
+    fn new(plan: Plan, text: &str, failed: Vec<ProbeFailure>) -> Result<Self, String> {
+        let json = serde_json::to_string(&plan).map_err(|error| error.to_string())?;
+        let streams = ScriptStreams::new(&plan, text)?;
+        let mut state = ScriptState::default();
+        note_failures(&plan, &failed, &mut state);
+        let probes = probes_of(&plan);
+        Ok(Self { plan: Arc::new(plan), json, streams, probes, state: Arc::new(Mutex::new(state)) })
+    }
+}
+
+/// Notes attach points without which a script runs.
+fn note_failures(plan: &Plan, failed: &[ProbeFailure], state: &mut ScriptState) {
+    for ProbeFailure { probe, error } in failed {
+        let name = plan.probes.get(*probe as usize).map_or("a probe", |probe| probe.name.as_str());
+        state.trouble(format!("{name} is not attached: {}", error.why));
+    }
 }
 
 /// The threads and tasks of a capture.
@@ -176,7 +285,7 @@ pub(super) struct Threads {
 }
 
 fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) -> std::io::Result<Threads> {
-    let Parts { started, streams, readers, output, samples } = parts;
+    let Parts { started, streams, readers, output, samples, script, maps } = parts;
     let (to_decoder, records) = sync_channel(QUEUED_BATCHES);
     let (errands_in, errands) = sync_channel(QUEUED_ERRANDS);
     let (facts_in, facts) = sync_channel(QUEUED_FACTS);
@@ -186,7 +295,7 @@ fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) ->
     let names = streams.iter().map(|(schema, _)| schema.name.clone()).collect();
     let has_stacks = streams.iter().any(|(schema, _)| schema.kind == StreamKind::Samples);
     let first = started.target_pid.map_or(FirstLook::All, FirstLook::One);
-    let scout = Scout { link: inner.link.clone(), errands, facts: facts_in, held, first, maps: has_stacks };
+    let scout = Scout { link: inner.link.clone(), errands, facts: facts_in, held, first, maps: has_stacks || maps };
     let (progress, books) = (Arc::clone(&running.progress), Arc::clone(&running.books));
     let appender = Appender {
         store: inner.store.clone(),
@@ -197,8 +306,7 @@ fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) ->
     let output =
         output.map(|pipes| tokio::spawn(output::read(pipes, to_store.clone(), Arc::clone(&progress), watched)));
     let live = LiveRows::new(running.hub.clone(), streams.len());
-    let samples = Samples::new(&started.rings, samples);
-    let decoder = decoder::spawn(decoder::Setup {
+    let setup = decoder::Setup {
         id: running.id,
         start_ns,
         flush_every: inner.options.flush_every,
@@ -211,9 +319,11 @@ fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) ->
         books,
         progress,
         live,
-        samples,
         naming: running.naming.clone(),
-    })?;
+        link: inner.link.clone(),
+        private_dir: inner.options.private_dir.clone(),
+    };
+    let decoder = decoder::spawn(setup, samples, script)?;
     let appender = tokio::spawn(appender.run(appends));
     scout.spawn()?;
     let reader = reader::spawn(readers, to_decoder)?;
@@ -228,7 +338,13 @@ async fn enable(
     threads: Threads,
     start_ns: u64,
 ) -> Result<(), StartError> {
-    let _enabled_ns = inner.link.call(move |client| client.enable(handle)).await?;
+    if let Some(script) = &running.script {
+        let enabled = inner.link.call(move |client| client.enable_script(handle)).await;
+        let enabled = enabled.map_err(ScriptFailure::from)?;
+        note_failures(&script.plan, &enabled.failed, &mut super::scout::lock(&script.state));
+    } else {
+        inner.link.call(move |client| client.enable(handle)).await?;
+    }
     let enabled = Instant::now();
     inner.add(Arc::clone(running));
     let controller = Controller {
@@ -282,10 +398,12 @@ fn wire_method(method: &Method) -> WireMethod {
         &Method::Profile { frequency_hz, kernel_stacks, user_stacks } => {
             WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks }
         }
+        // A script is made by a request of its own.
+        Method::Script(_) => WireMethod::Events { probes: Vec::new() },
     }
 }
 
-fn wire_target(target: &Target) -> WireTarget {
+pub(crate) fn wire_target(target: &Target) -> WireTarget {
     match target.clone() {
         Target::System => WireTarget::System,
         Target::Process { pid, children } => WireTarget::Process { pid, children },
@@ -298,6 +416,7 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
     let names: Vec<String> = match &spec.method {
         Method::Events { probes } => probes.iter().map(|probe| probe.tracepoint.to_string()).collect(),
         Method::Profile { .. } => vec!["cpu-clock".to_owned()],
+        Method::Script(_) => Vec::new(),
     };
     if names.len() != started.streams.len() {
         return Err(format!("{} streams were asked for and {} were made", names.len(), started.streams.len()));

@@ -6,19 +6,50 @@
 
 mod agent;
 mod event;
+mod follow;
+mod names;
+mod places;
+mod replay;
 mod session;
 
-use bathyscope_bpf::lang::{Diagnostic, plan::ProbePlan};
+use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_protocol::{AgentError, WireTarget};
 
-pub use agent::{MapRef, ScriptAgent, StartedScript};
-pub use event::{MapRow, MapSnapshot, ProbeCounters, ScriptEvent};
+pub use agent::ScriptAgent;
+pub use event::{MapSnapshot, ScriptEvent};
+pub(crate) use follow::Follower;
+pub use names::HostNames;
+pub use places::check_script;
+pub(crate) use replay::Replay;
+pub(crate) use session::make;
 pub use session::{Finished, Polled, ScriptSession};
+
+use bathyscope_bpf::lang::host::UserPlaces;
+use bathyscope_protocol::ScriptChecked;
 
 use crate::recorder::LinkError;
 
-/// The longest script.
-pub const MAX_SCRIPT_BYTES: usize = 64 << 10;
+/// Compiles a script and loads nothing; with its programs as text, if `listing` says so.
+///
+/// # Errors
+/// If the agent refuses it or is not there. What is wrong with the script is in the answer.
+pub fn check(
+    agent: &mut impl ScriptAgent,
+    request: &ScriptRequest,
+    listing: bool,
+) -> Result<ScriptChecked, ScriptFailure> {
+    let script = places::wire_script(agent, request)?;
+    Ok(agent.call(move |client| client.check_script(script, listing))?)
+}
+
+/// The places of every attach point of a script in user space, in the order of the text; in the process `pid`, if given.
+///
+/// # Errors
+/// If the script cannot be read, or the agent is not there.
+pub fn places_of(agent: &mut impl ScriptAgent, text: &str, pid: Option<u32>) -> Result<Vec<UserPlaces>, ScriptFailure> {
+    places::resolve(agent, text, pid)
+}
+
 /// Bytes of the ring where nothing else is said.
 pub const USUAL_RING_BYTES: u32 = 16 << 20;
 
@@ -33,6 +64,8 @@ pub struct ScriptRequest {
     pub params: Vec<String>,
     /// How it is run.
     pub options: ScriptOptions,
+    /// Settings from outside, as `config` names them.
+    pub settings: Vec<(String, String)>,
     /// Whose events.
     pub target: WireTarget,
     /// Bytes of the ring; the script's own `config` counts more, the agent has the last word.
@@ -46,15 +79,6 @@ pub struct ScriptOptions {
     pub unsafe_allowed: bool,
     /// Whether each record carries the thread's name.
     pub comm: bool,
-}
-
-/// Whether a probe is attached.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProbeAttached {
-    /// The probe.
-    pub probe: ProbePlan,
-    /// Why it could not be attached, where the script runs without it; empty if it is.
-    pub trouble: String,
 }
 
 /// Why a script does not run. Nothing of it is left in the kernel.
@@ -94,6 +118,7 @@ impl From<LinkError> for ScriptFailure {
     fn from(error: LinkError) -> Self {
         match error {
             LinkError::Refused(error) => Self::Refused(error),
+            LinkError::Script(refused) => Self::Script { diagnostics: refused.diagnostics },
             other => Self::Absent { message: crate::recorder::words(&other) },
         }
     }

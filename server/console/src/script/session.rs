@@ -1,21 +1,28 @@
 //! A script from its start to its end: attached, its ring read, its records' wishes done in their order.
 
-use std::{collections::HashMap, time::Duration};
-
-use bathyscope_bpf::lang::plan::{Action, HEADER_BYTES, MapPlan, Plan};
-use bathyscope_protocol::rings::RingReader;
-
-use super::{
-    MapRef, MapRow, MapSnapshot, ProbeAttached, ScriptAgent, ScriptEvent, ScriptFailure, ScriptRequest,
-    agent::{ScriptReadings, StartedScript},
-    event::{header_u32, time_ns},
+use std::{
+    collections::HashMap,
+    os::fd::OwnedFd,
+    sync::Arc,
+    time::{Duration, Instant},
 };
-use crate::recorder::{LinkError, words};
+
+use bathyscope_bpf::lang::plan::Plan;
+use bathyscope_protocol::{
+    CaptureHandle, ProbeFailure, Readings, RingContent, ScriptEnabled, ScriptStarted, rings::RingReader,
+};
+
+use super::{MapSnapshot, ScriptAgent, ScriptEvent, ScriptFailure, ScriptRequest, follow::Follower, places};
+use crate::recorder::{LinkError, monotonic_ns, words};
 
 /// About how many bytes one call of [`ScriptSession::poll`] reads at most.
 const POLL_BYTES: usize = 256 << 10;
 /// How long the last record may take to be completed after everything was detached.
 const LAST_RECORD: Duration = Duration::from_millis(200);
+/// How long detaching may take before the end is told without it.
+const DETACHING: Duration = Duration::from_secs(30);
+/// The pause while something is waited for.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// What one call of [`ScriptSession::poll`] found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,8 +36,8 @@ pub struct Polled {
 /// How a script ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Finished {
-    /// The last counters; none if the agent is gone.
-    pub readings: Option<ScriptReadings>,
+    /// The last counters, one for each program of the plan; none if the agent is gone.
+    pub readings: Option<Readings>,
     /// What `exit()` said; none if the script did not end itself.
     pub exit_code: Option<i64>,
     /// Records that cannot be: of no site, or shorter than they must be.
@@ -39,67 +46,99 @@ pub struct Finished {
     pub after_exit: u64,
 }
 
-/// A script that is attached or runs.
+/// What the agent made for a script, before anything runs.
 #[derive(Debug)]
-pub struct ScriptSession<A> {
-    agent: A,
-    plan: Plan,
-    started: StartedParts,
-    follower: Follower,
+pub(crate) struct Made {
+    pub(crate) started: ScriptStarted,
+    /// In the order of its rings; the first is the script's.
+    pub(crate) rings: Vec<OwnedFd>,
+    pub(crate) output: Option<(OwnedFd, OwnedFd)>,
 }
 
+/// Finds a script's places in user space and lets the agent compile, load and prepare it.
+pub(crate) fn make(
+    agent: &mut impl ScriptAgent,
+    handle: CaptureHandle,
+    request: &ScriptRequest,
+) -> Result<Made, ScriptFailure> {
+    let script = places::wire_script(agent, request)?;
+    let (target, ring_bytes) = (request.target.clone(), request.ring_bytes);
+    let (started, taken) = agent.call(move |client| {
+        let started = client.start_script(handle, script, target, ring_bytes)?;
+        match client.take_rings(handle, &started.started) {
+            Ok(rings) => Ok((started, rings)),
+            Err(error) => {
+                // What was made must not stay; why its rings cannot be had is worth more than a failure to remove it.
+                let _undone = client.stop(handle, true).and_then(|_| client.discard(handle));
+                Err(error)
+            }
+        }
+    })?;
+    Ok(Made { started, rings: taken.rings, output: taken.output })
+}
+
+/// A script that is attached or runs.
 #[derive(Debug)]
-struct StartedParts {
-    probes: Vec<ProbeAttached>,
+pub struct ScriptSession<A: ScriptAgent> {
+    agent: A,
+    handle: CaptureHandle,
+    plan: Arc<Plan>,
+    started: ScriptStarted,
+    enabled: Option<ScriptEnabled>,
     ring: Option<RingReader>,
-    output: Option<(std::os::fd::OwnedFd, std::os::fd::OwnedFd)>,
-    target_pid: Option<u32>,
-    costs_ns: [u64; 3],
+    output: Option<(OwnedFd, OwnedFd)>,
+    follower: Follower,
+    stacks: HashMap<(bool, u64), Vec<u64>>,
 }
 
 impl<A: ScriptAgent> ScriptSession<A> {
-    /// Compiles a script and attaches its probes; nothing runs before [`ScriptSession::enable`].
+    /// Finds the places in user space that a script names, compiles it and prepares its probes; nothing runs before
+    /// [`ScriptSession::enable`]. `handle` is one that is not in use over this connection.
     ///
     /// # Errors
     /// What is wrong with the script, or why it cannot run here.
-    pub fn start(mut agent: A, request: &ScriptRequest) -> Result<Self, ScriptFailure> {
-        let StartedScript { plan, probes, ring, sideband: _, output, target_pid, costs_ns } = agent.start(request)?;
-        let mapped = ring.map(|(info, fd)| RingReader::map(fd, &info)).transpose();
-        let ring = match mapped {
+    pub fn start(mut agent: A, handle: CaptureHandle, request: &ScriptRequest) -> Result<Self, ScriptFailure> {
+        let Made { started, rings, output } = make(&mut agent, handle, request)?;
+        let plan = Arc::new(started.plan.clone());
+        let mut own = started.started.rings.iter().zip(rings);
+        let ring = own.find(|(info, _)| info.content == RingContent::Script);
+        let ring = match ring.map(|(info, fd)| RingReader::map(fd, info)).transpose() {
             Ok(ring) => ring,
             Err(error) => {
-                // What was made must not stay; why it cannot be used is worth more than a failure to remove it.
-                let _undone = agent.stop(true).and_then(|_| agent.discard());
-                return Err(ScriptFailure::Ring { why: words(&error) });
+                let why = words(&error);
+                let _undone = agent.call(move |client| client.stop(handle, true).and_then(|_| client.discard(handle)));
+                return Err(ScriptFailure::Ring { why });
             }
         };
-        let follower = Follower::default();
-        Ok(Self { agent, plan, started: StartedParts { probes, ring, output, target_pid, costs_ns }, follower })
+        let follower = Follower::new(handle, Arc::clone(&plan));
+        let stacks = HashMap::new();
+        Ok(Self { agent, handle, plan, started, enabled: None, ring, output, follower, stacks })
     }
 
     /// What the script's records mean.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
 
-    /// What became of each probe.
-    pub fn probes(&self) -> &[ProbeAttached] {
-        &self.started.probes
+    /// What the agent made.
+    pub fn started(&self) -> &ScriptStarted {
+        &self.started
     }
 
-    /// Processes that are the target when it begins.
-    pub fn target_pid(&self) -> Option<u32> {
-        self.started.target_pid
+    /// How many attach points are attached; 0 before [`ScriptSession::enable`].
+    pub fn attached(&self) -> u32 {
+        self.enabled.as_ref().map_or(0, |enabled| enabled.attached)
     }
 
-    /// Nanoseconds spent on compiling, loading, attaching.
-    pub fn costs_ns(&self) -> [u64; 3] {
-        self.started.costs_ns
+    /// Attach points that could not be had, where the script runs without them.
+    pub fn failed(&self) -> impl Iterator<Item = &ProbeFailure> {
+        let later = self.enabled.iter().flat_map(|enabled| &enabled.failed);
+        self.started.failed.iter().chain(later)
     }
 
     /// Read ends of the command's standard output and standard error, once.
-    pub fn take_output(&mut self) -> Option<(std::os::fd::OwnedFd, std::os::fd::OwnedFd)> {
-        self.started.output.take()
+    pub fn take_output(&mut self) -> Option<(OwnedFd, OwnedFd)> {
+        self.output.take()
     }
 
     /// The agent, for what else there is to ask.
@@ -107,20 +146,47 @@ impl<A: ScriptAgent> ScriptSession<A> {
         &mut self.agent
     }
 
-    /// Runs `begin` probes, then lets the others and the command run. Gives the moment at which all were enabled.
+    /// Runs `begin` probes, attaches the others, then lets the command run.
     ///
     /// # Errors
-    /// If the agent refuses it or is not there.
-    pub fn enable(&mut self) -> Result<u64, ScriptFailure> {
-        Ok(self.agent.enable()?)
+    /// If probes cannot be attached without which the script does not run, or the agent is not there. Nothing of the
+    /// script is left then.
+    pub fn enable(&mut self) -> Result<&ScriptEnabled, ScriptFailure> {
+        let handle = self.handle;
+        match self.agent.call(move |client| client.enable_script(handle)) {
+            Ok(enabled) => Ok(self.enabled.insert(enabled)),
+            Err(error) => {
+                self.abandon();
+                Err(error.into())
+            }
+        }
     }
 
-    /// Counters, and the state of the target.
+    /// Takes back what the agent made.
+    fn abandon(&mut self) {
+        let handle = self.handle;
+        let undone = self.agent.call(move |client| client.stop(handle, true).and_then(|_| client.discard(handle)));
+        if let Err(error) = undone {
+            tracing::warn!(error = words(&error), "the agent could not take back a script");
+        }
+    }
+
+    /// Counters (one for each program of the plan), and the state of the target.
     ///
     /// # Errors
     /// If the agent refuses it or is not there.
-    pub fn readings(&mut self) -> Result<ScriptReadings, ScriptFailure> {
-        Ok(self.agent.readings()?)
+    pub fn readings(&mut self) -> Result<Readings, ScriptFailure> {
+        let handle = self.handle;
+        Ok(self.agent.call(move |client| client.readings(handle))?)
+    }
+
+    /// Runs the script's `self:signal` probes of a signal; says how many there are.
+    ///
+    /// # Errors
+    /// If the agent refuses it or is not there.
+    pub fn signal(&mut self, number: i32) -> Result<u32, ScriptFailure> {
+        let handle = self.handle;
+        Ok(self.agent.call(move |client| client.run_signal(handle, number))?)
     }
 
     /// Reads what is in the ring, does what the records ask for, and tells `each` in their order. Never waits for
@@ -129,9 +195,9 @@ impl<A: ScriptAgent> ScriptSession<A> {
     /// # Errors
     /// If the ring is damaged.
     pub fn poll(&mut self, each: &mut dyn FnMut(ScriptEvent)) -> Result<Polled, ScriptFailure> {
-        let Some(ring) = &mut self.started.ring else { return Ok(Polled::default()) };
-        let (plan, follower, agent) = (&self.plan, &mut self.follower, &mut self.agent);
-        let drained = ring.drain(POLL_BYTES, &mut |record| follower.follow(record, plan, agent, each));
+        let Some(ring) = &mut self.ring else { return Ok(Polled::default()) };
+        let (follower, agent) = (&mut self.follower, &mut self.agent);
+        let drained = ring.drain(POLL_BYTES, &mut |record| follower.follow(record, agent, each));
         let drained = drained.map_err(|error| ScriptFailure::Ring { why: error.to_string() })?;
         Ok(Polled { records: drained.records, more: drained.more })
     }
@@ -141,56 +207,82 @@ impl<A: ScriptAgent> ScriptSession<A> {
     /// # Errors
     /// If the agent refuses it or is not there.
     pub fn snapshot(&mut self, map: u32) -> Result<MapSnapshot, ScriptFailure> {
-        Ok(snapshot(&mut self.agent, &self.plan, map, crate::recorder::monotonic_ns())?)
+        Ok(self.follower.snapshot(map, monotonic_ns(), &mut self.agent)?)
     }
 
-    /// The frames of a stack, innermost first; empty if it was not kept. Read once for each stack.
-    pub fn stack(&mut self, user: bool, id: u64) -> &[u64] {
-        self.follower.stacks.get(user, id, &mut self.agent)
+    /// The frames of stacks, innermost first, for rendering what refers to them; those that were not kept are empty. Each
+    /// is read once.
+    pub fn load_stacks(&mut self, user: bool, ids: impl IntoIterator<Item = u64>) {
+        let unknown: Vec<u64> = ids.into_iter().filter(|id| !self.stacks.contains_key(&(user, *id))).collect();
+        if unknown.is_empty() {
+            return;
+        }
+        let asked = unknown.clone();
+        match self.follower.stacks(user, asked, &mut self.agent) {
+            Ok(mut found) => {
+                let new = unknown.into_iter().map(|id| ((user, id), found.remove(&id).unwrap_or_default()));
+                self.stacks.extend(new);
+            }
+            Err(error) => tracing::warn!(error = words(&error), "stacks cannot be read"),
+        }
     }
 
-    /// Detaches all probes, runs `end` probes, tells `each` what is left, and last, if the script wants it, all maps
-    /// (those with nothing in them too). Nothing of the script is left afterwards.
+    /// The frames of a stack that was loaded, innermost first.
+    pub fn stack(&self, user: bool, id: u64) -> Option<&[u64]> {
+        self.stacks.get(&(user, id)).map(Vec::as_slice).filter(|frames| !frames.is_empty())
+    }
+
+    /// Detaches all probes, runs `end` probes, and tells `each` what is left and, if the script wants it, all maps. Maps
+    /// and stacks can be read until [`ScriptSession::discard`].
     ///
     /// # Errors
     /// If the ring is damaged.
-    pub fn finish(
-        mut self,
-        end_command: bool,
-        each: &mut dyn FnMut(ScriptEvent),
-    ) -> Result<(Finished, Stacks), ScriptFailure> {
+    pub fn finish(&mut self, end_command: bool, each: &mut dyn FnMut(ScriptEvent)) -> Result<Finished, ScriptFailure> {
         self.drain_all(each)?;
-        let readings = match self.agent.stop(end_command) {
-            Ok(readings) => Some(readings),
-            Err(error) => {
-                each(ScriptEvent::Trouble(format!("its last counters cannot be read: {}", words(&error))));
-                None
-            }
-        };
-        // What `end` probes say belongs to the end, whatever was said before.
-        self.follower.exited = None;
-        let since = std::time::Instant::now();
+        let handle = self.handle;
+        let mut readings = self.told(each, move |client| client.stop(handle, end_command));
+        let since = Instant::now();
+        while readings.as_ref().is_some_and(|readings| readings.detaching.attached > 0) && since.elapsed() < DETACHING {
+            self.drain_all(each)?;
+            std::thread::sleep(PAUSE);
+            readings = self.told(each, move |client| client.readings(handle));
+        }
+        let since = Instant::now();
         loop {
             self.drain_all(each)?;
-            let unfinished = self.started.ring.as_ref().is_some_and(|ring| ring.used_bytes() > 0);
+            let unfinished = self.ring.as_ref().is_some_and(|ring| ring.used_bytes() > 0);
             if !unfinished || since.elapsed() > LAST_RECORD {
                 break;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(PAUSE);
         }
-        if self.plan.config.print_maps_on_exit {
+        if self.plan.config.print_maps_on_exit && readings.is_some() {
             self.tell_maps(each);
         }
-        if self.plan.kernel_stacks || self.plan.user_stacks {
-            self.follower.stacks.read_all(&mut self.agent);
-        }
-        if readings.is_some()
-            && let Err(error) = self.agent.discard()
-        {
+        let follower = &self.follower;
+        let (undecodable, after_exit) = (follower.undecodable(), follower.after_exit());
+        Ok(Finished { readings, exit_code: follower.exit_code(), undecodable, after_exit })
+    }
+
+    /// Lets the agent forget the script with its maps.
+    pub fn discard(mut self) {
+        let handle = self.handle;
+        if let Err(error) = self.agent.call(move |client| client.discard(handle)) {
             tracing::warn!(error = words(&error), "the agent did not forget a script");
         }
-        let Follower { exit_code, undecodable, after_exit, stacks, .. } = self.follower;
-        Ok((Finished { readings, exit_code, undecodable, after_exit }, stacks))
+    }
+
+    fn told(
+        &mut self,
+        each: &mut dyn FnMut(ScriptEvent),
+        ask: impl FnOnce(&mut bathyscope_protocol::AgentClient) -> Result<Readings, bathyscope_protocol::ClientError>
+        + Send
+        + 'static,
+    ) -> Option<Readings> {
+        let answer: Result<Readings, LinkError> = self.agent.call(ask);
+        answer
+            .inspect_err(|error| each(ScriptEvent::Trouble(format!("its counters cannot be read: {}", words(error)))))
+            .ok()
     }
 
     fn drain_all(&mut self, each: &mut dyn FnMut(ScriptEvent)) -> Result<(), ScriptFailure> {
@@ -201,145 +293,12 @@ impl<A: ScriptAgent> ScriptSession<A> {
     fn tell_maps(&mut self, each: &mut dyn FnMut(ScriptEvent)) {
         for map in 0..u32::try_from(self.plan.maps.len()).unwrap_or(0) {
             match self.snapshot(map) {
-                Ok(snapshot) => each(ScriptEvent::Map { site: None, snapshot }),
-                Err(error) => each(ScriptEvent::Trouble(format!("{}: {}", map_name(&self.plan, map), words(&error)))),
+                Ok(snapshot) => each(ScriptEvent::Final(snapshot)),
+                Err(error) => {
+                    let name = self.plan.maps.get(map as usize).map_or("a map", |map| map.name.as_str());
+                    each(ScriptEvent::Trouble(format!("{name}: {}", words(&error))));
+                }
             }
         }
     }
 }
-
-fn map_name(plan: &Plan, map: u32) -> &str {
-    plan.maps.get(map as usize).map_or("a map", |map| map.name.as_str())
-}
-
-/// Reads a map. Elements of another size than the plan says cannot be and are left out.
-fn snapshot(agent: &mut impl ScriptAgent, plan: &Plan, map: u32, time_ns: u64) -> Result<MapSnapshot, LinkError> {
-    let (mut rows, cut) = agent.read_map(MapRef::Script(map))?;
-    rows.retain(|row| plan.maps.get(map as usize).is_some_and(|map| fits(row, map)));
-    Ok(MapSnapshot { map, time_ns, rows, cut })
-}
-
-/// Follows the records of a script: what the recorder and [`ScriptSession`] have in common.
-#[derive(Debug, Default)]
-pub(crate) struct Follower {
-    /// When `exit()` was called.
-    exited: Option<u64>,
-    exit_code: Option<i64>,
-    undecodable: u64,
-    after_exit: u64,
-    stacks: Stacks,
-}
-
-impl Follower {
-    /// Does what a record asks for and tells `each`.
-    pub(crate) fn follow(
-        &mut self,
-        record: &[u8],
-        plan: &Plan,
-        agent: &mut impl ScriptAgent,
-        each: &mut dyn FnMut(ScriptEvent),
-    ) {
-        let index = header_u32(record, 0);
-        let site = plan.sites.get(index as usize);
-        let (Some(site), Some(time_ns)) =
-            (site.filter(|site| record.len() >= site.fixed_bytes as usize), time_ns(record))
-        else {
-            self.undecodable += 1;
-            return;
-        };
-        if self.exited.is_some() {
-            self.after_exit += 1;
-            return;
-        }
-        match &site.action {
-            Action::PrintMap { map, .. } => match snapshot(agent, plan, *map, time_ns) {
-                Ok(snapshot) => each(ScriptEvent::Map { site: Some(index), snapshot }),
-                Err(error) => each(ScriptEvent::Trouble(format!("{}: {}", map_name(plan, *map), words(&error)))),
-            },
-            Action::Clear { map } => self.empty(*map, false, plan, agent, each),
-            Action::Zero { map } => self.empty(*map, true, plan, agent, each),
-            Action::Exit => {
-                let code = site.fields.first().map_or(0, |field| integer(record, field));
-                self.exited = Some(time_ns);
-                self.exit_code = Some(code);
-                each(ScriptEvent::Exit { code, time_ns });
-            }
-            _ => each(ScriptEvent::Record(record.to_vec())),
-        }
-    }
-
-    fn empty(
-        &mut self,
-        map: u32,
-        zero: bool,
-        plan: &Plan,
-        agent: &mut impl ScriptAgent,
-        each: &mut dyn FnMut(ScriptEvent),
-    ) {
-        match agent.empty_map(map, zero) {
-            Ok(()) => each(ScriptEvent::Emptied { map }),
-            Err(error) => each(ScriptEvent::Trouble(format!("{}: {}", map_name(plan, map), words(&error)))),
-        }
-    }
-}
-
-/// A number in a record.
-fn integer(record: &[u8], field: &bathyscope_bpf::lang::plan::SiteField) -> i64 {
-    use bathyscope_bpf::lang::types::Type;
-    let (bytes, signed) = match field.ty {
-        Type::Integer { bytes, signed } | Type::Enum { bytes, signed, .. } => (usize::from(bytes), signed),
-        _ => (8, true),
-    };
-    let at = field.offset as usize;
-    let raw = record.get(at..at + bytes.clamp(1, 8)).unwrap_or_default();
-    let value = raw.iter().rev().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
-    let unused = 64 - 8 * u32::try_from(raw.len()).unwrap_or(8).clamp(1, 8);
-    if signed { (value << unused).cast_signed() >> unused } else { value.cast_signed() }
-}
-
-/// Bodies of stacks, read when one is not known yet.
-#[derive(Debug, Default)]
-pub struct Stacks {
-    bodies: HashMap<(bool, u64), Vec<u64>>,
-    asked: HashMap<(bool, u64), ()>,
-}
-
-impl Stacks {
-    /// The frames of a stack, innermost first; empty if it was not kept.
-    pub fn frames(&self, user: bool, id: u64) -> &[u64] {
-        self.bodies.get(&(user, id)).map_or(&[], Vec::as_slice)
-    }
-
-    fn get(&mut self, user: bool, id: u64, agent: &mut impl ScriptAgent) -> &[u64] {
-        if !self.bodies.contains_key(&(user, id)) && self.asked.insert((user, id), ()).is_none() {
-            self.read(user, agent);
-        }
-        self.frames(user, id)
-    }
-
-    fn read_all(&mut self, agent: &mut impl ScriptAgent) {
-        self.read(false, agent);
-        self.read(true, agent);
-    }
-
-    fn read(&mut self, user: bool, agent: &mut impl ScriptAgent) {
-        let map = if user { MapRef::UserStacks } else { MapRef::KernelStacks };
-        let Ok((rows, _cut)) = agent.read_map(map) else { return };
-        for MapRow { key, value } in rows {
-            let Some(id) = key.get(..8).and_then(|id| <[u8; 8]>::try_from(id).ok()).map(u64::from_le_bytes) else {
-                continue;
-            };
-            let words = value.chunks_exact(8).filter_map(|word| <[u8; 8]>::try_from(word).ok()).map(u64::from_le_bytes);
-            self.bodies.insert((user, id), words.take_while(|frame| *frame != 0).collect());
-        }
-    }
-}
-
-/// Whether a map's elements are as long as the plan says.
-fn fits(row: &MapRow, map: &MapPlan) -> bool {
-    let value = map.value_bytes as usize;
-    row.key.len() == map.key_bytes as usize
-        && if map.is_per_cpu() { value > 0 && row.value.len().is_multiple_of(value) } else { row.value.len() == value }
-}
-
-const _: () = assert!(HEADER_BYTES >= 32, "the header has more fields than are read here");

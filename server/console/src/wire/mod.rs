@@ -3,7 +3,9 @@
 //! Text that came from events or from a file is made visible here.
 
 mod capture;
+mod script;
 mod spec;
 
 pub use capture::{Capture, CaptureItem, Stream};
+pub use script::{Probe, ScriptMessage};
 pub use spec::{WireSpec, WireSpecError};

@@ -1,7 +1,7 @@
 //! A capture's spec on the wire: as it is stored, but with predicates as text.
 
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Limits, Method, Predicate, PredicateError, SpecError, Target, TracepointName,
+    CaptureSpec, EventProbe, Limits, Method, Predicate, PredicateError, ScriptSpec, SpecError, Target, TracepointName,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,19 @@ pub struct WireSpec {
 enum WireMethod {
     Events { probes: Vec<WireProbe> },
     Profile { frequency_hz: u32, kernel_stacks: bool, user_stacks: bool },
+    Script(WireScript),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireScript {
+    text: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    file: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    params: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    allow_unsafe: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +75,9 @@ impl TryFrom<WireSpec> for CaptureSpec {
             WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
                 Method::Profile { frequency_hz, kernel_stacks, user_stacks }
             }
+            WireMethod::Script(WireScript { text, file, params, allow_unsafe }) => {
+                Method::Script(ScriptSpec { text, file, params, allow_unsafe })
+            }
         };
         let spec = Self { name, method, target, limits };
         spec.validate()?;
@@ -95,6 +111,12 @@ impl From<&CaptureSpec> for WireSpec {
             &Method::Profile { frequency_hz, kernel_stacks, user_stacks } => {
                 WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks }
             }
+            Method::Script(ScriptSpec { text, file, params, allow_unsafe }) => WireMethod::Script(WireScript {
+                text: text.clone(),
+                file: file.clone(),
+                params: params.clone(),
+                allow_unsafe: *allow_unsafe,
+            }),
         };
         Self { name: spec.name.clone(), method, target: spec.target.clone(), limits: spec.limits.clone() }
     }

@@ -10,8 +10,8 @@ use std::{
 
 use axum::{body::Body, response::Response};
 use bathyscope::{
-    config::ListenArgs,
-    http::{AppState, HostPolicy, Peer, SessionClock, Sessions, Setup, service},
+    config::{ListenArgs, ScriptUsers},
+    http::{AppState, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     recorder::{AgentLink, Recorder, RecorderOptions},
 };
 use bathyscope_agent::{SimulatedBackend, Simulation, serve};
@@ -117,6 +117,7 @@ impl Console {
             sessions,
             hosts,
             behind_proxy: false,
+            scripts: ScriptPolicy { for_whom: ScriptUsers::Admins, allow_unsafe: false },
             private_dir,
             stop: stop.clone(),
         };

@@ -65,7 +65,7 @@ async fn p10_every_answer_has_the_headers() {
 async fn p10_errors_have_the_headers_too() {
     let console = Console::new().await;
     let admin = console.cookie("root", Role::Admin).await;
-    let large = "x".repeat((64 << 10) + 1);
+    let large = "x".repeat((512 << 10) + 1);
     let cases = [
         (404, own_page("GET", "/nothing", None, None)),
         (404, own_page("GET", "/api/captures/0000000000000001", Some(&admin), None)),

@@ -41,6 +41,15 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/flame", [401, 400, 400, 400]),
     // It has none.
     ("GET", "/api/captures/{id}/stacks/{stack}", [401, 404, 404, 404]),
+    // No script made it.
+    ("GET", "/api/captures/{id}/script", [401, 404, 404, 404]),
+    ("GET", "/api/captures/{id}/maps", [401, 404, 404, 404]),
+    ("GET", "/api/captures/{id}/maps/{n}", [401, 404, 404, 404]),
+    ("GET", "/api/captures/{id}/text", [401, 404, 404, 404]),
+    ("GET", "/api/scripts", [401, 200, 200, 200]),
+    ("POST", "/api/scripts/check", [401, 404, 400, 400]),
+    ("POST", "/api/scripts/compile", [401, 404, 400, 400]),
+    ("GET", "/api/language", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/export", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/live", [401, 200, 200, 200]),
     ("GET", "/api/live", [401, 200, 200, 200]),
@@ -56,6 +65,7 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{*path}", "tokens.css")
         .replace("{id}", &id.to_string())
         .replace("{stack}", "1")
+        .replace("{n}", "0")
         .replace("{system}", "sched")
         .replace("{name}", "sched_switch");
     match path {

@@ -106,9 +106,38 @@ pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<
         if done % 4096 == 0 && cancel.load(Ordering::Relaxed) {
             return Err(ViewError::Cancelled);
         }
-        builder.add(process, stack, samples);
+        let text = || source.dictionaries().text(process).map(shown).unwrap_or("[no name]".into());
+        let process = (query.by == GroupBy::Process).then(text);
+        builder.add(process.as_deref(), &[stack], samples);
     }
     Ok(builder.finish())
+}
+
+/// A stack with a weight that is not a number of samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Weighted {
+    /// What the first level is.
+    pub(crate) group: String,
+    /// Stacks, the inner one first.
+    pub(crate) stacks: Vec<StackId>,
+    /// Its weight.
+    pub(crate) weight: u64,
+}
+
+/// Folds stacks that are no samples; `grouped` says whether there is a first level of groups.
+pub(crate) fn fold_weighted(
+    source: &dyn Source,
+    query: &FlameQuery,
+    mut stacks: Vec<Weighted>,
+    grouped: bool,
+) -> FoldedStacks {
+    stacks.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| (&a.group, &a.stacks).cmp(&(&b.group, &b.stacks))));
+    let mut builder = Builder { source, query, names: Names::new(source.dictionaries()), out: FoldedStacks::default() };
+    for stack in stacks {
+        let group = grouped.then_some(if stack.group.is_empty() { "[no name]" } else { stack.group.as_str() });
+        builder.add(group, &stack.stacks, stack.weight);
+    }
+    builder.finish()
 }
 
 /// Samples by process name (0 if they are not grouped by it) and stack.
@@ -165,26 +194,28 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn add(&mut self, process: StringId, stack: StackId, samples: u64) {
+    /// Adds stacks, the inner one first, below a group.
+    fn add(&mut self, group: Option<&str>, stacks: &[StackId], samples: u64) {
         let start = self.out.path_names.len();
         // From the leaf; turned round below.
         if start > MAX_NAMES {
             self.push_text("[other stacks]", NodeKind::Unresolved);
         } else {
-            let frames = self.source.dictionaries().stack(stack).unwrap_or(&[]);
-            for frame in frames {
-                for (name, kind) in self.names.frame(*frame) {
-                    self.out.path_names.push(*name);
-                    self.out.path_kinds.push(*kind);
+            for stack in stacks {
+                let frames = self.source.dictionaries().stack(*stack).unwrap_or(&[]);
+                for frame in frames {
+                    for (name, kind) in self.names.frame(*frame) {
+                        self.out.path_names.push(*name);
+                        self.out.path_kinds.push(*kind);
+                    }
                 }
             }
-            if frames.is_empty() {
+            if self.out.path_names.len() == start {
                 self.push_text("[no stack]", NodeKind::Unresolved);
             }
         }
-        if self.query.by == GroupBy::Process {
-            let name = self.source.dictionaries().text(process).map(shown).unwrap_or("[no name]".into());
-            self.push_text(&name, NodeKind::Process);
+        if let Some(group) = group {
+            self.push_text(group, NodeKind::Process);
         }
         if !self.query.invert {
             self.out.path_names.get_mut(start..).unwrap_or_default().reverse();
@@ -196,7 +227,7 @@ impl Builder<'_> {
         self.out.path_names.push(END);
         self.out.path_kinds.push(NodeKind::Unresolved);
         self.out.stacks.push(Span { start, len, samples });
-        self.out.total += samples;
+        self.out.total = self.out.total.saturating_add(samples);
     }
 
     fn push_text(&mut self, text: &str, kind: NodeKind) {

@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer};
 use crate::{Cancel, Filter, Source, TimeRange, ViewError};
 
 pub use fold::{FoldedStack, FoldedStacks, fold};
+pub(crate) use fold::{Weighted, fold_weighted};
 pub use names::frame_names;
 
 /// The most nodes of a flame graph; the smallest are cut beyond it.

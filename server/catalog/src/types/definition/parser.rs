@@ -253,7 +253,10 @@ impl<'a> Parser<'a> {
         let same = keywords.iter().find(|(other, _)| *other == kind).map_or("", |(_, keyword)| keyword);
         match other {
             Some((_, keyword)) => Some(format!("Did you mean `{keyword}{name}`?")),
-            None => self.types.closest(kind, name).map(|near| format!("Did you mean `{same}{near}`?")),
+            None => {
+                let near = self.types.closest(kind, name).filter(|near| *near != name);
+                near.map(|near| format!("Did you mean `{same}{near}`?"))
+            }
         }
     }
 

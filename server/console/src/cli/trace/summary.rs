@@ -58,6 +58,9 @@ fn stage_words(stage: LossStage) -> &'static str {
         LossStage::RingFull => "the ring between kernel and console was full",
         LossStage::Decode => "a record could not be decoded",
         LossStage::Store => "the store refused them",
+        LossStage::MapFull => "a map of the script was full",
+        LossStage::StackLost => "a stack could not be kept",
+        LossStage::HelperFailed => "a value could not be read",
         LossStage::Interrupted => "they never came",
     }
 }

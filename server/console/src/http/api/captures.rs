@@ -5,7 +5,7 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, visible};
+use bathyscope_capture::{CaptureId, CaptureSpec, Method, OutputLine, OutputStream, visible};
 use bathyscope_store::{CaptureRecord, Role, SummaryQuery};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,12 @@ use super::super::{
     extract::{self, Path, Query},
     state::{AppState, to_its_end},
 };
-use crate::wire::{self, WireSpec};
+use super::scripts;
+use crate::{
+    recorder::StartError,
+    script::ScriptFailure,
+    wire::{self, WireSpec},
+};
 
 /// The most captures on a page of the list.
 const MOST_LISTED: u32 = 500;
@@ -71,15 +76,37 @@ pub(in crate::http) async fn start(
     extract::Json(wire): extract::Json<WireSpec>,
 ) -> Result<Response, ApiError> {
     let spec = CaptureSpec::try_from(wire)?;
+    let script = match &spec.method {
+        Method::Script(script) => {
+            scripts::admit(&state, &who, script)?;
+            Some(script.text.clone())
+        }
+        Method::Events { .. } | Method::Profile { .. } => None,
+    };
     let starting = async move {
         let hash = spec_hash(&spec);
-        let id = state.recorder().start(spec, who.user()).await?;
+        let started = state.recorder().start(spec, who.user()).await;
+        let id = started.map_err(|error| refused(error, script.as_deref()))?;
+        let hash = script.map_or_else(|| hash.clone(), |text| format!("{hash} {}", script_hash(&text)));
         state.audit(&who.session, "capture.start", &id.to_string(), &hash).await;
         Ok::<_, ApiError>(id)
     };
     let id = to_its_end(starting).await??;
     let url = format!("/captures/{id}");
     Ok((StatusCode::CREATED, [(LOCATION, url.clone())], Json(Started { id, url })).into_response())
+}
+
+/// Why a capture could not be started; of a script, with the places in its text.
+fn refused(error: StartError, script: Option<&str>) -> ApiError {
+    match (error, script) {
+        (StartError::Script(ScriptFailure::Script { diagnostics }), Some(text)) => ApiError::script(text, &diagnostics),
+        (error, _) => error.into(),
+    }
+}
+
+/// Names a script in the audit log, whatever it was run with.
+fn script_hash(text: &str) -> String {
+    format!("script {}", hex(&Sha256::digest(text.as_bytes())))
 }
 
 /// Names a spec in the audit log.

@@ -6,6 +6,8 @@ pub(super) mod export;
 pub(super) mod health;
 pub(super) mod host;
 pub(super) mod live;
+pub(super) mod maps;
 pub(super) mod samples;
+pub(super) mod scripts;
 pub(super) mod tracepoints;
 pub(super) mod views;

@@ -1,0 +1,21 @@
+//! What a user program offers to be traced: functions and USDT markers of an ELF file, and where libraries are.
+//!
+//! The bytes are those of a file that anyone may have written, so this runs in the unprivileged process only. A file is
+//! read through [`ReadAt`], piece by piece, so that a large one need not be in memory; the caller implements it for what
+//! it has opened. Every size and count has a limit, and nothing panics whatever the bytes are.
+
+mod cache;
+mod demangle;
+mod file;
+mod functions;
+mod instruction;
+mod marker;
+mod place;
+
+pub use cache::{CacheError, Library, find_library, parse_library_cache};
+pub use demangle::{demangle, demangle_without_parameters};
+pub use file::{ElfError, ElfFile, MAX_TABLE_BYTES, ReadAt};
+pub use functions::{Functions, Symbol};
+pub use instruction::{Entry, Instruction};
+pub use marker::{Marker, MarkerArgument};
+pub use place::Place;

@@ -1,0 +1,206 @@
+//! What a script left behind: its maps and its output.
+//!
+//! * `GET /api/captures/{id}/script` [viewer] → `{text, file, params, allow_unsafe, exit_code, probes:[{name, line, attached,
+//!   hits, filtered, ring_full, map_full, helper_failed, stack_lost, missed, ns_per_hit}]}`; 404 if no script made it.
+//! * `GET /api/captures/{id}/maps` [viewer] → `{maps:[{n, name, kind, key:[column], value:[column], snapshots, last, resets,
+//!   views:["histogram"|"heatmap"|"flame"|"series"|"table"]}]}`, `n` being the stream's index and the first view the usual one;
+//!   `kind` is `histogram time_series stats count sum min max average value`.
+//! * `GET /api/captures/{id}/maps/{n}?view=&snapshot=&key=&offset=&limit=&order=asc|desc&focus=&search=&width=&invert=1`
+//!   [viewer], `snapshot` being a number (the last if left out), `key` the id of a key (all together if left out):
+//!   * `view=histogram` → `{at:{snapshot, time}|null, keys:[{id, key:[cell], total}], more_keys, buckets:[{low, high, count}],
+//!     total}`; buckets without anything are left out.
+//!   * `view=heatmap` → `{buckets:[[low, high]], columns:[{snapshot, time, counts:[…]}], most, earlier}`: what came in since
+//!     the snapshot before.
+//!   * `view=table` → `{at, columns:[{name, type, display}], key_columns, rows:[[cell]], total, offset, sum}`, by value.
+//!   * `view=series` → `{at:[{snapshot, time}], lines:[{id, key:[cell], values:[number|null]}], more_keys}`.
+//!   * `view=flame` → as `GET /api/captures/{id}/flame`, the values as weights.
+//! * `GET /api/captures/{id}/text?time=&skip=&limit=` [viewer] → `{lines:[{time, stream, text?, snapshot?}],
+//!   next:{time, skip}|null}`: the output in order of time; where a map was printed, `snapshot` says which. `text` ends
+//!   in a line break where the script printed one.
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse as _, Response},
+};
+use bathyscope_capture::{CaptureId, Method, visible};
+use bathyscope_store::CaptureState;
+use bathyscope_views::{KeyId, TableQuery, ViewError, heat, histogram, map_flame, map_table, series};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{
+        access::Viewer,
+        error::ApiError,
+        extract::{Path, Query},
+        state::AppState,
+    },
+    captures::CapturePath,
+};
+use crate::{
+    script_view::{Cursor, MAX_LINES, MapInfo, ScriptView, Text},
+    view_query::{SortOrder, ViewQuery},
+    view_source::CaptureView,
+    wire,
+};
+
+/// Rows of a map's table in one answer, where nothing is said.
+const USUAL_ROWS: u32 = 100;
+/// Lines of output in one answer, where nothing is said.
+const USUAL_LINES: usize = 1000;
+
+/// The capture and its script.
+async fn open(state: &AppState, id: CaptureId) -> Result<(CaptureView, ScriptView), ApiError> {
+    let view = state.view(id).await?;
+    let script = state.store().script(id).await?;
+    let script = ScriptView::new(&view, script.as_ref()).ok_or_else(ApiError::not_found)?;
+    Ok((view, script))
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Script {
+    text: String,
+    file: String,
+    params: Vec<String>,
+    allow_unsafe: bool,
+    exit_code: Option<i64>,
+    probes: Vec<wire::Probe>,
+}
+
+/// The script that made a capture, and what its probes counted.
+pub(in crate::http) async fn script(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+) -> Result<Json<Script>, ApiError> {
+    let record = state.store().capture(id).await?;
+    let kept = state.store().script(id).await?;
+    let (Method::Script(spec), Some(kept)) = (record.spec.method, kept) else { return Err(ApiError::not_found()) };
+    Ok(Json(Script {
+        text: spec.text,
+        file: visible(spec.file.as_bytes()),
+        params: spec.params,
+        allow_unsafe: spec.allow_unsafe,
+        exit_code: kept.exit_code,
+        probes: kept.probes.iter().map(wire::Probe::from).collect(),
+    }))
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Maps {
+    maps: Vec<MapInfo>,
+}
+
+/// The maps of a capture.
+pub(in crate::http) async fn list(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+) -> Result<Json<Maps>, ApiError> {
+    let (view, script) = open(&state, id).await?;
+    let maps = state.workers().view(move |cancel| script.maps(&view, cancel)).await?;
+    Ok(Json(Maps { maps }))
+}
+
+/// A map of a capture.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(in crate::http) struct MapPath {
+    id: CaptureId,
+    n: u16,
+}
+
+/// Which view of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::http) struct MapQuery {
+    view: MapView,
+    snapshot: Option<u64>,
+    key: Option<String>,
+    offset: u64,
+    limit: Option<u32>,
+    order: Option<SortOrder>,
+    focus: Option<String>,
+    search: Option<String>,
+    width: Option<u32>,
+    invert: Option<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum MapView {
+    Histogram,
+    Heatmap,
+    #[default]
+    Table,
+    Series,
+    Flame,
+}
+
+/// A view of a map.
+pub(in crate::http) async fn one(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(MapPath { id, n }): Path<MapPath>,
+    Query(query): Query<MapQuery>,
+) -> Result<Response, ApiError> {
+    if query.view == MapView::Flame && state.store().capture(id).await?.state == CaptureState::Recording {
+        state.recorder().name_functions(id).await;
+    }
+    let (view, script) = open(&state, id).await?;
+    let shape = script.shape(&view, n).ok_or_else(ApiError::not_found)?;
+    let key = query.key.as_deref().map(str::parse::<KeyId>).transpose();
+    let key = key.map_err(|error| ApiError::invalid("reading the query", error.to_string()))?;
+    let MapQuery { snapshot, .. } = query;
+    let workers = state.workers();
+    Ok(match query.view {
+        MapView::Histogram => {
+            Json(workers.view(move |cancel| histogram(&view, &shape, snapshot, key, cancel)).await?).into_response()
+        }
+        MapView::Heatmap => Json(workers.view(move |cancel| heat(&view, &shape, key, cancel)).await?).into_response(),
+        MapView::Series => Json(workers.view(move |cancel| series(&view, &shape, cancel)).await?).into_response(),
+        MapView::Table => {
+            let table = table_query(&query);
+            Json(workers.view(move |cancel| map_table(&view, &shape, &table, cancel)).await?).into_response()
+        }
+        MapView::Flame => {
+            let flame = move |cancel: &_| -> Result<_, ViewError> {
+                let MapQuery { focus, search, width, invert, .. } = query;
+                let query = ViewQuery { focus, search, width, invert, ..ViewQuery::default() };
+                map_flame(&view, &shape, snapshot, &query.flame(&view)?, cancel)
+            };
+            Json(workers.view(flame).await?).into_response()
+        }
+    })
+}
+
+fn table_query(query: &MapQuery) -> TableQuery {
+    TableQuery {
+        snapshot: query.snapshot,
+        offset: query.offset,
+        limit: query.limit.unwrap_or(USUAL_ROWS),
+        ascending: query.order == Some(SortOrder::Asc),
+    }
+}
+
+/// From where on.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::http) struct TextQuery {
+    time: u64,
+    skip: usize,
+    limit: Option<usize>,
+}
+
+/// The output of a script.
+pub(in crate::http) async fn text(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<TextQuery>,
+) -> Result<Json<Text>, ApiError> {
+    let (view, script) = open(&state, id).await?;
+    let from = Cursor { time: query.time, skip: query.skip.min(MAX_LINES) };
+    let limit = query.limit.unwrap_or(USUAL_LINES).clamp(1, MAX_LINES);
+    let text = state.workers().view(move |cancel| script.text(&view, from, limit, cancel)).await?;
+    Ok(Json(text))
+}

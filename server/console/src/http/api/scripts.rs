@@ -1,0 +1,283 @@
+//! Scripts of the probe language: what the editor asks before a script runs. A script is run by `POST /api/captures` with
+//! the method `{"script":{"text":…,"file":"","params":[],"allow_unsafe":false}}`.
+//!
+//! All bodies and answers are JSON; in a text, `line` and `column` count from 1 (columns in characters), `start` and `end`
+//! are bytes. A *message* is
+//! `{severity:"error"|"warning", message, hint, line, column, end_line, end_column, start, end, detail?}`.
+//!
+//! * `GET /api/scripts` [viewer] → `{may_run, allow_unsafe, why}`: whether whoever asks may run scripts here, and why not.
+//! * `POST /api/scripts/check` [operator] `{text, params?:[…], file?, allow_unsafe?, target?}` →
+//!   `{ok, messages:[message], probes:[{name, line, attached}], maps:[{name, kind}], compile_ms}`; `ok` says that it can be
+//!   run; `attached` counts attach points. `target` is that of a capture's spec.
+//! * `POST /api/scripts/compile` [operator] `{text, params?, file?, allow_unsafe?,
+//!   emit:"ast"|"types"|"ir"|"bpf"|"elf"|"plan"}` → `{text, messages}`: what a pass made of it (`elf` in hexadecimal).
+//! * `GET /api/language` [viewer] → `{entries:[{name, group, signature, about}]}`: functions and values of the language;
+//!   `group` is `value text address map aggregation output action compile`.
+//!
+//! A script that is refused by `POST /api/captures` gives status 422 and
+//! `{error:{kind:"script", doing, why, remedy, request_id, diagnostics:[message]}}`.
+
+use std::time::Duration;
+
+use axum::{Json, extract::State};
+use bathyscope_bpf::lang::{self, Diagnostic, Severity};
+use bathyscope_capture::{CaptureSpec, Limits, Method, ScriptSpec, Target, visible};
+use bathyscope_protocol::{ScriptChecked, ScriptStage};
+use bathyscope_views::MapKind;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    access::{Operator, Viewer, Who},
+    error::{ApiError, ErrorKind},
+    extract,
+    state::AppState,
+};
+use crate::{
+    script::{ScriptFailure, ScriptOptions, ScriptRequest, check_script},
+    wire::{ScriptMessage, WireSpecError},
+};
+
+/// How long compiling may take before nobody waits for it any more.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Whether scripts can be run.
+#[derive(Serialize)]
+pub(in crate::http) struct Scripts {
+    may_run: bool,
+    allow_unsafe: bool,
+    /// Why not; empty if they may.
+    why: String,
+}
+
+/// Whether whoever asks may run scripts.
+pub(in crate::http) async fn about(Viewer(who): Viewer, State(state): State<AppState>) -> Json<Scripts> {
+    let refused = state.scripts().refuses(who.role());
+    let allow_unsafe = refused.is_none() && state.scripts().allow_unsafe;
+    Json(Scripts { may_run: refused.is_none(), allow_unsafe, why: refused.unwrap_or_default().to_owned() })
+}
+
+/// Whether somebody may run a script.
+///
+/// # Errors
+/// Why not.
+pub(in crate::http) fn admit(state: &AppState, who: &Who, script: &ScriptSpec) -> Result<(), ApiError> {
+    const DOING: &str = "running the script";
+    if let Some(why) = state.scripts().refuses(who.role()) {
+        return Err(ApiError::new(ErrorKind::Denied, DOING, why)
+            .remedy("Whoever starts the console can allow it with --scripts."));
+    }
+    if script.allow_unsafe && !state.scripts().allow_unsafe {
+        return Err(ApiError::new(ErrorKind::Denied, DOING, "scripts that change the system are switched off")
+            .remedy("Whoever starts the console can allow them with --allow-unsafe-scripts."));
+    }
+    Ok(())
+}
+
+/// A script that is not run yet.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct Draft {
+    text: String,
+    #[serde(default)]
+    params: Vec<String>,
+    #[serde(default)]
+    file: String,
+    #[serde(default)]
+    allow_unsafe: bool,
+    #[serde(default)]
+    target: Option<Target>,
+    #[serde(default)]
+    emit: Emit,
+}
+
+/// Which pass is shown.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::http) enum Emit {
+    /// The syntax tree, as it would be written.
+    Ast,
+    /// With its types.
+    Types,
+    /// The intermediate representation.
+    Ir,
+    /// Instructions.
+    #[default]
+    Bpf,
+    /// The object file.
+    Elf,
+    /// What its records and maps mean.
+    Plan,
+}
+
+impl Emit {
+    fn stage(self) -> Option<ScriptStage> {
+        match self {
+            Self::Ast => Some(ScriptStage::Ast),
+            Self::Types => Some(ScriptStage::Types),
+            Self::Ir => Some(ScriptStage::Ir),
+            Self::Bpf => Some(ScriptStage::Bpf),
+            Self::Elf => Some(ScriptStage::Elf),
+            Self::Plan => None,
+        }
+    }
+}
+
+impl Draft {
+    /// As the agent is asked, checked as a capture would be.
+    fn request(self) -> Result<ScriptRequest, ApiError> {
+        let Self { text, params, file, allow_unsafe, target, .. } = self;
+        let target = target.unwrap_or(Target::System);
+        let script = ScriptSpec { text, file, params, allow_unsafe };
+        let method = Method::Script(script.clone());
+        let spec = CaptureSpec { name: String::new(), method, target: target.clone(), limits: Limits::default() };
+        spec.validate().map_err(WireSpecError::from)?;
+        Ok(ScriptRequest {
+            name: if script.file.is_empty() { "script".to_owned() } else { script.file },
+            text: script.text,
+            params: script.params,
+            options: ScriptOptions { unsafe_allowed: allow_unsafe, comm: true },
+            settings: Vec::new(),
+            target: crate::recorder::wire_target(&target),
+            ring_bytes: crate::script::USUAL_RING_BYTES,
+        })
+    }
+}
+
+/// What is known about a script without running it.
+#[derive(Default, Serialize)]
+pub(in crate::http) struct Checked {
+    ok: bool,
+    messages: Vec<ScriptMessage>,
+    probes: Vec<CheckedProbe>,
+    maps: Vec<CheckedMap>,
+    compile_ms: f64,
+}
+
+#[derive(Serialize)]
+struct CheckedProbe {
+    name: String,
+    line: u32,
+    attached: u32,
+}
+
+#[derive(Serialize)]
+struct CheckedMap {
+    name: String,
+    kind: MapKind,
+}
+
+/// Compiles a script and loads nothing.
+pub(in crate::http) async fn check(
+    _: Operator,
+    State(state): State<AppState>,
+    extract::Json(draft): extract::Json<Draft>,
+) -> Result<Json<Checked>, ApiError> {
+    let request = draft.request()?;
+    let text = request.text.clone();
+    match ask(&state, request, None).await? {
+        Ok(checked) => Ok(Json(describe(&text, &checked))),
+        Err(diagnostics) => Ok(Json(Checked { messages: messages(&text, &diagnostics), ..Checked::default() })),
+    }
+}
+
+/// Compiles through the agent: what came of it, or what is wrong with the script.
+async fn ask(
+    state: &AppState,
+    request: ScriptRequest,
+    show: Option<ScriptStage>,
+) -> Result<Result<ScriptChecked, Vec<Diagnostic>>, ApiError> {
+    let mut link = state.link().clone();
+    let checking = tokio::task::spawn_blocking(move || check_script(&mut link, &request, show));
+    let late = |_elapsed| ApiError::new(ErrorKind::Timeout, "compiling the script", "it takes too long");
+    let checked = tokio::time::timeout(PATIENCE, checking).await.map_err(late)?;
+    match checked.map_err(|error| ApiError::internal("compiling the script", error))? {
+        Ok(checked) => Ok(Ok(checked)),
+        Err(ScriptFailure::Script { diagnostics }) => Ok(Err(diagnostics)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn messages(text: &str, diagnostics: &[Diagnostic]) -> Vec<ScriptMessage> {
+    diagnostics.iter().map(|diagnostic| ScriptMessage::new(text, diagnostic)).collect()
+}
+
+fn describe(text: &str, checked: &ScriptChecked) -> Checked {
+    let is_error = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
+    let mut described = Checked {
+        ok: checked.plan.is_some() && !checked.diagnostics.iter().any(is_error),
+        messages: messages(text, &checked.diagnostics),
+        compile_ms: checked.compile_ns as f64 / 1e6,
+        ..Checked::default()
+    };
+    if let Some(plan) = &checked.plan {
+        let probe = |probe: bathyscope_capture::ScriptProbe| CheckedProbe {
+            name: visible(probe.name.as_bytes()),
+            line: probe.line,
+            attached: probe.attached,
+        };
+        described.probes = crate::recorder::probes_of(plan).into_iter().map(probe).collect();
+        let map = |map| CheckedMap { name: visible(map_name(map).as_bytes()), kind: crate::recorder::map_kind(map) };
+        described.maps = plan.maps.iter().map(map).collect();
+    }
+    described
+}
+
+fn map_name(map: &lang::plan::MapPlan) -> &str {
+    &map.name
+}
+
+/// An entry of the reference.
+#[derive(Serialize)]
+struct Entry {
+    name: &'static str,
+    group: String,
+    signature: &'static str,
+    about: &'static str,
+}
+
+/// The reference of the language.
+#[derive(Serialize)]
+pub(in crate::http) struct Language {
+    entries: Vec<Entry>,
+}
+
+/// What a script can use.
+pub(in crate::http) async fn language(_: Viewer) -> Json<Language> {
+    let entry = |entry: lang::Reference| Entry {
+        name: entry.name,
+        group: format!("{:?}", entry.group).to_lowercase(),
+        signature: entry.signature,
+        about: entry.about,
+    };
+    Json(Language { entries: lang::reference().into_iter().map(entry).collect() })
+}
+
+/// What a pass made of a script.
+#[derive(Default, Serialize)]
+pub(in crate::http) struct Listing {
+    text: String,
+    messages: Vec<ScriptMessage>,
+}
+
+/// Shows a pass of the compiler.
+pub(in crate::http) async fn compile(
+    _: Operator,
+    State(state): State<AppState>,
+    extract::Json(draft): extract::Json<Draft>,
+) -> Result<Json<Listing>, ApiError> {
+    let emit = draft.emit;
+    let request = draft.request()?;
+    let text = request.text.clone();
+    match ask(&state, request, emit.stage()).await? {
+        Ok(checked) => {
+            let shown = match (emit, &checked.plan) {
+                (Emit::Plan, Some(plan)) => {
+                    serde_json::to_string_pretty(plan).map_err(|error| ApiError::internal("writing the plan", error))?
+                }
+                _ => checked.shown.clone(),
+            };
+            Ok(Json(Listing { text: shown, messages: messages(&text, &checked.diagnostics) }))
+        }
+        Err(diagnostics) => Ok(Json(Listing { text: String::new(), messages: messages(&text, &diagnostics) })),
+    }
+}

@@ -1,0 +1,173 @@
+//! Which streams the capture of a script has: one for each place that prints, one for each map.
+
+use std::collections::HashMap;
+
+use bathyscope_bpf::{
+    lang::{
+        self,
+        plan::{Action, MapPlan, Plan, Site},
+        types::{Aggregation, Shown, Type},
+    },
+    output::{MapRows, SiteRows},
+};
+use bathyscope_capture::{ScriptProbe, StreamKind, StreamSchema};
+use bathyscope_views::MapKind;
+
+/// The most streams of a capture.
+const MAX_STREAMS: usize = 256;
+/// Names of attach points that are told of one program.
+const NAMES_OF_PROBES: usize = 3;
+
+/// How the records of a site become rows.
+#[derive(Debug)]
+pub(crate) enum SiteStream {
+    /// Its fields.
+    Fields(SiteRows),
+    /// Only when and by whom: `time`, `cat`, `system`.
+    Moments,
+    /// One element of a map, read from the map.
+    Element,
+}
+
+/// The streams of a script.
+#[derive(Debug, Default)]
+pub(crate) struct ScriptStreams {
+    pub(crate) schemas: Vec<StreamSchema>,
+    /// By site.
+    pub(crate) sites: Vec<Option<(u16, SiteStream)>>,
+    /// By map.
+    pub(crate) maps: Vec<(u16, MapRows)>,
+}
+
+impl ScriptStreams {
+    /// The streams of a plan; `text` is the script's.
+    pub(crate) fn new(plan: &Plan, text: &str) -> Result<Self, String> {
+        let mut streams = Self::default();
+        let mut names: HashMap<String, u32> = HashMap::new();
+        for site in &plan.sites {
+            let made = site_stream(plan, site, &mut || stream_name(site, text, &mut names));
+            let entry = match made {
+                Some((stream, schema)) => Some((streams.add(schema)?, stream)),
+                None => None,
+            };
+            streams.sites.push(entry);
+        }
+        for map in &plan.maps {
+            let rows = MapRows::new(map);
+            let schema = StreamSchema { kind: StreamKind::Map, ..rows.schema().clone() };
+            let index = streams.add(schema)?;
+            streams.maps.push((index, rows));
+        }
+        Ok(streams)
+    }
+
+    fn add(&mut self, schema: StreamSchema) -> Result<u16, String> {
+        if self.schemas.len() >= MAX_STREAMS {
+            return Err(format!("the script prints in more places and has more maps than {MAX_STREAMS} together"));
+        }
+        self.schemas.push(schema);
+        u16::try_from(self.schemas.len() - 1).map_err(|error| error.to_string())
+    }
+}
+
+fn site_stream(plan: &Plan, site: &Site, name: &mut dyn FnMut() -> String) -> Option<(SiteStream, StreamSchema)> {
+    match &site.action {
+        Action::PrintElement { map, .. } => {
+            let map: &MapPlan = plan.maps.get(*map as usize)?;
+            if site.fields.len() <= map.key.len() {
+                let schema = MapRows::new(map).schema().clone();
+                return Some((SiteStream::Element, StreamSchema { name: name(), kind: StreamKind::Map, ..schema }));
+            }
+        }
+        Action::Time { .. } | Action::Cat { .. } | Action::System { .. } | Action::HelperFailed { .. } => {
+            return Some((SiteStream::Moments, StreamSchema::new(name(), StreamKind::Events, [])));
+        }
+        Action::Print { .. } | Action::PrintValue | Action::Join { .. } => {}
+        Action::PrintMap { .. } | Action::Clear { .. } | Action::Zero { .. } | Action::Exit => return None,
+    }
+    let rows = SiteRows::new(&name(), site)?;
+    let schema = rows.schema().clone();
+    Some((SiteStream::Fields(rows), schema))
+}
+
+/// `printf:12` for the one in line 12; `printf:12.2` for the second there.
+fn stream_name(site: &Site, text: &str, names: &mut HashMap<String, u32>) -> String {
+    let word = match &site.action {
+        Action::Print { to, .. } => match to {
+            lang::plan::Output::Out => "printf",
+            lang::plan::Output::Error => "errorf",
+            lang::plan::Output::Warning => "warnf",
+        },
+        Action::Time { .. } => "time",
+        Action::Join { .. } => "join",
+        Action::Cat { .. } => "cat",
+        Action::System { .. } => "system",
+        Action::HelperFailed { .. } => "helper",
+        _ => "print",
+    };
+    let before = text.as_bytes().get(..site.start as usize).unwrap_or(text.as_bytes());
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let name = format!("{word}:{line}");
+    let count = names.entry(name.clone()).or_insert(0);
+    *count += 1;
+    if *count == 1 { name } else { format!("{name}.{count}") }
+}
+
+/// Whether the script shows something of a type, in a record or a map.
+pub(crate) fn shows(plan: &Plan, wanted: &dyn Fn(&Type) -> bool) -> bool {
+    let fields = plan.sites.iter().flat_map(|site| site.fields.iter().map(|field| &field.ty));
+    let maps = plan.maps.iter().flat_map(|map| map.key.iter().chain([&map.value]));
+    fields.chain(maps).any(|ty| contains(ty, wanted))
+}
+
+fn contains(ty: &Type, wanted: &dyn Fn(&Type) -> bool) -> bool {
+    wanted(ty)
+        || match ty {
+            Type::Array { of, .. } => contains(of, wanted),
+            Type::Tuple(parts) => parts.iter().any(|part| contains(part, wanted)),
+            Type::Record(parts) => parts.iter().any(|(_, part)| contains(part, wanted)),
+            Type::Struct(it) => it.fields.iter().any(|field| contains(&field.ty, wanted)),
+            _ => false,
+        }
+}
+
+/// Whether names of the kernel's addresses are needed.
+pub(crate) fn shows_kernel_addresses(plan: &Plan) -> bool {
+    plan.kernel_stacks || shows(plan, &|ty| matches!(ty, Type::Shown(Shown::KernelSymbol | Shown::Function)))
+}
+
+/// Whether names of addresses in processes are needed.
+pub(crate) fn shows_user_addresses(plan: &Plan) -> bool {
+    plan.user_stacks || shows(plan, &|ty| matches!(ty, Type::Shown(Shown::UserSymbol | Shown::Function)))
+}
+
+/// The programs of a plan before anything has run.
+pub(crate) fn probes_of(plan: &Plan) -> Vec<ScriptProbe> {
+    let probe = |(index, program): (usize, &lang::plan::ProgramPlan)| {
+        let own = || plan.probes.iter().filter(move |probe| probe.program as usize == index);
+        let attached = own().count();
+        let names: Vec<&str> = own().take(NAMES_OF_PROBES).map(|probe| probe.name.as_str()).collect();
+        let mut name = names.join(", ");
+        if attached > NAMES_OF_PROBES {
+            name.push_str(&format!(" and {} more", attached - NAMES_OF_PROBES));
+        }
+        let attached = u32::try_from(attached).unwrap_or(u32::MAX);
+        ScriptProbe { name, line: program.line, attached, ..ScriptProbe::default() }
+    };
+    plan.programs.iter().enumerate().map(probe).collect()
+}
+
+/// What a map's values are.
+pub(crate) fn map_kind(map: &MapPlan) -> MapKind {
+    match map.aggregation() {
+        Some(Aggregation::Hist { .. } | Aggregation::LinearHist { .. }) => MapKind::Histogram,
+        Some(Aggregation::TimeSeries { .. }) => MapKind::TimeSeries,
+        Some(Aggregation::Stats { .. }) => MapKind::Stats,
+        Some(Aggregation::Count) => MapKind::Count,
+        Some(Aggregation::Sum { .. }) => MapKind::Sum,
+        Some(Aggregation::Min { .. }) => MapKind::Min,
+        Some(Aggregation::Max { .. }) => MapKind::Max,
+        Some(Aggregation::Average { .. }) => MapKind::Average,
+        None => MapKind::Value,
+    }
+}

@@ -1,0 +1,158 @@
+//! Files of user space, opened by the agent and read here.
+
+use std::{collections::BTreeSet, fs::File, io::Read as _, os::unix::fs::FileExt as _};
+
+use bathyscope_bpf::lang::{plan::UserFile, suggest};
+use bathyscope_catalog::{
+    constants::Arch,
+    elf::{Library, ReadAt, find_library, parse_library_cache},
+};
+use bathyscope_protocol::ProcessFile;
+use bathyscope_symbols::ProcessMaps;
+
+use crate::{
+    recorder::{LinkError, words},
+    script::ScriptAgent,
+};
+
+/// Where programs are looked for that are named without a path.
+const PROGRAM_DIRECTORIES: [&str; 6] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+/// The dynamic linker's list of libraries.
+const LIBRARY_CACHE: &str = "/etc/ld.so.cache";
+/// The most that is read of it.
+const MAX_CACHE_BYTES: u64 = 16 << 20;
+/// The most that is read of a process's mappings.
+const MAX_MAPS_BYTES: u64 = 32 << 20;
+/// The most files that a process has mapped and that are looked through.
+const MAX_MAPPED: usize = 512;
+
+/// An open file with what names it.
+pub(super) struct OpenFile {
+    pub(super) about: UserFile,
+    file: File,
+    bytes: u64,
+}
+
+impl ReadAt for OpenFile {
+    fn length(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> bool {
+        self.file.read_exact_at(buffer, offset).is_ok()
+    }
+}
+
+/// Opens files for one script.
+pub(super) struct Files<'a, A> {
+    agent: &'a mut A,
+    /// The process through whose root they are opened.
+    pub(super) pid: Option<u32>,
+    libraries: Option<Vec<Library>>,
+    mapped: Option<Vec<String>>,
+}
+
+/// This machine's processor.
+pub(super) const fn arch() -> Arch {
+    if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 }
+}
+
+impl<'a, A: ScriptAgent> Files<'a, A> {
+    pub(super) fn new(agent: &'a mut A, pid: Option<u32>) -> Self {
+        Self { agent, pid, libraries: None, mapped: None }
+    }
+
+    /// The files that a name means: one, or for `*` all that the process has mapped.
+    pub(super) fn named(&mut self, name: &str) -> Result<Vec<OpenFile>, String> {
+        if name == "*" {
+            if self.pid.is_none() {
+                return Err("`*` means all files of a process; say which with -p, or name a file".to_owned());
+            }
+            let mapped = self.mapped()?;
+            // What is no program or is gone is not meant.
+            return Ok(mapped.iter().filter_map(|path| self.open(path).ok()).collect());
+        }
+        if super::is_pattern(name) {
+            return Err(format!("wildcards in the path `{name}` are not supported; name one file"));
+        }
+        if name.starts_with('/') {
+            return Ok(vec![self.open(name)?]);
+        }
+        if name.contains('/') {
+            return Err(format!("`{name}` is not an absolute path; write it from `/` on"));
+        }
+        self.by_short_name(name).map(|file| vec![file])
+    }
+
+    /// A library or program by its name alone.
+    fn by_short_name(&mut self, name: &str) -> Result<OpenFile, String> {
+        let mut candidates: Vec<String> = Vec::new();
+        if self.pid.is_some() {
+            // A container has its own libraries: what the process uses is what is meant.
+            let of_name = |path: &&String| {
+                let last = path.rsplit('/').next().unwrap_or_default();
+                let library = Library { name: last.to_owned(), path: String::new(), arch: Some(arch()) };
+                last == name || !find_library(std::slice::from_ref(&library), arch(), name).is_empty()
+            };
+            candidates.extend(self.mapped()?.iter().filter(of_name).cloned());
+        }
+        candidates.extend(find_library(self.libraries(), arch(), name).into_iter().map(|it| it.path.clone()));
+        candidates.extend(PROGRAM_DIRECTORIES.iter().map(|directory| format!("{directory}/{name}")));
+        let mut last = String::new();
+        for path in candidates {
+            match self.open(&path) {
+                Ok(file) => return Ok(file),
+                Err(trouble) => last = trouble,
+            }
+        }
+        let libraries = self.libraries();
+        let names = libraries.iter().map(|library| library.name.as_str());
+        Err(match suggest(name, names) {
+            Some(near) => format!("no library or program is called `{name}`; did you mean `{near}`?"),
+            None if last.is_empty() => format!("no library or program is called `{name}`; give its path"),
+            None => format!("no library or program is called `{name}` (last: {last})"),
+        })
+    }
+
+    fn open(&mut self, path: &str) -> Result<OpenFile, String> {
+        let (wanted, in_process) = (path.to_owned(), self.pid);
+        let opened = self.agent.call(move |client| client.open_user_file(&wanted, in_process));
+        let opened = opened.map_err(|error| match error {
+            LinkError::Refused(error) => format!("{} cannot be opened: {}", path, error.why),
+            error => words(&error),
+        })?;
+        let about = UserFile { path: path.to_owned(), in_process, device: opened.device, inode: opened.inode };
+        Ok(OpenFile { about, file: File::from(opened.file), bytes: opened.bytes })
+    }
+
+    fn libraries(&mut self) -> &[Library] {
+        self.libraries.get_or_insert_with(|| {
+            let mut bytes = Vec::new();
+            if let Ok(file) = File::open(LIBRARY_CACHE) {
+                // A part of it is not understood, which is as good as none.
+                let _partial = file.take(MAX_CACHE_BYTES).read_to_end(&mut bytes);
+            }
+            parse_library_cache(&bytes).unwrap_or_default()
+        })
+    }
+
+    /// Paths of the files with code that the process has mapped.
+    fn mapped(&mut self) -> Result<Vec<String>, String> {
+        if let Some(mapped) = &self.mapped {
+            return Ok(mapped.clone());
+        }
+        let pid = self.pid.unwrap_or_default();
+        let file = self.agent.call(move |client| client.open_process_file(pid, ProcessFile::Maps));
+        let file =
+            file.map_err(|error| format!("what the process {pid} has mapped cannot be read: {}", words(&error)))?;
+        let mut bytes = Vec::new();
+        let read = File::from(file).take(MAX_MAPS_BYTES).read_to_end(&mut bytes);
+        read.map_err(|error| format!("what the process {pid} has mapped cannot be read: {error}"))?;
+        let maps = ProcessMaps::parse(&bytes).maps.into_iter();
+        let files = maps.filter(|map| map.executable && map.inode != 0 && map.name.starts_with(b"/"));
+        let paths: BTreeSet<String> = files.filter_map(|map| String::from_utf8(map.name).ok()).collect();
+        let mapped: Vec<String> = paths.into_iter().take(MAX_MAPPED).collect();
+        self.mapped = Some(mapped.clone());
+        Ok(mapped)
+    }
+}

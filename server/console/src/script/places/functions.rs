@@ -1,0 +1,204 @@
+//! Functions: by name, pattern, offset, address, or demangled name.
+
+use bathyscope_bpf::lang::{
+    host::{UserPlace, UserPlaces},
+    suggest,
+};
+use bathyscope_catalog::elf::{ElfFile, Functions, Symbol, demangle, demangle_without_parameters};
+
+use super::{
+    file::{Files, OpenFile},
+    is_pattern, matches,
+};
+use crate::script::ScriptAgent;
+
+/// How a function is named.
+enum Wanted<'a> {
+    /// `name`, with bytes after its begin.
+    Name { name: &'a str, offset: u64 },
+    /// `cpp:name`: as it is written in C++ or Rust.
+    Demangled(&'a str),
+    /// An address in the file's own numbering.
+    Address(u64),
+}
+
+/// Finds the functions of a file.
+pub(super) fn search<A: ScriptAgent>(
+    files: &mut Files<'_, A>,
+    file: &str,
+    rest: &[&str],
+    at_return: bool,
+    found: &mut UserPlaces,
+) -> Result<(), String> {
+    let joined = rest.join(":");
+    let wanted = wanted(rest, &joined)?;
+    for file in files.named(file)? {
+        let elf = ElfFile::parse(&file).map_err(|error| format!("{}: {error}", file.about.path))?;
+        if at_return && elf.is_go() {
+            return Err(format!(
+                "{} was made by the Go compiler: a return probe would break it, because its stacks move; use uprobe",
+                file.about.path
+            ));
+        }
+        in_file(&elf, &file, &wanted, found)?;
+    }
+    Ok(())
+}
+
+fn wanted<'a>(rest: &[&'a str], joined: &'a str) -> Result<Wanted<'a>, String> {
+    if let ["cpp", _, ..] = rest {
+        return Ok(Wanted::Demangled(joined.strip_prefix("cpp:").unwrap_or(joined)));
+    }
+    if let Some(address) = number(joined) {
+        return Ok(Wanted::Address(address));
+    }
+    match joined.rsplit_once('+') {
+        // `operator+` ends in it.
+        Some((name, offset)) if !name.is_empty() && offset.starts_with(|c: char| c.is_ascii_digit()) => {
+            let offset = number(offset).ok_or_else(|| format!("`{offset}` is no number of bytes"))?;
+            Ok(Wanted::Name { name, offset })
+        }
+        _ => Ok(Wanted::Name { name: joined, offset: 0 }),
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn in_file(elf: &ElfFile<'_>, file: &OpenFile, wanted: &Wanted<'_>, found: &mut UserPlaces) -> Result<(), String> {
+    let path = &file.about.path;
+    let functions = || elf.functions().map_err(|error| format!("{path}: {error}"));
+    match wanted {
+        Wanted::Address(address) => {
+            let offset = elf.offset_of(*address).filter(|offset| elf.is_code(*offset));
+            let offset = offset.ok_or_else(|| format!("the address {address:#x} is in no code of {path}"))?;
+            let functions = functions()?;
+            let symbol = functions.at(offset).map_or_else(
+                || format!("{address:#x}"),
+                |symbol| format!("{}+{}", symbol.name, offset.saturating_sub(symbol.offset)),
+            );
+            found.places.push(place(file, offset, symbol));
+        }
+        Wanted::Name { name, offset } if *offset > 0 => {
+            let functions = functions()?;
+            let symbol = functions.named(name).into_iter().next();
+            let symbol = symbol.ok_or_else(|| no_function(name, &functions, path))?;
+            if symbol.bytes > 0 && *offset >= symbol.bytes {
+                return Err(format!("`{name}` in {path} has {} bytes; {offset} is behind its end", symbol.bytes));
+            }
+            found.places.push(place(file, symbol.offset.saturating_add(*offset), format!("{name}+{offset}")));
+        }
+        Wanted::Name { name, .. } => {
+            let functions = functions()?;
+            let chosen = by_name(&functions, name);
+            if chosen.is_empty() {
+                return Err(no_function(name, &functions, path));
+            }
+            entries(elf, file, &chosen, found);
+        }
+        Wanted::Demangled(name) => {
+            let functions = functions()?;
+            let chosen = demangled(&functions, name);
+            if chosen.is_empty() {
+                return Err(format!("no function is called `{name}` in the source of {path}"));
+            }
+            entries(elf, file, &chosen, found);
+        }
+    }
+    Ok(())
+}
+
+/// Functions by the name that linkers know, else by the one in the source.
+fn by_name<'a>(functions: &'a Functions, name: &str) -> Vec<Symbol<'a>> {
+    if is_pattern(name) {
+        return functions.iter().filter(|symbol| matches(name, symbol.name)).collect();
+    }
+    let exact = functions.named(name);
+    if exact.is_empty() && name.contains("::") { demangled(functions, name) } else { exact }
+}
+
+fn demangled<'a>(functions: &'a Functions, name: &str) -> Vec<Symbol<'a>> {
+    let text = |symbol: &Symbol<'_>| match name.contains('(') {
+        true => demangle(symbol.name),
+        false => demangle_without_parameters(symbol.name),
+    };
+    let mangled = functions.iter().filter(|symbol| symbol.name.starts_with('_'));
+    mangled.filter(|symbol| matches(name, &text(symbol))).collect()
+}
+
+/// Places at the begin of functions, behind a mark for jumps where that is cheaper.
+fn entries(elf: &ElfFile<'_>, file: &OpenFile, symbols: &[Symbol<'_>], found: &mut UserPlaces) {
+    let mut stepped = Vec::new();
+    let mut last = None;
+    for symbol in symbols {
+        // Several names of one function.
+        if last.replace(symbol.offset) == Some(symbol.offset) {
+            continue;
+        }
+        let entry = elf.entry(symbol.offset);
+        if entry.stepped() {
+            stepped.push(symbol.name);
+        }
+        found.places.push(place(file, symbol.offset + entry.skip(), symbol.name.to_owned()));
+    }
+    let path = &file.about.path;
+    match stepped.as_slice() {
+        [] => {}
+        [one] => found.warnings.push(format!(
+            "`{one}` in {path} begins with an instruction that the kernel has to step over: each hit costs about 10 µs \
+             instead of 1 µs"
+        )),
+        [first, ..] => found.warnings.push(format!(
+            "{} of {} functions of {path}, such as `{first}`, begin with an instruction that the kernel has to step over: \
+             each hit costs about 10 µs instead of 1 µs",
+            stepped.len(),
+            symbols.len()
+        )),
+    }
+}
+
+fn no_function(name: &str, functions: &Functions, path: &str) -> String {
+    if functions.is_empty() {
+        return format!("{path} has no table of functions (it was stripped); name an address");
+    }
+    let is = if is_pattern(name) { "no function matches" } else { "no function" };
+    match suggest(name, functions.iter().map(|symbol| symbol.name)) {
+        Some(near) => format!("{is} `{name}` in {path}; did you mean `{near}`?"),
+        None => format!("{is} `{name}` in {path}"),
+    }
+}
+
+fn place(file: &OpenFile, offset: u64, symbol: String) -> UserPlace {
+    UserPlace { file: file.about.clone(), offset, symbol, provider: String::new(), semaphore: 0, arguments: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_offsets_and_addresses_are_told_apart() {
+        let shown = |parts: &[&str]| match wanted(parts, &parts.join(":")) {
+            Ok(Wanted::Name { name, offset }) => format!("{name} {offset}"),
+            Ok(Wanted::Demangled(name)) => format!("demangled {name}"),
+            Ok(Wanted::Address(address)) => format!("at {address}"),
+            Err(error) => error,
+        };
+        let cases: [(&[&str], &str); 7] = [
+            (&["malloc"], "malloc 0"),
+            (&["malloc+0x10"], "malloc 16"),
+            (&["malloc+7"], "malloc 7"),
+            (&["0x1000"], "at 4096"),
+            (&["cpp", "a", "", "b"], "demangled a::b"),
+            (&["operator+"], "operator+ 0"),
+            (&["a", "", "b"], "a::b 0"),
+        ];
+        for (parts, expected) in cases {
+            assert_eq!(shown(parts), expected);
+        }
+    }
+}

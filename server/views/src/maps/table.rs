@@ -1,0 +1,161 @@
+//! A snapshot as a table, and values over all snapshots as lines.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::{At, KeyId, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapKind, MapShape, choose, snapshots};
+use crate::{
+    Cancel, Cell, ColumnHead, Source, TimeRange, ViewError,
+    cell::{cells, heads},
+    scan::schema_of,
+};
+
+/// The most elements of a snapshot that are sorted.
+const MAX_SORTED: usize = 1 << 20;
+
+/// Which part of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableQuery {
+    /// Which snapshot; the last if none is given.
+    pub snapshot: Option<u64>,
+    /// Elements before the page.
+    pub offset: u64,
+    /// Elements in the page, at most [`MAX_MAP_PAGE`].
+    pub limit: u32,
+    /// Whether the least come first.
+    pub ascending: bool,
+}
+
+/// A page of a map's elements, sorted by value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MapTable {
+    /// Which snapshot; none if there is none with anything in it.
+    pub at: Option<At>,
+    /// Heads of the key's columns and then the value's.
+    pub columns: Vec<ColumnHead>,
+    /// How many of them are the key's.
+    pub key_columns: usize,
+    /// The rows.
+    pub rows: Vec<Vec<Cell>>,
+    /// Elements in the snapshot (for histograms: buckets).
+    pub total: u64,
+    /// Elements before the page.
+    pub offset: u64,
+    /// Sum of the values, where they can be added: counts and sums.
+    pub sum: Option<Cell>,
+}
+
+/// A page of a snapshot.
+///
+/// # Errors
+/// If the snapshot does not exist, the page is too large, a chunk cannot be loaded, or `cancel` was set.
+pub fn map_table(
+    source: &dyn Source,
+    shape: &MapShape,
+    query: &TableQuery,
+    cancel: &Cancel,
+) -> Result<MapTable, ViewError> {
+    if query.limit > MAX_MAP_PAGE {
+        let (value, most) = (u64::from(query.limit), u64::from(MAX_MAP_PAGE));
+        return Err(ViewError::OutOfRange { what: "the number of rows in a page", value, least: 0, most });
+    }
+    let heads = heads(schema_of(source, shape.stream)?);
+    let own = || shape.key.iter().chain(&shape.value);
+    let columns = own().filter_map(|column| heads.get(*column).cloned()).collect();
+    let mut table = MapTable { columns, key_columns: shape.key.len(), offset: query.offset, ..MapTable::default() };
+    let Some(info) = choose(source, shape, query.snapshot, cancel)? else { return Ok(table) };
+    let mut rows: Vec<(Option<i128>, Vec<Cell>)> = Vec::new();
+    let mut sum: i128 = 0;
+    shape.each(source, &info, cancel, &mut |schema, batch, row| {
+        table.total += 1;
+        let row = cells(source.dictionaries(), schema, batch, row, source.origin_ns());
+        let number = shape.number(&row);
+        sum = sum.saturating_add(number.unwrap_or(0));
+        if rows.len() < MAX_SORTED {
+            rows.push((number, own().filter_map(|column| row.get(*column).cloned()).collect()));
+        }
+    })?;
+    // Stable: elements of the same value stay in the order in which they are printed.
+    match query.ascending {
+        true => rows.sort_by_key(|(number, _)| *number),
+        false => rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number)),
+    }
+    let from = usize::try_from(query.offset).unwrap_or(usize::MAX);
+    table.rows = rows.into_iter().skip(from).take(query.limit as usize).map(|(_, row)| row).collect();
+    table.at = Some(info.at(source));
+    let adds_up = matches!(shape.kind, MapKind::Count | MapKind::Sum | MapKind::Histogram | MapKind::Stats);
+    table.sum = adds_up.then_some(Cell::Number(sum));
+    Ok(table)
+}
+
+/// One key's value over time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// The key.
+    pub id: KeyId,
+    /// Its parts.
+    pub key: Vec<Cell>,
+    /// One for each of [`SeriesView::at`]; null where the key was not there.
+    pub values: Vec<Cell>,
+}
+
+/// Values over time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SeriesView {
+    /// The moments: snapshots, or for a time series its intervals (with the number of the snapshot that they are from).
+    pub at: Vec<At>,
+    /// The keys with the greatest last values.
+    pub lines: Vec<Line>,
+    /// Keys that are not told.
+    pub more_keys: u64,
+}
+
+/// The values of the greatest keys over all snapshots; of a time series, over the intervals of its last snapshot.
+///
+/// # Errors
+/// If there is no such stream, a chunk cannot be loaded, or `cancel` was set.
+pub fn series(source: &dyn Source, shape: &MapShape, cancel: &Cancel) -> Result<SeriesView, ViewError> {
+    let all = snapshots(source, shape, cancel)?;
+    let skipped = if shape.kind == MapKind::TimeSeries {
+        all.len().saturating_sub(1)
+    } else {
+        all.len().saturating_sub(MAX_MAP_SNAPSHOTS)
+    };
+    let kept = all.get(skipped..).unwrap_or_default();
+    let Some(first) = kept.first() else { return Ok(SeriesView::default()) };
+    let range = TimeRange { start_ns: first.time_ns, ..TimeRange::ALL };
+    // Moments: by snapshot number, or by the begin of the interval.
+    let mut moments: BTreeMap<i128, At> = BTreeMap::new();
+    if shape.kind != MapKind::TimeSeries {
+        moments = kept.iter().map(|info| (i128::from(info.number), info.at(source))).collect();
+    }
+    let mut keys: HashMap<KeyId, (Vec<Cell>, BTreeMap<i128, i128>)> = HashMap::new();
+    shape.each_in(source, range, cancel, &mut |number, schema, batch, row| {
+        let id = shape.key_id(batch, row);
+        let row = cells(source.dictionaries(), schema, batch, row, source.origin_ns());
+        let Some(value) = shape.number(&row) else { return };
+        let moment = match (shape.kind, shape.value.first().and_then(|column| row.get(*column))) {
+            (MapKind::TimeSeries, Some(Cell::Number(begin))) => {
+                let time = i64::try_from(*begin).unwrap_or(i64::MAX);
+                moments.insert(*begin, At { snapshot: number, time });
+                *begin
+            }
+            _ => i128::from(number),
+        };
+        let parts = || shape.key.iter().filter_map(|column| row.get(*column).cloned()).collect();
+        let (_, values) = keys.entry(id).or_insert_with(|| (parts(), BTreeMap::new()));
+        let sum = values.entry(moment).or_insert(0_i128);
+        *sum = sum.saturating_add(value);
+    })?;
+    let mut keys: Vec<_> = keys.into_iter().collect();
+    let last = |values: &BTreeMap<i128, i128>| values.last_key_value().map(|(_, value)| *value);
+    keys.sort_by(|(a, (_, x)), (b, (_, y))| last(y).cmp(&last(x)).then(a.cmp(b)));
+    let more_keys = keys.len().saturating_sub(MAX_MAP_LINES) as u64;
+    let line = |(id, (key, values)): (KeyId, (Vec<Cell>, BTreeMap<i128, i128>))| {
+        let value = |moment: &i128| values.get(moment).map_or(Cell::Null, |value| Cell::Number(*value));
+        Line { id, key, values: moments.keys().map(value).collect() }
+    };
+    let lines = keys.into_iter().take(MAX_MAP_LINES).map(line).collect();
+    Ok(SeriesView { at: moments.into_values().collect(), lines, more_keys })
+}

@@ -25,7 +25,7 @@ pub(crate) use session::make;
 pub use session::{Finished, Polled, ScriptSession};
 
 use bathyscope_bpf::lang::host::UserPlaces;
-use bathyscope_protocol::ScriptChecked;
+use bathyscope_protocol::{ScriptChecked, ScriptStage};
 
 use crate::recorder::LinkError;
 
@@ -38,8 +38,7 @@ pub fn check(
     request: &ScriptRequest,
     listing: bool,
 ) -> Result<ScriptChecked, ScriptFailure> {
-    let script = places::wire_script(agent, request)?;
-    Ok(agent.call(move |client| client.check_script(script, listing))?)
+    places::check_script(agent, request, listing.then_some(ScriptStage::Bpf))
 }
 
 /// The places of every attach point of a script in user space, in the order of the text; in the process `pid`, if given.
@@ -47,7 +46,17 @@ pub fn check(
 /// # Errors
 /// If the script cannot be read, or the agent is not there.
 pub fn places_of(agent: &mut impl ScriptAgent, text: &str, pid: Option<u32>) -> Result<Vec<UserPlaces>, ScriptFailure> {
-    places::resolve(agent, text, pid)
+    let target = pid.map_or(WireTarget::System, |pid| WireTarget::Process { pid, children: false });
+    let request = ScriptRequest {
+        text: text.to_owned(),
+        name: "script".to_owned(),
+        params: Vec::new(),
+        options: ScriptOptions::default(),
+        settings: Vec::new(),
+        target,
+        ring_bytes: USUAL_RING_BYTES,
+    };
+    places::resolve(agent, &request)
 }
 
 /// Bytes of the ring where nothing else is said.

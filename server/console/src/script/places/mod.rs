@@ -53,7 +53,7 @@ fn target_pid(target: &WireTarget) -> Option<u32> {
 }
 
 /// The places of every attach point of a script in user space, each text once.
-fn resolve(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<Vec<UserPlaces>, ScriptFailure> {
+pub(super) fn resolve(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<Vec<UserPlaces>, ScriptFailure> {
     let script = lang::parse(&request.text).map_err(|diagnostics| ScriptFailure::Script { diagnostics })?;
     let mut points = lang::user_points(&script);
     if points.is_empty() {

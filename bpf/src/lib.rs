@@ -13,6 +13,7 @@
 mod btf;
 mod compile;
 mod emit;
+pub mod examples;
 mod expand;
 mod instruction;
 pub mod ir;
@@ -25,6 +26,7 @@ pub mod output;
 mod print;
 pub mod probe;
 mod registers;
+pub mod tools;
 mod validate;
 
 pub use btf::{FunctionInfo, LineInfo, ProgramTypes, TypeInfo, type_info};

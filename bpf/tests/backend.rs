@@ -472,3 +472,56 @@ fn malformed_programs_are_refused_with_the_reason() {
     assert!(validate(&Builder::new("a b", ProgramKind::Tracepoint).finish()).is_err());
     assert!(validate(&Builder::new("good", ProgramKind::Tracepoint).finish()).is_ok());
 }
+
+/// A program as a script of `statements` conditions, lookups and loops makes it.
+fn long_program(statements: usize) -> Program {
+    let mut builder = Builder::new("long", ProgramKind::Tracepoint);
+    let counts = builder.map(MapDefinition::new("counts", MapKind::PerCpuArray, 4, 8, 16));
+    let hash = builder.map(hash());
+    let end = builder.block();
+    let carried = builder.set(0);
+    for statement in 0..statements {
+        let field = builder.load_context(8, Size::B8, false);
+        let key = builder.slot(8);
+        builder.store_slot(key, 0, Size::B8, field);
+        let (map, address) = (builder.map_address(hash), builder.slot_address(key));
+        let found = builder.call(Helper::MapLookup, &[map.into(), address.into()]);
+        let (there, next) = (builder.block(), builder.block());
+        builder.branch(Test::Ne, found, 0, there, next);
+        builder.switch_to(there);
+        let count = builder.array_value(counts, u32::try_from(statement % 16).unwrap());
+        let before = builder.load(count, 0, Size::B8, false);
+        let after = builder.binary(BinaryOp::Add, before, carried);
+        builder.store(count, 0, Size::B8, after);
+        builder.jump(next);
+        builder.switch_to(next);
+        if statement % 8 == 0 {
+            builder.repeat(4, |builder, round| {
+                let (op, width, left) = (BinaryOp::Add, Width::W64, carried);
+                builder.push(Op::Binary { to: carried, op, width, left, right: round.index.into() });
+            });
+        }
+        let go_on = builder.block();
+        builder.branch(Test::Gt, field, i64::try_from(statement).unwrap(), end, go_on);
+        builder.switch_to(go_on);
+    }
+    builder.jump(end);
+    builder.switch_to(end);
+    builder.ret(carried);
+    builder.finish()
+}
+
+/// The last is long enough that work which grows with the square of the length would be noticed by whoever waits.
+#[test]
+fn long_programs_compile() {
+    let mut instructions = Vec::new();
+    for statements in [200, 1400] {
+        let program = long_program(statements);
+        let code = compile(&program).unwrap();
+        instructions.push(code.instructions.len() / statements);
+        assert!(code.stack_bytes <= 64, "the slots of {statements} statements do not share their place");
+    }
+    assert!(instructions[1] <= instructions[0] + 2, "{instructions:?}");
+    // Too long for jumps: said as such, and not after minutes.
+    assert!(matches!(compile(&long_program(8000)), Err(CompileError::Length { .. })));
+}

@@ -419,126 +419,138 @@ fn values_of_other_cpus_are_read() {
     test.check();
 }
 
+/// Writes what is particular to a kind of program.
+type Write = fn(&mut Builder);
+
+fn registers(builder: &mut Builder) {
+    let first = builder.load_context(112, Size::B8, false);
+    let slot = builder.slot(64);
+    let room = builder.slot_address(slot);
+    builder.call_only(Helper::ProbeReadKernel, &[room.into(), 64.into(), first.into()]);
+    stacks(builder);
+    let context = builder.address_of(Memory::Context(0));
+    builder.call_only(Helper::GetFuncIp, &[context.into()]);
+    builder.call_only(Helper::GetAttachCookie, &[context.into()]);
+}
+
+fn stacks(builder: &mut Builder) {
+    let map = builder.map(MapDefinition::stacks("stacks", 127, 1024));
+    let (context, stacks) = (builder.address_of(Memory::Context(0)), builder.map_address(map));
+    let id = builder.call(Helper::GetStackId, &[context.into(), stacks.into(), 0.into()]);
+    let user = builder.call(Helper::GetStackId, &[context.into(), stacks.into(), 256.into()]);
+    let key = builder.slot(8);
+    builder.store_slot(key, 0, Size::B4, id);
+    builder.store_slot(key, 4, Size::B4, user);
+    let counts = builder.map(MapDefinition::new("counts", MapKind::LruPerCpuHash, 8, 8, 64));
+    let (map, address) = (builder.map_address(counts), builder.slot_address(key));
+    let found = builder.call(Helper::MapLookup, &[map.into(), address.into()]);
+    let (there, missing) = (builder.block(), builder.block());
+    builder.branch(Test::Ne, found, 0, there, missing);
+    builder.switch_to(there);
+    let one = builder.set(1);
+    builder.atomic(AtomicOp::Add, Width::W64, found, 0, one);
+    builder.jump(missing);
+    builder.switch_to(missing);
+    let scratch = builder.map(MapDefinition::scratch("scratch", 2048));
+    let room = builder.array_value(scratch, 0);
+    builder.call_only(Helper::GetStack, &[context.into(), room.into(), 1016.into(), 0.into()]);
+}
+
+fn task(builder: &mut Builder) {
+    let task = builder.call(Helper::GetCurrentTaskBtf, &[]);
+    let number = builder.reg();
+    builder.push(Op::Untype { to: number, from: task });
+    let shifted = builder.binary(BinaryOp::Shr, number, 12);
+    let word = builder.load(task, 0, Size::B8, false);
+    let number = builder.reg();
+    builder.push(Op::Untype { to: number, from: word });
+    let mixed = builder.binary(BinaryOp::Xor, shifted, number);
+    let slot = builder.slot(8);
+    builder.store_slot(slot, 0, Size::B8, mixed);
+    let ring = builder.map(MapDefinition::ring("ring", 65536));
+    let (ring, memory) = (builder.map_address(ring), builder.slot_address(slot));
+    builder.call_only(Helper::RingbufOutput, &[ring.into(), memory.into(), 8.into(), 1.into()]);
+    builder.call_only(Helper::RingbufQuery, &[ring.into(), 0.into()]);
+}
+
+fn arguments(builder: &mut Builder) {
+    let first = builder.load_context(0, Size::B8, false);
+    let number = builder.reg();
+    builder.push(Op::Untype { to: number, from: first });
+    let slot = builder.slot(8);
+    let masked = builder.binary(BinaryOp::And, number, 0xfff);
+    builder.store_slot(slot, 0, Size::B8, masked);
+    let room = builder.slot_address(slot);
+    builder.call_only(Helper::ProbeReadKernel, &[room.into(), 8.into(), first.into()]);
+    task(builder);
+}
+
+fn traced(builder: &mut Builder) {
+    arguments(builder);
+    let slot = builder.slot(8);
+    let (context, room) = (builder.address_of(Memory::Context(0)), builder.slot_address(slot));
+    builder.call_only(Helper::GetFuncArg, &[context.into(), 0.into(), room.into()]);
+    builder.call_only(Helper::GetFuncArgCnt, &[context.into()]);
+    builder.call_only(Helper::GetFuncIp, &[context.into()]);
+}
+
+fn returned(builder: &mut Builder) {
+    traced(builder);
+    let slot = builder.slot(8);
+    let (context, room) = (builder.address_of(Memory::Context(0)), builder.slot_address(slot));
+    builder.call_only(Helper::GetFuncRet, &[context.into(), room.into()]);
+}
+
+fn item(builder: &mut Builder) {
+    let meta = builder.load_context(0, Size::B8, false);
+    let seq = builder.load(meta, 0, Size::B8, false);
+    let task = builder.load_context(8, Size::B8, false);
+    let (there, last) = (builder.block(), builder.block());
+    builder.branch(Test::Eq, task, 0, last, there);
+    builder.switch_to(there);
+    let slot = builder.slot(8);
+    builder.store_slot(slot, 0, Size::B8, 1);
+    let memory = builder.slot_address(slot);
+    builder.call_only(Helper::SeqWrite, &[seq.into(), memory.into(), 8.into()]);
+    builder.jump(last);
+    builder.switch_to(last);
+}
+
+fn sample(builder: &mut Builder) {
+    let ip = builder.load_context(128, Size::B8, false);
+    let slot = builder.slot(24);
+    let (context, room) = (builder.address_of(Memory::Context(0)), builder.slot_address(slot));
+    builder.call_only(Helper::PerfProgReadValue, &[context.into(), room.into(), 24.into()]);
+    builder.store_slot(slot, 0, Size::B8, ip);
+    stacks(builder);
+}
+
+fn current(builder: &mut Builder) {
+    let helpers = [
+        Helper::GetCurrentUidGid,
+        Helper::GetCurrentCgroupId,
+        Helper::KtimeGetBootNs,
+        Helper::KtimeGetTaiNs,
+        Helper::Jiffies64,
+        Helper::GetNumaNodeId,
+        Helper::GetPrandomU32,
+        Helper::GetCurrentTask,
+    ];
+    let mut all = builder.set(0);
+    for helper in helpers {
+        let value = builder.call(helper, &[]);
+        all = builder.binary(BinaryOp::Add, all, value);
+    }
+    let slot = builder.slot(16);
+    builder.store_slot(slot, 8, Size::B8, all);
+    let room = builder.slot_address(slot);
+    builder.call_only(Helper::GetNsCurrentPidTgid, &[4.into(), 0xeff_fffc.into(), room.into(), 8.into()]);
+    builder.call_only(Helper::GetCurrentAncestorCgroupId, &[1.into()]);
+    builder.call_only(Helper::SendSignalThread, &[0.into()]);
+}
+
 /// Programs of every kind, with what is particular to it.
-fn kinds() -> Vec<(ProgramKind, &'static str, fn(&mut Builder))> {
-    fn registers(builder: &mut Builder) {
-        let first = builder.load_context(112, Size::B8, false);
-        let slot = builder.slot(64);
-        let room = builder.slot_address(slot);
-        builder.call_only(Helper::ProbeReadKernel, &[room.into(), 64.into(), first.into()]);
-        stacks(builder);
-        let context = builder.address_of(Memory::Context(0));
-        builder.call_only(Helper::GetFuncIp, &[context.into()]);
-        builder.call_only(Helper::GetAttachCookie, &[context.into()]);
-    }
-    fn stacks(builder: &mut Builder) {
-        let map = builder.map(MapDefinition::stacks("stacks", 127, 1024));
-        let (context, stacks) = (builder.address_of(Memory::Context(0)), builder.map_address(map));
-        let id = builder.call(Helper::GetStackId, &[context.into(), stacks.into(), 0.into()]);
-        let user = builder.call(Helper::GetStackId, &[context.into(), stacks.into(), 256.into()]);
-        let key = builder.slot(8);
-        builder.store_slot(key, 0, Size::B4, id);
-        builder.store_slot(key, 4, Size::B4, user);
-        let counts = builder.map(MapDefinition::new("counts", MapKind::LruPerCpuHash, 8, 8, 64));
-        let (map, address) = (builder.map_address(counts), builder.slot_address(key));
-        let found = builder.call(Helper::MapLookup, &[map.into(), address.into()]);
-        let (there, missing) = (builder.block(), builder.block());
-        builder.branch(Test::Ne, found, 0, there, missing);
-        builder.switch_to(there);
-        let one = builder.set(1);
-        builder.atomic(AtomicOp::Add, Width::W64, found, 0, one);
-        builder.jump(missing);
-        builder.switch_to(missing);
-        let scratch = builder.map(MapDefinition::scratch("scratch", 2048));
-        let room = builder.array_value(scratch, 0);
-        builder.call_only(Helper::GetStack, &[context.into(), room.into(), 1016.into(), 0.into()]);
-    }
-    fn task(builder: &mut Builder) {
-        let task = builder.call(Helper::GetCurrentTaskBtf, &[]);
-        let number = builder.reg();
-        builder.push(Op::Untype { to: number, from: task });
-        let shifted = builder.binary(BinaryOp::Shr, number, 12);
-        let word = builder.load(task, 0, Size::B8, false);
-        let number = builder.reg();
-        builder.push(Op::Untype { to: number, from: word });
-        let mixed = builder.binary(BinaryOp::Xor, shifted, number);
-        let slot = builder.slot(8);
-        builder.store_slot(slot, 0, Size::B8, mixed);
-        let ring = builder.map(MapDefinition::ring("ring", 65536));
-        let (ring, memory) = (builder.map_address(ring), builder.slot_address(slot));
-        builder.call_only(Helper::RingbufOutput, &[ring.into(), memory.into(), 8.into(), 1.into()]);
-        builder.call_only(Helper::RingbufQuery, &[ring.into(), 0.into()]);
-    }
-    fn arguments(builder: &mut Builder) {
-        let first = builder.load_context(0, Size::B8, false);
-        let number = builder.reg();
-        builder.push(Op::Untype { to: number, from: first });
-        let slot = builder.slot(8);
-        let masked = builder.binary(BinaryOp::And, number, 0xfff);
-        builder.store_slot(slot, 0, Size::B8, masked);
-        let room = builder.slot_address(slot);
-        builder.call_only(Helper::ProbeReadKernel, &[room.into(), 8.into(), first.into()]);
-        task(builder);
-    }
-    fn traced(builder: &mut Builder) {
-        arguments(builder);
-        let slot = builder.slot(8);
-        let (context, room) = (builder.address_of(Memory::Context(0)), builder.slot_address(slot));
-        builder.call_only(Helper::GetFuncArg, &[context.into(), 0.into(), room.into()]);
-        builder.call_only(Helper::GetFuncArgCnt, &[context.into()]);
-        builder.call_only(Helper::GetFuncIp, &[context.into()]);
-    }
-    fn returned(builder: &mut Builder) {
-        traced(builder);
-        let slot = builder.slot(8);
-        let (context, room) = (builder.address_of(Memory::Context(0)), builder.slot_address(slot));
-        builder.call_only(Helper::GetFuncRet, &[context.into(), room.into()]);
-    }
-    fn item(builder: &mut Builder) {
-        let meta = builder.load_context(0, Size::B8, false);
-        let seq = builder.load(meta, 0, Size::B8, false);
-        let task = builder.load_context(8, Size::B8, false);
-        let (there, last) = (builder.block(), builder.block());
-        builder.branch(Test::Eq, task, 0, last, there);
-        builder.switch_to(there);
-        let slot = builder.slot(8);
-        builder.store_slot(slot, 0, Size::B8, 1);
-        let memory = builder.slot_address(slot);
-        builder.call_only(Helper::SeqWrite, &[seq.into(), memory.into(), 8.into()]);
-        builder.jump(last);
-        builder.switch_to(last);
-    }
-    fn sample(builder: &mut Builder) {
-        let ip = builder.load_context(128, Size::B8, false);
-        let slot = builder.slot(24);
-        let (context, room) = (builder.address_of(Memory::Context(0)), builder.slot_address(slot));
-        builder.call_only(Helper::PerfProgReadValue, &[context.into(), room.into(), 24.into()]);
-        builder.store_slot(slot, 0, Size::B8, ip);
-        stacks(builder);
-    }
-    fn current(builder: &mut Builder) {
-        let helpers = [
-            Helper::GetCurrentUidGid,
-            Helper::GetCurrentCgroupId,
-            Helper::KtimeGetBootNs,
-            Helper::KtimeGetTaiNs,
-            Helper::Jiffies64,
-            Helper::GetNumaNodeId,
-            Helper::GetPrandomU32,
-            Helper::GetCurrentTask,
-        ];
-        let mut all = builder.set(0);
-        for helper in helpers {
-            let value = builder.call(helper, &[]);
-            all = builder.binary(BinaryOp::Add, all, value);
-        }
-        let slot = builder.slot(16);
-        builder.store_slot(slot, 8, Size::B8, all);
-        let room = builder.slot_address(slot);
-        builder.call_only(Helper::GetNsCurrentPidTgid, &[4.into(), 0xeff_fffc.into(), room.into(), 8.into()]);
-        builder.call_only(Helper::GetCurrentAncestorCgroupId, &[1.into()]);
-        builder.call_only(Helper::SendSignalThread, &[0.into()]);
-    }
+fn kinds() -> Vec<(ProgramKind, &'static str, Write)> {
     vec![
         (ProgramKind::Tracepoint, "", current),
         (ProgramKind::Tracepoint, "", stacks),

@@ -571,6 +571,7 @@ fn sites_are_streams_of_typed_columns() {
         Cell::Stack { user: false, id: 1, pid: 0 },
     ];
     assert_eq!(row, expected);
+    assert_eq!(Decoder::new(&plan).record(&bytes).unwrap().stacks(&plan), [(false, 1)]);
 }
 
 #[test]
@@ -600,6 +601,7 @@ fn maps_are_streams_of_snapshots() {
     let (names, rows) = table("@stacks");
     assert_eq!(names, "snapshot key0 key1 count");
     assert_eq!(rows[0], [two.clone(), Cell::Stack { user: true, id: 2, pid: 7 }, text("true"), Cell::U64(5)]);
+    assert_eq!(maps["@stacks"].snapshot().stacks(&maps["@stacks"].plan), [(true, 2)]);
     let (names, rows) = table("@series");
     assert_eq!(names, "snapshot begin value");
     assert_eq!(rows[0], [two, Cell::U64(1_000_000_000), Cell::I64(8)]);

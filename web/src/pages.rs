@@ -18,6 +18,8 @@ pub enum Nav {
     New,
     /// The list of captures.
     History,
+    /// The tools.
+    Tools,
     /// What this host can do.
     Host,
     /// None of them: a capture, an error.
@@ -104,6 +106,26 @@ pub struct Capture<'a> {
     pub title: &'a str,
 }
 
+/// The scripts that come with the console.
+#[derive(Debug, Template)]
+#[template(path = "tools.html")]
+pub struct Tools<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
+/// The reference of the probe language.
+#[derive(Debug, Template)]
+#[template(path = "language.html")]
+pub struct Language<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
 /// What can be observed on this host, in full.
 #[derive(Debug, Template)]
 #[template(path = "host.html")]
@@ -150,6 +172,8 @@ mod tests {
             ("new", New { nonce, frame }.render().unwrap()),
             ("history", History { nonce, frame }.render().unwrap()),
             ("capture", Capture { nonce, frame, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
+            ("tools", Tools { nonce, frame }.render().unwrap()),
+            ("language", Language { nonce, frame }.render().unwrap()),
             ("host", Host { nonce, frame }.render().unwrap()),
             ("error", error(Some(frame)).render().unwrap()),
             ("error without a login", error(None).render().unwrap()),

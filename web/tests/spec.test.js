@@ -14,6 +14,8 @@ test("a spec survives the form", () => {
       limits: { duration_ms: null, max_events: 5, max_bytes: null, budget_cpu_permille: 3 },
     },
     { name: "", method: { events: { probes: [{ tracepoint: "a:b", fields: [] }] } }, target: { process: { pid: 7, children: true } }, limits: { ...limits, duration_ms: 7200000, max_bytes: 100 << 20 } },
+    { name: "", method: { script: { text: "begin { exit(); }" } }, target: "system", limits: { ...limits, duration_ms: null } },
+    { name: "", method: { script: { text: "begin { exit(); }", file: "x.bt", params: ["1", "--a=b"], allow_unsafe: true } }, target: "system", limits },
   ]) assert.deepEqual(specOf(formOf(spec, joinWords), splitWords), { spec, problems: [] });
 });
 

@@ -2,7 +2,7 @@
 
 use crate::{
     expand::compute_unary,
-    ir::{BinaryOp, Body, End, Helper, Memory, Op, Operand, Position, Reg, Size, Test, Width},
+    ir::{BinaryOp, Body, End, Helper, Memory, Op, Operand, Position, Reg, Size, Test, UnaryOp, Width},
 };
 
 /// How far a chain of copies is followed at a time.
@@ -124,7 +124,10 @@ fn result_bits(op: &Op) -> Option<u8> {
         | Op::LoadSlot { size, signed: false, .. }
         | Op::Load { size, signed: false, .. }
         | Op::Extend { size, signed: false, .. } => Some(of_size(*size)),
-        Op::Binary { width: Width::W32, .. } | Op::Unary { width: Width::W32, .. } => Some(32),
+        Op::Unary { op: UnaryOp::Swap16, .. } => Some(16),
+        Op::Unary { op: UnaryOp::Swap32, .. } => Some(32),
+        Op::Unary { op: UnaryOp::Negate | UnaryOp::Not, width: Width::W32, .. } => Some(32),
+        Op::Binary { width: Width::W32, .. } => Some(32),
         Op::Binary { op: BinaryOp::Shr, right: Operand::Constant(distance @ 1..64), .. } => {
             u8::try_from(64 - distance).ok()
         }

@@ -79,7 +79,9 @@ fn question(op: &Op, once: &impl Fn(Reg) -> bool) -> Option<Question> {
     }
 }
 
-/// By block, those whose next dominator it is: that are reached only through it. The blocks must be in order.
+/// By block, those whose next dominator it is: that are reached only through it. The blocks must be in order, so that
+/// all that leads to a block comes before it but for jumps back. Where one jumps back into the middle of a loop, nothing
+/// is said of any block.
 fn dominated(body: &Body) -> Vec<Vec<usize>> {
     let count = body.blocks.len();
     let mut predecessors = vec![Vec::new(); count];
@@ -90,40 +92,69 @@ fn dominated(body: &Body) -> Vec<Vec<usize>> {
             }
         }
     }
-    let mut dominator = vec![usize::MAX; count];
-    if let Some(first) = dominator.first_mut() {
-        *first = 0;
-    }
-    let of = |dominator: &[usize], block: usize| dominator.get(block).copied().unwrap_or(usize::MAX);
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (index, list) in predecessors.iter().enumerate().skip(1) {
-            let known = list.iter().copied().filter(|block| of(&dominator, *block) != usize::MAX);
-            let new = known.reduce(|mut a, mut b| {
-                while a != b {
-                    while a > b {
-                        a = of(&dominator, a);
-                    }
-                    while b > a {
-                        b = of(&dominator, b);
-                    }
-                }
-                a
-            });
-            if let (Some(new), Some(entry)) = (new, dominator.get_mut(index))
-                && *entry != new
-            {
-                *entry = new;
-                changed = true;
-            }
-        }
-    }
+    let mut tree = Tree { nodes: Vec::with_capacity(count) };
     let mut children = vec![Vec::new(); count];
-    for (index, dominator) in dominator.into_iter().enumerate().skip(1) {
-        if let Some(list) = children.get_mut(dominator) {
+    for (index, list) in predecessors.iter().enumerate() {
+        let before = list.iter().copied().filter(|block| *block < index);
+        let dominator = before.reduce(|a, b| tree.common(a, b)).unwrap_or(0);
+        tree.add(dominator);
+        if let Some(list) = children.get_mut(dominator).filter(|_| index != 0) {
             list.push(index);
         }
     }
+    let mut back = predecessors
+        .iter()
+        .enumerate()
+        .flat_map(|(head, list)| list.iter().filter(move |last| **last >= head).map(move |last| (head, *last)));
+    if back.any(|(head, last)| tree.common(head, last) != head) {
+        return vec![Vec::new(); count];
+    }
     children
+}
+
+/// A tree that grows at its leaves and finds the last common ancestor of two nodes in logarithmic time: each node knows
+/// its parent and an ancestor some way up.
+struct Tree {
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Node {
+    parent: usize,
+    far: usize,
+    depth: usize,
+}
+
+impl Tree {
+    fn node(&self, index: usize) -> Node {
+        self.nodes.get(index).copied().unwrap_or_default()
+    }
+
+    /// Adds the next node; the first is its own parent.
+    fn add(&mut self, parent: usize) {
+        if self.nodes.is_empty() {
+            return self.nodes.push(Node::default());
+        }
+        let above = self.node(parent);
+        let far = self.node(above.far);
+        let balanced = above.depth - far.depth == far.depth - self.node(far.far).depth;
+        let far = if balanced { far.far } else { parent };
+        self.nodes.push(Node { parent, far, depth: above.depth + 1 });
+    }
+
+    fn common(&self, mut a: usize, mut b: usize) -> usize {
+        if self.node(a).depth < self.node(b).depth {
+            std::mem::swap(&mut a, &mut b);
+        }
+        let depth = self.node(b).depth;
+        while self.node(a).depth > depth {
+            let node = self.node(a);
+            a = if self.node(node.far).depth >= depth { node.far } else { node.parent };
+        }
+        while a != b {
+            let (left, right) = (self.node(a), self.node(b));
+            (a, b) = if left.far == right.far { (left.parent, right.parent) } else { (left.far, right.far) };
+        }
+        a
+    }
 }

@@ -4,6 +4,7 @@ use std::{cmp::Ordering, collections::BTreeMap};
 
 use super::{
     Aggregated, DecodeError, Value, aggregate,
+    record::add_stacks,
     value::{integer, list},
 };
 use crate::lang::plan::MapPlan;
@@ -86,6 +87,16 @@ impl Snapshot {
                 _ => self.faulty += 1,
             }
         }
+    }
+
+    /// The stacks that keys and values refer to: whether of user space, and the id.
+    pub fn stacks(&self, map: &MapPlan) -> Vec<(bool, u64)> {
+        let mut found = Vec::new();
+        for entry in &self.entries {
+            map.key.iter().zip(&entry.key).for_each(|(ty, value)| add_stacks(ty, value, &mut found));
+            add_stacks(&map.value, &entry.value, &mut found);
+        }
+        found
     }
 
     /// The last `top` entries, which are the greatest; all if none is given or it is 0.

@@ -2,6 +2,7 @@
 
 use super::{
     Value,
+    text::part_types,
     value::{integer, number32, slice, until_nul},
 };
 use crate::lang::{
@@ -45,6 +46,29 @@ pub struct Record {
     pub comm: Vec<u8>,
     /// One for each field of the site.
     pub values: Vec<Value>,
+}
+
+impl Record {
+    /// The stacks that it refers to: whether of user space, and the id. What renders it needs their frames.
+    pub fn stacks(&self, plan: &Plan) -> Vec<(bool, u64)> {
+        let mut found = Vec::new();
+        let fields = plan.sites.get(self.site as usize).map(|site| site.fields.as_slice()).unwrap_or_default();
+        for (field, value) in fields.iter().zip(&self.values) {
+            add_stacks(&field.ty, value, &mut found);
+        }
+        found
+    }
+}
+
+/// Adds the stacks that a value refers to.
+pub(super) fn add_stacks(ty: &Type, value: &Value, found: &mut Vec<(bool, u64)>) {
+    match (ty, value) {
+        (Type::Stack { user, .. }, Value::Stack { id, .. }) if *id != 0 => found.push((*user, *id)),
+        (_, Value::List(parts)) => {
+            part_types(ty).zip(parts).for_each(|((_, part), value)| add_stacks(part.ty(), value, found));
+        }
+        _ => {}
+    }
 }
 
 /// Reads records.

@@ -1,62 +1,49 @@
 //! Which registers hold a value that is still read, and which blocks are loops.
 //!
-//! Most registers live in one block only. Only the others are in the sets of the blocks' edges, so that these stay small
-//! in long programs.
+//! Most registers live in one block only, and most others in few: liveness is a list for each edge of a block, not a set
+//! over all registers, so that the work grows with the program's length and not with its square.
 
 use crate::ir::{Body, Reg};
-
-/// A set of small numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Set {
-    words: Vec<u64>,
-}
-
-impl Set {
-    fn new(size: usize) -> Self {
-        Self { words: vec![0; size.div_ceil(64)] }
-    }
-
-    fn insert(&mut self, index: usize) {
-        if let Some(word) = self.words.get_mut(index / 64) {
-            *word |= 1 << (index % 64);
-        }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = usize> {
-        self.words.iter().enumerate().flat_map(|(at, word)| {
-            let mut rest = *word;
-            std::iter::from_fn(move || {
-                let bit = rest.trailing_zeros();
-                rest &= rest.wrapping_sub(1);
-                (bit < 64).then_some(at * 64 + bit as usize)
-            })
-        })
-    }
-}
 
 /// The register that stands for the context, after the body's own.
 pub(crate) fn context_register(body: &Body) -> Reg {
     Reg(body.registers)
 }
 
-/// The registers that some block reads before it assigns them, so that they hold values between blocks.
-fn crossing(body: &Body) -> Vec<usize> {
-    let mut assigned_in = vec![usize::MAX; body.registers as usize + 1];
-    let mut seen = vec![false; assigned_in.len()];
-    let mut found = Vec::new();
+/// Where a register that holds a value between blocks is read before it is assigned, and where it is assigned.
+#[derive(Debug, Default)]
+struct Crossing {
+    reads: Vec<usize>,
+    assignments: Vec<usize>,
+}
+
+/// The registers that some block reads before it assigns them, each with its name.
+fn crossing(body: &Body) -> Vec<(usize, Crossing)> {
+    let context = context_register(body).index();
+    let mut assigned_in = vec![usize::MAX; context + 1];
+    let mut read_in = vec![usize::MAX; context + 1];
+    let mut numbers = vec![usize::MAX; context + 1];
+    let mut found = Vec::<(usize, Crossing)>::new();
     for (index, block) in body.blocks.iter().enumerate() {
         let mut read = |reg: usize, assigned_in: &[usize]| {
-            if assigned_in.get(reg) != Some(&index)
-                && let Some(seen @ false) = seen.get_mut(reg)
-            {
-                *seen = true;
-                found.push(reg);
+            if assigned_in.get(reg) == Some(&index) || read_in.get(reg).is_none_or(|last| *last == index) {
+                return;
+            }
+            if let (Some(last), Some(number)) = (read_in.get_mut(reg), numbers.get_mut(reg)) {
+                *last = index;
+                if *number == usize::MAX {
+                    *number = found.len();
+                    found.push((reg, Crossing::default()));
+                }
+                if let Some((_, crossing)) = found.get_mut(*number) {
+                    crossing.reads.push(index);
+                }
             }
         };
         for op in &block.ops {
             op.each_source(&mut |reg| read(reg.index(), &assigned_in));
             if op.reads_context() {
-                read(context_register(body).index(), &assigned_in);
+                read(context, &assigned_in);
             }
             if let Some(entry) = op.target().and_then(|to| assigned_in.get_mut(to.index())) {
                 *entry = index;
@@ -64,93 +51,74 @@ fn crossing(body: &Body) -> Vec<usize> {
         }
         block.end.sources().into_iter().for_each(|reg| read(reg.index(), &assigned_in));
     }
+    for (index, block) in body.blocks.iter().enumerate() {
+        for to in block.ops.iter().filter_map(crate::ir::Op::target) {
+            let number = numbers.get(to.index()).copied().unwrap_or(usize::MAX);
+            if let Some((_, crossing)) = found.get_mut(number)
+                && crossing.assignments.last() != Some(&index)
+            {
+                crossing.assignments.push(index);
+            }
+        }
+    }
     found
 }
 
 /// Which registers hold a value that is still read, at the edges of each block.
 #[derive(Debug)]
 pub(crate) struct Liveness {
-    /// The registers in the sets.
-    names: Vec<usize>,
-    before: Vec<Set>,
-    after: Vec<Set>,
+    before: Vec<Vec<usize>>,
+    after: Vec<Vec<usize>>,
 }
 
 impl Liveness {
+    /// Follows each register back from where it is read to where it is assigned, so that the work is what is found.
     pub(crate) fn of(body: &Body) -> Self {
-        let names = crossing(body);
-        let mut numbers = vec![usize::MAX; body.registers as usize + 1];
-        for (number, name) in names.iter().enumerate() {
-            if let Some(entry) = numbers.get_mut(*name) {
-                *entry = number;
-            }
-        }
-        let (mut needs, mut sets) = (Vec::new(), Vec::new());
+        let count = body.blocks.len();
+        let mut predecessors = vec![Vec::new(); count];
         for (index, block) in body.blocks.iter().enumerate() {
-            let _: usize = index;
-            let (mut need, mut set) = (Set::new(names.len()), Set::new(names.len()));
-            let number = |reg: usize| numbers.get(reg).copied().filter(|number| *number != usize::MAX);
-            let has =
-                |set: &Set, number: usize| set.words.get(number / 64).is_some_and(|w| w & (1 << (number % 64)) != 0);
-            let mut read = |reg: usize, set: &Set| {
-                if let Some(number) = number(reg).filter(|number| !has(set, *number)) {
-                    need.insert(number);
-                }
-            };
-            for op in &block.ops {
-                op.each_source(&mut |reg| read(reg.index(), &set));
-                if op.reads_context() {
-                    read(context_register(body).index(), &set);
-                }
-                if let Some(number) = op.target().and_then(|to| number(to.index())) {
-                    set.insert(number);
-                }
-            }
-            block.end.sources().into_iter().for_each(|reg| read(reg.index(), &set));
-            needs.push(need);
-            sets.push(set);
-        }
-        let after = vec![Set::new(names.len()); body.blocks.len()];
-        let mut liveness = Self { names, before: needs, after };
-        while liveness.step(body, &sets) {}
-        liveness
-    }
-
-    /// One round from the last block to the first; tells whether anything became live.
-    fn step(&mut self, body: &Body, sets: &[Set]) -> bool {
-        let mut changed = false;
-        for (index, block) in body.blocks.iter().enumerate().rev() {
-            let Some(after) = self.after.get_mut(index) else { continue };
             for target in block.end.targets() {
-                let Some(before) = self.before.get(target.index()) else { continue };
-                for (word, more) in after.words.iter_mut().zip(&before.words) {
-                    changed |= *more & !*word != 0;
-                    *word |= more;
+                if let Some(list) = predecessors.get_mut(target.index()) {
+                    list.push(index);
                 }
             }
-            let (Some(before), Some(set)) = (self.before.get_mut(index), sets.get(index)) else { continue };
-            for ((word, after), set) in before.words.iter_mut().zip(&after.words).zip(&set.words) {
-                let more = after & !set;
-                changed |= more & !*word != 0;
-                *word |= more;
+        }
+        let mut liveness = Self { before: vec![Vec::new(); count], after: vec![Vec::new(); count] };
+        let mut assigned_by = vec![usize::MAX; count];
+        for (name, crossing) in crossing(body) {
+            for block in &crossing.assignments {
+                if let Some(entry) = assigned_by.get_mut(*block) {
+                    *entry = name;
+                }
+            }
+            let mut pending = crossing.reads;
+            while let Some(block) = pending.pop() {
+                let Some(before) = liveness.before.get_mut(block).filter(|list| list.last() != Some(&name)) else {
+                    continue;
+                };
+                before.push(name);
+                for from in predecessors.get(block).into_iter().flatten() {
+                    let Some(after) = liveness.after.get_mut(*from).filter(|list| list.last() != Some(&name)) else {
+                        continue;
+                    };
+                    after.push(name);
+                    if assigned_by.get(*from) != Some(&name) {
+                        pending.push(*from);
+                    }
+                }
             }
         }
-        changed
-    }
-
-    fn registers(&self, sets: &[Set], block: usize) -> impl Iterator<Item = usize> {
-        let of = sets.get(block).into_iter().flat_map(Set::iter);
-        of.filter_map(|number| self.names.get(number).copied())
+        liveness
     }
 
     /// The registers that are live where the block begins.
     pub(crate) fn before(&self, block: usize) -> impl Iterator<Item = usize> {
-        self.registers(&self.before, block)
+        self.before.get(block).into_iter().flatten().copied()
     }
 
     /// The registers that are live after the block's end.
     pub(crate) fn after(&self, block: usize) -> impl Iterator<Item = usize> {
-        self.registers(&self.after, block)
+        self.after.get(block).into_iter().flatten().copied()
     }
 }
 

@@ -2,7 +2,7 @@
 
 /** What the server, or the way to it, answered instead of a result. */
 export class ApiError extends Error {
-  /** @param {{status?: number, kind?: string, doing?: string, why?: string, remedy?: string, request_id?: string}} parts */
+  /** @param {{status?: number, kind?: string, doing?: string, why?: string, remedy?: string, request_id?: string, body?: object}} parts */
   constructor(parts) {
     super([parts.doing, parts.why].filter(Boolean).join(": ") || "The request failed");
     this.status = parts.status ?? 0;
@@ -11,6 +11,8 @@ export class ApiError extends Error {
     this.why = parts.why ?? "";
     this.remedy = parts.remedy ?? "";
     this.requestId = parts.request_id ?? "";
+    /** Everything else that the server answered. */
+    this.body = parts.body ?? {};
   }
 }
 
@@ -48,7 +50,7 @@ async function request(path, options) {
   }
   const body = await response.json().catch(() => ({}));
   const why = `the server answered ${response.status}`;
-  throw new ApiError({ status: response.status, why, ...(typeof body?.error === "object" ? body.error : {}) });
+  throw new ApiError({ status: response.status, why, ...(typeof body?.error === "object" ? body.error : {}), body });
 }
 
 /**
@@ -76,10 +78,11 @@ export async function getBytes(path, params = {}, signal = undefined) {
  * @param {string} method
  * @param {string} path
  * @param {any} [body]
+ * @param {AbortSignal} [signal]
  */
-export async function send(method, path, body = undefined) {
+export async function send(method, path, body = undefined, signal = undefined) {
   const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
-  const text = await (await request(path, { method, ...json })).text();
+  const text = await (await request(path, { method, signal, ...json })).text();
   return text ? JSON.parse(text) : null;
 }
 

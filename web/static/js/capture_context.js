@@ -43,6 +43,16 @@ export class CaptureContext extends EventTarget {
     return this.info.streams.some((stream) => stream.kind === "samples" || stream.columns.some((column) => columnType(column) === "stack"));
   }
 
+  /** Whether a script made it. */
+  get isScript() {
+    return Boolean(this.info.spec.method.script);
+  }
+
+  /** Whether the script keeps anything in maps. */
+  get hasMaps() {
+    return this.info.streams.some(({ name }) => name.startsWith("@"));
+  }
+
   /** Everything that was lost. */
   get lost() {
     return this.info.ledger.losses.reduce((sum, loss) => sum + loss.count, 0);

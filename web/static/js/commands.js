@@ -28,11 +28,14 @@ export function commonCommands() {
     addCommands(
       { name: "New capture: trace events", run: go("/new?method=events") },
       { name: "New capture: profile CPU", run: go("/new?method=profile") },
+      { name: "New capture: write a script", run: go("/new?method=script") },
     );
   }
   addCommands(
     { name: "Go to start", run: go("/") },
     { name: "Go to history", run: go("/captures") },
+    { name: "Go to tools", run: go("/tools") },
+    { name: "Go to the language reference", run: go("/language") },
     { name: "Go to host", run: go("/host") },
     { name: "Theme: next", detail: "system, light, dark", run: nextTheme },
     { name: "Theme: light", run: () => setTheme("light") },

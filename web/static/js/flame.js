@@ -9,7 +9,7 @@ import { exact, percent, plural } from "./format.js";
 import { bind, describe } from "./keys.js";
 import { showError, waitFor } from "./notice.js";
 
-const QUERY = ["start", "end", "filter", "focus", "search", "invert", "by"];
+const QUERY = ["start", "end", "filter", "focus", "search", "invert", "by", "source", "snapshot"];
 const KINDS = ["all samples", "process", "kernel", "user", "inlined", "run-time compiled", "without a name"];
 
 /** The tab. */
@@ -111,10 +111,13 @@ export class FlameView {
     const width = this.scroller.clientWidth;
     if (width === 0) return;
     this.stale = false;
-    const { start, end, filter, focus, search, invert, by } = this.context.view;
-    const query = { start, end, filter, focus, search, width: Math.min(8192, width), invert: invert ? 1 : 0, by };
+    const { start, end, filter, focus, search, invert, by, snapshot } = this.context.view;
+    const map = await this.#map();
+    const drawn = { focus, search, width: Math.min(8192, width), invert: invert ? 1 : 0, by };
+    const query = map === null ? { start, end, filter, ...drawn } : { view: "flame", snapshot, ...drawn };
+    const path = map === null ? `${this.context.path}/flame` : `${this.context.path}/maps/${map}`;
     try {
-      const answer = await this.#latest.run((signal) => waitFor("Folding stacks", get(`${this.context.path}/flame`, query, signal), () => this.#latest.cancel()));
+      const answer = await this.#latest.run((signal) => waitFor("Folding stacks", get(path, query, signal), () => this.#latest.cancel()));
       if (!answer) return;
       this.filterProblem(null);
       put(this.problem);
@@ -123,6 +126,14 @@ export class FlameView {
       this.filterProblem(error.status === 400 ? error : null);
       if (error.status !== 400) showError(this.problem, error, () => this.#load());
     }
+  }
+
+  /** The map whose stacks are shown: the one that the address names, or the first one where there are no samples. */
+  async #map() {
+    if (this.context.view.source) return Number(this.context.view.source.slice(1));
+    if (!this.context.isScript) return null;
+    const { maps } = await get(`${this.context.path}/maps`).catch(() => ({ maps: [] }));
+    return maps.find(({ views }) => views.includes("flame"))?.n ?? null;
   }
 
   #show(answer) {

@@ -20,7 +20,8 @@ let listening = false;
  * @param {Event} event
  */
 export function isTyping(event) {
-  const target = event.target;
+  // In a shadow tree, where the script editor is, the document only hears of its host.
+  const target = event.composedPath()[0];
   return target instanceof HTMLElement && (target.isContentEditable || target.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=range])"));
 }
 

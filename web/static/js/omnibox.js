@@ -9,7 +9,7 @@ import { bind } from "./keys.js";
 
 const PAGES = [
   { label: "Start", path: "/" }, { label: "New capture", path: "/new", records: true },
-  { label: "History", path: "/captures" }, { label: "Host", path: "/host" },
+  { label: "History", path: "/captures" }, { label: "Tools", path: "/tools" }, { label: "Language reference", path: "/language" }, { label: "Host", path: "/host" },
 ];
 
 const link = (path) => ({ value: () => location.assign(path) });

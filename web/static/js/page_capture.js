@@ -11,8 +11,10 @@ import { duration, exact } from "./format.js";
 import { InfoView } from "./info_view.js";
 import { bind, describe } from "./keys.js";
 import { listen } from "./live.js";
+import { MapsView } from "./maps_view.js";
 import { Minimap } from "./minimap.js";
 import { note, noteError, showError, waitFor } from "./notice.js";
+import { OutputView } from "./output_view.js";
 import { startShell } from "./shell.js";
 import { startTabs } from "./tabs.js";
 import { TimelineView } from "./timeline.js";
@@ -21,6 +23,9 @@ import { ViewState } from "./url_state.js";
 /** How often stored views of a running capture are asked for again. */
 const GROW_MS = 2000;
 const TABS = ["events", "timeline", "flame", "info"];
+/** What only captures of scripts have, shown first. */
+const SCRIPT_TABS = ["maps", "output"];
+const TITLES = { events: "events", timeline: "timeline", flame: "flame graph", info: "info", maps: "maps", output: "output" };
 
 function filterProblem(error) {
   const place = byId("filter-problem");
@@ -78,6 +83,11 @@ function startRange(context) {
 
 function startViews(context, views) {
   const { state } = context;
+  const first = context.hasMaps ? SCRIPT_TABS : SCRIPT_TABS.toReversed();
+  const tabs = context.isScript ? [...first, ...TABS] : TABS;
+  // A link without a tab shows what this capture is for.
+  if (!tabs.includes(state.view.tab)) state.view.tab = tabs[0];
+  if (context.isScript) first.forEach((name, i) => { const tab = byId(`tab-${name}`); tab.hidden = false; tab.parentElement.insertBefore(tab, tab.parentElement.children[i]); });
   const show = startTabs(document.querySelector(".cap-bar .tabs"), (name) => state.set({ tab: name }));
   const apply = () => {
     show(state.view.tab);
@@ -85,9 +95,9 @@ function startViews(context, views) {
     views[state.view.tab].show();
   };
   state.addEventListener("change", ({ detail }) => detail.parts.has("tab") && apply());
-  TABS.forEach((name, i) => bind(String(i + 1), { what: "", group: "Capture", hidden: true }, () => state.set({ tab: name })));
-  describe("1 2 3 4", "Events, timeline, flame graph, info", "Capture");
-  addCommands(...TABS.map((name, i) => ({ name: `Show ${["events", "timeline", "flame graph", "info"][i]}`, detail: String(i + 1), run: () => state.set({ tab: name }) })));
+  tabs.forEach((name, i) => bind(String(i + 1), { what: "", group: "Capture", hidden: true }, () => state.set({ tab: name })));
+  describe(tabs.map((_, i) => i + 1).join(" "), tabs.map((name) => TITLES[name]).join(", "), "Capture");
+  addCommands(...tabs.map((name, i) => ({ name: `Show ${TITLES[name]}`, detail: String(i + 1), run: () => state.set({ tab: name }) })));
   bind("Escape", { what: "Clear the selected range", group: "Capture", shown: "Esc", when: () => context.range.start !== null && state.view.tab !== "flame" }, () => context.select(null));
   apply();
 }
@@ -105,6 +115,8 @@ function startLive(context, views, minimap, readout) {
     grown = performance.now();
     views.timeline.grown();
     views.flame.expire();
+    views.maps.grown();
+    views.output.grown();
   };
   const ended = async () => {
     if (ending) return;
@@ -116,6 +128,8 @@ function startLive(context, views, minimap, readout) {
       views.events.setRunning(context.info.running);
       views.timeline.grown();
       views.flame.expire();
+      views.maps.grown();
+      views.output.grown();
     } catch (error) {
       noteError(error);
     }
@@ -156,6 +170,8 @@ async function start() {
     events: new EventsView(context, byId("panel-events"), filterProblem),
     timeline: new TimelineView(context, byId("panel-timeline"), filterProblem),
     flame: new FlameView(context, byId("panel-flame"), filterProblem),
+    maps: new MapsView(context, byId("panel-maps")),
+    output: new OutputView(context, byId("panel-output")),
     info: new InfoView(context, byId("panel-info")),
   };
   new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.info.reveal(section); });

@@ -8,6 +8,7 @@ import { agentNotice } from "./host_view.js";
 import { bind } from "./keys.js";
 import { errorNotice, noteError, showError, waitFor } from "./notice.js";
 import { ProbeEditor } from "./probe_editor.js";
+import { ScriptForm } from "./script_form.js";
 import { startShell } from "./shell.js";
 import { emptyForm, formOf, specOf } from "./spec.js";
 import { startTabs } from "./tabs.js";
@@ -22,12 +23,15 @@ const INPUTS = {
 const params = new URLSearchParams(location.search);
 /** @type {ProbeEditor[]} */
 let editors = [];
-let method = params.get("method") === "profile" ? "profile" : "events";
+const METHODS = ["events", "profile", "script"];
+let method = METHODS.find((one) => one === params.get("method")) ?? (params.has("tool") || params.has("script") ? "script" : "events");
 let starting = false;
 
 startShell();
+const script = new ScriptForm({ run: start, named: (name) => { byId("name").value = name; } });
 const showTab = startTabs(document.querySelector(".tabs"), (name) => {
   method = name;
+  if (name === "script") script.show().then(() => script.focus());
   history.replaceState(null, "", `?method=${name}`);
   put(byId("problems"));
 });
@@ -58,6 +62,8 @@ function fill(form) {
   method = form.method;
   showTab(method);
   for (const probe of form.probes) addProbe(probe);
+  if (form.script.text) script.fill(form.script);
+  if (method === "script") script.show().then(() => script.focus());
   showTarget();
   showWords();
 }
@@ -68,7 +74,7 @@ function formNow() {
     const input = byId(id);
     form[key] = input.type === "checkbox" ? input.checked : input.value;
   }
-  return { ...form, method, target: target(), probes: editors.map((editor) => editor.value()) };
+  return { ...form, method, target: target(), probes: editors.map((editor) => editor.value()), script: script.value() };
 }
 
 function addProbe(probe) {
@@ -98,6 +104,7 @@ async function start() {
   const { spec, problems } = specOf(formNow(), splitWords);
   if (method === "events" && editors.some((editor) => editor.bad)) problems.push("A condition is not right yet; see it on the left.");
   if (method === "events" && editors.some((editor) => !editor.condition)) problems.push("The fields of a tracepoint are not known; remove it or try again.");
+  if (method === "script") problems.push(...script.problems());
   if (problems.length) {
     put(byId("problems"), h("div", { class: "notice notice-stop" }, ...problems.map((text) => h("p", { text }))));
     return;
@@ -110,6 +117,7 @@ async function start() {
     location.assign(url);
   } catch (error) {
     put(byId("problems"), errorNotice(error));
+    if (method === "script") script.refused(error);
     starting = false;
     byId("start-capture").disabled = false;
   }
@@ -158,7 +166,9 @@ async function first() {
     }
   }
   fill({ ...emptyForm(), method });
-  if (params.has("tracepoint")) addTracepoint(params.get("tracepoint"));
+  if (params.has("tool")) await script.openTool(params.get("tool"));
+  else if (params.has("script")) script.setText(params.get("script"));
+  else if (params.has("tracepoint")) addTracepoint(params.get("tracepoint"));
   else if (method === "events") byId("add-event").focus();
 }
 

@@ -24,6 +24,7 @@ async function host() {
       return ids.some((id) => found(id)?.state === "available") ? "" : `Not possible here: ${found(ids[0])?.finding ?? "it was not tried"}`;
     };
     offer("go-events", why("tracepoint"));
+    offer("go-script", why("ring_buffer"));
     offer("go-profile", why("cpu_clock_sampling", "pmu"));
   } catch (error) {
     showError(byId("caps"), error, host);
@@ -34,8 +35,8 @@ async function host() {
 function offer(id, why) {
   const link = byId(id);
   link.classList.toggle("primary", !why);
-  link.parentElement.querySelector(".way-why")?.remove();
-  if (why) link.before(h("p", { class: "way-why small", text: why }));
+  link.closest(".way").querySelector(".way-why")?.remove();
+  if (why) link.closest(".way > *:last-child").before(h("p", { class: "way-why small", text: why }));
 }
 
 async function recent() {

@@ -8,7 +8,7 @@ import { listen } from "./live.js";
 import { startOmnibox } from "./omnibox.js";
 import { nextTheme, theme, themeEvents } from "./theme.js";
 
-const GO = { KeyS: "/", KeyN: "/new", KeyH: "/captures", KeyO: "/host" };
+const GO = { KeyS: "/", KeyN: "/new", KeyH: "/captures", KeyT: "/tools", KeyL: "/language", KeyO: "/host" };
 
 function runningItem(item) {
   return h("li", {}, h("a", { href: `/captures/${encodeURIComponent(item.id)}`, title: item.title },

@@ -6,6 +6,7 @@ export function emptyForm() {
     method: "events", name: "",
     probes: [],
     frequency: "99", kernel: true, user: true,
+    script: { text: "", file: "", params: [], allow_unsafe: false },
     target: "system", pid: "", argv: "", runAs: "", children: true,
     duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5",
   };
@@ -39,12 +40,18 @@ function methodOf(form, problems) {
     if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
     return { profile: { frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }), kernel_stacks: form.kernel, user_stacks: form.user } };
   }
+  if (form.method === "script") return { script: scriptOf(form.script) };
   if (form.probes.length === 0) problems.push("Add at least one tracepoint.");
   return {
     events: {
       probes: form.probes.map(({ tracepoint, fields, predicate }) => ({ tracepoint, fields, ...(predicate.trim() ? { predicate: predicate.trim() } : {}) })),
     },
   };
+}
+
+/** Without what is as usual. */
+function scriptOf({ text, file, params, allow_unsafe }) {
+  return { text, ...(file ? { file } : {}), ...(params.length ? { params } : {}), ...(allow_unsafe ? { allow_unsafe } : {}) };
 }
 
 function targetOf(form, split, problems) {
@@ -63,7 +70,7 @@ function limitsOf(form, problems) {
   if (form.duration.trim()) {
     const most = (7 * 24 * 3600) / SECONDS[form.durationUnit];
     limits.duration_ms = Math.round(number(form.duration, "The duration", problems, { least: 0.001, most, whole: false }) * SECONDS[form.durationUnit] * 1000);
-  } else if (form.target !== "command") {
+  } else if (form.target !== "command" && form.method !== "script") {
     problems.push("Write a duration; only a command ends by itself.");
   }
   if (form.maxEvents.trim()) limits.max_events = number(form.maxEvents, "The most rows", problems, { least: 1 });
@@ -80,7 +87,8 @@ function limitsOf(form, problems) {
 export function formOf(spec, join) {
   const form = emptyForm();
   form.name = spec.name ?? "";
-  const { events, profile } = spec.method;
+  const { events, profile, script } = spec.method;
+  if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
   if (events) form.probes = events.probes.map((probe) => ({ tracepoint: probe.tracepoint, fields: [...probe.fields], predicate: probe.predicate ?? "" }));
   if (profile) Object.assign(form, { method: "profile", frequency: String(profile.frequency_hz), kernel: profile.kernel_stacks, user: profile.user_stacks });
   const { process, command } = typeof spec.target === "object" ? spec.target : {};

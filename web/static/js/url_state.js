@@ -32,7 +32,7 @@ const pattern = (shape) => ({ fallback: "", read: (value) => (shape.test(value) 
 
 /** All parts of a view, in the order in which they are written. Times are nanoseconds from the capture's start. */
 const PARTS = {
-  tab: oneOf("events", "timeline", "flame", "info"),
+  tab: oneOf("", "events", "timeline", "flame", "info", "maps", "output"),
   start: whole(null),
   end: whole(null),
   stream: whole(0),
@@ -47,6 +47,11 @@ const PARTS = {
   search: text(),
   invert: flag(),
   by: oneOf("process", "none"),
+  source: pattern(/^@\d{1,4}$/),
+  map: whole(0),
+  show: oneOf("", "histogram", "heatmap", "table", "series"),
+  snapshot: whole(null, 1),
+  key: pattern(/^[0-9a-f]{16}$/),
 };
 
 /** The view of an address without parameters. */

@@ -6,13 +6,12 @@ use super::{
     Checked, Failed,
     checker::Checker,
     context::Shape,
-    describe::{Join, describe},
+    describe::{Join, describe, number},
 };
 use crate::lang::{
     Diagnostic, Span,
     ast::{Name, Probe},
     hir::{Expr, ExprKind, Local, LocalId},
-    plan::AttachPoint,
     types::Type,
 };
 
@@ -31,14 +30,14 @@ pub(super) enum Binding {
     Pair { key: Expr, value: Option<Expr> },
     /// The counter of a loop that was unrolled or of a range: cannot be assigned.
     Counter(LocalId),
+    /// What was assigned is wrong, which was told.
+    Unknown,
 }
 
 /// See the module.
 pub(super) struct Body<'c, 'a> {
     pub(super) cx: &'c mut Checker<'a>,
     pub(super) shape: &'c Shape,
-    /// The attach points, for what depends on them.
-    pub(super) points: &'c [AttachPoint],
     pub(super) locals: Vec<Local>,
     scopes: Vec<HashMap<String, Binding>>,
     /// Names that were declared in scopes that are closed.
@@ -51,11 +50,10 @@ pub(super) struct Body<'c, 'a> {
 }
 
 impl<'c, 'a> Body<'c, 'a> {
-    pub(super) fn new(cx: &'c mut Checker<'a>, shape: &'c Shape, points: &'c [AttachPoint], instance: usize) -> Self {
+    pub(super) fn new(cx: &'c mut Checker<'a>, shape: &'c Shape, instance: usize) -> Self {
         Self {
             cx,
             shape,
-            points,
             locals: Vec::new(),
             scopes: vec![HashMap::new()],
             gone: HashMap::new(),
@@ -152,6 +150,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 Ok(Operand::Value(Expr::new(ExprKind::Local(local), ty, span)))
             }
             Some(Binding::Pair { key, value }) => Ok(Operand::Pair { key: key.clone(), value: value.clone(), span }),
+            Some(Binding::Unknown) => Err(Failed),
             None => self.no_variable(name, span),
         }
     }
@@ -159,6 +158,9 @@ impl<'c, 'a> Body<'c, 'a> {
     fn no_variable<T>(&mut self, name: &str, span: Span) -> Checked<T> {
         let message = format!("there is no variable ${name} here");
         if self.gone.contains_key(name) {
+            // Older scripts assign in the branches of an `if` and use it afterwards: the next pass takes it as one
+            // variable of the whole probe.
+            self.cx.hoist(self.instance, name);
             let hint = format!("it ended with its block; declare it before that block: `let ${name};`");
             return self.fail(span, message, hint);
         }
@@ -173,13 +175,25 @@ impl<'c, 'a> Body<'c, 'a> {
     }
 
     /// Declares a variable in the innermost scope; `ty` is none if it follows from what is assigned.
-    pub(super) fn declare(&mut self, name: &Name, ty: Option<Type>) -> LocalId {
+    pub(super) fn declare(&mut self, name: &Name, ty: Option<Type>) {
+        let binding = self.new_binding(name, ty);
+        self.bind_name(&name.text, binding);
+    }
+
+    fn new_binding(&mut self, name: &Name, ty: Option<Type>) -> Binding {
         let fixed = ty.is_some();
         let key = (self.instance, name.span, name.text.clone());
         let known = ty.or_else(|| self.cx.variables.get(&key).cloned()).unwrap_or(Type::None);
         let local = self.local(name.text.clone(), known);
-        self.bind_name(&name.text, Binding::Variable { local, declared: name.span, fixed });
-        local
+        Binding::Variable { local, declared: name.span, fixed }
+    }
+
+    /// A value that a variable is assigned; if it is wrong, nothing more is said about the variable.
+    pub(super) fn assigned<T>(&mut self, name: &str, value: Checked<T>) -> Checked<T> {
+        if value.is_err() && self.binding(name).is_none() {
+            self.bind_name(name, Binding::Unknown);
+        }
+        value
     }
 
     /// Assigns a variable, whose type grows as needed: the variable and the value as it takes it.
@@ -190,8 +204,13 @@ impl<'c, 'a> Body<'c, 'a> {
         if let Type::Aggregate(_) = value.ty {
             return self.fail(value.span, "only a map can keep an aggregation", "assign it to a map: `@name = …`");
         }
-        if self.binding(&name.text).is_none() {
-            self.declare(name, None);
+        if matches!(self.binding(&name.text), None | Some(Binding::Unknown)) {
+            let binding = self.new_binding(name, None);
+            let hoisted = self.cx.is_hoisted(self.instance, &name.text);
+            let scope = if hoisted { self.scopes.first_mut() } else { self.scopes.last_mut() };
+            if let Some(scope) = scope {
+                scope.insert(name.text.clone(), binding);
+            }
         }
         let (local, declared, fixed) = match self.binding(&name.text) {
             Some(Binding::Variable { local, declared, fixed }) => (*local, *declared, *fixed),
@@ -201,12 +220,24 @@ impl<'c, 'a> Body<'c, 'a> {
             }
         };
         let current = self.locals.get(local.0 as usize).map_or(Type::None, |it| it.ty.clone());
-        let ty = self.grown(&name.text, &current, &value, fixed)?;
+        let key = (self.instance, declared, name.text.clone());
+        let ty = match (&current, is_natural(&value)) {
+            // So far only counts were assigned, which may be of either sign.
+            (Type::Integer { bytes: 8, signed: true }, false)
+                if !fixed && value.ty == Type::U64 && !self.cx.signed_variables.contains(&key) =>
+            {
+                Type::U64
+            }
+            _ => self.grown(&name.text, &current, &value, fixed)?,
+        };
+        if !is_natural(&value) && number(&value.ty).is_some_and(|(_, signed)| signed) {
+            self.cx.signed_variables.insert(key.clone());
+        }
         if ty != current && !fixed {
             if let Some(it) = self.locals.get_mut(local.0 as usize) {
                 it.ty = ty.clone();
             }
-            self.cx.learn_variable((self.instance, declared, name.text.clone()), ty.clone());
+            self.cx.learn_variable(key, ty.clone());
         }
         let value = self.coerce(value, &ty, false)?;
         Ok((local, value))
@@ -238,6 +269,11 @@ impl<'c, 'a> Body<'c, 'a> {
             }
         }
     }
+}
+
+/// Whether it is a known number that is not negative: as good with a sign as without.
+pub(super) fn is_natural(value: &Expr) -> bool {
+    value.constant().is_some_and(|it| it >= 0) && value.ty != Type::U64
 }
 
 /// Whether both are texts or buffers, of which a longer one is cut.

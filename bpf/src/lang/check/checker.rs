@@ -21,7 +21,7 @@ use crate::lang::{
     hir,
     host::Host,
     limits::MAX_DIAGNOSTICS,
-    plan::{AttachPoint, Config, Site},
+    plan::{Config, Site},
     types::Type,
 };
 
@@ -33,6 +33,17 @@ const MAX_GROWTHS: u32 = 4;
 
 /// A variable: the program it is in, where it is declared, its name.
 pub(super) type VariableKey = (usize, Span, String);
+
+/// An expression whose type the editor wants to know.
+#[derive(Clone, Debug)]
+pub(super) enum Watch {
+    /// The one with this span.
+    Exactly(Span),
+    /// The smallest one around this byte.
+    Around(u32),
+    /// What was found: where, its type, its members with theirs.
+    Found { at: Span, ty: String, members: Vec<(String, String)>, wanted: Option<u32> },
+}
 
 /// See the module.
 pub(super) struct Checker<'a> {
@@ -48,12 +59,18 @@ pub(super) struct Checker<'a> {
     /// Types of variables, as learned so far.
     pub(super) variables: HashMap<VariableKey, Type>,
     growths: HashMap<VariableKey, u32>,
+    /// Variables that are used after the block in which they are assigned first, by program and name.
+    hoisted: HashSet<(usize, String)>,
+    /// Variables that were assigned a number with a sign that is not merely a count.
+    pub(super) signed_variables: HashSet<VariableKey>,
     /// Whether this pass learned anything.
     pub(super) changed: bool,
     diagnostics: Vec<Diagnostic>,
     reported: HashSet<(u32, u32, String)>,
     pub(super) sites: Vec<Site>,
     pub(super) sites_at: HashMap<(u32, u32), Vec<u32>>,
+    /// What is looked for while the script is checked, and what was found.
+    pub(super) watch: Option<Watch>,
     /// Work done, in expressions and statements.
     pub(super) steps: u64,
 }
@@ -72,17 +89,20 @@ impl<'a> Checker<'a> {
             maps: Maps::default(),
             variables: HashMap::new(),
             growths: HashMap::new(),
+            hoisted: HashSet::new(),
+            signed_variables: HashSet::new(),
             changed: false,
             diagnostics: Vec::new(),
             reported: HashSet::new(),
             sites: Vec::new(),
             sites_at: HashMap::new(),
+            watch: None,
             steps: 0,
         }
     }
 
     /// The script, checked.
-    pub(super) fn run(mut self, warnings: &[Diagnostic]) -> Result<hir::Script, Vec<Diagnostic>> {
+    pub(super) fn run(&mut self, warnings: &[Diagnostic]) -> Result<hir::Script, Vec<Diagnostic>> {
         self.definitions();
         self.imports();
         self.declare_maps();
@@ -102,7 +122,8 @@ impl<'a> Checker<'a> {
             return Err(diagnostics);
         }
         diagnostics.truncate(MAX_DIAGNOSTICS);
-        Ok(hir::Script { probes, maps, sites: self.sites, config: self.config.clone(), warnings: diagnostics })
+        let sites = std::mem::take(&mut self.sites);
+        Ok(hir::Script { probes, maps, sites, config: self.config.clone(), warnings: diagnostics })
     }
 
     fn passes(&mut self, units: &[Unit<'a>]) -> Vec<hir::Probe> {
@@ -146,8 +167,7 @@ impl<'a> Checker<'a> {
     }
 
     fn group(&mut self, unit: &Unit<'a>, group: &Group, instance: usize) -> hir::Probe {
-        let points: Vec<AttachPoint> = group.points.iter().map(|it| it.point.clone()).collect();
-        let mut body = Body::new(self, &group.shape, &points, instance);
+        let mut body = Body::new(self, &group.shape, instance);
         let (predicate, statements) = body.probe(unit.probe);
         let locals = std::mem::take(&mut body.locals);
         hir::Probe {
@@ -174,11 +194,23 @@ impl<'a> Checker<'a> {
         self.diagnostics.iter().any(|it| it.severity == Severity::Error)
     }
 
+    /// From the next pass on, a variable is one of the whole probe.
+    pub(super) fn hoist(&mut self, instance: usize, name: &str) {
+        self.changed |= self.hoisted.insert((instance, name.to_owned()));
+    }
+
+    /// Whether a variable is one of the whole probe.
+    pub(super) fn is_hoisted(&self, instance: usize, name: &str) -> bool {
+        self.hoisted.contains(&(instance, name.to_owned()))
+    }
+
     /// Remembers the type of a variable for the next pass.
     pub(super) fn learn_variable(&mut self, key: VariableKey, ty: Type) {
         let known = self.variables.get(&key);
+        // What was taken for signed only because nothing said otherwise is not.
+        let replaced = known == Some(&Type::I64) && ty == Type::U64;
         let mut joined = match known.map(|known| join(known, &ty)) {
-            Some(Join::To(ty) | Join::Lossy(ty)) => ty,
+            Some(Join::To(ty) | Join::Lossy(ty)) if !replaced => ty,
             _ => ty,
         };
         if known != Some(&joined) {

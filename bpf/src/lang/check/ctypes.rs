@@ -16,6 +16,9 @@ use crate::lang::{
     types::{Pointee, Shown, Space, StructField, StructType, Type},
 };
 
+/// Where a member is, the bits of its value that are its own, and its type.
+type LaidOut = (u32, Option<(u8, u8)>, Type);
+
 /// How many pointers to pointers are followed.
 const MAX_POINTERS: u32 = 8;
 /// How many members of a struct are shown, those of inner structs included.
@@ -38,7 +41,10 @@ impl Checker<'_> {
                 (1, None) if integer.boolean => Type::Bool,
                 (1 | 2 | 4 | 8, Some(of)) => {
                     let CType::Enum(it) = self.types.stripped(of) else { return Type::Integer { bytes, signed } };
-                    Type::Enum { name: it.name.to_owned(), bytes, signed, names: Vec::new() }
+                    let name = it.name.to_owned();
+                    // Where it has no name, its constants could not be found later.
+                    let names = if name.is_empty() { self.constant_names(of) } else { Vec::new() };
+                    Type::Enum { name, bytes, signed, names }
                 }
                 (1 | 2 | 4 | 8, None) => Type::Integer { bytes, signed },
                 _ => Type::Array { of: Box::new(Type::U64), count: u32::from(bytes) / 8 },
@@ -69,6 +75,10 @@ impl Checker<'_> {
             }
             _ => Type::None,
         }
+    }
+
+    fn constant_names(&self, of: TypeId) -> Vec<(i64, String)> {
+        self.types.constants(of).map(|it| (it.value, it.name.to_owned())).collect()
     }
 
     fn pointee_of_c(&mut self, to: TypeId, space: Space, pointers: u32) -> Pointee {
@@ -110,11 +120,9 @@ impl Checker<'_> {
 
     fn shown_within(&mut self, ty: &Type, depth: u32, left: &mut usize) -> Type {
         match ty {
-            Type::Enum { name, bytes, signed, .. } => {
+            Type::Enum { name, bytes, signed, names } if names.is_empty() => {
                 let id = self.types.find(TypeKind::Enum, name);
-                let names = id.map_or_else(Vec::new, |id| {
-                    self.types.constants(id).map(|it| (it.value, it.name.to_owned())).collect()
-                });
+                let names = id.map_or_else(Vec::new, |id| self.constant_names(id));
                 Type::Enum { name: name.clone(), bytes: *bytes, signed: *signed, names }
             }
             Type::Struct(it) if it.fields.is_empty() && depth > 0 => {
@@ -154,7 +162,7 @@ impl Checker<'_> {
     }
 
     /// Where a member is, the bits of its value that are its own, and its type.
-    pub(super) fn laid_out(&mut self, field: &Field, space: Space) -> (u32, Option<(u8, u8)>, Type) {
+    pub(super) fn laid_out(&mut self, field: &Field, space: Space) -> LaidOut {
         let ty = self.c_type(field.ty, space);
         let byte = u32::try_from(field.bit_offset / 8).unwrap_or(u32::MAX);
         let Some(width) = field.bits else { return (byte, None, ty) };
@@ -248,7 +256,7 @@ impl Body<'_, '_> {
         self.fail(name.span, message, hint)
     }
 
-    fn find_member(&mut self, id: u32, of: &str, space: Space, name: &Name) -> Checked<(u32, Option<(u8, u8)>, Type)> {
+    fn find_member(&mut self, id: u32, of: &str, space: Space, name: &Name) -> Checked<LaidOut> {
         let record = self.cx.c_type_of(id);
         if let Some(field) = self.cx.types.field(record, &name.text) {
             return Ok(self.cx.laid_out(&field, space));

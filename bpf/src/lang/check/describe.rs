@@ -128,6 +128,10 @@ pub(super) fn join(a: &Type, b: &Type) -> Join {
             join_all(parts, |types| Type::Record(names.into_iter().zip(types).collect()))
         }
         (Type::Pointer { to: x, space: p }, Type::Pointer { to: y, space: q }) if p == q => {
+            let character = |to: &Pointee| matches!(to, Pointee::Type(Type::Integer { bytes: 1, .. }));
+            if character(x) && character(y) {
+                return Join::To(a.clone());
+            }
             let void = **x == Pointee::Void || **y == Pointee::Void;
             if void { Join::To(Type::Pointer { to: Box::new(Pointee::Void), space: *p }) } else { Join::Never }
         }

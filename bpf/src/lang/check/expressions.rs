@@ -25,6 +25,14 @@ impl Body<'_, '_> {
     /// What an expression denotes.
     pub(super) fn operand(&mut self, expr: &ast::Expr) -> Checked<Operand> {
         self.cx.steps += 1;
+        let operand = self.denoted(expr)?;
+        if self.cx.watch.is_some() {
+            self.watched(&operand, expr.span);
+        }
+        Ok(operand)
+    }
+
+    fn denoted(&mut self, expr: &ast::Expr) -> Checked<Operand> {
         let span = expr.span;
         match &expr.kind {
             Ast::Integer { value, unsigned } => Ok(Operand::Value(Self::literal(*value, *unsigned, span))),
@@ -365,7 +373,9 @@ impl Body<'_, '_> {
             let message = format!("{} cannot be counted up or down", describe(ty));
             return self.fail(span, message, "only numbers can");
         }
-        let one = Expr::integer(1, Type::Integer { bytes: 8, signed: known != Some(Type::U64) }, span);
+        // Only what is counted down must have a sign.
+        let one = if by < 0 && known != Some(Type::U64) { -1 } else { 1 };
+        let one = Expr::integer(one, Type::Integer { bytes: 8, signed: known != Some(Type::U64) }, span);
         let ty = self.put(element.map, &one, span)?;
         let key = element.key.map(Box::new);
         Ok(Expr::new(ExprKind::AtomicStep { map: element.map, key, by, before }, ty, span))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     Checked, Failed,
-    body::Body,
+    body::{Body, is_natural},
     checker::Checker,
     describe::{Join, aggregation_name, describe, join, number},
 };
@@ -38,8 +38,10 @@ pub(super) struct Map {
     declared: Option<(MapType, u32)>,
     at: Span,
     growths: u32,
-    /// Whether this pass put anything in.
-    written: bool,
+    /// Whether a number with a sign was put in that is not merely a count.
+    signed: bool,
+    /// Whether what is put in is wrong, which was told.
+    doubtful: bool,
 }
 
 /// All maps, in the order in which they are met.
@@ -51,7 +53,7 @@ pub(super) struct Maps {
 
 impl Maps {
     pub(super) fn begin_pass(&mut self) {
-        self.all.iter_mut().for_each(|map| map.written = false);
+        self.all.iter_mut().for_each(|map| map.doubtful = false);
     }
 
     fn id(&mut self, name: &str, at: Span) -> MapId {
@@ -68,7 +70,8 @@ impl Maps {
             declared: None,
             at,
             growths: 0,
-            written: false,
+            signed: false,
+            doubtful: false,
         });
         self.by_name.insert(name.to_owned(), id);
         id
@@ -274,6 +277,9 @@ impl Body<'_, '_> {
         if let Some(ty) = self.cx.maps.get(map).and_then(|map| map.value.clone()) {
             return Ok(ty);
         }
+        if self.cx.maps.get(map).is_some_and(|map| map.doubtful) {
+            return Err(Failed);
+        }
         let name = self.cx.maps.get(map).map(|map| map.name.clone()).unwrap_or_default();
         let others: Vec<String> =
             self.cx.maps.all.iter().filter(|map| map.value.is_some()).map(|map| map.name.clone()).collect();
@@ -282,6 +288,17 @@ impl Body<'_, '_> {
             _ => "assign it somewhere, in any probe".to_owned(),
         };
         self.fail(at, format!("nothing is ever put into {name}"), hint)
+    }
+
+    /// A value that is put into a map; if it is wrong, nothing more is said about what the map holds.
+    pub(super) fn put_or_doubt<T>(&mut self, name: &str, at: Span, value: Checked<T>) -> Checked<T> {
+        if value.is_err() {
+            let map = self.map_id(name, at);
+            if let Some(map) = self.cx.maps.get_mut(map) {
+                map.doubtful = true;
+            }
+        }
+        value
     }
 
     /// A map's element with its key, which tells more about what keys are.
@@ -307,6 +324,9 @@ impl Body<'_, '_> {
     pub(super) fn key_of(&mut self, map: MapId, parts: Vec<Expr>, span: Span) -> Checked<Element> {
         for part in &parts {
             self.key_part(part)?;
+        }
+        if let Some(Map { declared: Some((MapType::PerCpuArray, _)), .. }) = self.cx.maps.get(map) {
+            return self.array_element(map, parts, span);
         }
         let types: Vec<Type> = match parts.as_slice() {
             [Expr { ty: Type::Tuple(types), .. }] if types.len() > 1 => types.clone(),
@@ -338,6 +358,26 @@ impl Body<'_, '_> {
             }
         };
         Ok(Element { map, key, span })
+    }
+
+    /// The element of a map that is declared as an array, whose key is an index.
+    fn array_element(&mut self, map: MapId, parts: Vec<Expr>, span: Span) -> Checked<Element> {
+        let index = Type::Integer { bytes: 4, signed: false };
+        let mut parts = parts.into_iter();
+        match (parts.next(), parts.next()) {
+            (None, _) => {
+                self.cx.learn_key(map, Vec::new(), span);
+                Ok(Element { map, key: None, span })
+            }
+            (Some(part), None) if number(&part.ty).is_some() => {
+                self.cx.learn_key(map, vec![index.clone()], span);
+                Ok(Element { map, key: Some(part.convert(index)), span })
+            }
+            _ => {
+                let (name, _) = self.map_place(map, true);
+                self.fail(span, format!("{name} is an array, and its key is one number"), "declare it as `percpuhash`")
+            }
+        }
     }
 
     fn key_part(&mut self, part: &Expr) -> Checked<()> {
@@ -385,6 +425,7 @@ impl Body<'_, '_> {
         let message = match (known, now) {
             (0, _) => format!("{name} has no key, but is used with one"),
             (_, 0) => format!("{name} has a key, but is used without one"),
+            (1, _) => format!("{name} has 1 key, but is used with {now}"),
             _ => format!("{name} has {known} keys, but is used with {now}"),
         };
         self.fail(span, message, format!("{line} decided it; use another map for the other"))
@@ -421,6 +462,8 @@ impl Body<'_, '_> {
                 );
                 return self.fail(span, message, "use another map; `clear(@map)` and `zero(@map)` start anew");
             }
+            // So far only counts were put in, which may be of either sign.
+            Some(Type::I64) if value.ty == Type::U64 && !is_natural(value) && !self.is_signed_map(map) => Type::U64,
             Some(known) => match Self::join_value(&known, value) {
                 Join::To(ty) => wide(ty),
                 Join::Lossy(ty) => {
@@ -441,14 +484,21 @@ impl Body<'_, '_> {
                 }
             },
         };
+        if !is_natural(value)
+            && number(&value.ty).is_some_and(|(_, signed)| signed)
+            && let Some(map) = self.cx.maps.get_mut(map)
+        {
+            map.signed = true;
+        }
         self.written(map, ty, span)
+    }
+
+    fn is_signed_map(&self, map: MapId) -> bool {
+        self.cx.maps.get(map).is_some_and(|map| map.signed)
     }
 
     fn written(&mut self, map: MapId, ty: Type, span: Span) -> Checked<Type> {
         self.cx.learn_value(map, ty.clone(), span);
-        if let Some(map) = self.cx.maps.get_mut(map) {
-            map.written = true;
-        }
         Ok(self.cx.maps.get(map).and_then(|map| map.value.clone()).unwrap_or(ty))
     }
 

@@ -22,7 +22,8 @@ impl Body<'_, '_> {
             if matches!(value.ty, Type::None | Type::Aggregate(_)) {
                 return self.fail(value.span, format!("{} cannot be shown", describe(&value.ty)), "it has no value");
             }
-            let value = shown_value(value);
+            // Parts of a key are as the map has them.
+            let value = if matches!(action, Action::PrintElement { .. }) { value } else { shown_value(value) };
             bytes = bytes.saturating_add(value.ty.bytes());
             let name = unique(&name, &fields);
             let ty = self.cx.shown_type(&value.ty);

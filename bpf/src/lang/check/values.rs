@@ -343,7 +343,17 @@ impl Body<'_, '_> {
                 let quiet = unsigned.constant().is_some_and(|value| value >= 0)
                     || other.constant().is_some()
                     || matches!(unsigned.kind, ExprKind::Register { .. } | ExprKind::StackArgument { .. });
-                if wide && !quiet {
+                // Where both signs give the same bits, nothing is lost.
+                let same_bits = !matches!(
+                    op,
+                    BinaryOp::Divide
+                        | BinaryOp::Modulo
+                        | BinaryOp::Less
+                        | BinaryOp::LessEqual
+                        | BinaryOp::Greater
+                        | BinaryOp::GreaterEqual
+                );
+                if wide && !quiet && !same_bits {
                     let what = format!(
                         "`{}` of {} and {}: the unsigned side is taken as int64",
                         symbol(op),

@@ -289,19 +289,20 @@ impl Lower<'_> {
     /// How many bits a number has, without branches: each step asks whether the upper half of the bits that are left has
     /// any, by the sign of a difference, and shifts them down if so.
     fn bit_length(&mut self, number: Reg) -> Reg {
-        let upper = self.b.binary(BinaryOp::Shr, number, 32);
-        let negated = self.b.unary(UnaryOp::Negate, upper);
-        let sign = self.b.binary(BinaryOp::Shr, negated, 58);
-        let mut length = self.b.binary(BinaryOp::And, sign, 32);
-        let mut rest = self.b.binary(BinaryOp::Shr, number, length);
+        let length = self.b.binary(BinaryOp::Shr, number, 32);
+        let to = self.b.unary(UnaryOp::Negate, length);
+        self.b.assign(length, to);
+        self.change_register(length, BinaryOp::Shr, 58);
+        self.change_register(length, BinaryOp::And, 32);
+        let rest = self.b.binary(BinaryOp::Shr, number, length);
         for half in [16_i64, 8, 4, 2, 1] {
-            let limit = self.b.set((1_i64 << half) - 1);
-            let difference = self.b.binary(BinaryOp::Sub, limit, rest);
+            let step = self.b.set((1_i64 << half) - 1);
+            self.change_register(step, BinaryOp::Sub, rest);
             // The sign bit, moved to where it stands for the number of bits.
-            let sign = self.b.binary(BinaryOp::Shr, difference, 63 - i64::from(half.ilog2()));
-            let step = self.b.binary(BinaryOp::And, sign, half);
-            rest = self.b.binary(BinaryOp::Shr, rest, step);
-            length = self.b.binary(BinaryOp::Or, length, step);
+            self.change_register(step, BinaryOp::Shr, 63 - i64::from(half.ilog2()));
+            self.change_register(step, BinaryOp::And, half);
+            self.change_register(rest, BinaryOp::Shr, step);
+            self.change_register(length, BinaryOp::Or, step);
         }
         // What is left is 0 or 1.
         self.b.binary(BinaryOp::Add, length, rest)
@@ -381,12 +382,10 @@ impl Lower<'_> {
             Aggregation::Max { signed: true } => Test::SignedGt,
             Aggregation::Max { signed: false } => Test::Gt,
             other => {
-                let sum = self.b.binary(BinaryOp::Add, value, own);
-                self.b.assign(value, sum);
+                self.change_register(value, BinaryOp::Add, own);
                 if other.bytes() == 16 {
                     let own = self.b.load(element, 8, Size::B8, false);
-                    let sum = self.b.binary(BinaryOp::Add, count, own);
-                    self.b.assign(count, sum);
+                    self.change_register(count, BinaryOp::Add, own);
                 }
                 return;
             }

@@ -12,8 +12,9 @@ use crate::lang::{
     types::Type,
 };
 
-/// More rounds than this are a callback, because the verifier walks through every round of an ordinary loop.
-const MAX_INLINE_ROUNDS: i64 = 16;
+/// Loops in which the verifier meets more decisions than this are callbacks: it walks through every round of an ordinary
+/// loop, and in loops it rarely sees that two ways have come together again.
+const MAX_INLINE_DECISIONS: i64 = 60;
 /// Larger variables that several functions use are in scratch memory, which all reach.
 const MAX_FRAME_VALUE: u32 = 32;
 
@@ -84,23 +85,47 @@ struct Walk<'a> {
     texts: Vec<(LocalId, &'a Expr)>,
 }
 
+/// About how many ways lead through a body.
+fn decisions(body: &[Statement]) -> i64 {
+    let mut sum = 0;
+    walk::any_statement(body, &mut |statement| {
+        sum += match statement.kind {
+            StatementKind::Aggregate { .. } => 8,
+            StatementKind::Emit { .. } => 4,
+            StatementKind::SetMap { .. } | StatementKind::If { .. } => 3,
+            // The kernel calls these in turn in any case.
+            StatementKind::ForRange { .. } | StatementKind::While { .. } | StatementKind::ForMap { .. } => 100,
+            _ => 1,
+        };
+        false
+    });
+    walk::any_expression_of(body, &mut |expr| {
+        sum += match expr.kind {
+            ExprKind::Stack | ExprKind::Same { .. } | ExprKind::Find { .. } | ExprKind::Difference { .. } => 10,
+            ExprKind::Read { .. }
+            | ExprKind::ReadText { .. }
+            | ExprKind::ReadBuffer { .. }
+            | ExprKind::Map { .. }
+            | ExprKind::HasKey { .. }
+            | ExprKind::AtomicStep { .. }
+            | ExprKind::Element { .. }
+            | ExprKind::Compare { .. }
+            | ExprKind::Select { .. } => 2,
+            _ => 0,
+        };
+        false
+    });
+    sum
+}
+
 /// Whether a loop is a callback.
 fn is_callback(statement: &Statement) -> bool {
-    let nested = |body: &[Statement]| {
-        walk::any_statement(body, &mut |inner| {
-            matches!(
-                inner.kind,
-                StatementKind::ForRange { .. } | StatementKind::While { .. } | StatementKind::ForMap { .. }
-            )
-        })
-    };
+    let is_small = |rounds: i64, body| rounds.saturating_mul(decisions(body)) <= MAX_INLINE_DECISIONS;
     match &statement.kind {
         StatementKind::ForMap { .. } => true,
-        StatementKind::While { body, limit, .. } => i64::from(*limit) > MAX_INLINE_ROUNDS || nested(body),
+        StatementKind::While { body, limit, .. } => !is_small(i64::from(*limit), body),
         StatementKind::ForRange { first, end, body, .. } => match (&first.kind, &end.kind) {
-            (ExprKind::Integer(first), ExprKind::Integer(end)) => {
-                end.saturating_sub(*first) > MAX_INLINE_ROUNDS || nested(body)
-            }
+            (ExprKind::Integer(first), ExprKind::Integer(end)) => !is_small(end.saturating_sub(*first), body),
             _ => true,
         },
         _ => false,

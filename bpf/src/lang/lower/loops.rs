@@ -58,7 +58,7 @@ impl Lower<'_> {
         let [head, inside, next, after] = [(); 4].map(|()| self.b.block());
         self.b.jump(head);
         self.b.switch_to(head);
-        self.b.branch(Test::Lt, index, rounds, inside, after);
+        self.b.branch(Test::Ge, index, rounds, after, inside);
         self.b.switch_to(inside);
         if let Some(variable) = variable {
             let value = self.b.binary(BinaryOp::Add, index, *first);
@@ -66,8 +66,7 @@ impl Lower<'_> {
         }
         self.round(next, after, body)?;
         self.b.switch_to(next);
-        let following = self.b.binary(BinaryOp::Add, index, 1);
-        self.b.assign(index, following);
+        self.change_register(index, BinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())
@@ -78,14 +77,13 @@ impl Lower<'_> {
         let [head, ask, inside, next, after] = [(); 5].map(|()| self.b.block());
         self.b.jump(head);
         self.b.switch_to(head);
-        self.b.branch(Test::Lt, index, i64::from(limit), ask, after);
+        self.b.branch(Test::Ge, index, i64::from(limit), after, ask);
         self.b.switch_to(ask);
         self.branch_on(condition, inside, after)?;
         self.b.switch_to(inside);
         self.round(next, after, body)?;
         self.b.switch_to(next);
-        let following = self.b.binary(BinaryOp::Add, index, 1);
-        self.b.assign(index, following);
+        self.change_register(index, BinaryOp::Add, 1);
         self.b.jump(head);
         self.b.switch_to(after);
         Ok(())
@@ -210,7 +208,10 @@ impl Lower<'_> {
         value: Option<LocalId>,
         body: &[Statement],
     ) -> Result<()> {
-        let (map, _) = self.script_map(id)?;
+        let (map, plan) = self.script_map(id)?;
+        if super::maps::is_sparse(plan) {
+            return self.refuse_sparse(plan);
+        }
         let parameters = [Parameter::Map(map), Parameter::Key(map), Parameter::Value(map), self.frame_parameter()];
         let function = self.callback(callback, &parameters, body, |it, registers| {
             let [_, key_at, value_at, _] = registers else { return it.error("a callback lacks parameters") };

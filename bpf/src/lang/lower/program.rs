@@ -339,6 +339,12 @@ impl<'a> Lower<'a> {
         self.b.binary(op, left, right)
     }
 
+    /// Changes a register.
+    pub(super) fn change_register(&mut self, to: Reg, op: BinaryOp, right: impl Into<Operand>) {
+        let right = right.into();
+        self.b.push(Op::Binary { to, op, width: crate::ir::Width::W64, left: to, right });
+    }
+
     /// Ends the program from wherever it is.
     pub(super) fn finish(&mut self, result: Operand) {
         if self.function == 0 {
@@ -451,7 +457,7 @@ impl<'a> Lower<'a> {
 }
 
 /// More memory than this for a hash map is only allocated as it is needed.
-const MAX_PREALLOCATED: u64 = 32 << 20;
+const MAX_PREALLOCATED: u64 = 4 << 20;
 
 /// How the kernel knows a map of the script.
 fn definition(plan: &crate::lang::plan::MapPlan, cpus: u32) -> MapDefinition {

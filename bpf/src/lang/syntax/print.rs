@@ -328,8 +328,9 @@ impl Printer {
     }
 
     fn conditional(&mut self, condition: &Expr, then: &Block, otherwise: Option<&Block>) {
-        self.operand(condition, TERNARY);
-        self.put(" ");
+        self.put("(");
+        self.expression(condition);
+        self.put(") ");
         self.block(then);
         if let Some(otherwise) = otherwise {
             self.put(" else ");
@@ -380,15 +381,15 @@ impl Printer {
             StatementKind::Unroll { count, body } => self.looped("unroll ", count, body),
             StatementKind::While { condition, body } => self.looped("while ", condition, body),
             StatementKind::ForRange { variable, first, end, body } => {
-                self.show(format_args!("for ${} : ", variable.text));
+                self.show(format_args!("for (${} : ", variable.text));
                 self.operand(first, TERNARY + 1);
                 self.put("..");
                 self.operand(end, TERNARY + 1);
-                self.put(" ");
+                self.put(") ");
                 self.block(body);
             }
             StatementKind::ForMap { variable, map, body } => {
-                self.show(format_args!("for ${} : @{} ", variable.text, map.text));
+                self.show(format_args!("for (${} : @{}) ", variable.text, map.text));
                 self.block(body);
             }
             StatementKind::Block(block) => self.block(block),
@@ -401,8 +402,9 @@ impl Printer {
 
     fn looped(&mut self, word: &str, condition: &Expr, body: &Block) {
         self.put(word);
-        self.operand(condition, TERNARY);
-        self.put(" ");
+        self.put("(");
+        self.expression(condition);
+        self.put(") ");
         self.block(body);
     }
 

@@ -97,33 +97,33 @@ fn choose(all: &[TracepointName], pattern: Option<&str>) -> Vec<TracepointName> 
     search_tracepoints(all, pattern, all.len()).best.into_iter().cloned().collect()
 }
 
-/// `*` is any text, `?` any one character. Takes time in proportion to both lengths at most.
-fn matches_wildcards(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    // Which beginnings of the pattern match the text so far.
-    let mut reach = vec![false; pattern.len() + 1];
-    let follow_stars = |reach: &mut Vec<bool>| {
-        for (at, c) in pattern.iter().enumerate() {
-            if *c == '*' && reach.get(at) == Some(&true) {
-                reach.splice(at + 1..at + 2, [true]);
+/// `*` is any text, `?` any one character. Takes time in proportion to the product of both lengths at most.
+pub(super) fn matches_wildcards(pattern: &str, text: &str) -> bool {
+    let (mut pattern, mut text) = (pattern.chars(), text.chars());
+    // Where to go on if what follows the last star does not match: one character further on.
+    let mut again = None;
+    loop {
+        let mut rest = pattern.clone();
+        match (rest.next(), text.clone().next()) {
+            (Some('*'), _) => {
+                pattern = rest;
+                again = Some((pattern.clone(), text.clone()));
+            }
+            (Some(wanted), Some(found)) if wanted == '?' || wanted == found => {
+                pattern = rest;
+                text.next();
+            }
+            (None, None) => return true,
+            _ => {
+                let Some((after_star, from)) = &mut again else { return false };
+                if from.next().is_none() {
+                    return false;
+                }
+                pattern = after_star.clone();
+                text = from.clone();
             }
         }
-    };
-    reach.splice(0..1, [true]);
-    follow_stars(&mut reach);
-    for c in text.chars() {
-        let step = |at: usize| match (at.checked_sub(1), pattern.get(at)) {
-            (_, Some('*')) if reach.get(at) == Some(&true) => true,
-            (Some(before), _) => {
-                let wanted = pattern.get(before);
-                reach.get(before) == Some(&true) && (wanted == Some(&'?') || wanted == Some(&c))
-            }
-            (None, _) => false,
-        };
-        reach = (0..=pattern.len()).map(step).collect();
-        follow_stars(&mut reach);
     }
-    reach.last() == Some(&true)
 }
 
 fn text_of(found: &[Found]) -> String {
@@ -177,6 +177,9 @@ mod tests {
             ("**a**", "bab", true),
             ("", "", true),
             ("?", "", false),
+            ("a*b*c", "aXbYbZc", true),
+            ("a*b*c", "aXbYbZ", false),
+            ("*aab", "aaab", true),
         ];
         for (pattern, text, expected) in cases {
             assert_eq!(matches_wildcards(pattern, text), expected, "{pattern} {text}");

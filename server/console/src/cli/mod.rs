@@ -9,16 +9,21 @@ use crate::Outcome;
 
 pub mod agent;
 pub mod captures;
+pub mod compile;
 pub mod completions;
 pub mod console;
 pub mod doctor;
 pub mod export;
+mod facts;
 pub mod list;
 pub mod login_link;
 mod open;
+mod probes;
+mod script;
 pub mod serve;
 mod text;
 pub mod trace;
+mod words;
 
 const LONG_ABOUT: &str = "\
 Bathyscope traces a running Linux system and shows what it found in a browser.
@@ -34,6 +39,7 @@ Examples:
   bathyscope doctor                           what this host can trace, and why not
   bathyscope list 'sched:*'                   tracepoints of the running kernel
   bathyscope trace -e sched:sched_switch -d 5s
+  bathyscope trace -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
   bathyscope captures list --json
   bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
 
@@ -69,8 +75,10 @@ pub enum Verb {
     Doctor(doctor::DoctorArgs),
     /// List the tracepoints of the running kernel, or the fields of one
     List(list::ListArgs),
-    /// Make a capture from the terminal and print its rows as they come
+    /// Run a script, or make a capture, from the terminal and print what it finds as it comes
     Trace(trace::TraceArgs),
+    /// Compile a script, and show what the compiler makes of it
+    Compile(compile::CompileArgs),
     /// List, show, rename, delete and import stored captures
     Captures(captures::CapturesArgs),
     /// Write a stored capture or a view of it in another format
@@ -109,6 +117,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Doctor(args) => doctor::run(args),
         Verb::List(args) => list::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::Export(args) => export::run(args),
         Verb::LoginLink(args) => login_link::run(args),

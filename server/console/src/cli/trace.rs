@@ -14,15 +14,22 @@ use bathyscope_capture::{CaptureId, CaptureSpec, TracepointName};
 use bathyscope_catalog::{MAX_FORMAT_BYTES, parse_event_format};
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError, TargetState};
 use bathyscope_store::{Options, Store};
-use clap::Args;
+use clap::{ArgAction, Args, ValueEnum};
 
+use super::{probes, script};
 use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat},
     launch::{OwnAgent, agent_failure, console_account, prepare_data},
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
 };
+pub(super) use arguments::read_script;
 use rows::Printer;
+
+/// Prints the summary of a capture that was kept, on standard error.
+pub(super) async fn print_summary(store: &Store, id: CaptureId) -> Result<(), Failure> {
+    summary::print(store, id, Some("")).await
+}
 
 /// How often new rows are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -32,23 +39,71 @@ const FLUSH_EVERY: Duration = Duration::from_millis(200);
 const USUAL_HZ: &str = "99";
 
 const EXAMPLES: &str = "\
-Examples:
-  bathyscope trace -e sched:sched_switch --duration 5s
-  bathyscope trace -e syscalls:sys_enter_openat --fields filename --pid 4711
-  bathyscope trace -e syscalls:sys_enter_write --filter 'count > 4096' --json -- make -j8
-  bathyscope trace --profile --duration 10s
-  bathyscope trace --profile=999 --save 'slow start' -- ./server --selftest
+A script is in the language of bpftrace: after -e, in a FILE, or in standard input (-). The words after it are its \
+parameters: $1, $2 …, and --NAME=VALUE for getopt(). -e SYSTEM:EVENT alone records a tracepoint's fields instead.
 
-Rows go to standard output, what a command prints and the summary to standard error. Ctrl-C ends the capture. The exit \
-status is the traced command's, else 0.";
+Examples:
+  bathyscope trace -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
+  bathyscope trace -e 'uprobe:/bin/bash:readline { printf(\"%d\\n\", pid); }' -p 4711
+  bathyscope trace opens.bt --all 5
+  bathyscope trace -f json -c 'ls -l /' opens.bt
+  bathyscope trace -l 'tracepoint:sched:*'
+  bathyscope trace -lv 'struct task_struct'
+  bathyscope trace -e sched:sched_switch --duration 5s
+  bathyscope trace -e syscalls:sys_enter_write --filter 'count > 4096' --json -- make -j8
+  bathyscope trace --profile --save 'slow start' -- ./server --selftest
+
+Rows and what a script prints go to standard output; what a command prints beside rows, and the summary, to standard \
+error. On a terminal, control characters of events are shown as escapes; files and pipes get them as they are. Ctrl-C \
+ends the capture or script, a second one at once. The exit status is that of the script's exit(), else the traced \
+command's, else 0.";
+
+/// How a script's output is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// As people read it
+    Text,
+    /// One JSON object a line
+    Json,
+}
 
 /// What `trace` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TraceArgs {
-    /// Tracepoint to record; repeatable
-    #[arg(short, long = "event", value_name = "SYSTEM:EVENT", required_unless_present = "profile")]
-    pub events: Vec<TracepointName>,
+    /// Script to run, or tracepoint (SYSTEM:EVENT) to record; tracepoints are repeatable
+    #[arg(short, long = "event", value_name = "SCRIPT")]
+    pub events: Vec<String>,
+    /// List probes that match a pattern such as 'kprobe:tcp_*' instead; with -v their arguments, or a type's definition
+    #[arg(short = 'l', long = "list", conflicts_with_all = ["events", "profile"])]
+    pub list: bool,
+    /// Program to run and trace, with its arguments, in one text; no shell is started
+    #[arg(short, long, value_name = "COMMAND", conflicts_with = "pid")]
+    pub command: Option<String>,
+    /// How a script's output is written
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Write a script's output to a file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How soon a script's output is written
+    #[arg(short = 'B', long, value_enum, value_name = "WHEN", default_value_t)]
+    pub buffer: script::Buffering,
+    /// Do not tell how many probes a script has attached
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Tell more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Let a script change what it observes: system(), signal(), override(), write_user(), probes at raw addresses
+    #[arg(long = "unsafe")]
+    pub allow_unsafe: bool,
+    /// Compile a script, say what is wrong with it, and attach nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do not show warnings about a script
+    #[arg(long)]
+    pub no_warnings: bool,
     /// Fields of the tracepoints to record [default: all that can be]
     #[arg(long, value_name = "FIELD,…", value_delimiter = ',', conflicts_with = "profile")]
     pub fields: Option<Vec<String>>,
@@ -62,13 +117,13 @@ pub struct TraceArgs {
     )]
     pub profile: Option<u32>,
     /// Only this process
-    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
+    #[arg(short, long, value_name = "PID")]
     pub pid: Option<u32>,
     /// Without the processes that it forks
     #[arg(long)]
     pub no_children: bool,
     /// User that the command runs as [default: who runs this]
-    #[arg(short, long, value_name = "NAME", requires = "command")]
+    #[arg(short, long, value_name = "NAME")]
     pub user: Option<String>,
     /// End after this time, such as 500ms, 5s or 2m
     #[arg(short, long, value_name = "TIME", value_parser = arguments::duration)]
@@ -88,9 +143,9 @@ pub struct TraceArgs {
     /// What is logged: a level, or levels by module
     #[arg(long = "log", value_name = "FILTER", default_value = "warn")]
     pub log_filter: String,
-    /// Command to trace, with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
+    /// Script's file and its parameters; after -e only parameters; for rows and profiles, after --, the command to trace
+    #[arg(value_name = "FILE|WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
 }
 
 /// Makes the capture and prints its rows.
@@ -98,6 +153,19 @@ pub struct TraceArgs {
 /// # Errors
 /// If it cannot be started, or its rows cannot be read back.
 pub fn run(args: TraceArgs) -> Outcome {
+    match arguments::task(&args)? {
+        arguments::Task::Rows => rows(&args),
+        arguments::Task::Script(script) => match &args.save {
+            None => script::run(&script),
+            Some(name) => script::run_saved(&script, name, &args.data),
+        },
+        arguments::Task::List(pattern) => {
+            probes::run(&pattern, args.verbose > 0, arguments::is_json(&args), args.pid, args.simulate.as_ref())
+        }
+    }
+}
+
+fn rows(args: &TraceArgs) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
     let mut agent = OwnAgent::start(args.simulate.as_ref(), Some(&log))?;
@@ -109,9 +177,9 @@ pub fn run(args: TraceArgs) -> Outcome {
     let mut client = agent.client(None)?;
     crate::logging::start(&log)?;
     let all_fields = |name: &TracepointName| recordable_fields(&mut client, name);
-    let spec = arguments::spec(&args, all_fields)?;
+    let spec = arguments::spec(args, all_fields)?;
     let place = Place::make(kept)?;
-    let outcome = super::runtime()?.block_on(trace(&args, spec, client, &place));
+    let outcome = super::runtime()?.block_on(trace(args, spec, client, &place));
     drop(agent);
     outcome
 }
@@ -174,12 +242,12 @@ async fn trace(args: &TraceArgs, spec: CaptureSpec, client: AgentClient, place: 
     let recorder = Recorder::new(store.clone(), link, options);
     let is_profile = args.profile.is_some();
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
-    let mut printer = Printer::new(store.clone(), id, args.json, is_profile);
+    let mut printer = Printer::new(store.clone(), id, arguments::is_json(args), is_profile);
     let followed = follow(&recorder, &mut printer, id).await;
     recorder.ended(id).await;
     let status = recorder.target(id);
     if is_profile {
-        summary::print_profile(&store, id, args.json).await?;
+        summary::print_profile(&store, id, arguments::is_json(args)).await?;
     }
     summary::print(&store, id, args.save.as_deref()).await?;
     store.close().await;

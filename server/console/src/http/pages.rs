@@ -31,6 +31,16 @@ pub(super) async fn history(Viewer(who): Viewer, context: Context) -> Result<Res
     render(&pages::History { nonce: context.nonce(), frame: who.frame(pages::Nav::History) })
 }
 
+/// The scripts that come with the console.
+pub(super) async fn tools(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Tools { nonce: context.nonce(), frame: who.frame(pages::Nav::Tools) })
+}
+
+/// The reference of the probe language.
+pub(super) async fn language(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Language { nonce: context.nonce(), frame: who.frame(pages::Nav::Tools) })
+}
+
 /// What this host can do.
 pub(super) async fn host(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
     render(&pages::Host { nonce: context.nonce(), frame: who.frame(pages::Nav::Host) })

@@ -79,6 +79,8 @@ pub fn table() -> Vec<Route> {
         route::<Viewer, _, _>(Page, GET, "/captures", pages::history),
         route::<Viewer, _, _>(Page, GET, "/captures/{id}", pages::capture),
         route::<Viewer, _, _>(Page, GET, "/host", pages::host),
+        route::<Viewer, _, _>(Page, GET, "/tools", pages::tools),
+        route::<Viewer, _, _>(Page, GET, "/language", pages::language),
         route::<Operator, _, _>(Page, GET, "/new", pages::new),
 
         route::<Viewer, _, _>(Api, GET, "/api/host", api::host::host),

@@ -55,8 +55,9 @@ use std::{
     time::Duration,
 };
 
+use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, CaptureSpec, SpecError, visible};
-use bathyscope_protocol::TargetState;
+use bathyscope_protocol::{CaptureHandle, TargetState};
 use bathyscope_store::{Store, StoreError};
 use tokio::sync::Semaphore;
 
@@ -238,6 +239,12 @@ impl Recorder {
             why: error.to_string(),
         };
         started.await.map_err(panicked)?
+    }
+
+    /// What the agent knows the script of a running capture by, and what it does; none if no script makes it.
+    pub(crate) fn script(&self, id: CaptureId) -> Option<(CaptureHandle, Arc<Plan>)> {
+        let running = self.inner.find(id)?;
+        running.script.as_ref().map(|script| (script.handle, Arc::clone(&script.plan)))
     }
 
     /// Asks a running capture to stop, with the reason `stopped by WHO`; says whether it was running. It has ended

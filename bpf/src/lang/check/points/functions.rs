@@ -151,7 +151,7 @@ impl Checker<'_> {
         let exit = matches!(kind, Kind::Kretprobe | Kind::Fexit);
         let near = crate::lang::suggest(target.function, self.host.functions().iter().map(|it| it.name.as_str()));
         let hint = match (near, alternative(self.host, target.function, exit)) {
-            (Some(near), None) if near == target.function => "it is in another module; leave the module out".to_owned(),
+            (Some(near), _) if near == target.function => "it is elsewhere; leave the module out".to_owned(),
             (_, Some(name)) => format!("it may be inlined; use `tracepoint:{name}`"),
             (Some(near), None) => format!("did you mean `{near}`?"),
             (None, None) => {

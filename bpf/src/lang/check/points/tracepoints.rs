@@ -81,6 +81,7 @@ impl Checker<'_> {
         systems.dedup();
         if !systems.contains(&system)
             && let Some(near) = crate::lang::suggest(system, systems.iter().copied())
+            && all.binary_search(&format!("{near}:{name}")).is_ok()
         {
             return Trouble::missing(message, format!("did you mean `tracepoint:{near}:{name}`?"));
         }

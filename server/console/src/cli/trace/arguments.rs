@@ -1,11 +1,149 @@
-//! The command line → a capture's spec, the same that the browser's form ends in.
+//! The command line → what to do: a script, a list, or a capture's spec, the same that the browser's form ends in.
 
 use std::time::Duration;
 
 use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Predicate, Target, TracepointName, visible};
 
-use super::TraceArgs;
-use crate::Failure;
+use bathyscope_bpf::output::Form;
+use bathyscope_protocol::WireTarget;
+
+use super::{Format, TraceArgs};
+use crate::{
+    Failure,
+    cli::{script::ScriptArgs, words},
+};
+
+/// The longest script that is read from a file.
+const MAX_SCRIPT_BYTES: u64 = bathyscope_protocol::MAX_SCRIPT_BYTES as u64;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(super) enum Task {
+    /// A capture of tracepoints or a profile.
+    Rows,
+    /// A script.
+    Script(Box<ScriptArgs>),
+    /// A list of probes.
+    List(String),
+}
+
+/// What the arguments ask for.
+pub(super) fn task(args: &TraceArgs) -> Result<Task, Failure> {
+    if args.list {
+        return match args.words.as_slice() {
+            [] => Ok(Task::List("*".to_owned())),
+            [pattern] if !pattern.starts_with('-') => Ok(Task::List(pattern.clone())),
+            _ => Err(Failure::new("-l takes one pattern, after all options").remedy("Quote it: -l 'kprobe:tcp_*'.")),
+        };
+    }
+    let rows = args.profile.is_some() || (!args.events.is_empty() && tracepoints(args).is_some());
+    if rows {
+        let scripts_only =
+            [("--unsafe", args.allow_unsafe), ("--dry-run", args.dry_run), ("--output", args.output.is_some())];
+        return match scripts_only.iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(Failure::new(format!("{option} is for scripts, not for rows of tracepoints"))),
+            None => Ok(Task::Rows),
+        };
+    }
+    let rows_only = [("--fields", args.fields.is_some()), ("--filter", args.filter.is_some())];
+    if let Some((option, _)) = rows_only.iter().find(|(_, given)| *given) {
+        return Err(Failure::new(format!("{option} is for tracepoints (-e SYSTEM:EVENT), not for scripts"))
+            .remedy("Write what the script prints, and a /condition/, into the script."));
+    }
+    script(args).map(|script| Task::Script(Box::new(script)))
+}
+
+/// The tracepoints that `-e` names, if all are such.
+fn tracepoints(args: &TraceArgs) -> Option<Vec<TracepointName>> {
+    args.events.iter().map(|text| text.trim().parse().ok()).collect()
+}
+
+/// Whether JSON is wanted.
+pub(super) fn is_json(args: &TraceArgs) -> bool {
+    args.json || args.format == Some(Format::Json)
+}
+
+fn script(args: &TraceArgs) -> Result<ScriptArgs, Failure> {
+    let (name, text, params) = match (args.events.as_slice(), args.words.split_first()) {
+        ([text], _) => ("stdin".to_owned(), text.clone(), args.words.clone()),
+        ([], Some((file, params))) if file == "-" || !file.starts_with('-') => {
+            (file.clone(), read_script(file)?, params.to_vec())
+        }
+        ([], Some((word, _))) => {
+            return Err(Failure::new(format!("there is no option {}", visible(word.as_bytes())))
+                .remedy("`bathyscope trace --help` lists them. A script's own options follow its file."));
+        }
+        ([], None) => {
+            return Err(Failure::new("there is nothing to trace")
+                .remedy("Give a script (-e TEXT or a FILE), a tracepoint (-e SYSTEM:EVENT), --profile, or -l."));
+        }
+        _ => return Err(Failure::new("only one script can be run at a time").remedy("Put its probes into one text.")),
+    };
+    Ok(ScriptArgs {
+        name,
+        text,
+        params,
+        target: wire_target(args)?,
+        allow_unsafe: args.allow_unsafe,
+        duration: args.duration,
+        form: if is_json(args) { Form::Json } else { Form::Text },
+        output: args.output.clone(),
+        buffering: args.buffer,
+        quiet: args.quiet,
+        verbose: args.verbose,
+        warnings: !args.no_warnings,
+        dry_run: args.dry_run,
+        simulate: args.simulate.clone(),
+        log: args.log_filter.clone(),
+    })
+}
+
+/// Reads a script before rights are given up: it may be where only who started this can read.
+pub(in crate::cli) fn read_script(path: &str) -> Result<String, Failure> {
+    use std::io::Read as _;
+    let shown = visible(path.as_bytes());
+    let doing = |error: std::io::Error| Failure::because(format!("reading the script {shown}"), error);
+    let mut bytes = Vec::new();
+    if path == "-" {
+        std::io::stdin().take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes).map_err(doing)?;
+    } else {
+        std::fs::File::open(path).map_err(doing)?.take(MAX_SCRIPT_BYTES + 1).read_to_end(&mut bytes).map_err(doing)?;
+    }
+    if bytes.len() as u64 > MAX_SCRIPT_BYTES {
+        return Err(Failure::new(format!("the script {shown} is longer than {} KiB", MAX_SCRIPT_BYTES >> 10)));
+    }
+    String::from_utf8(bytes).map_err(|_bytes| Failure::new(format!("the script {shown} is not UTF-8")))
+}
+
+/// The command to trace, from `-c`, or for rows from the words after `--`.
+fn command(args: &TraceArgs) -> Result<Option<Vec<String>>, Failure> {
+    match &args.command {
+        Some(text) => {
+            let shown = visible(text.as_bytes());
+            let words = words::split(text);
+            words.map(Some).map_err(|error| Failure::because(format!("reading the command `{shown}`"), error))
+        }
+        None => Ok(None),
+    }
+}
+
+fn wire_target(args: &TraceArgs) -> Result<WireTarget, Failure> {
+    let children = !args.no_children;
+    let target = match (args.pid, command(args)?) {
+        (Some(pid), _) => WireTarget::Process { pid, children },
+        (None, Some(argv)) => WireTarget::Command { argv, user: args.user.clone(), children },
+        (None, None) => WireTarget::System,
+    };
+    check_user(args, matches!(target, WireTarget::Command { .. }))?;
+    Ok(target)
+}
+
+fn check_user(args: &TraceArgs, has_command: bool) -> Result<(), Failure> {
+    if args.user.is_some() && !has_command {
+        return Err(Failure::new("--user is given without a command").remedy("Give one with -c COMMAND."));
+    }
+    Ok(())
+}
 
 /// Reads `500ms`, `5s`, `2m`, `1h`, or seconds without a unit.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -36,21 +174,34 @@ pub(super) fn spec(
         Some(frequency_hz) => Method::Profile { frequency_hz, kernel_stacks: true, user_stacks: true },
         None => {
             let mut probes = Vec::new();
-            for tracepoint in &args.events {
+            for tracepoint in tracepoints(args).unwrap_or_default() {
                 let fields = match &args.fields {
                     Some(fields) => fields.clone(),
-                    None => all_fields(tracepoint)?,
+                    None => all_fields(&tracepoint)?,
                 };
-                probes.push(EventProbe { tracepoint: tracepoint.clone(), fields, predicate: predicate.clone() });
+                probes.push(EventProbe { tracepoint, fields, predicate: predicate.clone() });
             }
             Method::Events { probes }
         }
     };
     let children = !args.no_children;
+    let argv = match command(args)? {
+        Some(_) if !args.words.is_empty() => {
+            return Err(Failure::new("a command is given twice, with -c and after --"));
+        }
+        Some(argv) => argv,
+        None => args.words.clone(),
+    };
+    if let Some(word) = argv.first().filter(|word| word.starts_with('-')) {
+        return Err(Failure::new(format!("there is no option {}", visible(word.as_bytes())))
+            .remedy("`bathyscope trace --help` lists them. A command to trace follows --."));
+    }
+    check_user(args, !argv.is_empty())?;
     let target = match args.pid {
+        Some(_) if !argv.is_empty() => return Err(Failure::new("--pid and a command exclude each other")),
         Some(pid) => Target::Process { pid, children },
-        None if args.command.is_empty() => Target::System,
-        None => Target::Command { argv: args.command.clone(), user: args.user.clone(), children },
+        None if argv.is_empty() => Target::System,
+        None => Target::Command { argv, user: args.user.clone(), children },
     };
     let duration_ms = args.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
     let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
@@ -110,16 +261,89 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let parse = |words: &[&str]| Cli::try_parse_from(["bathyscope", "trace"].iter().chain(words));
+        assert!(parse(&["--profile", "-e", "a:b"]).is_err());
+        assert!(parse(&["-l", "-e", "a:b"]).is_err());
+        assert!(parse(&["-c", "ls", "-p", "7"]).is_err());
         for words in [
             &[][..],
-            &["--profile", "-e", "a:b"],
-            &["-e", "nonsense"],
-            &["-e", "a:b", "--user", "root"],
-            &["-e", "a:b", "--pid", "7", "--", "ls"],
+            &["--nonsense"],
+            &["-e", "BEGIN {}", "-e", "END {}"],
+            &["-e", "BEGIN {}", "--user", "root"],
+            &["--fields", "a", "-e", "BEGIN {}"],
+            &["--unsafe", "-e", "a:b"],
+            &["-e", "BEGIN {}", "-c", "ls 'x"],
+            &["-l", "a", "b"],
+            &["/no/such/script.bt"],
         ] {
-            assert!(parse(words).is_err(), "{words:?}");
+            // Options come before words.
+            let words: Vec<&str> = match words {
+                ["-e", script, rest @ ..] if rest.first() != Some(&"-e") => [rest, &["-e", script]].concat(),
+                words => words.to_vec(),
+            };
+            assert!(task(&args(&words)).is_err(), "{words:?}");
+        }
+        let none = |_: &TracepointName| Ok(Vec::new());
+        for words in [
+            &["-e", "a:b", "--user", "root"][..],
+            &["-e", "a:b", "--pid", "7", "--", "ls"],
+            &["-e", "a:b", "--nonsense"],
+        ] {
+            assert!(spec(&args(words), none).is_err(), "{words:?}");
         }
         let error = spec(&args(&["-e", "a:b", "--fields", "x", "--filter", "x >"]), |_| Ok(Vec::new())).unwrap_err();
         assert!(error.report().contains("reading the filter `x >`"), "{}", error.report());
+    }
+
+    fn script_of(words: &[&str]) -> ScriptArgs {
+        match task(&args(words)).unwrap() {
+            Task::Script(script) => *script,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn scripts_are_told_from_tracepoints() {
+        assert!(matches!(task(&args(&["-e", "sched:sched_switch"])).unwrap(), Task::Rows));
+        assert!(matches!(task(&args(&["--profile"])).unwrap(), Task::Rows));
+        let script = script_of(&["-e", "BEGIN { exit(); }"]);
+        assert_eq!(
+            (script.text.as_str(), script.target, script.form),
+            ("BEGIN { exit(); }", WireTarget::System, Form::Text)
+        );
+        let script =
+            script_of(&["-f", "json", "-q", "-B", "none", "--unsafe", "-p", "7", "-e", "END {}", "5", "--all", "-v"]);
+        assert_eq!(script.params, ["5", "--all", "-v"]);
+        assert_eq!(script.target, WireTarget::Process { pid: 7, children: true });
+        assert!(script.form == Form::Json && script.quiet && script.allow_unsafe && script.verbose == 0);
+        let script = script_of(&["-c", "ls -l 'a b'", "-e", "END {}", "--", "5"]);
+        assert_eq!(script.params, ["5"]);
+        let argv = ["ls", "-l", "a b"].map(String::from).to_vec();
+        assert_eq!(script.target, WireTarget::Command { argv, user: None, children: true });
+    }
+
+    #[test]
+    fn scripts_are_read_from_files_with_their_parameters() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.bt");
+        std::fs::write(&path, "BEGIN { }").unwrap();
+        let path = path.to_str().unwrap();
+        let script = script_of(&["-q", path, "1", "--name=value", "--", "-p"]);
+        assert_eq!((script.name.as_str(), script.text.as_str()), (path, "BEGIN { }"));
+        assert_eq!(script.params, ["1", "--name=value", "--", "-p"]);
+        std::fs::write(path, vec![b' '; bathyscope_protocol::MAX_SCRIPT_BYTES + 1]).unwrap();
+        assert!(task(&args(&[path])).is_err());
+        std::fs::write(path, b"\xff").unwrap();
+        assert!(task(&args(&[path])).unwrap_err().report().contains("not UTF-8"));
+    }
+
+    #[test]
+    fn lists_take_a_pattern() {
+        let pattern = |words: &[&str]| match task(&args(words)).unwrap() {
+            Task::List(pattern) => pattern,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(pattern(&["-l"]), "*");
+        assert_eq!(pattern(&["-lv", "struct task_struct"]), "struct task_struct");
+        assert_eq!(pattern(&["-l", "--json", "kprobe:tcp_*"]), "kprobe:tcp_*");
     }
 }

@@ -1,0 +1,261 @@
+//! `trace -l`: what can be probed, by a pattern; with `-v` what a probe has for arguments, or how a type is defined.
+
+use bathyscope_agent::Simulation;
+use bathyscope_bpf::lang::{
+    self,
+    host::{Host as _, KernelFunction},
+};
+use bathyscope_capture::visible;
+use bathyscope_catalog::types::{Kind, Types};
+use serde::Serialize;
+
+use super::{
+    facts::{HostFacts, link, script_failure},
+    list::matches_wildcards,
+};
+use crate::{Failure, Outcome, launch::OwnAgent, recorder::AgentLink};
+
+/// Events of `software:`.
+const SOFTWARE: [&str; 11] = [
+    "alignment-faults",
+    "bpf-output",
+    "context-switches",
+    "cpu-clock",
+    "cpu-migrations",
+    "dummy",
+    "emulation-faults",
+    "major-faults",
+    "minor-faults",
+    "page-faults",
+    "task-clock",
+];
+/// Events of `hardware:`.
+const HARDWARE: [&str; 10] = [
+    "backend-stalls",
+    "branch-instructions",
+    "branch-misses",
+    "bus-cycles",
+    "cache-misses",
+    "cache-references",
+    "cpu-cycles",
+    "frontend-stalls",
+    "instructions",
+    "ref-cycles",
+];
+const ITERATORS: [&str; 3] = ["task", "task_file", "task_vma"];
+/// The most types of one kind that are looked through.
+const MAX_TYPES: usize = 1_000_000;
+
+/// A probe, as it is written in a script.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Probe {
+    probe: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arguments: Option<Vec<Argument>>,
+}
+
+/// An argument of a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Argument {
+    #[serde(rename = "type")]
+    ty: String,
+    name: String,
+}
+
+/// Lists what matches.
+///
+/// # Errors
+/// If there is no agent, or nothing matches.
+pub(super) fn run(
+    pattern: &str,
+    verbose: bool,
+    json: bool,
+    pid: Option<u32>,
+    simulate: Option<&Simulation>,
+) -> Outcome {
+    let mut agent = OwnAgent::start(simulate, None)?;
+    let mut link = link(agent.client(None)?)?;
+    let host = HostFacts::new(link.clone(), Vec::new())?;
+    if let Some((kind, name)) = type_pattern(pattern) {
+        return super::print_all(&definitions(host.types(), kind, name, verbose)?);
+    }
+    let mut found = find(&host, &mut link, pattern, pid)?;
+    if found.is_empty() {
+        return Err(Failure::new(format!("no probe matches {}", visible(pattern.as_bytes()))).remedy(
+            "Write a kind of probe and wildcards, such as 'tracepoint:sched:*', or a part of a name: '*sleep*'.",
+        ));
+    }
+    if verbose {
+        for probe in &mut found {
+            probe.arguments = Some(arguments(&host, &probe.probe));
+        }
+    }
+    super::print_all(&if json { json_of(&found)? } else { text_of(&found) })
+}
+
+/// `struct NAME`, `union NAME`, `enum NAME`.
+fn type_pattern(pattern: &str) -> Option<(Kind, &str)> {
+    let (kind, name) = pattern.trim().split_once(' ')?;
+    let kind = match kind {
+        "struct" => Kind::Struct,
+        "union" => Kind::Union,
+        "enum" => Kind::Enum,
+        _ => return None,
+    };
+    Some((kind, name.trim()))
+}
+
+fn definitions(types: &Types, kind: Kind, pattern: &str, verbose: bool) -> Result<String, Failure> {
+    let word = match kind {
+        Kind::Struct => "struct",
+        Kind::Union => "union",
+        _ => "enum",
+    };
+    let mut names: Vec<&str> = if pattern.contains(['*', '?']) {
+        let all = types.complete(kind, "", MAX_TYPES);
+        all.names.into_iter().filter(|name| matches_wildcards(pattern, name)).collect()
+    } else {
+        types.find(kind, pattern).map(|_| pattern).into_iter().collect()
+    };
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        let shown = visible(pattern.as_bytes());
+        let remedy = match types.closest(kind, pattern) {
+            Some(close) => format!("Did you mean `{close}`?"),
+            None => "The kernel tells only types that its own code uses.".to_owned(),
+        };
+        return Err(Failure::new(format!("the kernel has no {word} {shown}")).remedy(remedy));
+    }
+    let one = |name: &str| match types.find(kind, name) {
+        Some(id) if verbose => types.render_definition(id).trim_end().to_owned() + "\n",
+        _ => format!("{word} {name}\n"),
+    };
+    Ok(names.into_iter().map(one).collect())
+}
+
+/// Everything that matches, in the order of its kinds.
+fn find(host: &HostFacts, link: &mut AgentLink, pattern: &str, pid: Option<u32>) -> Result<Vec<Probe>, Failure> {
+    let Some((word, rest)) = pattern.split_once(':') else {
+        let whole = |kind: &str| kernel_probes(host, kind, |probe| matches_wildcards(pattern, probe));
+        return Ok(["tracepoint", "rawtracepoint", "kprobe", "software", "hardware", "iter"].map(whole).concat());
+    };
+    if matches!(lang::provider(word).map(|kind| kind.name), Some("uprobe" | "uretprobe" | "usdt")) {
+        return user_probes(link, pattern, pid);
+    }
+    let kinds: Vec<&str> = match lang::provider(word) {
+        Some(kind) => vec![kind.name],
+        None => lang::PROVIDERS.iter().map(|kind| kind.name).filter(|name| matches_wildcards(word, name)).collect(),
+    };
+    if kinds.is_empty() {
+        let close = lang::suggest(word, lang::PROVIDERS.iter().map(|kind| kind.name));
+        let remedy = close.map_or_else(String::new, |close| format!("Did you mean `{close}`?"));
+        return Err(Failure::new(format!("there is no kind of probe `{}`", visible(word.as_bytes()))).remedy(remedy));
+    }
+    let of_kind = |kind: &str| {
+        let full = format!("{kind}:{rest}");
+        kernel_probes(host, kind, |probe| matches_wildcards(&full, probe))
+    };
+    Ok(kinds.into_iter().flat_map(of_kind).collect())
+}
+
+/// Probes of one kind in the kernel.
+fn kernel_probes(host: &HostFacts, kind: &str, matches: impl Fn(&str) -> bool) -> Vec<Probe> {
+    let named = |name: &str| format!("{kind}:{name}");
+    let all: Vec<String> = match kind {
+        "tracepoint" => host.tracepoints().iter().map(|name| named(name)).collect(),
+        "rawtracepoint" => host.raw_tracepoints().iter().map(|name| named(name)).collect(),
+        "kprobe" | "kretprobe" => host.functions().iter().map(|function| named(&full_name(function, false))).collect(),
+        "fentry" | "fexit" => {
+            let typed = |function: &&KernelFunction| host.types().function(None, &function.name).is_some();
+            let functions = host.functions().iter().filter(|function| matches(&named(&full_name(function, true))));
+            functions.filter(typed).map(|function| named(&full_name(function, true))).collect()
+        }
+        "software" => SOFTWARE.map(|name| named(name)).into(),
+        "hardware" => HARDWARE.map(|name| named(name)).into(),
+        "iter" => ITERATORS.map(|name| named(name)).into(),
+        _ => Vec::new(),
+    };
+    let found = all.into_iter().filter(|probe| matches(probe));
+    found.map(|probe| Probe { probe, arguments: None }).collect()
+}
+
+/// With its module: always where the kernel itself is called `vmlinux`, else only for functions of modules.
+fn full_name(function: &KernelFunction, always: bool) -> String {
+    match (function.module.as_str(), always) {
+        ("", false) => function.name.clone(),
+        ("", true) => format!("vmlinux:{}", function.name),
+        (module, _) => format!("{module}:{}", function.name),
+    }
+}
+
+fn user_probes(link: &mut AgentLink, pattern: &str, pid: Option<u32>) -> Result<Vec<Probe>, Failure> {
+    let doing = format!("looking for {}", visible(pattern.as_bytes()));
+    // The places of a script with this attach point alone.
+    let places = crate::script::places_of(link, &format!("{pattern} {{}}"), pid);
+    let places = places.map_err(|error| script_failure(&doing, error))?;
+    let mut found: Vec<String> = Vec::new();
+    for point in &places {
+        if point.places.is_empty() && !point.trouble.is_empty() {
+            return Err(Failure::new(format!("{doing}: {}", visible(point.trouble.as_bytes()))));
+        }
+        let kind = lang::provider(point.point.split(':').next().unwrap_or_default()).map_or("uprobe", |kind| kind.name);
+        found.extend(point.places.iter().map(|place| {
+            let provider = if place.provider.is_empty() { String::new() } else { format!("{}:", place.provider) };
+            format!("{kind}:{}:{provider}{}", place.file.path, place.symbol)
+        }));
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found.into_iter().map(|probe| Probe { probe, arguments: None }).collect())
+}
+
+/// What a probe has, by its type information; nothing where there is none.
+fn arguments(host: &HostFacts, probe: &str) -> Vec<Argument> {
+    let parts: Vec<&str> = probe.split(':').collect();
+    match parts.as_slice() {
+        ["tracepoint", system, name] => match host.tracepoint(system, name) {
+            Ok(Some(format)) => {
+                let field = |field: &bathyscope_catalog::Field| Argument {
+                    ty: field.type_name.clone(),
+                    name: field.name.clone(),
+                };
+                format.fields.iter().map(field).collect()
+            }
+            _ => Vec::new(),
+        },
+        ["fentry" | "kprobe", .., name] => signature(host.types(), name, false),
+        ["fexit" | "kretprobe", .., name] => signature(host.types(), name, true),
+        _ => Vec::new(),
+    }
+}
+
+fn signature(types: &Types, function: &str, result: bool) -> Vec<Argument> {
+    let found = types.function(None, function).and_then(|function| types.signature(function.id));
+    let Some(signature) = found else { return Vec::new() };
+    let parameter = |(index, parameter): (usize, &bathyscope_catalog::types::Parameter<'_>)| Argument {
+        ty: types.render(parameter.ty),
+        name: if parameter.name.is_empty() { format!("arg{index}") } else { parameter.name.to_owned() },
+    };
+    let own = signature.parameters.iter().enumerate().map(parameter);
+    let result = result.then(|| Argument { ty: types.render(signature.returns), name: "retval".to_owned() });
+    own.chain(result).collect()
+}
+
+fn text_of(found: &[Probe]) -> String {
+    let mut out = String::new();
+    for probe in found {
+        out.push_str(&visible(probe.probe.as_bytes()));
+        out.push('\n');
+        for argument in probe.arguments.iter().flatten() {
+            let (ty, name) = (visible(argument.ty.as_bytes()), visible(argument.name.as_bytes()));
+            out.push_str(&format!("    {ty} {name}\n"));
+        }
+    }
+    out
+}
+
+fn json_of(found: &[Probe]) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(found);
+    Ok(text.map_err(|error| Failure::because("writing JSON", error))? + "\n")
+}

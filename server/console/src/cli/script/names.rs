@@ -1,0 +1,184 @@
+//! Names of addresses for output: kernel symbols from a table that the agent opened, symbols of processes from the files
+//! they run, through the agent. Everything is read when it is first needed, once.
+
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::HashMap,
+    fs::File,
+    io::Read as _,
+    os::fd::OwnedFd,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use bathyscope_bpf::{
+    lang::types::Clock,
+    output::{Names, Symbol, WallTime},
+};
+use bathyscope_protocol::{KernelFile, ProcessFile};
+use bathyscope_symbols::{FileOptions, FileResolver, Kallsyms, Place, ProcessMaps};
+
+use crate::{recorder::AgentLink, script::HostNames};
+
+/// The most that is read of `/proc/kallsyms`.
+const MAX_KALLSYMS_BYTES: u64 = 256 << 20;
+/// The most that is read of a process's list of mappings.
+const MAX_MAPS_BYTES: u64 = 16 << 20;
+/// The largest file whose symbols are read.
+const MAX_FILE_BYTES: u64 = 2 << 30;
+/// How long a process's mappings are taken for true.
+const FRESH: Duration = Duration::from_millis(100);
+/// The most processes whose mappings are kept.
+const MAX_PROCESSES: usize = 1024;
+/// The most addresses whose names are kept.
+const MAX_KEPT: usize = 1 << 18;
+
+/// Facts of this host and of the processes on it.
+pub(super) struct ScriptNames {
+    link: AgentLink,
+    host: OnceCell<HostNames>,
+    plain: HostNames,
+    stacks: RefCell<HashMap<(bool, u64), Vec<u64>>>,
+    processes: RefCell<HashMap<u32, Process>>,
+    files: RefCell<FileResolver>,
+    known: RefCell<HashMap<(u32, u64), Option<Symbol>>>,
+}
+
+/// What a process has mapped. It stays known when the process is gone.
+struct Process {
+    maps: ProcessMaps,
+    read_at: Instant,
+    /// Open files, by where they are mapped; none where one cannot be opened.
+    files: HashMap<u64, Option<OwnedFd>>,
+}
+
+impl ScriptNames {
+    pub(super) fn new(link: AgentLink) -> Self {
+        let options = FileOptions { private_dir: PathBuf::from("/tmp"), max_file_bytes: MAX_FILE_BYTES };
+        Self {
+            link,
+            host: OnceCell::new(),
+            plain: HostNames::default(),
+            stacks: RefCell::default(),
+            processes: RefCell::default(),
+            files: RefCell::new(FileResolver::new(options, rustix::process::geteuid().as_raw())),
+            known: RefCell::default(),
+        }
+    }
+
+    /// Frames of stacks that will be shown.
+    pub(super) fn set_stacks(&self, stacks: impl IntoIterator<Item = ((bool, u64), Vec<u64>)>) {
+        self.stacks.borrow_mut().extend(stacks);
+    }
+
+    /// Looks at a process while it lives, so that its addresses have names when it is gone. Its executable files stay
+    /// open.
+    pub(super) fn remember(&self, pid: u32) {
+        let fresh = |process: &Process| process.read_at.elapsed() < FRESH;
+        if self.processes.borrow().get(&pid).is_some_and(fresh) {
+            return;
+        }
+        let Some(maps) = self.read_maps(pid) else { return };
+        let mut processes = self.processes.borrow_mut();
+        if processes.len() >= MAX_PROCESSES && !processes.contains_key(&pid) {
+            return;
+        }
+        let read_at = Instant::now();
+        let process = processes.entry(pid).or_insert_with(|| Process {
+            maps: ProcessMaps::default(),
+            read_at,
+            files: HashMap::new(),
+        });
+        if maps.maps != process.maps.maps {
+            process.files.clear();
+            self.known.borrow_mut().retain(|(of, _), _| *of != pid);
+            for map in maps.maps.iter().filter(|map| map.executable && map.inode != 0) {
+                let (start, end) = (map.start, map.end);
+                let file = self
+                    .link
+                    .call_blocking(move |client| client.open_process_file(pid, ProcessFile::Mapped { start, end }));
+                process.files.insert(start, file.ok());
+            }
+            process.maps = maps;
+        }
+        process.read_at = read_at;
+    }
+
+    fn read_maps(&self, pid: u32) -> Option<ProcessMaps> {
+        let file = self.link.call_blocking(move |client| client.open_process_file(pid, ProcessFile::Maps)).ok()?;
+        let mut text = Vec::new();
+        File::from(file).take(MAX_MAPS_BYTES).read_to_end(&mut text).ok()?;
+        let maps = ProcessMaps::parse(&text);
+        // A process that is ending has none any more; what was known is worth more.
+        (!maps.maps.is_empty()).then_some(maps)
+    }
+
+    fn find(&self, pid: u32, address: u64) -> Option<Symbol> {
+        self.remember(pid);
+        let processes = self.processes.borrow();
+        let process = processes.get(&pid)?;
+        let map = process.maps.maps.iter().find(|map| map.start <= address && address < map.end)?;
+        let module = String::from_utf8_lossy(&map.name).into_owned();
+        let file = process.files.get(&map.start)?.as_ref()?;
+        let place = Place { offset: address - map.start + map.file_offset, is_return: false };
+        let found = self.files.borrow_mut().resolve(file, &[], &[place]).ok()?.pop()??;
+        Some(Symbol { name: found.function, offset: found.offset, module })
+    }
+
+    fn host(&self) -> &HostNames {
+        self.host.get_or_init(|| {
+            let file = self.link.call_blocking(|client| client.open_kernel_file(KernelFile::Kallsyms)).ok();
+            let mut text = Vec::new();
+            let read = file.map(|file| File::from(file).take(MAX_KALLSYMS_BYTES).read_to_end(&mut text));
+            let parsed = read.and_then(Result::ok).and_then(|_bytes| Kallsyms::parse(&text).ok());
+            if parsed.is_none() {
+                tracing::warn!("kernel functions have no names: /proc/kallsyms cannot be read");
+            }
+            HostNames::new(parsed.map(std::sync::Arc::new))
+        })
+    }
+}
+
+impl Names for ScriptNames {
+    fn kernel_symbol(&self, address: u64) -> Option<Symbol> {
+        self.host().kernel_symbol(address)
+    }
+
+    fn user_symbol(&self, pid: u32, address: u64) -> Option<Symbol> {
+        if let Some(known) = self.known.borrow().get(&(pid, address)) {
+            return known.clone();
+        }
+        let found = self.find(pid, address);
+        let mut known = self.known.borrow_mut();
+        if known.len() < MAX_KEPT {
+            known.insert((pid, address), found.clone());
+        }
+        found
+    }
+
+    fn build_id(&self, pid: u32, address: u64) -> Option<(Vec<u8>, u64)> {
+        self.remember(pid);
+        let processes = self.processes.borrow();
+        let process = processes.get(&pid)?;
+        let map = process.maps.maps.iter().find(|map| map.start <= address && address < map.end)?;
+        let file = process.files.get(&map.start)?.as_ref()?;
+        let id = FileResolver::build_id(file).ok().filter(|id| !id.is_empty())?;
+        Some((id, address - map.start + map.file_offset))
+    }
+
+    fn user_name(&self, uid: u32) -> Option<String> {
+        self.plain.user_name(uid)
+    }
+
+    fn cgroup_path(&self, id: u64, filter: &str) -> Option<String> {
+        self.plain.cgroup_path(id, filter)
+    }
+
+    fn stack(&self, user: bool, id: u64) -> Option<Vec<u64>> {
+        self.stacks.borrow().get(&(user, id)).cloned()
+    }
+
+    fn wall_time(&self, clock: Clock, ns: u64) -> Option<WallTime> {
+        self.plain.wall_time(clock, ns)
+    }
+}

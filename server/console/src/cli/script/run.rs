@@ -1,0 +1,374 @@
+//! Runs a script from its start to its end.
+
+use std::{
+    fs::File,
+    os::fd::OwnedFd,
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use bathyscope_agent::Simulation;
+use bathyscope_bpf::output::Form;
+use bathyscope_protocol::{AgentClient, CaptureHandle, TargetState, WireTarget};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::{
+    losses,
+    names::ScriptNames,
+    printer::{Look, Printer, read},
+    sink::Buffering,
+};
+use crate::{
+    Failure, Outcome,
+    cli::facts::link,
+    config::{LogArgs, LogFormat},
+    launch::OwnAgent,
+    recorder::AgentLink,
+    script::{
+        Finished, MapSnapshot, ScriptEvent, ScriptFailure, ScriptOptions, ScriptRequest, ScriptSession,
+        USUAL_RING_BYTES,
+    },
+};
+
+/// The only capture over this connection.
+const HANDLE: CaptureHandle = 1;
+/// How long to wait for records where there are none.
+const PAUSE: Duration = Duration::from_millis(4);
+/// How often the target and the mappings of its memory are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long the command's last words are waited for.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// A script to run, as the command line says it.
+#[derive(Clone, Debug)]
+pub(crate) struct ScriptArgs {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) params: Vec<String>,
+    pub(crate) target: WireTarget,
+    pub(crate) allow_unsafe: bool,
+    pub(crate) duration: Option<Duration>,
+    pub(crate) form: Form,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) buffering: Buffering,
+    pub(crate) quiet: bool,
+    pub(crate) verbose: u8,
+    pub(crate) warnings: bool,
+    pub(crate) dry_run: bool,
+    pub(crate) simulate: Option<Simulation>,
+    pub(crate) log: String,
+}
+
+impl ScriptArgs {
+    fn request(&self) -> ScriptRequest {
+        ScriptRequest {
+            text: self.text.clone(),
+            name: self.name.clone(),
+            params: self.params.clone(),
+            options: ScriptOptions { unsafe_allowed: self.allow_unsafe, comm: false },
+            settings: crate::cli::script::settings(std::env::vars_os()),
+            target: self.target.clone(),
+            ring_bytes: USUAL_RING_BYTES,
+        }
+    }
+}
+
+/// Runs it.
+///
+/// # Errors
+/// If it cannot be run, or its output not be written.
+pub(crate) fn run(args: &ScriptArgs) -> Outcome {
+    let log = LogArgs { log_format: LogFormat::Text, log: args.log.clone() };
+    // What needs rights, or must happen before there are threads: the agent, and the file for the output, which may be
+    // where only who started this can write.
+    let mut agent = OwnAgent::start(args.simulate.as_ref(), Some(&log))?;
+    let printer = open_printer(args)?;
+    let client = agent.client(None)?;
+    crate::logging::start(&log)?;
+    let outcome = if args.dry_run { check(args, &printer, client) } else { trace(args, printer, client) };
+    drop(agent);
+    outcome
+}
+
+/// Where the output goes; opened while there are the rights of who started this.
+pub(super) fn open_printer(args: &ScriptArgs) -> Result<Printer, Failure> {
+    let look = Look { form: args.form, buffering: args.buffering, quiet: args.quiet, warnings: args.warnings };
+    Printer::new(args.output.as_deref(), look, &args.name, &args.text)
+}
+
+/// Compiles it and says what is to be said.
+fn check(args: &ScriptArgs, printer: &Printer, client: AgentClient) -> Outcome {
+    match crate::script::check(&mut link(client)?, &args.request(), false) {
+        Ok(checked) => {
+            printer.diagnostics(&checked.diagnostics, args.verbose > 0);
+            Ok(if checked.plan.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Err(error) => refused(args, printer, error),
+    }
+}
+
+/// What is wrong with a script is told with its lines; everything else as other failures are.
+pub(super) fn refused(args: &ScriptArgs, printer: &Printer, error: ScriptFailure) -> Outcome {
+    match error {
+        ScriptFailure::Script { diagnostics } => {
+            printer.diagnostics(&diagnostics, args.verbose > 0);
+            Ok(ExitCode::FAILURE)
+        }
+        ScriptFailure::Refused(error) => {
+            let detail = if args.verbose > 0 && !error.detail.is_empty() {
+                format!("\n{}", error.detail)
+            } else {
+                String::new()
+            };
+            Err(Failure::new(format!("{}: {}{detail}", error.doing, error.why)).remedy(error.remedy))
+        }
+        error => Err(Failure::because("running the script", error)),
+    }
+}
+
+fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::because("starting the runtime", error))?;
+    let link = link(client)?;
+    let names = ScriptNames::new(link.clone());
+    // Before anything runs: a signal must not end this process without the end of the script.
+    let signals = runtime.block_on(async { Signals::new() })?;
+    let mut session = match ScriptSession::start(link, HANDLE, &args.request()) {
+        Ok(session) => session,
+        Err(error) => return refused(args, &printer, error),
+    };
+    if args.warnings {
+        printer.diagnostics(&session.plan().warnings.clone(), args.verbose > 0);
+    }
+    let forwarded = forward_output(session.take_output());
+    let attached = match session.enable() {
+        Ok(enabled) => enabled.attached,
+        Err(error) => return refused(args, &printer, error),
+    };
+    let mut run = Run { session, names, ended: false };
+    printer.attached(&run.session.plan().clone(), &run.names, attached)?;
+    run.tell_failed(&printer, args);
+    let target = runtime.block_on(run.follow(&mut printer, signals, args.duration));
+    // From here on a signal ends the process: what is left to do must not be waited for by who has had enough.
+    let forced = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_at_once(&runtime));
+    forced.map_err(|error| Failure::because("starting a thread", error))?;
+    let (finished, target) = run.end(&mut printer, target?)?;
+    wait_for(&forwarded);
+    run.session.discard();
+    Ok(exit_code(&finished, target))
+}
+
+/// Signals that end a script.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    user: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::because("listening for signals", error));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            user: listen(SignalKind::user_defined1())?,
+        })
+    }
+}
+
+/// Ends the process at the next signal; the agent detaches what is left.
+#[expect(clippy::exit, reason = "whoever asks a second time does not want to wait for anything")]
+fn end_at_once(runtime: &tokio::runtime::Runtime) {
+    let signalled = runtime.block_on(async {
+        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => 2,
+            _ = terminate.recv() => 15,
+        }
+    });
+    std::process::exit(128 + signalled);
+}
+
+struct Run {
+    session: ScriptSession<AgentLink>,
+    names: ScriptNames,
+    /// Whether the script asked to end.
+    ended: bool,
+}
+
+impl Run {
+    /// Prints what the script says until it ends, its target ends, the time is over, or somebody has had enough.
+    async fn follow(
+        &mut self,
+        printer: &mut Printer,
+        mut signals: Signals,
+        duration: Option<Duration>,
+    ) -> Result<TargetState, Failure> {
+        let began = Instant::now();
+        let mut looked: Option<Instant> = None;
+        loop {
+            let more = self.print_new(printer)?;
+            if self.ended || !printer.is_read() || duration.is_some_and(|duration| began.elapsed() >= duration) {
+                return Ok(TargetState::Running);
+            }
+            if looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
+                looked = Some(Instant::now());
+                let target = self.look()?;
+                if target != TargetState::Running {
+                    return Ok(target);
+                }
+            }
+            let pause = if more { Duration::ZERO } else { PAUSE };
+            tokio::select! {
+                _ = signals.interrupt.recv() => return Ok(TargetState::Running),
+                _ = signals.terminate.recv() => return Ok(TargetState::Running),
+                _ = signals.user.recv() => { let _ran = self.session.signal(10).map_err(failed)?; }
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// What became of the target; its memory is looked at as long as it lives.
+    fn look(&mut self) -> Result<TargetState, Failure> {
+        let target = self.session.readings().map_err(failed)?.target;
+        let plan = self.session.plan();
+        if plan.user_stacks
+            && target == TargetState::Running
+            && let Some(pid) = self.session.started().started.target_pid
+        {
+            self.names.remember(pid);
+        }
+        Ok(target)
+    }
+
+    /// Prints what is in the ring; says whether there is more.
+    fn print_new(&mut self, printer: &mut Printer) -> Result<bool, Failure> {
+        let mut events = Vec::new();
+        let polled = self.session.poll(&mut |event| events.push(event)).map_err(failed)?;
+        self.print(printer, &events)?;
+        Ok(polled.more)
+    }
+
+    fn print(&mut self, printer: &mut Printer, events: &[ScriptEvent]) -> Result<(), Failure> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.ended |= events.iter().any(|event| matches!(event, ScriptEvent::Exit { .. }));
+        let plan = self.session.plan().clone();
+        if plan.kernel_stacks || plan.user_stacks {
+            let stacks = events.iter().flat_map(|event| match event {
+                ScriptEvent::Record(record) => record.stacks(&plan),
+                ScriptEvent::Map { snapshot, .. } | ScriptEvent::Final(snapshot) => {
+                    read(&plan, snapshot).map(|(map, snapshot)| snapshot.stacks(map)).unwrap_or_default()
+                }
+                _ => Vec::new(),
+            });
+            let stacks: Vec<(bool, u64)> = stacks.collect();
+            self.load(&stacks);
+        }
+        printer.events(&plan, &self.names, events)
+    }
+
+    fn load(&mut self, stacks: &[(bool, u64)]) {
+        for user in [false, true] {
+            let ids = stacks.iter().filter(|(of, _)| *of == user).map(|(_, id)| *id);
+            self.session.load_stacks(user, ids);
+        }
+        let frames = |(user, id): &(bool, u64)| Some(((*user, *id), self.session.stack(*user, *id)?.to_vec()));
+        self.names.set_stacks(stacks.iter().filter_map(frames));
+    }
+
+    /// Attach points that are missing, where the script runs without them.
+    fn tell_failed(&self, printer: &Printer, args: &ScriptArgs) {
+        let plan = self.session.plan();
+        for failure in self.session.failed() {
+            let name = plan.probes.get(failure.probe as usize).map_or("a probe", |probe| probe.name.as_str());
+            printer.note(&format!("not attached: {name}: {}", failure.error.why));
+        }
+        if args.verbose > 0 {
+            let started = self.session.started();
+            let stats = &started.stats;
+            let ms = |ns: u64| ns as f64 / 1e6;
+            printer.note(&format!(
+                "{} programs of {} instructions; compiled in {:.2} ms, loaded in {:.2} ms",
+                stats.programs,
+                stats.instructions,
+                ms(started.started.compile_ns),
+                ms(started.started.load_ns)
+            ));
+            plan.probes.iter().for_each(|probe| printer.note(&probe.name));
+        }
+    }
+
+    /// Detaches, runs `end` probes, prints what is left, the maps, and what was lost.
+    fn end(&mut self, printer: &mut Printer, target: TargetState) -> Result<(Finished, TargetState), Failure> {
+        let end_command = target == TargetState::Running;
+        let (mut events, mut maps): (Vec<ScriptEvent>, Vec<MapSnapshot>) = Default::default();
+        let finished = self.session.finish(end_command, &mut |event| match event {
+            ScriptEvent::Final(snapshot) => maps.push(snapshot),
+            event => events.push(event),
+        });
+        let finished = finished.map_err(failed)?;
+        self.print(printer, &events)?;
+        let plan = self.session.plan().clone();
+        let stacks: Vec<(bool, u64)> = maps
+            .iter()
+            .filter_map(|snapshot| read(&plan, snapshot))
+            .flat_map(|(map, snapshot)| snapshot.stacks(map))
+            .collect();
+        self.load(&stacks);
+        printer.maps(&plan, &self.names, maps)?;
+        let readings = finished.readings.as_ref().map(|readings| readings.probes.as_slice()).unwrap_or_default();
+        printer.lost(&plan, &self.names, losses::events(readings))?;
+        printer.error(losses::text(&plan, readings).as_bytes());
+        if finished.undecodable > 0 {
+            printer.note(&format!("LOST {} records: they make no sense", finished.undecodable));
+        }
+        let target = finished.readings.as_ref().map_or(target, |readings| match target {
+            TargetState::Running => readings.target,
+            known => known,
+        });
+        let target = if end_command { TargetState::Running } else { target };
+        Ok((finished, target))
+    }
+}
+
+fn failed(error: ScriptFailure) -> Failure {
+    Failure::because("following the script", error)
+}
+
+/// What the command prints goes where this process prints, as if it had been started from the same terminal.
+fn forward_output(output: Option<(OwnedFd, OwnedFd)>) -> Vec<std::thread::JoinHandle<()>> {
+    let Some((stdout, stderr)) = output else { return Vec::new() };
+    let copy = |from: OwnedFd, to: fn() -> Box<dyn std::io::Write>| {
+        std::thread::spawn(move || {
+            // Nobody reads any more, or there is no more.
+            let _ended = std::io::copy(&mut File::from(from), &mut to());
+        })
+    };
+    vec![copy(stdout, || Box::new(std::io::stdout())), copy(stderr, || Box::new(std::io::stderr()))]
+}
+
+/// Waits for the command's last words; not for those of what it left behind.
+fn wait_for(forwarded: &[std::thread::JoinHandle<()>]) {
+    let since = Instant::now();
+    while forwarded.iter().any(|thread| !thread.is_finished()) && since.elapsed() < LAST_WORDS {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What the script said, else the command's, as shells tell of it.
+fn exit_code(finished: &Finished, target: TargetState) -> ExitCode {
+    if let Some(code) = finished.exit_code {
+        return ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1));
+    }
+    match target {
+        TargetState::Exited { code: Some(code), .. } => ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)),
+        TargetState::Exited { signal: Some(signal), .. } => ExitCode::from(u8::try_from(128 + signal).unwrap_or(255)),
+        TargetState::Exited { .. } | TargetState::Running | TargetState::Gone => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,145 @@
+//! A script whose output is printed and kept: a capture like those that the browser makes, looked at from the terminal
+//! while it is made.
+
+use std::{
+    process::ExitCode,
+    sync::mpsc::{Receiver, sync_channel},
+};
+
+use bathyscope_capture::{CaptureId, CaptureSpec, Limits, Method, ScriptSpec, Target};
+use bathyscope_protocol::WireTarget;
+use bathyscope_store::{Options, Store};
+
+use super::{
+    names::ScriptNames,
+    printer::{Printer, read},
+    run::{ScriptArgs, open_printer, refused},
+};
+use crate::{
+    Failure, Outcome,
+    cli::{facts::link, trace::print_summary},
+    config::{DataArgs, LogArgs, LogFormat},
+    launch::{OwnAgent, console_account, prepare_data},
+    recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
+    script::ScriptEvent,
+};
+
+/// Events that may wait to be printed; the capture waits for them beyond that.
+const QUEUE: usize = 1;
+
+/// Runs it and keeps it under this name.
+///
+/// # Errors
+/// If it cannot be run or kept, or its output not be written.
+pub(crate) fn run_saved(args: &ScriptArgs, name: &str, data: &DataArgs) -> Outcome {
+    if args.dry_run {
+        return super::run(args);
+    }
+    let log = LogArgs { log_format: LogFormat::Text, log: args.log.clone() };
+    // What needs rights, or must happen before there are threads.
+    let mut agent = OwnAgent::start(args.simulate.as_ref(), Some(&log))?;
+    let directory = prepare_data(&data.directory()?, console_account(None)?.as_ref())?;
+    let printer = open_printer(args)?;
+    let client = agent.client(None)?;
+    crate::logging::start(&log)?;
+    let runtime = crate::cli::runtime()?;
+    let link = link(client)?;
+    let store = runtime.block_on(Store::open(&directory, Options::default()));
+    let store = store.map_err(|error| Failure::because("opening the database", error))?;
+    let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(&directory));
+    let outcome = record(args, spec(args, name), (&runtime, &store, &recorder), printer, link);
+    runtime.block_on(store.close());
+    drop(agent);
+    outcome
+}
+
+fn spec(args: &ScriptArgs, name: &str) -> CaptureSpec {
+    let script = ScriptSpec {
+        text: args.text.clone(),
+        file: args.name.clone(),
+        params: args.params.clone(),
+        allow_unsafe: args.allow_unsafe,
+    };
+    let target = match args.target.clone() {
+        WireTarget::System => Target::System,
+        WireTarget::Process { pid, children } => Target::Process { pid, children },
+        WireTarget::Command { argv, user, children } => Target::Command { argv, user, children },
+    };
+    let duration_ms = args.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+    let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
+    CaptureSpec { name: name.to_owned(), method: Method::Script(script), target, limits }
+}
+
+fn record(
+    args: &ScriptArgs,
+    spec: CaptureSpec,
+    (runtime, store, recorder): (&tokio::runtime::Runtime, &Store, &Recorder),
+    mut printer: Printer,
+    link: AgentLink,
+) -> Outcome {
+    let (tap, events) = sync_channel(QUEUE);
+    let id = match runtime.block_on(recorder.start_tapped(spec, "the command line", tap)) {
+        Ok(id) => id,
+        Err(StartError::Script(error)) => return refused(args, &printer, error),
+        Err(error) => return Err(Failure::new(words(&error))),
+    };
+    let stopper = recorder.clone();
+    runtime.spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            stopper.stop(id, "Ctrl-C");
+        }
+    });
+    let printed = print(args, recorder, id, &mut printer, (link, events));
+    if printed.is_err() || !printer.is_read() {
+        recorder.stop(id, "its reader, which went away");
+    }
+    runtime.block_on(recorder.ended(id));
+    let code = recorder.exit_code(id).unwrap_or(0);
+    runtime.block_on(print_summary(store, id))?;
+    printed?;
+    Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
+}
+
+/// Prints what the script says until it has ended.
+fn print(
+    args: &ScriptArgs,
+    recorder: &Recorder,
+    id: CaptureId,
+    printer: &mut Printer,
+    (link, events): (AgentLink, Receiver<ScriptEvent>),
+) -> Result<(), Failure> {
+    let Some((handle, plan)) = recorder.script(id) else { return Ok(()) };
+    if args.warnings {
+        printer.diagnostics(&plan.warnings, args.verbose > 0);
+    }
+    let names = ScriptNames::new(link.clone());
+    printer.attached(&plan, &names, u32::try_from(plan.probes.len()).unwrap_or(u32::MAX))?;
+    let mut maps = Vec::new();
+    while let Ok(event) = events.recv() {
+        let stacks = match &event {
+            ScriptEvent::Record(record) => record.stacks(&plan),
+            ScriptEvent::Map { snapshot, .. } | ScriptEvent::Final(snapshot) => {
+                read(&plan, snapshot).map(|(map, snapshot)| snapshot.stacks(map)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        };
+        for user in [false, true] {
+            let ids: Vec<u64> = stacks.iter().filter(|(of, _)| *of == user).map(|(_, id)| *id).collect();
+            if ids.is_empty() {
+                continue;
+            }
+            match link.call_blocking(move |client| client.read_stacks(handle, user, &ids)) {
+                Ok(found) => names.set_stacks(found.into_iter().map(|(id, frames)| ((user, id), frames))),
+                Err(error) => tracing::warn!(why = words(&error), "stacks cannot be read"),
+            }
+        }
+        match event {
+            ScriptEvent::Final(snapshot) => maps.push(snapshot),
+            event => printer.events(&plan, &names, &[event])?,
+        }
+        if !printer.is_read() {
+            return Ok(());
+        }
+    }
+    printer.maps(&plan, &names, maps)
+}

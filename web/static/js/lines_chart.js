@@ -1,0 +1,127 @@
+// Values over time, a line for each key.
+
+import { Canvas } from "./canvas.js";
+import { category } from "./color.js";
+import { h } from "./dom.js";
+import { count, duration, exact, tickLabel, ticks } from "./format.js";
+import { keyText } from "./map_words.js";
+
+const LEFT = 56;
+const BOTTOM = 22;
+const TOP = 8;
+const CATEGORIES = Array.from({ length: 12 }, (_, i) => `--cat-${i}`);
+
+/** The chart. */
+export class LinesChart {
+  /** @param {{readout: (text: string) => void}} parts */
+  constructor(parts) {
+    this.parts = parts;
+    this.view = { at: [], lines: [] };
+    this.moment = -1;
+    this.canvas = h("canvas", { class: "lines-canvas", tabindex: "0", role: "img", "aria-label": "Values over time. Arrow keys walk through the moments." });
+    this.place = h("div", { class: "lines-place" }, this.canvas);
+    this.legend = h("ul", { class: "lines-legend mono" });
+    this.element = h("div", { class: "lines" }, this.place, this.legend);
+    this.canvas.addEventListener("pointermove", (event) => this.#go(this.#nearest(event.offsetX)));
+    this.canvas.addEventListener("pointerleave", () => this.#go(-1));
+    this.canvas.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      event.stopPropagation();
+      this.#go(Math.max(0, Math.min(this.view.at.length - 1, this.moment + step)));
+    });
+  }
+
+  /** Shows another view. The element must be in the page by now. */
+  show(view) {
+    this.view = view;
+    this.moment = -1;
+    this.#drawLegend();
+    this.drawing ??= new Canvas(this.canvas, [...CATEGORIES, "--line", "--text-quiet", "--text"], (canvas) => this.#draw(canvas));
+    this.drawing.redraw();
+  }
+
+  #drawLegend() {
+    const entries = this.view.lines.map((line) => {
+      const name = keyText(line.key);
+      const value = this.moment >= 0 ? line.values[this.moment] : line.values.findLast((one) => one !== null);
+      return h("li", { title: name }, h("span", { class: "cut", data: { cat: String(category(name)) }, text: name }), h("span", { class: "num", text: value === null || value === undefined ? "–" : exact(value) }));
+    });
+    this.legend.replaceChildren(...entries);
+  }
+
+  #nearest(x) {
+    const { at } = this.view;
+    if (at.length === 0) return -1;
+    const share = (x - LEFT) / Math.max(1, this.drawing.width - LEFT);
+    const time = at[0].time + share * (at.at(-1).time - at[0].time);
+    let best = 0;
+    at.forEach((one, i) => { if (Math.abs(one.time - time) < Math.abs(at[best].time - time)) best = i; });
+    return best;
+  }
+
+  #go(moment) {
+    this.moment = moment;
+    this.parts.readout(moment >= 0 ? `at ${duration(this.view.at[moment].time)}` : "");
+    this.#drawLegend();
+    this.drawing?.redraw();
+  }
+
+  #draw({ context, width, height, ratio, colors, font }) {
+    const { at, lines } = this.view;
+    const base = height - BOTTOM;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    if (at.length === 0) return;
+    const values = lines.flatMap((line) => line.values).filter((value) => value !== null).map(Number);
+    const most = Math.max(1, ...values);
+    const least = Math.min(0, ...values);
+    const first = at[0].time;
+    const span = Math.max(1, at.at(-1).time - first);
+    const x = (time) => LEFT + ((time - first) / span) * (width - LEFT - 8);
+    const y = (value) => base - ((value - least) / (most - least)) * (base - TOP);
+    this.#axes(context, { x, y, first, span, least, most, width, base, colors, font });
+    for (const line of lines) {
+      context.strokeStyle = colors[CATEGORIES[category(keyText(line.key))]];
+      context.lineWidth = 1.5;
+      context.beginPath();
+      let open = false;
+      line.values.forEach((value, i) => {
+        if (value === null) { open = false; return; }
+        context[open ? "lineTo" : "moveTo"](x(at[i].time), y(Number(value)));
+        if (at.length === 1) context.arc(x(at[i].time), y(Number(value)), 2, 0, 7);
+        open = true;
+      });
+      context.stroke();
+    }
+    if (this.moment >= 0) {
+      context.strokeStyle = colors["--text-quiet"];
+      context.lineWidth = 1;
+      context.beginPath();
+      context.moveTo(x(at[this.moment].time), TOP);
+      context.lineTo(x(at[this.moment].time), base);
+      context.stroke();
+    }
+  }
+
+  #axes(context, { x, y, first, span, least, most, width, base, colors, font }) {
+    context.font = font;
+    context.lineWidth = 1;
+    context.strokeStyle = colors["--line"];
+    context.fillStyle = colors["--text-quiet"];
+    context.textAlign = "right";
+    context.textBaseline = "middle";
+    context.beginPath();
+    for (const value of ticks(least, most, 6).at) {
+      context.moveTo(LEFT, Math.round(y(value)) + 0.5);
+      context.lineTo(width, Math.round(y(value)) + 0.5);
+      context.fillText(count(value), LEFT - 6, y(value));
+    }
+    context.stroke();
+    context.textAlign = "center";
+    context.textBaseline = "top";
+    const marks = ticks(first, first + span, Math.max(1, Math.floor((width - LEFT) / 100)));
+    for (const time of marks.at) context.fillText(tickLabel(time, marks.step), x(time), base + 5);
+  }
+}

@@ -1,0 +1,56 @@
+// Keys and limits of maps as people read them. Pure.
+
+import { cell, exact } from "./format.js";
+
+const BINARY = [[1n << 60n, "E"], [1n << 50n, "P"], [1n << 40n, "T"], [1n << 30n, "G"], [1n << 20n, "M"], [1n << 10n, "K"]];
+const NO_LOW = -(1n << 63n);
+const NO_HIGH = (1n << 63n) - 1n;
+
+/**
+ * A limit of a bucket: `512`, `4K`, `1M`; powers of 1024 only where nothing is lost by it.
+ * @param {number|string} value
+ */
+export function limit(value) {
+  const number = BigInt(value);
+  if (number <= NO_LOW) return "−∞";
+  if (number >= NO_HIGH) return "∞";
+  const size = number < 0n ? -number : number;
+  const fits = BINARY.find(([unit]) => size >= unit && size % unit === 0n);
+  return fits ? `${number / fits[0]}${fits[1]}` : exact(String(number));
+}
+
+/**
+ * A bucket from `low` to `high`, both in it: `[4, 8)`, `0`, `[64, ∞)`.
+ * @param {number|string} low
+ * @param {number|string} high
+ */
+export function bucket(low, high) {
+  const from = BigInt(low);
+  const to = BigInt(high);
+  if (from === to) return limit(low);
+  return `${from <= NO_LOW ? "(" : "["}${limit(low)}, ${to >= NO_HIGH ? "∞" : limit(String(to + 1n))})`;
+}
+
+/**
+ * A key's parts as one text.
+ * @param {Array<number|string|null|{top: string}>} parts
+ */
+export function keyText(parts) {
+  return parts.length === 0 ? "all" : parts.map((part) => cell(part, { display: "text" }) || "–").join(", ");
+}
+
+/** Kinds of maps in words. */
+export const KINDS = { histogram: "histogram", time_series: "time series", stats: "statistics", count: "count", sum: "sum", min: "minimum", max: "maximum", average: "average", value: "values" };
+
+/** What is shown, in words. */
+export const SHOWS = { histogram: "Histogram", heatmap: "Heat map", table: "Table", series: "Over time", flame: "Flame graph" };
+
+/**
+ * The shade of a heat map's cell, 0 to `steps`: by the root, so that rare cells can still be told from empty ones.
+ * @param {number} value
+ * @param {number} most
+ * @param {number} steps
+ */
+export function shade(value, most, steps) {
+  return value <= 0 || most <= 0 ? 0 : Math.max(1, Math.round(Math.sqrt(value / most) * steps));
+}

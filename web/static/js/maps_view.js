@@ -1,0 +1,164 @@
+// The Maps tab: what a script keeps in its maps, by kind: histogram, heat map, table, lines, flame graph.
+
+import { Latest, get } from "./api.js";
+import { h, put } from "./dom.js";
+import { cell, duration, exact, plural } from "./format.js";
+import { HeatChart } from "./heat_chart.js";
+import { histogramChart } from "./histogram_chart.js";
+import { LinesChart } from "./lines_chart.js";
+import { KINDS, SHOWS, keyText } from "./map_words.js";
+import { showError, waitFor } from "./notice.js";
+
+/** Rows that a table shows at first, and more of them with each press. */
+const PAGE = 200;
+const QUERY = ["map", "show", "snapshot", "key"];
+
+/** The tab. */
+export class MapsView {
+  #latest = new Latest();
+  #rows = PAGE;
+
+  /**
+   * @param {import("./capture_context.js").CaptureContext} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    this.context = context;
+    this.visible = false;
+    this.stale = true;
+    this.maps = [];
+    const readout = (text) => { this.readout.textContent = text; };
+    this.heat = new HeatChart({ readout, chosen: (snapshot) => context.state.set({ snapshot, show: "histogram" }) });
+    this.lines = new LinesChart({ readout });
+    this.list = h("ul", { class: "maps-list" });
+    this.shows = h("div", { class: "segments", role: "group", "aria-label": "View" });
+    this.moment = h("div", { class: "row" });
+    this.keys = h("div", { class: "row" });
+    this.readout = h("p", { class: "readout mono grow", "aria-live": "polite" });
+    this.body = h("div", { class: "maps-body" });
+    put(panel, h("div", { class: "maps" }, h("nav", { "aria-label": "Maps" }, this.list), h("div", { class: "maps-main" }, h("div", { class: "panel-bar" }, this.shows, this.moment, this.keys, this.readout), this.body)));
+    context.state.addEventListener("change", ({ detail }) => {
+      if (!QUERY.some((part) => detail.parts.has(part))) return;
+      if (detail.parts.has("map")) this.#rows = PAGE;
+      if (this.visible) this.#load();
+      else this.stale = true;
+    });
+  }
+
+  /** The tab is in sight. */
+  show() {
+    this.visible = true;
+    if (this.stale) this.#load();
+  }
+
+  /** The tab is not in sight. */
+  hide() {
+    this.visible = false;
+  }
+
+  /** There may be new snapshots. */
+  grown() {
+    this.stale = true;
+    if (this.visible && this.context.view.snapshot === null) this.#load();
+  }
+
+  get #map() {
+    return this.maps.find(({ n }) => n === this.context.view.map) ?? this.maps[0];
+  }
+
+  /** What is shown: what the address says if that fits this map. */
+  get #shown() {
+    const fits = this.#map.views.filter((one) => one !== "flame");
+    return fits.includes(this.context.view.show) ? this.context.view.show : fits[0];
+  }
+
+  async #load() {
+    this.stale = false;
+    try {
+      const answer = await this.#latest.run(async (signal) => {
+        this.maps = (await get(`${this.context.path}/maps`, {}, signal)).maps;
+        const map = this.#map;
+        if (!map || map.snapshots === 0) return { view: null };
+        const { snapshot, key } = this.context.view;
+        const show = this.#shown;
+        const query = { histogram: { snapshot, key }, heatmap: { key }, table: { snapshot, limit: this.#rows }, series: {} }[show];
+        const path = `${this.context.path}/maps/${map.n}`;
+        return { show, view: await waitFor("Reading the map", get(path, { view: show, ...query }, signal), () => this.#latest.cancel()) };
+      });
+      if (answer) this.#draw(answer);
+    } catch (error) {
+      showError(this.body, error, () => this.#load());
+    }
+  }
+
+  #draw({ show, view }) {
+    const map = this.#map;
+    this.#drawList();
+    this.readout.textContent = "";
+    put(this.shows, ...(map ? map.views.map((one) => this.#showButton(map, one, show)) : []));
+    put(this.moment, ...(view?.at ? this.#moments(view.at) : []));
+    put(this.keys, view?.keys?.length > 1 && this.#keyChoice(view));
+    if (!map) return put(this.body, h("p", { class: "empty", text: "This script keeps nothing in maps. A map is a name with @: @[comm] = count();" }));
+    if (!view) return put(this.body, h("p", { class: "empty", text: this.context.info.running ? `${map.name} is empty so far.` : `${map.name} was empty whenever it was read.` }));
+    const draw = { histogram: () => this.#histogram(view), heatmap: () => this.#heat(view), table: () => this.#table(view), series: () => this.#lines(view) };
+    draw[show]();
+  }
+
+  #drawList() {
+    put(this.list, ...this.maps.map((map) => h("li", {}, h("button", {
+      type: "button", class: "map-entry", "aria-pressed": String(map === this.#map), on: { click: () => this.context.state.set({ map: map.n, show: "", snapshot: null, key: "" }) },
+    }, h("code", { text: map.name }), h("span", { class: "quiet small", text: `${KINDS[map.kind] ?? map.kind}${map.views.includes("flame") ? " by stack" : ""}` })))));
+  }
+
+  #showButton(map, one, shown) {
+    // Frames need the room and the keys of their own tab.
+    const click = one === "flame" ? () => this.context.state.set({ tab: "flame", source: `@${map.n}` }) : () => this.context.state.set({ show: one });
+    return h("button", { type: "button", "aria-pressed": String(one === shown), text: SHOWS[one], on: { click } });
+  }
+
+  #moments(at) {
+    const map = this.#map;
+    const step = (by) => h("button", { type: "button", text: by < 0 ? "‹" : "›", "aria-label": by < 0 ? "Earlier" : "Later", disabled: by < 0 ? at.snapshot <= 1 : at.snapshot >= map.last, on: { click: () => this.context.state.set({ snapshot: at.snapshot + by }) } });
+    const latest = this.context.view.snapshot !== null && h("button", { type: "button", class: "plain", text: "Last", on: { click: () => this.context.state.set({ snapshot: null }) } });
+    if (map.snapshots < 2) return [h("span", { class: "quiet", text: `read at ${duration(at.time)}` })];
+    return [step(-1), h("span", { class: "quiet", text: `read at ${duration(at.time)}, ${exact(at.snapshot)} of ${exact(map.last)}` }), step(1), latest];
+  }
+
+  #keyChoice({ keys, more_keys: more }) {
+    const options = [h("option", { value: "", text: "All keys together" }), ...keys.map(({ id, key, total }) => h("option", { value: id, text: `${keyText(key)} (${exact(total)})` }))];
+    if (more) options.push(h("option", { disabled: true, text: plural(more, "more key") }));
+    const select = h("select", { "aria-label": "Key", on: { change: () => this.context.state.set({ key: select.value }) } }, ...options);
+    select.value = this.context.view.key;
+    return select;
+  }
+
+  #histogram(view) {
+    put(this.body, view.buckets.length ? histogramChart(view) : h("p", { class: "empty", text: "Nothing was counted." }), h("p", { class: "quiet small", text: plural(view.total, "value") }));
+  }
+
+  #heat(view) {
+    put(this.body, this.heat.element, h("p", { class: "quiet small" }));
+    this.heat.show(view);
+    this.body.lastChild.textContent = `What came in between two moments; ${this.heat.legend}.`;
+  }
+
+  #lines(view) {
+    put(this.body, this.lines.element, view.more_keys > 0 && h("p", { class: "quiet small", text: `${plural(view.more_keys, "more key")} with lower values` }));
+    this.lines.show(view);
+  }
+
+  #table({ columns, key_columns: keys, rows, total, sum }) {
+    const number = (i) => i >= keys || ["u64", "i64"].includes(columns[i].type);
+    const head = h("tr", {}, ...columns.map((column, i) => h("th", { scope: "col", class: number(i) ? "num" : "", text: column.name })), sum !== null && h("th", { scope: "col", class: "bar-head", "aria-hidden": "true" }));
+    const most = Math.max(1, ...rows.map((row) => Number(row[keys]) || 0));
+    const bar = (row) => {
+      const place = h("span", { class: "bar" });
+      place.style.width = `${(Math.max(0, Number(row[keys])) / most) * 100}%`;
+      return h("td", { class: "bar-cell" }, place);
+    };
+    const line = (row) => h("tr", {}, ...row.map((value, i) => h("td", { class: `${number(i) ? "num" : ""} mono cut`, title: cell(value, columns[i]), text: cell(value, columns[i]) })), sum !== null && bar(row));
+    const more = rows.length < total && h("button", { type: "button", text: `Show more of ${exact(total)}`, on: { click: () => { this.#rows = Math.min(1000, this.#rows + PAGE); this.#load(); } } });
+    put(this.body, rows.length ? h("table", { class: "list maps-table" }, h("thead", {}, head), h("tbody", {}, ...rows.map(line))) : h("p", { class: "empty", text: "The map was empty." }),
+      h("p", { class: "row quiet small" }, `${plural(total, "entry", "entries")}${sum === null ? "" : `, ${exact(sum)} together`}`, more));
+  }
+}

@@ -1,0 +1,91 @@
+// The Output tab: what a script printed, as text, in order of time.
+
+import { Latest, get } from "./api.js";
+import { h, put } from "./dom.js";
+import { duration, plural } from "./format.js";
+import { showError, waitFor } from "./notice.js";
+
+/** Lines that are asked for at once, and the most that are kept on the page. */
+const PAGE = 1000;
+const MOST = 20000;
+
+/** The tab. */
+export class OutputView {
+  #latest = new Latest();
+  /** Where the server goes on. */
+  #next = { time: 0, skip: 0 };
+  #lines = 0;
+
+  /**
+   * @param {import("./capture_context.js").CaptureContext} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    this.context = context;
+    this.visible = false;
+    this.stale = true;
+    this.said = h("span", { class: "quiet", role: "status" });
+    this.copy = h("button", { type: "button", text: "Copy", title: "Copies the lines below", hidden: true, on: { click: () => navigator.clipboard?.writeText(this.text.textContent) } });
+    this.more = h("button", { type: "button", text: "Show more", hidden: true, on: { click: () => this.#load() } });
+    this.text = h("pre", { class: "script-output", tabindex: "0", "aria-label": "Output" });
+    this.problem = h("div");
+    put(panel, h("div", { class: "panel-bar" }, this.said, h("span", { class: "grow" }), this.more, this.copy), this.problem, this.text);
+  }
+
+  /** The tab is in sight. */
+  show() {
+    this.visible = true;
+    if (this.stale) this.#load();
+  }
+
+  /** The tab is not in sight. */
+  hide() {
+    this.visible = false;
+  }
+
+  /** There may be more. */
+  grown() {
+    this.stale = true;
+    if (this.visible && this.#lines < MOST) this.#load();
+  }
+
+  async #load() {
+    this.stale = false;
+    const atEnd = this.text.scrollTop + this.text.clientHeight >= this.text.scrollHeight - 4;
+    try {
+      const answer = await this.#latest.run((signal) => waitFor("Reading the output", get(`${this.context.path}/text`, { ...this.#next, limit: PAGE }, signal), () => this.#latest.cancel()));
+      if (!answer) return;
+      put(this.problem);
+      this.#add(answer);
+      // Whoever reads further up is left where they are.
+      if (this.context.info.running && atEnd) this.text.scrollTop = this.text.scrollHeight;
+    } catch (error) {
+      showError(this.problem, error, () => this.#load());
+    }
+  }
+
+  #add({ lines, next }) {
+    this.text.append(...lines.map((line) => this.#line(line)));
+    this.#lines += lines.length;
+    this.#next = next ?? this.#after(lines);
+    this.more.hidden = !next || lines.length < PAGE;
+    this.copy.hidden = this.#lines === 0;
+    this.said.textContent = this.more.hidden ? plural(this.#lines, "piece") : `The first ${plural(this.#lines, "piece")}`;
+    if (this.#lines === 0) put(this.problem, h("p", { class: "empty", text: "The script has printed nothing. What it keeps in maps is under Maps." }));
+  }
+
+  /** At the end of what there is: after the last piece, of which several can have the same time. */
+  #after(lines) {
+    const time = lines.at(-1)?.time;
+    if (time === undefined) return this.#next;
+    const same = lines.filter((line) => line.time === time).length;
+    return { time, skip: same + (time === this.#next.time ? this.#next.skip : 0) };
+  }
+
+  #line({ time, stream, text, snapshot }) {
+    if (text !== undefined) return h("span", { title: `at ${duration(time)}`, text });
+    const name = this.context.info.streams[stream]?.name ?? "";
+    const open = () => this.context.state.set({ tab: "maps", map: stream, snapshot, show: "", key: "" });
+    return h("button", { type: "button", class: "plain", title: `at ${duration(time)}`, text: `${name} as it was then`, on: { click: open } });
+  }
+}

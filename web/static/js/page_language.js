@@ -1,0 +1,51 @@
+// The reference of the probe language: examples that run, then every word of it.
+
+import { get } from "./api.js";
+import { mayRecord } from "./commands.js";
+import { byId, h, put } from "./dom.js";
+import { showError, waitFor } from "./notice.js";
+import { editorLink, prose, scriptText } from "./script_text.js";
+import { startShell } from "./shell.js";
+
+let words = [];
+
+const anchor = (text) => text.toLowerCase().replace(/\W+/g, "-");
+
+function example({ name, title, about, script }) {
+  const open = mayRecord() && h("a", { class: "button", href: editorLink(script), text: "Open in the editor" });
+  return h("article", { class: "example", id: `example-${name}` }, h("div", {}, h("h3", { text: title }), h("p", {}, ...prose(about)), open), scriptText(script));
+}
+
+function section(title, ...content) {
+  return h("section", { id: anchor(title) }, h("h2", { text: title }), ...content);
+}
+
+function showWords() {
+  const wanted = byId("word-filter").value.trim().toLowerCase();
+  const fits = words.filter(({ signature, about }) => `${signature} ${about}`.toLowerCase().includes(wanted));
+  const groups = Map.groupBy(fits, ({ kind }) => kind);
+  const list = (entries) => h("dl", { class: "word-list" }, ...entries.flatMap(({ signature, about }) => [h("dt", {}, h("code", { text: signature })), h("dd", {}, ...prose(about))]));
+  put(byId("words"), ...[...groups].map(([kind, entries]) => section(kind, list(entries))), fits.length === 0 && h("p", { class: "empty", text: "The language has no such word." }));
+}
+
+function show({ examples, entries }) {
+  words = entries;
+  const groups = Map.groupBy(examples, ({ section: name }) => name);
+  put(byId("examples"), ...[...groups].map(([title, items]) => section(title, ...items.map(example))));
+  const titles = [...groups.keys(), ...new Set(entries.map(({ kind }) => kind))];
+  put(byId("contents"), ...titles.map((title) => h("a", { href: `#${anchor(title)}`, text: title })));
+  showWords();
+  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+}
+
+async function load() {
+  try {
+    show(await waitFor("Reading the reference", get("/api/language")));
+  } catch (error) {
+    showError(byId("words"), error, load);
+  }
+}
+
+startShell();
+byId("word-filter").addEventListener("input", showWords);
+load();

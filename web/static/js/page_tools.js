@@ -1,0 +1,40 @@
+// The tools page.
+
+import { get } from "./api.js";
+import { mayRecord } from "./commands.js";
+import { byId, h, put } from "./dom.js";
+import { showError, waitFor } from "./notice.js";
+import { startShell } from "./shell.js";
+
+let tools = [];
+
+function row(tool) {
+  const name = h("code", { text: tool.name });
+  const link = mayRecord() ? h("a", { href: `/new?method=script&tool=${encodeURIComponent(tool.name)}` }, name) : name;
+  return h("tr", {}, h("td", {}, link), h("td", { class: "wide", title: tool.purpose || tool.title, text: tool.title }), h("td", { text: tool.needs }), h("td", { text: tool.view }));
+}
+
+function section(group, items) {
+  const head = h("thead", {}, h("tr", {}, ...["Tool", "What it shows", "Needs", "View"].map((text) => h("th", { scope: "col", text }))));
+  return h("section", {}, h("h2", { text: group }), h("div", { class: "scroll-x" }, h("table", { class: "list tools-list" }, head, h("tbody", {}, ...items.map(row)))));
+}
+
+function show() {
+  const words = byId("tool-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = tools.filter((tool) => words.every((word) => `${tool.name} ${tool.title} ${tool.purpose} ${tool.group}`.toLowerCase().includes(word)));
+  const groups = Map.groupBy(fits, (tool) => tool.group || "General");
+  put(byId("tools"), ...[...groups].map(([group, items]) => section(group, items)), fits.length === 0 && h("p", { class: "empty", text: "No tool has these words. A script of your own can still be written: New capture, Script." }));
+}
+
+async function load() {
+  try {
+    tools = (await waitFor("Reading the tools", get("/api/tools"))).items;
+    show();
+  } catch (error) {
+    showError(byId("tools"), error, load);
+  }
+}
+
+startShell();
+byId("tool-filter").addEventListener("input", show);
+load();

@@ -213,6 +213,46 @@ fn scripts_run_on_the_kernel_from_text_to_detached() {
     client.discard(1).unwrap();
 }
 
+/// Runs where the kernel has it: see the lab.
+#[test]
+fn kernel_functions_are_probed_from_text() {
+    if !possible("functions of the kernel") {
+        return;
+    }
+    let mut client = kernel();
+    let features = client.host_features().unwrap();
+    let mut text = "rawtracepoint:sched_switch { @raw = count(); }
+        software:page-faults:1 { @faults = count(); }
+        iter:task { @tasks = count(); }
+        "
+    .to_owned();
+    if features.kprobe {
+        text += "kprobe:vfs_read, kprobe:vfs_open { @k[probe] = count(); }
+            kprobe:vfs_read { @start[tid] = nsecs; }
+            kretprobe:vfs_read /@start[tid]/ { @ns = hist(nsecs - @start[tid]); delete(@start, tid); }
+            kretprobe:vfs_op* { @returns = count(); }";
+    } else {
+        println!("SKIPPED: kernel probes from text — {features:?}");
+    }
+    if features.fentry {
+        text += "fentry:vfs_read { @wanted = max(args.count); @fentry = count(); }
+            fexit:vfs_read { @got = max(retval); @fexit = count(); }";
+    } else {
+        println!("SKIPPED: fentry from text — {features:?}");
+    }
+    let run = Run::start(&mut client, &text, WireTarget::System);
+    assert_eq!(client.enable_script(1).unwrap().failed, []);
+    let mut names = vec!["@raw", "@faults", "@tasks"];
+    names.extend(features.kprobe.then_some(["@k", "@ns", "@returns"]).into_iter().flatten());
+    names.extend(features.fentry.then_some(["@fentry", "@fexit"]).into_iter().flatten());
+    wait_for("all probes", || {
+        assert!(std::process::Command::new("true").status().unwrap().success());
+        names.iter().all(|name| run.counts(&mut client, name).values().sum::<u64>() > 0)
+    });
+    client.stop(1, false).unwrap();
+    client.discard(1).unwrap();
+}
+
 #[test]
 fn a_commands_children_are_counted_too() {
     if !possible("scripts with a command") {
@@ -298,7 +338,7 @@ fn a_console_that_goes_leaves_no_program_of_a_script() {
 
 #[test]
 fn scripts_do_only_what_the_agent_was_started_for() {
-    let mut start = |rights: ScriptRights, allow_unsafe: bool| {
+    let start = |rights: ScriptRights, allow_unsafe: bool| {
         let mut client = kernel_with(0, rights);
         let wanted = WireScript { allow_unsafe, ..script("begin { signal(9); }") };
         match client.start_script(1, wanted, WireTarget::System, 1 << 20) {

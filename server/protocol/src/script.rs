@@ -81,7 +81,8 @@ pub struct ScriptChecked {
 #[serde(deny_unknown_fields)]
 pub struct ScriptStarted {
     /// Rings, target, outputs and times, as for other captures; there are no streams. The first ring is the script's
-    /// ([`crate::RingContent::Script`]); rings of the side band follow if the plan shows addresses of user space.
+    /// ([`crate::RingContent::Script`]), even if it never says anything; rings of the side band follow if the plan shows
+    /// addresses of user space.
     pub started: Started,
     /// What the script does, and the warnings of compiling it.
     pub plan: Plan,

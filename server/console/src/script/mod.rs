@@ -25,29 +25,15 @@ pub(crate) use session::make;
 pub use session::{Finished, Polled, ScriptSession};
 
 use bathyscope_bpf::lang::host::UserPlaces;
-use bathyscope_protocol::ScriptChecked;
 
 use crate::recorder::LinkError;
-
-/// Compiles a script and loads nothing; with its programs as text, if `listing` says so.
-///
-/// # Errors
-/// If the agent refuses it or is not there. What is wrong with the script is in the answer.
-pub fn check(
-    agent: &mut impl ScriptAgent,
-    request: &ScriptRequest,
-    listing: bool,
-) -> Result<ScriptChecked, ScriptFailure> {
-    let script = places::wire_script(agent, request)?;
-    Ok(agent.call(move |client| client.check_script(script, listing))?)
-}
 
 /// The places of every attach point of a script in user space, in the order of the text; in the process `pid`, if given.
 ///
 /// # Errors
 /// If the script cannot be read, or the agent is not there.
 pub fn places_of(agent: &mut impl ScriptAgent, text: &str, pid: Option<u32>) -> Result<Vec<UserPlaces>, ScriptFailure> {
-    places::resolve(agent, text, pid)
+    places::resolve(agent, text, &[], pid)
 }
 
 /// Bytes of the ring where nothing else is said.

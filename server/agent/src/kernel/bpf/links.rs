@@ -8,6 +8,7 @@ use std::{
 
 use super::Attr;
 
+const OBJ_GET_INFO_BY_FD: u32 = 15;
 const RAW_TRACEPOINT_OPEN: u32 = 17;
 const LINK_CREATE: u32 = 28;
 const ITER_CREATE: u32 = 33;
@@ -92,6 +93,24 @@ pub(crate) fn uprobe_multi(
     // SAFETY: the path ends in NUL, there are as many offsets, semaphores and cookies as the count says; all live until
     // the call returns.
     unsafe { attr.call_for_fd(LINK_CREATE, 64) }
+}
+
+/// Hits of a link's kernel functions that the kernel did not deliver, where it counts them (6.7): probes that were hit
+/// within a probe, returns for which there was no room.
+pub(crate) fn missed(link: BorrowedFd<'_>) -> io::Result<u64> {
+    const PERF_EVENT_LINK: u64 = 7;
+    const KPROBE_MULTI_LINK: u64 = 8;
+    // struct bpf_link_info; a shorter one of an older kernel leaves the rest zero.
+    let mut info = [0_u64; 12];
+    let attr = Attr::new().fd(0, link).u32(4, size_of_val(&info) as u32).u64(8, info.as_mut_ptr() as u64);
+    // SAFETY: `info` is writable for the length that the kernel is told, and zero, so that it asks for no arrays.
+    unsafe { attr.call(OBJ_GET_INFO_BY_FD, 16) }?;
+    let [kind, _program, _first, _second, multi_missed, _address, event_missed, ..] = info;
+    Ok(match kind & u64::from(u32::MAX) {
+        KPROBE_MULTI_LINK => multi_missed,
+        PERF_EVENT_LINK => event_missed,
+        _ => 0,
+    })
 }
 
 /// At the iterator that a program was loaded for.

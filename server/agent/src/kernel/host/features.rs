@@ -13,6 +13,7 @@ use crate::kernel::{
     bpf::{self, AttachType, ProgramType, links},
     cpus,
     perf::{self, Event, Scope},
+    tracefs::Tracefs,
 };
 
 /// A function that does nothing and is there for trying such things.
@@ -99,6 +100,10 @@ fn unsupported(error: &io::Error) -> bool {
 }
 
 fn has_fentry(types: &Types) -> bool {
+    // Trying takes the kernel a while; where it cannot patch its functions at all there is no need to.
+    if Tracefs::find_mounted().is_some_and(|tracefs| tracefs.open("available_filter_functions").is_err()) {
+        return false;
+    }
     let function = [TEST_FUNCTION, "vfs_statx"].into_iter().find_map(|name| types.function(None, name));
     let Some(id) = function.and_then(|function| types.btf_id(function.id)) else { return false };
     let program = bpf::load_empty_program(ProgramType::Tracing, AttachType::TraceFentry, id.id);

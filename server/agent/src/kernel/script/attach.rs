@@ -21,11 +21,20 @@ use crate::{
     },
 };
 
+/// What keeps a program attached.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// Itself.
+    pub(super) fd: OwnedFd,
+    /// If it is at functions of the kernel, which count what they miss: the first one's index in the plan's probes.
+    pub(super) counts_missed: Option<u32>,
+}
+
 /// What came of making the links.
 #[derive(Debug, Default)]
 pub(super) struct Attached {
     /// The links.
-    pub(super) links: Vec<OwnedFd>,
+    pub(super) links: Vec<Link>,
     /// Attach points that are attached.
     pub(super) points: usize,
     /// Those that are not.
@@ -58,7 +67,9 @@ impl Attached {
     fn add_part(&mut self, attachment: &Attachment, part: std::ops::Range<usize>, doing: &dyn Fn(u32) -> String) {
         match link(attachment, part.clone()) {
             Ok(links) => {
-                self.links.extend(links);
+                let first = attachment.probes.get(part.start).copied();
+                let counts_missed = first.filter(|_| attachment.way.counts_missed());
+                self.links.extend(links.into_iter().map(|fd| Link { fd, counts_missed }));
                 self.points += part.len();
             }
             Err(error) if part.len() <= 1 || is_for_all(&error) => {
@@ -88,7 +99,7 @@ fn link(attachment: &Attachment, part: std::ops::Range<usize>) -> io::Result<Vec
     let probes = attachment.probes.get(part.clone()).unwrap_or_default();
     let cookie = probes.first().copied().map_or(0, u64::from);
     match &attachment.way {
-        Way::Event(event) => Ok(vec![links::perf_event(program, event, cookie)?]),
+        Way::Event { event, .. } => Ok(vec![links::perf_event(program, event, cookie)?]),
         Way::Sampling(events) => {
             let links = events.iter().map(|event| links::perf_event(program, event, cookie));
             let links = links.collect::<io::Result<Vec<_>>>()?;

@@ -59,7 +59,12 @@ const UPROBE_MULTI_PROCESS: u32 = 6010;
 #[derive(Debug)]
 pub(super) enum Way {
     /// On an event that is armed already.
-    Event(Event),
+    Event {
+        /// The event.
+        event: Event,
+        /// Whether it is of a function of the kernel.
+        kernel_function: bool,
+    },
     /// On events that are enabled afterwards.
     Sampling(Vec<Event>),
     /// On what it was loaded for.
@@ -85,6 +90,17 @@ pub(super) enum Way {
         /// Only in this process.
         pid: Option<u32>,
     },
+}
+
+impl Way {
+    /// Whether the kernel counts for its links what it does not deliver.
+    pub(super) fn counts_missed(&self) -> bool {
+        matches!(self, Self::KprobeMulti { .. } | Self::Event { kernel_function: true, .. })
+    }
+
+    fn event(event: Event) -> Self {
+        Self::Event { event, kernel_function: false }
+    }
 }
 
 /// A program that is ready to be attached.
@@ -226,7 +242,7 @@ impl<'a> Preparing<'a> {
             let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(*id));
             let event = Event::open(&mut attributes, Scope::Cpu(sampling::first_cpu()))
                 .map_err(|error| refused(doing, &error, PERF_REMEDY))?;
-            Ok(Attachment { probes: vec![0], program, way: Way::Event(event), last_runs_first: false })
+            Ok(Attachment { probes: vec![0], program, way: Way::event(event), last_runs_first: false })
         };
         follow.iter().map(open).collect()
     }
@@ -300,7 +316,7 @@ impl<'a> Preparing<'a> {
         let program = self.load(index, LoadAs { kind: TRACEPOINT, ..LoadAs::default() })?;
         for (probe, point) in points {
             match self.open_tracepoint(*probe, point) {
-                Ok(event) => self.attach(*probe, &program, Way::Event(event), false),
+                Ok(event) => self.attach(*probe, &program, Way::event(event), false),
                 Err(error) => self.fail(*probe, error),
             }
         }
@@ -467,7 +483,10 @@ impl<'a> Preparing<'a> {
                 }
             };
             match opened {
-                Ok(event) => self.attach(probe, &program, Way::Event(event), false),
+                Ok(event) => {
+                    let kernel_function = matches!(place, PendingPlace::Kernel(_));
+                    self.attach(probe, &program, Way::Event { event, kernel_function }, false);
+                }
                 Err(error) => self.fail(probe, error),
             }
         }
@@ -650,6 +669,6 @@ pub(super) fn no_link(way: &Way, doing: String, error: &io::Error) -> AgentError
             }
             _ => refused(doing, error, ""),
         },
-        Way::Event(_) | Way::Sampling(_) => refused(doing, error, PERF_REMEDY),
+        Way::Event { .. } | Way::Sampling(_) => refused(doing, error, PERF_REMEDY),
     }
 }

@@ -13,7 +13,7 @@ use bathyscope_protocol::{
 };
 
 use super::{
-    attach::attach_all,
+    attach::{Link, attach_all},
     content::{self, Content},
     detach::{self, Progress, run_all},
     failures,
@@ -44,10 +44,12 @@ pub(crate) struct KernelScript {
     contents: Vec<Content>,
     sideband: Option<Sideband>,
     target: Target,
-    links: Vec<OwnedFd>,
+    links: Vec<Link>,
     cost: Option<CostMeter>,
     /// By program: what was read last.
     last: Vec<ProbeReading>,
+    /// By program: what its links did not deliver, as read last.
+    link_missed: Vec<u64>,
     progress: Arc<Progress>,
 }
 
@@ -75,6 +77,7 @@ impl KernelScript {
             target,
             links: Vec::new(),
             cost: None,
+            link_missed: vec![0; last.len()],
             last,
             progress: Arc::default(),
         }
@@ -115,8 +118,27 @@ impl KernelScript {
         }
     }
 
+    /// Reads what links at functions of the kernel did not deliver, as long as there are any.
+    fn read_missed(&mut self) {
+        let counting =
+            self.links.iter().filter_map(|link| Some((link.counts_missed?, links::missed(link.fd.as_fd()).ok()?)));
+        let counted: Vec<(u32, u64)> = counting.collect();
+        if counted.is_empty() {
+            return;
+        }
+        self.link_missed.fill(0);
+        for (probe, missed) in counted {
+            let program =
+                self.started.plan.probes.get(probe as usize).map_or(usize::MAX, |probe| probe.program as usize);
+            if let Some(sum) = self.link_missed.get_mut(program) {
+                *sum += missed;
+            }
+        }
+    }
+
     /// Reads the counters of all programs; those of a map that cannot be read stay as they were.
     fn read_counters(&mut self) {
+        self.read_missed();
         let words = COUNTER_WORDS as usize;
         let mut value = vec![0_u8; 8 * words * self.started.cpus as usize];
         let mut measured = 0;
@@ -130,7 +152,8 @@ impl KernelScript {
                 }
             }
             let missed = |program: &Arc<OwnedFd>| bpf::program_stats(program.as_fd()).unwrap_or_default().missed;
-            reading.missed = loaded.iter().map(missed).sum();
+            let by_links = self.link_missed.get(index).copied().unwrap_or(0);
+            reading.missed = loaded.iter().map(missed).sum::<u64>() + by_links;
             let costs = measured..measured + loaded.len();
             measured = costs.end;
             let cost =
@@ -214,7 +237,8 @@ impl RunningScript for KernelScript {
         let attachments = std::mem::take(&mut self.prepared.attachments);
         let attachments = attachments.into_iter().chain(std::mem::take(&mut self.following)).collect();
         let end = std::mem::take(&mut self.prepared.end);
-        detach::detach(&self.progress, std::mem::take(&mut self.links), end, attachments);
+        let links = std::mem::take(&mut self.links).into_iter().map(|link| link.fd).collect();
+        detach::detach(&self.progress, links, end, attachments);
         if end_command {
             self.target.end();
         }
@@ -279,7 +303,7 @@ fn walk_to_end(mut walk: std::fs::File) -> std::io::Result<()> {
 impl Drop for KernelScript {
     fn drop(&mut self) {
         self.disable();
-        close_links(std::mem::take(&mut self.links));
+        close_links(std::mem::take(&mut self.links).into_iter().map(|link| link.fd).collect());
         drop_aside((std::mem::take(&mut self.prepared.attachments), std::mem::take(&mut self.following)));
     }
 }

@@ -150,7 +150,7 @@ fn record(made: &MadeTracepoint, draw: Draw, memory: &mut BTreeMap<u64, Vec<u8>>
     let mut record = vec![0; end.next_multiple_of(8)];
     for (number, field) in (0_u64..).zip(made.fields) {
         let each = if field.declaration.ends_with(']') && !is_text(field) { 8 } else { field.size as usize };
-        let count = if each == 0 { 0 } else { field.size as usize / each };
+        let count = (field.size as usize).checked_div(each).unwrap_or(0);
         for index in 0..count {
             let at = field.offset as usize + index * each;
             let bytes = bytes_of((field.make)(draw, index as u64), field, number, &mut record, memory);

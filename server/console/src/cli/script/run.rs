@@ -99,7 +99,7 @@ pub(super) fn open_printer(args: &ScriptArgs) -> Result<Printer, Failure> {
 
 /// Compiles it and says what is to be said.
 fn check(args: &ScriptArgs, printer: &Printer, client: AgentClient) -> Outcome {
-    match crate::script::check(&mut link(client)?, &args.request(), false) {
+    match crate::script::check_script(&mut link(client)?, &args.request(), None) {
         Ok(checked) => {
             printer.diagnostics(&checked.diagnostics, args.verbose > 0);
             Ok(if checked.plan.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

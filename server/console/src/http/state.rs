@@ -27,6 +27,7 @@ use crate::{
     config::ScriptUsers,
     host::Host,
     recorder::{AgentLink, Recorder},
+    script::Editor,
     view_source::{CaptureCache, CaptureView},
 };
 
@@ -89,6 +90,7 @@ pub struct AppState {
 struct Inner {
     setup: Setup,
     host: Host,
+    editor: Editor,
     captures: CaptureCache,
     login_limit: RateLimit,
     workers: Workers,
@@ -99,10 +101,11 @@ impl AppState {
     /// The state of a console that begins.
     pub fn new(setup: Setup) -> Self {
         let host = Host::new(setup.link.clone());
+        let editor = Editor::new(setup.link.clone());
         let captures = CaptureCache::new(setup.store.clone());
         let login_limit = RateLimit::new(LOGIN_PER_SOURCE, LOGIN_GLOBAL, Instant::now());
         let (workers, panics) = (Workers::default(), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { setup, host, captures, login_limit, workers, panics }) }
+        Self { inner: Arc::new(Inner { setup, host, editor, captures, login_limit, workers, panics }) }
     }
 
     /// The database.
@@ -118,6 +121,11 @@ impl AppState {
     /// The connection to the agent.
     pub(super) fn link(&self) -> &AgentLink {
         &self.inner.setup.link
+    }
+
+    /// What is known for those who write scripts.
+    pub(super) fn editor(&self) -> &Editor {
+        &self.inner.editor
     }
 
     /// Who may run scripts.

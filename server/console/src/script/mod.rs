@@ -5,6 +5,7 @@
 //! the recorder's. It must not know HTTP or SQL, and trusts nothing in a record: lengths are checked against the plan.
 
 mod agent;
+mod editor;
 mod event;
 mod follow;
 mod names;
@@ -16,6 +17,7 @@ use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_protocol::{AgentError, WireTarget};
 
 pub use agent::ScriptAgent;
+pub use editor::Editor;
 pub use event::{MapSnapshot, ScriptEvent};
 pub(crate) use follow::Follower;
 pub use names::HostNames;

@@ -9,5 +9,6 @@ pub(super) mod live;
 pub(super) mod maps;
 pub(super) mod samples;
 pub(super) mod scripts;
+pub(super) mod tools;
 pub(super) mod tracepoints;
 pub(super) mod views;

@@ -61,7 +61,7 @@ pub struct ListenArgs {
 /// Who may run scripts.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ScriptArgs {
-    /// Who may run scripts of the probe language [default: off; with made-up events: admins]
+    /// Who may run scripts of the probe language [default: admins; nobody where the console is reached from elsewhere]
     #[arg(long, value_enum, value_name = "WHO", env = "BATHYSCOPE_SCRIPTS")]
     pub scripts: Option<ScriptUsers>,
     /// Scripts may change the system: system(), signal(), override(), raw addresses
@@ -70,9 +70,16 @@ pub struct ScriptArgs {
 }
 
 impl ScriptArgs {
+    /// Who may run them. Nobody, unless it was said, where others than this host's users reach the console: a script reads
+    /// whatever memory it likes.
+    pub fn for_whom(&self, listen: &ListenArgs) -> ScriptUsers {
+        let exposed = listen.behind_proxy || !listen.listen.ip().is_loopback();
+        self.scripts.unwrap_or(if exposed { ScriptUsers::Off } else { ScriptUsers::Admins })
+    }
+
     /// What the agent is told: it refuses what nobody may do, whatever the console asks for.
-    pub fn pass_on_to_agent(&self, command: &mut std::process::Command) {
-        let rights = match (self.scripts.unwrap_or_default(), self.allow_unsafe_scripts) {
+    pub fn pass_on_to_agent(&self, command: &mut std::process::Command, listen: &ListenArgs) {
+        let rights = match (self.for_whom(listen), self.allow_unsafe_scripts) {
             (ScriptUsers::Off, _) => "off",
             (_, false) => "observe",
             (_, true) => "change",
@@ -80,10 +87,9 @@ impl ScriptArgs {
         command.args(["--scripts", rights]);
     }
 
-    /// Gives the same options to another process of this binary; `simulated` says that nothing real is traced.
-    pub fn pass_on(&self, command: &mut std::process::Command, simulated: bool) {
-        let usual = if simulated { ScriptUsers::Admins } else { ScriptUsers::Off };
-        let whom = match self.scripts.unwrap_or(usual) {
+    /// Gives the same options to another process of this binary.
+    pub fn pass_on(&self, command: &mut std::process::Command, listen: &ListenArgs) {
+        let whom = match self.for_whom(listen) {
             ScriptUsers::Off => "off",
             ScriptUsers::Admins => "on",
             ScriptUsers::Operators => "operators",

@@ -130,7 +130,7 @@ impl ScriptView {
     fn sites_of(&self, view: &CaptureView) -> Vec<(u16, Origin)> {
         let mut names = site_streams(&self.plan, view);
         let maps = (0_u16..).zip(view.streams()).filter(|(_, schema)| schema.kind == StreamKind::Map);
-        names.extend(maps.map(|(stream, schema)| (stream, Origin::Map)));
+        names.extend(maps.map(|(stream, _)| (stream, Origin::Map)));
         names
     }
 

@@ -16,8 +16,8 @@ function example({ name, title, about, script }) {
   return h("article", { class: "example", id: `example-${name}` }, h("div", {}, h("h3", { text: title }), h("p", {}, ...prose(about)), open), scriptText(script));
 }
 
-function section(title, ...content) {
-  return h("section", { id: anchor(title) }, h("h2", { text: title }), ...content);
+function section(part, title, ...content) {
+  return h("section", { id: anchor(`${part} ${title}`) }, h("h2", { text: title }), ...content);
 }
 
 function showWords() {
@@ -25,15 +25,16 @@ function showWords() {
   const fits = words.filter(({ signature, about }) => `${signature} ${about}`.toLowerCase().includes(wanted));
   const groups = Map.groupBy(fits, ({ group }) => group);
   const list = (entries) => h("dl", { class: "word-list" }, ...entries.flatMap(({ signature, about }) => [h("dt", {}, h("code", { text: signature })), h("dd", {}, ...prose(about))]));
-  put(byId("words"), ...[...groups].map(([group, entries]) => section(group, list(entries))), fits.length === 0 && h("p", { class: "empty", text: "The language has no such word." }));
+  put(byId("words"), ...[...groups].map(([group, entries]) => section("words", group, list(entries))), fits.length === 0 && h("p", { class: "empty", text: "The language has no such word." }));
 }
 
 function show({ examples, entries }) {
   words = entries;
   const groups = Map.groupBy(examples, ({ section: name }) => name);
-  put(byId("examples"), ...[...groups].map(([title, items]) => section(title, ...items.map(example))));
-  const titles = [...groups.keys(), ...new Set(entries.map(({ group }) => group))];
-  put(byId("contents"), ...titles.map((title) => h("a", { href: `#${anchor(title)}`, text: title })));
+  put(byId("examples"), ...[...groups].map(([title, items]) => section("examples", title, ...items.map(example))));
+  const links = (part, titles) => titles.map((title) => h("a", { href: `#${anchor(`${part} ${title}`)}`, text: title }));
+  const kinds = [...new Set(entries.map(({ group }) => group))];
+  put(byId("contents"), h("h2", { text: "Examples" }), ...links("examples", [...groups.keys()]), h("h2", { text: "Words" }), ...links("words", kinds));
   showWords();
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }

@@ -116,7 +116,7 @@ impl Plan<'_> {
         if let Some(simulation) = &self.args.agent.simulate {
             command.arg(format!("--simulate={simulation}"));
         }
-        self.args.scripts.pass_on_to_agent(&mut command);
+        self.args.scripts.pass_on_to_agent(&mut command, &self.args.listen);
         self.args.log.pass_on(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()
     }
@@ -137,7 +137,7 @@ impl Plan<'_> {
         if listen.behind_proxy {
             command.arg("--behind-proxy");
         }
-        self.args.scripts.pass_on(&mut command, self.args.agent.simulate.is_some());
+        self.args.scripts.pass_on(&mut command, &self.args.listen);
         self.args.log.pass_on(&mut command);
         command.stdin(Stdio::null()).spawn().map_err(|error| Failure::because("starting the console", error))
     }

@@ -120,6 +120,13 @@ async fn what_is_wrong_with_a_script_is_told_with_its_place() {
     let checked = console.ask("POST", "/api/scripts/check", Some(&operator), Some(&body)).await.json();
     assert_eq!(checked["ok"], true, "{checked}");
     assert!(checked["maps"].as_array().unwrap().iter().any(|map| map["kind"] == "histogram"), "{checked}");
+    let body = json!({"text": "tracepoint:sched:sched_sw", "offset": 25}).to_string();
+    let offered = console.ask("POST", "/api/scripts/complete", Some(&operator), Some(&body)).await.json();
+    let items = offered["items"].as_array().unwrap();
+    assert!(items.iter().any(|item| item["label"].as_str().unwrap().contains("sched_switch")), "{offered}");
+    let body = json!({"text": "begin { printf(\"\"); }", "offset": 10}).to_string();
+    let explained = console.ask("POST", "/api/scripts/hover", Some(&operator), Some(&body)).await.json();
+    assert!(explained["hover"]["title"].as_str().unwrap().contains("printf"), "{explained}");
     for emit in ["ast", "ir", "bpf", "plan"] {
         let body = json!({"text": SCRIPT, "emit": emit}).to_string();
         let listing = console.ask("POST", "/api/scripts/compile", Some(&operator), Some(&body)).await.json();

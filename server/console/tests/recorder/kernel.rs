@@ -172,8 +172,8 @@ async fn numbers(bench: &Bench, record: &CaptureRecord, stream: u16, column: &st
 async fn a_script_counts_every_read_of_dd() {
     let Some(bench) = bench("tracepoint").await else { return };
     let text = r#"
-        tracepoint:syscalls:sys_enter_read /args.count == 1/ { @reads = count(); @sizes = hist(args.count); }
-        tracepoint:syscalls:sys_enter_write /args.count == 1/ { printf("%d %s", args.fd, comm); }
+        tracepoint:syscalls:sys_enter_read /args.fd == 0 && args.count == 1/ { @reads = count(); @sizes = hist(args.count); }
+        tracepoint:syscalls:sys_enter_write /args.fd == 1 && args.count == 1/ { printf("%d %s", args.fd, comm); }
         end { print(@reads); }"#;
     let target = command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=20000"]);
     let (_, record) = bench.run(script(text, target)).await;
@@ -194,17 +194,33 @@ async fn a_script_counts_every_read_of_dd() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_script_finds_functions_of_libraries() {
+    let Some(bench) = bench("uprobe").await else { return };
+    let dd = || command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=500"]);
+    let text = "uprobe:libc:write /arg0 == 1 && arg2 == 1/ { @ = count(); }";
+    let (_, record) = bench.run(script(text, dd())).await;
+    assert_complete(&record);
+    let counts = numbers(&bench, &record, 0, "count").await;
+    assert_eq!(counts.last(), Some(&500), "{counts:?} {}", record.reason);
+    let wrong = bench.recorder.start(script("uprobe:libc:mallocc { }", dd()), "test").await.unwrap_err();
+    assert!(format!("{wrong:?}").contains("did you mean `malloc`"), "{wrong:?}");
+    let wrong = bench.recorder.start(script("uprobe:libnothinglikeit:f { }", dd()), "test").await.unwrap_err();
+    assert!(wrong.to_string().contains("libnothinglikeit"), "{wrong}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn stacks_of_a_script_have_names() {
     let Some(bench) = bench("tracepoint").await else { return };
     let text = "tracepoint:syscalls:sys_enter_write /args.count == 1/ { @[kstack, ustack] = count(); }";
-    let target = command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000"]);
+    let target = command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=300000"]);
     let (id, record) = bench.run(script(text, target)).await;
     assert_complete(&record);
     let symbols = bench.store.symbols(id, 0).await.unwrap();
     let names: Vec<&str> = symbols.iter().map(|(_, symbol)| symbol.function.as_str()).collect();
-    assert!(names.iter().any(|name| name.contains("write")), "{names:?}");
+    assert!(names.iter().any(|name| name.contains("do_syscall_64")), "{names:?}");
     let mappings = bench.store.mappings(id, 0).await.unwrap();
     assert!(mappings.iter().any(|(_, mapping)| mapping.kind == MappingKind::File), "{mappings:?}");
+    assert!(names.iter().any(|name| name.contains("write")), "{names:?}");
 }
 
 #[inline(never)]

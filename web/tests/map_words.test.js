@@ -7,10 +7,10 @@ test("limits of buckets", () => {
 });
 
 test("buckets are half open, as in the terminal", () => {
-  assert.equal(bucket(4, 7), "[4, 8)");
-  assert.equal(bucket(0, 0), "0");
-  assert.equal(bucket(1024, 2047), "[1K, 2K)");
-  assert.equal(bucket("-9223372036854775808", -1), "(−∞, 0)");
+  assert.equal(bucket(4, 8), "[4, 8)");
+  assert.equal(bucket(0, 1), "0");
+  assert.equal(bucket(1024, 2048), "[1K, 2K)");
+  assert.equal(bucket("-9223372036854775808", 0), "(−∞, 0)");
   assert.equal(bucket(100, "9223372036854775807"), "[100, ∞)");
 });
 

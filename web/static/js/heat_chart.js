@@ -35,7 +35,7 @@ export class HeatChart {
   get #size() {
     const { width, height } = this.drawing;
     const { columns, buckets } = this.view;
-    return { cellWidth: Math.min(24, (width - LEFT - 1) / Math.max(1, columns.length)), cellHeight: Math.min(24, (height - BOTTOM - 1) / Math.max(1, buckets.length)), base: height - BOTTOM };
+    return { cellWidth: Math.min(64, (width - LEFT - 1) / Math.max(1, columns.length)), cellHeight: Math.min(24, (height - BOTTOM - 1) / Math.max(1, buckets.length)), base: height - BOTTOM };
   }
 
   #cell(event) {

@@ -6,14 +6,14 @@ import { bucket } from "./map_words.js";
 
 /** Adjacent buckets of powers of two that are empty are left out by the server; a gap is shown where one is. */
 function gap(before, after) {
-  return before && BigInt(before.high) + 1n !== BigInt(after.low);
+  return before && BigInt(before.high) !== BigInt(after.low);
 }
 
 function row(one, most, total, cumulated) {
   const bar = h("span", { class: "bar" });
   bar.style.width = `${(one.count / most) * 100}%`;
   return h("tr", {},
-    h("th", { scope: "row", class: "num mono", title: `${exact(one.low)} to ${exact(one.high)}`, text: bucket(one.low, one.high) }),
+    h("th", { scope: "row", class: "num mono", title: `from ${exact(one.low)} until before ${exact(one.high)}`, text: bucket(one.low, one.high) }),
     h("td", { class: "bar-cell" }, bar),
     h("td", { class: "num", text: exact(one.count) }), h("td", { class: "num quiet", text: percent(one.count, total) }), h("td", { class: "num quiet", text: percent(cumulated, total) }));
 }

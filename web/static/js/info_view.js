@@ -5,11 +5,13 @@ import { h, put } from "./dom.js";
 import { bytes, count, duration, exact, moment, permille, plural, wall } from "./format.js";
 import { factEntries } from "./host_view.js";
 import { showError } from "./notice.js";
+import { scriptText } from "./script_text.js";
 import { targetText } from "./spec.js";
 import { joinWords } from "./words.js";
 
 const STAGES = {
-  kernel_missed: "the kernel did not run the probe", ring_full: "the ring buffer was full", decode: "a record could not be decoded",
+  kernel_missed: "the kernel did not run the probe", ring_full: "the ring buffer was full", map_full: "a map was full", stack_lost: "a stack could not be kept",
+  helper_failed: "a value could not be read and is empty", decode: "a record could not be decoded",
   store: "the store could not keep up", interrupted: "the console ended before it had read them",
 };
 
@@ -74,9 +76,11 @@ export class InfoView {
 
   #spec(info) {
     const { spec } = info;
-    const { events, profile } = spec.method;
+    const { events, profile, script } = spec.method;
     const json = h("pre", { class: "json", text: JSON.stringify(spec, null, 2) });
-    const method = profile
+    const method = script
+      ? entry("Script", script.file && h("code", { text: script.file }), script.params?.length > 0 && h("code", { text: ` ${joinWords(script.params)}` }), scriptText(script.text))
+      : profile
       ? entry("Method", `Profile: ${exact(profile.frequency_hz)} samples per second and CPU, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks`)
       : (events?.probes ?? []).flatMap((probe, i) => entry(i === 0 ? "Events" : "", h("code", { text: probe.tracepoint }), probe.fields.length ? `: ${probe.fields.join(", ")}` : "", probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate }))));
     const limits = spec.limits ?? {};

@@ -20,15 +20,15 @@ export function limit(value) {
 }
 
 /**
- * A bucket from `low` to `high`, both in it: `[4, 8)`, `0`, `[64, ∞)`.
+ * A bucket from `low` until before `high`: `[4, 8)`, `0`, `[64, ∞)`.
  * @param {number|string} low
  * @param {number|string} high
  */
 export function bucket(low, high) {
   const from = BigInt(low);
   const to = BigInt(high);
-  if (from === to) return limit(low);
-  return `${from <= NO_LOW ? "(" : "["}${limit(low)}, ${to >= NO_HIGH ? "∞" : limit(String(to + 1n))})`;
+  if (from + 1n === to) return limit(low);
+  return `${from <= NO_LOW ? "(" : "["}${limit(low)}, ${limit(high)})`;
 }
 
 /**

@@ -96,7 +96,7 @@ export class MapsView {
     this.#drawList();
     this.readout.textContent = "";
     put(this.shows, ...(map ? map.views.map((one) => this.#showButton(map, one, show)) : []));
-    put(this.moment, ...(view?.at ? this.#moments(view.at) : []));
+    put(this.moment, ...(view?.at?.snapshot ? this.#moments(view.at) : []));
     put(this.keys, view?.keys?.length > 1 && this.#keyChoice(view));
     if (!map) return put(this.body, h("p", { class: "empty", text: "This script keeps nothing in maps. A map is a name with @: @[comm] = count();" }));
     if (!view) return put(this.body, h("p", { class: "empty", text: this.context.info.running ? `${map.name} is empty so far.` : `${map.name} was empty whenever it was read.` }));

@@ -19,6 +19,9 @@ const BODY_BYTES: u32 = STACK_FRAMES * 8;
 const MAX_STACKS: u32 = 1 << 14;
 /// Asks for the user's stack.
 const USER_STACK: i64 = 1 << 8;
+/// `-EFAULT`: there is none, such as the kernel's of a sample in a program, or the user's of a thread of the kernel. That is
+/// an answer and no loss.
+const NO_SUCH_STACK: i64 = -14;
 /// An odd number with bits all over, so that each frame reaches all bits of the hash.
 const MULTIPLIER: i64 = 0x9e37_79b9_7f4a_7c15_u64.cast_signed();
 
@@ -53,9 +56,11 @@ impl Lower<'_> {
         let arguments = [context.into(), address.into(), i64::from(frames * 8).into(), flags.into()];
         let bytes = self.b.call(Helper::GetStack, &arguments);
         let id = self.b.set(0);
-        let (taken, missing, join) = (self.b.block(), self.b.block(), self.b.block());
+        let [taken, missing, failed, join] = [(); 4].map(|()| self.b.block());
         self.b.branch(Test::SignedGt, bytes, 0, taken, missing);
         self.b.switch_to(missing);
+        self.b.branch(Test::Ne, bytes, NO_SUCH_STACK, failed, join);
+        self.b.switch_to(failed);
         self.count(Counter::StackFailed);
         self.b.jump(join);
         self.b.switch_to(taken);

@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::{At, KeyId, MAX_MAP_KEYS, MAX_MAP_SNAPSHOTS, MapShape, choose, snapshots};
 use crate::{Cancel, Cell, Source, TimeRange, ViewError, cell::cells};
 
-/// A bucket: from `low` to `high`, both in it.
+/// A bucket: from `low` until before `high`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bucket {
     /// The least value.
     pub low: Cell,
-    /// The greatest value.
+    /// The first value after it.
     pub high: Cell,
     /// How many.
     pub count: u64,

@@ -115,10 +115,13 @@ mod tests {
     use super::*;
     use crate::MemorySource;
 
-    const CANCEL: Cancel = Cancel::new(false);
+    static CANCEL: Cancel = Cancel::new(false);
 
-    /// A histogram with a key of text: rows of (snapshot, key, low, high, count).
-    fn source(rows: &[(u64, u32, i64, i64, u64)]) -> MemorySource {
+    /// Snapshot, key, low, high, count.
+    type Row = (u64, u32, i64, i64, u64);
+
+    /// A histogram with a key of text.
+    fn source(rows: &[Row]) -> MemorySource {
         let column = |name: &str, ty| Column { name: name.to_owned(), ty, display: Display::Decimal };
         let own = [
             column("snapshot", ColumnType::U64),
@@ -128,8 +131,7 @@ mod tests {
             column("count", ColumnType::U64),
         ];
         let schema = StreamSchema::new("@", StreamKind::Map, own);
-        let numbers =
-            |value: &dyn Fn(&(u64, u32, i64, i64, u64)) -> u64| ColumnData::U64(rows.iter().map(value).collect());
+        let numbers = |value: &dyn Fn(&Row) -> u64| ColumnData::U64(rows.iter().map(value).collect());
         let none = || numbers(&|_| 0);
         let columns = vec![
             numbers(&|row| 100 + row.0),

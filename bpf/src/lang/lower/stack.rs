@@ -53,9 +53,12 @@ impl Lower<'_> {
         let arguments = [context.into(), address.into(), i64::from(frames * 8).into(), flags.into()];
         let bytes = self.b.call(Helper::GetStack, &arguments);
         let id = self.b.set(0);
-        let (taken, missing, join) = (self.b.block(), self.b.block(), self.b.block());
+        let [taken, missing, failed, join] = [(); 4].map(|()| self.b.block());
         self.b.branch(Test::SignedGt, bytes, 0, taken, missing);
         self.b.switch_to(missing);
+        // A kernel thread has no user stack: nothing is lost then.
+        self.b.branch(Test::Eq, bytes, 0, join, failed);
+        self.b.switch_to(failed);
         self.count(Counter::StackFailed);
         self.b.jump(join);
         self.b.switch_to(taken);

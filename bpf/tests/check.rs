@@ -8,7 +8,7 @@
 use std::{env, fmt::Write as _, fs, path::PathBuf};
 
 use bathyscope_bpf::lang::{
-    CheckOptions, Diagnostic, ExpandOptions, Severity, check, expand, hir,
+    CheckOptions, CompileOptions, Diagnostic, ExpandOptions, Severity, check, compile, expand, hir,
     host::{UserPlace, UserPlaces},
     parse,
     plan::{UsdtArgument, UsdtPlace, UserFile},
@@ -130,4 +130,20 @@ fn what_is_wrong_is_told() {
 #[test]
 fn what_the_kernel_lacks_is_told_with_what_works() {
     table("restricted.txt", &host("6.18").restricted(), 12);
+}
+
+/// Whatever is checked can be lowered and compiled.
+#[test]
+fn what_is_checked_compiles() {
+    let host = host("6.18");
+    for path in fs::read_dir(directory()).unwrap().map(|it| it.unwrap().path()) {
+        if path.extension().is_none_or(|it| it != "bt") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let options = CompileOptions { check: allowed(), ..CompileOptions::default() };
+        if let Err(said) = compile(&text, &host, &options) {
+            panic!("{}: {said:#?}", path.display());
+        }
+    }
 }

@@ -21,19 +21,19 @@ use bathyscope_bpf::lang::{
 };
 use hand::load;
 
-/// Scripts in these folders.
-const FOLDERS: [&str; 2] = ["tests/corpus", "tools"];
+const CORPUS: &str = "tests/corpus";
+/// Scripts that need parameters, or files of user space; what does not compile is left out.
+const TOOLS: [&str; 2] = ["tools", "examples"];
 
-fn scripts() -> Vec<(String, String)> {
+fn scripts(folders: &[&str]) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut paths: Vec<PathBuf> = FOLDERS
+    let mut paths: Vec<PathBuf> = folders
         .iter()
         .filter_map(|folder| fs::read_dir(root.join(folder)).ok())
         .flatten()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "bt"))
         .collect();
-    paths.extend(std::env::var("BATHYSCOPE_SCRIPTS").iter().flat_map(|all| all.split(':').map(PathBuf::from)));
     paths.sort();
     let name = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
     paths.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
@@ -74,7 +74,7 @@ fn all_compile_for_every_kernel() {
     for series in ["6.1", "6.12", "6.18"] {
         let host = host(series);
         let mut slowest = (Duration::ZERO, String::new());
-        for (name, text) in scripts() {
+        for (name, text) in scripts(&[CORPUS]) {
             let begin = Instant::now();
             if let Err(diagnostics) = compiled(&text, &host) {
                 let said: Vec<String> = diagnostics.iter().map(|it| render(&text, &name, it)).collect();
@@ -100,7 +100,7 @@ fn the_running_kernel_accepts_all() {
     let host = if has_kprobes { host } else { host.restricted() };
     let mut wrong = BTreeMap::new();
     let (mut accepted, mut skipped) = (0, Vec::new());
-    for (name, text) in scripts() {
+    for (name, text) in scripts(&[&[CORPUS], TOOLS.as_slice()].concat()) {
         match compiled(&text, &host) {
             Err(_) => skipped.push(name),
             Ok(compiled) => match load::load(&compiled) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bucket, keyText, limit, shade, showsOf } from "../static/js/map_words.js";
+import { bucket, keyText, limit, shade } from "../static/js/map_words.js";
 
 test("limits of buckets", () => {
   for (const [value, text] of [[0, "0"], [512, "512"], [1024, "1K"], [1536, "1,536"], [1048576, "1M"], [-4096, "-4K"], ["9223372036854775807", "∞"], ["-9223372036854775808", "−∞"]]) assert.equal(limit(value), text);
@@ -23,10 +23,4 @@ test("a rare cell is not an empty one", () => {
   assert.equal(shade(0, 1e9, 16), 0);
   assert.equal(shade(1, 1e9, 16), 1);
   assert.equal(shade(1e9, 1e9, 16), 16);
-});
-
-test("what can be shown fits the kind", () => {
-  assert.deepEqual(showsOf({ kind: "histogram", snapshots: 3 }), ["histogram", "heat", "table"]);
-  assert.deepEqual(showsOf({ kind: "count", snapshots: 1, has_stacks: true }), ["flame", "table"]);
-  assert.deepEqual(showsOf({ kind: "time_series", snapshots: 1 }), ["lines", "table"]);
 });

@@ -6,8 +6,8 @@ use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Target};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS,
-    MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked, ScriptEnabled, ScriptRefused, ScriptStage, ScriptStarted,
-    Started, WireMethod, WireScript, WireTarget,
+    MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage,
+    ScriptStarted, Started, WireMethod, WireScript, WireTarget,
 };
 
 use crate::error::failed;
@@ -199,6 +199,9 @@ pub trait Backend {
     /// # Errors
     /// If it cannot be compiled for a reason that is not in the script.
     fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError>;
+
+    /// What can stand at a byte of a script, and what stands there.
+    fn script_facts(&mut self, script: &WireScript, offset: u32) -> ScriptFacts;
 
     /// Compiles and loads a script; nothing runs before [`RunningScript::enable`].
     ///

@@ -6,7 +6,9 @@ use bathyscope_bpf::{
     lang::{self, CheckOptions, CompileOptions, Compiled, Diagnostic, ExpandOptions, Severity, Stage, host::Host},
     probe::TargetFilter,
 };
-use bathyscope_protocol::{AgentError, AgentErrorKind, ScriptChecked, ScriptStage, WireScript};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, ScriptChecked, ScriptCompletion, ScriptFacts, ScriptHover, ScriptStage, WireScript,
+};
 
 use crate::{backend::monotonic_ns, error::failed};
 
@@ -41,6 +43,23 @@ pub(crate) fn compile(script: &WireScript, host: &dyn Host, around: Around) -> R
         begin_ns: monotonic_ns(),
     };
     lang::compile(&script.text, host, &options)
+}
+
+/// What can stand at a byte of a script, and what stands there.
+pub(crate) fn facts(script: &WireScript, host: &dyn Host, offset: u32) -> ScriptFacts {
+    let completion = |it: lang::Completion| ScriptCompletion {
+        label: it.label,
+        kind: format!("{:?}", it.kind).to_ascii_lowercase(),
+        detail: it.detail,
+        insert: it.insert,
+        start: it.replace.start,
+    };
+    let hover =
+        |it: lang::Hover| ScriptHover { title: it.title, text: it.about, start: it.span.start, end: it.span.end };
+    ScriptFacts {
+        completions: lang::complete(&script.text, offset, host).into_iter().map(completion).collect(),
+        hover: lang::hover(&script.text, offset, host).map(hover),
+    }
 }
 
 /// Compiles a script for its messages alone, and for what the compiler made on its way to `show`.

@@ -70,6 +70,16 @@ pub struct ScriptArgs {
 }
 
 impl ScriptArgs {
+    /// What the agent is told: it refuses what nobody may do, whatever the console asks for.
+    pub fn pass_on_to_agent(&self, command: &mut std::process::Command) {
+        let rights = match (self.scripts.unwrap_or_default(), self.allow_unsafe_scripts) {
+            (ScriptUsers::Off, _) => "off",
+            (_, false) => "observe",
+            (_, true) => "change",
+        };
+        command.args(["--scripts", rights]);
+    }
+
     /// Gives the same options to another process of this binary; `simulated` says that nothing real is traced.
     pub fn pass_on(&self, command: &mut std::process::Command, simulated: bool) {
         let usual = if simulated { ScriptUsers::Admins } else { ScriptUsers::Off };

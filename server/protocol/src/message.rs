@@ -5,7 +5,8 @@ use bathyscope_capture::{Predicate, TracepointName};
 use serde::{Deserialize, Serialize};
 
 use crate::script::{
-    Bytes, MapPage, ModuleName, ScriptChecked, ScriptEnabled, ScriptRefused, ScriptStage, ScriptStarted, WireScript,
+    Bytes, MapPage, ModuleName, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted,
+    WireScript,
 };
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
@@ -99,6 +100,13 @@ pub enum Request {
         script: WireScript,
         /// What of the compiler's work is shown too.
         show: Option<ScriptStage>,
+    },
+    /// What can stand at a place of a script, and what stands there. Answered by [`Reply::ScriptFacts`]. May be large.
+    ScriptFacts {
+        /// The script as far as it is written, at most [`crate::MAX_SCRIPT_BYTES`].
+        text: String,
+        /// The place, in bytes.
+        offset: u32,
     },
     /// Compile and load a script; nothing runs before [`Request::Enable`]. Answered by [`Reply::ScriptStarted`], or by
     /// [`Reply::ScriptRefused`] if it does not compile or cannot be attached. May be large.
@@ -340,6 +348,8 @@ pub enum Reply {
     Done,
     /// To [`Request::HostFeatures`].
     Features(Features),
+    /// To [`Request::ScriptFacts`].
+    ScriptFacts(ScriptFacts),
     /// To [`Request::CheckScript`].
     ScriptChecked(ScriptChecked),
     /// To [`Request::StartScript`].

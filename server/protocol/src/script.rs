@@ -46,6 +46,46 @@ pub struct WireScript {
     pub user_places: Vec<UserPlaces>,
 }
 
+/// What can be told about a place of a script that is being written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptFacts {
+    /// What can stand there, the best first.
+    pub completions: Vec<ScriptCompletion>,
+    /// What stands there.
+    pub hover: Option<ScriptHover>,
+}
+
+/// Something that can stand at a place of a script.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptCompletion {
+    /// What is shown.
+    pub label: String,
+    /// What it is: `field`, `function`, `probe` …
+    pub kind: String,
+    /// Its type or signature, or what it does; may be empty.
+    pub detail: String,
+    /// What is put in.
+    pub insert: String,
+    /// In place of what: its first byte.
+    pub start: u32,
+}
+
+/// Something that stands in a script.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptHover {
+    /// Its type, or how it is called.
+    pub title: String,
+    /// What it is; may be empty.
+    pub text: String,
+    /// Its first byte.
+    pub start: u32,
+    /// The first byte after it.
+    pub end: u32,
+}
+
 /// A stage of the compiler that can be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

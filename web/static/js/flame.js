@@ -114,8 +114,8 @@ export class FlameView {
     const { start, end, filter, focus, search, invert, by, snapshot } = this.context.view;
     const map = await this.#map();
     const drawn = { focus, search, width: Math.min(8192, width), invert: invert ? 1 : 0, by };
-    const query = map === null ? { start, end, filter, ...drawn } : { snapshot, ...drawn };
-    const path = map === null ? `${this.context.path}/flame` : `${this.context.path}/maps/${map}/flame`;
+    const query = map === null ? { start, end, filter, ...drawn } : { view: "flame", snapshot, ...drawn };
+    const path = map === null ? `${this.context.path}/flame` : `${this.context.path}/maps/${map}`;
     try {
       const answer = await this.#latest.run((signal) => waitFor("Folding stacks", get(path, query, signal), () => this.#latest.cancel()));
       if (!answer) return;
@@ -132,8 +132,8 @@ export class FlameView {
   async #map() {
     if (this.context.view.source) return Number(this.context.view.source.slice(1));
     if (!this.context.isScript) return null;
-    const { items } = await get(`${this.context.path}/maps`).catch(() => ({ items: [] }));
-    return items.find((map) => map.has_stacks)?.index ?? null;
+    const { maps } = await get(`${this.context.path}/maps`).catch(() => ({ maps: [] }));
+    return maps.find(({ views }) => views.includes("flame"))?.n ?? null;
   }
 
   #show(answer) {

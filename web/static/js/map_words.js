@@ -42,16 +42,8 @@ export function keyText(parts) {
 /** Kinds of maps in words. */
 export const KINDS = { histogram: "histogram", time_series: "time series", stats: "statistics", count: "count", sum: "sum", min: "minimum", max: "maximum", average: "average", value: "values" };
 
-/** What can be shown of each kind, the best first. */
-export function showsOf(map) {
-  const over = map.snapshots > 1;
-  if (map.kind === "histogram") return ["histogram", ...(over ? ["heat"] : []), "table"];
-  if (map.kind === "time_series") return ["lines", "table"];
-  return [...(map.has_stacks ? ["flame"] : []), "table", ...(over ? ["lines"] : [])];
-}
-
 /** What is shown, in words. */
-export const SHOWS = { histogram: "Histogram", heat: "Heat map", table: "Table", lines: "Over time", flame: "Flame graph" };
+export const SHOWS = { histogram: "Histogram", heatmap: "Heat map", table: "Table", series: "Over time", flame: "Flame graph" };
 
 /**
  * The shade of a heat map's cell, 0 to `steps`: by the root, so that rare cells can still be told from empty ones.

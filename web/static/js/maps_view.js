@@ -6,7 +6,7 @@ import { cell, duration, exact, plural } from "./format.js";
 import { HeatChart } from "./heat_chart.js";
 import { histogramChart } from "./histogram_chart.js";
 import { LinesChart } from "./lines_chart.js";
-import { KINDS, SHOWS, keyText, showsOf } from "./map_words.js";
+import { KINDS, SHOWS, keyText } from "./map_words.js";
 import { showError, waitFor } from "./notice.js";
 
 /** Rows that a table shows at first, and more of them with each press. */
@@ -63,12 +63,12 @@ export class MapsView {
   }
 
   get #map() {
-    return this.maps.find(({ index }) => index === this.context.view.map) ?? this.maps[0];
+    return this.maps.find(({ n }) => n === this.context.view.map) ?? this.maps[0];
   }
 
   /** What is shown: what the address says if that fits this map. */
   get #shown() {
-    const fits = showsOf(this.#map).filter((one) => one !== "flame");
+    const fits = this.#map.views.filter((one) => one !== "flame");
     return fits.includes(this.context.view.show) ? this.context.view.show : fits[0];
   }
 
@@ -76,14 +76,14 @@ export class MapsView {
     this.stale = false;
     try {
       const answer = await this.#latest.run(async (signal) => {
-        this.maps = (await get(`${this.context.path}/maps`, {}, signal)).items;
+        this.maps = (await get(`${this.context.path}/maps`, {}, signal)).maps;
         const map = this.#map;
         if (!map || map.snapshots === 0) return { view: null };
         const { snapshot, key } = this.context.view;
         const show = this.#shown;
-        const query = { histogram: { snapshot, key }, heat: { key }, table: { snapshot, limit: this.#rows }, lines: {} }[show];
-        const path = `${this.context.path}/maps/${map.index}/${show}`;
-        return { show, view: await waitFor("Reading the map", get(path, query, signal), () => this.#latest.cancel()) };
+        const query = { histogram: { snapshot, key }, heatmap: { key }, table: { snapshot, limit: this.#rows }, series: {} }[show];
+        const path = `${this.context.path}/maps/${map.n}`;
+        return { show, view: await waitFor("Reading the map", get(path, { view: show, ...query }, signal), () => this.#latest.cancel()) };
       });
       if (answer) this.#draw(answer);
     } catch (error) {
@@ -95,30 +95,30 @@ export class MapsView {
     const map = this.#map;
     this.#drawList();
     this.readout.textContent = "";
-    put(this.shows, ...(map ? showsOf(map).map((one) => this.#showButton(map, one, show)) : []));
+    put(this.shows, ...(map ? map.views.map((one) => this.#showButton(map, one, show)) : []));
     put(this.moment, ...(view?.at ? this.#moments(view.at) : []));
     put(this.keys, view?.keys?.length > 1 && this.#keyChoice(view));
     if (!map) return put(this.body, h("p", { class: "empty", text: "This script keeps nothing in maps. A map is a name with @: @[comm] = count();" }));
     if (!view) return put(this.body, h("p", { class: "empty", text: this.context.info.running ? `${map.name} is empty so far.` : `${map.name} was empty whenever it was read.` }));
-    const draw = { histogram: () => this.#histogram(view), heat: () => this.#heat(view), table: () => this.#table(view), lines: () => this.#lines(view) };
+    const draw = { histogram: () => this.#histogram(view), heatmap: () => this.#heat(view), table: () => this.#table(view), series: () => this.#lines(view) };
     draw[show]();
   }
 
   #drawList() {
     put(this.list, ...this.maps.map((map) => h("li", {}, h("button", {
-      type: "button", class: "map-entry", "aria-pressed": String(map === this.#map), on: { click: () => this.context.state.set({ map: map.index, show: "", snapshot: null, key: "" }) },
-    }, h("code", { text: map.name }), h("span", { class: "quiet small", text: `${KINDS[map.kind] ?? map.kind}${map.has_stacks ? " by stack" : ""}` })))));
+      type: "button", class: "map-entry", "aria-pressed": String(map === this.#map), on: { click: () => this.context.state.set({ map: map.n, show: "", snapshot: null, key: "" }) },
+    }, h("code", { text: map.name }), h("span", { class: "quiet small", text: `${KINDS[map.kind] ?? map.kind}${map.views.includes("flame") ? " by stack" : ""}` })))));
   }
 
   #showButton(map, one, shown) {
     // Frames need the room and the keys of their own tab.
-    const click = one === "flame" ? () => this.context.state.set({ tab: "flame", source: `@${map.index}` }) : () => this.context.state.set({ show: one });
+    const click = one === "flame" ? () => this.context.state.set({ tab: "flame", source: `@${map.n}` }) : () => this.context.state.set({ show: one });
     return h("button", { type: "button", "aria-pressed": String(one === shown), text: SHOWS[one], on: { click } });
   }
 
   #moments(at) {
     const map = this.#map;
-    const step = (by) => h("button", { type: "button", text: by < 0 ? "‹" : "›", "aria-label": by < 0 ? "Earlier" : "Later", disabled: by < 0 ? at.snapshot <= map.first : at.snapshot >= map.last, on: { click: () => this.context.state.set({ snapshot: at.snapshot + by }) } });
+    const step = (by) => h("button", { type: "button", text: by < 0 ? "‹" : "›", "aria-label": by < 0 ? "Earlier" : "Later", disabled: by < 0 ? at.snapshot <= 1 : at.snapshot >= map.last, on: { click: () => this.context.state.set({ snapshot: at.snapshot + by }) } });
     const latest = this.context.view.snapshot !== null && h("button", { type: "button", class: "plain", text: "Last", on: { click: () => this.context.state.set({ snapshot: null }) } });
     if (map.snapshots < 2) return [h("span", { class: "quiet", text: `read at ${duration(at.time)}` })];
     return [step(-1), h("span", { class: "quiet", text: `read at ${duration(at.time)}, ${exact(at.snapshot)} of ${exact(map.last)}` }), step(1), latest];

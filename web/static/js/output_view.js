@@ -1,15 +1,20 @@
-// The Output tab: what a script printed, as text.
+// The Output tab: what a script printed, as text, in order of time.
 
 import { Latest, get } from "./api.js";
 import { h, put } from "./dom.js";
-import { exact, plural } from "./format.js";
+import { duration, plural } from "./format.js";
 import { showError, waitFor } from "./notice.js";
 
+/** Lines that are asked for at once, and the most that are kept on the page. */
 const PAGE = 1000;
+const MOST = 20000;
 
 /** The tab. */
 export class OutputView {
   #latest = new Latest();
+  /** Where the server goes on. */
+  #next = { time: 0, skip: 0 };
+  #lines = 0;
 
   /**
    * @param {import("./capture_context.js").CaptureContext} context
@@ -19,13 +24,12 @@ export class OutputView {
     this.context = context;
     this.visible = false;
     this.stale = true;
-    this.from = null;
     this.said = h("span", { class: "quiet", role: "status" });
-    this.moves = h("div", { class: "row" });
-    this.copy = h("button", { type: "button", text: "Copy", title: "Copies the lines below", on: { click: () => navigator.clipboard?.writeText(this.text.textContent) } });
+    this.copy = h("button", { type: "button", text: "Copy", title: "Copies the lines below", hidden: true, on: { click: () => navigator.clipboard?.writeText(this.text.textContent) } });
+    this.more = h("button", { type: "button", text: "Show more", hidden: true, on: { click: () => this.#load() } });
     this.text = h("pre", { class: "script-output", tabindex: "0", "aria-label": "Output" });
     this.problem = h("div");
-    put(panel, h("div", { class: "panel-bar" }, this.said, h("span", { class: "grow" }), this.moves, this.copy), this.problem, this.text);
+    put(panel, h("div", { class: "panel-bar" }, this.said, h("span", { class: "grow" }), this.more, this.copy), this.problem, this.text);
   }
 
   /** The tab is in sight. */
@@ -42,17 +46,17 @@ export class OutputView {
   /** There may be more. */
   grown() {
     this.stale = true;
-    if (this.visible && this.from === null) this.#load();
+    if (this.visible && this.#lines < MOST) this.#load();
   }
 
   async #load() {
     this.stale = false;
     const atEnd = this.text.scrollTop + this.text.clientHeight >= this.text.scrollHeight - 4;
     try {
-      const answer = await this.#latest.run((signal) => waitFor("Reading the output", get(`${this.context.path}/text`, { offset: this.from, limit: PAGE }, signal), () => this.#latest.cancel()));
+      const answer = await this.#latest.run((signal) => waitFor("Reading the output", get(`${this.context.path}/text`, { ...this.#next, limit: PAGE }, signal), () => this.#latest.cancel()));
       if (!answer) return;
       put(this.problem);
-      this.#show(answer);
+      this.#add(answer);
       // Whoever reads further up is left where they are.
       if (this.context.info.running && atEnd) this.text.scrollTop = this.text.scrollHeight;
     } catch (error) {
@@ -60,12 +64,28 @@ export class OutputView {
     }
   }
 
-  #show({ lines, total, offset }) {
-    put(this.text, ...lines.map((line) => (line.to === "out" ? `${line.text}\n` : h("span", { class: line.to === "error" ? "stop" : "loss", text: `${line.text}\n` }))));
-    if (total === 0) put(this.problem, h("p", { class: "empty", text: "The script has printed nothing. What it keeps in maps is under Maps." }));
-    this.copy.hidden = total === 0;
-    this.said.textContent = total > lines.length ? `Lines ${exact(offset + 1)} to ${exact(offset + lines.length)} of ${exact(total)}` : plural(total, "line");
-    const go = (text, from, is) => is && h("button", { type: "button", text, on: { click: () => { this.from = from; this.text.scrollTop = 0; this.#load(); } } });
-    put(this.moves, go("First", 0, offset > 0), go("Earlier", Math.max(0, offset - PAGE), offset > 0), go("Later", offset + PAGE, offset + lines.length < total), go("Last", null, offset + lines.length < total));
+  #add({ lines, next }) {
+    this.text.append(...lines.map((line) => this.#line(line)));
+    this.#lines += lines.length;
+    this.#next = next ?? this.#after(lines);
+    this.more.hidden = !next || lines.length < PAGE;
+    this.copy.hidden = this.#lines === 0;
+    this.said.textContent = this.more.hidden ? plural(this.#lines, "piece") : `The first ${plural(this.#lines, "piece")}`;
+    if (this.#lines === 0) put(this.problem, h("p", { class: "empty", text: "The script has printed nothing. What it keeps in maps is under Maps." }));
+  }
+
+  /** At the end of what there is: after the last piece, of which several can have the same time. */
+  #after(lines) {
+    const time = lines.at(-1)?.time;
+    if (time === undefined) return this.#next;
+    const same = lines.filter((line) => line.time === time).length;
+    return { time, skip: same + (time === this.#next.time ? this.#next.skip : 0) };
+  }
+
+  #line({ time, stream, text, snapshot }) {
+    if (text !== undefined) return h("span", { title: `at ${duration(time)}`, text });
+    const name = this.context.info.streams[stream]?.name ?? "";
+    const open = () => this.context.state.set({ tab: "maps", map: stream, snapshot, show: "", key: "" });
+    return h("button", { type: "button", class: "plain", title: `at ${duration(time)}`, text: `${name} as it was then`, on: { click: open } });
   }
 }

@@ -23,16 +23,16 @@ function section(title, ...content) {
 function showWords() {
   const wanted = byId("word-filter").value.trim().toLowerCase();
   const fits = words.filter(({ signature, about }) => `${signature} ${about}`.toLowerCase().includes(wanted));
-  const groups = Map.groupBy(fits, ({ kind }) => kind);
+  const groups = Map.groupBy(fits, ({ group }) => group);
   const list = (entries) => h("dl", { class: "word-list" }, ...entries.flatMap(({ signature, about }) => [h("dt", {}, h("code", { text: signature })), h("dd", {}, ...prose(about))]));
-  put(byId("words"), ...[...groups].map(([kind, entries]) => section(kind, list(entries))), fits.length === 0 && h("p", { class: "empty", text: "The language has no such word." }));
+  put(byId("words"), ...[...groups].map(([group, entries]) => section(group, list(entries))), fits.length === 0 && h("p", { class: "empty", text: "The language has no such word." }));
 }
 
 function show({ examples, entries }) {
   words = entries;
   const groups = Map.groupBy(examples, ({ section: name }) => name);
   put(byId("examples"), ...[...groups].map(([title, items]) => section(title, ...items.map(example))));
-  const titles = [...groups.keys(), ...new Set(entries.map(({ kind }) => kind))];
+  const titles = [...groups.keys(), ...new Set(entries.map(({ group }) => group))];
   put(byId("contents"), ...titles.map((title) => h("a", { href: `#${anchor(title)}`, text: title })));
   showWords();
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();

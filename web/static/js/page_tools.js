@@ -6,12 +6,14 @@ import { byId, h, put } from "./dom.js";
 import { showError, waitFor } from "./notice.js";
 import { startShell } from "./shell.js";
 
+const GROUPS = { processes: "Processes", cpu: "CPU and scheduler", memory: "Memory", files: "Files and storage", network: "Network", general: "General" };
+
 let tools = [];
 
 function row(tool) {
   const name = h("code", { text: tool.name });
   const link = mayRecord() ? h("a", { href: `/new?method=script&tool=${encodeURIComponent(tool.name)}` }, name) : name;
-  return h("tr", {}, h("td", {}, link), h("td", { class: "wide", title: tool.purpose || tool.title, text: tool.title }), h("td", { text: tool.needs }), h("td", { text: tool.view }));
+  return h("tr", {}, h("td", {}, link), h("td", { class: "wide", title: tool.purpose || tool.title, text: tool.title }), h("td", { text: tool.needs.join(", ") + (tool.since ? `, Linux ${tool.since}` : "") }), h("td", { text: tool.view }));
 }
 
 function section(group, items) {
@@ -22,8 +24,8 @@ function section(group, items) {
 function show() {
   const words = byId("tool-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = tools.filter((tool) => words.every((word) => `${tool.name} ${tool.title} ${tool.purpose} ${tool.group}`.toLowerCase().includes(word)));
-  const groups = Map.groupBy(fits, (tool) => tool.group || "General");
-  put(byId("tools"), ...[...groups].map(([group, items]) => section(group, items)), fits.length === 0 && h("p", { class: "empty", text: "No tool has these words. A script of your own can still be written: New capture, Script." }));
+  const groups = Map.groupBy(fits, ({ group }) => group);
+  put(byId("tools"), ...[...groups].map(([group, items]) => section(GROUPS[group] ?? group, items)), fits.length === 0 && h("p", { class: "empty", text: "No tool has these words. A script of your own can still be written: New capture, Script." }));
 }
 
 async function load() {

@@ -51,8 +51,8 @@ export class ScriptEditor extends EventTarget {
    * @param {HTMLElement} parent
    * @param {object} options
    * @param {string} options.text
-   * @param {(text: string, signal: AbortSignal) => Promise<{diagnostics: object[]}>} options.check asks for the verdict
-   * @param {(text: string, offset: number, signal: AbortSignal) => Promise<object[]>} options.complete asks what fits at a byte
+   * @param {(text: string, signal: AbortSignal) => Promise<{messages: object[]}>} options.check asks for the verdict
+   * @param {(text: string, offset: number, signal: AbortSignal) => Promise<{items: object[], start: number}>} options.complete asks what fits at a byte
    * @param {(text: string, offset: number, signal: AbortSignal) => Promise<object|null>} options.explain asks what stands at a byte
    * @param {() => void} options.run what Ctrl+Enter does
    */
@@ -119,7 +119,7 @@ export class ScriptEditor extends EventTarget {
     try {
       const verdict = await this.options.check(text, this.#newest("checking"));
       this.dispatchEvent(new CustomEvent("verdict", { detail: verdict }));
-      return verdict.diagnostics.map((diagnostic) => shown(text, diagnostic));
+      return verdict.messages.map((diagnostic) => shown(text, diagnostic));
     } catch (error) {
       if (error?.name !== "AbortError") this.dispatchEvent(new CustomEvent("verdict", { detail: { error } }));
       return [];
@@ -134,9 +134,8 @@ export class ScriptEditor extends EventTarget {
     context.addEventListener("abort", () => this.completing?.abort());
     try {
       const found = await this.options.complete(text, byteOffset(text, context.pos), signal);
-      if (found.length === 0) return null;
-      const from = unitOffset(text, found[0].start);
-      return { from, options: found.map(option), validFor: /^\w*$/ };
+      if (found.items.length === 0) return null;
+      return { from: unitOffset(text, found.start), options: found.items.map(option), validFor: /^\w*$/ };
     } catch {
       return null;
     }

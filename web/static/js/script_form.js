@@ -3,8 +3,8 @@
 import { get, send } from "./api.js";
 import { Combobox } from "./combobox.js";
 import { byId, h, put } from "./dom.js";
-import { plural } from "./format.js";
-import { errorNotice } from "./notice.js";
+import { duration, plural } from "./format.js";
+import { errorNotice, noteError } from "./notice.js";
 import { joinWords, splitWords } from "./words.js";
 
 /** What the editor shows first. */
@@ -13,6 +13,13 @@ tracepoint:syscalls:sys_enter_openat {
   printf("%-6d %-16s %s\\n", pid, comm, str(args.filename));
 }
 `;
+
+/** What a script that can run will do. */
+function compiled({ probes, maps, compile_ms: ms }) {
+  const places = probes.reduce((sum, { attached }) => sum + attached, 0);
+  const kept = maps.length ? `, keeps ${maps.map(({ name }) => name).join(", ")}` : "";
+  return `Compiles in ${duration(ms * 1e6)}: ${plural(places, "place")} of ${plural(probes.length, "program")}${kept}.`;
+}
 
 /** The tab. The editor is loaded when it is shown for the first time. */
 export class ScriptForm {
@@ -36,6 +43,13 @@ export class ScriptForm {
       },
       pick: ({ value }) => this.openTool(value.name),
     });
+  }
+
+  /** Says whether scripts can be run here, before one is written. */
+  async #about() {
+    const { may_run: mayRun, allow_unsafe: unsafe, why } = await get("/api/scripts");
+    byId("script-unsafe-line").hidden = !unsafe;
+    if (!mayRun) put(byId("script-about"), h("div", { class: "notice" }, h("p", { text: `Scripts cannot be run here: ${why}.` })));
   }
 
   /** Puts a tool's script into the editor. */
@@ -94,8 +108,9 @@ export class ScriptForm {
 
   /** What the server said of a start that it refused: its diagnostics go where they belong. */
   refused(error) {
-    if (!Array.isArray(error.body?.diagnostics)) return false;
-    this.#show({ diagnostics: error.body.diagnostics });
+    const messages = error.body?.error?.diagnostics;
+    if (!Array.isArray(messages)) return false;
+    this.#show({ ok: false, messages });
     return true;
   }
 
@@ -105,21 +120,22 @@ export class ScriptForm {
     this.#editor = new ScriptEditor(byId("script-editor"), {
       text: this.#text || FIRST,
       check: (text, signal) => ask("/api/scripts/check", { ...this.value(), text }, signal),
-      complete: async (text, offset, signal) => (await ask("/api/scripts/complete", { text, offset }, signal)).items,
+      complete: (text, offset, signal) => ask("/api/scripts/complete", { text, offset }, signal),
       explain: async (text, offset, signal) => (await ask("/api/scripts/hover", { text, offset }, signal)).hover,
       run: () => this.parts.run(),
     });
     this.#editor.addEventListener("verdict", ({ detail }) => this.#show(detail));
+    this.#about().catch(noteError);
   }
 
   #show(verdict) {
     const place = byId("script-verdict");
-    const diagnostics = verdict?.diagnostics ?? [];
-    put(byId("script-problems"), ...diagnostics.map((one) => this.#problem(one)));
-    place.classList.toggle("bad", diagnostics.some(({ severity }) => severity === "error"));
+    const messages = verdict?.messages ?? [];
+    put(byId("script-problems"), ...messages.map((one) => this.#problem(one)));
+    place.classList.toggle("bad", messages.some(({ severity }) => severity === "error"));
     if (!verdict) put(place);
     else if (verdict.error) put(place, errorNotice(verdict.error));
-    else if (verdict.probes) put(place, verdict.ok ? `Compiles: ${plural(verdict.probes, "probe")}.` : "");
+    else put(place, verdict.ok ? compiled(verdict) : "");
   }
 
   #problem(one) {

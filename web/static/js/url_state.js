@@ -49,7 +49,7 @@ const PARTS = {
   by: oneOf("process", "none"),
   source: pattern(/^@\d{1,4}$/),
   map: whole(0),
-  show: oneOf("", "histogram", "heat", "table", "lines"),
+  show: oneOf("", "histogram", "heatmap", "table", "series"),
   snapshot: whole(null, 1),
   key: pattern(/^[0-9a-f]{16}$/),
 };

@@ -12,7 +12,6 @@ use crate::lang::{
     Diagnostic, Span,
     ast::{Name, Probe},
     hir::{Expr, ExprKind, Local, LocalId},
-    plan::AttachPoint,
     types::Type,
 };
 
@@ -31,14 +30,14 @@ pub(super) enum Binding {
     Pair { key: Expr, value: Option<Expr> },
     /// The counter of a loop that was unrolled or of a range: cannot be assigned.
     Counter(LocalId),
+    /// What was assigned is wrong, which was told.
+    Unknown,
 }
 
 /// See the module.
 pub(super) struct Body<'c, 'a> {
     pub(super) cx: &'c mut Checker<'a>,
     pub(super) shape: &'c Shape,
-    /// The attach points, for what depends on them.
-    pub(super) points: &'c [AttachPoint],
     pub(super) locals: Vec<Local>,
     scopes: Vec<HashMap<String, Binding>>,
     /// Names that were declared in scopes that are closed.
@@ -51,11 +50,10 @@ pub(super) struct Body<'c, 'a> {
 }
 
 impl<'c, 'a> Body<'c, 'a> {
-    pub(super) fn new(cx: &'c mut Checker<'a>, shape: &'c Shape, points: &'c [AttachPoint], instance: usize) -> Self {
+    pub(super) fn new(cx: &'c mut Checker<'a>, shape: &'c Shape, instance: usize) -> Self {
         Self {
             cx,
             shape,
-            points,
             locals: Vec::new(),
             scopes: vec![HashMap::new()],
             gone: HashMap::new(),
@@ -152,6 +150,7 @@ impl<'c, 'a> Body<'c, 'a> {
                 Ok(Operand::Value(Expr::new(ExprKind::Local(local), ty, span)))
             }
             Some(Binding::Pair { key, value }) => Ok(Operand::Pair { key: key.clone(), value: value.clone(), span }),
+            Some(Binding::Unknown) => Err(Failed),
             None => self.no_variable(name, span),
         }
     }
@@ -189,6 +188,14 @@ impl<'c, 'a> Body<'c, 'a> {
         Binding::Variable { local, declared: name.span, fixed }
     }
 
+    /// A value that a variable is assigned; if it is wrong, nothing more is said about the variable.
+    pub(super) fn assigned<T>(&mut self, name: &str, value: Checked<T>) -> Checked<T> {
+        if value.is_err() && self.binding(name).is_none() {
+            self.bind_name(name, Binding::Unknown);
+        }
+        value
+    }
+
     /// Assigns a variable, whose type grows as needed: the variable and the value as it takes it.
     pub(super) fn assign_variable(&mut self, name: &Name, value: Expr) -> Checked<(LocalId, Expr)> {
         if value.ty == Type::None {
@@ -197,7 +204,7 @@ impl<'c, 'a> Body<'c, 'a> {
         if let Type::Aggregate(_) = value.ty {
             return self.fail(value.span, "only a map can keep an aggregation", "assign it to a map: `@name = …`");
         }
-        if self.binding(&name.text).is_none() {
+        if matches!(self.binding(&name.text), None | Some(Binding::Unknown)) {
             let binding = self.new_binding(name, None);
             let hoisted = self.cx.is_hoisted(self.instance, &name.text);
             let scope = if hoisted { self.scopes.first_mut() } else { self.scopes.last_mut() };

@@ -21,7 +21,7 @@ use crate::lang::{
     hir,
     host::Host,
     limits::MAX_DIAGNOSTICS,
-    plan::{AttachPoint, Config, Site},
+    plan::{Config, Site},
     types::Type,
 };
 
@@ -33,6 +33,17 @@ const MAX_GROWTHS: u32 = 4;
 
 /// A variable: the program it is in, where it is declared, its name.
 pub(super) type VariableKey = (usize, Span, String);
+
+/// An expression whose type the editor wants to know.
+#[derive(Clone, Debug)]
+pub(super) enum Watch {
+    /// The one with this span.
+    Exactly(Span),
+    /// The smallest one around this byte.
+    Around(u32),
+    /// What was found: where, its type, its members with theirs.
+    Found { at: Span, ty: String, members: Vec<(String, String)>, wanted: Option<u32> },
+}
 
 /// See the module.
 pub(super) struct Checker<'a> {
@@ -58,6 +69,8 @@ pub(super) struct Checker<'a> {
     reported: HashSet<(u32, u32, String)>,
     pub(super) sites: Vec<Site>,
     pub(super) sites_at: HashMap<(u32, u32), Vec<u32>>,
+    /// What is looked for while the script is checked, and what was found.
+    pub(super) watch: Option<Watch>,
     /// Work done, in expressions and statements.
     pub(super) steps: u64,
 }
@@ -83,12 +96,13 @@ impl<'a> Checker<'a> {
             reported: HashSet::new(),
             sites: Vec::new(),
             sites_at: HashMap::new(),
+            watch: None,
             steps: 0,
         }
     }
 
     /// The script, checked.
-    pub(super) fn run(mut self, warnings: &[Diagnostic]) -> Result<hir::Script, Vec<Diagnostic>> {
+    pub(super) fn run(&mut self, warnings: &[Diagnostic]) -> Result<hir::Script, Vec<Diagnostic>> {
         self.definitions();
         self.imports();
         self.declare_maps();
@@ -108,7 +122,8 @@ impl<'a> Checker<'a> {
             return Err(diagnostics);
         }
         diagnostics.truncate(MAX_DIAGNOSTICS);
-        Ok(hir::Script { probes, maps, sites: self.sites, config: self.config.clone(), warnings: diagnostics })
+        let sites = std::mem::take(&mut self.sites);
+        Ok(hir::Script { probes, maps, sites, config: self.config.clone(), warnings: diagnostics })
     }
 
     fn passes(&mut self, units: &[Unit<'a>]) -> Vec<hir::Probe> {
@@ -119,6 +134,7 @@ impl<'a> Checker<'a> {
             self.reported.clear();
             self.sites.clear();
             self.sites_at.clear();
+            self.maps.begin_pass();
             probes = self.pass(units);
             if !self.changed {
                 break;
@@ -151,8 +167,7 @@ impl<'a> Checker<'a> {
     }
 
     fn group(&mut self, unit: &Unit<'a>, group: &Group, instance: usize) -> hir::Probe {
-        let points: Vec<AttachPoint> = group.points.iter().map(|it| it.point.clone()).collect();
-        let mut body = Body::new(self, &group.shape, &points, instance);
+        let mut body = Body::new(self, &group.shape, instance);
         let (predicate, statements) = body.probe(unit.probe);
         let locals = std::mem::take(&mut body.locals);
         hir::Probe {

@@ -16,6 +16,9 @@ use crate::lang::{
     types::{Pointee, Shown, Space, StructField, StructType, Type},
 };
 
+/// Where a member is, the bits of its value that are its own, and its type.
+type LaidOut = (u32, Option<(u8, u8)>, Type);
+
 /// How many pointers to pointers are followed.
 const MAX_POINTERS: u32 = 8;
 /// How many members of a struct are shown, those of inner structs included.
@@ -159,7 +162,7 @@ impl Checker<'_> {
     }
 
     /// Where a member is, the bits of its value that are its own, and its type.
-    pub(super) fn laid_out(&mut self, field: &Field, space: Space) -> (u32, Option<(u8, u8)>, Type) {
+    pub(super) fn laid_out(&mut self, field: &Field, space: Space) -> LaidOut {
         let ty = self.c_type(field.ty, space);
         let byte = u32::try_from(field.bit_offset / 8).unwrap_or(u32::MAX);
         let Some(width) = field.bits else { return (byte, None, ty) };
@@ -253,7 +256,7 @@ impl Body<'_, '_> {
         self.fail(name.span, message, hint)
     }
 
-    fn find_member(&mut self, id: u32, of: &str, space: Space, name: &Name) -> Checked<(u32, Option<(u8, u8)>, Type)> {
+    fn find_member(&mut self, id: u32, of: &str, space: Space, name: &Name) -> Checked<LaidOut> {
         let record = self.cx.c_type_of(id);
         if let Some(field) = self.cx.types.field(record, &name.text) {
             return Ok(self.cx.laid_out(&field, space));

@@ -25,6 +25,14 @@ impl Body<'_, '_> {
     /// What an expression denotes.
     pub(super) fn operand(&mut self, expr: &ast::Expr) -> Checked<Operand> {
         self.cx.steps += 1;
+        let operand = self.denoted(expr)?;
+        if self.cx.watch.is_some() {
+            self.watched(&operand, expr.span);
+        }
+        Ok(operand)
+    }
+
+    fn denoted(&mut self, expr: &ast::Expr) -> Checked<Operand> {
         let span = expr.span;
         match &expr.kind {
             Ast::Integer { value, unsigned } => Ok(Operand::Value(Self::literal(*value, *unsigned, span))),

@@ -40,6 +40,8 @@ pub(super) struct Map {
     growths: u32,
     /// Whether a number with a sign was put in that is not merely a count.
     signed: bool,
+    /// Whether what is put in is wrong, which was told.
+    doubtful: bool,
 }
 
 /// All maps, in the order in which they are met.
@@ -50,6 +52,10 @@ pub(super) struct Maps {
 }
 
 impl Maps {
+    pub(super) fn begin_pass(&mut self) {
+        self.all.iter_mut().for_each(|map| map.doubtful = false);
+    }
+
     fn id(&mut self, name: &str, at: Span) -> MapId {
         if let Some(id) = self.by_name.get(name) {
             return *id;
@@ -65,6 +71,7 @@ impl Maps {
             at,
             growths: 0,
             signed: false,
+            doubtful: false,
         });
         self.by_name.insert(name.to_owned(), id);
         id
@@ -270,6 +277,9 @@ impl Body<'_, '_> {
         if let Some(ty) = self.cx.maps.get(map).and_then(|map| map.value.clone()) {
             return Ok(ty);
         }
+        if self.cx.maps.get(map).is_some_and(|map| map.doubtful) {
+            return Err(Failed);
+        }
         let name = self.cx.maps.get(map).map(|map| map.name.clone()).unwrap_or_default();
         let others: Vec<String> =
             self.cx.maps.all.iter().filter(|map| map.value.is_some()).map(|map| map.name.clone()).collect();
@@ -278,6 +288,17 @@ impl Body<'_, '_> {
             _ => "assign it somewhere, in any probe".to_owned(),
         };
         self.fail(at, format!("nothing is ever put into {name}"), hint)
+    }
+
+    /// A value that is put into a map; if it is wrong, nothing more is said about what the map holds.
+    pub(super) fn put_or_doubt<T>(&mut self, name: &str, at: Span, value: Checked<T>) -> Checked<T> {
+        if value.is_err() {
+            let map = self.map_id(name, at);
+            if let Some(map) = self.cx.maps.get_mut(map) {
+                map.doubtful = true;
+            }
+        }
+        value
     }
 
     /// A map's element with its key, which tells more about what keys are.

@@ -10,11 +10,13 @@ mod binary;
 mod body;
 mod calls;
 mod checker;
+mod complete;
 mod context;
 mod ctypes;
 mod describe;
 mod expressions;
 mod formats;
+mod hover;
 mod maps;
 mod points;
 mod reference;
@@ -23,7 +25,12 @@ mod statements;
 mod values;
 mod visit;
 
+#[cfg(all(test, feature = "recorded"))]
+mod tests;
+
+pub use complete::{Completion, CompletionKind, complete};
 pub(in crate::lang) use describe::describe;
+pub use hover::{Hover, hover};
 pub use reference::{Group, Reference, reference};
 
 use super::{Diagnostic, Expanded, hir, host::Host};

@@ -25,6 +25,22 @@ pub enum Group {
     Compile,
 }
 
+impl Group {
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Value => "Values",
+            Self::Output => "Output",
+            Self::Text => "Text and memory",
+            Self::Address => "Addresses and symbols",
+            Self::Map => "Maps",
+            Self::Aggregation => "Aggregations",
+            Self::Action => "What changes the system",
+            Self::Compile => "When it is compiled",
+        }
+    }
+}
+
 /// A name of the language, for the reference page and the editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
@@ -89,7 +105,7 @@ static ENTRIES: &[Entry] = &[
     entry("pid", Value, (0, 1), "pid([curr_ns|init]) → uint32", "The current process's id.", values::pid),
     entry("ppid", Value, (0, 1), "ppid([task]) → uint32", "The parent process's id.", values::ppid),
     entry("probe", Value, (0, 0), "probe → probe name", "The name of the attach point that was hit.", values::plain),
-    entry("probetype", Value, (0, 0), "probetype → string", "The kind of the attach point: tracepoint, kprobe …", values::plain),
+    entry("probetype", Value, (0, 0), "probetype → string", "The kind of the attach point, such as tracepoint or kprobe.", values::plain),
     entry("rand", Value, (0, 0), "rand → uint32", "A random number.", values::plain),
     entry("retval", Value, (0, 0), "retval → uint64, or the function's type", "What the probed function returns (kretprobe, fexit, uretprobe).", values::retval),
     entry("tid", Value, (0, 1), "tid([curr_ns|init]) → uint32", "The current thread's id.", values::tid),

@@ -138,10 +138,11 @@ impl Body<'_, '_> {
             None => None,
         };
         // The value may use an outer variable of the same name.
-        let value = match value {
-            Some(value) => Some(self.value(value)),
-            None => None,
-        };
+        let value = value.map(|value| self.value(value));
+        if let Some(Err(failed)) = value {
+            self.bind_name(&variable.text, Binding::Unknown);
+            return Err(failed);
+        }
         self.declare(variable, ty);
         let Some(value) = value else { return Ok(Vec::new()) };
         let (local, value) = self.assign_variable(variable, value?)?;
@@ -167,7 +168,10 @@ impl Body<'_, '_> {
             Ast::Variable(name) => {
                 let name = Name { text: name.clone(), span: place.span };
                 let value = match op {
-                    None => self.value(value)?,
+                    None => {
+                        let value = self.value(value);
+                        self.assigned(&name.text, value)?
+                    }
                     Some(op) => {
                         let current = self.variable(&name.text, place.span)?;
                         let current = self.load(current)?;
@@ -203,7 +207,7 @@ impl Body<'_, '_> {
         if let Ast::Call { function, arguments } = &value.kind
             && let Some(aggregation) = self.aggregation(function, arguments, value.span)
         {
-            let (aggregation, value) = aggregation?;
+            let (aggregation, value) = self.put_or_doubt(name, place, aggregation)?;
             let Element { map, key, .. } = self.element(name, keys, place)?;
             let joined = self.put_aggregation(map, &aggregation, span)?;
             let value = value.map(|value| as_aggregated(value, &joined));
@@ -218,6 +222,7 @@ impl Body<'_, '_> {
             return one(StatementKind::Aggregate { map, key, value: None });
         }
         let value = self.value(value);
+        let value = self.put_or_doubt(name, place, value);
         let element = self.element(name, keys, place);
         let (value, Element { map, key, .. }) = (value?, element?);
         let ty = self.put(map, &value, span)?;
@@ -234,7 +239,8 @@ impl Body<'_, '_> {
         place: Span,
         span: Span,
     ) -> Checked<Vec<Statement>> {
-        let value = self.value(value)?;
+        let value = self.value(value);
+        let value = self.put_or_doubt(name, place, value)?;
         let element = self.element(name, keys, place)?;
         let map = element.map;
         let known = self.cx.maps.get(map).and_then(|map| map.value.clone());

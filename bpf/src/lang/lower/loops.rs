@@ -208,7 +208,10 @@ impl Lower<'_> {
         value: Option<LocalId>,
         body: &[Statement],
     ) -> Result<()> {
-        let (map, _) = self.script_map(id)?;
+        let (map, plan) = self.script_map(id)?;
+        if super::maps::is_sparse(plan) {
+            return self.refuse_sparse(plan);
+        }
         let parameters = [Parameter::Map(map), Parameter::Key(map), Parameter::Value(map), self.frame_parameter()];
         let function = self.callback(callback, &parameters, body, |it, registers| {
             let [_, key_at, value_at, _] = registers else { return it.error("a callback lacks parameters") };

@@ -2,11 +2,11 @@
 
 use super::{
     Result,
-    program::{Counter, Lower, is_signed, size_of},
+    program::{Counter, Lower, Where, is_signed, size_of},
 };
 use crate::{
     expand::moved,
-    ir::{AtomicOp, BinaryOp, Helper, MapId, Memory, Operand, Reg, Size, Test, Width},
+    ir::{AtomicOp, BinaryOp, Helper, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
     lang::{
         hir::{self, Expr, ExprKind, MapRead},
         plan::MapPlan,
@@ -55,8 +55,10 @@ impl Lower<'_> {
     /// The element's address or null; an address that is not null if there is one element.
     pub(super) fn find_element(&mut self, id: hir::MapId, key: Option<&Expr>) -> Result<Reg> {
         let (map, plan) = self.script_map(id)?;
-        if plan.key.is_empty() && !is_sparse(plan) {
-            self.b.array_value(map, 0);
+        if is_sparse(plan) {
+            return self.refuse_sparse(plan);
+        }
+        if plan.key.is_empty() {
             return Ok(self.b.set(1));
         }
         let key = self.key(plan, key)?;
@@ -152,6 +154,9 @@ impl Lower<'_> {
     /// Removes an element.
     pub(super) fn delete(&mut self, id: hir::MapId, key: Option<&Expr>) -> Result<()> {
         let (map, plan) = self.script_map(id)?;
+        if is_sparse(plan) {
+            return self.delete_buckets(map, plan, key);
+        }
         if !plan.key.is_empty() {
             let key = self.key(plan, key)?;
             let (map, key) = (self.b.map_address(map), self.b.address_of(key));
@@ -168,6 +173,40 @@ impl Lower<'_> {
         let value = self.b.array_value(map, 0);
         self.b.zero(Memory::Pointer(value, 0), bytes);
         Ok(())
+    }
+
+    /// Removes all buckets of a sparse histogram's element, each of which is an element of the kernel's map.
+    fn delete_buckets(&mut self, map: MapId, plan: &MapPlan, key: Option<&Expr>) -> Result<()> {
+        let buckets = plan.aggregation().and_then(crate::lang::types::Aggregation::buckets).unwrap_or(0);
+        let piece = self.piece(plan.key_bytes)?;
+        let to = self.reach(Where::Scratch(piece));
+        if let Some(key) = key {
+            self.write(key, to, plan.key_bytes - 8, true)?;
+        }
+        let parameters = [Parameter::Number, Parameter::Frame { bytes: 8, context: None }];
+        self.functions += 1;
+        let name = format!("delete_{}", self.functions);
+        let (callback, registers) = self.b.begin_function(name, &parameters);
+        if let Some(bucket) = registers.first().copied() {
+            let key = self.reach(Where::Scratch(piece));
+            let bucket = self.b.extend(bucket, Size::B4, false);
+            self.store(Self::bucket_place(plan, key), Size::B8, bucket);
+            let (map, key) = (self.b.map_address(map), self.b.address_of(key));
+            self.b.call_only(Helper::MapDelete, &[map.into(), key.into()]);
+        }
+        self.b.ret(0);
+        self.b.end_function();
+        let frame = self.b.slot(8);
+        self.b.store_slot(frame, 0, Size::B8, 0);
+        let (callback, frame) = (self.b.function_address(callback), self.b.slot_address(frame));
+        self.b.call_only(Helper::Loop, &[i64::from(buckets).into(), callback.into(), frame.into(), 0.into()]);
+        Ok(())
+    }
+
+    /// Each bucket of a sparse histogram is an element of the kernel's map, so its elements are not what is asked for.
+    pub(super) fn refuse_sparse<T>(&self, plan: &MapPlan) -> Result<T> {
+        self.error(format!("{} is a histogram of many buckets, which cannot be read in the program", plan.name))
+            .map_err(|error| error.hint("use fewer buckets: a larger step, or fewer bits of precision"))
     }
 
     /// Does something with the value of each CPU that has one.
@@ -271,10 +310,12 @@ impl Lower<'_> {
     /// How many elements there are.
     pub(super) fn map_length(&mut self, id: hir::MapId) -> Result<Operand> {
         let (map, plan) = self.script_map(id)?;
-        if plan.key.is_empty() && !is_sparse(plan) {
+        if is_sparse(plan) {
+            return self.refuse_sparse(plan);
+        }
+        if plan.key.is_empty() {
             return Ok(Operand::Constant(1));
         }
-        use crate::ir::Parameter;
         let parameters = [
             Parameter::Map(map),
             Parameter::Key(map),

@@ -22,7 +22,7 @@ use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptStage, WireMethod, WireScript,
+    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
 };
 
 use crate::{
@@ -93,6 +93,10 @@ impl Backend for KernelBackend {
 
     fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
         Ok(script::check(&self.host, script, show))
+    }
+
+    fn script_facts(&mut self, script: &WireScript, offset: u32) -> ScriptFacts {
+        script::facts(&self.host, script, offset)
     }
 
     fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {

@@ -30,6 +30,11 @@ impl Session<'_> {
                 let checked = check_script_sizes(&script).and_then(|()| self.backend.check_script(&script, show));
                 plain(checked.map(Reply::ScriptChecked))
             }
+            Request::ScriptFacts { text, offset } => {
+                let script = WireScript { text, ..WireScript::default() };
+                let allowed = check_script_sizes(&script);
+                plain(allowed.map(|()| Reply::ScriptFacts(self.backend.script_facts(&script, offset))))
+            }
             Request::StartScript { capture, script, target, ring_bytes } => {
                 Answer::Plain(self.start_script(capture, script, target, ring_bytes)?)
             }

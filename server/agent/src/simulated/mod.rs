@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptStage, WireMethod, WireScript,
+    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
 };
 
 pub use options::{ParseSimulationError, Simulation};
@@ -68,6 +68,10 @@ impl Backend for SimulatedBackend {
 
     fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
         Ok(script::check(script, show))
+    }
+
+    fn script_facts(&mut self, script: &WireScript, offset: u32) -> ScriptFacts {
+        script::facts(script, offset)
     }
 
     fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {

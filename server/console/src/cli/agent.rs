@@ -24,7 +24,7 @@ pub struct AgentArgs {
     #[arg(long, value_name = "UID")]
     pub command_uid: Option<u32>,
     /// What scripts may do: nothing, observe (which is as much as to read all memory), or change what they observe
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Scripts::Observe)]
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Scripts::Off)]
     pub scripts: Scripts,
     /// Process that started this one; the agent ends with it
     #[arg(long, value_name = "PID")]
@@ -46,6 +46,18 @@ pub enum Scripts {
     Observe,
     /// Those that ask for it may change what they observe.
     Change,
+}
+
+impl Scripts {
+    /// Gives this to an agent that is started.
+    pub fn pass_on(self, command: &mut std::process::Command) {
+        let what = match self {
+            Self::Off => "off",
+            Self::Observe => "observe",
+            Self::Change => "change",
+        };
+        command.args(["--scripts", what]);
+    }
 }
 
 impl From<Scripts> for ScriptRights {

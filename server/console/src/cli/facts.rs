@@ -15,12 +15,12 @@ use bathyscope_catalog::{
     EventFormat, parse_available_events, parse_event_format,
     types::{Btf, Kind, Types},
 };
-use bathyscope_protocol::{AgentErrorKind, ClientError, KernelFile};
+use bathyscope_protocol::{AgentErrorKind, ClientError, KernelFile, WireTarget};
 
 use crate::{
     Failure,
     recorder::{AgentLink, LinkError, words},
-    script::ScriptFailure,
+    script::{ScriptFailure, ScriptOptions, ScriptRequest, USUAL_RING_BYTES},
 };
 
 /// The most that is read of a file of the kernel.
@@ -178,6 +178,19 @@ pub(super) fn link(client: bathyscope_protocol::AgentClient) -> Result<AgentLink
     // There is only this one agent: once it is gone, it stays away.
     AgentLink::new(move || client.take().ok_or(ClientError::Broken(bathyscope_protocol::ProtocolError::Closed)))
         .map_err(|error| Failure::because("starting a thread", error))
+}
+
+/// A request for a script that is only looked at, not run.
+pub(super) fn request(text: &str, params: &[String], pid: Option<u32>) -> ScriptRequest {
+    ScriptRequest {
+        text: text.to_owned(),
+        name: "script".to_owned(),
+        params: params.to_vec(),
+        options: ScriptOptions::default(),
+        settings: Vec::new(),
+        target: pid.map_or(WireTarget::System, |pid| WireTarget::Process { pid, children: true }),
+        ring_bytes: USUAL_RING_BYTES,
+    }
 }
 
 /// What is wrong with a script, as a failure of a verb that has nowhere else to say it.

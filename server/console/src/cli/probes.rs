@@ -10,7 +10,7 @@ use bathyscope_catalog::types::{Kind, Types};
 use serde::Serialize;
 
 use super::{
-    facts::{HostFacts, link, script_failure},
+    facts::{HostFacts, link, request, script_failure},
     list::matches_wildcards,
 };
 use crate::{Failure, Outcome, launch::OwnAgent, recorder::AgentLink};
@@ -167,9 +167,14 @@ fn kernel_probes(host: &HostFacts, kind: &str, matches: impl Fn(&str) -> bool) -
         "rawtracepoint" => host.raw_tracepoints().iter().map(|name| named(name)).collect(),
         "kprobe" | "kretprobe" => host.functions().iter().map(|function| named(&full_name(function, false))).collect(),
         "fentry" | "fexit" => {
+            // The kernel's own may be written without `vmlinux`.
+            let wanted = |function: &&KernelFunction| {
+                matches(&named(&full_name(function, true))) || matches(&named(&full_name(function, false)))
+            };
             let typed = |function: &&KernelFunction| host.types().function(None, &function.name).is_some();
-            let functions = host.functions().iter().filter(|function| matches(&named(&full_name(function, true))));
-            functions.filter(typed).map(|function| named(&full_name(function, true))).collect()
+            let functions = host.functions().iter().filter(wanted).filter(typed);
+            let probe = |function| Probe { probe: named(&full_name(function, true)), arguments: None };
+            return functions.map(probe).collect();
         }
         "software" => SOFTWARE.map(|name| named(name)).into(),
         "hardware" => HARDWARE.map(|name| named(name)).into(),
@@ -192,7 +197,7 @@ fn full_name(function: &KernelFunction, always: bool) -> String {
 fn user_probes(link: &mut AgentLink, pattern: &str, pid: Option<u32>) -> Result<Vec<Probe>, Failure> {
     let doing = format!("looking for {}", visible(pattern.as_bytes()));
     // The places of a script with this attach point alone.
-    let places = crate::script::places_of(link, &format!("{pattern} {{}}"), pid);
+    let places = crate::script::places_of(link, &request(&format!("{pattern} {{}}"), &[], pid));
     let places = places.map_err(|error| script_failure(&doing, error))?;
     let mut found: Vec<String> = Vec::new();
     for point in &places {

@@ -114,7 +114,11 @@ pub fn table() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/scripts", api::scripts::about),
         route::<Operator, _, _>(Api, POST, "/api/scripts/check", api::scripts::check),
         route::<Operator, _, _>(Api, POST, "/api/scripts/compile", api::scripts::compile),
-        route::<Viewer, _, _>(Api, GET, "/api/language", api::scripts::language),
+        route::<Operator, _, _>(Api, POST, "/api/scripts/complete", api::language::complete),
+        route::<Operator, _, _>(Api, POST, "/api/scripts/hover", api::language::hover),
+        route::<Viewer, _, _>(Api, GET, "/api/tools", api::language::list),
+        route::<Viewer, _, _>(Api, GET, "/api/tools/{name}", api::language::tool),
+        route::<Viewer, _, _>(Api, GET, "/api/language", api::language::language),
 
         route::<Viewer, _, _>(Api, GET, "/api/samples", api::samples::list),
         route::<Viewer, _, _>(Api, POST, "/api/samples/{name}", api::samples::open),

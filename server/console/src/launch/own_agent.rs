@@ -9,7 +9,7 @@ use bathyscope_agent::Simulation;
 use bathyscope_protocol::{AgentClient, ClientError, Connection};
 
 use super::{console_account, give_up_rights, invoking_uid, this_binary};
-use crate::{Failure, config::LogArgs};
+use crate::{Failure, cli::agent::Scripts, config::LogArgs};
 
 /// An agent that serves this process alone and ends with it.
 #[derive(Debug)]
@@ -24,6 +24,18 @@ impl OwnAgent {
     /// # Errors
     /// If it cannot be started.
     pub fn start(simulation: Option<&Simulation>, log: Option<&LogArgs>) -> Result<Self, Failure> {
+        Self::start_for_scripts(simulation, log, Scripts::Off)
+    }
+
+    /// Starts one that runs scripts, as far as `scripts` says.
+    ///
+    /// # Errors
+    /// As [`OwnAgent::start`].
+    pub fn start_for_scripts(
+        simulation: Option<&Simulation>,
+        log: Option<&LogArgs>,
+        scripts: Scripts,
+    ) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::because("starting an agent", error);
         let (ours, theirs) = Connection::pair().map_err(|error| Failure::because("starting an agent", error))?;
         let mut command = this_binary("agent");
@@ -31,6 +43,7 @@ impl OwnAgent {
         command.args(["--console-uid", &rustix::process::geteuid().as_raw().to_string()]);
         command.args(["--command-uid", &invoking_uid().to_string()]);
         command.args(["--supervisor", &std::process::id().to_string()]);
+        scripts.pass_on(&mut command);
         if let Some(simulation) = simulation {
             command.arg(format!("--simulate={simulation}"));
         }

@@ -116,6 +116,7 @@ impl Plan<'_> {
         if let Some(simulation) = &self.args.agent.simulate {
             command.arg(format!("--simulate={simulation}"));
         }
+        self.args.scripts.pass_on_to_agent(&mut command);
         self.args.log.pass_on(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()
     }

@@ -13,27 +13,25 @@ mod replay;
 mod session;
 
 use bathyscope_bpf::lang::Diagnostic;
-use bathyscope_protocol::{AgentError, WireTarget};
+use bathyscope_protocol::{AgentError, ScriptFacts, WireTarget};
 
 pub use agent::ScriptAgent;
 pub use event::{MapSnapshot, ScriptEvent};
 pub(crate) use follow::Follower;
 pub use names::HostNames;
-pub use places::check_script;
+pub use places::{check_script, resolve as places_of};
 pub(crate) use replay::Replay;
 pub(crate) use session::make;
 pub use session::{Finished, Polled, ScriptSession};
 
-use bathyscope_bpf::lang::host::UserPlaces;
-
 use crate::recorder::LinkError;
 
-/// The places of every attach point of a script in user space, in the order of the text; in the process `pid`, if given.
+/// What can stand at a byte of a script that is being written, and what stands there.
 ///
 /// # Errors
-/// If the script cannot be read, or the agent is not there.
-pub fn places_of(agent: &mut impl ScriptAgent, text: &str, pid: Option<u32>) -> Result<Vec<UserPlaces>, ScriptFailure> {
-    places::resolve(agent, text, &[], pid)
+/// If the agent is not there.
+pub fn script_facts(agent: &mut impl ScriptAgent, text: String, offset: u32) -> Result<ScriptFacts, ScriptFailure> {
+    Ok(agent.call(move |client| client.script_facts(&text, offset))?)
 }
 
 /// Bytes of the ring where nothing else is said.

@@ -16,5 +16,6 @@ mod headers;
 mod limits;
 mod recording;
 mod roles;
+mod scripts;
 mod sessions;
 mod views;

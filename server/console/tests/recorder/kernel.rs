@@ -10,8 +10,8 @@ use std::{
 use bathyscope::recorder::{AgentLink, LiveMessage, Recorder, RecorderOptions};
 use bathyscope_agent::{AgentOptions, run_on};
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, EventProbe, FrameId, Limits, MappingKind, Method, Predicate, StreamSchema, Symbol, Target,
-    decode_chunk,
+    CaptureId, CaptureSpec, EventProbe, FrameId, Limits, MappingKind, Method, Predicate, ScriptSpec, StreamSchema,
+    Symbol, Target, decode_chunk,
 };
 use bathyscope_protocol::{AgentClient, CapabilityState, Connection};
 use bathyscope_store::{CaptureRecord, CaptureState, Options, Store};
@@ -40,7 +40,7 @@ async fn bench(needs: &str) -> Option<Bench> {
                     socket,
                     console_uid: 0,
                     command_uid: 0,
-                    scripts: bathyscope_agent::ScriptRights::Off,
+                    scripts: bathyscope_agent::ScriptRights::Observe,
                     simulation,
                     supervisor,
                 },
@@ -147,6 +147,64 @@ async fn p28_every_read_and_write_of_dd_is_there() {
     let output = bench.store.output(id, 0, 10).await.unwrap();
     let text: Vec<u8> = output.into_iter().flat_map(|line| line.bytes).collect();
     assert!(String::from_utf8_lossy(&text).contains("100000+0 records"), "{}", String::from_utf8_lossy(&text));
+}
+
+fn script(text: &str, target: Target) -> CaptureSpec {
+    let method = Method::Script(ScriptSpec { text: text.to_owned(), ..ScriptSpec::default() });
+    let limits = Limits { duration_ms: Some(60_000), ..Limits::default() };
+    CaptureSpec { name: String::new(), method, target, limits }
+}
+
+/// The values of a column of numbers, over all chunks.
+async fn numbers(bench: &Bench, record: &CaptureRecord, stream: u16, column: &str) -> Vec<u64> {
+    let schema = &record.streams[usize::from(stream)].schema;
+    let column = schema.column(column).unwrap();
+    let mut all = Vec::new();
+    for info in bench.store.chunk_index(record.id, stream, 0).await.unwrap() {
+        let bytes = bench.store.chunk(record.id, stream, info.seq).await.unwrap();
+        let batch = decode_chunk(schema, &bytes, &[column]).unwrap();
+        all.extend_from_slice(batch.columns[column].as_u64());
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_counts_every_read_of_dd() {
+    let Some(bench) = bench("tracepoint").await else { return };
+    let text = r#"
+        tracepoint:syscalls:sys_enter_read /args.count == 1/ { @reads = count(); @sizes = hist(args.count); }
+        tracepoint:syscalls:sys_enter_write /args.count == 1/ { printf("%d %s", args.fd, comm); }
+        end { print(@reads); }"#;
+    let target = command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=20000"]);
+    let (_, record) = bench.run(script(text, target)).await;
+    assert_complete(&record);
+    assert!(record.reason.starts_with("the command exited with status 0"), "{}", record.reason);
+    let stream = |name: &str| {
+        let at = record.streams.iter().position(|stream| stream.schema.name == name);
+        u16::try_from(at.unwrap_or_else(|| panic!("{name}: {:?}", record.streams))).unwrap()
+    };
+    let printed = stream("printf:3");
+    let lost: u64 = record.ledger.losses.iter().map(|loss| loss.count).sum();
+    assert_eq!(record.streams[usize::from(printed)].rows + lost, 20_000, "{:?}", record.ledger);
+    assert!(numbers(&bench, &record, printed, "pid").await.iter().all(|pid| *pid > 0));
+    let counts = numbers(&bench, &record, stream("@reads"), "count").await;
+    assert_eq!(counts.last(), Some(&20_000), "{counts:?}");
+    let kept = bench.store.script(record.id).await.unwrap().unwrap();
+    assert!(kept.probes.iter().any(|probe| probe.hits - probe.filtered == 20_000), "{kept:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stacks_of_a_script_have_names() {
+    let Some(bench) = bench("tracepoint").await else { return };
+    let text = "tracepoint:syscalls:sys_enter_write /args.count == 1/ { @[kstack, ustack] = count(); }";
+    let target = command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000"]);
+    let (id, record) = bench.run(script(text, target)).await;
+    assert_complete(&record);
+    let symbols = bench.store.symbols(id, 0).await.unwrap();
+    let names: Vec<&str> = symbols.iter().map(|(_, symbol)| symbol.function.as_str()).collect();
+    assert!(names.iter().any(|name| name.contains("write")), "{names:?}");
+    let mappings = bench.store.mappings(id, 0).await.unwrap();
+    assert!(mappings.iter().any(|(_, mapping)| mapping.kind == MappingKind::File), "{mappings:?}");
 }
 
 #[inline(never)]

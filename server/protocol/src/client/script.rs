@@ -7,7 +7,8 @@ use bathyscope_bpf::lang::host::Features;
 use super::{AgentClient, CALL_TIMEOUT, ClientError, SLOW_CALL_TIMEOUT};
 use crate::{
     AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_MAP_PAGE_BYTES, MAX_STACK_IDS, ProtocolError,
-    Reply, Request, ScriptChecked, ScriptEnabled, ScriptStage, ScriptStarted, WireScript, WireTarget, large,
+    Reply, Request, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript, WireTarget,
+    large,
 };
 
 /// Bytes of a stack's id and number of frames.
@@ -56,6 +57,18 @@ impl AgentClient {
         match self.call(&Request::HostFeatures, SLOW_CALL_TIMEOUT)? {
             (Reply::Features(features), _none) => Ok(features),
             _other => Err(self.wrong_reply("host_features")),
+        }
+    }
+
+    /// What can stand at a place of a script, and what stands there.
+    ///
+    /// # Errors
+    /// If the agent refuses it, or the connection breaks.
+    pub fn script_facts(&mut self, text: &str, offset: u32) -> Result<ScriptFacts, ClientError> {
+        let request = Request::ScriptFacts { text: text.to_owned(), offset };
+        match self.call(&request, SLOW_CALL_TIMEOUT)? {
+            (Reply::ScriptFacts(facts), _none) => Ok(facts),
+            _other => Err(self.wrong_reply("script_facts")),
         }
     }
 

@@ -19,8 +19,11 @@ fn effect(statement: Statement, span: Span) -> Expr {
     Body::effect(vec![statement], span)
 }
 
+/// Pieces of a format, and values with their columns' names.
+type Formatted = (Vec<FormatPiece>, Vec<(String, Expr)>);
+
 /// The pieces of the format and the values with their columns' names; the format is the first argument.
-fn formatted(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<(Vec<FormatPiece>, Vec<(String, Expr)>)> {
+fn formatted(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Formatted> {
     let format = body.literal_text(call, 0, "the format");
     let arguments = call.arguments.get(1..).unwrap_or_default();
     let values: Vec<Checked<Expr>> = arguments.iter().map(|argument| body.value(argument)).collect();

@@ -8,7 +8,9 @@ mod glob;
 mod tracepoints;
 mod user;
 
+pub(super) use events::{HARDWARE_EVENTS, SOFTWARE_EVENTS};
 pub(super) use glob::{has_wildcard, matches};
+pub(super) use tracepoints::ITERATORS;
 
 use super::{
     body::Hint,

@@ -21,9 +21,6 @@ const TEST_FUNCTION: &str = "bpf_fentry_test1";
 /// The number of the first pid namespace, fixed in the kernel.
 const FIRST_PID_NAMESPACE: u64 = 4_026_531_836;
 
-/// `HW_BREAKPOINT_W`.
-const ON_WRITE: u32 = 2;
-
 /// Tries everything.
 pub(super) fn find(types: &Types) -> Features {
     let lockdown = lockdown();
@@ -40,7 +37,8 @@ pub(super) fn find(types: &Types) -> Features {
         uprobe,
         uprobe_multi: uprobe && has_uprobe_multi(),
         pmu: opens(sys::PERF_TYPE_HARDWARE, u64::from(sys::PERF_COUNT_HW_CPU_CYCLES)),
-        watchpoint: has_watchpoints(),
+        // Trying one takes the kernel longer than everything else here; what is refused is told when it is attached.
+        watchpoint: perf_kind("breakpoint").is_some(),
         raw_tracepoint: types.find(Kind::Typedef, "btf_trace_sched_switch").is_some() && !memory_is_hidden,
         iterator: types.function(None, "bpf_iter_task").is_some() && !memory_is_hidden,
         lockdown,
@@ -108,13 +106,4 @@ fn has_fentry(types: &Types) -> bool {
     let Some(id) = function.and_then(|function| types.btf_id(function.id)) else { return false };
     let program = bpf::load_empty_program(ProgramType::Tracing, AttachType::TraceFentry, id.id);
     program.is_ok_and(|program| links::typed(program.as_fd(), AttachType::TraceFentry as u32, 0).is_ok())
-}
-
-fn has_watchpoints() -> bool {
-    let watched = 0_u64;
-    let mut attributes = perf::attributes(sys::PERF_TYPE_BREAKPOINT, 0);
-    attributes.bp_type = ON_WRITE;
-    attributes.__bindgen_anon_3.bp_addr = std::ptr::from_ref(&watched) as u64;
-    attributes.__bindgen_anon_4.bp_len = 8;
-    Event::open(&mut attributes, Scope::ThisThread).is_ok()
 }

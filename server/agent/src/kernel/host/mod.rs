@@ -240,16 +240,27 @@ mod tests {
         let kernel = KernelHost::default();
         let script = WireScript::default();
         let host = RequestHost::new(&kernel, &script, true);
+        let resident = || {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            status
+                .lines()
+                .filter(|line| line.starts_with("Rss") || line.starts_with("VmRSS"))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        println!("before: {}", resident());
         let clock = Instant::now();
         let types = host.types();
         println!("types after {:?}", clock.elapsed());
         let has_types = types.spelled("struct task_struct").is_some();
         println!("struct task_struct after {:?}: {has_types}", clock.elapsed());
+        println!("with types: {}", resident());
         let clock = Instant::now();
         println!("{:?} after {:?}", host.features(), clock.elapsed());
         assert!(host.features().possible_cpus > 0 && host.features().kernel >= 5008);
         let clock = Instant::now();
         let functions = host.functions();
+        println!("with functions: {}", resident());
         println!("{} functions after {:?}", functions.len(), clock.elapsed());
         assert!(functions.is_sorted());
         println!("{} raw tracepoints", host.raw_tracepoints().len());

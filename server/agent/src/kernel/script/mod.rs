@@ -25,8 +25,8 @@ use bathyscope_bpf::{
     probe::{TARGETS_MAP, TargetFilter},
 };
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ObjectStats, RingContent, RingInfo, RingKind, ScriptChecked, ScriptRefused,
-    ScriptStage, ScriptStarted, Started, WireScript,
+    AgentError, AgentErrorKind, ObjectStats, RingContent, RingInfo, RingKind, ScriptChecked, ScriptFacts,
+    ScriptRefused, ScriptStage, ScriptStarted, Started, WireScript,
 };
 
 use self::{content::Content, object::Object, points::Preparing, running::KernelScript};
@@ -58,6 +58,10 @@ pub(super) fn check(host: &KernelHost, script: &WireScript, show: Option<ScriptS
         return checked;
     }
     compile::check(script, &RequestHost::new(host, script, true), show)
+}
+
+pub(super) fn facts(host: &KernelHost, script: &WireScript, offset: u32) -> ScriptFacts {
+    compile::facts(script, &RequestHost::new(host, script, wants_modules(script)), offset)
 }
 
 /// Reading the types of all modules takes a while, and few scripts need one. So it is only done at once for scripts whose

@@ -20,7 +20,7 @@ use bathyscope_bpf::{
 };
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Detaching, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked, ScriptEnabled,
-    ScriptRefused, ScriptStage, ScriptStarted, WireScript, WireTarget,
+    ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, WireScript, WireTarget,
 };
 
 pub(super) use self::host::features;
@@ -42,6 +42,10 @@ use crate::{
 /// Compiles a script for its messages.
 pub(super) fn check(script: &WireScript, show: Option<ScriptStage>) -> ScriptChecked {
     compile::check(script, &SimulatedHost::new(script), show)
+}
+
+pub(super) fn facts(script: &WireScript, offset: u32) -> ScriptFacts {
+    compile::facts(script, &SimulatedHost::new(script), offset)
 }
 
 /// Compiles a script and makes its machine.

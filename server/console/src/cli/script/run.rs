@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Failure, Outcome,
-    cli::facts::link,
+    cli::{agent::Scripts, facts::link},
     config::{LogArgs, LogFormat},
     launch::OwnAgent,
     recorder::AgentLink,
@@ -82,7 +82,8 @@ pub(crate) fn run(args: &ScriptArgs) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: args.log.clone() };
     // What needs rights, or must happen before there are threads: the agent, and the file for the output, which may be
     // where only who started this can write.
-    let mut agent = OwnAgent::start(args.simulate.as_ref(), Some(&log))?;
+    let rights = if args.allow_unsafe { Scripts::Change } else { Scripts::Observe };
+    let mut agent = OwnAgent::start_for_scripts(args.simulate.as_ref(), Some(&log), rights)?;
     let printer = open_printer(args)?;
     let client = agent.client(None)?;
     crate::logging::start(&log)?;
@@ -140,6 +141,11 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     };
     if args.warnings {
         printer.diagnostics(&session.plan().warnings.clone(), args.verbose > 0);
+    }
+    if session.plan().probes.is_empty() {
+        return Err(Failure::new("the script has no probes to attach").remedy(
+            "Its patterns match nothing here, or all its probes are missing: see `bathyscope trace -l PATTERN`.",
+        ));
     }
     let forwarded = forward_output(session.take_output());
     let attached = match session.enable() {

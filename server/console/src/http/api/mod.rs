@@ -5,6 +5,7 @@ pub(super) mod captures;
 pub(super) mod export;
 pub(super) mod health;
 pub(super) mod host;
+pub(super) mod language;
 pub(super) mod live;
 pub(super) mod maps;
 pub(super) mod samples;

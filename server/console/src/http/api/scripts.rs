@@ -11,8 +11,6 @@
 //!   run; `attached` counts attach points. `target` is that of a capture's spec.
 //! * `POST /api/scripts/compile` [operator] `{text, params?, file?, allow_unsafe?,
 //!   emit:"ast"|"types"|"ir"|"bpf"|"elf"|"plan"}` → `{text, messages}`: what a pass made of it (`elf` in hexadecimal).
-//! * `GET /api/language` [viewer] → `{entries:[{name, group, signature, about}]}`: functions and values of the language;
-//!   `group` is `value text address map aggregation output action compile`.
 //!
 //! A script that is refused by `POST /api/captures` gives status 422 and
 //! `{error:{kind:"script", doing, why, remedy, request_id, diagnostics:[message]}}`.
@@ -224,32 +222,6 @@ fn describe(text: &str, checked: &ScriptChecked) -> Checked {
 
 fn map_name(map: &lang::plan::MapPlan) -> &str {
     &map.name
-}
-
-/// An entry of the reference.
-#[derive(Serialize)]
-struct Entry {
-    name: &'static str,
-    group: String,
-    signature: &'static str,
-    about: &'static str,
-}
-
-/// The reference of the language.
-#[derive(Serialize)]
-pub(in crate::http) struct Language {
-    entries: Vec<Entry>,
-}
-
-/// What a script can use.
-pub(in crate::http) async fn language(_: Viewer) -> Json<Language> {
-    let entry = |entry: lang::Reference| Entry {
-        name: entry.name,
-        group: format!("{:?}", entry.group).to_lowercase(),
-        signature: entry.signature,
-        about: entry.about,
-    };
-    Json(Language { entries: lang::reference().into_iter().map(entry).collect() })
 }
 
 /// What a pass made of a script.

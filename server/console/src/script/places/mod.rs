@@ -20,7 +20,7 @@ const MAX_PLACES: usize = 4096;
 
 /// What is sent to the agent: the script with the places of its attach points.
 pub(super) fn wire_script(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<WireScript, ScriptFailure> {
-    let user_places = resolve(agent, &request.text, &request.params, target_pid(&request.target))?;
+    let user_places = resolve(agent, request)?;
     Ok(WireScript {
         name: request.name.clone(),
         text: request.text.clone(),
@@ -53,25 +53,23 @@ fn target_pid(target: &WireTarget) -> Option<u32> {
 }
 
 /// The places of every attach point of a script in user space, each text once.
-pub(super) fn resolve(
-    agent: &mut impl ScriptAgent,
-    text: &str,
-    params: &[String],
-    pid: Option<u32>,
-) -> Result<Vec<UserPlaces>, ScriptFailure> {
-    let script = lang::parse(text).map_err(|diagnostics| ScriptFailure::Script { diagnostics })?;
+///
+/// # Errors
+/// If the script cannot be read.
+pub fn resolve(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<Vec<UserPlaces>, ScriptFailure> {
+    let script = lang::parse(&request.text).map_err(|diagnostics| ScriptFailure::Script { diagnostics })?;
     let mut points = lang::user_points(&script);
     if points.is_empty() {
         return Ok(Vec::new());
     }
     // Parameters may stand in attach points. What is wrong with them is told by the agent, which does the same again.
-    let options = ExpandOptions { params: params.to_vec(), ..ExpandOptions::default() };
+    let options = ExpandOptions { params: request.params.clone(), ..ExpandOptions::default() };
     if let Ok(expanded) = lang::expand(&script, &options) {
         points.extend(lang::user_points(&expanded.script));
     }
     let mut seen = BTreeSet::new();
     points.retain(|point| seen.insert(point.text.clone()));
-    let mut files = Files::new(agent, pid);
+    let mut files = Files::new(agent, target_pid(&request.target));
     Ok(points.iter().map(|point| one(&mut files, point)).collect())
 }
 

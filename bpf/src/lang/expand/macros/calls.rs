@@ -1,0 +1,230 @@
+//! What names and calls stand for: arguments, macros, `#define`s, parameters, options.
+
+use super::{
+    super::super::ast::{Block, Define, Expr, ExprKind, Macro, Name, Parameter},
+    super::super::{Diagnostic, Span, limits::MAX_EXPANSION_DEPTH},
+    Argument, Expander, Scope, params, walk,
+};
+
+impl<'a> Expander<'a> {
+    pub(super) fn identifier(&mut self, name: &'a str, expr: &'a Expr, scope: &Scope<'a, '_>) -> Expr {
+        if let Some(argument) = scope.expressions.get(name) {
+            let chain = self.chain.split_off(argument.chain);
+            let expanded = self.expr_or_nothing(argument.expr, argument.scope);
+            self.chain.extend(chain);
+            return expanded;
+        }
+        if self.macros.contains_key(name) {
+            return self.macro_call(name, &[], expr.span, scope);
+        }
+        match self.defines.get(name) {
+            Some(define) => self.define(define, expr.span),
+            None => expr.clone(),
+        }
+    }
+
+    fn define(&mut self, define: &'a Define, span: Span) -> Expr {
+        let nothing = Expr { kind: ExprKind::Bool(false), span };
+        let Some(value) = &define.value else {
+            let message = format!("`#define {}` has no value that could stand here", define.name.text);
+            self.report(Diagnostic::error(span, message));
+            return nothing;
+        };
+        if !self.enters(&define.name, span) {
+            return nothing;
+        }
+        let expanded = self.expr(value, &Scope::default());
+        self.chain.pop();
+        Expr { span, ..expanded }
+    }
+
+    /// Puts a name on the chain, or reports that it cannot be.
+    fn enters(&mut self, name: &'a Name, span: Span) -> bool {
+        let known = self.chain.contains(&name);
+        if !known && self.chain.len() < MAX_EXPANSION_DEPTH {
+            self.chain.push(name);
+            return true;
+        }
+        let message = if known {
+            let names: Vec<&str> = self.chain.iter().skip_while(|it| **it != name).map(|it| it.text.as_str()).collect();
+            format!("`{}` is defined by itself: {} → {}", name.text, names.join(" → "), name.text)
+        } else {
+            format!("more than {MAX_EXPANSION_DEPTH} macros are used within each other")
+        };
+        let place = if known { name.span } else { span };
+        self.report(Diagnostic::error(place, message));
+        false
+    }
+
+    pub(super) fn call(
+        &mut self,
+        function: &'a Name,
+        arguments: &'a [Expr],
+        expr: &'a Expr,
+        scope: &Scope<'a, '_>,
+    ) -> Expr {
+        let name = function.text.as_str();
+        if self.macros.contains_key(name) {
+            return self.macro_call(name, arguments, expr.span, scope);
+        }
+        if name == "str"
+            && let [first, rest @ ..] = arguments
+            && let ExprKind::Positional(number) = resolve(first, scope).kind
+        {
+            return self.positional_text(number, rest, expr, scope);
+        }
+        let arguments = self.list(arguments, scope);
+        if name == "getopt" {
+            return self.option(expr, &arguments);
+        }
+        Expr { kind: ExprKind::Call { function: function.clone(), arguments }, span: expr.span }
+    }
+
+    fn option(&mut self, call: &Expr, arguments: &[Expr]) -> Expr {
+        let value = params::option(call, arguments).and_then(|option| {
+            let given = self.params.named.iter().rev().find(|(name, _)| *name == option.name);
+            params::value(&option, given.map(|(_, value)| value), call.span)
+        });
+        value.unwrap_or_else(|trouble| {
+            self.report(trouble);
+            Expr { kind: ExprKind::Bool(false), span: call.span }
+        })
+    }
+
+    /// `$1` where a value is needed.
+    pub(super) fn positional(&mut self, number: u32, span: Span) -> Expr {
+        match self.params.positional(number) {
+            None => params::integer_expr(0, span),
+            Some(text) => match params::integer(text) {
+                Some(value) => params::integer_expr(value, span),
+                None => Expr { kind: ExprKind::Text(text.as_bytes().to_vec()), span },
+            },
+        }
+    }
+
+    /// `str($1)`, with the greatest length or not.
+    fn positional_text(&mut self, number: u32, rest: &'a [Expr], call: &'a Expr, scope: &Scope<'a, '_>) -> Expr {
+        let mut text = self.params.positional(number).unwrap_or_default().as_bytes().to_vec();
+        if let Some(room) = rest.first() {
+            let room = self.expr(room, scope);
+            match params::literal(&room).and_then(|it| usize::try_from(it).ok()) {
+                // As everywhere, the room includes a final NUL.
+                Some(room) => text.truncate(room.saturating_sub(1)),
+                None => self.report(Diagnostic::error(room.span, "the room of a parameter's text must be a number")),
+            }
+        }
+        Expr { kind: ExprKind::Text(text), span: call.span }
+    }
+
+    fn macro_call(&mut self, name: &str, arguments: &'a [Expr], span: Span, scope: &Scope<'a, '_>) -> Expr {
+        let nothing = Expr { kind: ExprKind::Bool(false), span };
+        let same = self.macros.get(name).cloned().unwrap_or_default();
+        let Some(item) = same.iter().copied().find(|it| fits(it, arguments, scope)) else {
+            let message = format!("the macro `{name}` does not take these arguments");
+            let forms: Vec<String> = same.iter().take(8).map(|it| format!("`{}`", form(it))).collect();
+            self.report(Diagnostic::error(span, message).hint(format!("it is {}", forms.join(" or "))));
+            return nothing;
+        };
+        if !self.enters(&item.name, span) {
+            return nothing;
+        }
+        let inner = self.scope_of(item, arguments, scope);
+        let mut body = self.block(&item.body, &inner);
+        self.chain.pop();
+        match (body.statements.as_slice(), body.value.take()) {
+            ([], Some(value)) => Expr { kind: value.kind, span },
+            (_, value) => Expr { kind: ExprKind::Block(Block { value, span, ..body }), span },
+        }
+    }
+
+    /// What names mean in the body of `item` when it is called with `arguments`.
+    fn scope_of<'s>(&mut self, item: &'a Macro, arguments: &'a [Expr], scope: &'s Scope<'a, 's>) -> Scope<'a, 's> {
+        let mut inner = Scope { of: Some(item), ..Scope::default() };
+        for (parameter, argument) in item.parameters.iter().zip(arguments) {
+            let resolved = resolve(argument, scope);
+            match (parameter, &resolved.kind) {
+                (Parameter::Variable(name), ExprKind::Variable(given)) => {
+                    let given = scope.variables.get(given.as_str()).unwrap_or(given);
+                    inner.variables.insert(&name.text, given.clone());
+                }
+                (Parameter::Map(name), ExprKind::Map { name: given, .. }) => {
+                    let given = scope.maps.get(given.as_str()).unwrap_or(given);
+                    inner.maps.insert(&name.text, given.clone());
+                }
+                (parameter, _) => {
+                    // The chain has the macro itself already.
+                    let chain = self.chain.len() - 1;
+                    inner.expressions.insert(&name_of(parameter).text, Argument { expr: argument, scope, chain });
+                }
+            }
+        }
+        walk::block(&item.body, &mut |part| {
+            if let walk::Part::Variable(name) = part
+                && !inner.variables.contains_key(name)
+            {
+                inner.variables.insert(name, self.fresh(name));
+            }
+        });
+        inner
+    }
+
+    /// A name for a macro's own variable that nothing else has.
+    fn fresh(&mut self, name: &str) -> String {
+        loop {
+            self.named += 1;
+            let fresh = format!("{name}__{}", self.named);
+            if self.variables.insert(fresh.clone()) {
+                return fresh;
+            }
+        }
+    }
+}
+
+/// The expression that a parameter stands for in the end.
+fn resolve<'a>(expr: &'a Expr, scope: &Scope<'a, '_>) -> &'a Expr {
+    let (mut expr, mut scope) = (expr, scope);
+    while let ExprKind::Identifier(name) = &expr.kind
+        && let Some(argument) = scope.expressions.get(name.as_str())
+    {
+        (expr, scope) = (argument.expr, argument.scope);
+    }
+    expr
+}
+
+pub(super) fn name_of(parameter: &Parameter) -> &Name {
+    match parameter {
+        Parameter::Expression(name) | Parameter::Variable(name) | Parameter::Map(name) => name,
+    }
+}
+
+pub(super) fn kind_of(parameter: &Parameter) -> u8 {
+    match parameter {
+        Parameter::Expression(_) => 0,
+        Parameter::Variable(_) => 1,
+        Parameter::Map(_) => 2,
+    }
+}
+
+/// Whether a macro can be called with `arguments`.
+fn fits<'a>(item: &Macro, arguments: &'a [Expr], scope: &Scope<'a, '_>) -> bool {
+    let fits = |(parameter, argument): (&Parameter, &'a Expr)| match parameter {
+        Parameter::Expression(_) => true,
+        Parameter::Variable(_) => matches!(resolve(argument, scope).kind, ExprKind::Variable(_)),
+        Parameter::Map(_) => matches!(&resolve(argument, scope).kind, ExprKind::Map { keys, .. } if keys.is_empty()),
+    };
+    item.parameters.len() == arguments.len() && item.parameters.iter().zip(arguments).all(fits)
+}
+
+/// How a macro is called.
+fn form(item: &Macro) -> String {
+    let parameters: Vec<String> = item
+        .parameters
+        .iter()
+        .map(|it| match it {
+            Parameter::Expression(name) => name.text.clone(),
+            Parameter::Variable(name) => format!("${}", name.text),
+            Parameter::Map(name) => format!("@{}", name.text),
+        })
+        .collect();
+    format!("{}({})", item.name.text, parameters.join(", "))
+}

@@ -1,0 +1,145 @@
+//! Scripts with the simulated agent: checked, run, watched, and what they leave behind.
+
+use std::time::Duration;
+
+use bathyscope_capture::CaptureId;
+use bathyscope_store::Role;
+use serde_json::{Value, json};
+
+use super::harness::{Console, simulated};
+
+async fn console() -> Console {
+    let link = simulated("rate=2000");
+    assert!(link.connected(Duration::from_secs(10)).await);
+    Console::with_link(link).await
+}
+
+fn spec(text: &str) -> String {
+    let limits = json!({"duration_ms": 60_000, "budget_cpu_permille": 1000});
+    json!({"method": {"script": {"text": text}}, "target": "system", "limits": limits}).to_string()
+}
+
+async fn run(console: &Console, cookie: &str, text: &str) -> CaptureId {
+    let answer = console.ask("POST", "/api/captures", Some(cookie), Some(&spec(text))).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let id: CaptureId = answer.json()["id"].as_str().unwrap().parse().unwrap();
+    console.state.recorder().wait(id).await;
+    id
+}
+
+const SCRIPT: &str = r#"// Switches by thread.
+begin { printf("begins with %d\n", 7); }
+tracepoint:sched:sched_switch { @[comm] = count(); @size = hist(args.prev_prio); printf("%s %d\n", comm, pid); @n++; }
+tracepoint:sched:sched_switch /@n >= 50/ { exit(3); }
+end { print(@size); printf("ends\n"); }"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_runs_and_everything_it_says_is_kept() {
+    let console = console().await;
+    let admin = console.cookie("root", Role::Admin).await;
+    let id = run(&console, &admin, SCRIPT).await;
+    let shown = console.get(&format!("/api/captures/{id}"), &admin).await.json();
+    assert_eq!(shown["state"], "finished", "{shown}");
+    assert_eq!((&shown["title"], &shown["reason"]), (&json!("Switches by thread."), &shown["reason"]));
+    assert!(shown["reason"].as_str().unwrap().contains("code 3"), "{shown}");
+    for (index, totals) in shown["ledger"]["streams"].as_array().unwrap().iter().enumerate() {
+        assert_eq!(totals["emitted"], totals["stored"], "{index}: {shown}");
+    }
+
+    let script = console.get(&format!("/api/captures/{id}/script"), &admin).await.json();
+    assert_eq!((&script["exit_code"], &script["text"]), (&json!(3), &json!(SCRIPT)));
+    let switch = script["probes"].as_array().unwrap().iter().find(|probe| probe["line"] == 3).unwrap();
+    assert!(switch["hits"].as_u64().unwrap() >= 50, "{script}");
+
+    let text = console.get(&format!("/api/captures/{id}/text?limit=2"), &admin).await.json();
+    assert_eq!(text["lines"][0]["text"], "begins with 7\n", "{text}");
+    let mut lines = Vec::new();
+    let mut next = json!({"time": 0, "skip": 0});
+    while !next.is_null() {
+        let path = format!("/api/captures/{id}/text?limit=7&time={}&skip={}", next["time"], next["skip"]);
+        let page = console.get(&path, &admin).await.json();
+        lines.extend(page["lines"].as_array().unwrap().iter().cloned());
+        next = page["next"].clone();
+    }
+    assert_eq!(lines.iter().filter(|line| line["text"] == "begins with 7\n").count(), 1);
+    assert_eq!(lines.iter().filter(|line| line["text"] == "ends\n").count(), 1);
+
+    let all: u64 = shown["streams"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["kind"] == "events")
+        .map(|it| it["rows"].as_u64().unwrap())
+        .sum();
+    assert_eq!(lines.iter().filter(|line| line["text"].is_string()).count() as u64, all, "each row is a line, once");
+
+    maps(&console, id, &admin).await;
+}
+
+async fn maps(console: &Console, id: CaptureId, admin: &str) {
+    let maps = console.get(&format!("/api/captures/{id}/maps"), admin).await.json();
+    let map = |name: &str| -> Value {
+        maps["maps"].as_array().unwrap().iter().find(|map| map["name"] == name).unwrap().clone()
+    };
+    assert_eq!(map("@")["kind"], "count");
+    assert_eq!((&map("@size")["kind"], &map("@size")["views"][0]), (&json!("histogram"), &json!("histogram")));
+    let view = async |name: &str, view: &str| {
+        let path = format!("/api/captures/{id}/maps/{}?view={view}", map(name)["n"]);
+        let answer = console.get(&path, admin).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.json()
+    };
+    let table = view("@", "table").await;
+    assert_eq!(table["key_columns"], 1);
+    let counts: Vec<u64> = table["rows"].as_array().unwrap().iter().map(|row| row[1].as_u64().unwrap()).collect();
+    assert!(counts.is_sorted_by(|a, b| a >= b) && counts.iter().sum::<u64>() >= 50, "{table}");
+    assert_eq!(table["sum"].as_u64().unwrap(), counts.iter().sum::<u64>());
+    let histogram = view("@size", "histogram").await;
+    assert!(histogram["total"].as_u64().unwrap() >= 50, "{histogram}");
+    let heat = view("@size", "heatmap").await;
+    assert_eq!(heat["columns"].as_array().unwrap().len() as u64, map("@size")["snapshots"].as_u64().unwrap());
+    assert!(!view("@", "series").await["lines"].as_array().unwrap().is_empty());
+    let flame = format!("/api/captures/{id}/maps/{}?view=flame", map("@")["n"]);
+    assert_eq!(console.get(&flame, admin).await.status, 400, "its keys are no stacks");
+    assert_eq!(console.get(&format!("/api/captures/{id}/maps/99"), admin).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_script_is_told_with_its_place() {
+    let console = console().await;
+    let (admin, operator) = (console.cookie("root", Role::Admin).await, console.cookie("alice", Role::Operator).await);
+    let wrong = "begin {\n  printf(\"%d\\n\", nothing_like_it);\n}";
+    let refused = console.ask("POST", "/api/captures", Some(&admin), Some(&spec(wrong))).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    let error = &refused.json()["error"];
+    assert_eq!((&error["kind"], &error["diagnostics"][0]["line"]), (&json!("script"), &json!(2)), "{error}");
+    let body = json!({"text": wrong}).to_string();
+    let checked = console.ask("POST", "/api/scripts/check", Some(&operator), Some(&body)).await.json();
+    assert_eq!((&checked["ok"], &checked["messages"][0]["severity"]), (&json!(false), &json!("error")), "{checked}");
+    let body = json!({"text": SCRIPT}).to_string();
+    let checked = console.ask("POST", "/api/scripts/check", Some(&operator), Some(&body)).await.json();
+    assert_eq!(checked["ok"], true, "{checked}");
+    assert!(checked["maps"].as_array().unwrap().iter().any(|map| map["kind"] == "histogram"), "{checked}");
+    for emit in ["ast", "ir", "bpf", "plan"] {
+        let body = json!({"text": SCRIPT, "emit": emit}).to_string();
+        let listing = console.ask("POST", "/api/scripts/compile", Some(&operator), Some(&body)).await.json();
+        assert!(!listing["text"].as_str().unwrap().is_empty(), "{emit}: {listing}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_whom_the_switch_names_runs_scripts() {
+    let console = console().await;
+    let (admin, operator) = (console.cookie("root", Role::Admin).await, console.cookie("alice", Role::Operator).await);
+    let script = "begin { exit(); }";
+    let refused = console.ask("POST", "/api/captures", Some(&operator), Some(&spec(script))).await;
+    assert_eq!((refused.status.as_u16(), &refused.json()["error"]["kind"]), (422, &json!("denied")));
+    assert_eq!(console.get("/api/scripts", &operator).await.json()["may_run"], false);
+    assert_eq!(console.get("/api/scripts", &admin).await.json()["may_run"], true);
+    let wild = json!({"method": {"script": {"text": script, "allow_unsafe": true}}, "target": "system"}).to_string();
+    let refused = console.ask("POST", "/api/captures", Some(&admin), Some(&wild)).await;
+    assert_eq!(refused.json()["error"]["kind"], "denied", "{}", refused.text());
+    run(&console, &admin, script).await;
+    let audit = console.get("/api/audit", &admin).await.json();
+    assert!(audit["items"][0]["detail"].as_str().unwrap().contains("script "), "{audit}");
+}

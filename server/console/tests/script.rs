@@ -1,6 +1,6 @@
 //! `bathyscope trace` and `compile` with scripts, as a person runs them: on the simulated kernel, which needs no rights,
 //! and, where that is allowed, on the running one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 use std::process::{Command, Output, Stdio};
 

@@ -19,7 +19,7 @@ pub mod list;
 pub mod login_link;
 mod open;
 mod probes;
-mod script;
+pub mod script;
 pub mod serve;
 mod text;
 pub mod trace;

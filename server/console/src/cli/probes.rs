@@ -176,9 +176,9 @@ fn kernel_probes(host: &HostFacts, kind: &str, matches: impl Fn(&str) -> bool) -
             let probe = |function| Probe { probe: named(&full_name(function, true)), arguments: None };
             return functions.map(probe).collect();
         }
-        "software" => SOFTWARE.map(|name| named(name)).into(),
-        "hardware" => HARDWARE.map(|name| named(name)).into(),
-        "iter" => ITERATORS.map(|name| named(name)).into(),
+        "software" => SOFTWARE.iter().map(|name| named(name)).collect(),
+        "hardware" => HARDWARE.iter().map(|name| named(name)).collect(),
+        "iter" => ITERATORS.iter().map(|name| named(name)).collect(),
         _ => Vec::new(),
     };
     let found = all.into_iter().filter(|probe| matches(probe));

@@ -42,6 +42,7 @@ pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
 pub use live::{
     LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, ProbeTick, StreamTick, Subscription, Tick,
 };
+pub(crate) use script_streams::shows_user_addresses;
 pub(crate) use script_streams::{map_kind, probes_of};
 pub(crate) use start::wire_target;
 

@@ -71,10 +71,10 @@ impl ScriptNames {
         self.stacks.borrow_mut().extend(stacks);
     }
 
-    /// Looks at a process while it lives, so that its addresses have names when it is gone. Its executable files stay
-    /// open.
-    pub(super) fn remember(&self, pid: u32) {
-        let fresh = |process: &Process| process.read_at.elapsed() < FRESH;
+    /// Looks at a process while it lives, so that its addresses have names when it is gone, unless that was done within
+    /// `fresh`. Its executable files stay open.
+    pub(super) fn remember(&self, pid: u32, fresh: Duration) {
+        let fresh = |process: &Process| process.read_at.elapsed() < fresh;
         if self.processes.borrow().get(&pid).is_some_and(fresh) {
             return;
         }
@@ -114,7 +114,7 @@ impl ScriptNames {
     }
 
     fn find(&self, pid: u32, address: u64) -> Option<Symbol> {
-        self.remember(pid);
+        self.remember(pid, FRESH);
         let processes = self.processes.borrow();
         let process = processes.get(&pid)?;
         let map = process.maps.maps.iter().find(|map| map.start <= address && address < map.end)?;
@@ -157,7 +157,7 @@ impl Names for ScriptNames {
     }
 
     fn build_id(&self, pid: u32, address: u64) -> Option<(Vec<u8>, u64)> {
-        self.remember(pid);
+        self.remember(pid, FRESH);
         let processes = self.processes.borrow();
         let process = processes.get(&pid)?;
         let map = process.maps.maps.iter().find(|map| map.start <= address && address < map.end)?;

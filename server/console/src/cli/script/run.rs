@@ -24,7 +24,7 @@ use crate::{
     cli::{agent::Scripts, facts::link},
     config::{LogArgs, LogFormat},
     launch::OwnAgent,
-    recorder::AgentLink,
+    recorder::{AgentLink, shows_user_addresses},
     script::{
         Finished, MapSnapshot, ScriptEvent, ScriptFailure, ScriptOptions, ScriptRequest, ScriptSession,
         USUAL_RING_BYTES,
@@ -35,6 +35,8 @@ use crate::{
 const HANDLE: CaptureHandle = 1;
 /// How long to wait for records where there are none.
 const PAUSE: Duration = Duration::from_millis(4);
+/// How long a target counts as having just begun.
+const YOUNG: Duration = Duration::from_millis(200);
 /// How often the target and the mappings of its memory are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long the command's last words are waited for.
@@ -217,6 +219,7 @@ impl Run {
         let began = Instant::now();
         let mut looked: Option<Instant> = None;
         loop {
+            self.remember_target(began.elapsed());
             let more = self.print_new(printer)?;
             if self.ended || !printer.is_read() || duration.is_some_and(|duration| began.elapsed() >= duration) {
                 return Ok(TargetState::Running);
@@ -228,7 +231,11 @@ impl Run {
                     return Ok(target);
                 }
             }
-            let pause = if more { Duration::ZERO } else { PAUSE };
+            let pause = match more {
+                true => Duration::ZERO,
+                false if began.elapsed() < YOUNG => PAUSE / 4,
+                false => PAUSE,
+            };
             tokio::select! {
                 _ = signals.interrupt.recv() => return Ok(TargetState::Running),
                 _ = signals.terminate.recv() => return Ok(TargetState::Running),
@@ -241,14 +248,16 @@ impl Run {
     /// What became of the target; its memory is looked at as long as it lives.
     fn look(&mut self) -> Result<TargetState, Failure> {
         let target = self.session.readings().map_err(failed)?.target;
-        let plan = self.session.plan();
-        if plan.user_stacks
-            && target == TargetState::Running
-            && let Some(pid) = self.session.started().started.target_pid
-        {
-            self.names.remember(pid);
-        }
         Ok(target)
+    }
+
+    /// Looks at the target's memory while it lives, often at first: what it runs is mapped then, and it may be gone soon.
+    fn remember_target(&self, age: Duration) {
+        let Some(pid) = self.session.started().started.target_pid else { return };
+        let fresh = if age < YOUNG { Duration::ZERO } else { LOOK_EVERY };
+        if shows_user_addresses(self.session.plan()) {
+            self.names.remember(pid, fresh);
+        }
     }
 
     /// Prints what is in the ring; says whether there is more.

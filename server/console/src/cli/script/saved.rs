@@ -49,6 +49,8 @@ pub(crate) fn run_saved(args: &ScriptArgs, name: &str, data: &DataArgs) -> Outco
     let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(&directory));
     let outcome = record(args, spec(args, name), (&runtime, &store, &recorder), printer, link);
     runtime.block_on(store.close());
+    // Whoever holds the connection goes before the agent, which ends with it.
+    drop((recorder, runtime));
     drop(agent);
     outcome
 }

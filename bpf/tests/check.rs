@@ -58,6 +58,7 @@ fn host(series: &str) -> RecordedHost {
     know("usdt:/usr/bin/app:app:start", vec![place("/usr/bin/app", "start", "app", vec![int(true), text])], "");
     host.symbols.insert("avenrun".to_owned(), 0xffff_ffff_8280_0000);
     host.symbols.insert("runqueues".to_owned(), 0x31_0000);
+    host.symbols.insert("__per_cpu_offset".to_owned(), 0xffff_ffff_8290_0000);
     host.cgroups.insert("/sys/fs/cgroup/system.slice".to_owned(), 4242);
     host
 }

@@ -31,8 +31,13 @@ impl Checker<'_> {
                 let held = binary(state, *op, *width, *left, *right)?;
                 state.set(*to, held);
             }
-            Op::Unary { to, from, .. } | Op::Extend { to, from, .. } | Op::Untype { to, from } => {
+            Op::Unary { to, from, .. } | Op::Extend { to, from, .. } => {
                 number(state, Operand::Reg(*from))?;
+                state.set(*to, Held::Number);
+            }
+            // Of any pointer: that it is none any more is what this is for.
+            Op::Untype { to, from } => {
+                assigned(state, *from)?;
                 state.set(*to, Held::Number);
             }
             Op::Call { to, helper, arguments } => self.call(*to, *helper, arguments, state)?,

@@ -104,15 +104,19 @@ impl Body<'_, '_> {
     }
 
     fn field_pointer(&mut self, field: &Field, space: Space) -> Type {
-        let plain = field.type_name.replace("__user", " ");
-        let unknown = Type::Pointer { to: Box::new(Pointee::Void), space };
-        match self.cx.types.declared(&plain) {
-            Ok(id) => match self.cx.c_type(id, space) {
-                pointer @ Type::Pointer { .. } => pointer,
-                _ => unknown,
-            },
-            Err(_not_known) => unknown,
+        // The same few types are named in hundreds of tracepoints.
+        let key = (field.type_name.clone(), space);
+        if let Some(known) = self.cx.pointers.get(&key) {
+            return known.clone();
         }
+        let plain = field.type_name.replace("__user", " ");
+        let declared = self.cx.types.declared(&plain).ok();
+        let ty = match declared.map(|id| self.cx.c_type(id, space)) {
+            Some(pointer @ Type::Pointer { .. }) => pointer,
+            _ => Type::Pointer { to: Box::new(Pointee::Void), space },
+        };
+        self.cx.pointers.insert(key, ty.clone());
+        ty
     }
 
     /// A field that is neither a number nor text.

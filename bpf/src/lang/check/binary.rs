@@ -4,7 +4,7 @@ use super::{
     Checked,
     body::Body,
     describe::{Join, describe, fits, join, literal_type, number},
-    expressions::scaled,
+    places::scaled,
     values::symbol,
 };
 use crate::lang::{

@@ -22,7 +22,7 @@ use crate::lang::{
     host::Host,
     limits::MAX_DIAGNOSTICS,
     plan::{Config, Site},
-    types::Type,
+    types::{Space, Type},
 };
 
 /// How often the bodies are checked at most. A chain of maps of which each takes its type from the next, in the wrong order,
@@ -55,6 +55,8 @@ pub(super) struct Checker<'a> {
     pub(super) text: &'a str,
     c_types: Vec<TypeId>,
     c_numbers: HashMap<TypeId, u32>,
+    /// Types of tracepoints' pointers by how their formats name them.
+    pub(super) pointers: HashMap<(String, Space), Type>,
     pub(super) maps: Maps,
     /// Types of variables, as learned so far.
     pub(super) variables: HashMap<VariableKey, Type>,
@@ -86,6 +88,7 @@ impl<'a> Checker<'a> {
             text,
             c_types: Vec::new(),
             c_numbers: HashMap::new(),
+            pointers: HashMap::new(),
             maps: Maps::default(),
             variables: HashMap::new(),
             growths: HashMap::new(),

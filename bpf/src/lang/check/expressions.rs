@@ -3,16 +3,15 @@
 use super::{
     Checked, Failed,
     body::{Binding, Body},
-    checker::Checker,
     describe::{Join, describe, join, number},
     maps::is_steppable,
-    values::{Operand, Place},
+    values::Operand,
 };
 use crate::lang::{
     Span,
     ast::{self, ExprKind as Ast, Name, UnaryOp},
-    hir::{ArithmeticOp, Expr, ExprKind, Statement, UnaryOp as HirUnary},
-    types::{Pointee, Space, Type},
+    hir::{Expr, ExprKind, Statement, UnaryOp as HirUnary},
+    types::Type,
 };
 
 impl Body<'_, '_> {
@@ -182,168 +181,6 @@ impl Body<'_, '_> {
         }
     }
 
-    /// What an address points to.
-    pub(super) fn dereference(&mut self, value: Expr, span: Span) -> Checked<Place> {
-        match value.ty.clone() {
-            Type::Pointer { to, space } => match self.cx.behind(&to, space) {
-                Some(ty) => Ok(Place { address: value, offset: 0, space, bits: None, ty, span }),
-                None => {
-                    let message = format!("what {} points to is not known", describe(&value.ty));
-                    self.fail(span, message, "cast it first: `*(uint64 *)…`")
-                }
-            },
-            Type::Integer { .. } => {
-                let space = self.space_of(&value);
-                let address = value.convert(Type::Pointer { to: Box::new(Pointee::Type(Type::U64)), space });
-                Ok(Place { address, offset: 0, space, bits: None, ty: Type::U64, span })
-            }
-            other => self.fail(span, format!("`*` needs an address, not {}", describe(&other)), ""),
-        }
-    }
-
-    fn address_of(&mut self, of: &ast::Expr, span: Span) -> Checked<Expr> {
-        match self.operand(of)? {
-            Operand::Place(Place { bits: Some(_), .. }) => self.fail(span, "a bit field has no address", ""),
-            Operand::Place(place) => {
-                let (ty, space) = (place.ty.clone(), place.space);
-                let mut address = place.into_address();
-                address.ty = Type::Pointer { to: Box::new(Checker::pointee(ty)), space };
-                Ok(address)
-            }
-            Operand::Value(value) if matches!(value.kind, ExprKind::Local(_) | ExprKind::Map { .. }) => {
-                let to = Box::new(Checker::pointee(value.ty.clone()));
-                let ty = Type::Pointer { to, space: Space::Kernel };
-                Ok(Expr::new(ExprKind::AddressOf(Box::new(value)), ty, span))
-            }
-            Operand::Value(Expr { kind: ExprKind::Context { offset }, ty, .. }) => {
-                let ty = Type::Pointer { to: Box::new(Checker::pointee(ty)), space: Space::Kernel };
-                Ok(Expr::new(ExprKind::ContextAddress { offset }, ty, span))
-            }
-            other => self.fail(other.span(), "only variables, maps and members have addresses", ""),
-        }
-    }
-
-    fn tuple_element(&mut self, base: Operand, index: usize, span: Span) -> Checked<Operand> {
-        if let Operand::Pair { key, value, .. } = base {
-            return match (index, value) {
-                (0, _) => Ok(Operand::Value(Expr { span, ..key })),
-                (1, Some(value)) => Ok(Operand::Value(Expr { span, ..value })),
-                (1, None) => self.load(Operand::Pair { key, value: None, span }).map(Operand::Value),
-                _ => self.fail(
-                    span,
-                    "the variable of a loop over a map has two parts",
-                    "`.0` is the key, `.1` the value",
-                ),
-            };
-        }
-        let value = self.load(base)?;
-        let count = match &value.ty {
-            Type::Tuple(parts) => parts.len(),
-            Type::Record(parts) => parts.len(),
-            other => {
-                let message = format!("{} is no tuple", describe(other));
-                return self.fail(span, message, "");
-            }
-        };
-        match Self::tuple_part(value, index, span) {
-            Some(part) => Ok(Operand::Value(part)),
-            None => {
-                let message = format!("the tuple has {count} parts, and no `.{index}`");
-                self.fail(span, message, "parts are counted from 0")
-            }
-        }
-    }
-
-    /// `a[i]`.
-    pub(super) fn index(&mut self, base: Operand, index: Expr, span: Span) -> Checked<Operand> {
-        if number(&index.ty).is_none() {
-            return self.fail(index.span, format!("an index is a number, not {}", describe(&index.ty)), "");
-        }
-        if let Operand::Place(place) = base {
-            return match place.ty.clone() {
-                Type::Array { of, count } => self.place_element(place, *of, count, index, span),
-                Type::Text { bytes } => {
-                    self.place_element(place, Type::Integer { bytes: 1, signed: true }, bytes, index, span)
-                }
-                _ => {
-                    let value = self.load_place_for_index(place)?;
-                    self.index(value, index, span)
-                }
-            };
-        }
-        if let (Operand::Pair { .. }, Some(constant)) = (&base, index.constant()) {
-            return self.tuple_element(base, usize::try_from(constant).unwrap_or(usize::MAX), span);
-        }
-        let value = self.load(base)?;
-        match value.ty.clone() {
-            Type::Pointer { to, space } => {
-                let Some(of) = self.cx.behind(&to, space) else {
-                    let message = format!("what {} points to is not known", describe(&value.ty));
-                    return self.fail(span, message, "cast it first: `((uint64 *)…)[i]`");
-                };
-                let place = Place { address: value, offset: 0, space, bits: None, ty: of.clone(), span };
-                self.place_element(place, of, 0, index, span)
-            }
-            Type::Array { of, count } => self.value_element(value, *of, count, index, span).map(Operand::Value),
-            Type::Text { bytes } => {
-                let of = Type::Integer { bytes: 1, signed: true };
-                self.value_element(value, of, bytes, index, span).map(Operand::Value)
-            }
-            Type::Tuple(_) | Type::Record(_) => match index.constant().and_then(|it| usize::try_from(it).ok()) {
-                Some(index) => self.tuple_element(Operand::Value(value), index, span),
-                None => self.fail(index.span, "the part of a tuple is a constant", ""),
-            },
-            other => self.fail(
-                span,
-                format!("{} cannot be indexed", describe(&other)),
-                "only arrays, pointers, texts and tuples can",
-            ),
-        }
-    }
-
-    fn load_place_for_index(&mut self, place: Place) -> Checked<Operand> {
-        self.load(Operand::Place(place)).map(Operand::Value)
-    }
-
-    fn outside<T>(&mut self, at: Span, index: i64, count: u32) -> Checked<T> {
-        let message = format!("the index {index} is outside of the array, which has {count} elements");
-        self.fail(at, message, format!("use 0 to {}", count.saturating_sub(1)))
-    }
-
-    /// An element of memory; `count` is 0 if nobody knows how many there are.
-    fn place_element(&mut self, place: Place, of: Type, count: u32, index: Expr, span: Span) -> Checked<Operand> {
-        let size = i64::from(of.bytes().max(1));
-        if let Some(constant) = index.constant() {
-            if count > 0 && !(0..i64::from(count)).contains(&constant) {
-                return self.outside(index.span, constant, count);
-            }
-            let offset = place.offset.saturating_add(constant.saturating_mul(size));
-            return Ok(Operand::Place(Place { offset, ty: of, span, ..place }));
-        }
-        let ty = place.address.ty.clone();
-        let step = scaled(index, size, &ty);
-        let address = Expr::new(
-            ExprKind::Binary { op: ArithmeticOp::Add, left: Box::new(place.address), right: Box::new(step) },
-            ty,
-            span,
-        );
-        Ok(Operand::Place(Place { address, ty: of, span, ..place }))
-    }
-
-    fn value_element(&mut self, value: Expr, of: Type, count: u32, index: Expr, span: Span) -> Checked<Expr> {
-        let size = of.bytes().max(1);
-        match index.constant() {
-            Some(constant) => match u32::try_from(constant) {
-                Ok(at) if at < count => Ok(Self::part(value, at * size, None, of, span)),
-                _ => self.outside(index.span, constant, count),
-            },
-            None => {
-                let index = Box::new(index.convert(Type::U64));
-                Ok(Expr::new(ExprKind::Element { of: Box::new(value), index }, of, span))
-            }
-        }
-    }
-
     fn step(&mut self, place: &ast::Expr, add: bool, before: bool, span: Span) -> Checked<Expr> {
         let by = if add { 1 } else { -1 };
         match &place.kind {
@@ -509,74 +346,6 @@ impl Body<'_, '_> {
             }
         }
     }
-
-    /// `(type)x`.
-    fn cast(&mut self, ty: Type, of: Operand, span: Span) -> Checked<Operand> {
-        if let (Operand::Place(place), Type::Struct(_) | Type::Array { .. }) = (&of, &ty)
-            && place.bits.is_none()
-            && ty.bytes() <= place.ty.bytes()
-            && !place.ty.is_scalar()
-        {
-            let ty = in_space(&ty, place.space);
-            let Operand::Place(place) = of else { return Err(Failed) };
-            return Ok(Operand::Place(Place { ty, span, ..place }));
-        }
-        let value = self.load(of)?;
-        self.cast_value(ty, value, span).map(|value| Operand::Value(Expr { span, ..value }))
-    }
-
-    /// A value of another type.
-    pub(super) fn cast_value(&mut self, ty: Type, value: Expr, span: Span) -> Checked<Expr> {
-        let number_like = |ty: &Type| number(ty).is_some();
-        match (&ty, &value.ty) {
-            (Type::Pointer { .. }, from) if from.is_scalar() => {
-                let space = self.space_of(&value);
-                Ok(value.convert(in_space(&ty, space)))
-            }
-            (Type::Pointer { .. }, Type::Array { .. }) if value.ty.bytes() == 8 => {
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
-            }
-            (to, Type::Pointer { .. }) if number_like(to) => Ok(value.convert(ty)),
-            (to, from) if number_like(to) && from.is_scalar() && !matches!(from, Type::Shown(_)) => {
-                Ok(value.convert(ty))
-            }
-            (to, Type::Shown(_)) if number_like(to) && value.ty.is_scalar() => Ok(value.convert(ty)),
-            (to, Type::Array { .. } | Type::Struct(_)) if number_like(to) && value.ty.bytes() >= ty.bytes() => {
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
-            }
-            (Type::Array { of, count }, from) if number_like(from) || matches!(from, Type::Array { .. }) => {
-                // The array takes all of a known number's 8 bytes, as its type is only the smallest that fits.
-                let value = if value.constant().is_some() { value.convert(Type::U64) } else { value };
-                let size = of.bytes().max(1);
-                let count = if *count == 0 { value.ty.bytes() / size } else { *count };
-                if count == 0 || count * size > value.ty.bytes() {
-                    return self.bad_cast(&ty, &value, span);
-                }
-                let ty = Type::Array { of: of.clone(), count };
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
-            }
-            (Type::Text { .. }, Type::Text { .. }) | (Type::Buffer { .. }, Type::Buffer { .. }) => {
-                self.coerce(value, &ty, true)
-            }
-            (Type::Struct(_), Type::Struct(_) | Type::Array { .. }) if value.ty.bytes() >= ty.bytes() => {
-                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
-            }
-            (to, from) if to == from => Ok(value),
-            (Type::Tuple(_) | Type::Record(_), _) if join(&ty, &value.ty) == Join::To(ty.clone()) => {
-                self.coerce(value, &ty, true)
-            }
-            _ => self.bad_cast(&ty, &value, span),
-        }
-    }
-
-    fn bad_cast<T>(&mut self, ty: &Type, value: &Expr, span: Span) -> Checked<T> {
-        let hint = match ty {
-            Type::Struct(it) => format!("cast to a pointer: `({} *)…`", it.name),
-            Type::Text { .. } => "read a text with `str(…)`".to_owned(),
-            _ => String::new(),
-        };
-        self.fail(span, format!("{} cannot be cast to {}", describe(&value.ty), describe(ty)), hint)
-    }
 }
 
 /// The statements of an expression without a value.
@@ -591,41 +360,5 @@ pub(super) fn statements_of(expr: Expr) -> Vec<Statement> {
         }
         ExprKind::Integer(_) if expr.ty == Type::None => Vec::new(),
         _ => vec![Statement { kind: crate::lang::hir::StatementKind::Expression(expr), span }],
-    }
-}
-
-/// A number of elements as bytes to add to an address of type `ty`.
-pub(super) fn scaled(index: Expr, size: i64, ty: &Type) -> Expr {
-    let span = index.span;
-    if let Some(constant) = index.constant() {
-        return Expr::integer(constant.wrapping_mul(size), ty.clone(), span);
-    }
-    let index = index.convert(Type::I64);
-    let bytes = if size == 1 {
-        index
-    } else {
-        let right = Box::new(Expr::integer(size, Type::I64, span));
-        Expr::new(ExprKind::Binary { op: ArithmeticOp::Multiply, left: Box::new(index), right }, Type::I64, span)
-    };
-    bytes.convert(ty.clone())
-}
-
-/// A type with its pointers in a space.
-pub(super) fn in_space(ty: &Type, space: Space) -> Type {
-    match ty {
-        Type::Pointer { to, .. } => {
-            let to = match &**to {
-                Pointee::Type(ty) => Pointee::Type(in_space(ty, space)),
-                other => other.clone(),
-            };
-            Type::Pointer { to: Box::new(to), space }
-        }
-        Type::Array { of, count } => Type::Array { of: Box::new(in_space(of, space)), count: *count },
-        Type::Struct(it) => {
-            let mut it = it.clone();
-            it.space = space;
-            Type::Struct(it)
-        }
-        other => other.clone(),
     }
 }

@@ -1,5 +1,7 @@
 //! What concerns the checker as a whole: that it never panics, ends in time, and answers the editor.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
 use proptest::prelude::*;
 
 use super::{CheckOptions, Completion, check, checker::Checker, complete, hover};

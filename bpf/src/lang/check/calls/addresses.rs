@@ -4,7 +4,7 @@ use super::Call;
 use crate::lang::{
     ast::ExprKind as Ast,
     check::{
-        Checked, Failed, body::Body, checker::Checker, context::Kind, describe::describe, expressions::in_space,
+        Checked, Failed, body::Body, casts::in_space, checker::Checker, context::Kind, describe::describe,
         values::Operand,
     },
     hir::{Expr, ExprKind},

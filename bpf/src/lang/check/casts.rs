@@ -1,0 +1,103 @@
+//! Casts: `(type)x`.
+
+use super::{
+    Checked, Failed,
+    body::Body,
+    describe::{Join, describe, join, number},
+    values::{Operand, Place},
+};
+use crate::lang::{
+    Span,
+    hir::{Expr, ExprKind},
+    types::{Pointee, Space, Type},
+};
+
+impl Body<'_, '_> {
+    /// `(type)x`.
+    pub(super) fn cast(&mut self, ty: Type, of: Operand, span: Span) -> Checked<Operand> {
+        if let (Operand::Place(place), Type::Struct(_) | Type::Array { .. }) = (&of, &ty)
+            && place.bits.is_none()
+            && ty.bytes() <= place.ty.bytes()
+            && !place.ty.is_scalar()
+        {
+            let ty = in_space(&ty, place.space);
+            let Operand::Place(place) = of else { return Err(Failed) };
+            return Ok(Operand::Place(Place { ty, span, ..place }));
+        }
+        let value = self.load(of)?;
+        self.cast_value(ty, value, span).map(|value| Operand::Value(Expr { span, ..value }))
+    }
+
+    /// A value of another type.
+    pub(super) fn cast_value(&mut self, ty: Type, value: Expr, span: Span) -> Checked<Expr> {
+        let number_like = |ty: &Type| number(ty).is_some();
+        match (&ty, &value.ty) {
+            (Type::Pointer { .. }, from) if from.is_scalar() => {
+                let space = self.space_of(&value);
+                Ok(value.convert(in_space(&ty, space)))
+            }
+            (Type::Pointer { .. }, Type::Array { .. }) if value.ty.bytes() == 8 => {
+                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+            }
+            (to, Type::Pointer { .. }) if number_like(to) => Ok(value.convert(ty)),
+            (to, from) if number_like(to) && from.is_scalar() && !matches!(from, Type::Shown(_)) => {
+                Ok(value.convert(ty))
+            }
+            (to, Type::Shown(_)) if number_like(to) && value.ty.is_scalar() => Ok(value.convert(ty)),
+            (to, Type::Array { .. } | Type::Struct(_)) if number_like(to) && value.ty.bytes() >= ty.bytes() => {
+                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+            }
+            (Type::Array { of, count }, from) if number_like(from) || matches!(from, Type::Array { .. }) => {
+                // The array takes all of a known number's 8 bytes, as its type is only the smallest that fits.
+                let value = if value.constant().is_some() { value.convert(Type::U64) } else { value };
+                let size = of.bytes().max(1);
+                let count = if *count == 0 { value.ty.bytes() / size } else { *count };
+                if count == 0 || count * size > value.ty.bytes() {
+                    return self.bad_cast(&ty, &value, span);
+                }
+                let ty = Type::Array { of: of.clone(), count };
+                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+            }
+            (Type::Text { .. }, Type::Text { .. }) | (Type::Buffer { .. }, Type::Buffer { .. }) => {
+                self.coerce(value, &ty, true)
+            }
+            (Type::Struct(_), Type::Struct(_) | Type::Array { .. }) if value.ty.bytes() >= ty.bytes() => {
+                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+            }
+            (to, from) if to == from => Ok(value),
+            (Type::Tuple(_) | Type::Record(_), _) if join(&ty, &value.ty) == Join::To(ty.clone()) => {
+                self.coerce(value, &ty, true)
+            }
+            _ => self.bad_cast(&ty, &value, span),
+        }
+    }
+
+    fn bad_cast<T>(&mut self, ty: &Type, value: &Expr, span: Span) -> Checked<T> {
+        let hint = match ty {
+            Type::Struct(it) => format!("cast to a pointer: `({} *)…`", it.name),
+            Type::Text { .. } => "read a text with `str(…)`".to_owned(),
+            _ => String::new(),
+        };
+        self.fail(span, format!("{} cannot be cast to {}", describe(&value.ty), describe(ty)), hint)
+    }
+}
+
+/// A type with its pointers in a space.
+pub(super) fn in_space(ty: &Type, space: Space) -> Type {
+    match ty {
+        Type::Pointer { to, .. } => {
+            let to = match &**to {
+                Pointee::Type(ty) => Pointee::Type(in_space(ty, space)),
+                other => other.clone(),
+            };
+            Type::Pointer { to: Box::new(to), space }
+        }
+        Type::Array { of, count } => Type::Array { of: Box::new(in_space(of, space)), count: *count },
+        Type::Struct(it) => {
+            let mut it = it.clone();
+            it.space = space;
+            Type::Struct(it)
+        }
+        other => other.clone(),
+    }
+}

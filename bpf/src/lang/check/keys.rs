@@ -1,0 +1,152 @@
+//! Keys of maps.
+
+use super::{
+    Checked, Failed,
+    body::Body,
+    describe::{Join, describe, join, number},
+    maps::{Element, Map},
+};
+use crate::lang::{
+    Span, ast,
+    hir::{Expr, ExprKind, MapId},
+    plan::MapType,
+    types::{Shown, Type},
+};
+
+impl Body<'_, '_> {
+    /// A map's element with its key, which tells more about what keys are.
+    pub(super) fn element(&mut self, name: &str, keys: &[ast::Expr], span: Span) -> Checked<Element> {
+        let map = self.map_id(name, span);
+        let mut parts = Vec::with_capacity(keys.len());
+        for key in keys {
+            parts.push(self.value(key));
+        }
+        let mut parts = parts.into_iter().collect::<Checked<Vec<Expr>>>()?;
+        if parts.len() == 1
+            && let Some(Expr { kind: ExprKind::Tuple(_), ty: Type::Tuple(types), .. }) = parts.first()
+            && types.len() > 1
+            && let Some(Expr { kind: ExprKind::Tuple(inner), .. }) = parts.pop()
+        {
+            // `@x[(a, b)]` is `@x[a, b]`.
+            parts = inner;
+        }
+        self.key_of(map, parts, span)
+    }
+
+    /// A map's element by values of its key's parts.
+    pub(super) fn key_of(&mut self, map: MapId, parts: Vec<Expr>, span: Span) -> Checked<Element> {
+        for part in &parts {
+            self.key_part(part)?;
+        }
+        if let Some(Map { declared: Some((MapType::PerCpuArray, _)), .. }) = self.cx.maps.get(map) {
+            return self.array_element(map, parts, span);
+        }
+        let types: Vec<Type> = match parts.as_slice() {
+            [Expr { ty: Type::Tuple(types), .. }] if types.len() > 1 => types.clone(),
+            parts => parts.iter().map(Self::kept_type).collect(),
+        };
+        let known = self.cx.maps.get(map).and_then(|map| map.key.clone());
+        let types = match known {
+            None => types,
+            Some(known) if known.len() == types.len() => self.join_key(map, &known, &parts, &types, span)?,
+            Some(known) => return self.key_count(map, known.len(), types.len(), span),
+        };
+        self.cx.learn_key(map, types.clone(), span);
+        // Texts may have grown further than these joins.
+        let types = self.cx.maps.get(map).and_then(|map| map.key.clone()).unwrap_or(types);
+        let key = match (parts.len(), types.as_slice()) {
+            (_, []) => None,
+            (1, [ty]) => {
+                let part = parts.into_iter().next().ok_or(Failed)?;
+                Some(self.coerce(part, ty, true)?)
+            }
+            (1, _) => {
+                let part = parts.into_iter().next().ok_or(Failed)?;
+                Some(self.coerce(part, &Type::Tuple(types), true)?)
+            }
+            _ => {
+                let whole = Type::Tuple(parts.iter().map(|part| part.ty.clone()).collect());
+                let tuple = Expr::new(ExprKind::Tuple(parts), whole, span);
+                Some(self.coerce(tuple, &Type::Tuple(types), true)?)
+            }
+        };
+        Ok(Element { map, key, span })
+    }
+
+    /// The element of a map that is declared as an array, whose key is an index.
+    fn array_element(&mut self, map: MapId, parts: Vec<Expr>, span: Span) -> Checked<Element> {
+        let index = Type::Integer { bytes: 4, signed: false };
+        let mut parts = parts.into_iter();
+        match (parts.next(), parts.next()) {
+            (None, _) => {
+                self.cx.learn_key(map, Vec::new(), span);
+                Ok(Element { map, key: None, span })
+            }
+            (Some(part), None) if number(&part.ty).is_some() => {
+                self.cx.learn_key(map, vec![index.clone()], span);
+                Ok(Element { map, key: Some(part.convert(index)), span })
+            }
+            _ => {
+                let (name, _) = self.map_place(map, true);
+                self.fail(span, format!("{name} is an array, and its key is one number"), "declare it as `percpuhash`")
+            }
+        }
+    }
+
+    fn key_part(&mut self, part: &Expr) -> Checked<()> {
+        let what = match &part.ty {
+            Type::None => "nothing",
+            Type::Aggregate(_) => "an aggregation",
+            Type::Shown(Shown::Time { .. }) => "a timestamp",
+            _ => return Ok(()),
+        };
+        self.fail(part.span, format!("{what} cannot be a key of a map"), "")
+    }
+
+    fn join_key(
+        &mut self,
+        map: MapId,
+        known: &[Type],
+        parts: &[Expr],
+        types: &[Type],
+        span: Span,
+    ) -> Checked<Vec<Type>> {
+        let mut joined = Vec::with_capacity(known.len());
+        for (index, (known, ty)) in known.iter().zip(types).enumerate() {
+            let join = match parts.get(index) {
+                Some(part) if parts.len() == types.len() => Self::join_value(known, part),
+                _ => join(known, ty),
+            };
+            match join {
+                Join::To(ty) | Join::Lossy(ty) => joined.push(ty),
+                Join::Never => {
+                    let (name, line) = self.map_place(map, true);
+                    let message = format!("{name} has keys of type {}, not {}", describe(known), describe(ty));
+                    return self.fail(
+                        span,
+                        message,
+                        format!("the type was decided by {line}; use another map, or a cast"),
+                    );
+                }
+            }
+        }
+        Ok(joined)
+    }
+
+    fn key_count<T>(&mut self, map: MapId, known: usize, now: usize, span: Span) -> Checked<T> {
+        let (name, line) = self.map_place(map, true);
+        let message = match (known, now) {
+            (0, _) => format!("{name} has no key, but is used with one"),
+            (_, 0) => format!("{name} has a key, but is used without one"),
+            (1, _) => format!("{name} has 1 key, but is used with {now}"),
+            _ => format!("{name} has {known} keys, but is used with {now}"),
+        };
+        self.fail(span, message, format!("{line} decided it; use another map for the other"))
+    }
+
+    /// A map's name, and where its key or value was decided.
+    pub(super) fn map_place(&self, map: MapId, key: bool) -> (String, String) {
+        let Some(map) = self.cx.maps.get(map) else { return Default::default() };
+        (map.name.clone(), self.cx.line(if key { map.key_at } else { map.value_at }))
+    }
+}

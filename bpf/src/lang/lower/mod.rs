@@ -6,15 +6,19 @@
 
 mod aggregate;
 mod analysis;
+mod arithmetic;
+mod bucket;
 mod builtin;
 mod compare;
 mod condition;
+mod element;
 mod lines;
 mod loops;
 mod maps;
 mod memory;
 mod program;
 mod programs;
+mod prologue;
 mod record;
 mod scalar;
 mod scratch;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     LowerOptions, Result,
-    analysis::{Analysis, FRAME_CONTEXT, Place},
+    analysis::Analysis,
     lines::Lines,
     record::Layout,
     scratch::{CHUNK_BYTES, Piece, Scratch},
@@ -20,7 +20,6 @@ use crate::{
         plan::{COUNTER_WORDS, COUNTERS, MapType, RING},
         types::Type,
     },
-    probe::{TargetFilter, targets_map},
 };
 
 /// What is counted, by word of the program's entry in the counters.
@@ -188,7 +187,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Adds one to what is counted for every hit. No atomics: the counters are this CPU's.
-    fn count_hit(&mut self, counter: Counter) {
+    pub(super) fn count_hit(&mut self, counter: Counter) {
         let map = self.counters();
         let counters = self.b.array_value(map, self.id.program);
         self.add_to_counter(counters, counter);
@@ -355,104 +354,6 @@ impl<'a> Lower<'a> {
             self.store(moved(frame, super::analysis::FRAME_RETURNED), Size::B8, Operand::Constant(1));
         }
         self.b.ret(1);
-    }
-
-    /// Counts the hit, asks for the target, makes the frame, and asks for the predicate.
-    pub(super) fn prologue(&mut self) -> Result<()> {
-        self.at(self.probe.span);
-        self.count_hit(Counter::Hits);
-        let filtered = self.b.block();
-        self.require_target(filtered);
-        self.make_frame();
-        self.make_homes()?;
-        if let Some(predicate) = &self.probe.predicate {
-            self.at(predicate.span);
-            self.statement = predicate.span;
-            let holds = self.b.block();
-            self.branch_on(predicate, holds, filtered)?;
-            self.b.switch_to(holds);
-        }
-        let body = self.b.here();
-        self.b.switch_to(filtered);
-        self.count_hit(Counter::Filtered);
-        self.b.ret(0);
-        self.b.switch_to(body);
-        Ok(())
-    }
-
-    fn require_target(&mut self, filtered: BlockId) {
-        if !self.id.is_filtered {
-            return;
-        }
-        match self.shared.options.target {
-            TargetFilter::System => {}
-            TargetFilter::Process(tgid) => {
-                let go_on = self.b.block();
-                let pid_tgid = self.pid_tgid();
-                let current = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
-                self.b.branch(Test::Ne, current, i64::from(tgid), filtered, go_on);
-                self.b.switch_to(go_on);
-            }
-            TargetFilter::Targets => {
-                let go_on = self.b.block();
-                let pid_tgid = self.pid_tgid();
-                let current = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
-                let key = self.b.slot(8);
-                self.b.store_slot(key, 0, Size::B4, current);
-                let map = self.map(targets_map());
-                let (map, key) = (self.b.map_address(map), self.b.slot_address(key));
-                let found = self.b.call(Helper::MapLookup, &[map.into(), key.into()]);
-                self.b.branch(Test::Eq, found, 0, filtered, go_on);
-                self.b.switch_to(go_on);
-            }
-        }
-    }
-
-    fn make_frame(&mut self) {
-        let bytes = self.analysis.frame_bytes;
-        if bytes == 0 {
-            return;
-        }
-        let slot = self.b.slot(bytes);
-        self.b.zero(Memory::Slot(slot, 8), bytes - 8);
-        self.b.push(Op::StoreContext { slot, offset: FRAME_CONTEXT });
-        self.frame = Some(Memory::Slot(slot, 0));
-    }
-
-    /// Gives the variables of the function that begins here their places.
-    pub(super) fn make_homes(&mut self) -> Result<()> {
-        for (index, (known, local)) in self.analysis.locals.iter().zip(&self.probe.locals).enumerate() {
-            let bytes = local.ty.bytes();
-            let home = match known.place {
-                Place::Nowhere => continue,
-                Place::Function(function) if function != self.function => continue,
-                Place::Function(_) if local.ty.is_scalar() => {
-                    let reg = self.b.reg();
-                    if known.zeroed {
-                        self.b.assign(reg, 0);
-                    }
-                    Home::Register(reg)
-                }
-                Place::Function(_) if bytes <= self.shared.on_stack_limit => {
-                    Home::Memory(Where::Slot(self.b.slot(bytes.next_multiple_of(8).max(8))))
-                }
-                // All others are made once, with the program.
-                _ if self.function != 0 && !matches!(known.place, Place::Function(_)) => continue,
-                Place::Frame(offset) => Home::Memory(Where::Frame(offset)),
-                Place::Function(_) | Place::Scratch => Home::Memory(Where::Scratch(self.piece(bytes)?)),
-            };
-            if let Home::Memory(place) = home
-                && known.zeroed
-                && !matches!(place, Where::Frame(_))
-            {
-                let memory = self.reach(place);
-                self.b.zero(memory, bytes.next_multiple_of(8));
-            }
-            if let Some(entry) = self.homes.get_mut(index) {
-                *entry = home;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     expand::moved,
-    ir::{BinaryOp, Helper, Memory, Op, Operand, ProgramKind, Reg, Size, Test, UnaryOp, Width},
+    ir::{BinaryOp, Helper, Memory, Op, Operand, ProgramKind, Reg, Size, UnaryOp},
     lang::{
         hir::{self, ArithmeticOp, Context, Countable, Expr, ExprKind},
         plan::{AttachPoint, UsdtPlace},
@@ -344,70 +344,6 @@ impl Lower<'_> {
         Ok(to.into())
     }
 
-    fn arithmetic(&mut self, op: ArithmeticOp, left: Operand, right: Operand, ty: &Type) -> Operand {
-        use ArithmeticOp as A;
-        let signed = is_signed(ty);
-        if let (Operand::Constant(left), Operand::Constant(right)) = (left, right) {
-            return Operand::Constant(normal(folded(op, left, right, signed), ty));
-        }
-        let op = match op {
-            A::Add => BinaryOp::Add,
-            A::Subtract => BinaryOp::Sub,
-            A::Multiply => BinaryOp::Mul,
-            A::Divide | A::Modulo => return self.division(op, left, right, ty),
-            A::BitAnd => BinaryOp::And,
-            A::BitOr => BinaryOp::Or,
-            A::BitXor => BinaryOp::Xor,
-            A::ShiftLeft | A::ShiftRight => return self.shift(op, left, right, ty),
-        };
-        // What is extended alike on both sides stays so without a carry.
-        let carries = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
-        let left = self.in_register(left);
-        let to = self.b.reg();
-        let width = if carries && ty.bytes() == 4 && !signed { Width::W32 } else { Width::W64 };
-        self.b.push(Op::Binary { to, op, width, left, right });
-        if !carries || width == Width::W32 { to.into() } else { self.narrowed(to.into(), ty) }
-    }
-
-    fn division(&mut self, op: ArithmeticOp, left: Operand, right: Operand, ty: &Type) -> Operand {
-        let divide = op == ArithmeticOp::Divide;
-        if right == Operand::Constant(0) {
-            return if divide { Operand::Constant(0) } else { left };
-        }
-        let op = match (divide, is_signed(ty)) {
-            (true, true) => BinaryOp::SignedDiv,
-            (true, false) => BinaryOp::Div,
-            (false, true) => BinaryOp::SignedMod,
-            (false, false) => BinaryOp::Mod,
-        };
-        let to = self.binary(op, left, right);
-        // Only the smallest number by -1 leaves the type.
-        if divide && is_signed(ty) { self.narrowed(to.into(), ty) } else { to.into() }
-    }
-
-    fn shift(&mut self, op: ArithmeticOp, left: Operand, right: Operand, ty: &Type) -> Operand {
-        let (op, sign) = match (op, is_signed(ty)) {
-            (ArithmeticOp::ShiftLeft, _) => (BinaryOp::Shl, false),
-            (_, false) => (BinaryOp::Shr, false),
-            (_, true) => (BinaryOp::Sar, true),
-        };
-        let left = self.in_register(left);
-        let shifted: Operand = match right {
-            Operand::Constant(0..=63) => self.b.binary(op, left, right).into(),
-            Operand::Constant(_) if sign => self.b.binary(op, left, 63).into(),
-            Operand::Constant(_) => return Operand::Constant(0),
-            Operand::Reg(distance) if sign => {
-                let distance = self.b.select(Test::Gt, Width::W64, distance, 63, 63, distance);
-                self.b.binary(op, left, distance).into()
-            }
-            Operand::Reg(distance) => {
-                let shifted = self.b.binary(op, left, distance);
-                self.b.select(Test::Gt, Width::W64, distance, 63, 0, shifted).into()
-            }
-        };
-        if op == BinaryOp::Shl { self.narrowed(shifted, ty) } else { shifted }
-    }
-
     fn per_cpu_address(&mut self, address: &Expr, cpu: Option<&Expr>) -> Result<Operand> {
         let Some(offsets) = self.shared.options.per_cpu_offset else {
             return self.error("per-CPU variables cannot be found: this kernel does not tell where they are");
@@ -473,39 +409,4 @@ impl Lower<'_> {
 fn bit_field_bytes(bits: Option<(u8, u8)>, ty: &Type) -> u32 {
     let needed = bits.map_or(0, |(first, count)| (u32::from(first) + u32::from(count)).div_ceil(8).next_power_of_two());
     ty.bytes().max(needed).clamp(1, 8)
-}
-
-/// What constants give; as the instructions would.
-fn folded(op: ArithmeticOp, left: i64, right: i64, signed: bool) -> i64 {
-    use ArithmeticOp as A;
-    let (a, b) = (left.cast_unsigned(), right.cast_unsigned());
-    match op {
-        A::Add => left.wrapping_add(right),
-        A::Subtract => left.wrapping_sub(right),
-        A::Multiply => left.wrapping_mul(right),
-        A::Divide if right == 0 => 0,
-        A::Modulo if right == 0 => left,
-        A::Divide if signed => left.wrapping_div(right),
-        A::Modulo if signed => left.wrapping_rem(right),
-        A::Divide => (a / b).cast_signed(),
-        A::Modulo => (a % b).cast_signed(),
-        A::BitAnd => left & right,
-        A::BitOr => left | right,
-        A::BitXor => left ^ right,
-        A::ShiftLeft => {
-            if b > 63 {
-                0
-            } else {
-                left << b
-            }
-        }
-        A::ShiftRight if signed => left >> b.min(63),
-        A::ShiftRight => {
-            if b > 63 {
-                0
-            } else {
-                (a >> b).cast_signed()
-            }
-        }
-    }
 }

@@ -14,6 +14,7 @@ pub mod http;
 pub mod proc;
 pub mod programs;
 pub mod server;
+pub mod tracing;
 pub mod wait;
 pub mod workspace;
 

@@ -19,8 +19,8 @@ const BODY_BYTES: u32 = STACK_FRAMES * 8;
 const MAX_STACKS: u32 = 1 << 14;
 /// Asks for the user's stack.
 const USER_STACK: i64 = 1 << 8;
-/// `-EFAULT`: there is none, such as the kernel's of a sample in a program, or the user's of a thread of the kernel. That is
-/// an answer and no loss.
+/// `-EFAULT`: there is none, such as the kernel's of a sample in a program. Of a thread of the kernel, the user's has 0 bytes.
+/// Both are answers and no losses.
 const NO_SUCH_STACK: i64 = -14;
 /// An odd number with bits all over, so that each frame reaches all bits of the hash.
 const MULTIPLIER: i64 = 0x9e37_79b9_7f4a_7c15_u64.cast_signed();
@@ -59,7 +59,10 @@ impl Lower<'_> {
         let [taken, missing, failed, join] = [(); 4].map(|()| self.b.block());
         self.b.branch(Test::SignedGt, bytes, 0, taken, missing);
         self.b.switch_to(missing);
-        self.b.branch(Test::Ne, bytes, NO_SUCH_STACK, failed, join);
+        let odd = self.b.block();
+        self.b.branch(Test::Eq, bytes, 0, join, odd);
+        self.b.switch_to(odd);
+        self.b.branch(Test::Eq, bytes, NO_SUCH_STACK, join, failed);
         self.b.switch_to(failed);
         self.count(Counter::StackFailed);
         self.b.jump(join);

@@ -1,7 +1,7 @@
 //! A script from its start to its end: attached, its ring read, its records' wishes done in their order.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     os::fd::OwnedFd,
     sync::Arc,
     time::{Duration, Instant},
@@ -213,11 +213,12 @@ impl<A: ScriptAgent> ScriptSession<A> {
     /// The frames of stacks, innermost first, for rendering what refers to them; those that were not kept are empty. Each
     /// is read once.
     pub fn load_stacks(&mut self, user: bool, ids: impl IntoIterator<Item = u64>) {
-        let unknown: Vec<u64> = ids.into_iter().filter(|id| !self.stacks.contains_key(&(user, *id))).collect();
+        // Entries of different keys share stacks.
+        let unknown: BTreeSet<u64> = ids.into_iter().filter(|id| !self.stacks.contains_key(&(user, *id))).collect();
         if unknown.is_empty() {
             return;
         }
-        let asked = unknown.clone();
+        let asked = unknown.iter().copied().collect();
         match self.follower.stacks(user, asked, &mut self.agent) {
             Ok(mut found) => {
                 let new = unknown.into_iter().map(|id| ((user, id), found.remove(&id).unwrap_or_default()));

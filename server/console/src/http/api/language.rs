@@ -1,14 +1,14 @@
 //! The probe language for people: tools to begin with, examples, every word of it, and what can stand at a place of a
 //! script that is being written.
 //!
-//! * `GET /api/tools` [viewer] → `{items:[{name, title, group, purpose, parameters:[{name, default, about}], view, needs,
+//! * `GET /api/tools` (viewer) → `{items:[{name, title, group, purpose, parameters:[{name, default, about}], view, needs,
 //!   since, usual}]}`.
-//! * `GET /api/tools/{name}` [viewer] → the same of one, with its `text`.
-//! * `GET /api/language` [viewer] → `{examples:[{name, section, title, about, script}], entries:[{name, group, signature,
+//! * `GET /api/tools/{name}` (viewer) → the same of one, with its `text`.
+//! * `GET /api/language` (viewer) → `{examples:[{name, section, title, about, script}], entries:[{name, group, signature,
 //!   about}]}`; in `about` words of the language are between backquotes.
-//! * `POST /api/scripts/complete` [operator] `{text, offset}` → `{start, items:[{label, insert, kind, detail}]}`: what can
+//! * `POST /api/scripts/complete` (operator) `{text, offset}` → `{start, items:[{label, insert, kind, detail}]}`: what can
 //!   stand at a byte of the text; what is from `start` to there is replaced.
-//! * `POST /api/scripts/hover` [operator] `{text, offset}` → `{hover: null | {title, text, start, end}}`.
+//! * `POST /api/scripts/hover` (operator) `{text, offset}` → `{hover: null | {title, text, start, end}}`.
 
 use axum::{Json, extract::State};
 use bathyscope_bpf::{examples, lang, tools};

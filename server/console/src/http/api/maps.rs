@@ -1,12 +1,12 @@
 //! What a script left behind: its maps and its output.
 //!
-//! * `GET /api/captures/{id}/script` [viewer] → `{text, file, params, allow_unsafe, exit_code, probes:[{name, line, attached,
+//! * `GET /api/captures/{id}/script` (viewer) → `{text, file, params, allow_unsafe, exit_code, probes:[{name, line, attached,
 //!   hits, filtered, ring_full, map_full, helper_failed, stack_lost, missed, ns_per_hit}]}`; 404 if no script made it.
-//! * `GET /api/captures/{id}/maps` [viewer] → `{maps:[{n, name, kind, key:[column], value:[column], snapshots, last, resets,
+//! * `GET /api/captures/{id}/maps` (viewer) → `{maps:[{n, name, kind, key:[column], value:[column], snapshots, last, resets,
 //!   views:["histogram"|"heatmap"|"flame"|"series"|"table"]}]}`, `n` being the stream's index and the first view the usual one;
 //!   `kind` is `histogram time_series stats count sum min max average value`.
 //! * `GET /api/captures/{id}/maps/{n}?view=&snapshot=&key=&offset=&limit=&order=asc|desc&focus=&search=&width=&invert=1`
-//!   [viewer], `snapshot` being a number (the last if left out), `key` the id of a key (all together if left out):
+//!   (viewer), `snapshot` being a number (the last if left out), `key` the id of a key (all together if left out):
 //!   * `view=histogram` → `{at:{snapshot, time}|null, keys:[{id, key:[cell], total}], more_keys, buckets:[{low, high, count}],
 //!     total}`; buckets without anything are left out.
 //!   * `view=heatmap` → `{buckets:[[low, high]], columns:[{snapshot, time, counts:[…]}], most, earlier}`: what came in since
@@ -14,7 +14,7 @@
 //!   * `view=table` → `{at, columns:[{name, type, display}], key_columns, rows:[[cell]], total, offset, sum}`, by value.
 //!   * `view=series` → `{at:[{snapshot, time}], lines:[{id, key:[cell], values:[number|null]}], more_keys}`.
 //!   * `view=flame` → as `GET /api/captures/{id}/flame`, the values as weights.
-//! * `GET /api/captures/{id}/text?time=&skip=&limit=` [viewer] → `{lines:[{time, stream, text?, snapshot?}],
+//! * `GET /api/captures/{id}/text?time=&skip=&limit=` (viewer) → `{lines:[{time, stream, text?, snapshot?}],
 //!   next:{time, skip}|null}`: the output in order of time; where a map was printed, `snapshot` says which. `text` ends
 //!   in a line break where the script printed one.
 

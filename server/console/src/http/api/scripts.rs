@@ -5,11 +5,11 @@
 //! are bytes. A *message* is
 //! `{severity:"error"|"warning", message, hint, line, column, end_line, end_column, start, end, detail?}`.
 //!
-//! * `GET /api/scripts` [viewer] → `{may_run, allow_unsafe, why}`: whether whoever asks may run scripts here, and why not.
-//! * `POST /api/scripts/check` [operator] `{text, params?:[…], file?, allow_unsafe?, target?}` →
+//! * `GET /api/scripts` (viewer) → `{may_run, allow_unsafe, why}`: whether whoever asks may run scripts here, and why not.
+//! * `POST /api/scripts/check` (operator) `{text, params?:[…], file?, allow_unsafe?, target?}` →
 //!   `{ok, messages:[message], probes:[{name, line, attached}], maps:[{name, kind}], compile_ms}`; `ok` says that it can be
 //!   run; `attached` counts attach points. `target` is that of a capture's spec.
-//! * `POST /api/scripts/compile` [operator] `{text, params?, file?, allow_unsafe?,
+//! * `POST /api/scripts/compile` (operator) `{text, params?, file?, allow_unsafe?,
 //!   emit:"ast"|"types"|"ir"|"bpf"|"elf"|"plan"}` → `{text, messages}`: what a pass made of it (`elf` in hexadecimal).
 //!
 //! A script that is refused by `POST /api/captures` gives status 422 and

@@ -114,7 +114,7 @@ export async function sortAndFilter(page, { column, filter, matches }) {
 }
 
 /** How many different colours a canvas shows: a blank one shows one. */
-async function colours(page, selector) {
+export async function colours(page, selector) {
   return page.locator(selector).evaluate((canvas) => {
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     return new Set(new Uint32Array(data.buffer)).size;

@@ -9,6 +9,10 @@ import {
   walkTimeline, watchAndStop,
 } from './flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
+import {
+  completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
+  walkMaps, walkStacks,
+} from './script_flows.mjs';
 
 const TRACEPOINT = 'sched:sched_switch';
 const HOSTILE = '"><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>\u202e';
@@ -101,6 +105,32 @@ test('a profile as a flame graph', async () => {
   const answer = await (await page.request.get(page.url().replace('/captures/', '/api/captures/').replace(/\?.*/, '') + '/flame')).json();
   const name = answer.names[answer.nodes.name[answer.nodes.depth.findIndex((depth) => depth === 3)]];
   await walkFlame(page, { expects: [name], search: name.slice(0, 12) });
+});
+
+test('a script: written, corrected, completed', async () => {
+  await openEditor(page);
+  await correctScript(page);
+  await completeScript(page);
+});
+
+test('a script that is refused stays in the editor', async () => {
+  await refuseScript(page);
+  // The refusal itself is what the browser's console may say.
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 422/.test(text)));
+});
+
+test('a script runs: its maps, stacks, output, and again', async () => {
+  const script = await runScript(page, { title: HOSTILE });
+  await stopAfterMoments(page, server.origin, script);
+  await walkMaps(page);
+  await walkStacks(page);
+  await readScript(page);
+  await runScriptAgain(page);
+});
+
+test('a tool and an example open in the editor', async () => {
+  await openToolByWords(page, { words: 'runqlat cpu', tool: 'runqlat' });
+  await openExample(page);
 });
 
 test('a sample opens with one click', async () => {

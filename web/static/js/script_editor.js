@@ -30,6 +30,30 @@ const language = StreamLanguage.define({
 // Classes and not colours: those are in the style sheet, for light and dark.
 const colours = HighlightStyle.define(Object.entries(STYLES).map(([name, tag]) => ({ tag, class: `sc-${name}` })));
 
+// The library draws marks with images out of `data:` addresses, which the content security policy does not allow.
+const marks = EditorView.theme({
+  ".cm-lintRange": { backgroundImage: "none !important", textDecoration: "underline wavy 1px", textDecorationSkipInk: "none", textUnderlineOffset: "3px" },
+  ".cm-lintRange-error": { textDecorationColor: "var(--stop)" },
+  ".cm-lintRange-warning": { textDecorationColor: "var(--loss-mark)" },
+  ".cm-lint-marker": { content: "normal !important", width: "8px", height: "8px", borderRadius: "50%", margin: "6px auto 0" },
+  ".cm-lint-marker-error": { background: "var(--stop)" },
+  ".cm-lint-marker-warning": { background: "var(--loss-mark)", borderRadius: "1px" },
+});
+
+/**
+ * Text typed over a selection. The browser would do it by itself first, with style attributes on what it leaves, which
+ * the content security policy does not allow; the library would then put the text right.
+ */
+const typedOver = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    const { from, to, empty } = view.state.selection.main;
+    if (event.inputType !== "insertText" || !event.data || event.isComposing || empty || view.composing || view.state.readOnly) return false;
+    const typed = () => view.state.update(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    if (!view.state.facet(EditorView.inputHandler).some((handler) => handler(view, from, to, event.data, typed))) view.dispatch(typed());
+    return true;
+  },
+});
+
 /** A position of the server in the text, at least one unit long so that it can be seen. */
 function range(text, { start, end }) {
   const from = unitOffset(text, start);
@@ -99,7 +123,7 @@ export class ScriptEditor extends EventTarget {
       hoverTooltip((view, at) => this.#explain(view, at)),
       keymap.of([run, { key: "Mod-/", run: toggleComment }, ...closeBracketsKeymap, ...completionKeymap, ...searchKeymap, ...historyKeymap, ...lintKeymap, ...defaultKeymap]),
       EditorView.contentAttributes.of({ "aria-label": "Script", spellcheck: "false" }),
-      EditorView.lineWrapping, changed,
+      EditorView.lineWrapping, marks, typedOver, changed,
     ];
   }
 

@@ -35,7 +35,7 @@ const marks = EditorView.theme({
   ".cm-lintRange": { backgroundImage: "none !important", textDecoration: "underline wavy 1px", textDecorationSkipInk: "none", textUnderlineOffset: "3px" },
   ".cm-lintRange-error": { textDecorationColor: "var(--stop)" },
   ".cm-lintRange-warning": { textDecorationColor: "var(--loss-mark)" },
-  ".cm-lint-marker": { content: "normal !important", width: "8px", height: "8px", borderRadius: "50%", margin: "6px auto 0" },
+  ".cm-lint-marker": { content: "normal !important", width: "8px", height: "8px", borderRadius: "50%", margin: "3px auto 0" },
   ".cm-lint-marker-error": { background: "var(--stop)" },
   ".cm-lint-marker-warning": { background: "var(--loss-mark)", borderRadius: "1px" },
 });

@@ -10,6 +10,9 @@ const BOTTOM = 22;
 const STEPS = 16;
 const CELL_HEIGHT = 24;
 
+/** Whether buckets without anything were left out below this one. */
+const apart = (buckets, row) => row > 0 && String(buckets[row - 1][1]) !== String(buckets[row][0]);
+
 /** The chart. */
 export class HeatChart {
   /** @param {{readout: (text: string) => void, chosen: (snapshot: number) => void}} parts */
@@ -125,7 +128,7 @@ export class HeatChart {
     context.setLineDash([3, 3]);
     context.beginPath();
     for (let row = 1; row < buckets.length; row += 1) {
-      if (String(buckets[row - 1][1]) === String(buckets[row][0])) continue;
+      if (!apart(buckets, row)) continue;
       const y = Math.round(base - row * cellHeight) - 0.5;
       context.moveTo(LEFT - 10, y);
       context.lineTo(right, y);
@@ -138,6 +141,7 @@ export class HeatChart {
   /** What its shades mean, in words. */
   get legend() {
     const earlier = this.view.earlier > 0 ? `, ${plural(this.view.earlier, "earlier moment")} not shown` : "";
-    return `darkest: ${exact(this.view.most)} values${earlier}`;
+    const gaps = this.view.buckets.some((_, row) => apart(this.view.buckets, row)) ? ", broken line: empty buckets are left out" : "";
+    return `darkest: ${exact(this.view.most)} values${gaps}${earlier}`;
   }
 }

@@ -16,9 +16,10 @@ const {
 /** How long typing rests before the server is asked for its verdict. */
 const SETTLE_MS = 300;
 
+// Names of the library's own table win over these: a `variable` is its plain variable name whatever is said here.
 const STYLES = {
   keyword: tags.keyword, provider: tags.modifier, name: tags.name, function: tags.function(tags.variableName), builtin: tags.standard(tags.variableName), type: tags.typeName,
-  map: tags.special(tags.variableName), variable: tags.local(tags.variableName), number: tags.number, string: tags.string, comment: tags.comment, preprocessor: tags.meta,
+  map: tags.special(tags.variableName), variable: tags.variableName, number: tags.number, string: tags.string, comment: tags.comment, preprocessor: tags.meta,
   operator: tags.operator, bracket: tags.bracket,
 };
 

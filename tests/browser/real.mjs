@@ -13,6 +13,9 @@ import {
   startCapture, tickFields, walkFlame, walkTimeline, watchAndStop, writeCondition,
 } from './flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
+import {
+  completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, runScript, runScriptAgain, stopAfterMoments, walkMaps, walkStacks,
+} from './script_flows.mjs';
 
 const TRACEPOINT = 'raw_syscalls:sys_enter';
 // Reads and writes of dd's blocks; what it does besides is rejected in the kernel.
@@ -134,9 +137,26 @@ test('6. run again opens the same spec', async () => {
   assert.equal(await page.getByLabel('Value of condition 1').inputValue(), '16777216');
 });
 
+test('a script: written, completed, run on this kernel, read, and again', async () => {
+  await openEditor(page);
+  await correctScript(page);
+  await completeScript(page);
+  ids.script = await runScript(page, { title: 'Who runs' });
+  await stopAfterMoments(page, server.origin, ids.script);
+  await walkMaps(page);
+  await walkStacks(page);
+  await readScript(page);
+  await runScriptAgain(page);
+});
+
+test('a tool and an example open in the editor', async () => {
+  await openToolByWords(page, { words: 'runqlat cpu', tool: 'runqlat' });
+  await openExample(page);
+});
+
 test('7. history lists the captures; after a restart the address restores the view', async () => {
   await page.getByRole('link', { name: 'History' }).click();
-  await until('both captures', async () => await page.locator('#history tbody tr').count() === 2);
+  await until('all captures', async () => await page.locator('#history tbody tr').count() === Object.keys(ids).length);
   await page.goto(`${server.origin}/captures/${ids.profile}?v=1&tab=flame&search=spin_mid`);
   await page.locator('svg.flame .is-match').first().waitFor();
   const frames = await page.locator('svg.flame g').count();

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Makes the README's pictures in tests/screenshots/ from the embedded sample captures, which are of a real kernel:
+// Makes the README's pictures in tests/screenshots/ from the embedded sample captures, which are of a real kernel, and
+// from a script that runs for a while (as root on this kernel, else simulated):
 //
 //     cargo build -p bathyscope && node tests/browser/screenshots.mjs
 
@@ -7,8 +8,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { IS_ROOT, ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
-import { frames, openTab, rowsInSight, selectRange } from './flows.mjs';
+import { colours, ended, frames, openTab, rowsInSight, selectRange } from './flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
+import { editorHolds, writeScript } from './script_flows.mjs';
 
 const FOLDER = join(ROOT, 'tests/screenshots');
 mkdirSync(FOLDER, { recursive: true });
@@ -60,6 +62,46 @@ await shoot('info');
 await page.goto(`${server.origin}/new?tracepoint=sched:sched_switch`);
 await page.getByRole('region', { name: 'sched:sched_switch' }).getByText(/^Records/).waitFor();
 await shoot('new');
+
+// A script of which the last line is being written, then what it shows of some work.
+const LATENCY = `// How long threads wait for a CPU, by the name of who waits.
+tracepoint:sched:sched_wakeup {
+  @queued[args.pid] = nsecs;
+}
+
+tracepoint:sched:sched_switch {
+  $since = @queued[args.next_pid];
+  if ($since != 0) {
+    @wait_ns = hist(nsecs - $since);
+    @waits[args.next_comm] = count();
+    delete(@queued, args.next_pid);
+  }
+}
+
+end { clear(@queued); }
+`;
+await page.goto(`${server.origin}/new?method=script`);
+await editorHolds(page, 'sys_enter_openat');
+await writeScript(page, LATENCY);
+await page.locator('#script-verdict').getByText(/^Compiles in/).waitFor();
+await page.keyboard.type('tracepoint:sched:sched_');
+await page.locator('#script-editor').getByRole('listbox').waitFor();
+// Whatever was asked has been answered by now: the picture does not depend on who was quicker.
+await page.locator('#script-problems li').first().waitFor();
+await shoot('script');
+
+await writeScript(page, LATENCY);
+await page.locator('#script-verdict').getByText(/^Compiles in/).waitFor();
+await page.getByLabel('Title').fill('Waiting for a CPU');
+await page.getByRole('button', { name: /^Start capture/ }).click();
+await page.waitForURL(/\/captures\/[0-9a-f]{16}/);
+await ended(page);
+const { pathname } = new URL(page.url());
+const { maps } = await server.api('GET', `/api${pathname}/maps`);
+const waits = maps.find(({ name }) => name === '@wait_ns').n;
+await page.goto(`${server.origin}${pathname}?v=1&tab=maps&map=${waits}&show=heatmap`);
+await until('a drawn heat map', async () => await colours(page, '.heat-canvas') > 4);
+await shoot('heatmap');
 
 await browser.close();
 await server.stop();

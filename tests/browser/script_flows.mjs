@@ -7,7 +7,7 @@ import { colours, ended, frames, openTab, readInfo } from './flows.mjs';
 import { nextJson } from './lib.mjs';
 
 /** Has a histogram, counts by name, counts by stack, and says something now and then. */
-export const SCRIPT = `// Lines of the simulated flows.
+export const SCRIPT = `// Who runs, and where CPU time goes.
 tracepoint:sched:sched_switch {
   @pids = hist(args.next_pid);
   @switches[args.next_comm] = count();
@@ -28,7 +28,7 @@ const verdict = (page) => page.locator('#script-verdict');
 const list = (page) => page.locator('#script-editor').getByRole('listbox');
 
 /** Replaces what the editor holds by `text`; quickly, as a paste does. */
-async function write(page, text) {
+export async function writeScript(page, text) {
   await editor(page).click();
   await page.keyboard.press('Control+A');
   await page.keyboard.insertText(text);
@@ -50,7 +50,7 @@ export async function openEditor(page) {
 /** What is wrong is said with its place; the place leads there; once it is right, that is said. */
 export async function correctScript(page) {
   const wrong = 'interval:s:1 {\n  printf("%d\\n", nsec);\n}';
-  const answer = await nextJson(page, /\/scripts\/check/, () => write(page, wrong));
+  const answer = await nextJson(page, /\/scripts\/check/, () => writeScript(page, wrong));
   assert.equal(answer.ok, false);
   const [{ line, column, message }] = answer.messages;
   assert.equal(line, 2);
@@ -67,7 +67,7 @@ export async function correctScript(page) {
 
 /** What fits comes while typing; Escape closes it and no more. Keys of the page do not act meanwhile. */
 export async function completeScript(page) {
-  await write(page, '');
+  await writeScript(page, '');
   const address = page.url();
   await page.keyboard.type('tracepoint:sched:sched_sw');
   await list(page).waitFor();
@@ -89,7 +89,7 @@ export async function completeScript(page) {
 
 /** Ctrl+Enter starts it from within the editor; gives the capture's id. */
 export async function runScript(page, { title }) {
-  await write(page, SCRIPT);
+  await writeScript(page, SCRIPT);
   await verdict(page).getByText(/^Compiles in/).waitFor();
   await page.getByLabel('Title').fill(title);
   await editor(page).click();
@@ -100,7 +100,7 @@ export async function runScript(page, { title }) {
 
 /** A refused script stays in the editor, with what is wrong with it. */
 export async function refuseScript(page) {
-  await write(page, 'tracepoint:sched:no_such_thing { @ = count(); }');
+  await writeScript(page, 'tracepoint:sched:no_such_thing { @ = count(); }');
   await page.keyboard.press('Control+Enter');
   await page.locator('#problems').getByText(/\S/).first().waitFor();
   await page.locator('#script-problems').getByText(/no_such_thing/).waitFor();

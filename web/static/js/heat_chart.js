@@ -8,6 +8,10 @@ import { bucket, limit, shade } from "./map_words.js";
 const LEFT = 64;
 const BOTTOM = 22;
 const STEPS = 16;
+const CELL_HEIGHT = 24;
+
+/** Whether buckets without anything were left out below this one. */
+const apart = (buckets, row) => row > 0 && String(buckets[row - 1][1]) !== String(buckets[row][0]);
 
 /** The chart. */
 export class HeatChart {
@@ -28,6 +32,8 @@ export class HeatChart {
   show(view) {
     this.view = view;
     this.at = null;
+    // No higher than its cells need, so that what is said of it stands right below.
+    this.element.style.maxHeight = `${Math.max(2, view.buckets.length) * CELL_HEIGHT + BOTTOM + 1}px`;
     this.drawing ??= new Canvas(this.canvas, ["--accent", "--bg", "--line", "--text-quiet", "--text"], (canvas) => this.#draw(canvas));
     this.drawing.redraw();
   }
@@ -35,7 +41,7 @@ export class HeatChart {
   get #size() {
     const { width, height } = this.drawing;
     const { columns, buckets } = this.view;
-    return { cellWidth: Math.min(64, (width - LEFT - 1) / Math.max(1, columns.length)), cellHeight: Math.min(24, (height - BOTTOM - 1) / Math.max(1, buckets.length)), base: height - BOTTOM };
+    return { cellWidth: Math.min(64, (width - LEFT - 1) / Math.max(1, columns.length)), cellHeight: Math.min(CELL_HEIGHT, (height - BOTTOM - 1) / Math.max(1, buckets.length)), base: height - BOTTOM };
   }
 
   #cell(event) {
@@ -51,7 +57,7 @@ export class HeatChart {
     if (!at) return this.parts.readout("");
     const column = this.view.columns[at.column];
     const [low, high] = this.view.buckets[at.row];
-    this.parts.readout(`${duration(column.time)}  ${bucket(low, high)}  ${plural(column.counts[at.row], "value")}`);
+    this.parts.readout(`at ${duration(column.time)}, ${bucket(low, high)}: ${plural(column.counts[at.row], "value")}`);
   }
 
   #choose(at) {
@@ -100,6 +106,7 @@ export class HeatChart {
     context.lineTo(LEFT - 0.5, base + 0.5);
     context.lineTo(width, base + 0.5);
     context.stroke();
+    this.#gaps(context, buckets, base, cellHeight, LEFT + columns.length * cellWidth);
     context.textAlign = "right";
     context.textBaseline = "middle";
     const every = Math.max(1, Math.ceil(16 / cellHeight));
@@ -116,9 +123,25 @@ export class HeatChart {
     }
   }
 
+  /** Buckets without anything are not there; a broken line says where. */
+  #gaps(context, buckets, base, cellHeight, right) {
+    context.setLineDash([3, 3]);
+    context.beginPath();
+    for (let row = 1; row < buckets.length; row += 1) {
+      if (!apart(buckets, row)) continue;
+      const y = Math.round(base - row * cellHeight) - 0.5;
+      context.moveTo(LEFT - 10, y);
+      context.lineTo(right, y);
+    }
+    context.strokeStyle = context.fillStyle;
+    context.stroke();
+    context.setLineDash([]);
+  }
+
   /** What its shades mean, in words. */
   get legend() {
     const earlier = this.view.earlier > 0 ? `, ${plural(this.view.earlier, "earlier moment")} not shown` : "";
-    return `darkest: ${exact(this.view.most)} values${earlier}`;
+    const gaps = this.view.buckets.some((_, row) => apart(this.view.buckets, row)) ? ", broken line: empty buckets are left out" : "";
+    return `darkest: ${exact(this.view.most)} values${gaps}${earlier}`;
   }
 }

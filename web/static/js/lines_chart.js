@@ -1,7 +1,6 @@
 // Values over time, a line for each key.
 
 import { Canvas } from "./canvas.js";
-import { category } from "./color.js";
 import { h } from "./dom.js";
 import { count, duration, exact, tickLabel, ticks } from "./format.js";
 import { keyText } from "./map_words.js";
@@ -18,6 +17,7 @@ export class LinesChart {
     this.parts = parts;
     this.view = { at: [], lines: [] };
     this.moment = -1;
+    this.categories = new Map();
     this.canvas = h("canvas", { class: "lines-canvas", tabindex: "0", role: "img", "aria-label": "Values over time. Arrow keys walk through the moments." });
     this.place = h("div", { class: "lines-place" }, this.canvas);
     this.legend = h("ul", { class: "lines-legend mono" });
@@ -37,6 +37,9 @@ export class LinesChart {
   show(view) {
     this.view = view;
     this.moment = -1;
+    // By the order of names and not by the name itself: lines beside each other must differ.
+    const names = view.lines.map(({ key }) => keyText(key)).toSorted();
+    this.categories = new Map(names.map((name, i) => [name, i % CATEGORIES.length]));
     this.#drawLegend();
     this.drawing ??= new Canvas(this.canvas, [...CATEGORIES, "--line", "--text-quiet", "--text"], (canvas) => this.#draw(canvas));
     this.drawing.redraw();
@@ -46,7 +49,7 @@ export class LinesChart {
     const entries = this.view.lines.map((line) => {
       const name = keyText(line.key);
       const value = this.moment >= 0 ? line.values[this.moment] : line.values.findLast((one) => one !== null);
-      return h("li", { title: name }, h("span", { class: "cut", data: { cat: String(category(name)) }, text: name }), h("span", { class: "num", text: value === null || value === undefined ? "–" : exact(value) }));
+      return h("li", { title: name }, h("span", { class: "cut", data: { cat: String(this.categories.get(name)) }, text: name }), h("span", { class: "num", text: value === null || value === undefined ? "–" : exact(value) }));
     });
     this.legend.replaceChildren(...entries);
   }
@@ -83,7 +86,7 @@ export class LinesChart {
     const y = (value) => base - ((value - least) / (most - least)) * (base - TOP);
     this.#axes(context, { x, y, first, span, least, most, width, base, colors, font });
     for (const line of lines) {
-      context.strokeStyle = colors[CATEGORIES[category(keyText(line.key))]];
+      context.strokeStyle = colors[CATEGORIES[this.categories.get(keyText(line.key))]];
       context.lineWidth = 1.5;
       context.beginPath();
       let open = false;

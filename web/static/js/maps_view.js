@@ -154,7 +154,7 @@ export class MapsView {
     const bar = (row) => {
       const place = h("span", { class: "bar" });
       place.style.width = `${(Math.max(0, Number(row[keys])) / most) * 100}%`;
-      return h("td", { class: "bar-cell" }, place);
+      return h("td", { class: "bar-cell" }, Number(row[keys]) > 0 && place);
     };
     const line = (row) => h("tr", {}, ...row.map((value, i) => h("td", { class: `${number(i) ? "num" : ""} mono cut`, title: cell(value, columns[i]), text: cell(value, columns[i]) })), sum !== null && bar(row));
     const more = rows.length < total && h("button", { type: "button", text: `Show more of ${exact(total)}`, on: { click: () => { this.#rows = Math.min(1000, this.#rows + PAGE); this.#load(); } } });

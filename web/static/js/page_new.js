@@ -28,7 +28,7 @@ let method = METHODS.find((one) => one === params.get("method")) ?? (params.has(
 let starting = false;
 
 startShell();
-const script = new ScriptForm({ run: start, named: (name) => { byId("name").value = name; } });
+const script = new ScriptForm({ run: start, named: (name) => { byId("name").value = name; }, changed: () => put(byId("problems")) });
 const showTab = startTabs(document.querySelector(".tabs"), (name) => {
   method = name;
   if (name === "script") script.show().then(() => script.focus());
@@ -116,8 +116,8 @@ async function start() {
     const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", spec));
     location.assign(url);
   } catch (error) {
-    put(byId("problems"), errorNotice(error));
-    if (method === "script") script.refused(error);
+    const told = method === "script" && script.refused(error);
+    put(byId("problems"), told ? h("div", { class: "notice notice-stop" }, h("p", {}, h("strong", { text: "Not started. " }), "The errors are listed below the script.")) : errorNotice(error));
     starting = false;
     byId("start-capture").disabled = false;
   }

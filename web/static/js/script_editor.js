@@ -16,9 +16,10 @@ const {
 /** How long typing rests before the server is asked for its verdict. */
 const SETTLE_MS = 300;
 
+// Names of the library's own table win over these: a `variable` is its plain variable name whatever is said here.
 const STYLES = {
   keyword: tags.keyword, provider: tags.modifier, name: tags.name, function: tags.function(tags.variableName), builtin: tags.standard(tags.variableName), type: tags.typeName,
-  map: tags.special(tags.variableName), variable: tags.local(tags.variableName), number: tags.number, string: tags.string, comment: tags.comment, preprocessor: tags.meta,
+  map: tags.special(tags.variableName), variable: tags.variableName, number: tags.number, string: tags.string, comment: tags.comment, preprocessor: tags.meta,
   operator: tags.operator, bracket: tags.bracket,
 };
 
@@ -35,7 +36,7 @@ const marks = EditorView.theme({
   ".cm-lintRange": { backgroundImage: "none !important", textDecoration: "underline wavy 1px", textDecorationSkipInk: "none", textUnderlineOffset: "3px" },
   ".cm-lintRange-error": { textDecorationColor: "var(--stop)" },
   ".cm-lintRange-warning": { textDecorationColor: "var(--loss-mark)" },
-  ".cm-lint-marker": { content: "normal !important", width: "8px", height: "8px", borderRadius: "50%", margin: "6px auto 0" },
+  ".cm-lint-marker": { content: "normal !important", width: "8px", height: "8px", borderRadius: "50%", margin: "3px auto 0" },
   ".cm-lint-marker-error": { background: "var(--stop)" },
   ".cm-lint-marker-warning": { background: "var(--loss-mark)", borderRadius: "1px" },
 });

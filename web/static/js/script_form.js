@@ -28,7 +28,7 @@ export class ScriptForm {
   #text = "";
   #file = "";
 
-  /** @param {{run: () => void, named: (name: string) => void}} parts */
+  /** @param {{run: () => void, named: (name: string) => void, changed: () => void}} parts */
   constructor(parts) {
     this.parts = parts;
     this.params = byId("script-params");
@@ -109,7 +109,7 @@ export class ScriptForm {
   /** What the server said of a start that it refused: its diagnostics go where they belong. */
   refused(error) {
     const messages = error.body?.error?.diagnostics;
-    if (!Array.isArray(messages)) return false;
+    if (!Array.isArray(messages) || messages.length === 0) return false;
     this.#show({ ok: false, messages });
     return true;
   }
@@ -125,6 +125,7 @@ export class ScriptForm {
       run: () => this.parts.run(),
     });
     this.#editor.addEventListener("verdict", ({ detail }) => this.#show(detail));
+    this.#editor.addEventListener("change", () => this.parts.changed());
     this.#about().catch(noteError);
   }
 
@@ -132,10 +133,11 @@ export class ScriptForm {
     const place = byId("script-verdict");
     const messages = verdict?.messages ?? [];
     put(byId("script-problems"), ...messages.map((one) => this.#problem(one)));
-    place.classList.toggle("bad", messages.some(({ severity }) => severity === "error"));
+    const errors = messages.filter(({ severity }) => severity === "error").length;
+    place.classList.toggle("bad", errors > 0);
     if (!verdict) put(place);
     else if (verdict.error) put(place, errorNotice(verdict.error));
-    else put(place, verdict.ok ? compiled(verdict) : "");
+    else put(place, verdict.ok ? compiled(verdict) : `Cannot run: ${plural(errors, "error")}.`);
   }
 
   #problem(one) {

@@ -21,7 +21,7 @@ use bathyscope_tests::{
     workspace::{root, sources},
 };
 use cases::{Case, EXAMPLES, Need, TOOLS, Work};
-use places::{Place, tls};
+use places::{Place, Pressure, tls};
 
 /// What the running kernel has, as far as headers of tools tell their needs.
 struct Kernel {
@@ -54,6 +54,7 @@ fn run(folder: &str, case: &Case, kernel: &Kernel) -> Result<(), String> {
     let file = format!("bpf/{folder}/{}.bt", case.name);
     let text = fs::read_to_string(root().join(&file)).map_err(|error| format!("{file}: {error}"))?;
     let mut place = Place::new();
+    let _pressure = (case.needs == Need::Lab).then(Pressure::new);
     let params: Vec<String> = case.params.split_whitespace().map(|word| place.filled(word)).collect();
     let mut tracer = Tracer::start([file.as_str()].into_iter().chain(params.iter().map(String::as_str)));
     let attached = tracer.attached();
@@ -68,9 +69,9 @@ fn run(folder: &str, case: &Case, kernel: &Kernel) -> Result<(), String> {
     let wants: Vec<String> = case.wants.iter().map(|want| place.filled(want)).collect();
     let is_shown = |out: &str| wants.iter().all(|want| shows(out, want));
     let traced = match case.work {
-        Work::Do(words) => {
+        Work::Do(words) | Work::Last(words) => {
             let worked = place.work(words);
-            let traced = tracer.interrupt();
+            let traced = if matches!(case.work, Work::Last(_)) { tracer.finish() } else { tracer.interrupt() };
             worked.map_err(|error| format!("the workload: {error}"))?;
             traced
         }

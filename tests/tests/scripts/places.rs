@@ -149,6 +149,29 @@ impl Drop for Group {
     }
 }
 
+const LOWEST: &str = "/proc/sys/vm/min_free_kbytes";
+
+/// Memory is so short, as far as the kernel is concerned, that who needs some must free it first.
+pub(crate) struct Pressure(String);
+
+impl Pressure {
+    pub(crate) fn new() -> Self {
+        let before = fs::read_to_string(LOWEST).expect("a limit");
+        let memory = fs::read_to_string("/proc/meminfo").expect("what there is");
+        let free =
+            memory.lines().find_map(|line| line.strip_prefix("MemFree:")?.trim().split(' ').next()?.parse().ok());
+        let free: u64 = free.expect("a number");
+        fs::write(LOWEST, (free - free / 20).to_string()).expect("root sets it");
+        Self(before)
+    }
+}
+
+impl Drop for Pressure {
+    fn drop(&mut self) {
+        fs::write(LOWEST, self.0.trim()).expect("root sets it");
+    }
+}
+
 /// A TLS connection over which a line of text goes.
 pub(crate) fn tls(place: &Place) {
     let (key, certificate) = (place.path("key"), place.path("certificate"));

@@ -7,6 +7,7 @@ use super::{
     Result,
     analysis::is_padded,
     program::{Counter, Home, Lower, size_of},
+    text::MAX_WHOLE_TEXT,
 };
 use crate::{
     expand::moved,
@@ -47,7 +48,13 @@ impl Lower<'_> {
 
     fn temporary_of(&mut self, expr: &Expr) -> Result<Memory> {
         let memory = self.temporary(expr.ty.bytes())?;
-        self.write(expr, memory, expr.ty.bytes(), false)?;
+        // Short texts are copied whole later, and some count as padded wherever they are: nothing may be left unwritten.
+        let padded = match expr.kind {
+            ExprKind::Select { .. } | ExprKind::Block(..) => matches!(expr.ty, Type::Text { .. }),
+            ExprKind::Concat { .. } => expr.ty.bytes() <= MAX_WHOLE_TEXT,
+            _ => false,
+        };
+        self.write(expr, memory, expr.ty.bytes(), padded)?;
         Ok(memory)
     }
 

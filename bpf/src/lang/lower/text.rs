@@ -241,6 +241,8 @@ impl Lower<'_> {
     /// The name of a thread, 16 bytes, the rest NULs.
     pub(super) fn write_comm(&mut self, whose: Builtin, to: Memory) -> Result<()> {
         if whose == Builtin::Comm {
+            // Kernels before 6.5 leave what follows a short name as it was.
+            self.b.zero(to, COMM_BYTES);
             let place = self.address(to);
             self.b.call_only(Helper::GetCurrentComm, &[place.into(), i64::from(COMM_BYTES).into()]);
             return Ok(());

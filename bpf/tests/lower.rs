@@ -64,7 +64,7 @@ fn predicates_and_targets_filter() {
         run(&mut machine, &compiled, &[value]);
     }
     assert_eq!(records(&mut machine, &compiled).len(), 1);
-    assert_eq!(counters(&machine), [3, 2, 0, 0, 0, 0]);
+    assert_eq!(counters(&machine), [1, 2, 0, 0, 0, 0]);
 }
 
 fn edge_numbers() -> Vec<i64> {

@@ -25,7 +25,7 @@ pub const KERNEL_STACKS: &str = "kernel_stacks";
 pub const USER_STACKS: &str = "user_stacks";
 /// The most frames of a stack.
 pub const STACK_FRAMES: u32 = 127;
-/// Words of an entry of [`COUNTERS`], in order: hits, filtered (by the predicate or target), records that did not fit into
+/// Words of an entry of [`COUNTERS`], in order: runs of the body, hits filtered (by the predicate or target), records that did not fit into
 /// the ring, updates that a full map refused, reads and other helpers that failed, stacks that could not be kept.
 pub const COUNTER_WORDS: u32 = 6;
 

@@ -25,7 +25,7 @@ use crate::{
 /// What is counted, by word of the program's entry in the counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Counter {
-    Hits = 0,
+    Ran = 0,
     Filtered = 1,
     RingFull = 2,
     MapFull = 3,

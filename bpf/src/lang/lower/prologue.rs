@@ -1,5 +1,5 @@
-//! What every program begins with: it counts the hit, asks for the target, makes room for its variables, and asks for the
-//! predicate.
+//! What every program begins with: it asks for the target, makes room for its variables, asks for the predicate, and counts
+//! which way the hit went. Each hit is counted once; all of them are those that ran and those that were filtered.
 
 use super::{
     Result,
@@ -12,10 +12,9 @@ use crate::{
 };
 
 impl Lower<'_> {
-    /// Counts the hit, asks for the target, makes the frame, and asks for the predicate.
+    /// Asks for the target, makes the frame, asks for the predicate, and counts.
     pub(super) fn prologue(&mut self) -> Result<()> {
         self.at(self.probe.span);
-        self.count_hit(Counter::Hits);
         let filtered = self.b.block();
         self.require_target(filtered);
         self.make_frame();
@@ -32,6 +31,7 @@ impl Lower<'_> {
         self.count_hit(Counter::Filtered);
         self.b.ret(0);
         self.b.switch_to(body);
+        self.count_hit(Counter::Ran);
         Ok(())
     }
 

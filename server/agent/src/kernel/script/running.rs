@@ -179,14 +179,9 @@ fn count(reading: &mut ProbeReading, value: &[u8], words: usize) {
             *sum = sum.wrapping_add(number);
         }
     }
-    [
-        reading.hits,
-        reading.filtered,
-        reading.ring_full,
-        reading.map_full,
-        reading.helper_failed,
-        reading.stacks_failed,
-    ] = sums;
+    let ran;
+    [ran, reading.filtered, reading.ring_full, reading.map_full, reading.helper_failed, reading.stacks_failed] = sums;
+    reading.hits = ran.wrapping_add(reading.filtered);
 }
 
 impl RunningScript for KernelScript {

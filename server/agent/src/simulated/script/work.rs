@@ -134,7 +134,8 @@ impl Core {
                     *sum += word.try_into().map_or(0, u64::from_le_bytes);
                 }
             }
-            let [hits, filtered, ring_full, map_full, helper_failed, stacks_failed] = sums;
+            let [ran, filtered, ring_full, map_full, helper_failed, stacks_failed] = sums;
+            let hits = ran + filtered;
             let (missed, ns_per_hit) = (0, (hits > 0).then_some(NS_PER_HIT));
             let ring_full = ring_full + lost;
             ProbeReading { hits, filtered, ring_full, missed, ns_per_hit, map_full, helper_failed, stacks_failed }

@@ -262,8 +262,16 @@ static void do_malloc(char **words) {
     sink += (unsigned long)keep_memory(atol(words[0]));
 }
 
+static void write_text(const char *path, const char *text) {
+    int file = checked(open(path, O_WRONLY), path);
+    checked(write(file, text, strlen(text)), path);
+    close(file);
+}
+
 static void do_touch(char **words) {
     size_t bytes = atol(words[0]);
+    // If somebody must be killed for memory, this is who.
+    write_text("/proc/self/oom_score_adj", "1000");
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) fail("mmap");
     madvise(memory, bytes, MADV_NOHUGEPAGE);
@@ -280,12 +288,6 @@ static void do_major(char **words) {
     if (memory == MAP_FAILED) fail("mmap");
     madvise(memory, bytes, MADV_RANDOM);
     for (long at = 0; at < bytes; at += 4096) sink += memory[at];
-}
-
-static void write_text(const char *path, const char *text) {
-    int file = checked(open(path, O_WRONLY), path);
-    checked(write(file, text, strlen(text)), path);
-    close(file);
 }
 
 static void do_put(char **words) { write_text(words[0], words[1]); }

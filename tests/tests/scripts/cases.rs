@@ -16,7 +16,8 @@ pub(crate) struct Case {
 }
 
 /// What is done while a script is attached. Words may be `{file}`, `{other}` (files that can be written), `{folder}`,
-/// `{port}`, `{group}` (a control group of 16 MiB) and `{work}` (the program that does it).
+/// `{port}`, `{group}` (a control group of 16 MiB), `{huge}` (more large pages than
+/// there is room for) and `{work}` (the program that does it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// `tests/programs/work.c` with these words.
@@ -80,7 +81,7 @@ pub(crate) const TOOLS: &[Case] = &[
     case("cpufreq", "", Do("spin 100"), &["@mhz["]).needs(Need::Frequency),
     case("cpuwalk", "", Do("spin 500"), &["@cpu: >> |@"]),
     case("drops", "", Do("refused {port}"), &["tcp_v4_rcv"]),
-    case("drsnoop", "", Do("touch 50000000"), &["work"]).needs(Need::Lab),
+    case("drsnoop", "", Do("put /proc/sys/vm/nr_hugepages {huge}"), &["work"]).needs(Need::Lab),
     case("eventcount", "sched sched_process_*", Do("exit"), &["sched_process_exit]:"]),
     case("eventstacks", "syscalls sys_enter_clock_nanosleep", Do("sleep 1"), &["@stacks[work, >> do_sleep+"]),
     case("execsnoop", "", Do("exec /bin/echo some words"), &["work … /bin/echo some words"]),

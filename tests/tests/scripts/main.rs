@@ -21,7 +21,7 @@ use bathyscope_tests::{
     workspace::{root, sources},
 };
 use cases::{Case, EXAMPLES, Need, TOOLS, Work};
-use places::{Place, Pressure, tls};
+use places::{Place, tls};
 
 /// What the running kernel has, as far as headers of tools tell their needs.
 struct Kernel {
@@ -54,7 +54,6 @@ fn run(folder: &str, case: &Case, kernel: &Kernel) -> Result<(), String> {
     let file = format!("bpf/{folder}/{}.bt", case.name);
     let text = fs::read_to_string(root().join(&file)).map_err(|error| format!("{file}: {error}"))?;
     let mut place = Place::new();
-    let _pressure = (case.needs == Need::Lab).then(Pressure::new);
     let params: Vec<String> = case.params.split_whitespace().map(|word| place.filled(word)).collect();
     let mut tracer = Tracer::start([file.as_str()].into_iter().chain(params.iter().map(String::as_str)));
     let attached = tracer.attached();

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::cases::Need;
 
+const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
 const GROUP_BYTES: &str = "16777216";
 
 /// Places for one workload.
@@ -92,6 +93,7 @@ impl Place {
             .replace("{port}", &self.port.to_string())
             .replace("{work}", work.to_str().expect("a path of text"))
             .replace("{group}", &group.unwrap_or_default())
+            .replace("{huge}", &if word == "{huge}" { too_many_huge_pages().to_string() } else { String::new() })
     }
 
     /// Does what the words say; the process that did stays until the end. What went wrong.
@@ -113,6 +115,9 @@ impl Place {
         let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         let done = lines.any(|line| line.is_ok_and(|line| line == "done"));
         self.child = Some(child);
+        if words[1..].iter().any(|word| word == HUGE_PAGES) {
+            fs::write(HUGE_PAGES, "0").map_err(|error| error.to_string())?;
+        }
         if done { Ok(()) } else { Err(format!("`work {}` failed", words.join(" "))) }
     }
 }
@@ -149,27 +154,11 @@ impl Drop for Group {
     }
 }
 
-const LOWEST: &str = "/proc/sys/vm/min_free_kbytes";
-
-/// Memory is so short, as far as the kernel is concerned, that who needs some must free it first.
-pub(crate) struct Pressure(String);
-
-impl Pressure {
-    pub(crate) fn new() -> Self {
-        let before = fs::read_to_string(LOWEST).expect("a limit");
-        let memory = fs::read_to_string("/proc/meminfo").expect("what there is");
-        let free =
-            memory.lines().find_map(|line| line.strip_prefix("MemFree:")?.trim().split(' ').next()?.parse().ok());
-        let free: u64 = free.expect("a number");
-        fs::write(LOWEST, (free - free / 20).to_string()).expect("root sets it");
-        Self(before)
-    }
-}
-
-impl Drop for Pressure {
-    fn drop(&mut self) {
-        fs::write(LOWEST, self.0.trim()).expect("root sets it");
-    }
+/// More large pages than memory has room for now.
+fn too_many_huge_pages() -> u64 {
+    let memory = fs::read_to_string("/proc/meminfo").expect("what there is");
+    let free = memory.lines().find_map(|line| line.strip_prefix("MemFree:")?.trim().split(' ').next()?.parse().ok());
+    free.map_or(0, |kib: u64| kib / 2048 + 10)
 }
 
 /// A TLS connection over which a line of text goes.

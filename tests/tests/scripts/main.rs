@@ -150,13 +150,19 @@ fn named_parameters_may_follow_two_dashes() {
         return skip("parameters of a script", "root");
     }
     let script = "begin { printf(\"<%d %s>\\n\", getopt(\"most\", 5), str($1)); exit(); }";
-    for words in [&["-e", script, "--most=7", "x"][..], &["-e", script, "--", "--most=7", "x"]] {
-        let traced = Tracer::start(words.iter().copied()).finish();
-        assert!(shows(&traced.out, "<7 x>"), "{words:?}: {traced:?}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("script.bt");
+    fs::write(&file, script).expect("a script");
+    for start in [&["-e", script][..], &[file.to_str().expect("a path of text")]] {
+        for dashes in [&[][..], &["--"]] {
+            let words = [start, dashes, &["--most=7", "x"]].concat();
+            let traced = Tracer::start(words.iter().copied()).finish();
+            assert!(shows(&traced.out, "<7 x>"), "{words:?}: {traced:?}");
+        }
     }
 }
 
-/// The reference's own program, if it is installed, sees nothing of a script that has ended.
+/// A tracepoint is off again when nothing is attached to it.
 #[test]
 fn nothing_is_left_of_a_script() {
     if !is_root() {

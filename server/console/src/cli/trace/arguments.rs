@@ -67,7 +67,9 @@ fn script(args: &TraceArgs) -> Result<ScriptArgs, Failure> {
     let (name, text, params) = match (args.events.as_slice(), args.words.split_first()) {
         ([text], _) => ("stdin".to_owned(), text.clone(), args.words.clone()),
         ([], Some((file, params))) if file == "-" || !file.starts_with('-') => {
-            (file.clone(), read_script(file)?, params.to_vec())
+            // bpftrace wants two dashes before a script's own options.
+            let params = if params.first().is_some_and(|word| word == "--") { params.get(1..) } else { Some(params) };
+            (file.clone(), read_script(file)?, params.unwrap_or_default().to_vec())
         }
         ([], Some((word, _))) => {
             return Err(Failure::new(format!("there is no option {}", visible(word.as_bytes())))

@@ -131,8 +131,9 @@ pub(in crate::http) async fn one(
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<Capture>, ApiError> {
-    let record = state.store().capture(id).await?;
+    // In this order: what does not run any more has its end stored.
     let running = state.is_running(id);
+    let record = state.store().capture(id).await?;
     let can_delete = may_delete(&who, &record) && !running;
     Ok(Json(Capture { capture: record.into(), running, can_delete }))
 }

@@ -84,6 +84,10 @@ pub fn definition_text(script: &Script, text: &str, span: Span) -> String {
             *byte = b' ';
         }
     }
+    // Before a probe its end may be left out, which the reader of C does not know.
+    if bytes.last() != Some(&b';') {
+        bytes.push(b';');
+    }
     String::from_utf8(bytes).unwrap_or_default()
 }
 

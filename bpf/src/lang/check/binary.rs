@@ -154,8 +154,8 @@ impl Body<'_, '_> {
             );
             return self.fail(span, message, "these can only be compared with `==` and `!=`");
         }
-        if let (ExprKind::Text(a), ExprKind::Text(b)) = (&left.kind, &right.kind) {
-            return Ok(Expr::integer(i64::from((a == b) == (op == BinaryOp::Equal)), Type::Bool, span));
+        if let Some(same) = known_same(&left, &right) {
+            return Ok(Expr::integer(i64::from(same == (op == BinaryOp::Equal)), Type::Bool, span));
         }
         let (left, right) = self.comparable(left, right, span)?;
         let same =
@@ -254,6 +254,19 @@ impl Body<'_, '_> {
             BinaryOp::NotEqual => Some(true),
             _ => None,
         }
+    }
+}
+
+/// Whether two values are the same, if both are written in the script or known when it is compiled.
+fn known_same(left: &Expr, right: &Expr) -> Option<bool> {
+    match (&left.kind, &right.kind) {
+        (ExprKind::Text(left), ExprKind::Text(right)) => Some(left == right),
+        (ExprKind::Tuple(left), ExprKind::Tuple(right)) if left.len() == right.len() => {
+            let parts: Option<Vec<bool>> =
+                left.iter().zip(right).map(|(left, right)| known_same(left, right)).collect();
+            Some(parts?.into_iter().all(|same| same))
+        }
+        _ => Some(left.constant()? == right.constant()?),
     }
 }
 

@@ -420,6 +420,16 @@ impl Body<'_, '_> {
         Ok(ty)
     }
 
+    /// The number that the kernel's types have for a struct, union or enum.
+    pub(super) fn btf_number(&self, ty: &Type) -> Option<u32> {
+        let id = match ty {
+            Type::Struct(it) => self.cx.c_type_of(it.id),
+            Type::Enum { name, .. } => self.cx.types.find(TypeKind::Enum, name)?,
+            _ => return None,
+        };
+        Some(self.cx.types.btf_id(id)?.id)
+    }
+
     /// `sizeof`.
     pub(super) fn size_of(&mut self, ty: &Type, span: Span) -> Checked<Expr> {
         if *ty == Type::None {

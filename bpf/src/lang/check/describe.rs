@@ -34,6 +34,26 @@ pub(in crate::lang) fn describe(ty: &Type) -> String {
     }
 }
 
+/// What kind of type it is, in a word: the second part of `typeinfo`.
+pub(super) fn base_name(ty: &Type) -> &'static str {
+    match ty {
+        Type::None => "void",
+        Type::Bool => "bool",
+        Type::Integer { .. } | Type::Enum { .. } => "int",
+        Type::Text { .. } => "string",
+        Type::Buffer { .. } => "buffer",
+        Type::Pointer { .. } => "pointer",
+        Type::Struct(_) => "struct",
+        Type::Array { .. } => "array",
+        Type::Tuple(_) => "tuple",
+        Type::Record(_) => "record",
+        Type::Stack { user: true, .. } => "ustack",
+        Type::Stack { user: false, .. } => "kstack",
+        Type::Shown(shown) => shown_name(shown),
+        Type::Aggregate(aggregation) => aggregation_name(aggregation),
+    }
+}
+
 fn shown_name(shown: &Shown) -> &'static str {
     match shown {
         Shown::KernelSymbol => "ksym",

@@ -189,7 +189,7 @@ static ENTRIES: &[Entry] = &[
     entry("kfunc_exist", Compile, (1, 1), "kfunc_exist(\"name\") → bool", "Whether the kernel's types know a function.", compile_time::kfunc_exist),
     entry("sizeof", Compile, (1, 1), "sizeof(x) → uint64", "The bytes of a type or value.", compile_time::size_of),
     entry("static_assert", Compile, (1, 2), "static_assert(condition, \"message\")", "Refuses the script if the condition does not hold.", compile_time::static_assert),
-    entry("typeinfo", Compile, (1, 1), "typeinfo(x) → string", "The name of a type.", compile_time::type_info),
+    entry("typeinfo", Compile, (1, 1), "typeinfo(x) → (btf_id, base_type, full_type)", "A type: the kernel's number of it (0 if it has none), its kind such as int, string or pointer, and its name.", compile_time::type_info),
 
     entry("dw_ustack", Value, (0, MANY), "dw_ustack", "Not supported yet: the process's stack by debug information.", actions::later),
     entry("skboutput", Output, (0, MANY), "skboutput", "Not supported yet: packets to a file.", actions::later),

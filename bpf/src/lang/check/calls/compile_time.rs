@@ -3,7 +3,12 @@
 use super::Call;
 use crate::lang::{
     ast::ExprKind as Ast,
-    check::{Checked, Failed, body::Body, describe::describe, formats::pieces},
+    check::{
+        Checked, Failed,
+        body::Body,
+        describe::{base_name, describe},
+        formats::pieces,
+    },
     hir::{Expr, ExprKind},
     plan::FormatPiece,
     types::Type,
@@ -19,10 +24,18 @@ pub(in crate::lang::check) fn size_of(body: &mut Body<'_, '_>, call: &Call<'_>) 
     body.size_of(&ty, call.span)
 }
 
-/// `typeinfo(x)`, `typeof(x)` as a value: the type's name.
+/// `typeinfo(x)`: what is known about a type, as a record whose parts can be compared when the script is compiled.
 pub(in crate::lang::check) fn type_info(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
     let ty = body.type_of(call.argument(0).ok_or(Failed)?)?;
-    Ok(Body::text(describe(&ty).into_bytes(), call.span))
+    let id = body.btf_number(&ty).unwrap_or(0);
+    let parts = [
+        ("btf_id", Expr::integer(i64::from(id), Type::U64, call.span)),
+        ("base_type", Body::text(base_name(&ty).as_bytes().to_vec(), call.span)),
+        ("full_type", Body::text(describe(&ty).into_bytes(), call.span)),
+    ];
+    let types = parts.iter().map(|(name, part)| ((*name).to_owned(), part.ty.clone())).collect();
+    let values = parts.into_iter().map(|(_name, part)| part).collect();
+    Ok(Expr::new(ExprKind::Tuple(values), Type::Record(types), call.span))
 }
 
 /// `is_str`, `is_ptr`, `is_array`, `is_integer`, `is_unsigned_integer`, `is_literal`.
@@ -38,7 +51,7 @@ pub(in crate::lang::check) fn is_type(body: &mut Body<'_, '_>, call: &Call<'_>) 
         "is_ptr" => matches!(ty, Type::Pointer { .. }),
         "is_array" => matches!(ty, Type::Array { .. }),
         "is_unsigned_integer" => matches!(ty, Type::Integer { signed: false, .. }),
-        _ => matches!(ty, Type::Integer { .. }),
+        _ => matches!(ty, Type::Integer { .. } | Type::Enum { .. }),
     };
     Ok(truth(holds, call))
 }

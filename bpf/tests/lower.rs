@@ -275,6 +275,29 @@ fn time_series_keep_the_latest_intervals() {
 }
 
 #[test]
+fn the_last_value_of_an_interval_is_the_latest_of_all_cpus() {
+    let mut hand = Hand::new();
+    let series = Aggregation::TimeSeries { interval_ns: 1000, slots: 3, of: SeriesOf::Last, signed: true };
+    let map = hand.map(Vec::new(), Type::Aggregate(series));
+    hand.aggregate(map, None, Some(field(8, &Type::I64)));
+    let compiled = hand.compile();
+    let mut machine = machine();
+    // Where the latest is on the first CPU, in the middle, on the last.
+    let hits =
+        [(7_000, 0, 1), (7_100, 1, 2), (7_200, 0, 3), (8_000, 0, 4), (8_100, 1, -5), (9_000, 1, 6), (9_900, 1, 7)];
+    for (time, cpu, value) in hits {
+        (machine.world.time_ns, machine.world.cpu) = (time, cpu);
+        run(&mut machine, &compiled, &[i64::cast_unsigned(value)]);
+    }
+    let plan = &compiled.plan.maps[0];
+    let values = machine.map("m0").unwrap().values(&[0; 4]).concat();
+    let snapshot = Snapshot::read(plan, [(&[0; 4][..], values.as_slice())]).unwrap();
+    let Value::Aggregate(Aggregated::Series(points)) = &snapshot.entries[0].value else { panic!("{snapshot:?}") };
+    let points: Vec<_> = points.iter().map(|point| (point.interval, point.value)).collect();
+    assert_eq!(points, [(7, 3), (8, -5), (9, 7)]);
+}
+
+#[test]
 fn elements_are_set_read_and_removed() {
     for key in [None, Some(int(5))] {
         let mut hand = Hand::new();

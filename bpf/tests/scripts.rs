@@ -198,6 +198,24 @@ fn scripts_show_what_happened() {
             vec![EnterRead(1), ExitRead(1, 0), EnterRead(1)],
             "@[tracepoint:syscalls:sys_exit_read]: 1\n@[tracepoint:syscalls:sys_enter_read]: 2\n",
         ),
+        (
+            "struct pair { int a; int b; }\nenum colour { RED = 3, BLUE }\nunion both { int a; long b; }\nbegin { printf(\"%d %d %d\\n\", sizeof(struct pair), sizeof(union both), BLUE); }",
+            vec![Begin],
+            "8 8 4\n",
+        ),
+        (
+            "begin { if comptime (typeinfo(pid).base_type == \"int\" && typeinfo(comm).1 != typeinfo(1).1) { printf(\"%s %s\\n\", typeinfo(comm).full_type, typeinfo(curtask).2); } print(typeinfo((1, \"a\"))); print(typeinfo(pid) == typeinfo(tid)); }",
+            vec![Begin],
+            "string[16] struct task_struct *\n(btf_id = 0, base_type = tuple, full_type = (int8, string[2]))\ntrue\n",
+        ),
+        (
+            // Histograms of so many buckets have their buckets in the keys of the kernel's map.
+            "tracepoint:syscalls:sys_exit_read { @h[tid] = lhist(args.ret, 0, 9000, 10); }
+             end { printf(\"%d %d %d\\n\", has_key(@h, 1), has_key(@h, 3), len(@h)); $t = 0; for ($kv : @h) { $t += $kv.0; }
+                   delete(@h, 1); printf(\"%d %d %d\\n\", $t, has_key(@h, 1), len(@h)); }",
+            vec![ExitRead(1, 10), ExitRead(1, 11), ExitRead(1, 500), ExitRead(2, 1000), End],
+            "1 0 2\n3 0 1\n@h[2]:\n[1000, 1010)           1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n\n",
+        ),
     ];
     for (text, events, expected) in cases {
         let compiled = compiled(text, CompileOptions::default());

@@ -249,7 +249,8 @@ pub enum Aggregation {
         /// Width of a bucket.
         step: u64,
     },
-    /// For each slot three words: value, count (or 1 once set), and the number of the interval it belongs to.
+    /// For each slot three words: value, count (1 once set; of the last value the moment of it), and the number of the
+    /// interval it belongs to.
     TimeSeries {
         /// Nanoseconds of one interval.
         interval_ns: u64,
@@ -277,6 +278,10 @@ pub enum SeriesOf {
 /// The most buckets that lie side by side in one value; where there are more, the bucket's number (`u64`) is the last
 /// part of the key and the value is one `u64`.
 pub const MAX_DENSE_BUCKETS: u32 = 512;
+
+/// What stands in place of a bucket's number in the key of an element that is no bucket, but says that there are some. Only
+/// maps whose elements a script asks for as such have them.
+pub const MARK_BUCKET: u64 = u64::MAX;
 
 impl Aggregation {
     /// How many buckets, for histograms.

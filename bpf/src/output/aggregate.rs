@@ -117,8 +117,8 @@ fn dense(aggregation: &Aggregation, cpus: &[&[u8]]) -> Result<Aggregated, Decode
     Ok(Aggregated::Buckets(counts.into_iter().collect()))
 }
 
-/// The second word is how many values there are (or that there is one); for the last value it may be the moment of it, and
-/// the latest wins.
+/// The second word is how many values there are (or that there is one); for the last value it is the moment of it, and the
+/// latest wins.
 fn series(slots: u32, of: SeriesOf, signed: bool, cpus: &[&[u8]]) -> Result<Aggregated, DecodeError> {
     let mut intervals: BTreeMap<u64, (i128, u64)> = BTreeMap::new();
     for bytes in cpus {

@@ -7,7 +7,7 @@ use super::{
     record::add_stacks,
     value::{integer, list},
 };
-use crate::lang::plan::MapPlan;
+use crate::lang::{plan::MapPlan, types::MARK_BUCKET};
 
 /// What a map held at some moment, in the order in which it is printed: by value for numbers, by count for histograms, by
 /// key for the rest.
@@ -74,8 +74,9 @@ impl Snapshot {
                 continue;
             };
             let count = value.chunks_exact(8).fold(0_u64, |sum, cpu| sum.saturating_add(integer(cpu)));
-            if count > 0 {
-                found.entry(key).or_default().insert(integer(number), count);
+            let number = integer(number);
+            if count > 0 && number != MARK_BUCKET {
+                found.entry(key).or_default().insert(number, count);
             }
         }
         for (key, buckets) in found {

@@ -27,8 +27,8 @@ enum Input {
     Bucket(Operand),
     /// One to the only bucket of the element.
     Single,
-    /// A value to an interval: the value, the number of the interval, and that of the slot.
-    Interval(Operand, Reg, Reg),
+    /// A value to an interval.
+    Interval { value: Operand, now: Reg, interval: Reg, slot: Reg },
 }
 
 impl Lower<'_> {
@@ -48,15 +48,24 @@ impl Lower<'_> {
             self.add(plan, aggregation, element, input);
             return Ok(());
         }
-        let key = self.key_with_bucket(plan, key, bucket)?;
+        let key = match bucket {
+            Some(bucket) => self.key_with_bucket((map, id), plan, key, bucket)?,
+            None => self.key(plan, key)?,
+        };
         self.change(map, plan, key, aggregation, input)
     }
 
-    fn key_with_bucket(&mut self, plan: &MapPlan, key: Option<&Expr>, bucket: Option<Operand>) -> Result<Memory> {
-        let Some(bucket) = bucket else { return self.key(plan, key) };
-        let to = self.temporary(plan.key_bytes)?;
-        if let Some(key) = key {
-            self.write(key, to, plan.key_bytes - 8, true)?;
+    /// The key of a bucket; the element that it belongs to gets its mark if the script asks for elements.
+    fn key_with_bucket(
+        &mut self,
+        (map, id): (MapId, hir::MapId),
+        plan: &MapPlan,
+        key: Option<&Expr>,
+        bucket: Operand,
+    ) -> Result<Memory> {
+        let to = self.mark_key(plan, key)?;
+        if self.shared.marked.get(id.0 as usize).copied().unwrap_or(false) {
+            self.put_mark(map, to)?;
         }
         self.store(Self::bucket_place(plan, to), Size::B8, bucket);
         Ok(to)
@@ -74,7 +83,7 @@ impl Lower<'_> {
                 // The verifier does not follow a remainder.
                 let slot = self.unless_greater(slot.into(), i64::from(*slots) - 1);
                 let slot = self.in_register(slot);
-                return (Input::Interval(number, interval, slot), None);
+                return (Input::Interval { value: number, now, interval, slot }, None);
             }
             _ => return (Input::Number(number), None),
         };
@@ -155,10 +164,12 @@ impl Lower<'_> {
                 self.add_word(plan, element, 0, number);
                 self.add_word(plan, element, 8, Operand::Constant(1));
             }
-            (Aggregation::TimeSeries { of, signed, .. }, Input::Interval(value, interval, slot)) => {
+            (Aggregation::TimeSeries { of, signed, .. }, Input::Interval { value, now, interval, slot }) => {
                 let offset = self.b.binary(BinaryOp::Mul, slot, 24);
                 let place = self.b.binary(BinaryOp::Add, element, offset);
-                self.add_to_interval(place, *of, *signed, value, interval);
+                let value = self.in_register(value);
+                self.begin_interval(place, interval);
+                self.add_to_interval(place, *of, *signed, value, now);
             }
             (_, Input::Bucket(Operand::Constant(bucket))) => {
                 let offset = i16::try_from(bucket * 8).unwrap_or(0);
@@ -170,7 +181,7 @@ impl Lower<'_> {
                 self.add_word(plan, place, 0, Operand::Constant(1));
             }
             (_, Input::Number(number)) => self.add_word(plan, element, 0, number),
-            (_, Input::Single | Input::Interval(..)) => self.add_word(plan, element, 0, Operand::Constant(1)),
+            (_, Input::Single | Input::Interval { .. }) => self.add_word(plan, element, 0, Operand::Constant(1)),
         }
     }
 
@@ -200,22 +211,25 @@ impl Lower<'_> {
         self.b.switch_to(done);
     }
 
-    fn add_to_interval(&mut self, place: Reg, of: SeriesOf, signed: bool, value: Operand, interval: Reg) {
-        let value = self.in_register(value);
+    /// Empties the slot at `place` if it is of an earlier round.
+    fn begin_interval(&mut self, place: Reg, interval: Reg) {
         let there = self.b.load(place, 16, Size::B8, false);
-        let [new, old, done] = [(); 3].map(|()| self.b.block());
+        let [new, old] = [(); 2].map(|()| self.b.block());
         self.b.branch(Test::Ne, there, interval, new, old);
-        // What is there is of an earlier round.
         self.b.switch_to(new);
         self.b.store(place, 0, Size::B8, 0);
         self.b.store(place, 8, Size::B8, 0);
         self.b.store(place, 16, Size::B8, interval);
         self.b.jump(old);
         self.b.switch_to(old);
+    }
+
+    fn add_to_interval(&mut self, place: Reg, of: SeriesOf, signed: bool, value: Reg, now: Reg) {
         match of {
             SeriesOf::Last => {
                 self.b.store(place, 0, Size::B8, value);
-                self.b.store(place, 8, Size::B8, 1);
+                // Each CPU has a last value; the moment tells which of them is the last of all.
+                self.b.store(place, 8, Size::B8, now);
             }
             SeriesOf::Min | SeriesOf::Max => {
                 let test = match (of, signed) {
@@ -239,8 +253,6 @@ impl Lower<'_> {
                 self.b.store(place, 8, Size::B8, count);
             }
         }
-        self.b.jump(done);
-        self.b.switch_to(done);
     }
 
     /// What an aggregation has over all CPUs.

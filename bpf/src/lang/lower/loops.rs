@@ -12,7 +12,7 @@ use crate::{
     ir::{BinaryOp, Helper, MapDefinition, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
     lang::{
         hir::{self, Expr, ExprKind, LocalId, Statement, StatementKind},
-        types::Type,
+        types::{MARK_BUCKET, Type},
     },
 };
 
@@ -209,12 +209,18 @@ impl Lower<'_> {
         body: &[Statement],
     ) -> Result<()> {
         let (map, plan) = self.script_map(id)?;
-        if super::maps::is_sparse(plan) {
-            return self.refuse_sparse(plan);
-        }
+        let sparse = super::maps::is_sparse(plan);
         let parameters = [Parameter::Map(map), Parameter::Key(map), Parameter::Value(map), self.frame_parameter()];
         let function = self.callback(callback, &parameters, body, |it, registers| {
             let [_, key_at, value_at, _] = registers else { return it.error("a callback lacks parameters") };
+            if sparse {
+                let bucket = it.bucket_at(plan, *key_at);
+                let (inside, after) = (it.b.block(), it.b.block());
+                it.b.branch(Test::Eq, bucket, MARK_BUCKET.cast_signed(), inside, after);
+                it.b.switch_to(after);
+                it.b.ret(0);
+                it.b.switch_to(inside);
+            }
             it.load_element(id, (map, *key_at, *value_at), key, value)
         })?;
         let address = self.b.map_address(map);

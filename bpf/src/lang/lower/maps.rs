@@ -10,7 +10,7 @@ use crate::{
     lang::{
         hir::{self, Expr, ExprKind, MapRead},
         plan::MapPlan,
-        types::{Type, layout},
+        types::{MARK_BUCKET, Type, layout},
     },
 };
 
@@ -55,13 +55,10 @@ impl Lower<'_> {
     /// The element's address or null; an address that is not null if there is one element.
     pub(super) fn find_element(&mut self, id: hir::MapId, key: Option<&Expr>) -> Result<Reg> {
         let (map, plan) = self.script_map(id)?;
-        if is_sparse(plan) {
-            return self.refuse_sparse(plan);
-        }
         if plan.key.is_empty() {
             return Ok(self.b.set(1));
         }
-        let key = self.key(plan, key)?;
+        let key = if is_sparse(plan) { self.mark_key(plan, key)? } else { self.key(plan, key)? };
         Ok(self.look_up(map, key))
     }
 
@@ -200,13 +197,45 @@ impl Lower<'_> {
         self.b.store_slot(frame, 0, Size::B8, 0);
         let (callback, frame) = (self.b.function_address(callback), self.b.slot_address(frame));
         self.b.call_only(Helper::Loop, &[i64::from(buckets).into(), callback.into(), frame.into(), 0.into()]);
+        let key = self.reach(Where::Scratch(piece));
+        self.store(Self::bucket_place(plan, key), Size::B8, Operand::Constant(MARK_BUCKET.cast_signed()));
+        let (map, key) = (self.b.map_address(map), self.b.address_of(key));
+        self.b.call_only(Helper::MapDelete, &[map.into(), key.into()]);
         Ok(())
     }
 
-    /// Each bucket of a sparse histogram is an element of the kernel's map, so its elements are not what is asked for.
-    pub(super) fn refuse_sparse<T>(&self, plan: &MapPlan) -> Result<T> {
-        self.error(format!("{} is a histogram of many buckets, which cannot be read in the program", plan.name))
-            .map_err(|error| error.hint("use fewer buckets: a larger step, or fewer bits of precision"))
+    /// The key of the mark that a sparse histogram has an element. Each of its buckets is an element of the kernel's map, so
+    /// where a script asks for elements as such, each has one more that is no bucket.
+    pub(super) fn mark_key(&mut self, plan: &MapPlan, key: Option<&Expr>) -> Result<Memory> {
+        let to = self.temporary(plan.key_bytes)?;
+        if let Some(key) = key {
+            self.write(key, to, plan.key_bytes.saturating_sub(8), true)?;
+        }
+        self.store(Self::bucket_place(plan, to), Size::B8, Operand::Constant(MARK_BUCKET.cast_signed()));
+        Ok(to)
+    }
+
+    /// Makes the mark at its key unless it is there.
+    pub(super) fn put_mark(&mut self, map: MapId, key: Memory) -> Result<()> {
+        let [new, refused, done] = [(); 3].map(|()| self.b.block());
+        let found = self.look_up(map, key);
+        self.b.branch(Test::Eq, found, 0, new, done);
+        self.b.switch_to(new);
+        let value = self.temporary(8)?;
+        self.store(value, Size::B8, Operand::Constant(1));
+        self.update_quietly(map, key, value, ONLY_NEW);
+        let found = self.look_up(map, key);
+        self.b.branch(Test::Eq, found, 0, refused, done);
+        self.b.switch_to(refused);
+        self.count(Counter::MapFull);
+        self.b.jump(done);
+        self.b.switch_to(done);
+        Ok(())
+    }
+
+    /// The bucket's number in a key that a callback got.
+    pub(super) fn bucket_at(&mut self, plan: &MapPlan, key: Reg) -> Reg {
+        self.b.load_memory(Self::bucket_place(plan, Memory::Pointer(key, 0)), Size::B8, false)
     }
 
     /// Does something with the value of each CPU that has one.
@@ -310,12 +339,10 @@ impl Lower<'_> {
     /// How many elements there are.
     pub(super) fn map_length(&mut self, id: hir::MapId) -> Result<Operand> {
         let (map, plan) = self.script_map(id)?;
-        if is_sparse(plan) {
-            return self.refuse_sparse(plan);
-        }
         if plan.key.is_empty() {
             return Ok(Operand::Constant(1));
         }
+        let sparse = is_sparse(plan);
         let parameters = [
             Parameter::Map(map),
             Parameter::Key(map),
@@ -323,15 +350,23 @@ impl Lower<'_> {
             Parameter::Frame { bytes: 8, context: None },
         ];
         self.functions += 1;
-        let (callback, _) = self.b.begin_function(format!("count_{}", self.functions), &parameters);
+        let (callback, registers) = self.b.begin_function(format!("count_{}", self.functions), &parameters);
+        if let ([_, key, _, frame], true) = (registers.as_slice(), sparse) {
+            let bucket = self.bucket_at(plan, *key);
+            let is_mark = self.b.select(Test::Eq, Width::W64, bucket, MARK_BUCKET.cast_signed(), 1, 0);
+            let count = self.b.load(*frame, 0, Size::B8, false);
+            let count = self.b.binary(BinaryOp::Add, count, is_mark);
+            self.b.store(*frame, 0, Size::B8, count);
+        }
         self.b.ret(0);
         self.b.end_function();
         let frame = self.b.slot(8);
         self.b.store_slot(frame, 0, Size::B8, 0);
-        let (map, callback, frame) =
+        let (map, callback, address) =
             (self.b.map_address(map), self.b.function_address(callback), self.b.slot_address(frame));
-        // The kernel gives the number of calls.
-        Ok(self.b.call(Helper::ForEachMapElem, &[map.into(), callback.into(), frame.into(), 0.into()]).into())
+        let calls = self.b.call(Helper::ForEachMapElem, &[map.into(), callback.into(), address.into(), 0.into()]);
+        // The kernel gives the number of calls, which is that of the elements unless these are buckets.
+        Ok(if sparse { self.b.load_slot(frame, 0, Size::B8, false).into() } else { calls.into() })
     }
 
     /// Where the bucket's number is in the key of a sparse histogram.

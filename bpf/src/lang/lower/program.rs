@@ -70,6 +70,8 @@ pub(super) struct Shared<'a> {
     pub programs: u32,
     /// Larger values are kept off the stack.
     pub on_stack_limit: u32,
+    /// For each map of the script, whether its elements need marks; see [`super::maps`].
+    pub marked: Vec<bool>,
 }
 
 /// Which program.

@@ -127,6 +127,7 @@ pub(super) fn lower(
         ring_bytes: if script.config.ring_bytes == 0 { options.ring_bytes } else { script.config.ring_bytes },
         programs: u32::try_from(groups.len()).unwrap_or(u32::MAX),
         on_stack_limit,
+        marked: marked(script),
     };
     let mut plan = Plan {
         sites: script.sites.iter().zip(&layouts).map(|(site, layout)| laid_out(site, layout)).collect(),
@@ -199,4 +200,32 @@ fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) ->
     plan.user_stacks |= lower.user_stacks;
     let needs = lower.scratch_needs();
     Ok((lower.b.finish(), needs))
+}
+
+/// For each map, whether the elements of a histogram whose buckets are in its keys are asked for as such.
+fn marked(script: &hir::Script) -> Vec<bool> {
+    let mut marked: Vec<bool> = script.maps.iter().map(|_| false).collect();
+    let mut mark = |map: hir::MapId| {
+        if let (Some(it), Some(plan)) = (marked.get_mut(map.0 as usize), script.maps.get(map.0 as usize)) {
+            *it = super::maps::is_sparse(plan) && !plan.key.is_empty();
+        }
+    };
+    for probe in &script.probes {
+        let mut asked = |expr: &hir::Expr| {
+            if let ExprKind::HasKey { map, .. } | ExprKind::Length(hir::Countable::Map(map)) = &expr.kind {
+                mark(*map);
+            }
+            false
+        };
+        let _all = probe.predicate.as_ref().is_some_and(|it| walk::any_expression(it, &mut asked));
+        let _all = walk::any_expression_of(&probe.body, &mut asked);
+        let mut visited = |statement: &hir::Statement| {
+            if let hir::StatementKind::ForMap { map, .. } = &statement.kind {
+                mark(*map);
+            }
+            false
+        };
+        let _all = walk::any_statement(&probe.body, &mut visited);
+    }
+    marked
 }

@@ -9,7 +9,7 @@ use std::{env, fmt::Write as _, fs, path::PathBuf};
 
 use bathyscope_bpf::lang::{
     CheckOptions, CompileOptions, Diagnostic, ExpandOptions, Severity, check, compile, expand, hir,
-    host::{UserPlace, UserPlaces},
+    host::{UserPlace, UserPlaces, UserSymbol},
     parse,
     plan::{UsdtArgument, UsdtPlace, UserFile},
     recorded::RecordedHost,
@@ -39,7 +39,22 @@ fn compare(name: &str, found: &str) {
 fn place(path: &str, symbol: &str, provider: &str, arguments: Vec<UsdtArgument>) -> UserPlace {
     let file = UserFile { path: path.to_owned(), in_process: None, device: 1, inode: 2 };
     let (symbol, provider) = (symbol.to_owned(), provider.to_owned());
-    UserPlace { file, offset: 0x1000, symbol, provider, semaphore: 0, arguments }
+    UserPlace { file, offset: 0x1000, address: 0x2000, symbol, provider, semaphore: 0, arguments }
+}
+
+fn symbols() -> Vec<UserSymbol> {
+    let symbol = |path: &str, name: &str, address, bytes, fixed| UserSymbol {
+        path: path.to_owned(),
+        name: name.to_owned(),
+        address,
+        bytes,
+        fixed,
+    };
+    vec![
+        symbol("/bin/bash", "history_length", 0x4010, 4, false),
+        symbol("/bin/bash", "environ", 0x4020, 0, false),
+        symbol("/usr/bin/app", "counter", 0x40_4028, 8, true),
+    ]
 }
 
 /// A recorded kernel on which some programs are known.
@@ -47,7 +62,10 @@ fn host(series: &str) -> RecordedHost {
     let mut host = RecordedHost::new(series).unwrap();
     let mut know = |point: &str, places: Vec<UserPlace>, trouble: &str| {
         let (trouble, warnings) = (trouble.to_owned(), Vec::new());
-        host.places.insert(point.to_owned(), UserPlaces { point: point.to_owned(), places, trouble, warnings });
+        host.places.insert(
+            point.to_owned(),
+            UserPlaces { point: point.to_owned(), places, trouble, warnings, symbols: symbols() },
+        );
     };
     let int = |signed| UsdtArgument { bytes: 4, signed, place: UsdtPlace::Register { offset: 112, shift: 0 } };
     let text = UsdtArgument { bytes: 8, signed: false, place: UsdtPlace::Register { offset: 104, shift: 0 } };

@@ -46,6 +46,7 @@ fn host(series: &str) -> RecordedHost {
         let place = UserPlace {
             file,
             offset: 0x1000,
+            address: 0x1000,
             symbol: "readline".to_owned(),
             provider: String::new(),
             semaphore: 0,

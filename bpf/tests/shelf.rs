@@ -73,6 +73,7 @@ fn add_places(host: &mut RecordedHost, script: &Script) {
         let place = UserPlace {
             file: UserFile { path: "/lib/made".to_owned(), in_process: None, device: 1, inode: 2 },
             offset: 0x1000,
+            address: 0x1000,
             symbol: "made".to_owned(),
             provider: "maker".to_owned(),
             semaphore: 0,

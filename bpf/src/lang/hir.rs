@@ -300,6 +300,8 @@ pub enum Builtin {
     /// Instruction pointer or address of the probed function: a number, or (`func`) of type [`Shown::Function`] with the
     /// process's id put beside it in user space.
     FunctionAddress,
+    /// The address of the probed function at its return in user space, as the kernel tells it from 6.6 on.
+    EntryAddress,
     /// 1 if the interrupted code was user's (profile).
     UserMode,
     /// The first process of `-c` or `-p`, else 0.

@@ -42,13 +42,6 @@ pub trait Host {
         let _path = path;
         None
     }
-
-    /// The address (in the process) and size of a symbol of the file that an attach point is in, for `uaddr()`; none if there is
-    /// no such symbol, if its address is not the same in every process, or if nobody can be asked.
-    fn user_symbol(&self, point: &str, name: &str) -> Option<(u64, u64)> {
-        let _both = (point, name);
-        None
-    }
 }
 
 /// A kernel function.
@@ -71,6 +64,24 @@ pub struct UserPlaces {
     pub trouble: String,
     /// What is to be known before it is used, such as the cost of a single-stepped instruction.
     pub warnings: Vec<String>,
+    /// The symbols that the script asks for with `uaddr()`, of the files of `places`; those that are not there are left out.
+    #[serde(default)]
+    pub symbols: Vec<UserSymbol>,
+}
+
+/// A symbol of a file in user space.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserSymbol {
+    /// The file's path, as in [`UserFile::path`].
+    pub path: String,
+    /// Its name.
+    pub name: String,
+    /// Its address in the file's own numbering.
+    pub address: u64,
+    /// Its size; 0 if not known.
+    pub bytes: u64,
+    /// Whether the file is loaded where its own numbering says, so that the address is that in every process.
+    pub fixed: bool,
 }
 
 /// One place in user space.
@@ -80,6 +91,9 @@ pub struct UserPlace {
     pub file: UserFile,
     /// The place in it, in bytes of the file.
     pub offset: u64,
+    /// The same place as an address in the file's own numbering.
+    #[serde(default)]
+    pub address: u64,
     /// The function or marker's name.
     pub symbol: String,
     /// For markers: the provider.

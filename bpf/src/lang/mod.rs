@@ -24,7 +24,7 @@ pub use ast::Span;
 pub use check::{CheckOptions, Completion, CompletionKind, Group, Hover, Reference, check, complete, hover, reference};
 pub use compile::{CompileOptions, Compiled, Stage, compile, compile_checked};
 pub use diagnostic::{Diagnostic, Severity};
-pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options};
+pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options, user_symbols};
 pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};
 pub use render::{Place, place, render};
 pub use syntax::{PROVIDERS, Provider, attach_text, definition_text, parse, print, provider, user_points};

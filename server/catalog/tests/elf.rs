@@ -173,6 +173,10 @@ fn functions_are_found_by_name_and_place() {
         (Some("helper"), Some("unsized"), Some("_ZN3foo3barEi"))
     );
     assert_eq!(functions.at(0), None);
+    let names = ["variable", "main", "imported", "no such symbol"].map(str::to_owned);
+    let symbols = [("main".to_owned(), base, 16), ("variable".to_owned(), DATA.1, 8)];
+    assert_eq!(file.symbols_named(&names).unwrap(), symbols);
+    assert_eq!(file.symbols_named(&[]).unwrap(), []);
     assert_eq!((file.offset_of(base + 5), file.address_of(CODE.0 + 5)), (Some(CODE.0 + 5), Some(base + 5)));
     assert_eq!((file.offset_of(base + SEGMENT_BYTES), file.is_code(CODE.0), file.is_code(DATA.0)), (None, true, false));
 }
@@ -261,7 +265,7 @@ fn this_test_finds_itself() {
     assert!(file.is_code(itself.offset) && itself.bytes > 0);
     assert_eq!(functions.at(itself.offset + 1).map(|symbol| symbol.offset), Some(itself.offset));
     assert_ne!(file.entry(itself.offset).instruction, Instruction::Unknown);
-    assert!(!file.is_go());
+    assert!(!file.is_go() && !file.is_fixed());
     assert_eq!(file.arch(), Arch::HOST);
 }
 

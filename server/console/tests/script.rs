@@ -145,6 +145,15 @@ fn scripts_run_on_this_kernel() {
     assert_eq!(text(&output.stdout), "end\n\n\n@n: 3\n");
     let output = run("trace", &["-q", "-c", "sh -c 'exit 5'", "-e", "END { printf(\"bye\\n\"); }"]);
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(5), "bye\n\n\n"));
+    // A variable of a library, which is loaded anywhere.
+    let script = "uprobe:libc:exit { printf(\"%d %d\\n\", *uaddr(\"opterr\"), cgroupid(\"/\") > 0); exit(); }";
+    let output = run("trace", &["-q", "-c", "/bin/true", "-e", script]);
+    assert_eq!(text(&output.stdout), "1 1\n\n\n", "{}", text(&output.stderr));
+    let script = "begin { @h[1] = hist(5, 5); @h[2] = hist(77, 5); for ($kv : @h) { printf(\"%d \", $kv.0); }
+        printf(\"%d %d %d\", has_key(@h, 1), has_key(@h, 3), len(@h)); clear(@h); exit(); }";
+    let output = run("trace", &["-q", "-e", script]);
+    let told = text(&output.stdout);
+    assert!(matches!(told.trim(), "1 2 1 0 2" | "2 1 1 0 2"), "{told} {}", text(&output.stderr));
 }
 
 #[test]

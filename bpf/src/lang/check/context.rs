@@ -157,6 +157,8 @@ pub(super) struct Shape {
     pub(super) space: Space,
     /// The first attach point as written, for `uaddr` and messages.
     pub(super) point: String,
+    /// In user space: the file's path and the place's address in the file's own numbering, of the first attach point.
+    pub(super) place: Option<(String, u64)>,
     /// Whether it stands for attach points that do not exist.
     pub(super) unknown: bool,
 }
@@ -182,6 +184,7 @@ impl Shape {
             },
             space: if kind.is_user() { Space::User } else { Space::Kernel },
             point: point.to_owned(),
+            place: None,
             unknown: false,
         }
     }

@@ -144,14 +144,14 @@ static ENTRIES: &[Entry] = &[
     entry("syscall_name", Text, (1, 1), "syscall_name(number) → syscall name", "The name of a system call.", texts::named),
 
     entry("cgroup_path", Address, (1, 2), "cgroup_path(id[, filter]) → cgroup path", "The path of a control group.", addresses::cgroup_path),
-    entry("cgroupid", Address, (1, 1), "cgroupid(\"path\") → uint64", "The id of a control group, looked up when the script is compiled.", addresses::cgroup_id),
+    entry("cgroupid", Address, (1, 1), "cgroupid(\"path\") → uint64", "The id of a control group (version 2), looked up when the script is compiled; the path may leave out where they are mounted.", addresses::cgroup_id),
     entry("container_of", Address, (3, 3), "container_of(pointer, type, member) → type *", "The struct that a pointer points into.", addresses::container_of),
     entry("kaddr", Address, (1, 1), "kaddr(\"symbol\") → uint64", "The address of a kernel symbol.", addresses::kaddr),
     entry("kptr", Address, (1, 1), "kptr(pointer) → pointer", "The pointer, taken to point into the kernel.", addresses::space),
     entry("ksym", Address, (1, 1), "ksym(address) → ksym", "The kernel function at an address.", addresses::ksym),
     entry("percpu_kaddr", Address, (1, 2), "percpu_kaddr(\"symbol\"[, cpu]) → pointer", "The address of a kernel variable that each CPU has.", addresses::percpu_kaddr),
     entry("reg", Address, (1, 1), "reg(\"name\") → uint64", "A register of the place that was hit.", addresses::reg),
-    entry("uaddr", Address, (1, 1), "uaddr(\"symbol\") → pointer", "The address of a symbol of the probed program.", addresses::uaddr),
+    entry("uaddr", Address, (1, 1), "uaddr(\"symbol\") → pointer", "The address, in the process that was hit, of a variable or function of the probed file.", addresses::uaddr),
     entry("uptr", Address, (1, 1), "uptr(pointer) → pointer", "The pointer, taken to point into the process.", addresses::space),
     entry("usym", Address, (1, 1), "usym(address) → usym", "The function of the process at an address.", addresses::usym),
 

@@ -17,6 +17,8 @@ pub(super) struct Uses {
     pub(super) numbered: bool,
     /// `retval`.
     pub(super) returned: bool,
+    /// `uaddr()`.
+    pub(super) addresses: bool,
 }
 
 impl Uses {
@@ -95,6 +97,7 @@ impl Uses {
                 if arguments.is_empty() {
                     self.name(&function.text);
                 }
+                self.addresses |= function.text == "uaddr";
                 arguments.iter().for_each(|it| self.expr(it));
             }
             ExprKind::Member { base, name } => match &base.kind {

@@ -10,16 +10,36 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Diagnostic,
-    ast::{Item, Script},
+    ast::{ExprKind, Item, Script},
     limits::MAX_DIAGNOSTICS,
     plan::Config,
 };
 
 pub use params::script_options;
+
+/// The most symbols that are looked up for a script.
+const MAX_SYMBOLS: usize = 256;
+
+/// The symbols that a script asks for with `uaddr("name")`, which whoever knows the files must look up before the script is
+/// checked.
+pub fn user_symbols(script: &Script) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    walk::script(script, &mut |part| {
+        if let walk::Part::Expr(expr) = part
+            && let ExprKind::Call { function, arguments } = &expr.kind
+            && function.text == "uaddr"
+            && let Some(ExprKind::Text(name)) = arguments.first().map(|it| &it.kind)
+            && found.len() < MAX_SYMBOLS
+        {
+            found.insert(String::from_utf8_lossy(name).into_owned());
+        }
+    });
+    found.into_iter().collect()
+}
 
 /// What the expansion is told beside the script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -42,6 +42,10 @@ impl Lower<'_> {
             B::CurrentTask => call(self, Helper::GetCurrentTask).into(),
             B::Probe => self.attach_point(),
             B::FunctionAddress => self.function_address()?,
+            B::EntryAddress => {
+                let context = self.context();
+                self.b.call(Helper::GetFuncIp, &[context.into()]).into()
+            }
             B::UserMode => self.user_mode()?,
             B::TargetPid => Operand::Constant(self.shared.options.target_pid.into()),
             B::Comm | B::LeaderComm | B::ParentComm => {

@@ -20,6 +20,8 @@ mod users;
 
 use std::os::fd::OwnedFd;
 
+pub use host::cgroup_id;
+
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
     AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,

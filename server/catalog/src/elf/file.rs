@@ -14,6 +14,7 @@ const MAX_BUILD_ID_BYTES: usize = 256;
 
 const PT_LOAD: u32 = 1;
 const PT_NOTE: u32 = 4;
+const ET_EXEC: u64 = 2;
 const SHT_NOTE: u32 = 7;
 const SHT_NOBITS: u32 = 8;
 const NT_GNU_BUILD_ID: u32 = 3;
@@ -105,6 +106,7 @@ pub(super) struct Section {
 pub struct ElfFile<'a> {
     source: &'a dyn ReadAt,
     arch: Arch,
+    fixed: bool,
     segments: Vec<Segment>,
     sections: Vec<Section>,
     section_names: Vec<u8>,
@@ -133,7 +135,9 @@ impl<'a> ElfFile<'a> {
             183 => Arch::Aarch64,
             machine => return Err(ElfError::Machine { machine: u16::try_from(machine).unwrap_or(0) }),
         };
-        let mut file = Self { source, arch, segments: Vec::new(), sections: Vec::new(), section_names: Vec::new() };
+        let fixed = word(16, 2) == ET_EXEC;
+        let (segments, sections, section_names) = (Vec::new(), Vec::new(), Vec::new());
+        let mut file = Self { source, arch, fixed, segments, sections, section_names };
         let (mut segments, mut sections, mut names) = (word(56, 2), word(60, 2), word(62, 2));
         let (segments_at, sections_at) = (word(32, 8), word(40, 8));
         if sections_at != 0 && (sections == 0 || segments == 0xffff || names == 0xffff) {
@@ -161,6 +165,11 @@ impl<'a> ElfFile<'a> {
     /// The processor it is for.
     pub fn arch(&self) -> Arch {
         self.arch
+    }
+
+    /// Whether it is always loaded where its own numbering says: a program that is not position-independent.
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
     }
 
     fn entries(&self, at: u64, size: u64, count: u64, what: &'static str) -> Result<Vec<u8>, ElfError> {

@@ -84,6 +84,27 @@ impl ElfFile<'_> {
         Ok(functions)
     }
 
+    /// The variables and functions of these names, in the order in which the tables have them: name, address in the file's
+    /// own numbering, and size (0 if not known). Of several of one name the first counts.
+    ///
+    /// # Errors
+    /// If the tables are damaged or too large.
+    pub fn symbols_named(&self, names: &[String]) -> Result<Vec<(String, u64, u64)>, ElfError> {
+        let mut found: Vec<(String, u64, u64)> = Vec::new();
+        for kind in [SHT_SYMTAB, SHT_DYNSYM] {
+            self.each_symbol(kind, &mut |symbol, strings| {
+                if matches!(symbol.kind, STT_FUNC | STT_OBJECT) {
+                    let name = text(strings, symbol.name);
+                    if names.iter().any(|it| it == name) && !found.iter().any(|(known, ..)| known == name) {
+                        found.push((name.to_owned(), symbol.address, symbol.bytes));
+                    }
+                }
+                found.len() < names.len()
+            })?;
+        }
+        Ok(found)
+    }
+
     /// The address of a variable or function, in the file's own numbering.
     pub(super) fn address_of_symbol(&self, name: &str) -> Option<u64> {
         let mut address = None;

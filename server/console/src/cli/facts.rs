@@ -170,6 +170,10 @@ impl Host for HostFacts {
     fn user_places(&self, point: &str) -> Option<&UserPlaces> {
         self.places.iter().find(|places| places.point == point)
     }
+
+    fn cgroup_id(&self, path: &str) -> Option<u64> {
+        bathyscope_agent::cgroup_id(path)
+    }
 }
 
 /// An agent's connection as a link that ends with it.

@@ -7,9 +7,12 @@ use crate::lang::{
         Checked, Failed, body::Body, casts::in_space, checker::Checker, context::Kind, describe::describe,
         values::Operand,
     },
-    hir::{Expr, ExprKind},
+    hir::{Builtin, Expr, ExprKind},
     types::{Pointee, Shown, Space, Type},
 };
+
+/// The first kernel that tells programs at returns in user space where the function is.
+const ENTRY_ADDRESS: u32 = 6006;
 
 /// `kaddr("name")`.
 pub(in crate::lang::check) fn kaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
@@ -66,14 +69,37 @@ pub(in crate::lang::check) fn uaddr(body: &mut Body<'_, '_>, call: &Call<'_>) ->
         return body.fail(call.span, message, "uprobe, uretprobe and usdt know the file");
     }
     let point = body.shape.point.clone();
-    let Some((address, size)) = body.cx.host.user_symbol(&point, &name) else {
-        let message = format!("there is no symbol `{name}` with a fixed address in the file of `{point}`");
-        return body.fail(call.span, message, "position-independent programs and libraries are loaded anywhere");
+    let (path, place) = body.shape.place.clone().unwrap_or_default();
+    let symbols = body.cx.host.user_places(&point).map_or(&[][..], |places| &places.symbols);
+    let Some(symbol) = symbols.iter().find(|it| it.name == name && it.path == path).cloned() else {
+        let at = call.argument(0).map_or(call.span, |it| it.span);
+        let message = format!("{path} has no symbol `{name}`");
+        return body.fail(at, message, "variables and functions are found if the file is not stripped");
     };
-    let bytes = u8::try_from(size).ok().filter(|size| matches!(size, 1 | 2 | 4 | 8)).unwrap_or(8);
+    let bytes = u8::try_from(symbol.bytes).ok().filter(|size| matches!(size, 1 | 2 | 4 | 8)).unwrap_or(8);
     let to = Pointee::Type(Type::Integer { bytes, signed: false });
     let ty = Type::Pointer { to: Box::new(to), space: Space::User };
-    Ok(Expr::integer(address.cast_signed(), ty, call.span))
+    if symbol.fixed {
+        return Ok(Expr::integer(symbol.address.cast_signed(), ty, call.span));
+    }
+    // The distance to the place that was hit is the same wherever the file is loaded.
+    let hit = hit_address(body, call)?;
+    Ok(hit.plus(symbol.address.wrapping_sub(place).cast_signed()).convert(ty))
+}
+
+/// The address of the place that was hit, in the process.
+fn hit_address(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    if body.shape.kind != Kind::Uretprobe {
+        return body.register("ip", call.span);
+    }
+    if body.cx.host.features().kernel < ENTRY_ADDRESS {
+        return body.fail(
+            call.span,
+            "at a return this kernel does not tell where the program is loaded, which `uaddr` needs",
+            "keep it from the function's begin: `uprobe:… { @at[tid] = uaddr(…); }`; Linux 6.6 and later tell it",
+        );
+    }
+    Ok(Expr::new(ExprKind::Builtin(Builtin::EntryAddress), Type::U64, call.span))
 }
 
 /// `kptr`, `uptr`: whose memory a pointer is of.

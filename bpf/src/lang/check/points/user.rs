@@ -1,5 +1,7 @@
 //! Places in user space, which the console found; and addresses of memory.
 
+use std::fmt::Write as _;
+
 use super::{Found, Kind, Shape, Trouble, limit_matches, parts};
 use crate::lang::{
     Diagnostic,
@@ -43,14 +45,17 @@ impl Checker<'_> {
 
     fn place(&self, kind: Kind, name: &str, text: &AttachText, place: &UserPlace, uses: &Uses) -> Found {
         let mut shape = Shape::new(kind, &text.text);
-        let mut layout = String::new();
+        shape.place = Some((place.file.path.clone(), place.address));
+        // Where the place is in its file is then part of the program.
+        let mut layout =
+            if uses.addresses { format!("{}:{:#x} ", place.file.path, place.address) } else { String::new() };
         let (file, offset, pid) = (place.file.clone(), place.offset, self.options.pid);
         let path = &place.file.path;
         if kind == Kind::Usdt {
             shape.args = Args::Usdt(place.arguments.clone());
             if uses.numbered {
                 // Where arguments are is part of the program.
-                layout = format!("{:?}", place.arguments);
+                let _infallible = write!(layout, "{:?}", place.arguments);
             }
             let point = AttachPoint::Usdt {
                 file,

@@ -4,6 +4,7 @@
 //! little starts quickly, and one that asks the same again at once. What can change while the agent runs (modules come
 //! and go) is looked up again when it is not found.
 
+mod cgroups;
 mod features;
 mod lists;
 
@@ -27,6 +28,7 @@ use bathyscope_catalog::{
 };
 use bathyscope_protocol::WireScript;
 
+pub use cgroups::cgroup_id;
 pub(crate) use features::perf_kind;
 
 use super::{bpf, tracefs::Tracefs};
@@ -37,8 +39,6 @@ const BTF_FOLDER: &str = "/sys/kernel/btf";
 const MAX_MODULES: usize = 1024;
 /// The symbol of the table that variables of CPUs are found with.
 const PER_CPU_OFFSET: &str = "__per_cpu_offset";
-/// The number that statfs(2) gives for the file system of control groups, version 2.
-const CGROUP2_MAGIC: u32 = 0x6367_7270;
 
 /// What is known about the running kernel.
 #[derive(Default)]
@@ -218,13 +218,8 @@ impl Host for RequestHost<'_> {
         self.places.get(point).copied()
     }
 
-    /// The id of a group is the inode of its folder. Only folders of that file system are looked at.
     fn cgroup_id(&self, path: &str) -> Option<u64> {
-        use rustix::fs::{Mode, OFlags};
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-        let is_group = rustix::fs::fstatfs(&folder).ok()?.f_type as u32 == CGROUP2_MAGIC;
-        is_group.then(|| rustix::fs::fstat(&folder).ok().map(|stat| stat.st_ino))?
+        cgroup_id(path)
     }
 }
 

@@ -2,10 +2,14 @@
 
 use std::{collections::BTreeSet, fs::File, io::Read as _, os::unix::fs::FileExt as _};
 
-use bathyscope_bpf::lang::{plan::UserFile, suggest};
+use bathyscope_bpf::lang::{
+    host::{UserPlaces, UserSymbol},
+    plan::UserFile,
+    suggest,
+};
 use bathyscope_catalog::{
     constants::Arch,
-    elf::{Library, ReadAt, find_library, parse_library_cache},
+    elf::{ElfFile, Library, ReadAt, find_library, parse_library_cache},
 };
 use bathyscope_protocol::ProcessFile;
 use bathyscope_symbols::ProcessMaps;
@@ -50,6 +54,8 @@ pub(super) struct Files<'a, A> {
     pub(super) pid: Option<u32>,
     libraries: Option<Vec<Library>>,
     mapped: Option<Vec<String>>,
+    /// The symbols that the script asks for.
+    symbols: Vec<String>,
 }
 
 /// This machine's processor.
@@ -58,8 +64,21 @@ pub(super) const fn arch() -> Arch {
 }
 
 impl<'a, A: ScriptAgent> Files<'a, A> {
-    pub(super) fn new(agent: &'a mut A, pid: Option<u32>) -> Self {
-        Self { agent, pid, libraries: None, mapped: None }
+    pub(super) fn new(agent: &'a mut A, pid: Option<u32>, symbols: Vec<String>) -> Self {
+        Self { agent, pid, libraries: None, mapped: None, symbols }
+    }
+
+    /// Adds those symbols of a file that the script asks for.
+    pub(super) fn add_symbols(&self, elf: &ElfFile<'_>, file: &OpenFile, found: &mut UserPlaces) -> Result<(), String> {
+        if self.symbols.is_empty() {
+            return Ok(());
+        }
+        let path = &file.about.path;
+        let symbols = elf.symbols_named(&self.symbols).map_err(|error| format!("{path}: {error}"))?;
+        let fixed = elf.is_fixed();
+        let symbol = |(name, address, bytes)| UserSymbol { path: path.clone(), name, address, bytes, fixed };
+        found.symbols.extend(symbols.into_iter().map(symbol));
+        Ok(())
     }
 
     /// The files that a name means: one, or for `*` all that the process has mapped.

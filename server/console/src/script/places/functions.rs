@@ -41,6 +41,7 @@ pub(super) fn search<A: ScriptAgent>(
             ));
         }
         in_file(&elf, &file, &wanted, found)?;
+        files.add_symbols(&elf, &file, found)?;
     }
     Ok(())
 }
@@ -81,7 +82,7 @@ fn in_file(elf: &ElfFile<'_>, file: &OpenFile, wanted: &Wanted<'_>, found: &mut 
                 || format!("{address:#x}"),
                 |symbol| format!("{}+{}", symbol.name, offset.saturating_sub(symbol.offset)),
             );
-            found.places.push(place(file, offset, symbol));
+            found.places.push(place(elf, file, offset, symbol));
         }
         Wanted::Name { name, offset } if *offset > 0 => {
             let functions = functions()?;
@@ -90,7 +91,7 @@ fn in_file(elf: &ElfFile<'_>, file: &OpenFile, wanted: &Wanted<'_>, found: &mut 
             if symbol.bytes > 0 && *offset >= symbol.bytes {
                 return Err(format!("`{name}` in {path} has {} bytes; {offset} is behind its end", symbol.bytes));
             }
-            found.places.push(place(file, symbol.offset.saturating_add(*offset), format!("{name}+{offset}")));
+            found.places.push(place(elf, file, symbol.offset.saturating_add(*offset), format!("{name}+{offset}")));
         }
         Wanted::Name { name, .. } => {
             let functions = functions()?;
@@ -143,7 +144,7 @@ fn entries(elf: &ElfFile<'_>, file: &OpenFile, symbols: &[Symbol<'_>], found: &m
         if entry.stepped() {
             stepped.push(symbol.name);
         }
-        found.places.push(place(file, symbol.offset + entry.skip(), symbol.name.to_owned()));
+        found.places.push(place(elf, file, symbol.offset + entry.skip(), symbol.name.to_owned()));
     }
     let path = &file.about.path;
     match stepped.as_slice() {
@@ -172,8 +173,16 @@ fn no_function(name: &str, functions: &Functions, path: &str) -> String {
     }
 }
 
-fn place(file: &OpenFile, offset: u64, symbol: String) -> UserPlace {
-    UserPlace { file: file.about.clone(), offset, symbol, provider: String::new(), semaphore: 0, arguments: Vec::new() }
+fn place(elf: &ElfFile<'_>, file: &OpenFile, offset: u64, symbol: String) -> UserPlace {
+    UserPlace {
+        file: file.about.clone(),
+        offset,
+        address: elf.address_of(offset).unwrap_or(offset),
+        symbol,
+        provider: String::new(),
+        semaphore: 0,
+        arguments: Vec::new(),
+    }
 }
 
 #[cfg(test)]

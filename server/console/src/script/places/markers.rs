@@ -28,18 +28,22 @@ pub(super) fn search<A: ScriptAgent>(
     let all = file == "*";
     let mut known: Vec<String> = Vec::new();
     for file in files.named(file)? {
-        let markers = ElfFile::parse(&file).and_then(|elf| elf.markers());
-        let markers = match markers {
-            Ok(markers) => markers,
+        let markers = ElfFile::parse(&file).and_then(|elf| elf.markers().map(|markers| (elf, markers)));
+        let (elf, markers) = match markers {
+            Ok(found) => found,
             Err(_other) if all => continue,
             Err(error) => return Err(format!("{}: {error}", file.about.path)),
         };
+        let before = found.places.len();
         for marker in markers {
             if matches(provider, &marker.provider) && matches(name, &marker.name) {
-                add(&file, marker, found);
+                add(&elf, &file, marker, found);
             } else {
                 known.push(format!("{}:{}", marker.provider, marker.name));
             }
+        }
+        if found.places.len() > before {
+            files.add_symbols(&elf, &file, found)?;
         }
     }
     if !found.places.is_empty() {
@@ -54,7 +58,7 @@ pub(super) fn search<A: ScriptAgent>(
     })
 }
 
-fn add(file: &OpenFile, marker: Marker, found: &mut UserPlaces) {
+fn add(elf: &ElfFile<'_>, file: &OpenFile, marker: Marker, found: &mut UserPlaces) {
     let Marker { provider, name, offset, semaphore, arguments } = marker;
     let unreadable = arguments.iter().position(|argument| converted(argument).is_none());
     if let Some(number) = unreadable {
@@ -72,7 +76,8 @@ fn add(file: &OpenFile, marker: Marker, found: &mut UserPlaces) {
     };
     let arguments = arguments.iter().map(argument).collect();
     let (file, semaphore) = (file.about.clone(), semaphore.unwrap_or(0));
-    found.places.push(UserPlace { file, offset, symbol: name, provider, semaphore, arguments });
+    let address = elf.address_of(offset).unwrap_or(offset);
+    found.places.push(UserPlace { file, offset, address, symbol: name, provider, semaphore, arguments });
 }
 
 /// Where an argument is, in the plan's words; none if it cannot be read.

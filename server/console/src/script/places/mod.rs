@@ -64,12 +64,14 @@ pub fn resolve(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<
     }
     // Parameters may stand in attach points. What is wrong with them is told by the agent, which does the same again.
     let options = ExpandOptions { params: request.params.clone(), ..ExpandOptions::default() };
+    let mut symbols = lang::user_symbols(&script);
     if let Ok(expanded) = lang::expand(&script, &options) {
         points.extend(lang::user_points(&expanded.script));
+        symbols = lang::user_symbols(&expanded.script);
     }
     let mut seen = BTreeSet::new();
     points.retain(|point| seen.insert(point.text.clone()));
-    let mut files = Files::new(agent, target_pid(&request.target));
+    let mut files = Files::new(agent, target_pid(&request.target), symbols);
     Ok(points.iter().map(|point| one(&mut files, point)).collect())
 }
 

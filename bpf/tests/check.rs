@@ -11,7 +11,7 @@ use bathyscope_bpf::lang::{
     CheckOptions, CompileOptions, Diagnostic, ExpandOptions, Severity, check, compile, expand, hir,
     host::{UserPlace, UserPlaces, UserSymbol},
     parse,
-    plan::{UsdtArgument, UsdtPlace, UserFile},
+    plan::{ProgramType, UsdtArgument, UsdtPlace, UserFile},
     recorded::RecordedHost,
 };
 
@@ -77,6 +77,7 @@ fn host(series: &str) -> RecordedHost {
     host.symbols.insert("avenrun".to_owned(), 0xffff_ffff_8280_0000);
     host.symbols.insert("runqueues".to_owned(), 0x31_0000);
     host.symbols.insert("__per_cpu_offset".to_owned(), 0xffff_ffff_8290_0000);
+    host.callable.push(("bpf_task_from_pid".to_owned(), ProgramType::RawTracepoint));
     host.cgroups.insert("/sys/fs/cgroup/system.slice".to_owned(), 4242);
     host
 }

@@ -57,6 +57,10 @@ impl Names for World {
         (pid == 7).then_some((vec![0xab, 0xcd], address & 0xfff))
     }
 
+    fn process_name(&self, pid: u32) -> Option<String> {
+        (pid == 7).then(|| "true".to_owned())
+    }
+
     fn user_name(&self, uid: u32) -> Option<String> {
         (uid == 0).then(|| "root".to_owned())
     }
@@ -442,11 +446,13 @@ fn own_records(plan: &mut Plan) -> Vec<Vec<u8>> {
             .with(shown(Shown::Function), &symbol(0x2000, 0))
             .put(plan, print("%s %-8s| %s %s %s\n")),
         record()
+            .with(shown(Shown::ProcessName), &7_u32.to_le_bytes())
+            .with(shown(Shown::ProcessName), &1234_u32.to_le_bytes())
             .with(shown(Shown::Username), &0_u32.to_le_bytes())
             .with(shown(Shown::Username), &1000_u32.to_le_bytes())
             .with(cgroup.clone(), &words(&[5]))
             .with(cgroup, &words(&[6]))
-            .put(plan, print("%s %s %s %s\n")),
+            .put(plan, print("%s %s %s %s %s %s\n")),
         record()
             .with(shown(Shown::Mac), &[5, 0xa5, 0, 1, 2, 0xff, 0, 0])
             .with(shown(full), &words(&[1_234_567_890]))

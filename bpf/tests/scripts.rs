@@ -209,6 +209,11 @@ fn scripts_show_what_happened() {
             "string[16] struct task_struct *\n(btf_id = 0, base_type = tuple, full_type = (int8, string[2]))\ntrue\n",
         ),
         (
+            "tracepoint:syscalls:sys_enter_read { printf(\"%s %d|\", comm(tid), comm(tid)); @[comm(tid)] = comm(pid); }",
+            vec![EnterRead(7)],
+            ":7 7|@[:7]: :100\n",
+        ),
+        (
             // Histograms of so many buckets have their buckets in the keys of the kernel's map.
             "tracepoint:syscalls:sys_exit_read { @h[tid] = lhist(args.ret, 0, 9000, 10); }
              end { printf(\"%d %d %d\\n\", has_key(@h, 1), has_key(@h, 3), len(@h)); $t = 0; for ($kv : @h) { $t += $kv.0; }

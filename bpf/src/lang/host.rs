@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bathyscope_catalog::{EventFormat, types::Types};
 use serde::{Deserialize, Serialize};
 
-use super::plan::{UsdtArgument, UserFile};
+use super::plan::{ProgramType, UsdtArgument, UserFile};
 
 /// Facts about a host. Answers may be slow the first time and are kept by whoever implements it.
 pub trait Host {
@@ -36,6 +36,12 @@ pub trait Host {
 
     /// The places in user space that match an attach point, as the console found them; none if it was not asked.
     fn user_places(&self, point: &str) -> Option<&UserPlaces>;
+
+    /// Whether programs of a type may call a function of the kernel; none if there is nobody to try it.
+    fn kfunc_allowed(&self, name: &str, program: ProgramType) -> Option<bool> {
+        let _both = (name, program);
+        None
+    }
 
     /// The id of a control group, by its path; none if there is no such group, or nobody to ask.
     fn cgroup_id(&self, path: &str) -> Option<u64> {

@@ -9,7 +9,10 @@ use bathyscope_catalog::{
     types::{Kind, Types},
 };
 
-use super::host::{Architecture, Features, Host, KernelFunction, UserPlaces};
+use super::{
+    host::{Architecture, Features, Host, KernelFunction, UserPlaces},
+    plan::ProgramType,
+};
 
 /// Where made-up addresses begin.
 const TEXT: u64 = 0xffff_ffff_8100_0000;
@@ -23,6 +26,8 @@ pub struct RecordedHost {
     pub places: BTreeMap<String, UserPlaces>,
     /// Addresses of more symbols than the functions; a test may add some.
     pub symbols: BTreeMap<String, u64>,
+    /// Functions of the kernel that programs may call, with the type of program; a test may add some.
+    pub callable: Vec<(String, ProgramType)>,
     /// Ids of control groups, by their paths; a test may add some.
     pub cgroups: BTreeMap<String, u64>,
     types: Types,
@@ -80,6 +85,7 @@ impl RecordedHost {
             places: BTreeMap::new(),
             symbols: BTreeMap::new(),
             cgroups: BTreeMap::new(),
+            callable: Vec::new(),
             types,
             formats,
             tracepoints,
@@ -135,6 +141,10 @@ impl Host for RecordedHost {
 
     fn user_places(&self, point: &str) -> Option<&UserPlaces> {
         self.places.get(point)
+    }
+
+    fn kfunc_allowed(&self, name: &str, program: ProgramType) -> Option<bool> {
+        Some(self.callable.iter().any(|(known, of)| known == name && *of == program))
     }
 
     fn cgroup_id(&self, path: &str) -> Option<u64> {

@@ -89,6 +89,8 @@ pub enum Shown {
     UserSymbol,
     /// `username`: a user id, 4 bytes.
     Username,
+    /// `comm(pid)`: the id of a thread or process, 4 bytes.
+    ProcessName,
     /// `strerror()`: 4 bytes.
     Strerror,
     /// `signal_name()`: 4 bytes.
@@ -372,7 +374,12 @@ impl Type {
             Self::Tuple(parts) => parts.iter().map(Self::alignment).max().unwrap_or(1),
             Self::Record(parts) => parts.iter().map(|(_, ty)| ty.alignment()).max().unwrap_or(1),
             Self::Shown(shown) => match shown {
-                Shown::Username | Shown::Strerror | Shown::SignalName | Shown::Probe | Shown::Inet => 4,
+                Shown::Username
+                | Shown::ProcessName
+                | Shown::Strerror
+                | Shown::SignalName
+                | Shown::Probe
+                | Shown::Inet => 4,
                 Shown::Path { .. } => 1,
                 _ => 8,
             },
@@ -384,7 +391,7 @@ impl Type {
 impl Shown {
     fn bytes(&self) -> u32 {
         match self {
-            Self::Username | Self::Strerror | Self::SignalName | Self::Probe => 4,
+            Self::Username | Self::ProcessName | Self::Strerror | Self::SignalName | Self::Probe => 4,
             Self::KernelSymbol | Self::SyscallName | Self::CgroupPath { .. } | Self::Time { .. } | Self::Mac => 8,
             Self::UserSymbol | Self::Function => 16,
             Self::Inet => 20,

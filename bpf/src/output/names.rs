@@ -32,6 +32,8 @@ pub trait Names {
     fn user_symbol(&self, pid: u32, address: u64) -> Option<Symbol>;
     /// The build id (bytes) of the file at an address of a process, and the place in that file.
     fn build_id(&self, pid: u32, address: u64) -> Option<(Vec<u8>, u64)>;
+    /// The name of a thread or process: as it is now, or as it was last if it is gone.
+    fn process_name(&self, pid: u32) -> Option<String>;
     /// A user's name.
     fn user_name(&self, uid: u32) -> Option<String>;
     /// Paths of a cgroup, as `hierarchy:path` joined with commas; hierarchies match `filter`, if it is not empty.
@@ -56,6 +58,10 @@ impl Names for NoNames {
     }
 
     fn build_id(&self, _pid: u32, _address: u64) -> Option<(Vec<u8>, u64)> {
+        None
+    }
+
+    fn process_name(&self, _pid: u32) -> Option<String> {
         None
     }
 

@@ -107,6 +107,11 @@ impl Context<'_> {
                 let name = u32::try_from(number).ok().and_then(|uid| self.names.user_name(uid));
                 name.unwrap_or_else(|| number.to_string())
             }
+            (Shown::ProcessName, _) => {
+                let name = u32::try_from(number).ok().and_then(|pid| self.names.process_name(pid));
+                // As perf shows a thread that it knows nothing of.
+                name.unwrap_or_else(|| format!(":{number}"))
+            }
             (Shown::Strerror, _) => {
                 let text = constants::errno_text(signed());
                 text.map_or_else(|| format!("Unknown error {number}"), str::to_owned)

@@ -124,6 +124,8 @@ fn kernel() -> Maker {
     m.add("colour", 6, 0, 4, &[]);
     let task_pointer = parent;
     m.function("vfs_read", long, &[("task", task_pointer), ("count", long)]);
+    let kfunc = m.function("bpf_made_kfunc", long, &[]);
+    m.add("bpf_kfunc", 17, 0, kfunc, &[u32::MAX]);
     m.function("printk", int, &[("fmt", text), ("", 0)]);
     let proto = m.function("", 0, &[("", parent), ("", bool), ("", task_pointer)]);
     let pointer = m.add("", 2, 0, proto, &[]);
@@ -291,6 +293,9 @@ fn functions_tracepoints_and_variables_are_described() {
     assert_eq!((variable.section, variable.offset, variable.bytes), (".data..percpu", 64, 96));
     assert!(variable.percpu());
     assert_eq!((types.function(Some("none"), "vfs_read"), types.variable("vfs_read")), (None, None));
+    let tagged = |name, tag| types.is_tagged(types.functions(name)[0].id, tag);
+    assert_eq!((tagged("bpf_made_kfunc", "bpf_kfunc"), tagged("vfs_read", "bpf_kfunc")), (Some(true), Some(false)));
+    assert_eq!(tagged("vfs_read", "no such tag"), None);
 }
 
 #[test]

@@ -157,6 +157,20 @@ fn scripts_run_on_this_kernel() {
 }
 
 #[test]
+fn functions_of_modules_have_arguments() {
+    let loaded = std::fs::read_to_string("/proc/modules").unwrap_or_default();
+    let names = loaded.lines().filter_map(|line| line.split(' ').next());
+    let typed = names.filter(|name| std::path::Path::new("/sys/kernel/btf").join(name).exists());
+    let listed = |name: &str| text(&run("trace", &["-lv", &format!("fentry:{name}:*")]).stdout);
+    let Some((name, told)) = typed.map(|name| (name, listed(name))).find(|(_, told)| !told.is_empty()) else {
+        eprintln!("skipped: no module with functions and types is loaded, or it cannot be read");
+        return;
+    };
+    let arguments = told.lines().filter(|line| line.starts_with("    ")).count();
+    assert!(told.starts_with(&format!("fentry:{name}:")) && arguments > 0, "{told}");
+}
+
+#[test]
 fn an_interrupt_ends_the_script_with_its_maps() {
     if !has_kernel() {
         return;

@@ -183,7 +183,8 @@ impl Body<'_, '_> {
         let joined = match (&left.ty, &right.ty) {
             (Type::Stack { user: true, .. }, _)
             | (Type::Shown(_), Type::Text { .. })
-            | (Type::Text { .. }, Type::Shown(_)) => Join::Never,
+            | (Type::Text { .. }, Type::Shown(_))
+            | (Type::Shown(Shown::ProcessName), _) => Join::Never,
             (Type::Tuple(_), Type::Tuple(_)) | (Type::Record(_), Type::Record(_)) => join(&left.ty, &right.ty),
             (a, b) if a == b => Join::To(a.clone()),
             _ => Join::Never,
@@ -266,6 +267,8 @@ fn known_same(left: &Expr, right: &Expr) -> Option<bool> {
                 left.iter().zip(right).map(|(left, right)| known_same(left, right)).collect();
             Some(parts?.into_iter().all(|same| same))
         }
+        // The same ids have the same name, but different ones may have it too.
+        _ if left.ty == Type::Shown(Shown::ProcessName) => None,
         _ => Some(left.constant()? == right.constant()?),
     }
 }
@@ -288,7 +291,14 @@ fn is_text(ty: &Type) -> bool {
 fn is_shown(ty: &Type) -> bool {
     matches!(
         ty,
-        Type::Shown(Shown::Probe | Shown::Time { .. } | Shown::Strerror | Shown::SignalName | Shown::SyscallName)
+        Type::Shown(
+            Shown::Probe
+                | Shown::ProcessName
+                | Shown::Time { .. }
+                | Shown::Strerror
+                | Shown::SignalName
+                | Shown::SyscallName
+        )
     )
 }
 
@@ -300,6 +310,9 @@ fn comparison_hint(left: &Type, right: &Type) -> &'static str {
         (Type::Shown(Shown::Function | Shown::KernelSymbol | Shown::UserSymbol), _)
         | (_, Type::Shown(Shown::Function | Shown::KernelSymbol | Shown::UserSymbol)) => {
             "names of functions are looked up when they are shown; compare addresses: `reg(\"ip\") == kaddr(\"…\")`"
+        }
+        (Type::Shown(Shown::ProcessName), _) | (_, Type::Shown(Shown::ProcessName)) => {
+            "this name is looked up when it is shown; compare ids, or read it from a task: `pcomm(task) == \"…\"`"
         }
         (Type::Shown(_), _) | (_, Type::Shown(_)) => "this text is made when it is shown; compare the number itself",
         (Type::Pointer { .. }, Type::Text { .. }) | (Type::Text { .. }, Type::Pointer { .. }) => {

@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use bathyscope_catalog::{EventFormat, types::TypeId};
 
-use crate::lang::{hir::Context, host::Architecture, plan::UsdtArgument, types::Space};
+use crate::lang::{
+    hir::Context,
+    host::Architecture,
+    plan::{ProgramType, UsdtArgument},
+    types::Space,
+};
 
 /// A kind of attach point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,6 +88,23 @@ impl Kind {
         match self {
             Self::Begin | Self::End | Self::Signal => "special",
             other => other.name(),
+        }
+    }
+
+    /// The type of its programs.
+    pub(super) fn program(self) -> ProgramType {
+        match self {
+            Self::Begin | Self::End | Self::Signal => ProgramType::Run,
+            Self::Tracepoint => ProgramType::Tracepoint,
+            Self::RawTracepoint => ProgramType::RawTracepoint,
+            Self::Kprobe | Self::Kretprobe => ProgramType::Kprobe,
+            Self::Fentry => ProgramType::Fentry,
+            Self::Fexit => ProgramType::Fexit,
+            Self::Uprobe | Self::Uretprobe | Self::Usdt => ProgramType::Uprobe,
+            Self::Profile | Self::Interval | Self::Software | Self::Hardware | Self::Watchpoint => {
+                ProgramType::PerfEvent
+            }
+            Self::Iter => ProgramType::Iterator,
         }
     }
 

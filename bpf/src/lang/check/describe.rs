@@ -59,6 +59,7 @@ fn shown_name(shown: &Shown) -> &'static str {
         Shown::KernelSymbol => "ksym",
         Shown::UserSymbol => "usym",
         Shown::Username => "username",
+        Shown::ProcessName => "process name",
         Shown::Strerror => "strerror",
         Shown::SignalName => "signal name",
         Shown::SyscallName => "syscall name",

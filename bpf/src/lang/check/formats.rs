@@ -202,5 +202,8 @@ fn is_text_like(ty: &Type) -> bool {
 
 /// What is shown as text and is also a number.
 fn is_number_shown(ty: &Type) -> bool {
-    matches!(ty, Type::Shown(Shown::Username | Shown::Strerror | Shown::SignalName | Shown::SyscallName))
+    matches!(
+        ty,
+        Type::Shown(Shown::Username | Shown::ProcessName | Shown::Strerror | Shown::SignalName | Shown::SyscallName)
+    )
 }

@@ -36,6 +36,23 @@ impl Types {
         Some(Function { name, module: source.btf.module_name(), id })
     }
 
+    /// Whether a type is marked with a tag of declarations, such as `bpf_kfunc`; `None` if nothing is, so that it is not
+    /// known.
+    pub fn is_tagged(&self, id: TypeId, tag: &str) -> Option<bool> {
+        let mut any = false;
+        for source in &self.sources {
+            let count = u32::try_from(source.btf.len()).unwrap_or(u32::MAX);
+            let tags = (0..count).filter_map(|index| source.btf.raw(index)).filter(|raw| raw.kind == kind::DECL_TAG);
+            for raw in tags.filter(|raw| source.btf.name(raw.name) == tag) {
+                if source.reference(raw.size_or_type) == id {
+                    return Some(true);
+                }
+                any = true;
+            }
+        }
+        any.then_some(false)
+    }
+
     /// What a function takes and returns: of a function, a function type, or a pointer to one.
     pub fn signature(&self, id: TypeId) -> Option<Signature<'_>> {
         let mut at = self.strip(id).id;

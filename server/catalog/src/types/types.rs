@@ -27,7 +27,7 @@ impl Source {
     }
 
     /// The id of what its BTF calls `number`.
-    fn reference(&self, number: u32) -> TypeId {
+    pub(crate) fn reference(&self, number: u32) -> TypeId {
         match number.checked_sub(self.btf.base_types()) {
             Some(own) if own > 0 && self.btf.base().is_some() => self.id(own - 1),
             _ => TypeId(number & !(1 << 31)),

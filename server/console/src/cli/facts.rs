@@ -27,6 +27,8 @@ use crate::{
 const MAX_BYTES: u64 = 256 << 20;
 /// How names of raw tracepoints begin among the kernel's types.
 const RAW_TRACEPOINT: &str = "btf_trace_";
+/// The most modules whose types are read.
+const MAX_MODULES: usize = 1024;
 /// The most raw tracepoints.
 const MAX_RAW_TRACEPOINTS: usize = 100_000;
 
@@ -39,7 +41,9 @@ pub(super) struct HostFacts {
     raw_tracepoints: OnceCell<Vec<String>>,
     functions: OnceCell<Vec<KernelFunction>>,
     symbols: OnceCell<HashMap<String, u64>>,
+    btf: OnceCell<Option<Arc<Btf>>>,
     types: OnceCell<Types>,
+    with_modules: OnceCell<Types>,
     places: Vec<UserPlaces>,
 }
 
@@ -59,7 +63,9 @@ impl HostFacts {
             raw_tracepoints: OnceCell::new(),
             functions: OnceCell::new(),
             symbols: OnceCell::new(),
+            btf: OnceCell::new(),
             types: OnceCell::new(),
+            with_modules: OnceCell::new(),
             places,
         })
     }
@@ -78,6 +84,36 @@ impl HostFacts {
             tracing::warn!(why = words(&error), "{what} cannot be read");
             Vec::new()
         })
+    }
+
+    fn btf(&self) -> Option<Arc<Btf>> {
+        let read = || {
+            let bytes = self.read_or_nothing(KernelFile::Btf, "the kernel's types");
+            Btf::parse(bytes).ok().map(Arc::new)
+        };
+        self.btf.get_or_init(read).clone()
+    }
+
+    /// The types of the kernel and of the modules that have functions.
+    pub(super) fn types_with_modules(&self) -> &Types {
+        self.with_modules.get_or_init(|| {
+            let Some(base) = self.btf() else { return Types::built_in() };
+            let mut all = Types::new(Arc::clone(&base));
+            let names: BTreeSet<&str> = self.functions().iter().map(|function| function.module.as_str()).collect();
+            for name in names.into_iter().filter(|name| !name.is_empty()).take(MAX_MODULES) {
+                if let Err(why) = self.add_module(name, &base, &mut all) {
+                    tracing::debug!(module = name, why, "the types of a module cannot be read");
+                }
+            }
+            all
+        })
+    }
+
+    fn add_module(&self, name: &str, base: &Arc<Btf>, all: &mut Types) -> Result<(), String> {
+        let module = name.parse().map_err(|_odd| "this is no name of a module".to_owned())?;
+        let bytes = self.read(KernelFile::ModuleBtf { module }).map_err(|error| words(&error))?;
+        let btf = Btf::parse_module(name, bytes, base).map_err(|error| error.to_string())?;
+        all.add_module(Arc::new(btf)).map_err(|error| error.to_string())
     }
 
     /// Every symbol of the kernel's text, with its module: where there is no list of what can be traced.
@@ -127,7 +163,7 @@ impl Host for HostFacts {
 
     fn raw_tracepoints(&self) -> &[String] {
         self.raw_tracepoints.get_or_init(|| {
-            let found = self.types().complete(Kind::Typedef, RAW_TRACEPOINT, MAX_RAW_TRACEPOINTS);
+            let found = self.types_with_modules().complete(Kind::Typedef, RAW_TRACEPOINT, MAX_RAW_TRACEPOINTS);
             let name = |name: &str| name.strip_prefix(RAW_TRACEPOINT).map(str::to_owned);
             let names: BTreeSet<String> = found.names.into_iter().filter_map(name).collect();
             names.into_iter().collect()
@@ -148,10 +184,7 @@ impl Host for HostFacts {
     }
 
     fn types(&self) -> &Types {
-        self.types.get_or_init(|| {
-            let bytes = self.read_or_nothing(KernelFile::Btf, "the kernel's types");
-            Btf::parse(bytes).map_or_else(|_unreadable| Types::built_in(), |btf| Types::new(Arc::new(btf)))
-        })
+        self.types.get_or_init(|| self.btf().map_or_else(Types::built_in, Types::new))
     }
 
     fn kernel_symbol(&self, name: &str) -> Option<u64> {

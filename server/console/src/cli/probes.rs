@@ -171,7 +171,10 @@ fn kernel_probes(host: &HostFacts, kind: &str, matches: impl Fn(&str) -> bool) -
             let wanted = |function: &&KernelFunction| {
                 matches(&named(&full_name(function, true))) || matches(&named(&full_name(function, false)))
             };
-            let typed = |function: &&KernelFunction| host.types().function(None, &function.name).is_some();
+            let typed = |function: &&KernelFunction| {
+                let module = function.module.as_str();
+                types_of(host, module).function(Some(module).filter(|it| !it.is_empty()), &function.name).is_some()
+            };
             let functions = host.functions().iter().filter(wanted).filter(typed);
             let probe = |function| Probe { probe: named(&full_name(function, true)), arguments: None };
             return functions.map(probe).collect();
@@ -229,14 +232,22 @@ fn arguments(host: &HostFacts, probe: &str) -> Vec<Argument> {
             }
             _ => Vec::new(),
         },
-        ["fentry" | "kprobe", .., name] => signature(host.types(), name, false),
-        ["fexit" | "kretprobe", .., name] => signature(host.types(), name, true),
+        [kind @ ("fentry" | "kprobe" | "fexit" | "kretprobe"), module @ .., name] => {
+            let module = module.first().copied().unwrap_or_default();
+            signature(types_of(host, module), module, name, matches!(*kind, "fexit" | "kretprobe"))
+        }
         _ => Vec::new(),
     }
 }
 
-fn signature(types: &Types, function: &str, result: bool) -> Vec<Argument> {
-    let found = types.function(None, function).and_then(|function| types.signature(function.id));
+/// The types that a function is looked up in: those of modules take longer to read.
+fn types_of<'a>(host: &'a HostFacts, module: &str) -> &'a Types {
+    if matches!(module, "" | "vmlinux") { host.types() } else { host.types_with_modules() }
+}
+
+fn signature(types: &Types, module: &str, function: &str, result: bool) -> Vec<Argument> {
+    let module = Some(module).filter(|module| !module.is_empty());
+    let found = types.function(module, function).and_then(|function| types.signature(function.id));
     let Some(signature) = found else { return Vec::new() };
     let parameter = |(index, parameter): (usize, &bathyscope_catalog::types::Parameter<'_>)| Argument {
         ty: types.render(parameter.ty),

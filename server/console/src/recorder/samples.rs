@@ -389,6 +389,11 @@ impl Samples {
         self.frames.stack(&sample, &self.processes, true).map_or(0, |(stack, _)| stack)
     }
 
+    /// The name that a process had last, if the side band told.
+    pub(crate) fn process_name(&self, pid: u32) -> Option<String> {
+        self.texts.get(&self.processes.name(pid, pid)).filter(|name| !name.is_empty()).cloned()
+    }
+
     /// The file that is mapped at an address of a process, and the place in it.
     pub(crate) fn file_at(&mut self, pid: u32, address: u64, link: &AgentLink) -> Option<(Arc<OwnedFd>, MappedPlace)> {
         // Placing it finds out what is to be known and keeps the file.

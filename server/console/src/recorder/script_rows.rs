@@ -31,7 +31,7 @@ use super::{
     scout::lock,
     script_streams::{ScriptStreams, SiteStream},
 };
-use crate::script::{Follower, HostNames, MapSnapshot, ScriptEvent};
+use crate::script::{Follower, HostNames, MapSnapshot, ProcessNames, ScriptEvent};
 
 /// How often maps are read while a script runs.
 const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
@@ -435,13 +435,14 @@ pub(crate) struct Lookup {
     link: AgentLink,
     files: FileResolver,
     names: HashMap<(u32, u64), Option<Symbol>>,
+    processes: ProcessNames,
 }
 
 impl Lookup {
     pub(crate) fn new(samples: Samples, link: AgentLink, private_dir: PathBuf) -> Self {
         let options = FileOptions { private_dir, max_file_bytes: MAX_FILE_BYTES };
         let files = FileResolver::new(options, rustix::process::geteuid().as_raw());
-        Self { samples, link, files, names: HashMap::new() }
+        Self { samples, link, files, names: HashMap::new(), processes: ProcessNames::default() }
     }
 
     fn user_symbol(&mut self, pid: u32, address: u64) -> Option<Symbol> {
@@ -486,6 +487,11 @@ impl Names for RowNames<'_> {
 
     fn build_id(&self, _pid: u32, _address: u64) -> Option<(Vec<u8>, u64)> {
         None
+    }
+
+    fn process_name(&self, pid: u32) -> Option<String> {
+        let look = &mut **self.look.borrow_mut();
+        look.processes.name(pid, &look.link).or_else(|| look.samples.process_name(pid))
     }
 
     fn user_name(&self, uid: u32) -> Option<String> {

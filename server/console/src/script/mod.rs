@@ -9,6 +9,7 @@ mod event;
 mod follow;
 mod names;
 mod places;
+mod process_names;
 mod replay;
 mod session;
 
@@ -20,6 +21,7 @@ pub use event::{MapSnapshot, ScriptEvent};
 pub(crate) use follow::Follower;
 pub use names::HostNames;
 pub use places::{check_script, resolve as places_of};
+pub(crate) use process_names::ProcessNames;
 pub(crate) use replay::Replay;
 pub(crate) use session::make;
 pub use session::{Finished, Polled, ScriptSession};

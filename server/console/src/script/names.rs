@@ -56,6 +56,10 @@ impl Names for HostNames {
         None
     }
 
+    fn process_name(&self, _pid: u32) -> Option<String> {
+        None
+    }
+
     fn user_name(&self, uid: u32) -> Option<String> {
         self.users.borrow_mut().get_or_insert_with(users).get(&uid).cloned()
     }

@@ -172,6 +172,10 @@ impl Names for KeptNames {
         None
     }
 
+    fn process_name(&self, _pid: u32) -> Option<String> {
+        None
+    }
+
     fn user_name(&self, _uid: u32) -> Option<String> {
         None
     }

@@ -56,17 +56,33 @@ pub(in crate::lang::check) fn is_type(body: &mut Body<'_, '_>, call: &Call<'_>) 
     Ok(truth(holds, call))
 }
 
+/// The tag with which kernels mark the functions that programs may call.
+const KFUNC_TAG: &str = "bpf_kfunc";
+
+/// Whether the kernel has such a function. Kernels that mark no functions may mean any.
+fn has_kfunc(body: &Body<'_, '_>, name: &str) -> bool {
+    let types = &body.cx.types;
+    types.functions(name).iter().any(|it| types.is_tagged(it.id, KFUNC_TAG) != Some(false))
+}
+
 /// `kfunc_exist("name")`.
 pub(in crate::lang::check) fn kfunc_exist(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
     let name = body.literal_name(call, 0, "the function")?;
-    let exists = !body.cx.types.functions(&name).is_empty();
-    Ok(truth(exists, call))
+    Ok(truth(has_kfunc(body, &name), call))
 }
 
-/// `kfunc_allowed("name")`: scripts are compiled to programs that call helpers only.
+/// `kfunc_allowed("name")`: whether programs of this kind of probe may call it.
 pub(in crate::lang::check) fn kfunc_allowed(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
-    body.literal_name(call, 0, "the function")?;
-    Ok(truth(false, call))
+    let name = body.literal_name(call, 0, "the function")?;
+    if !has_kfunc(body, &name) {
+        return Ok(truth(false, call));
+    }
+    let allowed = body.cx.host.kfunc_allowed(&name, body.shape.kind.program());
+    if allowed.is_none() {
+        let message = format!("whether `{name}` may be called could not be tried; it is taken for not allowed");
+        body.warn(call.span, message).hint("it is tried by loading a program, for functions outside of modules");
+    }
+    Ok(truth(allowed.unwrap_or(false), call))
 }
 
 /// `static_assert(condition, message)`.

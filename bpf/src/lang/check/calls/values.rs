@@ -76,15 +76,14 @@ pub(in crate::lang::check) fn plain(body: &mut Body<'_, '_>, call: &Call<'_>) ->
     })
 }
 
-/// `comm`; of another process it cannot be had.
+/// `comm`, `comm(pid)`: of another thread, whose name is looked up when it is shown.
 pub(in crate::lang::check) fn comm(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
     match call.argument(0) {
         None => Ok(builtin(Builtin::Comm, COMM, call.span)),
-        Some(argument) => body.fail(
-            argument.span,
-            "the name of another process cannot be looked up here",
-            "keep it in a map when that process is seen: `@comm[pid] = comm`",
-        ),
+        Some(_) => {
+            let pid = body.number_argument(call, 0, "the process id")?;
+            Ok(Expr { span: call.span, ..pid.convert(U32).convert(Type::Shown(Shown::ProcessName)) })
+        }
     }
 }
 

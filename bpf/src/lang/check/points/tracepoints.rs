@@ -174,6 +174,12 @@ impl Checker<'_> {
             );
             return Err(Trouble::wrong(format!("there is no iterator `{target}`"), hint));
         }
+        if let Some(pin) = &pin {
+            let message = format!("`{}` would leave its program in the kernel at `{pin}`", text.text);
+            let hint = "nothing of a script stays behind when it ends, even if everything is killed; leave the path out: \
+                        the iterator runs when the script starts";
+            return Err(Trouble::wrong(message, hint));
+        }
         if !self.host.features().iterator {
             return Err(Trouble::missing(
                 format!("this kernel has no iterators, which `iter:{target}` needs"),

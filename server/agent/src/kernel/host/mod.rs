@@ -4,6 +4,7 @@
 //! little starts quickly, and one that asks the same again at once. What can change while the agent runs (modules come
 //! and go) is looked up again when it is not found.
 
+mod callable;
 mod cgroups;
 mod features;
 mod lists;
@@ -19,7 +20,7 @@ use std::{
 
 use bathyscope_bpf::lang::{
     host::{Features, Host, KernelFunction, UserPlaces},
-    plan::AttachPoint,
+    plan::{AttachPoint, ProgramType},
 };
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{
@@ -49,6 +50,7 @@ pub(crate) struct KernelHost {
     raw_tracepoints: OnceCell<Vec<String>>,
     functions: OnceCell<Vec<KernelFunction>>,
     symbols: RefCell<HashMap<String, Option<u64>>>,
+    callable: RefCell<HashMap<(String, ProgramType), Option<bool>>>,
     btf: OnceCell<Option<Arc<Btf>>>,
     types: OnceCell<Types>,
     with_modules: OnceCell<Types>,
@@ -218,6 +220,16 @@ impl Host for RequestHost<'_> {
         self.places.get(point).copied()
     }
 
+    fn kfunc_allowed(&self, name: &str, program: ProgramType) -> Option<bool> {
+        let key = (name.to_owned(), program);
+        if let Some(known) = self.kernel.callable.borrow().get(&key) {
+            return *known;
+        }
+        let allowed = callable::may_call(self.kernel.types(), name, program);
+        self.kernel.callable.borrow_mut().insert(key, allowed);
+        allowed
+    }
+
     fn cgroup_id(&self, path: &str) -> Option<u64> {
         cgroup_id(path)
     }
@@ -262,6 +274,7 @@ mod tests {
         assert!(host.raw_tracepoints().is_sorted());
         assert_eq!(host.kernel_symbol("no such symbol"), None);
         assert_eq!(host.cgroup_id("/proc"), None);
+        assert_eq!(host.kfunc_allowed("no_such_function", ProgramType::Kprobe), None);
         if !rustix::process::geteuid().is_root() {
             println!("SKIPPED: facts of tracefs — root");
             return;
@@ -274,6 +287,14 @@ mod tests {
         assert!(Arc::ptr_eq(&format, &host.tracepoint("sched", "sched_switch").unwrap().unwrap()));
         assert_eq!(host.tracepoint("sched", "no_such_event").unwrap(), None);
         assert_eq!(host.tracepoint("..", "../x").unwrap(), None);
+        // Which functions may be called differs by kernel; that an ordinary one may not, does not.
+        assert_eq!(host.kfunc_allowed("vfs_read", ProgramType::RawTracepoint), Some(false));
+        for name in ["bpf_task_from_pid", "bpf_rcu_read_lock", "bpf_copy_from_user_str"] {
+            let of = [ProgramType::Kprobe, ProgramType::Tracepoint, ProgramType::PerfEvent, ProgramType::Run];
+            let told: Vec<_> =
+                of.iter().chain([&ProgramType::Fentry]).map(|it| host.kfunc_allowed(name, *it)).collect();
+            println!("{name} may be called by kprobe, tracepoint, perf_event, raw_tracepoint, tracing: {told:?}");
+        }
         let clock = Instant::now();
         println!("a symbol at {:x?} after {:?}", host.kernel_symbol("schedule"), clock.elapsed());
     }

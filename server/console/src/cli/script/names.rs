@@ -18,7 +18,10 @@ use bathyscope_bpf::{
 use bathyscope_protocol::{KernelFile, ProcessFile};
 use bathyscope_symbols::{FileOptions, FileResolver, Kallsyms, Place, ProcessMaps};
 
-use crate::{recorder::AgentLink, script::HostNames};
+use crate::{
+    recorder::AgentLink,
+    script::{HostNames, ProcessNames},
+};
 
 /// The most that is read of `/proc/kallsyms`.
 const MAX_KALLSYMS_BYTES: u64 = 256 << 20;
@@ -42,6 +45,7 @@ pub(super) struct ScriptNames {
     processes: RefCell<HashMap<u32, Process>>,
     files: RefCell<FileResolver>,
     known: RefCell<HashMap<(u32, u64), Option<Symbol>>>,
+    names: RefCell<ProcessNames>,
 }
 
 /// What a process has mapped. It stays known when the process is gone.
@@ -63,6 +67,7 @@ impl ScriptNames {
             processes: RefCell::default(),
             files: RefCell::new(FileResolver::new(options, rustix::process::geteuid().as_raw())),
             known: RefCell::default(),
+            names: RefCell::default(),
         }
     }
 
@@ -164,6 +169,10 @@ impl Names for ScriptNames {
         let file = process.files.get(&map.start)?.as_ref()?;
         let id = FileResolver::build_id(file).ok().filter(|id| !id.is_empty())?;
         Some((id, address - map.start + map.file_offset))
+    }
+
+    fn process_name(&self, pid: u32) -> Option<String> {
+        self.names.borrow_mut().name(pid, &self.link)
     }
 
     fn user_name(&self, uid: u32) -> Option<String> {

@@ -401,7 +401,7 @@ fn probe_tick(program: &ScriptProbe) -> ProbeTick {
         line: program.line,
         hits: program.hits,
         filtered: program.filtered,
-        lost: program.ring_full + program.map_full + program.stack_lost + program.missed,
+        lost: program.ring_full + program.map_full + program.stack_lost + program.missed + program.nested,
         helper_failed: program.helper_failed,
         ns_per_hit: program.ns_per_hit,
     }

@@ -1,7 +1,7 @@
 //! What a script left behind: its maps and its output.
 //!
 //! * `GET /api/captures/{id}/script` (viewer) → `{text, file, params, allow_unsafe, exit_code, probes:[{name, line, attached,
-//!   hits, filtered, ring_full, map_full, helper_failed, stack_lost, missed, ns_per_hit}]}`; 404 if no script made it.
+//!   hits, filtered, ring_full, map_full, helper_failed, stack_lost, missed, nested, ns_per_hit}]}`; 404 if no script made it.
 //! * `GET /api/captures/{id}/maps` (viewer) → `{maps:[{n, name, kind, key:[column], value:[column], snapshots, last, resets,
 //!   views:["histogram"|"heatmap"|"flame"|"series"|"table"]}]}`, `n` being the stream's index and the first view the usual one;
 //!   `kind` is `histogram time_series stats count sum min max average value`.

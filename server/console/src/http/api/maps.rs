@@ -14,7 +14,7 @@
 //!   * `view=table` → `{at, columns:[{name, type, display}], key_columns, rows:[[cell]], total, offset, sum}`, by value.
 //!   * `view=series` → `{at:[{snapshot, time}], lines:[{id, key:[cell], values:[number|null]}], more_keys}`.
 //!   * `view=flame` → as `GET /api/captures/{id}/flame`, the values as weights.
-//! * `GET /api/captures/{id}/text?time=&skip=&limit=` (viewer) → `{lines:[{time, stream, text?, snapshot?}],
+//! * `GET /api/captures/{id}/text?time=&skip=&limit=` (viewer) → `{lines:[{time, stream, text, snapshot?, left_out?}],
 //!   next:{time, skip}|null}`: the output in order of time; where a map was printed, `snapshot` says which. `text` ends
 //!   in a line break where the script printed one.
 

@@ -38,11 +38,14 @@ mod script_streams;
 mod start;
 
 pub(crate) use clock::monotonic_ns;
+pub(crate) use decode_perf::{MapFile, NewMap, PerfEvent, PerfFormat, PerfRecord, parse_record};
 pub(crate) use link::words;
 pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
 pub use live::{
     LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, MapTick, ProbeTick, StreamTick, Subscription, Tick,
 };
+pub(crate) use mappings::{Backing, FileKey, Place as MappedAt, Processes};
+pub(crate) use merge::Merge;
 pub(crate) use script_streams::shows_user_addresses;
 pub(crate) use script_streams::{map_kind, probes_of};
 pub(crate) use start::wire_target;

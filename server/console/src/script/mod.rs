@@ -11,6 +11,7 @@ mod names;
 mod places;
 mod replay;
 mod session;
+mod sideband;
 
 use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_protocol::{AgentError, ScriptFacts, WireTarget};

@@ -273,7 +273,7 @@ fn a_full_ring_is_counted() {
         .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
         .collect();
     assert!(sent < 100);
-    assert_eq!(words, [100, 0, 100 - sent, 0, 0, 0]);
+    assert_eq!(words, [100, 0, 100 - sent, 0, 0, 0, 0]);
 }
 
 #[test]

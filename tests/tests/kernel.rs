@@ -272,6 +272,38 @@ fn p25_killing_the_console_leaves_nothing_in_the_kernel() {
     until("the end of all programs", || (loaded_programs() == before).then_some(()));
 }
 
+#[test]
+fn killing_the_agent_ends_a_script_which_keeps_what_it_had() {
+    let Some(_alone) = alone("a script whose agent is killed") else { return };
+    let data = data();
+    let before = loaded_programs();
+    let server = Server::start(data.path(), &[]);
+    let text = "tracepoint:sched:sched_switch { printf(\"switch %d\\n\", pid); @[comm] = count(); } \
+                interval:ms:10 { @ticks = count(); print(@ticks); }";
+    let script = |text: &str| json!({"method": {"script": {"text": text}}, "target": "system", "limits": {"duration_ms": 60_000}});
+    let id = server.capture(&script(text));
+    let rows = |capture: &Value| -> u64 {
+        let streams = capture["streams"].as_array().expect("streams");
+        streams.iter().filter_map(|stream| stream["rows"].as_u64()).sum()
+    };
+    let known = until("rows", || Some(rows(&server.get(&format!("/api/captures/{id}")))).filter(|rows| *rows > 0));
+    let agent = server.child("agent");
+    signal(agent, Signal::KILL);
+    let capture = server.ended(&id);
+    assert_eq!(capture["state"], "agent_lost", "{capture}");
+    assert!(rows(&capture) >= known, "{known} of {capture}");
+    let text = server.get(&format!("/api/captures/{id}/text"));
+    let lines = text["lines"].as_array().expect("lines");
+    assert!(lines.iter().any(|line| line["text"].as_str().is_some_and(|it| it.starts_with("switch "))), "{text}");
+    until("the end of its programs", || (loaded_programs() == before).then_some(()));
+    // The supervisor starts another one, which runs scripts as well.
+    until("a new agent", || (server.get("/api/host")["agent"]["state"] == "connected").then_some(()));
+    assert_ne!(server.child("agent"), agent);
+    let id = server.capture(&script("begin { printf(\"again\\n\"); exit(); }"));
+    assert_eq!(server.ended(&id)["state"], "finished");
+    assert_eq!(server.get(&format!("/api/captures/{id}/text"))["lines"][0]["text"], "again\n");
+}
+
 /// Debian and Ubuntu have levels above 2, at which CAP_PERFMON is not enough: the compose file says to lower it. In the
 /// lab that is done here.
 fn paranoia_is_low() -> bool {

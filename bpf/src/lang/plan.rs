@@ -26,8 +26,9 @@ pub const USER_STACKS: &str = "user_stacks";
 /// The most frames of a stack.
 pub const STACK_FRAMES: u32 = 127;
 /// Words of an entry of [`COUNTERS`], in order: runs of the body, hits filtered (by the predicate or target), records that did not fit into
-/// the ring, updates that a full map refused, reads and other helpers that failed, stacks that could not be kept.
-pub const COUNTER_WORDS: u32 = 6;
+/// the ring, updates that a full map refused, reads and other helpers that failed, stacks that could not be kept, hits at
+/// which too many other runs had begun on the CPU and not ended.
+pub const COUNTER_WORDS: u32 = 7;
 
 /// How each record begins, little endian: `site`, `probe` (index in [`Plan::probes`], or of the program's first one where
 /// the program cannot know which it was), `time_ns` (monotonic), `pid`, `tid` (of the host), `cpu`, and `reserved` (0).

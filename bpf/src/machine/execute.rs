@@ -113,12 +113,24 @@ impl<'a> Run<'a> {
             if self.steps > MAX_STEPS {
                 return Err("it does not end".to_owned());
             }
+            self.interrupt()?;
             let instruction = *self.code.instructions.get(at).ok_or("it runs past the end")?;
             match self.step(instruction, at, registers)? {
                 Next::At(next) => at = next,
                 Next::Exit(value) => return Ok(value),
             }
         }
+    }
+
+    /// Runs what comes in between here.
+    fn interrupt(&mut self) -> Result<(), String> {
+        let steps = self.steps;
+        let Some(due) = self.machine.interruption.take_if(|due| due.after < steps) else { return Ok(()) };
+        let own = std::mem::replace(&mut self.machine.world, due.world);
+        self.machine.declare(&due.code);
+        let result = Run::new(self.machine, &due.code).start(&due.context);
+        self.machine.world = own;
+        result.map(|_result| ()).map_err(|trap| format!("the run in between: {trap}"))
     }
 
     fn step(&mut self, i: Instruction, at: usize, registers: &mut Registers) -> Result<Next, String> {

@@ -123,6 +123,19 @@ pub struct Trap {
     pub what: String,
 }
 
+/// A run that comes in between two instructions of another, as another thread's does where a program can be preempted.
+#[derive(Clone, Debug)]
+pub struct Interruption {
+    /// How many instructions of the outer run are executed before it.
+    pub after: u64,
+    /// What runs.
+    pub code: Code,
+    /// With this context.
+    pub context: Vec<u8>,
+    /// What surrounds it: another thread, usually on the same CPU.
+    pub world: World,
+}
+
 /// The machine: maps and rings, which live from run to run, and the world.
 #[derive(Debug)]
 pub struct Machine {
@@ -130,6 +143,8 @@ pub struct Machine {
     pub world: World,
     /// What programs did to it.
     pub effects: Effects,
+    /// What comes in between the next run; none once it has.
+    pub interruption: Option<Interruption>,
     cpus: u32,
     maps: Maps,
     regions: Regions,
@@ -143,6 +158,7 @@ impl Machine {
         Self {
             world: World::default(),
             effects: Effects::default(),
+            interruption: None,
             cpus: cpus.max(1),
             maps: Maps::default(),
             regions: Regions::default(),

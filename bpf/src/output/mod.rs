@@ -13,6 +13,7 @@
 mod aggregate;
 mod histogram;
 mod json;
+mod kept;
 mod map;
 mod names;
 mod number;
@@ -28,6 +29,7 @@ mod value;
 
 pub use aggregate::{Aggregated, Point};
 pub use histogram::Bucket;
+pub use kept::{KeptRow, value_columns};
 pub use map::{Entry, MapError, Snapshot};
 pub use names::{Names, NoNames, Symbol, WallTime};
 pub use record::{DecodeError, Decoder, Record};

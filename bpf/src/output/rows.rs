@@ -229,7 +229,7 @@ fn kept_as(ty: &Type) -> (ColumnType, Display) {
     }
 }
 
-fn aggregate_columns(aggregation: &Aggregation) -> Vec<Column> {
+pub(super) fn aggregate_columns(aggregation: &Aggregation) -> Vec<Column> {
     let column = |name: &str, ty, display| Column { name: name.to_owned(), ty, display };
     let number = |name: &str, signed: bool| {
         column(name, if signed { ColumnType::I64 } else { ColumnType::U64 }, Display::Decimal)

@@ -243,10 +243,10 @@ pub(crate) fn values_in(machine: &mut Machine, compiled: &Compiled, words: &[u64
     records.remove(0).values
 }
 
-/// hits, filtered, ring_full, map_full, helper_failed, stack_failed
+/// runs, filtered, ring_full, map_full, helper_failed, stack_failed, nested
 pub(crate) fn counters(machine: &Machine) -> Vec<u64> {
     let entries = machine.map("counters").unwrap();
-    let mut sums = vec![0; 6];
+    let mut sums = vec![0; 7];
     for cpu in 0..4 {
         let Some(value) = entries.value(&[0; 4], cpu) else { continue };
         for (sum, word) in sums.iter_mut().zip(value.chunks_exact(8)) {

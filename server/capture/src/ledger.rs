@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossStage {
-    /// The kernel did not run the probe (recursion, or a kprobe's missed hit).
+    /// The probe was not run: by the kernel (recursion, or a kprobe's missed hit), or because there was no memory for one
+    /// more run on a CPU where others had been preempted.
     KernelMissed,
     /// The ring buffer between kernel and console was full.
     RingFull,

@@ -37,6 +37,8 @@ pub struct ScriptProbe {
     pub stack_lost: u64,
     /// Hits that the kernel did not deliver.
     pub missed: u64,
+    /// Hits that were left out because too many runs on the CPU had been preempted and not ended.
+    pub nested: u64,
     /// Nanoseconds for each hit, where they were measured.
     pub ns_per_hit: Option<f64>,
     /// Why some of its attach points are missing; empty if none is.

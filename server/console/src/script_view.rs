@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use bathyscope_bpf::lang::plan::{Action, Plan};
+use bathyscope_bpf::lang::plan::{Action, Plan, Site};
 use bathyscope_capture::{Method, ScriptRecord, StreamKind, StreamSchema, visible};
+use bathyscope_store::CaptureState;
 use bathyscope_views::{Cancel, MapKind, MapShape, Source, ViewError, snapshots};
 use serde::Serialize;
 
@@ -11,6 +12,10 @@ use crate::{script::Replay, view_source::CaptureView};
 
 /// The most lines of output in one answer.
 pub const MAX_LINES: usize = 5000;
+/// The most rows of one map that are shown as text: the last, which are the greatest.
+const MAX_ROWS: usize = 5000;
+/// After so many rows of maps an answer ends.
+const MAX_ROWS_OF_ANSWER: usize = 20_000;
 
 /// A map of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -112,15 +117,20 @@ impl ScriptView {
         let skipped = rows.iter().take_while(|row| row.0 == from_ns).count().min(from.skip);
         let limit = limit.clamp(1, MAX_LINES);
         let mut text = Text { lines: Vec::new(), next: None };
+        let (mut told, mut of_maps) = (0, 0);
         for (time_ns, stream, chunk, row) in rows.iter().skip(skipped).take(limit) {
             if cancel.load(Ordering::Relaxed) {
                 return Err(ViewError::Cancelled);
             }
-            let line = self.line(view, &sites, (*time_ns, *stream, *chunk, *row))?;
+            let line = self.line(view, &sites, (*time_ns, *stream, *chunk, *row), &mut of_maps)?;
             text.lines.extend(line);
+            told += 1;
+            if of_maps >= MAX_ROWS_OF_ANSWER {
+                break;
+            }
         }
-        if let Some((time_ns, ..)) = rows.get(skipped + limit) {
-            let before = rows.iter().take(skipped + limit).filter(|row| row.0 == *time_ns).count();
+        if let Some((time_ns, ..)) = rows.get(skipped + told) {
+            let before = rows.iter().take(skipped + told).filter(|row| row.0 == *time_ns).count();
             text.next = Some(Cursor { time: time_ns.saturating_sub(view.record().start_ns), skip: before });
         }
         Ok(text)
@@ -129,8 +139,13 @@ impl ScriptView {
     /// The streams that are output, with what they come from.
     fn sites_of(&self, view: &CaptureView) -> Vec<(u16, Origin)> {
         let mut names = site_streams(&self.plan, view);
-        let maps = (0_u16..).zip(view.streams()).filter(|(_, schema)| schema.kind == StreamKind::Map);
-        names.extend(maps.map(|(stream, _)| (stream, Origin::Map)));
+        for (stream, schema) in (0_u16..).zip(view.streams()).filter(|(_, schema)| schema.kind == StreamKind::Map) {
+            if names.iter().all(|(known, _)| *known != stream)
+                && let Some(map) = self.plan.maps.iter().position(|map| map.name == schema.name)
+            {
+                names.push((stream, Origin::Map { map, site: None }));
+            }
+        }
         names
     }
 
@@ -193,33 +208,95 @@ impl ScriptView {
         view: &CaptureView,
         sites: &[(u16, Origin)],
         (time_ns, stream, chunk, row): (u64, u16, usize, usize),
+        of_maps: &mut usize,
     ) -> Result<Option<Line>, ViewError> {
         let Some(schema) = view.streams().get(usize::from(stream)) else { return Ok(None) };
         let time = time_ns.saturating_sub(view.record().start_ns);
         let origin = sites.iter().find(|(of, _)| *of == stream).map(|(_, origin)| *origin);
         match origin {
-            Some(Origin::Map) => {
-                let number = StreamSchema::COMMON.len();
-                let batch = view.batch(stream, chunk, &[number])?;
-                let snapshot = batch.columns.get(number).and_then(|column| column.as_u64().get(row).copied());
-                Ok(Some(Line { time, stream, text: None, snapshot }))
+            Some(Origin::Map { map, site }) => {
+                let rows = MapText { stream, time_ns, map, site };
+                self.map_text(view, schema, &rows, (chunk, row), of_maps).map(Some)
             }
             Some(Origin::Site(site)) => {
                 let all: Vec<usize> = (0..schema.columns.len()).collect();
                 let batch = view.batch(stream, chunk, &all)?;
                 let text = self.replay.line(site, schema, (&batch, row), view.dictionaries());
-                Ok(text.map(|text| Line { time, stream, text: Some(lines(&text)), snapshot: None }))
+                Ok(text.map(|text| Line { time, stream, text: lines(&text), snapshot: None, left_out: 0 }))
             }
             None => Ok(None),
         }
     }
+
+    /// A map as `trace` prints it, made of the rows of one snapshot, the first of which is at `first`.
+    fn map_text(
+        &self,
+        view: &CaptureView,
+        schema: &StreamSchema,
+        of: &MapText,
+        (first_chunk, first_row): (usize, usize),
+        of_maps: &mut usize,
+    ) -> Result<Line, ViewError> {
+        let number = StreamSchema::COMMON.len();
+        let all: Vec<usize> = (0..schema.columns.len()).collect();
+        let mut snapshot = None;
+        let mut parts = Vec::new();
+        for chunk in first_chunk..view.chunks(of.stream).len() {
+            let batch = view.batch(of.stream, chunk, &all)?;
+            let column = |column: usize| batch.columns.get(column).map_or(&[][..], |column| column.as_u64());
+            let begin = if chunk == first_chunk { first_row } else { 0 };
+            let keys = column(StreamSchema::TIME).iter().zip(column(number)).skip(begin);
+            snapshot = snapshot.or(column(number).get(begin).copied());
+            let count = keys.take_while(|(time, number)| **time == of.time_ns && Some(**number) == snapshot).count();
+            let ends_here = begin + count < batch.rows();
+            parts.push((batch, begin..begin + count));
+            if ends_here {
+                break;
+            }
+        }
+        let total: usize = parts.iter().map(|(_, rows)| rows.len()).sum();
+        let left_out = total.saturating_sub(MAX_ROWS);
+        *of_maps += total - left_out;
+        let rows = parts.iter().flat_map(|(batch, rows)| rows.clone().map(move |row| (&**batch, row))).skip(left_out);
+        let text = self.replay.map(of.map, schema, rows, self.shown(view, of), view.dictionaries());
+        let time = of.time_ns.saturating_sub(view.record().start_ns);
+        Ok(Line { time, stream: of.stream, text: lines(&text.unwrap_or_default()), snapshot, left_out })
+    }
+
+    /// How many elements the script wants to be printed, and by what values are divided. At the end all are.
+    fn shown(&self, view: &CaptureView, of: &MapText) -> (Option<u64>, Option<u64>) {
+        let at_the_end = view.record().state != CaptureState::Recording
+            && view.chunks(of.stream).last().is_some_and(|chunk| chunk.last_ns == of.time_ns);
+        let action = of.site.and_then(|site| self.plan.sites.get(site as usize)).map(|site| &site.action);
+        if let Some(Action::PrintElement { div, .. }) = action {
+            return (None, *div);
+        }
+        let printed = self.plan.sites.iter().find_map(|site| match site.action {
+            Action::PrintMap { map, top, div } if map as usize == of.map => Some((top, div)),
+            _ => None,
+        });
+        printed.filter(|_| !at_the_end).unwrap_or_default()
+    }
+}
+
+/// One snapshot of a map.
+#[derive(Clone, Copy, Debug)]
+struct MapText {
+    stream: u16,
+    time_ns: u64,
+    map: usize,
+    site: Option<u32>,
 }
 
 /// What a stream of output comes from.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
     Site(u32),
-    Map,
+    /// A map of the plan, or one element of it that a site printed.
+    Map {
+        map: usize,
+        site: Option<u32>,
+    },
 }
 
 /// Sites and their streams are in the same order.
@@ -229,8 +306,13 @@ fn site_streams(plan: &Plan, view: &CaptureView) -> Vec<(u16, Origin)> {
     };
     let sites = (0_u32..).zip(&plan.sites).filter(|(_, site)| has_stream(&site.action));
     let streams = (0_u16..).zip(view.streams());
-    let pairs = sites.zip(streams).filter(|(_, (_, schema))| schema.kind != StreamKind::Map);
-    pairs.map(|((site, _), (stream, _))| (stream, Origin::Site(site))).collect()
+    let origin = |((site, action), (stream, schema)): ((u32, &Site), (u16, &StreamSchema))| match action.action {
+        Action::PrintElement { map, .. } if schema.kind == StreamKind::Map => {
+            (stream, Origin::Map { map: map as usize, site: Some(site) })
+        }
+        _ => (stream, Origin::Site(site)),
+    };
+    sites.zip(streams).map(origin).collect()
 }
 
 fn views_of(view: &CaptureView, shape: &MapShape) -> Result<Vec<&'static str>, ViewError> {
@@ -275,12 +357,19 @@ pub struct Line {
     pub time: u64,
     /// The stream that it is a row of.
     pub stream: u16,
-    /// The text, each line made visible; none for a map.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
+    /// The text, each line made visible.
+    pub text: String,
     /// Of a map: which snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<u64>,
+    /// Of a large map: how many rows are not in the text; they are the least.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Text of several lines, each made visible.

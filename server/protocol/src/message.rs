@@ -640,6 +640,10 @@ pub struct ProbeReading {
     /// Of a script: stacks that could not be kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stacks_failed: u64,
+    /// Of a script: hits that were left out because as many runs as there is memory for had begun on the CPU, were preempted
+    /// and had not ended. They are not among `hits`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nested: u64,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

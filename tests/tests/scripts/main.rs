@@ -5,6 +5,7 @@
 
 mod cases;
 mod places;
+mod user_space;
 
 use std::{
     collections::BTreeSet,

@@ -2,7 +2,7 @@
 
 import { Latest, get } from "./api.js";
 import { h, put } from "./dom.js";
-import { duration, plural } from "./format.js";
+import { duration, exact, plural } from "./format.js";
 import { showError, waitFor } from "./notice.js";
 
 /** Lines that are asked for at once, and the most that are kept on the page. */
@@ -68,7 +68,7 @@ export class OutputView {
     this.text.append(...lines.map((line) => this.#line(line)));
     this.#lines += lines.length;
     this.#next = next ?? this.#after(lines);
-    this.more.hidden = !next || lines.length < PAGE;
+    this.more.hidden = !next;
     this.copy.hidden = this.#lines === 0;
     this.said.textContent = this.more.hidden ? plural(this.#lines, "piece") : `The first ${plural(this.#lines, "piece")}`;
     if (this.#lines === 0) put(this.problem, h("p", { class: "empty", text: "The script has printed nothing. What it keeps in maps is under Maps." }));
@@ -82,10 +82,13 @@ export class OutputView {
     return { time, skip: same + (time === this.#next.time ? this.#next.skip : 0) };
   }
 
-  #line({ time, stream, text, snapshot }) {
-    if (text !== undefined) return h("span", { title: `at ${duration(time)}`, text });
+  #line({ time, stream, text, snapshot, left_out }) {
+    const said = h("span", { title: `at ${duration(time)}`, text });
+    if (snapshot === undefined) return said;
     const name = this.context.info.streams[stream]?.name ?? "";
     const open = () => this.context.state.set({ tab: "maps", map: stream, snapshot, show: "", key: "" });
-    return h("button", { type: "button", class: "plain", title: `at ${duration(time)}`, text: `${name} as it was then`, on: { click: open } });
+    const more = left_out ? `, with ${exact(left_out)} rows more` : "";
+    const link = h("button", { type: "button", class: "plain", title: `at ${duration(time)}`, text: `${name} as a chart${more}`, on: { click: open } });
+    return h("span", {}, said, link, "\n");
   }
 }

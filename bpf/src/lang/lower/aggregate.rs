@@ -7,7 +7,7 @@ use super::{
     program::{Counter, Lower, is_signed},
 };
 use crate::{
-    ir::{BinaryOp, Helper, MapId, Memory, Operand, Reg, Size, Test, Width},
+    ir::{BinaryOp, Helper, MapId, Memory, Op, Operand, Reg, Size, Test, Width},
     lang::{
         hir::{self, Expr},
         plan::MapPlan,
@@ -149,16 +149,17 @@ impl Lower<'_> {
         }
     }
 
-    /// Adds to an element that is there. No other CPU changes it, unless the map was declared to be shared.
+    /// Adds to an element that is there. No other CPU changes it, unless the map was declared to be shared, and nothing on
+    /// this CPU, unless another run can come in between.
     fn add(&mut self, plan: &MapPlan, aggregation: &Aggregation, element: Reg, input: Input) {
         match (aggregation, input) {
             (Aggregation::Min { signed }, Input::Number(number)) => {
                 let test = if *signed { Test::SignedLt } else { Test::Lt };
-                self.keep_extreme(element, 0, number, test);
+                self.keep_extreme(plan, element, number, test);
             }
             (Aggregation::Max { signed }, Input::Number(number)) => {
                 let test = if *signed { Test::SignedGt } else { Test::Gt };
-                self.keep_extreme(element, 0, number, test);
+                self.keep_extreme(plan, element, number, test);
             }
             (Aggregation::Average { .. } | Aggregation::Stats { .. }, Input::Number(number)) => {
                 self.add_word(plan, element, 0, number);
@@ -169,7 +170,7 @@ impl Lower<'_> {
                 let place = self.b.binary(BinaryOp::Add, element, offset);
                 let value = self.in_register(value);
                 self.begin_interval(place, interval);
-                self.add_to_interval(place, *of, *signed, value, now);
+                self.add_to_interval(plan, place, (*of, *signed), value, now);
             }
             (_, Input::Bucket(Operand::Constant(bucket))) => {
                 let offset = i16::try_from(bucket * 8).unwrap_or(0);
@@ -186,7 +187,7 @@ impl Lower<'_> {
     }
 
     fn add_word(&mut self, plan: &MapPlan, place: Reg, offset: i16, number: Operand) {
-        if !plan.is_per_cpu() {
+        if !plan.is_per_cpu() || self.shares_cpu() {
             let number = self.in_register(number);
             return self.b.atomic(crate::ir::AtomicOp::Add, Width::W64, place, offset, number);
         }
@@ -196,22 +197,55 @@ impl Lower<'_> {
     }
 
     /// Keeps the number if it is the first one or the test holds for it and what is there.
-    fn keep_extreme(&mut self, place: Reg, offset: i16, number: Operand, test: Test) {
+    fn keep_extreme(&mut self, plan: &MapPlan, place: Reg, number: Operand, test: Test) {
         let number = self.in_register(number);
-        let set = self.b.load(place, offset + 8, Size::B8, false);
+        if !plan.is_per_cpu() || self.shares_cpu() {
+            return self.keep_extreme_among_others(place, number, test);
+        }
+        let set = self.b.load(place, 8, Size::B8, false);
         let [compare, keep, done] = [(); 3].map(|()| self.b.block());
         self.b.branch(Test::Eq, set, 0, keep, compare);
         self.b.switch_to(compare);
-        let there = self.b.load(place, offset, Size::B8, false);
+        let there = self.b.load(place, 0, Size::B8, false);
         self.b.branch(test, number, there, keep, done);
         self.b.switch_to(keep);
-        self.b.store(place, offset, Size::B8, number);
-        self.b.store(place, offset + 8, Size::B8, 1);
+        self.b.store(place, 0, Size::B8, number);
+        self.b.store(place, 8, Size::B8, 1);
         self.b.jump(done);
         self.b.switch_to(done);
     }
 
-    /// Empties the slot at `place` if it is of an earlier round.
+    /// The same where others may change the element between two instructions: the number is exchanged for the one that it
+    /// was compared with, or else compared again. An element of zeros is new, so an exact zero can be overlooked if it
+    /// comes in between while the very first number is kept.
+    fn keep_extreme_among_others(&mut self, place: Reg, number: Reg, test: Test) {
+        /// So many others would have to come in between one after the other.
+        const ROUNDS: i64 = 8;
+        let [exchanged, done] = [(); 2].map(|()| self.b.block());
+        self.b.repeat(ROUNDS, |builder, round| {
+            let there = builder.load(place, 0, Size::B8, false);
+            let set = builder.load(place, 8, Size::B8, false);
+            let known = builder.binary(BinaryOp::Or, set, there);
+            let [compare, keep] = [(); 2].map(|()| builder.block());
+            builder.branch(Test::Eq, known, 0, keep, compare);
+            builder.switch_to(compare);
+            builder.branch(test, number, there, keep, done);
+            builder.switch_to(keep);
+            let to = builder.reg();
+            let (width, expected) = (Width::W64, there.into());
+            builder.push(Op::CompareExchange { to, width, base: place, offset: 0, expected, value: number });
+            builder.branch(Test::Eq, to, there, exchanged, round.next);
+        });
+        self.count(Counter::Nested);
+        self.b.jump(done);
+        self.b.switch_to(exchanged);
+        self.b.store(place, 8, Size::B8, 1);
+        self.b.jump(done);
+        self.b.switch_to(done);
+    }
+
+    /// Empties the slot at `place` if it is of an earlier round. A run that comes in between just when an interval begins
+    /// may be left out.
     fn begin_interval(&mut self, place: Reg, interval: Reg) {
         let there = self.b.load(place, 16, Size::B8, false);
         let [new, old] = [(); 2].map(|()| self.b.block());
@@ -224,7 +258,7 @@ impl Lower<'_> {
         self.b.switch_to(old);
     }
 
-    fn add_to_interval(&mut self, place: Reg, of: SeriesOf, signed: bool, value: Reg, now: Reg) {
+    fn add_to_interval(&mut self, plan: &MapPlan, place: Reg, (of, signed): (SeriesOf, bool), value: Reg, now: Reg) {
         match of {
             SeriesOf::Last => {
                 self.b.store(place, 0, Size::B8, value);
@@ -238,19 +272,15 @@ impl Lower<'_> {
                     (_, true) => Test::SignedGt,
                     (_, false) => Test::Gt,
                 };
-                self.keep_extreme(place, 0, value.into(), test);
+                self.keep_extreme(plan, place, value.into(), test);
             }
             SeriesOf::Sum | SeriesOf::Average => {
-                let before = self.b.load(place, 0, Size::B8, false);
-                let after = self.b.binary(BinaryOp::Add, before, value);
-                self.b.store(place, 0, Size::B8, after);
-                let count = if of == SeriesOf::Average {
-                    let count = self.b.load(place, 8, Size::B8, false);
-                    self.b.binary(BinaryOp::Add, count, 1).into()
+                self.add_word(plan, place, 0, value.into());
+                if of == SeriesOf::Average {
+                    self.add_word(plan, place, 8, Operand::Constant(1));
                 } else {
-                    Operand::Constant(1)
-                };
-                self.b.store(place, 8, Size::B8, count);
+                    self.b.store(place, 8, Size::B8, 1);
+                }
             }
         }
     }

@@ -246,17 +246,21 @@ impl Lower<'_> {
             self.write(value, to, value.ty.bytes(), false)?;
         }
         // Where it began, how far it is there, and what was found.
-        let frame = self.b.slot(24);
+        let bytes = 24 + self.claim_room();
+        let frame = self.b.slot(bytes);
         let zero = self.forgotten(Operand::Constant(0));
         self.b.store_slot(frame, 0, Size::B8, zero);
         self.b.store_slot(frame, 8, Size::B8, zero);
         self.b.store_slot(frame, 16, Size::B8, -1);
-        let parameters = [Parameter::Number, Parameter::Frame { bytes: 24, context: None }];
+        self.hand_over_claim(frame, 24);
+        let parameters = [Parameter::Number, Parameter::Frame { bytes, context: None }];
         self.functions += 1;
         let name = format!("find_{}", self.functions);
         let (callback, registers) = self.b.begin_function(name, &parameters);
         let Some(state) = registers.get(1).copied() else { return self.error("a callback has no parameters") };
+        let outer_claim = self.take_claim(Some(state), 24);
         self.write_find_step(pieces, rooms, state);
+        self.claimed = outer_claim;
         self.b.end_function();
         let (callback, address) = (self.b.function_address(callback), self.b.slot_address(frame));
         let steps = i64::from(rooms[0].saturating_mul(rooms[1]).min(MOST_STEPS));

@@ -90,7 +90,8 @@ impl Lower<'_> {
     }
 
     fn frame_parameter(&self) -> Parameter {
-        Parameter::Frame { bytes: self.analysis.frame_bytes, context: Some(FRAME_CONTEXT) }
+        let bytes = self.analysis.frame_bytes + self.claim_room();
+        Parameter::Frame { bytes, context: Some(FRAME_CONTEXT) }
     }
 
     /// Writes a callback: `prologue` gets its parameters.
@@ -105,6 +106,7 @@ impl Lower<'_> {
         let (function, registers) = self.b.begin_function(name, parameters);
         let outer_function = std::mem::replace(&mut self.function, callback.number);
         let outer_frame = std::mem::replace(&mut self.frame, registers.last().map(|frame| Memory::Pointer(*frame, 0)));
+        let outer_claim = self.take_claim(registers.last().copied(), self.analysis.frame_bytes);
         let outer_around = std::mem::replace(&mut self.around, vec![Around::Callback]);
         let outer_homes = self.homes.clone();
         self.at(self.statement);
@@ -115,13 +117,14 @@ impl Lower<'_> {
         self.homes = outer_homes;
         self.around = outer_around;
         self.frame = outer_frame;
+        self.claimed = outer_claim;
         self.function = outer_function;
         self.b.end_function();
         Ok(function)
     }
 
     /// A zero of which the verifier does not know that it is one.
-    fn opaque_zero(&mut self) -> Reg {
+    pub(super) fn opaque_zero(&mut self) -> Reg {
         let map = self.map(MapDefinition::global("zero", 8));
         let place = self.b.global_address(map, 0);
         self.b.load(place, 0, Size::B8, false)
@@ -151,7 +154,7 @@ impl Lower<'_> {
             let result = self.b.load_memory(moved(frame, FRAME_RESULT), Size::B8, false);
             // The verifier must see that it is 0 or 1.
             let result = self.b.boolean(Test::Ne, Width::W64, result, 0);
-            self.b.ret(result);
+            self.leave(result);
         } else {
             self.b.ret(1);
         }

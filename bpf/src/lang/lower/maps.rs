@@ -180,10 +180,12 @@ impl Lower<'_> {
         if let Some(key) = key {
             self.write(key, to, plan.key_bytes - 8, true)?;
         }
-        let parameters = [Parameter::Number, Parameter::Frame { bytes: 8, context: None }];
+        let bytes = 8 + self.claim_room();
+        let parameters = [Parameter::Number, Parameter::Frame { bytes, context: None }];
         self.functions += 1;
         let name = format!("delete_{}", self.functions);
         let (callback, registers) = self.b.begin_function(name, &parameters);
+        let outer_claim = self.take_claim(registers.last().copied(), 8);
         if let Some(bucket) = registers.first().copied() {
             let key = self.reach(Where::Scratch(piece));
             let bucket = self.b.extend(bucket, Size::B4, false);
@@ -193,8 +195,10 @@ impl Lower<'_> {
         }
         self.b.ret(0);
         self.b.end_function();
-        let frame = self.b.slot(8);
+        self.claimed = outer_claim;
+        let frame = self.b.slot(bytes);
         self.b.store_slot(frame, 0, Size::B8, 0);
+        self.hand_over_claim(frame, 8);
         let (callback, frame) = (self.b.function_address(callback), self.b.slot_address(frame));
         self.b.call_only(Helper::Loop, &[i64::from(buckets).into(), callback.into(), frame.into(), 0.into()]);
         let key = self.reach(Where::Scratch(piece));

@@ -16,6 +16,7 @@ mod lines;
 mod loops;
 mod maps;
 mod memory;
+mod nesting;
 mod program;
 mod programs;
 mod prologue;

@@ -6,14 +6,15 @@ use super::{
     LowerOptions, Result,
     analysis::Analysis,
     lines::Lines,
+    nesting::nests,
     record::Layout,
-    scratch::{CHUNK_BYTES, Piece, Scratch},
+    scratch::{CHUNK_BYTES, CLAIMED, Piece, Scratch},
 };
 use crate::{
     expand::moved,
     ir::{
-        BinaryOp, BlockId, Builder, Helper, MapDefinition, MapId, Memory, Op, Operand, ProgramKind, Reg, Size, SlotId,
-        Source, Test,
+        AtomicOp, BinaryOp, BlockId, Builder, Helper, MapDefinition, MapId, Memory, Op, Operand, ProgramKind, Reg,
+        Size, SlotId, Source, Test, Width,
     },
     lang::{
         Diagnostic, Span, hir,
@@ -31,6 +32,7 @@ pub(super) enum Counter {
     MapFull = 3,
     HelperFailed = 4,
     StackFailed = 5,
+    Nested = 6,
 }
 
 /// Where a variable is while the program is written.
@@ -102,6 +104,10 @@ pub(super) struct Lower<'a> {
     maps: HashMap<String, MapId>,
     pub homes: Vec<Home>,
     pub scratch: Scratch,
+    /// Whether each run claims its scratch memory: see [`super::nesting`].
+    pub guarded: bool,
+    /// Where the number of the claimed piece is, in this function.
+    pub claimed: Option<Memory>,
     /// The frame: in the program a slot, in callbacks the address they got.
     pub frame: Option<Memory>,
     /// The loops around, in this function.
@@ -132,13 +138,18 @@ pub(super) fn is_signed(ty: &Type) -> bool {
 }
 
 impl<'a> Lower<'a> {
-    pub(super) fn new(shared: &'a Shared<'a>, probe: &'a hir::Probe, id: Identity<'a>, analysis: &'a Analysis) -> Self {
+    pub(super) fn new(
+        shared: &'a Shared<'a>,
+        probe: &'a hir::Probe,
+        (id, guarded): (Identity<'a>, bool),
+        analysis: &'a Analysis,
+    ) -> Self {
         let mut b = Builder::new(id.name.clone(), id.kind);
         b.set_source(shared.source.clone());
         let homes = vec![Home::Nowhere; probe.locals.len()];
         let (maps, scratch) = (HashMap::new(), Scratch::default());
         let (frame, around, function, functions, statement) = (None, Vec::new(), 0, 0, probe.span);
-        let (kernel_stacks, user_stacks) = (false, false);
+        let (kernel_stacks, user_stacks, claimed) = (false, false, None);
         Self {
             b,
             shared,
@@ -148,6 +159,8 @@ impl<'a> Lower<'a> {
             maps,
             homes,
             scratch,
+            guarded,
+            claimed,
             frame,
             around,
             function,
@@ -188,7 +201,7 @@ impl<'a> Lower<'a> {
         Ok((map, plan))
     }
 
-    /// Adds one to what is counted for every hit. No atomics: the counters are this CPU's.
+    /// Adds one to what is counted for every hit.
     pub(super) fn count_hit(&mut self, counter: Counter) {
         let map = self.counters();
         let counters = self.b.array_value(map, self.id.program);
@@ -219,6 +232,11 @@ impl<'a> Lower<'a> {
 
     fn add_to_counter(&mut self, counters: Reg, counter: Counter) {
         let offset = counter as i16 * 8;
+        // The counters are this CPU's and this program's: only another run of it can come in between.
+        if nests(self.id.kind) {
+            let one = self.b.set(1);
+            return self.b.atomic(AtomicOp::Add, Width::W64, counters, offset, one);
+        }
         let before = self.b.load(counters, offset, Size::B8, false);
         let after = self.b.binary(BinaryOp::Add, before, 1);
         self.b.store(counters, offset, Size::B8, after);
@@ -282,23 +300,19 @@ impl<'a> Lower<'a> {
         match place {
             Where::Slot(slot) => Memory::Slot(slot, 0),
             Where::Frame(offset) => moved(self.frame.unwrap_or(Memory::Slot(SlotId(0), 0)), offset),
-            Where::Scratch(Piece { chunk, offset }) => {
-                // The size is filled in at the end.
-                let map = self.map(MapDefinition::scratch(self.scratch_name(chunk), CHUNK_BYTES));
-                let base = self.b.array_value(map, 0);
-                Memory::Pointer(base, i16::try_from(offset).unwrap_or(i16::MAX))
-            }
+            Where::Scratch(piece) => self.reach_scratch(piece),
         }
     }
 
-    /// Programs that the kernel never runs inside one another on one CPU share scratch memory; others have their own.
-    fn scratch_name(&self, chunk: u32) -> String {
+    /// Programs that the kernel never runs inside one another on one CPU share scratch memory, and those that claim a piece
+    /// of it; others have their own. See [`super::nesting`].
+    pub(super) fn scratch_name(&self, chunk: u32) -> String {
         use ProgramKind as K;
         let whose = match self.id.kind {
             K::Tracepoint | K::Kprobe | K::Kretprobe | K::KprobeMulti | K::KprobeSession | K::PerfEvent => {
                 "scratch".to_owned()
             }
-            K::Uprobe | K::Uretprobe | K::UprobeMulti => "scratch_user".to_owned(),
+            K::Uprobe | K::Uretprobe | K::UprobeMulti => CLAIMED.to_owned(),
             K::RawTracepoint => "scratch_run".to_owned(),
             K::BtfTracepoint | K::Fentry | K::Fexit | K::Iterator => format!("scratch_{}", self.id.program),
         };
@@ -343,13 +357,13 @@ impl<'a> Lower<'a> {
     /// Changes a register.
     pub(super) fn change_register(&mut self, to: Reg, op: BinaryOp, right: impl Into<Operand>) {
         let right = right.into();
-        self.b.push(Op::Binary { to, op, width: crate::ir::Width::W64, left: to, right });
+        self.b.push(Op::Binary { to, op, width: Width::W64, left: to, right });
     }
 
     /// Ends the program from wherever it is.
     pub(super) fn finish(&mut self, result: Operand) {
         if self.function == 0 {
-            return self.b.ret(result);
+            return self.leave(result);
         }
         if let Some(frame) = self.frame {
             self.store(moved(frame, super::analysis::FRAME_RESULT), Size::B8, result);

@@ -6,8 +6,10 @@ use super::{
     LowerOptions, Lowered, Result,
     analysis::Analysis,
     lines::Lines,
+    nesting::nests,
     program::{Identity, Lower, Shared},
     record::{Layout, layout},
+    scratch::{CLAIMED, pieces},
     walk,
 };
 use crate::{
@@ -153,9 +155,13 @@ pub(super) fn lower(
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }
+    let claimed = pieces(scratch.iter().filter(|(name, _)| name.starts_with(CLAIMED)).map(|(_, bytes)| *bytes).sum());
     for map in programs.iter_mut().flat_map(|program| &mut program.maps) {
         if let Some(bytes) = scratch.get(&map.name) {
             map.value_bytes = (*bytes).max(8);
+        }
+        if map.name.starts_with(CLAIMED) {
+            map.max_entries = claimed;
         }
     }
     let spans = groups.iter().map(|group| group.probe.span).collect();
@@ -191,11 +197,19 @@ fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) ->
         plan.probes.push(ProbePlan { name: point.name.clone(), point: point.point.clone(), program, line });
     }
     let analysis = Analysis::of(probe);
-    let mut lower = Lower::new(shared, probe, id, &analysis);
-    lower.b.set_target(target_of(&first.point));
-    lower.prologue()?;
-    lower.statements(&probe.body)?;
-    lower.b.ret(0);
+    let write = |guarded| -> Result<Lower<'_>> {
+        let mut lower = Lower::new(shared, probe, (id.clone(), guarded), &analysis);
+        lower.b.set_target(target_of(&first.point));
+        lower.prologue()?;
+        lower.statements(&probe.body)?;
+        lower.leave(0);
+        Ok(lower)
+    };
+    let mut lower = write(false)?;
+    // Only what turns out to need scratch memory pays for claiming it.
+    if nests(group.kind) && !lower.scratch_needs().is_empty() {
+        lower = write(true)?;
+    }
     plan.kernel_stacks |= lower.kernel_stacks;
     plan.user_stacks |= lower.user_stacks;
     let needs = lower.scratch_needs();

@@ -18,12 +18,20 @@ impl Lower<'_> {
         let filtered = self.b.block();
         self.require_target(filtered);
         self.make_frame();
+        if self.guarded {
+            self.claim();
+        }
         self.make_homes()?;
         if let Some(predicate) = &self.probe.predicate {
             self.at(predicate.span);
             self.statement = predicate.span;
-            let holds = self.b.block();
-            self.branch_on(predicate, holds, filtered)?;
+            let (holds, rejected) = (self.b.block(), if self.guarded { self.b.block() } else { filtered });
+            self.branch_on(predicate, holds, rejected)?;
+            if self.guarded {
+                self.b.switch_to(rejected);
+                self.release();
+                self.b.jump(filtered);
+            }
             self.b.switch_to(holds);
         }
         let body = self.b.here();
@@ -68,7 +76,7 @@ impl Lower<'_> {
         if bytes == 0 {
             return;
         }
-        let slot = self.b.slot(bytes);
+        let slot = self.b.slot(bytes + self.claim_room());
         self.b.zero(Memory::Slot(slot, 8), bytes - 8);
         self.b.push(Op::StoreContext { slot, offset: FRAME_CONTEXT });
         self.frame = Some(Memory::Slot(slot, 0));

@@ -1,10 +1,25 @@
 //! Memory of a program that is too large for its stack: a value of a per-CPU array, given out piece by piece.
 //!
 //! Pieces are given back in the reverse order, so a counter is enough. The kernel allocates at most 32 KiB for each CPU at
-//! once; where more is needed there are several arrays.
+//! once; where more is needed there are several arrays. Programs whose runs may come in between one another have several
+//! values in each: see [`super::nesting`].
 
 /// The most bytes of one array.
 pub(super) const CHUNK_BYTES: u32 = 32 << 10;
+
+/// The most values of an array, so the most runs that one CPU can have begun.
+pub(super) const MAX_PIECES: u32 = 16;
+/// The fewest.
+const MIN_PIECES: u32 = 4;
+/// What is spent on them for each CPU if that is possible.
+const PIECES_BYTES: u32 = 128 << 10;
+/// How the arrays are called whose values are claimed.
+pub(super) const CLAIMED: &str = "scratch_user";
+
+/// How many values arrays have that need so many bytes together for each.
+pub(super) fn pieces(bytes: u32) -> u32 {
+    (PIECES_BYTES / bytes.max(1)).clamp(MIN_PIECES, MAX_PIECES)
+}
 
 /// A piece of scratch memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

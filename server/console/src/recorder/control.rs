@@ -169,12 +169,14 @@ impl Controller {
             }
         };
         let probes = lock(&self.running.books).programs().iter().map(probe_tick).collect();
+        let maps = self.running.script.as_ref().map(|script| lock(&script.state).maps.clone()).unwrap_or_default();
         let streams: Vec<StreamTick> = self.threads.names.iter().enumerate().map(stream).collect();
         *lock(&self.running.rows_per_s) = streams.iter().map(|stream| stream.rows_per_s).sum();
         self.running.hub.send(LiveMessage::Tick(Tick {
             elapsed: monotonic_ns().saturating_sub(self.start_ns),
             streams,
             probes,
+            maps,
             // ns per second are parts of 10^9; thousandths are 10^6 of them.
             console_cpu_permille: cpu_ns.saturating_sub(last.cpu_ns) as f64 / seconds / 1e6,
             bytes: self.running.progress.bytes(),
@@ -401,7 +403,7 @@ fn probe_tick(program: &ScriptProbe) -> ProbeTick {
         line: program.line,
         hits: program.hits,
         filtered: program.filtered,
-        lost: program.ring_full + program.map_full + program.stack_lost + program.missed,
+        lost: program.ring_full + program.map_full + program.stack_lost + program.missed + program.nested,
         helper_failed: program.helper_failed,
         ns_per_hit: program.ns_per_hit,
     }

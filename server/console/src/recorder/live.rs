@@ -72,6 +72,9 @@ pub struct Tick {
     /// One for each program of a script; empty for others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeTick>,
+    /// What reading the maps of a script costs; empty for others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub maps: Vec<MapTick>,
     /// Share of one CPU that this process used since the last tick, in thousandths.
     pub console_cpu_permille: f64,
     /// Bytes of the chunks so far.
@@ -95,6 +98,21 @@ pub struct ProbeTick {
     pub helper_failed: u64,
     /// Nanoseconds for each hit.
     pub ns_per_hit: Option<f64>,
+}
+
+/// What reading one map of a running script costs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MapTick {
+    /// `@name`.
+    pub name: String,
+    /// Elements that it had when it was read last.
+    pub elements: u64,
+    /// Microseconds that reading it took, with making rows of it.
+    pub read_us: u64,
+    /// Milliseconds between two readings: the more it costs the rarer it is read.
+    pub every_ms: u64,
+    /// Whether it has more elements than are shown while the script runs; all are in the capture at the end.
+    pub too_large: bool,
 }
 
 /// Counters of one stream of a running capture.
@@ -237,7 +255,7 @@ fn size_of_message(message: &LiveMessage) -> usize {
         LiveMessage::Rows { rows, .. } | LiveMessage::Map { rows, .. } => {
             64 + rows.iter().flatten().map(cell).sum::<usize>()
         }
-        LiveMessage::Tick(tick) => 128 + tick.streams.len() * 192 + tick.probes.len() * 256,
+        LiveMessage::Tick(tick) => 128 + tick.streams.len() * 192 + tick.probes.len() * 256 + tick.maps.len() * 128,
         LiveMessage::State { message: text, .. } | LiveMessage::Ended { reason: text, .. } => 64 + text.len(),
         LiveMessage::Lagged { .. } => 64,
     }

@@ -114,6 +114,12 @@ impl<T> Merge<T> {
         if due { self.pop_any() } else { None }
     }
 
+    /// The next record that is not from after this moment, for a reader that has read all rings since.
+    pub(crate) fn pop_until(&mut self, until_ns: u64) -> Option<(usize, u64, T)> {
+        let due = self.waiting.peek().is_some_and(|Reverse(first)| first.key_ns <= until_ns);
+        if due { self.pop_any() } else { None }
+    }
+
     /// The next record, whether its turn has come or not: after the end nothing more will come.
     pub(crate) fn pop_any(&mut self) -> Option<(usize, u64, T)> {
         let Reverse(first) = self.waiting.pop()?;

@@ -22,6 +22,7 @@ mod ledger;
 mod link;
 mod live;
 mod live_rows;
+mod map_pace;
 mod mappings;
 mod merge;
 mod naming;
@@ -37,11 +38,14 @@ mod script_streams;
 mod start;
 
 pub(crate) use clock::monotonic_ns;
+pub(crate) use decode_perf::{MapFile, NewMap, PerfEvent, PerfFormat, PerfRecord, parse_record};
 pub(crate) use link::words;
 pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
 pub use live::{
-    LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, ProbeTick, StreamTick, Subscription, Tick,
+    LiveMessage, MAX_QUEUED_BYTES, MAX_QUEUED_MESSAGES, MAX_VIEWERS, MapTick, ProbeTick, StreamTick, Subscription, Tick,
 };
+pub(crate) use mappings::{Backing, FileKey, Place as MappedAt, Processes};
+pub(crate) use merge::Merge;
 pub(crate) use script_streams::shows_user_addresses;
 pub(crate) use script_streams::{map_kind, probes_of};
 pub(crate) use start::wire_target;
@@ -58,7 +62,7 @@ use std::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, CaptureSpec, SpecError, visible};
-use bathyscope_protocol::{CaptureHandle, TargetState};
+use bathyscope_protocol::TargetState;
 use bathyscope_store::{Store, StoreError};
 use tokio::sync::Semaphore;
 
@@ -242,10 +246,10 @@ impl Recorder {
         started.await.map_err(panicked)?
     }
 
-    /// What the agent knows the script of a running capture by, and what it does; none if no script makes it.
-    pub(crate) fn script(&self, id: CaptureId) -> Option<(CaptureHandle, Arc<Plan>)> {
+    /// What the script of a capture does that runs or ended a moment ago; none if no script makes it.
+    pub(crate) fn script(&self, id: CaptureId) -> Option<Arc<Plan>> {
         let running = self.inner.find(id)?;
-        running.script.as_ref().map(|script| (script.handle, Arc::clone(&script.plan)))
+        running.script.as_ref().map(|script| Arc::clone(&script.plan))
     }
 
     /// Asks a running capture to stop, with the reason `stopped by WHO`; says whether it was running. It has ended

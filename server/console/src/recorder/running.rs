@@ -7,7 +7,7 @@ use std::sync::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, FrameId, Symbol};
-use bathyscope_protocol::{CaptureHandle, TargetState};
+use bathyscope_protocol::TargetState;
 use bathyscope_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -48,8 +48,6 @@ impl Phase {
 /// A script that makes a capture.
 #[derive(Debug)]
 pub(crate) struct RunningScript {
-    /// What the agent knows it by.
-    pub(crate) handle: CaptureHandle,
     pub(crate) plan: Arc<Plan>,
     /// The plan as it is stored.
     pub(crate) json: String,

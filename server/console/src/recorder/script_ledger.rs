@@ -40,6 +40,7 @@ impl ScriptBooks {
             stage(LossStage::StackLost, &mut program.stack_lost, reading.stacks_failed);
             stage(LossStage::HelperFailed, &mut program.helper_failed, reading.helper_failed);
             stage(LossStage::KernelMissed, &mut program.missed, reading.missed);
+            stage(LossStage::KernelMissed, &mut program.nested, reading.nested);
             program.hits = program.hits.max(reading.hits);
             program.filtered = program.filtered.max(reading.filtered).min(program.hits);
             if let Some(ns) = reading.ns_per_hit.filter(|ns| ns.is_finite() && *ns >= 0.0) {

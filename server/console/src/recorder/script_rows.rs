@@ -23,7 +23,8 @@ use super::{
     AgentLink,
     clock::monotonic_ns,
     link::words,
-    live::{LiveHub, LiveMessage},
+    live::{LiveHub, LiveMessage, MapTick},
+    map_pace::MapPace,
     mappings::FileKey,
     progress::Progress,
     reader::RecordBatch,
@@ -33,8 +34,8 @@ use super::{
 };
 use crate::script::{Follower, HostNames, MapSnapshot, ProcessNames, ScriptEvent};
 
-/// How often maps are read while a script runs.
-const SNAPSHOT_EVERY: Duration = Duration::from_secs(1);
+/// How often it is asked which maps are to be read.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// The most elements of a map whose snapshots are made without being asked for.
 const MAX_UNASKED_ELEMENTS: usize = 4096;
 /// The most rows of snapshots that were not asked for, in one capture.
@@ -59,6 +60,8 @@ pub(crate) struct ScriptState {
     pub(crate) after_exit: u64,
     /// What could not be done, the first few.
     pub(crate) troubles: Vec<String>,
+    /// What reading maps costs.
+    pub(crate) maps: Vec<MapTick>,
 }
 
 impl ScriptState {
@@ -166,7 +169,8 @@ pub(crate) struct ScriptRows {
     /// Maps that the script shows or empties itself: their snapshots are the script's to choose.
     own: HashSet<u32>,
     unasked_rows: u64,
-    next_snapshot: Instant,
+    next_look: Instant,
+    pace: MapPace,
     stacks: StackCache,
 }
 
@@ -184,9 +188,10 @@ impl ScriptRows {
             _ => None,
         });
         let own = own.collect();
-        let next_snapshot = Instant::now() + SNAPSHOT_EVERY;
+        let now = Instant::now();
+        let (next_look, pace) = (now + LOOK_EVERY, MapPace::new(setup.plan.maps.len(), now));
         let stacks = StackCache::default();
-        Self { setup, snapshots: HashMap::new(), own, unasked_rows: 0, next_snapshot, stacks }
+        Self { setup, snapshots: HashMap::new(), own, unasked_rows: 0, next_look, pace, stacks }
     }
 
     /// Follows the records of a batch; gives the rows, and how many records made no sense.
@@ -200,9 +205,7 @@ impl ScriptRows {
         let mut rows = Vec::new();
         for event in events {
             self.event(&event, look, &mut rows);
-            if let Some(tap) = &self.setup.tap
-                && tap.send(event).is_err()
-            {
+            if !self.tell(event) {
                 self.setup.progress.stop("its reader went away".to_owned());
                 self.setup.tap = None;
             }
@@ -210,6 +213,27 @@ impl ScriptRows {
         let mut state = lock(&self.setup.state);
         state.after_exit = self.setup.follower.after_exit();
         (rows, self.setup.follower.undecodable() - before)
+    }
+
+    /// Tells the tap, with the frames that it will need: by the time it comes to them the agent may have forgotten the script.
+    /// `false` if it is gone.
+    fn tell(&self, event: ScriptEvent) -> bool {
+        let Some(tap) = &self.setup.tap else { return true };
+        let plan = &self.setup.plan;
+        let mut needed = match &event {
+            ScriptEvent::Record(record) => record.stacks(plan),
+            ScriptEvent::Map { snapshot, .. } | ScriptEvent::Final(snapshot) => plan
+                .maps
+                .get(snapshot.map as usize)
+                .and_then(|map| Some(Snapshot::read(map, snapshot.elements()).ok()?.stacks(map)))
+                .unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        needed.sort_unstable();
+        needed.dedup();
+        let frames = |stack: &(bool, u64)| Some((*stack, self.stacks.bodies.get(stack)?.clone()));
+        let stacks: Vec<_> = needed.iter().filter_map(frames).collect();
+        (stacks.is_empty() || tap.send(ScriptEvent::Stacks(stacks)).is_ok()) && tap.send(event).is_ok()
     }
 
     fn event(&mut self, event: &ScriptEvent, look: &mut Lookup, rows: &mut Vec<NewRow>) {
@@ -229,7 +253,7 @@ impl ScriptRows {
                 tracing::warn!(words, "a wish of a script could not be fulfilled");
                 lock(&self.setup.state).trouble(words.clone());
             }
-            ScriptEvent::Final(_) | ScriptEvent::Emptied { .. } => {}
+            ScriptEvent::Stacks(_) | ScriptEvent::Final(_) | ScriptEvent::Emptied { .. } => {}
         }
     }
 
@@ -337,35 +361,52 @@ impl ScriptRows {
         }
     }
 
-    /// Every second: maps that the script does not show itself are kept as they are, and viewers see all.
+    /// From time to time: maps that the script does not show itself are kept as they are, and viewers see all. How often
+    /// depends on what it costs: see [`MapPace`].
     pub(crate) fn look_after(&mut self, look: &mut Lookup, origin_ns: u64) -> Vec<NewRow> {
-        if Instant::now() < self.next_snapshot {
+        let now = Instant::now();
+        if now < self.next_look {
             return Vec::new();
         }
         let watched = self.setup.hub.has_viewers();
-        let mut rows = Vec::new();
+        let (mut rows, mut read) = (Vec::new(), false);
         for map in 0..u32::try_from(self.setup.plan.maps.len()).unwrap_or(0) {
             let keep = !self.own.contains(&map) && self.unasked_rows < MAX_UNASKED_ROWS;
-            if keep || watched {
-                self.unasked(map, keep, look, origin_ns, &mut rows);
+            let clock = Instant::now();
+            if !self.pace.is_due(map, clock, watched, keep) {
+                continue;
             }
+            let elements = self.unasked(map, keep, look, origin_ns, &mut rows);
+            let large = elements > MAX_UNASKED_ELEMENTS;
+            self.pace.was_read(map, Instant::now(), clock.elapsed(), elements as u64, large);
+            read = true;
+        }
+        if read {
+            let name = |index: usize| {
+                self.setup.plan.maps.get(index).map_or(String::new(), |map| visible(map.name.as_bytes()))
+            };
+            lock(&self.setup.state).maps = self.pace.ticks(name);
         }
         self.unasked_rows += rows.len() as u64;
-        self.next_snapshot = Instant::now() + SNAPSHOT_EVERY;
+        self.next_look = Instant::now() + LOOK_EVERY;
         rows
     }
 
-    fn unasked(&mut self, map: u32, keep: bool, look: &mut Lookup, origin_ns: u64, rows: &mut Vec<NewRow>) {
-        // A large map is not worth what reading it every second costs; it is read at the end.
+    /// Gives how many elements it has.
+    fn unasked(&mut self, map: u32, keep: bool, look: &mut Lookup, origin_ns: u64, rows: &mut Vec<NewRow>) -> usize {
         let snapshot = self.setup.follower.snapshot(map, monotonic_ns(), &mut self.setup.link.clone());
         let Ok(snapshot) =
             snapshot.inspect_err(|error| tracing::debug!(map, error = words(error), "a map is not shown"))
         else {
-            return;
+            return 0;
         };
-        let Some(stream) = self.setup.streams.maps.get(map as usize).map(|(stream, _)| *stream) else { return };
-        if snapshot.elements.len() > MAX_UNASKED_ELEMENTS {
-            return;
+        let elements = snapshot.elements.len();
+        let Some(stream) = self.setup.streams.maps.get(map as usize).map(|(stream, _)| *stream) else {
+            return elements;
+        };
+        // Making rows of a large map is not worth what it costs; it is done at the end.
+        if elements > MAX_UNASKED_ELEMENTS {
+            return elements;
         }
         let mut made = Vec::new();
         if keep {
@@ -383,6 +424,7 @@ impl ScriptRows {
         if keep {
             rows.append(&mut made);
         }
+        elements
     }
 
     /// All maps as they are at the end, when everything is detached.
@@ -394,11 +436,9 @@ impl ScriptRows {
                     if let Some(stream) = self.setup.streams.maps.get(map as usize).map(|(stream, _)| *stream) {
                         self.snapshot_rows(stream, &snapshot, look, &mut rows);
                     }
-                    if self.setup.plan.config.print_maps_on_exit
-                        && let Some(tap) = &self.setup.tap
-                    {
+                    if self.setup.plan.config.print_maps_on_exit {
                         // Whoever listened may be gone; nothing is left to be ended.
-                        let _gone = tap.send(ScriptEvent::Final(snapshot));
+                        let _gone = self.tell(ScriptEvent::Final(snapshot));
                     }
                 }
                 Err(error) => {

@@ -198,7 +198,6 @@ async fn begin(
     };
     let books = Arc::new(Mutex::new(books));
     let told = script.as_ref().map(|script| RunningScript {
-        handle,
         plan: Arc::clone(&script.plan),
         json: script.json.clone(),
         state: Arc::clone(&script.state),

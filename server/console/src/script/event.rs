@@ -16,6 +16,9 @@ pub enum ScriptEvent {
         /// What is in it, in the kernel's order.
         snapshot: MapSnapshot,
     },
+    /// Frames of stacks that what follows refers to, by whether they are of user space and their id: only for a tap, which
+    /// cannot read them itself once the capture has ended.
+    Stacks(Vec<((bool, u64), Vec<u64>)>),
     /// A map as it was at the end, where the script wants it to be shown.
     Final(MapSnapshot),
     /// `exit()`: the script asked to end. Go on with [`super::ScriptSession::finish`].

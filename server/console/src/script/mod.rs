@@ -12,6 +12,7 @@ mod places;
 mod process_names;
 mod replay;
 mod session;
+mod sideband;
 
 use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_protocol::{AgentError, ScriptFacts, WireTarget};

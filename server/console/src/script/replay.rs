@@ -7,7 +7,7 @@ use bathyscope_bpf::{
         plan::{Plan, Site},
         types::{Clock, Type},
     },
-    output::{Form, Names, Record, Renderer, Symbol, Value, WallTime},
+    output::{Form, KeptRow, Names, Record, Renderer, Snapshot, Symbol, Value, WallTime, value_columns},
 };
 use bathyscope_capture::{Batch, ColumnData, ColumnType, FrameId, StreamSchema, column_name_of_field};
 use bathyscope_views::Dictionaries;
@@ -40,6 +40,12 @@ impl Replay {
         for site in &mut plan.sites {
             site.fields.iter_mut().for_each(|field| field.ty = kept(&field.ty));
         }
+        for map in &mut plan.maps {
+            map.key.iter_mut().for_each(|ty| *ty = kept(ty));
+            if map.aggregation().is_none() {
+                map.value = kept(&map.value);
+            }
+        }
         let unix_minus_monotonic_ns = i128::from(started_unix_ns) - i128::from(start_ns);
         let names = KeptNames { unix_minus_monotonic_ns };
         Self { plan: Arc::new(plan), name: name.to_owned(), text: text.to_owned(), names }
@@ -70,6 +76,35 @@ impl Replay {
         };
         let renderer = Renderer::new(Form::Text, &self.plan, &self.names).source(&self.name, &self.text);
         renderer.record(&record).map(|message| message.bytes)
+    }
+
+    /// What a map prints: `rows` are those of one snapshot, in their order.
+    pub(crate) fn map<'a>(
+        &self,
+        map: usize,
+        schema: &StreamSchema,
+        rows: impl Iterator<Item = (&'a Batch, usize)>,
+        (top, div): (Option<u64>, Option<u64>),
+        dictionaries: &Dictionaries,
+    ) -> Option<Vec<u8>> {
+        let map = self.plan.maps.get(map)?;
+        let numbers = value_columns(map);
+        let row = |(batch, row)| {
+            let cells = Cells { schema, batch, row, dictionaries };
+            let name = |index: usize| if map.key.len() == 1 { "key".to_owned() } else { format!("key{index}") };
+            let key = map.key.iter().enumerate();
+            let key = key.map(|(index, ty)| cells.value(&name(index), ty).unwrap_or(Value::None)).collect();
+            let value = match numbers {
+                Some(count) => {
+                    let columns = schema.columns.len().saturating_sub(count)..schema.columns.len();
+                    columns.map(|column| cells.cell(column, &map.value).unwrap_or(Value::None)).collect()
+                }
+                None => vec![cells.value("value", &map.value).unwrap_or(Value::None)],
+            };
+            KeptRow { key, value }
+        };
+        let snapshot = Snapshot::of_rows(map, rows.map(row));
+        Some(Renderer::new(Form::Text, &self.plan, &self.names).map(map, &snapshot, top, div))
     }
 }
 

@@ -12,8 +12,10 @@ use bathyscope_protocol::{
     CaptureHandle, ProbeFailure, Readings, RingContent, ScriptEnabled, ScriptStarted, rings::RingReader,
 };
 
-use super::{MapSnapshot, ScriptAgent, ScriptEvent, ScriptFailure, ScriptRequest, follow::Follower, places};
-use crate::recorder::{LinkError, monotonic_ns, words};
+use super::{
+    MapSnapshot, ScriptAgent, ScriptEvent, ScriptFailure, ScriptRequest, follow::Follower, places, sideband::Sideband,
+};
+use crate::recorder::{LinkError, PerfEvent, monotonic_ns, words};
 
 /// About how many bytes one call of [`ScriptSession::poll`] reads at most.
 const POLL_BYTES: usize = 256 << 10;
@@ -86,6 +88,7 @@ pub struct ScriptSession<A: ScriptAgent> {
     started: ScriptStarted,
     enabled: Option<ScriptEnabled>,
     ring: Option<RingReader>,
+    sideband: Sideband,
     output: Option<(OwnedFd, OwnedFd)>,
     follower: Follower,
     stacks: HashMap<(bool, u64), Vec<u64>>,
@@ -100,10 +103,11 @@ impl<A: ScriptAgent> ScriptSession<A> {
     pub fn start(mut agent: A, handle: CaptureHandle, request: &ScriptRequest) -> Result<Self, ScriptFailure> {
         let Made { started, rings, output } = make(&mut agent, handle, request)?;
         let plan = Arc::new(started.plan.clone());
-        let mut own = started.started.rings.iter().zip(rings);
-        let ring = own.find(|(info, _)| info.content == RingContent::Script);
-        let ring = match ring.map(|(info, fd)| RingReader::map(fd, info)).transpose() {
-            Ok(ring) => ring,
+        let own = started.started.rings.iter().zip(rings);
+        let (own, others): (Vec<_>, Vec<_>) = own.partition(|(info, _)| info.content == RingContent::Script);
+        let ring = own.into_iter().next().map(|(info, fd)| RingReader::map(fd, info)).transpose();
+        let (ring, sideband) = match ring.and_then(|ring| Ok((ring, Sideband::map(others)?))) {
+            Ok(mapped) => mapped,
             Err(error) => {
                 let why = words(&error);
                 let _undone = agent.call(move |client| client.stop(handle, true).and_then(|_| client.discard(handle)));
@@ -112,7 +116,7 @@ impl<A: ScriptAgent> ScriptSession<A> {
         };
         let follower = Follower::new(handle, Arc::clone(&plan));
         let stacks = HashMap::new();
-        Ok(Self { agent, handle, plan, started, enabled: None, ring, output, follower, stacks })
+        Ok(Self { agent, handle, plan, started, enabled: None, ring, sideband, output, follower, stacks })
     }
 
     /// What the script's records mean.
@@ -200,6 +204,12 @@ impl<A: ScriptAgent> ScriptSession<A> {
         let drained = ring.drain(POLL_BYTES, &mut |record| follower.follow(record, agent, each));
         let drained = drained.map_err(|error| ScriptFailure::Ring { why: error.to_string() })?;
         Ok(Polled { records: drained.records, more: drained.more })
+    }
+
+    /// Hands out what happened to processes before this call, where the script shows addresses in their memory; with `all`
+    /// also what happened since.
+    pub(crate) fn processes(&mut self, all: bool, each: &mut dyn FnMut(PerfEvent)) {
+        self.sideband.read(all, each);
     }
 
     /// A whole map as it is now.

@@ -67,6 +67,7 @@ pub struct Probe {
     helper_failed: u64,
     stack_lost: u64,
     missed: u64,
+    nested: u64,
     ns_per_hit: Option<f64>,
 }
 
@@ -83,6 +84,7 @@ impl From<&ScriptProbe> for Probe {
             helper_failed: probe.helper_failed,
             stack_lost: probe.stack_lost,
             missed: probe.missed,
+            nested: probe.nested,
             ns_per_hit: probe.ns_per_hit,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bathyscope::recorder::LiveMessage;
 use bathyscope_capture::CaptureId;
 use bathyscope_store::Role;
 use serde_json::{Value, json};
@@ -71,7 +72,19 @@ async fn a_script_runs_and_everything_it_says_is_kept() {
         .filter(|it| it["kind"] == "events")
         .map(|it| it["rows"].as_u64().unwrap())
         .sum();
-    assert_eq!(lines.iter().filter(|line| line["text"].is_string()).count() as u64, all, "each row is a line, once");
+    assert_eq!(lines.iter().filter(|line| line["snapshot"].is_null()).count() as u64, all, "each row is a line, once");
+
+    // A printed map is text, as at a terminal, and tells which snapshot it is.
+    let printed: Vec<&Value> = lines.iter().filter(|line| !line["snapshot"].is_null()).collect();
+    let texts: Vec<&str> = printed.iter().map(|line| line["text"].as_str().unwrap()).collect();
+    assert!(texts.iter().any(|text| text.starts_with("@size:\n[") && text.contains("|@")), "{texts:?}");
+    let total: u64 = {
+        let text = texts.iter().find(|text| text.starts_with("@[")).unwrap();
+        let count = |line: &str| line.rsplit_once(": ").map(|(_, count)| count.parse::<u64>().unwrap());
+        text.lines().filter_map(count).sum()
+    };
+    assert!(total >= 50, "{texts:?}");
+    assert!(texts.iter().any(|text| text.starts_with("@n: ")), "{texts:?}");
 
     maps(&console, id, &admin).await;
 }
@@ -149,4 +162,41 @@ async fn only_whom_the_switch_names_runs_scripts() {
     run(&console, &admin, script).await;
     let audit = console.get("/api/audit", &admin).await.json();
     assert!(audit["items"][0]["detail"].as_str().unwrap().contains("script "), "{audit}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_reading_maps_costs_is_told_and_large_ones_wait() {
+    let console = console().await;
+    let admin = console.cookie("root", Role::Admin).await;
+    let text = "config = { max_map_keys = 20000 } begin { for ($i : 0..6000) { @large[$i] = $i; } @small = 7; } \
+                tracepoint:sched:sched_switch { @n = count(); }";
+    let answer = console.ask("POST", "/api/captures", Some(&admin), Some(&spec(text))).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let id: CaptureId = answer.json()["id"].as_str().unwrap().parse().unwrap();
+    let mut live = console.state.recorder().live(id).unwrap();
+    let maps = loop {
+        let message = live.next().await.expect("it has not ended");
+        match &*message {
+            LiveMessage::Tick(tick) if tick.maps.len() == 3 => break tick.maps.clone(),
+            LiveMessage::Map { rows, .. } => assert!(rows.len() < 10, "a large map is not shown"),
+            _ => {}
+        }
+    };
+    let [large, small] = ["@large", "@small"].map(|name| maps.iter().find(|map| map.name == name).unwrap());
+    assert!(large.too_large && large.elements == 6000 && large.every_ms >= 10_000, "{large:?}");
+    assert!(!small.too_large && small.elements == 1 && small.every_ms >= 1000 && small.read_us > 0, "{small:?}");
+    console.state.recorder().stop(id, "the test");
+    console.state.recorder().wait(id).await;
+    // At the end all is read, once.
+    let maps = console.get(&format!("/api/captures/{id}/maps"), &admin).await.json();
+    let map = |name: &str| maps["maps"].as_array().unwrap().iter().find(|map| map["name"] == name).unwrap().clone();
+    assert_eq!(map("@large")["snapshots"], 1, "{maps}");
+    let table =
+        console.get(&format!("/api/captures/{id}/maps/{}?view=table&limit=1", map("@large")["n"]), &admin).await;
+    assert_eq!(table.json()["rows"][0], json!([5999, 5999]), "{}", table.text());
+    // Its text is the greatest of it.
+    let text = console.get(&format!("/api/captures/{id}/text"), &admin).await.json();
+    let line = text["lines"].as_array().unwrap().iter().find(|line| line["left_out"] == 1000).unwrap();
+    let words = line["text"].as_str().unwrap();
+    assert!(words.starts_with("@large[1000]: 1000\n") && words.ends_with("@large[5999]: 5999\n"), "{line}");
 }

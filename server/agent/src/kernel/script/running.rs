@@ -180,7 +180,15 @@ fn count(reading: &mut ProbeReading, value: &[u8], words: usize) {
         }
     }
     let ran;
-    [ran, reading.filtered, reading.ring_full, reading.map_full, reading.helper_failed, reading.stacks_failed] = sums;
+    [
+        ran,
+        reading.filtered,
+        reading.ring_full,
+        reading.map_full,
+        reading.helper_failed,
+        reading.stacks_failed,
+        reading.nested,
+    ] = sums;
     reading.hits = ran.wrapping_add(reading.filtered);
 }
 

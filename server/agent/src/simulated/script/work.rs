@@ -134,11 +134,21 @@ impl Core {
                     *sum += word.try_into().map_or(0, u64::from_le_bytes);
                 }
             }
-            let [ran, filtered, ring_full, map_full, helper_failed, stacks_failed] = sums;
+            let [ran, filtered, ring_full, map_full, helper_failed, stacks_failed, nested] = sums;
             let hits = ran + filtered;
             let (missed, ns_per_hit) = (0, (hits > 0).then_some(NS_PER_HIT));
             let ring_full = ring_full + lost;
-            ProbeReading { hits, filtered, ring_full, missed, ns_per_hit, map_full, helper_failed, stacks_failed }
+            ProbeReading {
+                hits,
+                filtered,
+                ring_full,
+                missed,
+                ns_per_hit,
+                map_full,
+                helper_failed,
+                stacks_failed,
+                nested,
+            }
         };
         self.lost.iter().enumerate().map(reading).collect()
     }

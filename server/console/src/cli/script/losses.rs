@@ -19,6 +19,11 @@ pub(super) fn text(plan: &Plan, readings: &[ProbeReading]) -> String {
             ),
             (reading.map_full, "updates of", "a map was full; raise max_map_keys in the script's config"),
             (reading.missed, "hits of", "the kernel did not run the probe"),
+            (
+                reading.nested,
+                "hits of",
+                "too many runs had been preempted on the CPU; keep less in variables and records, or trace fewer threads",
+            ),
             (reading.stacks_failed, "stacks of", "they could not be kept"),
             (reading.helper_failed, "reads of", "the memory could not be read; values are zero or empty"),
         ];

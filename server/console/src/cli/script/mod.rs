@@ -1,7 +1,9 @@
 //! A script from the terminal, without a capture: attached through an agent of its own, its output printed as bpftrace
 //! prints it. Nothing is stored, so nothing is opened that storing needs: a script is attached in milliseconds.
 
+mod forward;
 mod losses;
+mod mapped;
 mod names;
 mod outside;
 mod printer;

@@ -8,6 +8,7 @@ use std::{
     io::Read as _,
     os::fd::OwnedFd,
     path::PathBuf,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -18,8 +19,9 @@ use bathyscope_bpf::{
 use bathyscope_protocol::{KernelFile, ProcessFile};
 use bathyscope_symbols::{FileOptions, FileResolver, Kallsyms, Place, ProcessMaps};
 
+use super::mapped::Mapped;
 use crate::{
-    recorder::AgentLink,
+    recorder::{AgentLink, PerfEvent},
     script::{HostNames, ProcessNames},
 };
 
@@ -44,16 +46,41 @@ pub(super) struct ScriptNames {
     stacks: RefCell<HashMap<(bool, u64), Vec<u64>>>,
     processes: RefCell<HashMap<u32, Process>>,
     files: RefCell<FileResolver>,
-    known: RefCell<HashMap<(u32, u64), Option<Symbol>>>,
+    known: RefCell<Known>,
+    mapped: RefCell<Mapped>,
     names: RefCell<ProcessNames>,
 }
 
 /// What a process has mapped. It stays known when the process is gone.
+#[derive(Clone)]
 struct Process {
     maps: ProcessMaps,
     read_at: Instant,
     /// Open files, by where they are mapped; none where one cannot be opened.
-    files: HashMap<u64, Option<OwnedFd>>,
+    files: HashMap<u64, Option<Arc<OwnedFd>>>,
+}
+
+/// Names of addresses that were looked up, by process.
+#[derive(Default)]
+struct Known {
+    processes: HashMap<u32, HashMap<u64, Option<Symbol>>>,
+    count: usize,
+}
+
+impl Known {
+    fn get(&self, pid: u32, address: u64) -> Option<&Option<Symbol>> {
+        self.processes.get(&pid)?.get(&address)
+    }
+
+    fn keep(&mut self, pid: u32, address: u64, symbol: Option<Symbol>) {
+        if self.count < MAX_KEPT && self.processes.entry(pid).or_default().insert(address, symbol).is_none() {
+            self.count += 1;
+        }
+    }
+
+    fn forget(&mut self, pid: u32) {
+        self.count -= self.processes.remove(&pid).map_or(0, |names| names.len());
+    }
 }
 
 impl ScriptNames {
@@ -68,6 +95,7 @@ impl ScriptNames {
             files: RefCell::new(FileResolver::new(options, rustix::process::geteuid().as_raw())),
             known: RefCell::default(),
             names: RefCell::default(),
+            mapped: RefCell::default(),
         }
     }
 
@@ -80,7 +108,7 @@ impl ScriptNames {
     /// `fresh`. Its executable files stay open.
     pub(super) fn remember(&self, pid: u32, fresh: Duration) {
         let fresh = |process: &Process| process.read_at.elapsed() < fresh;
-        if self.processes.borrow().get(&pid).is_some_and(fresh) {
+        if self.mapped.borrow().has_ended(pid) || self.processes.borrow().get(&pid).is_some_and(fresh) {
             return;
         }
         let Some(maps) = self.read_maps(pid) else { return };
@@ -96,13 +124,13 @@ impl ScriptNames {
         });
         if maps.maps != process.maps.maps {
             process.files.clear();
-            self.known.borrow_mut().retain(|(of, _), _| *of != pid);
+            self.known.borrow_mut().forget(pid);
             for map in maps.maps.iter().filter(|map| map.executable && map.inode != 0) {
                 let (start, end) = (map.start, map.end);
                 let file = self
                     .link
                     .call_blocking(move |client| client.open_process_file(pid, ProcessFile::Mapped { start, end }));
-                process.files.insert(start, file.ok());
+                process.files.insert(start, file.ok().map(Arc::new));
             }
             process.maps = maps;
         }
@@ -118,16 +146,48 @@ impl ScriptNames {
         (!maps.maps.is_empty()).then_some(maps)
     }
 
+    /// Notes what happened to a process.
+    pub(super) fn learn(&self, event: PerfEvent) {
+        match &event {
+            PerfEvent::Comm { pid, exec: true, .. } => self.forget(*pid),
+            PerfEvent::Fork { pid, parent_pid, .. } if pid != parent_pid => {
+                self.forget(*pid);
+                // A child begins with its parent's memory.
+                let mut processes = self.processes.borrow_mut();
+                if let Some(parent) = processes.get(parent_pid).filter(|_| processes.len() < MAX_PROCESSES).cloned() {
+                    processes.insert(*pid, parent);
+                }
+            }
+            _ => {}
+        }
+        self.mapped.borrow_mut().learn(event, &self.link);
+    }
+
+    fn forget(&self, pid: u32) {
+        self.processes.borrow_mut().remove(&pid);
+        self.known.borrow_mut().forget(pid);
+    }
+
     fn find(&self, pid: u32, address: u64) -> Option<Symbol> {
-        self.remember(pid, FRESH);
-        let processes = self.processes.borrow();
-        let process = processes.get(&pid)?;
-        let map = process.maps.maps.iter().find(|map| map.start <= address && address < map.end)?;
-        let module = String::from_utf8_lossy(&map.name).into_owned();
-        let file = process.files.get(&map.start)?.as_ref()?;
-        let place = Place { offset: address - map.start + map.file_offset, is_return: false };
-        let found = self.files.borrow_mut().resolve(file, &[], &[place]).ok()?.pop()??;
+        let (file, module, offset) = self.place(pid, address)?;
+        let place = Place { offset, is_return: false };
+        let found = self.files.borrow_mut().resolve(&file, &[], &[place]).ok()?.pop()??;
         Some(Symbol { name: found.function, offset: found.offset, module })
+    }
+
+    /// The file that is mapped at an address, its name, and the place in it: as the process's list of mappings says, or, of
+    /// one that is gone or has mapped it since, as the kernel told.
+    fn place(&self, pid: u32, address: u64) -> Option<(Arc<OwnedFd>, String, u64)> {
+        self.remember(pid, FRESH);
+        let listed = || {
+            let processes = self.processes.borrow();
+            let process = processes.get(&pid)?;
+            let map = process.maps.maps.iter().find(|map| map.start <= address && address < map.end)?;
+            let file = Arc::clone(process.files.get(&map.start)?.as_ref()?);
+            let module = String::from_utf8_lossy(&map.name).into_owned();
+            Some((file, module, address - map.start + map.file_offset))
+        };
+        listed().or_else(|| self.mapped.borrow().place(pid, address))
     }
 
     fn host(&self) -> &HostNames {
@@ -139,7 +199,7 @@ impl ScriptNames {
             if parsed.is_none() {
                 tracing::warn!("kernel functions have no names: /proc/kallsyms cannot be read");
             }
-            HostNames::new(parsed.map(std::sync::Arc::new))
+            HostNames::new(parsed.map(Arc::new))
         })
     }
 }
@@ -150,25 +210,18 @@ impl Names for ScriptNames {
     }
 
     fn user_symbol(&self, pid: u32, address: u64) -> Option<Symbol> {
-        if let Some(known) = self.known.borrow().get(&(pid, address)) {
+        if let Some(known) = self.known.borrow().get(pid, address) {
             return known.clone();
         }
         let found = self.find(pid, address);
-        let mut known = self.known.borrow_mut();
-        if known.len() < MAX_KEPT {
-            known.insert((pid, address), found.clone());
-        }
+        self.known.borrow_mut().keep(pid, address, found.clone());
         found
     }
 
     fn build_id(&self, pid: u32, address: u64) -> Option<(Vec<u8>, u64)> {
-        self.remember(pid, FRESH);
-        let processes = self.processes.borrow();
-        let process = processes.get(&pid)?;
-        let map = process.maps.maps.iter().find(|map| map.start <= address && address < map.end)?;
-        let file = process.files.get(&map.start)?.as_ref()?;
-        let id = FileResolver::build_id(file).ok().filter(|id| !id.is_empty())?;
-        Some((id, address - map.start + map.file_offset))
+        let (file, _, offset) = self.place(pid, address)?;
+        let id = FileResolver::build_id(&file).ok().filter(|id| !id.is_empty())?;
+        Some((id, offset))
     }
 
     fn process_name(&self, pid: u32) -> Option<String> {

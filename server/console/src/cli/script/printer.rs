@@ -91,7 +91,9 @@ impl Printer {
                 self.note(why);
                 Ok(())
             }
-            ScriptEvent::Final(_) | ScriptEvent::Exit { .. } | ScriptEvent::Emptied { .. } => Ok(()),
+            ScriptEvent::Stacks(_) | ScriptEvent::Final(_) | ScriptEvent::Exit { .. } | ScriptEvent::Emptied { .. } => {
+                Ok(())
+            }
         }
     }
 

@@ -1,8 +1,6 @@
 //! Runs a script from its start to its end.
 
 use std::{
-    fs::File,
-    os::fd::OwnedFd,
     path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant},
@@ -14,6 +12,7 @@ use bathyscope_protocol::{AgentClient, CaptureHandle, TargetState, WireTarget};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
+    forward::{forward_output, wait_for},
     losses,
     names::ScriptNames,
     printer::{Look, Printer, read},
@@ -39,8 +38,6 @@ const PAUSE: Duration = Duration::from_millis(4);
 const YOUNG: Duration = Duration::from_millis(200);
 /// How often the target and the mappings of its memory are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long the command's last words are waited for.
-const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// A script to run, as the command line says it.
 #[derive(Clone, Debug)]
@@ -148,6 +145,11 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
         return Err(Failure::new("the script has no probes to attach").remedy(
             "Its patterns match nothing here, or all its probes are missing: see `bathyscope trace -l PATTERN`.",
         ));
+    }
+    // The command waits at its first instruction: later it may be gone before anybody has looked at it.
+    let target = session.started().started.target_pid.filter(|_| shows_user_addresses(session.plan()));
+    if let Some(pid) = target {
+        names.remember(pid, Duration::ZERO);
     }
     let forwarded = forward_output(session.take_output());
     let attached = match session.enable() {
@@ -264,8 +266,16 @@ impl Run {
     fn print_new(&mut self, printer: &mut Printer) -> Result<bool, Failure> {
         let mut events = Vec::new();
         let polled = self.session.poll(&mut |event| events.push(event)).map_err(failed)?;
+        // After the records, so that all is known that happened before them.
+        self.learn(false);
         self.print(printer, &events)?;
         Ok(polled.more)
+    }
+
+    /// Notes what happened to processes, for names of addresses in them.
+    fn learn(&mut self, all: bool) {
+        let names = &self.names;
+        self.session.processes(all, &mut |event| names.learn(event));
     }
 
     fn print(&mut self, printer: &mut Printer, events: &[ScriptEvent]) -> Result<(), Failure> {
@@ -328,6 +338,7 @@ impl Run {
             event => events.push(event),
         });
         let finished = finished.map_err(failed)?;
+        self.learn(true);
         self.print(printer, &events)?;
         let plan = self.session.plan().clone();
         let stacks: Vec<(bool, u64)> = maps
@@ -354,26 +365,6 @@ impl Run {
 
 fn failed(error: ScriptFailure) -> Failure {
     Failure::because("following the script", error)
-}
-
-/// What the command prints goes where this process prints, as if it had been started from the same terminal.
-fn forward_output(output: Option<(OwnedFd, OwnedFd)>) -> Vec<std::thread::JoinHandle<()>> {
-    let Some((stdout, stderr)) = output else { return Vec::new() };
-    let copy = |from: OwnedFd, to: fn() -> Box<dyn std::io::Write>| {
-        std::thread::spawn(move || {
-            // Nobody reads any more, or there is no more.
-            let _ended = std::io::copy(&mut File::from(from), &mut to());
-        })
-    };
-    vec![copy(stdout, || Box::new(std::io::stdout())), copy(stderr, || Box::new(std::io::stderr()))]
-}
-
-/// Waits for the command's last words; not for those of what it left behind.
-fn wait_for(forwarded: &[std::thread::JoinHandle<()>]) {
-    let since = Instant::now();
-    while forwarded.iter().any(|thread| !thread.is_finished()) && since.elapsed() < LAST_WORDS {
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// What the script said, else the command's, as shells tell of it.

@@ -12,7 +12,7 @@ use bathyscope_store::{Options, Store};
 
 use super::{
     names::ScriptNames,
-    printer::{Printer, read},
+    printer::Printer,
     run::{ScriptArgs, open_printer, refused},
 };
 use crate::{
@@ -110,32 +110,16 @@ fn print(
     printer: &mut Printer,
     (link, events): (AgentLink, Receiver<ScriptEvent>),
 ) -> Result<(), Failure> {
-    let Some((handle, plan)) = recorder.script(id) else { return Ok(()) };
+    let Some(plan) = recorder.script(id) else { return Ok(()) };
     if args.warnings {
         printer.diagnostics(&plan.warnings, args.verbose > 0);
     }
-    let names = ScriptNames::new(link.clone());
+    let names = ScriptNames::new(link);
     printer.attached(&plan, &names, u32::try_from(plan.probes.len()).unwrap_or(u32::MAX))?;
     let mut maps = Vec::new();
     while let Ok(event) = events.recv() {
-        let stacks = match &event {
-            ScriptEvent::Record(record) => record.stacks(&plan),
-            ScriptEvent::Map { snapshot, .. } | ScriptEvent::Final(snapshot) => {
-                read(&plan, snapshot).map(|(map, snapshot)| snapshot.stacks(map)).unwrap_or_default()
-            }
-            _ => Vec::new(),
-        };
-        for user in [false, true] {
-            let ids: Vec<u64> = stacks.iter().filter(|(of, _)| *of == user).map(|(_, id)| *id).collect();
-            if ids.is_empty() {
-                continue;
-            }
-            match link.call_blocking(move |client| client.read_stacks(handle, user, &ids)) {
-                Ok(found) => names.set_stacks(found.into_iter().map(|(id, frames)| ((user, id), frames))),
-                Err(error) => tracing::warn!(why = words(&error), "stacks cannot be read"),
-            }
-        }
         match event {
+            ScriptEvent::Stacks(stacks) => names.set_stacks(stacks),
             ScriptEvent::Final(snapshot) => maps.push(snapshot),
             event => printer.events(&plan, &names, &[event])?,
         }

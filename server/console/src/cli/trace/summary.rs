@@ -54,7 +54,7 @@ fn text(record: &CaptureRecord, saved: bool) -> String {
 
 fn stage_words(stage: LossStage) -> &'static str {
     match stage {
-        LossStage::KernelMissed => "the kernel did not run the probe",
+        LossStage::KernelMissed => "the probe was not run",
         LossStage::RingFull => "the ring between kernel and console was full",
         LossStage::Decode => "a record could not be decoded",
         LossStage::Store => "the store refused them",

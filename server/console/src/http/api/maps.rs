@@ -1,7 +1,7 @@
 //! What a script left behind: its maps and its output.
 //!
 //! * `GET /api/captures/{id}/script` (viewer) → `{text, file, params, allow_unsafe, exit_code, probes:[{name, line, attached,
-//!   hits, filtered, ring_full, map_full, helper_failed, stack_lost, missed, ns_per_hit}]}`; 404 if no script made it.
+//!   hits, filtered, ring_full, map_full, helper_failed, stack_lost, missed, nested, ns_per_hit}]}`; 404 if no script made it.
 //! * `GET /api/captures/{id}/maps` (viewer) → `{maps:[{n, name, kind, key:[column], value:[column], snapshots, last, resets,
 //!   views:["histogram"|"heatmap"|"flame"|"series"|"table"]}]}`, `n` being the stream's index and the first view the usual one;
 //!   `kind` is `histogram time_series stats count sum min max average value`.
@@ -14,7 +14,7 @@
 //!   * `view=table` → `{at, columns:[{name, type, display}], key_columns, rows:[[cell]], total, offset, sum}`, by value.
 //!   * `view=series` → `{at:[{snapshot, time}], lines:[{id, key:[cell], values:[number|null]}], more_keys}`.
 //!   * `view=flame` → as `GET /api/captures/{id}/flame`, the values as weights.
-//! * `GET /api/captures/{id}/text?time=&skip=&limit=` (viewer) → `{lines:[{time, stream, text?, snapshot?}],
+//! * `GET /api/captures/{id}/text?time=&skip=&limit=` (viewer) → `{lines:[{time, stream, text, snapshot?, left_out?}],
 //!   next:{time, skip}|null}`: the output in order of time; where a map was printed, `snapshot` says which. `text` ends
 //!   in a line break where the script printed one.
 

@@ -11,6 +11,7 @@ mod functions;
 mod instruction;
 mod marker;
 mod place;
+mod unwind;
 
 pub use cache::{CacheError, Library, find_library, parse_library_cache};
 pub use demangle::{demangle, demangle_without_parameters};
@@ -19,3 +20,4 @@ pub use functions::{Functions, Symbol};
 pub use instruction::{Entry, Instruction};
 pub use marker::{Marker, MarkerArgument};
 pub use place::Place;
+pub use unwind::{MAX_UNWIND_ROWS, Rule, unwind_row};

@@ -8,6 +8,7 @@ use super::{
     lines::Lines,
     record::Layout,
     scratch::{CHUNK_BYTES, Piece, Scratch},
+    unwind::{WALK_BYTES, WALK_CHUNK},
 };
 use crate::{
     expand::moved,
@@ -111,6 +112,8 @@ pub(super) struct Lower<'a> {
     pub functions: u32,
     pub kernel_stacks: bool,
     pub user_stacks: bool,
+    /// The function that walks the user's stack, once there is one.
+    pub walk: Option<crate::ir::FunctionId>,
 }
 
 /// The 8 bytes at a time that a number is stored in.
@@ -153,6 +156,7 @@ impl<'a> Lower<'a> {
             functions,
             kernel_stacks,
             user_stacks,
+            walk: None,
         }
     }
 
@@ -290,7 +294,7 @@ impl<'a> Lower<'a> {
     }
 
     /// Programs that the kernel never runs inside one another on one CPU share scratch memory; others have their own.
-    fn scratch_name(&self, chunk: u32) -> String {
+    pub(super) fn scratch_name(&self, chunk: u32) -> String {
         use ProgramKind as K;
         let whose = match self.id.kind {
             K::Tracepoint | K::Kprobe | K::Kretprobe | K::KprobeMulti | K::KprobeSession | K::PerfEvent => {
@@ -306,7 +310,8 @@ impl<'a> Lower<'a> {
     /// The names of its scratch memory, with the bytes it needs.
     pub(super) fn scratch_needs(&self) -> Vec<(String, u32)> {
         let sizes = self.scratch.sizes().iter().zip(0..);
-        sizes.map(|(bytes, chunk)| (self.scratch_name(chunk), *bytes)).collect()
+        let walk = self.walk.map(|_| (self.scratch_name(WALK_CHUNK), WALK_BYTES));
+        sizes.map(|(bytes, chunk)| (self.scratch_name(chunk), *bytes)).chain(walk).collect()
     }
 
     pub(super) fn address(&mut self, memory: Memory) -> Reg {

@@ -64,8 +64,9 @@ fn node(words: &[(usize, u64)]) -> Vec<u8> {
 fn map_process(machine: &mut Machine) {
     let kernel = &mut machine.world.kernel;
     word(kernel, TASK + 0x10, MEMORY);
-    let entry = |number: u64, kind: u64| (NODES + 256 * number) | kind << 3 | 2;
-    word(kernel, MEMORY + 0x20, entry(0, 3));
+    // Inside, a pointer to a node has a mark of its own; the root has one more.
+    let entry = |number: u64, kind: u64| (NODES + 256 * number) | kind << 3 | 4;
+    word(kernel, MEMORY + 0x20, entry(0, 3) | 2);
     kernel.insert(NODES, node(&[(8, 0x5f_ffff), (16, u64::MAX), (80, entry(1, 1)), (88, entry(2, 1))]));
     let vma = |number: u64| VMAS + 256 * number;
     let leaf = [(8, 0x3f_ffff), (16, 0x40_1fff), (24, 0x40_4fff), (32, 0x4f_ffff), (40, 0x50_ffff), (48, 0x5f_ffff)];

@@ -134,7 +134,7 @@ fn lower_options(text: &str, host: &dyn Host, options: &CompileOptions) -> Lower
         target_pid: options.target_pid,
         begin_ns: options.begin_ns,
         task: task_offsets(host),
-        unwind: MappingOffsets::of(host.types()).map(|offsets| {
+        unwind: text.contains("dw_ustack").then(|| MappingOffsets::of(host.types())).flatten().map(|offsets| {
             let (rows, files) = options.unwind;
             Tables { offsets, rows, files }
         }),

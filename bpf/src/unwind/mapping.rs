@@ -22,6 +22,9 @@ const MAX_LEVELS: i64 = 8;
 const LEAF: i64 = 1;
 const RANGE: i64 = 2;
 const ARANGE: i64 = 3;
+/// What marks the root as a node. The pointers inside have other marks there.
+const ROOT_TAG: i64 = 2;
+const ROOT_MASK: i64 = 3;
 /// Entries up to this are no pointers.
 const MAX_RESERVED: i64 = 4096;
 const PAGE_SHIFT: i64 = 12;
@@ -87,6 +90,10 @@ fn write_find(b: &mut Builder, offsets: MappingOffsets, files: MapId, state: Reg
     let task = b.call(Helper::GetCurrentTask, &[]);
     let memory = read_kernel(b, task, offsets.task_mm);
     let entry = read_kernel(b, memory, offsets.mm_root);
+    let root = b.block();
+    let tag = b.binary(BinaryOp::And, entry, ROOT_MASK);
+    b.branch(Test::Eq, tag, ROOT_TAG, root, nothing);
+    b.switch_to(root);
     b.repeat(MAX_LEVELS, |b, _round| {
         let kind = descend(b, offsets, state, address, entry, nothing);
         let deeper = b.block();
@@ -104,10 +111,7 @@ fn write_find(b: &mut Builder, offsets: MappingOffsets, files: MapId, state: Reg
 
 /// Replaces a node by what is under it at the address; gives the node's kind.
 fn descend(b: &mut Builder, offsets: MappingOffsets, state: Reg, address: Reg, entry: Reg, nothing: BlockId) -> Reg {
-    let (node_there, read_there, range, arange, other) = (b.block(), b.block(), b.block(), b.block(), b.block());
-    let tag = b.binary(BinaryOp::And, entry, 3);
-    b.branch(Test::Eq, tag, 2, node_there, nothing);
-    b.switch_to(node_there);
+    let (read_there, range, arange, other) = (b.block(), b.block(), b.block(), b.block());
     let kind = b.binary(BinaryOp::Shr, entry, 3);
     let kind = b.binary(BinaryOp::And, kind, 15);
     let node = b.binary(BinaryOp::And, entry, !255);

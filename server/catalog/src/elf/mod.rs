@@ -10,6 +10,7 @@ mod file;
 mod functions;
 mod instruction;
 mod marker;
+mod needed;
 mod place;
 mod unwind;
 
@@ -19,5 +20,6 @@ pub use file::{ElfError, ElfFile, MAX_TABLE_BYTES, ReadAt};
 pub use functions::{Functions, Symbol};
 pub use instruction::{Entry, Instruction};
 pub use marker::{Marker, MarkerArgument};
+pub use needed::Needed;
 pub use place::Place;
 pub use unwind::{MAX_UNWIND_ROWS, Rule, unwind_row};

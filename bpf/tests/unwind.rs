@@ -9,7 +9,7 @@ use bathyscope_bpf::{
         Compiled, LowerOptions,
         hir::*,
         host::Architecture,
-        plan::AttachPoint,
+        plan::{AttachPoint, Period, UserFile},
         types::{Aggregation, StackMode, Type},
     },
     machine::Machine,
@@ -25,6 +25,7 @@ const OFFSETS: MappingOffsets = MappingOffsets {
     vma_end: 8,
     vma_pgoff: 16,
     vma_file: 24,
+    vma_flags: 40,
     file_inode: 32,
     node_pivot: 8,
     range_slot: 128,
@@ -78,6 +79,8 @@ fn map_process(machine: &mut Machine) {
         word(kernel, vma(number), start);
         word(kernel, vma(number) + 8, end);
         word(kernel, vma(number) + 16, page);
+        // The stack is no code.
+        word(kernel, vma(number) + 40, if number == 4 { 3 } else { 5 });
         word(kernel, vma(number) + 24, file.map_or(0, |file| FILES + 256 * file));
     }
     for file in 0..2 {
@@ -120,6 +123,11 @@ fn script(frames: u16, point: AttachPoint) -> Compiled {
     let options =
         LowerOptions { possible_cpus: 4, unwind: Some(tables()), ..LowerOptions::new("made", Architecture::X86_64) };
     compiled(script, &options)
+}
+
+fn uprobe() -> AttachPoint {
+    let file = UserFile { path: "/bin/made".to_owned(), in_process: None, device: 1, inode: 2 };
+    AttachPoint::Uprobe { file, offset: 64, exit: false, pid: None, symbol: "made".to_owned() }
 }
 
 fn made_event() -> AttachPoint {
@@ -224,7 +232,7 @@ fn p21_a_stack_is_walked_by_rows_through_files_and_signals() {
 fn p21_walks_end_where_they_must() {
     let compiled = script(127, made_event());
     let mut machine = with_tables(&compiled);
-    let cases: [(u64, u64, &[(u64, u64)], &[u64]); 7] = [
+    let cases: [(u64, u64, &[(u64, u64)], &[u64]); 9] = [
         // The outermost frame; a rule that is not followed.
         (0x40_2210, 0, &[], &[0x40_2210]),
         (0x40_2310, 0, &[], &[0x40_2310]),
@@ -233,8 +241,16 @@ fn p21_walks_end_where_they_must() {
         (0x40_1000, 0x1000, &[], &[0x40_1000]),
         // Nothing is mapped there, and rbp does not point into the stack; or points where it points.
         (0x60_0000, 0x10, &[], &[0x60_0000]),
-        (0x60_0000, STACK, &[(STACK, STACK), (STACK + 8, 0x60_0001)], &[0x60_0000, 0x60_0001]),
+        (0x60_0000, STACK, &[(STACK, STACK), (STACK + 8, 0x50_0001)], &[0x60_0000, 0x50_0001]),
+        // A caller that is not mapped, or no code, is none.
+        (0x50_0000, STACK, &[(STACK, STACK + 32), (STACK + 8, 0x20)], &[0x50_0000]),
         // The frame pointer leads out of what has no rows.
+        (
+            0x50_0000,
+            STACK,
+            &[(STACK, STACK + 32), (STACK + 8, 0x50_0002), (STACK + 40, STACK)],
+            &[0x50_0000, 0x50_0002],
+        ),
         (0x50_0000, STACK, &[(STACK, 0), (STACK + 8, 0x40_2201)], &[0x50_0000, 0x40_2201]),
     ];
     for (ip, bp, stack, expected) in cases {
@@ -267,11 +283,11 @@ fn p21_the_depth_of_a_walk_is_limited() {
 
 #[test]
 fn p21_a_walk_is_accepted_in_every_kind_of_program() {
-    use bathyscope_bpf::lang::plan::Period;
     let points = [
         made_event(),
         AttachPoint::Begin,
         AttachPoint::Profile { every: Period::Hertz(99) },
+        uprobe(),
         AttachPoint::RawTracepoint { name: "sys_enter".to_owned(), module: String::new() },
     ];
     for point in points {

@@ -28,6 +28,8 @@ const ROOT_MASK: i64 = 3;
 /// Entries up to this are no pointers.
 const MAX_RESERVED: i64 = 4096;
 const PAGE_SHIFT: i64 = 12;
+/// `VM_EXEC`.
+const EXECUTABLE: i64 = 4;
 
 /// What is kept of the mapping that was found last, at these offsets of a map's value of at least [`Mapping::BYTES`].
 #[derive(Clone, Copy, Debug)]
@@ -73,16 +75,22 @@ fn read(b: &mut Builder, helper: Helper, address: Reg, offset: u32) -> Reg {
 
 /// Writes the function that finds the mapping of an address: it takes a value of `state`, which begins with a [`Mapping`],
 /// and the address. It gives 1 if the mapping is of a file.
-pub(crate) fn find_function(b: &mut Builder, offsets: MappingOffsets, state: MapId, files: MapId) -> FunctionId {
+/// With `executable` only code counts.
+pub(crate) fn find_function(
+    b: &mut Builder,
+    offsets: MappingOffsets,
+    [state, files]: [MapId; 2],
+    executable: bool,
+) -> FunctionId {
     let (function, registers) = b.begin_function("find_mapping", &[Parameter::Value(state), Parameter::Number]);
     if let [state, address] = registers[..] {
-        write_find(b, offsets, files, state, address);
+        write_find(b, offsets, (files, executable), state, address);
     }
     b.end_function();
     function
 }
 
-fn write_find(b: &mut Builder, offsets: MappingOffsets, files: MapId, state: Reg, address: Reg) {
+fn write_find(b: &mut Builder, offsets: MappingOffsets, (files, executable): (MapId, bool), state: Reg, address: Reg) {
     for word in [Mapping::START, Mapping::END, Mapping::COUNT, Mapping::INODE] {
         b.store(state, word, Size::B8, 0);
     }
@@ -104,7 +112,7 @@ fn write_find(b: &mut Builder, offsets: MappingOffsets, files: MapId, state: Reg
     b.switch_to(nothing);
     b.ret(0);
     b.switch_to(leaf);
-    at_mapping(b, offsets, state, address, entry, nothing);
+    at_mapping(b, offsets, executable, (state, address, entry), nothing);
     file_of(b, offsets, files, state, entry, nothing);
     b.ret(1);
 }
@@ -169,7 +177,13 @@ fn slot_of(b: &mut Builder, offsets: MappingOffsets, state: Reg, address: Reg, p
 }
 
 /// Keeps where a mapping is, if it holds the address.
-fn at_mapping(b: &mut Builder, offsets: MappingOffsets, state: Reg, address: Reg, vma: Reg, nothing: BlockId) {
+fn at_mapping(
+    b: &mut Builder,
+    offsets: MappingOffsets,
+    executable: bool,
+    (state, address, vma): (Reg, Reg, Reg),
+    nothing: BlockId,
+) {
     let (pointer, begun, holds) = (b.block(), b.block(), b.block());
     b.branch(Test::Le, vma, MAX_RESERVED, nothing, pointer);
     b.switch_to(pointer);
@@ -179,6 +193,12 @@ fn at_mapping(b: &mut Builder, offsets: MappingOffsets, state: Reg, address: Reg
     let end = read_kernel(b, vma, offsets.vma_end);
     b.branch(Test::Ge, address, end, nothing, holds);
     b.switch_to(holds);
+    if executable {
+        let runs = b.block();
+        let flags = read_kernel(b, vma, offsets.vma_flags);
+        b.branch(Test::Bits, flags, EXECUTABLE, runs, nothing);
+        b.switch_to(runs);
+    }
     b.store(state, Mapping::START, Size::B8, start);
     b.store(state, Mapping::END, Size::B8, end);
     let pages = read_kernel(b, vma, offsets.vma_pgoff);
@@ -220,7 +240,7 @@ pub fn register_program(tables: &Tables) -> Program {
     let mut b = Builder::new("unwind_register", ProgramKind::RawTracepoint);
     let state = b.map(MapDefinition::new(REGISTERED_MAP, crate::ir::MapKind::Array, 4, Mapping::BYTES, 1));
     let files = b.map(tables.files_map());
-    let find = find_function(&mut b, tables.offsets, state, files);
+    let find = find_function(&mut b, tables.offsets, [state, files], false);
     let address = b.load_context(0, Size::B8, false);
     let value = b.array_value(state, 0);
     b.store(value, Mapping::START, Size::B8, 0);

@@ -5,6 +5,7 @@
 
 mod cases;
 mod places;
+mod unwind;
 
 use std::{
     collections::BTreeSet,

@@ -138,16 +138,16 @@ impl Lower<'_> {
     fn write_step(&mut self, tables: Tables) -> FunctionId {
         let (state_map, files) = (self.walk_map(), self.map(tables.files_map()));
         let rows = self.map(tables.rows_map());
-        let find = find_function(&mut self.b, tables.offsets, state_map, files);
+        let find = find_function(&mut self.b, tables.offsets, [state_map, files], true);
         let parameters = [Parameter::Number, Parameter::Frame { bytes: 8, context: None }];
         let (function, _registers) = self.b.begin_function("walk_step", &parameters);
         let state = self.walk_memory();
         let stop = self.b.block();
-        self.keep_frame(state, stop);
         let ip = self.b.load(state, IP, Size::B8, false);
         let back = self.b.load(state, BACK, Size::B8, false);
         let at = self.b.binary(BinaryOp::Sub, ip, back);
         self.find_mapping(state, at, find);
+        self.keep_frame(state, ip, stop);
         let code = rule_at(&mut self.b, rows, state, at);
         self.to_caller(state, code, stop);
         self.b.switch_to(stop);
@@ -156,15 +156,20 @@ impl Lower<'_> {
         function
     }
 
-    /// Keeps the frame's address; stops after the last that is wanted.
-    fn keep_frame(&mut self, state: Reg, stop: BlockId) {
-        let (room, more) = (self.b.block(), self.b.block());
+    /// Keeps the frame's address, unless it is a caller that is no code: then the frame before was not understood. Stops
+    /// after the last that is wanted.
+    fn keep_frame(&mut self, state: Reg, ip: Reg, stop: BlockId) {
+        let (room, more, caller, code) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
         let depth = self.b.load(state, DEPTH, Size::B8, false);
+        self.b.branch(Test::Eq, depth, 0, code, caller);
+        self.b.switch_to(caller);
+        let end = self.b.load(state, Mapping::END, Size::B8, false);
+        self.b.branch(Test::Eq, end, 0, stop, code);
+        self.b.switch_to(code);
         self.b.branch(Test::Ge, depth, i64::from(STACK_FRAMES), stop, room);
         self.b.switch_to(room);
         let offset = self.b.binary(BinaryOp::Shl, depth, 3);
         let place = self.b.binary(BinaryOp::Add, state, offset);
-        let ip = self.b.load(state, IP, Size::B8, false);
         self.b.store(place, FRAMES, Size::B8, ip);
         let next = self.b.binary(BinaryOp::Add, depth, 1);
         self.b.store(state, DEPTH, Size::B8, next);

@@ -91,14 +91,7 @@ impl<A: ScriptAgent> Making<'_, A> {
     /// A program that is not yet started, with the libraries that it is loaded with.
     fn command(&mut self, argv: &[String]) -> Result<(), String> {
         let program = argv.first().map(String::as_str).unwrap_or_default();
-        let file = match program.strip_prefix('/') {
-            Some(_) => self.files.open(program)?,
-            None if program.contains('/') => {
-                let path = std::path::absolute(program).ok().and_then(|path| path.to_str().map(str::to_owned));
-                self.files.open(&path.ok_or_else(|| format!("the path of `{program}` is not known"))?)?
-            }
-            None => self.files.by_short_name(program)?,
-        };
+        let file = if program.contains('/') { self.files.open(program)? } else { self.files.by_short_name(program)? };
         let mut waiting = vec![file];
         let mut names = BTreeSet::new();
         while let Some(file) = waiting.pop() {

@@ -232,7 +232,8 @@ fn p21_a_stack_is_walked_by_rows_through_files_and_signals() {
 fn p21_walks_end_where_they_must() {
     let compiled = script(127, made_event());
     let mut machine = with_tables(&compiled);
-    let cases: [(u64, u64, &[(u64, u64)], &[u64]); 9] = [
+    type Case<'a> = (u64, u64, &'a [(u64, u64)], &'a [u64]);
+    let cases: [Case<'_>; 9] = [
         // The outermost frame; a rule that is not followed.
         (0x40_2210, 0, &[], &[0x40_2210]),
         (0x40_2310, 0, &[], &[0x40_2310]),
@@ -293,5 +294,13 @@ fn p21_a_walk_is_accepted_in_every_kind_of_program() {
     for point in points {
         let compiled = script(127, point);
         assert!(compiled.codes[0].instructions.len() < 4096);
+    }
+}
+
+#[test]
+fn p21_recorded_kernels_tell_where_mappings_are() {
+    for series in ["6.1", "6.12", "6.18"] {
+        let types = bathyscope_catalog::recorded::kernel(series).unwrap().types();
+        assert!(MappingOffsets::of(&types).is_some(), "{series}");
     }
 }

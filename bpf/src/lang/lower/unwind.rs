@@ -149,7 +149,7 @@ impl Lower<'_> {
         self.find_mapping(state, at, find);
         self.keep_frame(state, ip, stop);
         let code = rule_at(&mut self.b, rows, state, at);
-        self.to_caller(state, code, stop);
+        self.go_to_caller(state, code, stop);
         self.b.switch_to(stop);
         self.b.ret(1);
         self.b.end_function();
@@ -192,34 +192,36 @@ impl Lower<'_> {
         self.b.switch_to(known);
     }
 
-    /// Replaces the registers by those of the caller and ends the callback, or goes to `stop`.
-    fn to_caller(&mut self, state: Reg, code: Reg, stop: BlockId) {
-        let field = |it: &mut Self, shift: i64, mask: i64| {
-            let field = it.b.binary(BinaryOp::Shr, code, shift);
-            it.b.binary(BinaryOp::And, field, mask)
-        };
-        let kind = field(self, 0, 0xff);
-        let offset = field(self, 8, 0xffff);
+    /// What is in the code of a rule: its kind, the offset of the CFA, that of `rbp` below it.
+    fn fields(&mut self, code: Reg) -> [Reg; 3] {
+        let [kind, offset, saved] = [(0, 0xff), (8, 0xffff), (24, 0xff)].map(|(shift, mask)| {
+            let field = self.b.binary(BinaryOp::Shr, code, shift);
+            self.b.binary(BinaryOp::And, field, mask)
+        });
         self.change_register(offset, BinaryOp::Shl, 3);
-        let saved = field(self, 24, 0xff);
         self.change_register(saved, BinaryOp::Shl, 3);
+        [kind, offset, saved]
+    }
+
+    /// Replaces the registers by those of the caller and ends the callback, or goes to `stop`.
+    fn go_to_caller(&mut self, state: Reg, code: Reg, stop: BlockId) {
+        let [kind, offset, saved] = self.fields(code);
         let sp = self.b.load(state, SP, Size::B8, false);
         let bp = self.b.load(state, BP, Size::B8, false);
         let (cfa, saved_at) = (self.b.reg(), self.b.reg());
         let [stack, frame, unknown, aligned, signal, below, plain] = [(); 7].map(|()| self.b.block());
         self.by_kind(kind, [stack, frame, unknown, aligned, signal], stop);
+        // Without a row the frame pointer is all there is.
+        self.b.switch_to(unknown);
+        self.b.assign(offset, FRAME_POINTER);
+        self.b.assign(saved, FRAME_POINTER);
+        self.b.jump(frame);
         for (block, base) in [(stack, sp), (frame, bp)] {
             self.b.switch_to(block);
             let sum = self.b.binary(BinaryOp::Add, base, offset);
             self.b.assign(cfa, sum);
             self.b.jump(below);
         }
-        // Without a row the frame pointer is all there is.
-        self.b.switch_to(unknown);
-        let sum = self.b.binary(BinaryOp::Add, bp, FRAME_POINTER);
-        self.b.assign(cfa, sum);
-        self.b.assign(saved, FRAME_POINTER);
-        self.b.jump(below);
         self.b.switch_to(aligned);
         let kept = self.b.binary(BinaryOp::Sub, bp, offset);
         let kept = read_user(&mut self.b, kept, 0);
@@ -227,14 +229,10 @@ impl Lower<'_> {
         self.b.assign(saved_at, bp);
         self.b.jump(plain);
         self.b.switch_to(below);
-        let (has_saved, none) = (self.b.block(), self.b.block());
-        self.b.assign(saved_at, 0);
-        self.b.branch(Test::Ne, saved, 0, has_saved, none);
-        self.b.switch_to(has_saved);
+        // The CFA is never so low that this is 0 with something saved.
         let place = self.b.binary(BinaryOp::Sub, cfa, saved);
+        let place = self.b.select(Test::Ne, Width::W64, saved, 0, place, 0);
         self.b.assign(saved_at, place);
-        self.b.jump(plain);
-        self.b.switch_to(none);
         self.b.jump(plain);
         self.b.switch_to(plain);
         self.call_frame(state, (sp, cfa, saved_at), stop);

@@ -74,7 +74,7 @@ impl Rule {
 
     /// As a number: the kind in the lowest byte, the offset in eights in the next two, that of `rbp` in the highest.
     pub fn code(self) -> u32 {
-        let parts = |kind: u32, offset: u32, rbp: u32| kind | (offset / 8 & 0xffff) << 8 | (rbp / 8 & 0xff) << 24;
+        let parts = |kind: u32, offset: u32, rbp: u32| kind | ((offset / 8) & 0xffff) << 8 | ((rbp / 8) & 0xff) << 24;
         match self {
             Self::Unknown => Self::UNKNOWN,
             Self::Stack { offset, rbp } => parts(Self::STACK, offset, rbp),
@@ -164,7 +164,7 @@ struct Table<'a> {
 impl<'a> Table<'a> {
     fn read(&mut self) -> Result<(), ElfError> {
         let damaged = |_error: gimli::Error| ElfError::Damaged { what: "its table of frames" };
-        let frames = self.frames.clone();
+        let frames = self.frames;
         let bases = self.bases.clone();
         let mut entries = frames.entries(&bases);
         let mut context = UnwindContext::new();
@@ -190,7 +190,7 @@ impl<'a> Table<'a> {
         let Some(offset) = self.file.offset_of(begin).filter(|_| bytes > 0) else { return Ok(()) };
         let end = offset.checked_add(bytes).and_then(|end| u32::try_from(end).ok());
         let Some(end) = end else { return Ok(()) };
-        let frames = self.frames.clone();
+        let frames = self.frames;
         let bases = self.bases.clone();
         let Ok(mut rows) = entry.rows(&frames, &bases, context) else { return Ok(()) };
         while let Ok(Some(row)) = rows.next_row() {
@@ -319,7 +319,7 @@ fn jump_table(row: &UnwindTableRow<usize>, frames: &EhFrame<Slice<'_>>) -> Optio
     let least = constant(next())?;
     let compared = matches!(next(), Some(Operation::Ge));
     let shifted = constant(next())? == 3 && matches!(next(), Some(Operation::Shl));
-    let added = matches!(next(), Some(Operation::Plus { .. }));
+    let added = matches!(next(), Some(Operation::Plus));
     (masked && compared && shifted && added && next().is_none() && (1..JUMP_BYTES).contains(&least)).then_some(least)
 }
 

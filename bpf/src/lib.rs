@@ -27,6 +27,7 @@ mod print;
 pub mod probe;
 mod registers;
 pub mod tools;
+pub mod unwind;
 mod validate;
 
 pub use btf::{FunctionInfo, LineInfo, ProgramTypes, TypeInfo, type_info};

@@ -26,7 +26,7 @@ fn compiled(text: &str) -> Compiled {
     for point in ["uprobe:/bin/bash:readline", "uretprobe:/bin/bash:readline"] {
         let file = UserFile { path: "/bin/bash".to_owned(), in_process: None, device: 1, inode: 2 };
         let (symbol, provider, arguments) = ("readline".to_owned(), String::new(), Vec::new());
-        let place = UserPlace { file, offset: 0x1000, symbol, provider, semaphore: 0, arguments };
+        let place = UserPlace { file, offset: 0x1000, symbol, provider, address: 0x1000, semaphore: 0, arguments };
         let places = UserPlaces { point: point.to_owned(), places: vec![place], ..UserPlaces::default() };
         host.places.insert(point.to_owned(), places);
     }

@@ -1,6 +1,11 @@
 //! Small programs that are traced because what they do is known. Sources are in `tests/programs/`.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{
+    fs,
+    path::PathBuf,
+    process::Command,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 use crate::workspace::root;
 
@@ -17,10 +22,12 @@ pub fn program(name: &str) -> Option<PathBuf> {
         return Some(built);
     }
     fs::create_dir_all(built.parent().expect("it is in a folder")).expect("a folder for programs");
-    // Built beside and renamed, because tests of other processes may be looking for it as well.
-    let fresh = built.with_extension(std::process::id().to_string());
+    // Built beside and renamed, because other tests, of this process and others, may be looking for it as well.
+    static BUILT: AtomicU32 = AtomicU32::new(0);
+    let fresh = built.with_extension(format!("{}-{}", std::process::id(), BUILT.fetch_add(1, Ordering::Relaxed)));
     let mut compiler = Command::new("cc");
-    // Without optimisation every function has a frame, so that whole stacks are found.
+    // Without optimisation every function has a frame, so that whole stacks are found; what is about stacks without says so
+    // itself.
     // Debug information names the source as the project knows it, not where this machine keeps the project.
     compiler.arg(format!("-ffile-prefix-map={}/=", root().display()));
     compiler.args(["-g", "-O0", "-fno-omit-frame-pointer", "-pthread", "-o"]).arg(&fresh).arg(&source);
@@ -34,7 +41,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 mod tests {
     #[test]
     fn programs_compile() {
-        for name in ["brief", "crowd", "spin", "words", "work"] {
+        for name in ["brief", "chain", "crowd", "spin", "words", "work"] {
             let _ = super::program(name);
         }
     }

@@ -4,7 +4,11 @@ use super::{
     CheckOptions, Diagnostic, ExpandOptions, LowerOptions, Lowered, Span, TaskOffsets, ast, check, expand, hir,
     host::Host, lower::lower_within, parse, plan::Plan, print,
 };
-use crate::{Code, CompileError, disassemble, ir, object, probe::TargetFilter};
+use crate::{
+    Code, CompileError, disassemble, ir, object,
+    probe::TargetFilter,
+    unwind::{MappingOffsets, Tables},
+};
 use bathyscope_catalog::types::Kind;
 
 /// What the compiler is told beside the script.
@@ -26,6 +30,8 @@ pub struct CompileOptions {
     pub target_pid: u32,
     /// The monotonic time from which `elapsed` counts.
     pub begin_ns: u64,
+    /// Rows and files of the tables for `dw_ustack`.
+    pub unwind: (u32, u32),
 }
 
 impl Default for CompileOptions {
@@ -39,6 +45,7 @@ impl Default for CompileOptions {
             ring_bytes: 4 << 20,
             target_pid: 0,
             begin_ns: 0,
+            unwind: (0, 0),
         }
     }
 }
@@ -127,6 +134,10 @@ fn lower_options(text: &str, host: &dyn Host, options: &CompileOptions) -> Lower
         target_pid: options.target_pid,
         begin_ns: options.begin_ns,
         task: task_offsets(host),
+        unwind: text.contains("dw_ustack").then(|| MappingOffsets::of(host.types())).flatten().map(|offsets| {
+            let (rows, files) = options.unwind;
+            Tables { offsets, rows, files }
+        }),
         per_cpu_offset: host.kernel_symbol("__per_cpu_offset"),
         ..LowerOptions::new(text, features.architecture)
     }

@@ -196,6 +196,8 @@ pub enum ExprKind {
     ReadBuffer { address: Box<Expr>, space: Space, length: Option<Box<Expr>> },
     /// `kstack`, `ustack`.
     Stack,
+    /// `dw_ustack`: as `ustack`, taken by the tables of the files.
+    UnwoundStack,
     /// One of the parameterless values.
     Builtin(Builtin),
     /// A user symbol, function or user stack's companion: address with the current process's id.

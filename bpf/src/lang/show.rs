@@ -255,6 +255,7 @@ impl Shower<'_> {
                 format!("{}buf({}{length}):{ty}", space_text(*space), self.expr(address))
             }
             ExprKind::Stack => ty.to_owned(),
+            ExprKind::UnwoundStack => format!("dw_{ty}"),
             ExprKind::Builtin(builtin) => format!("{builtin:?}"),
             ExprKind::WithProcess { address } => format!("process({})", self.expr(address)),
             ExprKind::Convert(of) => format!("{ty}({})", self.expr(of)),

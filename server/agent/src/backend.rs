@@ -6,8 +6,8 @@ use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Target};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS,
-    MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage,
-    ScriptStarted, Started, WireMethod, WireScript, WireTarget,
+    MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked, ScriptEnabled,
+    ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireMethod, WireScript, WireTarget,
 };
 
 use crate::error::failed;
@@ -117,7 +117,24 @@ pub fn check_script_sizes(script: &WireScript) -> Result<(), AgentError> {
     if places > MAX_USER_PLACES || script.user_places.len() > MAX_USER_PLACES {
         return limit(format!("it has {places} places in user space, and at most {MAX_USER_PLACES} are taken"));
     }
-    Ok(())
+    check_unwind_tables(script)
+}
+
+/// Checks the tables of `dw_ustack`: programs search in them, and rely on nothing but their number.
+fn check_unwind_tables(script: &WireScript) -> Result<(), AgentError> {
+    let doing = "checking the script's unwind tables";
+    let (rows, files) = crate::compile::unwind_sizes(script);
+    if rows as usize > MAX_UNWIND_ROWS || files as usize > MAX_UNWIND_FILES {
+        let why = format!(
+            "they have {rows} rows of {files} files, and at most {MAX_UNWIND_ROWS} of {MAX_UNWIND_FILES} are taken"
+        );
+        return Err(failed(AgentErrorKind::Limit, doing, why, "Trace one process or command."));
+    }
+    let sorted = |table: &UnwindTable| table.rows.0.is_sorted_by(|a, b| a >> 32 < b >> 32);
+    if script.unwind.iter().all(sorted) {
+        return Ok(());
+    }
+    Err(failed(AgentErrorKind::Invalid, doing, "the rows of a file are not sorted", "Report this as a defect."))
 }
 
 /// Why a script cannot run.

@@ -41,8 +41,16 @@ pub(crate) fn compile(script: &WireScript, host: &dyn Host, around: Around) -> R
         ring_bytes: around.ring_bytes,
         target_pid: around.pid,
         begin_ns: monotonic_ns(),
+        unwind: unwind_sizes(script),
     };
     lang::compile(&script.text, host, &options)
+}
+
+/// Rows and files of a script's unwind tables.
+pub(crate) fn unwind_sizes(script: &WireScript) -> (u32, u32) {
+    let rows = script.unwind.iter().map(|table| table.rows.0.len()).sum::<usize>();
+    let number = |count| u32::try_from(count).unwrap_or(u32::MAX);
+    (number(rows), number(script.unwind.len()))
 }
 
 /// What can stand at a byte of a script, and what stands there.

@@ -11,10 +11,10 @@ use std::{
 };
 
 use bathyscope_agent::ScriptRights;
-use bathyscope_bpf::lang::plan::Action;
+use bathyscope_bpf::lang::plan::{Action, UserFile};
 use bathyscope_protocol::{
-    AgentClient, AgentErrorKind, ClientError, RingContent, ScriptStage, ScriptStarted, TargetState, WireScript,
-    WireTarget, rings::RingReader,
+    AgentClient, AgentErrorKind, ClientError, RingContent, Rows, ScriptStage, ScriptStarted, TargetState, UnwindTable,
+    WireScript, WireTarget, rings::RingReader,
 };
 use common::{kernel, kernel_with, simulated, wait_for};
 
@@ -166,6 +166,20 @@ fn scripts_that_are_wrong_are_told_where() {
     assert_eq!(limit(script(&" ".repeat((64 << 10) + 1)), &mut client), AgentErrorKind::Limit);
     let many = WireScript { parameters: vec![String::new(); 300], ..script("begin {}") };
     assert_eq!(limit(many, &mut client), AgentErrorKind::Limit);
+    let table = |rows: Vec<u64>| {
+        let file = UserFile { path: "/bin/true".into(), in_process: None, device: 1, inode: 1 };
+        UnwindTable { file, rows: Rows(rows) }
+    };
+    let walks = |unwind| WireScript { unwind, ..script("begin { print(dw_ustack); }") };
+    // What was made wrongly, and more than is taken.
+    for rows in [vec![2 << 32, 1 << 32], vec![1 << 32, 1 << 32 | 5]] {
+        assert_eq!(limit(walks(vec![table(rows)]), &mut client), AgentErrorKind::Invalid);
+    }
+    assert_eq!(limit(walks(vec![table(vec![1 << 32]); 3000]), &mut client), AgentErrorKind::Limit);
+    let half: Vec<u64> = (0..600_000).map(|row| row << 32).collect();
+    assert_eq!(limit(walks(vec![table(half.clone()), table(half)]), &mut client), AgentErrorKind::Limit);
+    let walked = client.check_script(walks(vec![table((0..1000).map(|row| row << 32).collect())]), None).unwrap();
+    assert!(walked.plan.unwrap().user_stacks);
     // Larger than a packet, and within all limits.
     let long = format!("begin {{ }} // {}", "x".repeat(60 << 10));
     let large = WireScript { parameters: vec!["p".repeat(4000); 30], ..script(&long) };

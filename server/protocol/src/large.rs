@@ -16,7 +16,7 @@ use rustix::{
 };
 
 /// The largest message to the agent.
-pub const MAX_LARGE_REQUEST_BYTES: usize = 16 << 20;
+pub const MAX_LARGE_REQUEST_BYTES: usize = 32 << 20;
 /// The largest message of the agent.
 pub const MAX_LARGE_REPLY_BYTES: usize = 64 << 20;
 

@@ -2,7 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
-use bathyscope_bpf::lang::{Diagnostic, host::UserPlaces, plan::Plan};
+use bathyscope_bpf::lang::{
+    Diagnostic,
+    host::UserPlaces,
+    plan::{Plan, UserFile},
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{AgentError, Started};
@@ -23,6 +27,12 @@ pub const MAX_STACK_IDS: usize = 4096;
 pub const MAX_MAP_PAGE_BYTES: usize = 4 << 20;
 /// The longest key of a map.
 pub const MAX_KEY_BYTES: usize = 16 << 10;
+/// The most rows of unwind tables, of all files together.
+pub const MAX_UNWIND_ROWS: usize = bathyscope_bpf::unwind::MAX_ROWS as usize;
+/// The most files with unwind tables.
+pub const MAX_UNWIND_FILES: usize = bathyscope_bpf::unwind::MAX_FILES as usize;
+/// Digits of a row on the wire.
+const ROW_DIGITS: usize = 16;
 /// The longest path of a file of user space.
 pub const MAX_PATH_BYTES: usize = 4096;
 
@@ -44,6 +54,51 @@ pub struct WireScript {
     pub settings: Vec<(String, String)>,
     /// The places in user space that the console found for the script's attach points.
     pub user_places: Vec<UserPlaces>,
+    /// The tables that the console made for `dw_ustack`: at most [`MAX_UNWIND_FILES`], with at most [`MAX_UNWIND_ROWS`]
+    /// together.
+    pub unwind: Vec<UnwindTable>,
+}
+
+/// How stacks are walked in a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnwindTable {
+    /// The file.
+    pub file: UserFile,
+    /// Its rows, sorted, as `catalog::elf` makes them.
+    pub rows: Rows,
+}
+
+/// Numbers of 64 bits, as hexadecimal digits without anything between on the wire; at most [`MAX_UNWIND_ROWS`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows(pub Vec<u64>);
+
+impl Serialize for Rows {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use fmt::Write as _;
+        let mut text = String::with_capacity(ROW_DIGITS * self.0.len());
+        for row in &self.0 {
+            // Writing to a String cannot fail.
+            let _infallible = write!(text, "{row:016x}");
+        }
+        serializer.serialize_str(&text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rows {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = || D::Error::custom("not numbers of 16 hexadecimal digits within the limit");
+        let (rows, rest) = text.as_bytes().as_chunks::<ROW_DIGITS>();
+        if rows.len() > MAX_UNWIND_ROWS || !rest.is_empty() {
+            return Err(wrong());
+        }
+        let number = |row: &[u8; ROW_DIGITS]| {
+            let digit = |number: u64, byte: &u8| Some(number << 4 | u64::from(char::from(*byte).to_digit(16)?));
+            row.iter().try_fold(0, digit)
+        };
+        rows.iter().map(number).collect::<Option<_>>().map(Self).ok_or_else(wrong)
+    }
 }
 
 /// What can be told about a place of a script that is being written.
@@ -279,6 +334,18 @@ mod tests {
         let long = format!("\"{}\"", "00".repeat(MAX_KEY_BYTES + 1));
         for wrong in ["\"0\"", "\"0g\"", "\"ä\"", "7", &long] {
             assert!(serde_json::from_str::<Bytes>(wrong).is_err());
+        }
+    }
+
+    #[test]
+    fn rows_are_numbers_of_sixteen_digits() {
+        let rows = Rows(vec![0, 0x1234_5678_9abc_def0, u64::MAX]);
+        let text = "\"0000000000000000123456789abcdef0ffffffffffffffff\"";
+        assert_eq!(serde_json::to_string(&rows).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Rows>(text).unwrap(), rows);
+        let long = format!("\"{}\"", "0".repeat(ROW_DIGITS * (MAX_UNWIND_ROWS + 1)));
+        for wrong in ["\"0\"", "\"000000000000000g\"", "\"+00000000000000f\"", "7", &long] {
+            assert!(serde_json::from_str::<Rows>(wrong).is_err());
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod cases;
 mod places;
+mod unwind;
 mod user_space;
 
 use std::{

@@ -90,6 +90,7 @@ static ENTRIES: &[Entry] = &[
     entry("cpid", Value, (0, 0), "cpid → uint32", "The process started by -c, or 0.", values::plain),
     entry("cpu", Value, (0, 0), "cpu → uint32", "The CPU that this runs on.", values::plain),
     entry("curtask", Value, (0, 0), "curtask → struct task_struct *", "The current thread in the kernel.", values::curtask),
+    entry("dw_ustack", Value, (0, 2), "dw_ustack([mode,] [frames]) → ustack", "The process's stack by the unwind tables of its files, without frame pointers; x86_64 only.", values::stack),
     entry("elapsed", Value, (0, 0), "elapsed → uint64", "Nanoseconds since the script was started.", values::plain),
     entry("func", Value, (0, 0), "func → function name", "The function that is probed.", values::func),
     entry("gid", Value, (0, 0), "gid → uint64", "The group id of the current process.", values::plain),
@@ -191,7 +192,6 @@ static ENTRIES: &[Entry] = &[
     entry("static_assert", Compile, (1, 2), "static_assert(condition, \"message\")", "Refuses the script if the condition does not hold.", compile_time::static_assert),
     entry("typeinfo", Compile, (1, 1), "typeinfo(x) → (btf_id, base_type, full_type)", "A type: the kernel's number of it (0 if it has none), its kind such as int, string or pointer, and its name.", compile_time::type_info),
 
-    entry("dw_ustack", Value, (0, MANY), "dw_ustack", "Not supported yet: the process's stack by debug information.", actions::later),
     entry("skboutput", Output, (0, MANY), "skboutput", "Not supported yet: packets to a file.", actions::later),
     entry("socket_cookie", Value, (0, MANY), "socket_cookie", "Not supported yet: a socket's number.", actions::later),
     entry("unwatch", Action, (0, MANY), "unwatch", "Not supported yet: removes a watchpoint.", actions::later),

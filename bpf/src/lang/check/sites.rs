@@ -92,7 +92,7 @@ fn named(expr: &ast::Expr) -> Option<String> {
         Ast::Call { function, arguments } => match (function.text.as_str(), arguments.as_slice()) {
             (name, []) => Some(name.to_owned()),
             ("strftime", _) => Some("time".to_owned()),
-            ("kstack" | "ustack" | "nsecs" | "pid" | "tid" | "comm" | "ppid" | "pcomm", _) => {
+            ("kstack" | "ustack" | "dw_ustack" | "nsecs" | "pid" | "tid" | "comm" | "ppid" | "pcomm", _) => {
                 Some(function.text.clone())
             }
             (_, [first]) | ("str" | "buf" | "cgroup_path", [first, ..]) | ("ntop", [_, first]) => named(first),

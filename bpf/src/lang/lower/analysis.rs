@@ -101,7 +101,11 @@ fn decisions(body: &[Statement]) -> i64 {
     });
     walk::any_expression_of(body, &mut |expr| {
         sum += match expr.kind {
-            ExprKind::Stack | ExprKind::Same { .. } | ExprKind::Find { .. } | ExprKind::Difference { .. } => 10,
+            ExprKind::Stack
+            | ExprKind::UnwoundStack
+            | ExprKind::Same { .. }
+            | ExprKind::Find { .. }
+            | ExprKind::Difference { .. } => 10,
             ExprKind::Read { .. }
             | ExprKind::ReadText { .. }
             | ExprKind::ReadBuffer { .. }

@@ -102,7 +102,8 @@ impl Lower<'_> {
                 let address = self.scalar(address)?;
                 self.read_into(to, i64::from(bytes).into(), address, *offset, *space);
             }
-            K::Stack => self.user_stack(&expr.ty, to)?,
+            K::Stack => self.user_stack(&expr.ty, false, to)?,
+            K::UnwoundStack => self.user_stack(&expr.ty, true, to)?,
             K::WithProcess { address } => {
                 let address = self.scalar(address)?;
                 self.write_with_process(address, &expr.ty, to);
@@ -348,8 +349,8 @@ impl Lower<'_> {
     }
 
     /// The user's stack: the id of its body, and the process.
-    fn user_stack(&mut self, ty: &Type, to: Memory) -> Result<()> {
-        let id = self.stack_id(ty)?;
+    fn user_stack(&mut self, ty: &Type, unwound: bool, to: Memory) -> Result<()> {
+        let id = if unwound { self.unwound_stack_id(ty)? } else { self.stack_id(ty)? };
         self.store(to, Size::B8, id);
         let pid_tgid = self.pid_tgid();
         let pid = self.b.binary(BinaryOp::Shr, pid_tgid, 32);

@@ -26,6 +26,7 @@ mod scratch;
 mod stack;
 mod statement;
 mod text;
+mod unwind;
 mod walk;
 
 use std::sync::Arc;
@@ -60,6 +61,8 @@ pub struct LowerOptions {
     pub begin_ns: u64,
     /// Where things are in `struct task_struct`, if the kernel's types are known.
     pub task: Option<TaskOffsets>,
+    /// The tables for `dw_ustack`, if the kernel's types are known.
+    pub unwind: Option<crate::unwind::Tables>,
     /// Address of the kernel's array `__per_cpu_offset`, if known.
     pub per_cpu_offset: Option<u64>,
 }
@@ -100,6 +103,7 @@ impl LowerOptions {
             target_pid: 0,
             begin_ns: 0,
             task: None,
+            unwind: None,
             per_cpu_offset: None,
         }
     }

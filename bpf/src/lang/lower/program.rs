@@ -9,6 +9,7 @@ use super::{
     nesting::nests,
     record::Layout,
     scratch::{CHUNK_BYTES, CLAIMED, Piece, Scratch},
+    unwind::{WALK_BYTES, WALK_CHUNK},
 };
 use crate::{
     expand::moved,
@@ -119,6 +120,8 @@ pub(super) struct Lower<'a> {
     pub functions: u32,
     pub kernel_stacks: bool,
     pub user_stacks: bool,
+    /// The function that walks the user's stack, once there is one.
+    pub walk: Option<crate::ir::FunctionId>,
 }
 
 /// The 8 bytes at a time that a number is stored in.
@@ -168,6 +171,7 @@ impl<'a> Lower<'a> {
             functions,
             kernel_stacks,
             user_stacks,
+            walk: None,
         }
     }
 
@@ -322,7 +326,8 @@ impl<'a> Lower<'a> {
     /// The names of its scratch memory, with the bytes it needs.
     pub(super) fn scratch_needs(&self) -> Vec<(String, u32)> {
         let sizes = self.scratch.sizes().iter().zip(0..);
-        sizes.map(|(bytes, chunk)| (self.scratch_name(chunk), *bytes)).collect()
+        let walk = self.walk.map(|_| (self.scratch_name(WALK_CHUNK), WALK_BYTES));
+        sizes.map(|(bytes, chunk)| (self.scratch_name(chunk), *bytes)).chain(walk).collect()
     }
 
     pub(super) fn address(&mut self, memory: Memory) -> Reg {

@@ -114,6 +114,7 @@ impl Lower<'_> {
             | K::ReadBuffer { .. }
             | K::WithProcess { .. }
             | K::Concat { .. }
+            | K::UnwoundStack
             | K::Tuple(_)
             | K::Inet { .. }
             | K::Path { .. } => return self.error("the checked script uses a value in memory as a number"),

@@ -74,6 +74,33 @@ impl Lower<'_> {
         Ok(id)
     }
 
+    /// As [`Self::stack_id`], for a stack that is walked by tables.
+    pub(super) fn unwound_stack_id(&mut self, ty: &Type) -> Result<Reg> {
+        let Type::Stack { frames, .. } = ty else {
+            return self.error("the checked script takes a stack that is none");
+        };
+        let (body, count) = self.walk_user(u32::from(*frames).clamp(1, STACK_FRAMES))?;
+        let id = self.b.set(0);
+        let [some, missing, failed, join] = [(); 4].map(|()| self.b.block());
+        self.b.branch(Test::Le, count, i64::from(STACK_FRAMES), some, failed);
+        self.b.switch_to(failed);
+        self.count(Counter::StackFailed);
+        self.b.jump(join);
+        self.b.switch_to(some);
+        let taken = self.b.block();
+        self.b.branch(Test::Eq, count, 0, missing, taken);
+        self.b.switch_to(missing);
+        self.b.jump(join);
+        self.b.switch_to(taken);
+        let bytes = self.b.binary(BinaryOp::Shl, count, 3);
+        let address = self.b.address_of(body);
+        self.hash_frames(address, bytes, id);
+        self.keep_body(true, address, id);
+        self.b.jump(join);
+        self.b.switch_to(join);
+        Ok(id)
+    }
+
     fn hash_frames(&mut self, body: Reg, bytes: Reg, id: Reg) {
         let count = self.b.binary(BinaryOp::Shr, bytes, 3);
         let end = self.b.binary(BinaryOp::Add, body, bytes);

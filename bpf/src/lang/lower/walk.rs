@@ -20,6 +20,7 @@ pub(super) fn parts(expr: &Expr) -> (Vec<&Expr>, &[Statement]) {
         | K::DynamicText { .. }
         | K::DynamicAddress { .. }
         | K::Stack
+        | K::UnwoundStack
         | K::Builtin(_) => Vec::new(),
         K::Map { key, .. } | K::HasKey { key, .. } | K::AtomicStep { key, .. } => key.as_deref().into_iter().collect(),
         K::Length(Countable::Stack(of))

@@ -10,7 +10,9 @@ mod file;
 mod functions;
 mod instruction;
 mod marker;
+mod needed;
 mod place;
+mod unwind;
 
 pub use cache::{CacheError, Library, find_library, parse_library_cache};
 pub use demangle::{demangle, demangle_without_parameters};
@@ -18,4 +20,6 @@ pub use file::{ElfError, ElfFile, MAX_TABLE_BYTES, ReadAt};
 pub use functions::{Functions, Symbol};
 pub use instruction::{Entry, Instruction};
 pub use marker::{Marker, MarkerArgument};
+pub use needed::Needed;
 pub use place::Place;
+pub use unwind::{MAX_UNWIND_ROWS, Rule, unwind_row};

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_bpf::lang::plan::Plan;
+use bathyscope_bpf::lang::{Diagnostic, Span, plan::Plan};
 use bathyscope_protocol::{
     CaptureHandle, ProbeFailure, Readings, RingContent, ScriptEnabled, ScriptStarted, rings::RingReader,
 };
@@ -63,7 +63,9 @@ pub(crate) fn make(
     handle: CaptureHandle,
     request: &ScriptRequest,
 ) -> Result<Made, ScriptFailure> {
-    let script = places::wire_script(agent, request)?;
+    let mut script = places::wire_script(agent, request)?;
+    let tables = places::tables_of(agent, &request.text, &request.target);
+    script.unwind = tables.tables;
     let (target, ring_bytes) = (request.target.clone(), request.ring_bytes);
     let (started, taken) = agent.call(move |client| {
         let started = client.start_script(handle, script, target, ring_bytes)?;
@@ -76,6 +78,9 @@ pub(crate) fn make(
             }
         }
     })?;
+    let mut started = started;
+    let warning = tables.warning.map(|warning| Diagnostic::warning(Span::default(), warning));
+    started.plan.warnings.extend(warning);
     Ok(Made { started, rings: taken.rings, output: taken.output })
 }
 

@@ -81,7 +81,6 @@ pub(in crate::lang::check) fn write_user(body: &mut Body<'_, '_>, call: &Call<'_
 /// What is known but not there yet.
 pub(in crate::lang::check) fn later(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
     let hint = match call.name {
-        "dw_ustack" => "use `ustack`; it needs frame pointers",
         "skboutput" => "keep lengths and addresses of packets in maps, or use a packet capture",
         "unwatch" => "a watchpoint ends with the script",
         _ => "",

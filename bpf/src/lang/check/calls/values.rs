@@ -11,6 +11,7 @@ use crate::lang::{
         describe::{describe, stack_mode},
     },
     hir::{Builtin, Expr, ExprKind},
+    host::Architecture,
     types::{Clock, Pointee, Shown, Space, StackMode, Type},
 };
 
@@ -208,7 +209,15 @@ pub(in crate::lang::check) fn usermode(body: &mut Body<'_, '_>, call: &Call<'_>)
 
 /// `kstack`, `ustack` with mode and depth.
 pub(in crate::lang::check) fn stack(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
-    let user = call.name == "ustack";
+    let unwound = call.name == "dw_ustack";
+    if unwound && body.cx.host.features().architecture != Architecture::X86_64 {
+        return body.fail(
+            call.span,
+            "`dw_ustack` is only there for x86_64",
+            "use `ustack`, and programs that are compiled with -fno-omit-frame-pointer",
+        );
+    }
+    let user = call.name == "ustack" || unwound;
     let mut mode: StackMode = body.cx.config.stack_mode;
     let mut frames = crate::lang::plan::STACK_FRAMES;
     for argument in call.arguments {
@@ -225,7 +234,8 @@ pub(in crate::lang::check) fn stack(body: &mut Body<'_, '_>, call: &Call<'_>) ->
         frames = body.count(argument, "the depth of a stack", u64::from(crate::lang::plan::STACK_FRAMES))?;
     }
     let frames = u16::try_from(frames).unwrap_or(u16::MAX);
-    Ok(Expr::new(ExprKind::Stack, Type::Stack { user, mode, frames }, call.span))
+    let kind = if unwound { ExprKind::UnwoundStack } else { ExprKind::Stack };
+    Ok(Expr::new(kind, Type::Stack { user, mode, frames }, call.span))
 }
 
 /// `username`, `username(uid)`.

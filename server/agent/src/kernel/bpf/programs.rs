@@ -156,8 +156,14 @@ fn is_module(types: BorrowedFd<'_>, name: &str) -> io::Result<bool> {
 
 /// Runs a raw tracepoint's program here and now, in this thread.
 pub(crate) fn run(program: BorrowedFd<'_>) -> io::Result<()> {
+    run_with(program, &[])
+}
+
+/// Runs a program once, here and now, with these words as its context and zeros after them.
+pub(crate) fn run_with(program: BorrowedFd<'_>, words: &[u64]) -> io::Result<()> {
     // Programs that are run so use nothing of their context, but may look at all of it.
-    let context = [0_u64; 12];
+    let mut context = [0_u64; 12];
+    context.iter_mut().zip(words).for_each(|(to, from)| *to = *from);
     let attr = Attr::new().fd(0, program).u32(40, size_of_val(&context) as u32).pointer(48, &context);
     // SAFETY: the context lives until the call returns and has the length that it is told.
     unsafe { attr.call(PROG_TEST_RUN, 80) }.map(drop)

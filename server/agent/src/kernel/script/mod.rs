@@ -8,6 +8,7 @@ mod object;
 mod points;
 mod running;
 mod sampling;
+mod unwind;
 
 #[cfg(test)]
 #[expect(clippy::print_stdout, reason = "what was measured or skipped is told")]
@@ -18,7 +19,7 @@ use std::{os::fd::AsFd as _, time::Instant};
 use bathyscope_bpf::{
     Code,
     lang::{
-        Compiled,
+        Compiled, Diagnostic, Span,
         plan::{COUNTERS, KERNEL_STACKS, Plan, RING, STACK_FRAMES, USER_STACKS},
         types::{Shown, Type},
     },
@@ -91,7 +92,7 @@ pub(super) fn start(host: &KernelHost, plan: &ScriptPlan, command_uid: u32) -> R
     let around = Around { filter, pid: target.pid().unwrap_or(0), ring_bytes: plan.ring_bytes };
     let compiled = compile(host, &plan.script, around)?;
     let compile_ns = elapsed_ns(clock);
-    let made = make(host, compiled, &plan.script.text, target, filter, compile_ns);
+    let made = make(host, compiled, &plan.script, target, filter, compile_ns);
     if made.is_err() {
         // The number of a tracepoint may have been an old one: its module was removed and came back.
         host.forget_formats();
@@ -103,20 +104,24 @@ pub(super) fn start(host: &KernelHost, plan: &ScriptPlan, command_uid: u32) -> R
 fn make(
     host: &KernelHost,
     compiled: Compiled,
-    text: &str,
+    script: &WireScript,
     target: Target,
     filter: TargetFilter,
     compile_ns: u64,
 ) -> Result<KernelScript, ScriptTrouble> {
-    let Compiled { mut codes, plan, .. } = compiled;
+    let Compiled { mut codes, mut plan, .. } = compiled;
+    let text = script.text.as_str();
     check_limits(&plan, codes.len())?;
     let clock = Instant::now();
     let follow = if filter == TargetFilter::Targets { add_follow_programs(&mut codes)? } else { Vec::new() };
+    let register = unwind::add_program(&mut codes, host, script)?;
     let cpus = host.features().possible_cpus;
     let object = Object::make(&codes, &plan.config.license, cpus)?;
     if let Some(pid) = target.pid().filter(|_| target.follows_children()) {
         add_target(&object, pid)?;
     }
+    let filled = unwind::fill(&object, &codes, register, &script.unwind, text)?;
+    plan.warnings.extend(filled.warning.map(|warning| Diagnostic::warning(Span::default(), warning)));
     let maps_ns = elapsed_ns(clock);
     let prepared = Preparing::run(&plan, &codes, text, &object, host)?;
     let following = Preparing::follow(&codes, text, &object, &follow)?;
@@ -147,7 +152,9 @@ fn make(
         attach_ns: all_ns.saturating_sub(maps_ns + prepared.load_ns),
     };
     let started = ScriptStarted { started, plan, cpus, failed, stats };
-    Ok(KernelScript::new(started, text, prepared, following, object, contents, sideband, target))
+    let mut script = KernelScript::new(started, text, prepared, following, object, contents, sideband, target);
+    script.mapped = filled.mapped;
+    Ok(script)
 }
 
 fn check_limits(plan: &Plan, codes: usize) -> Result<(), ScriptTrouble> {

@@ -19,6 +19,7 @@ use super::{
     failures,
     object::Object,
     points::{Attachment, Prepared},
+    unwind::Mapped,
 };
 use crate::{
     backend::{Elements, RunningScript, ScriptTrouble, monotonic_ns},
@@ -51,6 +52,8 @@ pub(crate) struct KernelScript {
     /// By program: what its links did not deliver, as read last.
     link_missed: Vec<u64>,
     progress: Arc<Progress>,
+    /// The files with unwind tables.
+    pub(super) mapped: Vec<Mapped>,
 }
 
 impl KernelScript {
@@ -80,6 +83,7 @@ impl KernelScript {
             link_missed: vec![0; last.len()],
             last,
             progress: Arc::default(),
+            mapped: Vec::new(),
         }
     }
 

@@ -94,7 +94,7 @@ fn compiled(probes: Vec<hir::Probe>, config: Config) -> Compiled {
 
 fn start_with(probes: Vec<hir::Probe>, config: Config) -> Result<KernelScript, ScriptTrouble> {
     let target = Target::take(&WireTarget::System, 0).unwrap();
-    make(&KernelHost::default(), compiled(probes, config), "", target, TargetFilter::System, 1)
+    make(&KernelHost::default(), compiled(probes, config), &WireScript::default(), target, TargetFilter::System, 1)
 }
 
 fn start(probes: Vec<hir::Probe>) -> KernelScript {

@@ -11,7 +11,7 @@ use bathyscope_catalog::{
     constants::Arch,
     elf::{ElfFile, Library, ReadAt, find_library, parse_library_cache},
 };
-use bathyscope_protocol::ProcessFile;
+use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::ProcessMaps;
 
 use crate::{
@@ -104,7 +104,7 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
     }
 
     /// A library or program by its name alone.
-    fn by_short_name(&mut self, name: &str) -> Result<OpenFile, String> {
+    pub(super) fn by_short_name(&mut self, name: &str) -> Result<OpenFile, String> {
         let mut candidates: Vec<String> = Vec::new();
         if self.pid.is_some() {
             // A container has its own libraries: what the process uses is what is meant.
@@ -133,7 +133,7 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
         })
     }
 
-    fn open(&mut self, path: &str) -> Result<OpenFile, String> {
+    pub(super) fn open(&mut self, path: &str) -> Result<OpenFile, String> {
         let (wanted, in_process) = (path.to_owned(), self.pid);
         let opened = self.agent.call(move |client| client.open_user_file(&wanted, in_process));
         let opened = opened.map_err(|error| match error {
@@ -155,22 +155,34 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
         })
     }
 
+    /// What a process has mapped and can run: path and inode of each file, each once.
+    pub(super) fn code_of(&mut self, pid: u32) -> Result<BTreeSet<(String, u64)>, String> {
+        let file = self.agent.call(move |client| client.open_process_file(pid, ProcessFile::Maps));
+        let doing =
+            |error: &dyn std::fmt::Display| format!("what the process {pid} has mapped cannot be read: {error}");
+        let mut bytes = Vec::new();
+        let file = file.map_err(|error| doing(&words(&error)))?;
+        File::from(file).take(MAX_MAPS_BYTES).read_to_end(&mut bytes).map_err(|error| doing(&error))?;
+        let maps = ProcessMaps::parse(&bytes).maps.into_iter();
+        let files = maps.filter(|map| map.executable && map.inode != 0 && map.name.starts_with(b"/"));
+        let named = files.filter_map(|map| Some((String::from_utf8(map.name).ok()?, map.inode)));
+        Ok(named.take(MAX_MAPPED).collect())
+    }
+
+    /// All processes.
+    pub(super) fn processes(&mut self) -> Result<Vec<u32>, String> {
+        let listed = self.agent.call(AgentClient::list_processes);
+        listed.map_err(|error| format!("the processes cannot be listed: {}", words(&error)))
+    }
+
     /// Paths of the files with code that the process has mapped.
-    fn mapped(&mut self) -> Result<Vec<String>, String> {
+    pub(super) fn mapped(&mut self) -> Result<Vec<String>, String> {
         if let Some(mapped) = &self.mapped {
             return Ok(mapped.clone());
         }
-        let pid = self.pid.unwrap_or_default();
-        let file = self.agent.call(move |client| client.open_process_file(pid, ProcessFile::Maps));
-        let file =
-            file.map_err(|error| format!("what the process {pid} has mapped cannot be read: {}", words(&error)))?;
-        let mut bytes = Vec::new();
-        let read = File::from(file).take(MAX_MAPS_BYTES).read_to_end(&mut bytes);
-        read.map_err(|error| format!("what the process {pid} has mapped cannot be read: {error}"))?;
-        let maps = ProcessMaps::parse(&bytes).maps.into_iter();
-        let files = maps.filter(|map| map.executable && map.inode != 0 && map.name.starts_with(b"/"));
-        let paths: BTreeSet<String> = files.filter_map(|map| String::from_utf8(map.name).ok()).collect();
-        let mapped: Vec<String> = paths.into_iter().take(MAX_MAPPED).collect();
+        let code = self.code_of(self.pid.unwrap_or_default())?;
+        let paths: BTreeSet<String> = code.into_iter().map(|(path, _inode)| path).collect();
+        let mapped: Vec<String> = paths.into_iter().collect();
         self.mapped = Some(mapped.clone());
         Ok(mapped)
     }

@@ -6,6 +6,7 @@
 mod file;
 mod functions;
 mod markers;
+mod unwind;
 
 use std::collections::BTreeSet;
 
@@ -14,6 +15,7 @@ use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript, WireTarget};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
 use file::Files;
+pub(super) use unwind::tables_of;
 
 /// The most places of one attach point.
 const MAX_PLACES: usize = 4096;
@@ -29,6 +31,7 @@ pub(super) fn wire_script(agent: &mut impl ScriptAgent, request: &ScriptRequest)
         comm: request.options.comm,
         settings: request.settings.clone(),
         user_places,
+        unwind: Vec::new(),
     })
 }
 

@@ -65,7 +65,7 @@ pub fn run(options: &AgentOptions) -> Result<std::convert::Infallible, RunError>
     let trouble = |source| RunError::Socket { path: options.socket.clone(), source };
     // First of all, so that a console that is started at the same time finds it; it is answered when all is ready.
     let listener = listen(&options.socket).map_err(trouble)?;
-    let mut backend = backend(options);
+    let mut backend = backend(options, KernelBackend::prepared);
     tracing::info!(simulated = backend.simulated(), "the agent is ready");
     loop {
         let connection = listener.accept().map_err(trouble)?;
@@ -82,14 +82,14 @@ pub fn run(options: &AgentOptions) -> Result<std::convert::Infallible, RunError>
 /// If the supervisor is gone.
 pub fn run_on(connection: &Connection, options: &AgentOptions) -> Result<(), RunError> {
     follow_supervisor(options.supervisor)?;
-    report(&session::serve(connection, backend(options).as_mut()));
+    report(&session::serve(connection, backend(options, |kernel| kernel).as_mut()));
     Ok(())
 }
 
-fn backend(options: &AgentOptions) -> Box<dyn Backend> {
+fn backend(options: &AgentOptions, prepare: fn(KernelBackend) -> KernelBackend) -> Box<dyn Backend> {
     match &options.simulation {
         Some(simulation) => Box::new(SimulatedBackend::new(simulation.clone())),
-        None => Box::new(KernelBackend::new(options.command_uid).with_scripts(options.scripts)),
+        None => Box::new(prepare(KernelBackend::new(options.command_uid).with_scripts(options.scripts))),
     }
 }
 

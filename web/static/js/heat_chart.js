@@ -142,6 +142,6 @@ export class HeatChart {
   get legend() {
     const earlier = this.view.earlier > 0 ? `, ${plural(this.view.earlier, "earlier moment")} not shown` : "";
     const gaps = this.view.buckets.some((_, row) => apart(this.view.buckets, row)) ? ", broken line: empty buckets are left out" : "";
-    return `darkest: ${exact(this.view.most)} values${gaps}${earlier}`;
+    return `strongest shade: ${exact(this.view.most)} values${gaps}${earlier}`;
   }
 }

@@ -20,25 +20,36 @@ const BPF_REMEDY: &str = "Run the agent as root, or give it CAP_BPF, CAP_PERFMON
 /// The most of a verifier's log that is passed on.
 const MAX_LOG_BYTES: usize = 16 << 10;
 
-/// aya's loader, made once: making one parses all type information of the kernel, which takes longer than everything
-/// else that starting a capture does. The programs here carry no relocations, so it is then told to do without.
+/// aya's loader, made once and only if it is used: making one parses all type information of the kernel, which takes
+/// longer than everything else that starting a capture does, and more memory. The programs here carry no relocations, so
+/// it is then told to do without.
+#[derive(Default)]
 pub(crate) struct Loader {
-    loader: EbpfLoader<'static>,
+    loader: Option<EbpfLoader<'static>>,
 }
 
 impl Loader {
-    pub(crate) fn new() -> Self {
+    /// Makes it now.
+    pub(crate) fn prepare(&mut self) {
+        self.made();
+    }
+
+    fn made(&mut self) -> &mut EbpfLoader<'static> {
+        self.loader.get_or_insert_with(Self::make)
+    }
+
+    fn make() -> EbpfLoader<'static> {
         // aya finds out what the kernel can do when it is first asked, which would slow the first capture down.
         let features = aya::features();
         tracing::debug!(?features, "what the kernel's BPF can do");
         let mut loader = EbpfLoader::new();
         loader.btf(None);
-        Self { loader }
+        loader
     }
 
     /// Compiles `programs` and loads them, with their maps, into the kernel.
     pub(crate) fn load(&mut self, object: &[u8], doing: &str) -> Result<Loaded, AgentError> {
-        let ebpf = self.loader.load(object).map_err(|error| map_trouble(doing, &error))?;
+        let ebpf = self.made().load(object).map_err(|error| map_trouble(doing, &error))?;
         Ok(Loaded { ebpf })
     }
 }

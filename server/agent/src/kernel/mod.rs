@@ -49,12 +49,11 @@ impl std::fmt::Debug for KernelBackend {
 }
 
 impl KernelBackend {
-    /// Prepares what every capture needs, and removes what an earlier agent left in tracefs. A command runs as the user
-    /// `command_uid` where no other is asked for.
+    /// Removes what an earlier agent left in tracefs. A command runs as the user `command_uid` where no other is asked for.
     pub fn new(command_uid: u32) -> Self {
         doctor::remove_leftovers();
         command::raise_open_files();
-        Self { loader: Loader::new(), command_uid, scripts: ScriptRights::Off, host: host::KernelHost::default() }
+        Self { loader: Loader::default(), command_uid, scripts: ScriptRights::Off, host: host::KernelHost::default() }
     }
 }
 
@@ -63,6 +62,13 @@ impl KernelBackend {
     #[must_use]
     pub fn with_scripts(self, scripts: ScriptRights) -> Self {
         Self { scripts, ..self }
+    }
+
+    /// Prepared for captures of events, so that the first starts as quickly as all others. A script does not need it.
+    #[must_use]
+    pub fn prepared(mut self) -> Self {
+        self.loader.prepare();
+        self
     }
 }
 

@@ -112,9 +112,33 @@ impl Raw {
     }
 }
 
+/// Where the bytes of a BTF are: in memory of our own, or in the kernel's that is only mapped.
+pub struct BtfBytes(Box<dyn AsRef<[u8]> + Send + Sync>);
+
+impl BtfBytes {
+    /// Bytes that somebody else holds, and that do not change.
+    pub fn held(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+        Self(Box::new(bytes))
+    }
+}
+
+impl From<Vec<u8>> for BtfBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::held(bytes)
+    }
+}
+
+impl std::ops::Deref for BtfBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
+}
+
 /// The BTF of a kernel or of a module.
 pub struct Btf {
-    bytes: Vec<u8>,
+    bytes: BtfBytes,
     /// Where the strings begin and end in `bytes`.
     strings: (usize, usize),
     /// Where each type begins in `bytes`, those of the base not included.
@@ -138,22 +162,22 @@ impl Btf {
     ///
     /// # Errors
     /// If it is not BTF, or damaged so that types cannot be told apart.
-    pub fn parse(bytes: Vec<u8>) -> Result<Self, BtfError> {
-        Self::read(bytes, None)
+    pub fn parse(bytes: impl Into<BtfBytes>) -> Result<Self, BtfError> {
+        Self::read(bytes.into(), None)
     }
 
     /// Reads the BTF of the module `name` (`/sys/kernel/btf/NAME`), which goes on from the BTF of the kernel, `base`.
     ///
     /// # Errors
     /// As [`Btf::parse`].
-    pub fn parse_module(name: &str, bytes: Vec<u8>, base: &Arc<Self>) -> Result<Self, BtfError> {
-        Self::read(bytes, Some((name.to_owned(), Arc::clone(base))))
+    pub fn parse_module(name: &str, bytes: impl Into<BtfBytes>, base: &Arc<Self>) -> Result<Self, BtfError> {
+        Self::read(bytes.into(), Some((name.to_owned(), Arc::clone(base))))
     }
 
     /// A BTF without types.
     pub(super) fn empty() -> Self {
         Self {
-            bytes: Vec::new(),
+            bytes: Vec::new().into(),
             strings: (0, 0),
             offsets: Vec::new(),
             module: None,
@@ -163,7 +187,7 @@ impl Btf {
         }
     }
 
-    fn read(bytes: Vec<u8>, module: Option<(String, Arc<Self>)>) -> Result<Self, BtfError> {
+    fn read(bytes: BtfBytes, module: Option<(String, Arc<Self>)>) -> Result<Self, BtfError> {
         if bytes.len() > MAX_BTF_BYTES {
             return Err(BtfError::TooLarge { size: bytes.len(), limit: MAX_BTF_BYTES });
         }

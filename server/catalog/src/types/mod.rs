@@ -34,7 +34,7 @@ mod render;
 pub(crate) mod types;
 mod view;
 
-pub use btf::{Btf, BtfError, MAX_BTF_BYTES};
+pub use btf::{Btf, BtfBytes, BtfError, MAX_BTF_BYTES};
 pub use definition::DefinitionError;
 pub use types::{MAX_DEPTH, Types};
 pub use view::{

@@ -6,6 +6,7 @@
 
 mod features;
 mod lists;
+mod mapped;
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -23,7 +24,7 @@ use bathyscope_bpf::lang::{
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{
     EventFormat, parse_event_format,
-    types::{Btf, Kind, MAX_BTF_BYTES, Types},
+    types::{Btf, BtfBytes, Kind, MAX_BTF_BYTES, Types},
 };
 use bathyscope_protocol::WireScript;
 
@@ -131,7 +132,11 @@ fn read_btf(name: &str) -> Result<Vec<u8>, String> {
 }
 
 fn kernel_types() -> Result<Btf, String> {
-    Btf::parse(read_btf("vmlinux")?).map_err(|error| error.to_string())
+    let bytes = match mapped::kernel_btf() {
+        Some(mapped) => BtfBytes::held(mapped),
+        None => read_btf("vmlinux")?.into(),
+    };
+    Btf::parse(bytes).map_err(|error| error.to_string())
 }
 
 fn with_modules(base: Arc<Btf>) -> Types {

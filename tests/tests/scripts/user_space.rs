@@ -71,3 +71,25 @@ fn stacks_of_a_command_that_is_gone_at_once_have_names() {
     assert!(after("@own[").is_some_and(|stack| stack.starts_with("brief_one+0\n")), "{traced:?}");
     assert!(after("@library[").is_some_and(|stack| stack.starts_with("getppid+0\n")), "{traced:?}");
 }
+
+/// What is printed while it is kept needs nothing of the agent, which forgets the script when the capture has ended.
+#[test]
+fn stacks_of_a_script_that_is_kept_are_printed() {
+    let what = "stacks of a script that is kept";
+    if !is_root() {
+        return skip(what, "root");
+    }
+    let Some(brief) = program("brief") else { return skip(what, "gcc") };
+    let brief = brief.to_str().expect("a path of text");
+    let data = tempfile::tempdir().expect("a folder for captures");
+    let data = data.path().to_str().expect("a path of text");
+    let script = format!(
+        "tracepoint:syscalls:sys_enter_getppid {{ @in_kernel[kstack] = count(); }} uprobe:{brief}:brief_one {{ @own[ustack] = count(); }}"
+    );
+    let traced = Tracer::start(["--save", "kept", "--data", data, "-c", brief, "-e", &script]).finish();
+    assert!(traced.status.is_some_and(|status| status.success()), "{traced:?}");
+    for map in ["@in_kernel[\n", "@own[\n"] {
+        let frames = traced.out.split_once(map).map(|(_, rest)| rest);
+        assert!(frames.is_some_and(|frames| frames.starts_with("    ")), "{traced:?}");
+    }
+}

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Failure, Outcome,
-    cli::{facts::link, trace::print_summary},
+    cli::{agent::Scripts, facts::link, trace::print_summary},
     config::{DataArgs, LogArgs, LogFormat},
     launch::{OwnAgent, console_account, prepare_data},
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
@@ -37,7 +37,8 @@ pub(crate) fn run_saved(args: &ScriptArgs, name: &str, data: &DataArgs) -> Outco
     }
     let log = LogArgs { log_format: LogFormat::Text, log: args.log.clone() };
     // What needs rights, or must happen before there are threads.
-    let mut agent = OwnAgent::start(args.simulate.as_ref(), Some(&log))?;
+    let rights = if args.allow_unsafe { Scripts::Change } else { Scripts::Observe };
+    let mut agent = OwnAgent::start_for_scripts(args.simulate.as_ref(), Some(&log), rights)?;
     let directory = prepare_data(&data.directory()?, console_account(None)?.as_ref())?;
     let printer = open_printer(args)?;
     let client = agent.client(None)?;

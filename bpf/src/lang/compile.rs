@@ -24,6 +24,9 @@ pub struct CompileOptions {
     pub target: TargetFilter,
     /// Whether records carry the thread's name.
     pub comm: bool,
+    /// Whether hits that the target or the predicate rejects go uncounted: where nobody keeps a ledger, that is the dearest
+    /// part of them.
+    pub skip_filtered: bool,
     /// Bytes of the ring unless the script says: a power of two, at least a page.
     pub ring_bytes: u32,
     /// The first process of `-c` or `-p`, else 0.
@@ -42,6 +45,7 @@ impl Default for CompileOptions {
             check: CheckOptions::default(),
             target: TargetFilter::System,
             comm: false,
+            skip_filtered: false,
             ring_bytes: 4 << 20,
             target_pid: 0,
             begin_ns: 0,
@@ -128,6 +132,7 @@ fn lower_options(text: &str, host: &dyn Host, options: &CompileOptions) -> Lower
         name: options.name.clone(),
         target: options.target,
         comm: options.comm,
+        skip_filtered: options.skip_filtered,
         ring_bytes: options.ring_bytes,
         possible_cpus: features.possible_cpus,
         pid_namespace: features.pid_namespace,

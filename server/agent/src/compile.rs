@@ -38,6 +38,7 @@ pub(crate) fn compile(script: &WireScript, host: &dyn Host, around: Around) -> R
         check: CheckOptions { unsafe_allowed: script.allow_unsafe, pid },
         target: around.filter,
         comm: script.comm,
+        skip_filtered: script.skip_filtered,
         ring_bytes: around.ring_bytes,
         target_pid: around.pid,
         begin_ns: monotonic_ns(),

@@ -47,6 +47,9 @@ pub struct LowerOptions {
     pub target: TargetFilter,
     /// Whether records carry the thread's name.
     pub comm: bool,
+    /// Whether hits that the target or the predicate rejects go uncounted: where nobody keeps a ledger, that is the dearest
+    /// part of them.
+    pub skip_filtered: bool,
     /// Bytes of the ring unless the script says: a power of two, at least a page.
     pub ring_bytes: u32,
     /// CPUs that may ever run.
@@ -96,6 +99,7 @@ impl LowerOptions {
             name: "script".to_owned(),
             target: TargetFilter::System,
             comm: false,
+            skip_filtered: false,
             ring_bytes: 1 << 20,
             possible_cpus: 1,
             architecture,

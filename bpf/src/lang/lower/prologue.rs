@@ -36,7 +36,9 @@ impl Lower<'_> {
         }
         let body = self.b.here();
         self.b.switch_to(filtered);
-        self.count_hit(Counter::Filtered);
+        if !self.shared.options.skip_filtered {
+            self.count_hit(Counter::Filtered);
+        }
         self.b.ret(0);
         self.b.switch_to(body);
         self.count_hit(Counter::Ran);

@@ -107,7 +107,9 @@ impl Lower<'_> {
         self.b.store(end, 0, Size::B8, 0);
         let multiplier = self.b.set(MULTIPLIER);
         self.b.assign(id, count);
-        let index = self.b.set(0);
+        // Two frames a round, each with a hash of its own: so one multiplication need not wait for the other. The zero
+        // behind the last frame may be the second of a pair.
+        let (other, index) = (self.b.set(0), self.b.set(0));
         let [head, inside, after] = [(); 3].map(|()| self.b.block());
         self.b.jump(head);
         self.b.switch_to(head);
@@ -116,12 +118,16 @@ impl Lower<'_> {
         self.b.switch_to(inside);
         let offset = self.b.binary(BinaryOp::Shl, index, 3);
         let place = self.b.binary(BinaryOp::Add, body, offset);
-        let frame = self.b.load(place, 0, Size::B8, false);
-        self.change_register(id, BinaryOp::Xor, frame);
-        self.change_register(id, BinaryOp::Mul, multiplier);
-        self.change_register(index, BinaryOp::Add, 1);
+        for (lane, at) in [(id, 0), (other, 8)] {
+            let frame = self.b.load(place, at, Size::B8, false);
+            self.change_register(lane, BinaryOp::Xor, frame);
+            self.change_register(lane, BinaryOp::Mul, multiplier);
+        }
+        self.change_register(index, BinaryOp::Add, 2);
         self.b.jump(head);
         self.b.switch_to(after);
+        self.change_register(id, BinaryOp::Mul, multiplier);
+        self.change_register(id, BinaryOp::Add, other);
         // The low bits have only seen low bits.
         let high = self.b.binary(BinaryOp::Shr, id, 32);
         self.change_register(id, BinaryOp::Xor, high);

@@ -67,6 +67,8 @@ pub struct ScriptOptions {
     pub unsafe_allowed: bool,
     /// Whether each record carries the thread's name.
     pub comm: bool,
+    /// Whether hits that the target or the predicate rejects go uncounted, because nobody keeps a ledger.
+    pub skip_filtered: bool,
 }
 
 /// Why a script does not run. Nothing of it is left in the kernel.

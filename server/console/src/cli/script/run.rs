@@ -65,7 +65,7 @@ impl ScriptArgs {
             text: self.text.clone(),
             name: self.name.clone(),
             params: self.params.clone(),
-            options: ScriptOptions { unsafe_allowed: self.allow_unsafe, comm: false },
+            options: ScriptOptions { unsafe_allowed: self.allow_unsafe, comm: false, skip_filtered: true },
             settings: crate::cli::script::settings(std::env::vars_os()),
             target: self.target.clone(),
             ring_bytes: USUAL_RING_BYTES,

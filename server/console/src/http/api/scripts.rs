@@ -133,7 +133,7 @@ impl Draft {
             name: if script.file.is_empty() { "script".to_owned() } else { script.file },
             text: script.text,
             params: script.params,
-            options: ScriptOptions { unsafe_allowed: allow_unsafe, comm: true },
+            options: ScriptOptions { unsafe_allowed: allow_unsafe, comm: true, skip_filtered: false },
             settings: Vec::new(),
             target: crate::recorder::wire_target(&target),
             ring_bytes: crate::script::USUAL_RING_BYTES,

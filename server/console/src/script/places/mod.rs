@@ -29,6 +29,7 @@ pub(super) fn wire_script(agent: &mut impl ScriptAgent, request: &ScriptRequest)
         parameters: request.params.clone(),
         allow_unsafe: request.options.unsafe_allowed,
         comm: request.options.comm,
+        skip_filtered: request.options.skip_filtered,
         settings: request.settings.clone(),
         user_places,
         unwind: Vec::new(),

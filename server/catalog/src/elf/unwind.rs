@@ -326,74 +326,11 @@ fn jump_table(row: &UnwindTableRow<usize>, frames: &EhFrame<Slice<'_>>) -> Optio
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use std::{path::Path, process::Command};
-
     use super::*;
-
-    const SOURCE: &str = "
-        __attribute__((noinline)) int leaf(int n) { __asm__ volatile(\"\" ::: \"memory\"); return n; }
-        __attribute__((noinline)) int keeps(int n) {
-            __asm__ volatile(\"\" ::: \"rbx\", \"rbp\", \"memory\");
-            return leaf(n) + 1;
-        }
-        __attribute__((noinline, optimize(\"no-omit-frame-pointer\"))) int framed(int n) { return keeps(n) + 1; }
-        __attribute__((noinline)) int large(int n) {
-            volatile char room[1000]; room[n] = 1; return framed(n) + room[n];
-        }
-        int puts(const char *);
-        int main(int argc, char **argv) { return large(argc) + puts(argv[0]); }
-    ";
-
-    fn compiled(folder: &Path) -> Vec<u8> {
-        let (source, program) = (folder.join("chain.c"), folder.join("chain"));
-        std::fs::write(&source, SOURCE).unwrap();
-        let mut cc = Command::new("cc");
-        cc.args([
-            "-O2",
-            "-fomit-frame-pointer",
-            "-fasynchronous-unwind-tables",
-            "-fcf-protection=none",
-            "-Wl,-z,lazy",
-            "-o",
-        ]);
-        assert!(cc.arg(&program).arg(&source).status().unwrap().success());
-        std::fs::read(program).unwrap()
-    }
 
     fn at(rows: &[u64], offset: u64) -> Rule {
         let before = rows.partition_point(|row| row >> 32 <= offset);
         rows.get(before.wrapping_sub(1)).and_then(|row| Rule::of_code(code(*row))).unwrap_or(Rule::Unknown)
-    }
-
-    #[test]
-    fn p21_rows_of_a_compiled_program_tell_where_its_callers_are() {
-        let folder = tempfile::tempdir().unwrap();
-        let bytes = compiled(folder.path());
-        let file = ElfFile::parse(&bytes).unwrap();
-        let rows = file.unwind_rows().unwrap();
-        assert!(rows.is_sorted_by(|a, b| a >> 32 < b >> 32));
-        let functions = file.functions().unwrap();
-        let entry = |name: &str| functions.named(name)[0];
-        // At its first instruction every function has only been called.
-        for name in ["leaf", "keeps", "framed", "large", "main"] {
-            assert_eq!(at(&rows, entry(name).offset), Rule::Stack { offset: 8, rbp: 0 }, "{name}");
-        }
-        let all = |name: &str| -> Vec<Rule> {
-            let symbol = entry(name);
-            (symbol.offset..symbol.offset + symbol.bytes).map(|offset| at(&rows, offset)).collect()
-        };
-        assert!(all("leaf").iter().all(|rule| *rule == Rule::Stack { offset: 8, rbp: 0 }));
-        assert!(
-            all("keeps").contains(&Rule::Stack { offset: 24, rbp: 16 })
-                || all("keeps").contains(&Rule::Stack { offset: 24, rbp: 24 })
-        );
-        assert!(all("framed").contains(&Rule::Frame { offset: 16, rbp: 16 }));
-        assert!(all("large").iter().any(|rule| matches!(rule, Rule::Stack { offset: 1000.., rbp: 0 })));
-        assert!(all("_start").contains(&Rule::End));
-        assert_eq!(at(&rows, 0), Rule::Unknown);
-        let jumps = file.section(b".plt").unwrap();
-        assert_eq!(at(&rows, jumps.offset + 16), Rule::Stack { offset: 8, rbp: 0 });
-        assert_eq!(at(&rows, jumps.offset + 31), Rule::Stack { offset: 16, rbp: 0 });
     }
 
     /// The library whose path a process maps.
@@ -434,23 +371,5 @@ mod tests {
         let end = unwind_row(16, Rule::Unknown);
         let (one, other) = (unwind_row(0, Rule::End), unwind_row(16, Rule::Signal));
         assert_eq!(sorted(vec![end, other, one, unwind_row(8, Rule::End)]), [one, other]);
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn p44_damaged_tables_do_no_harm(changes in proptest::collection::vec((0_usize..2000, 0_u8..), 1..20)) {
-            let folder = tempfile::tempdir().unwrap();
-            static ONCE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
-            let mut bytes = ONCE.get_or_init(|| compiled(folder.path())).clone();
-            let start = ElfFile::parse(&bytes).unwrap().section(b".eh_frame").unwrap().offset as usize;
-            for (at, value) in changes {
-                if let Some(byte) = bytes.get_mut(start + at) {
-                    *byte = value;
-                }
-            }
-            if let Ok(rows) = ElfFile::parse(&bytes).unwrap().unwind_rows() {
-                proptest::prop_assert!(rows.is_sorted_by(|a, b| a >> 32 < b >> 32));
-            }
-        }
     }
 }

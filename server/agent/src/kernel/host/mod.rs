@@ -29,6 +29,7 @@ use bathyscope_catalog::{
 use bathyscope_protocol::WireScript;
 
 pub(crate) use features::perf_kind;
+pub(crate) use lists::function_bytes;
 
 use super::{bpf, tracefs::Tracefs};
 

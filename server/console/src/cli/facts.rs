@@ -40,6 +40,7 @@ pub(super) struct HostFacts {
     functions: OnceCell<Vec<KernelFunction>>,
     symbols: OnceCell<HashMap<String, u64>>,
     types: OnceCell<Types>,
+    with_modules: OnceCell<Types>,
     places: Vec<UserPlaces>,
 }
 
@@ -60,7 +61,26 @@ impl HostFacts {
             functions: OnceCell::new(),
             symbols: OnceCell::new(),
             types: OnceCell::new(),
+            with_modules: OnceCell::new(),
             places,
+        })
+    }
+
+    /// The kernel's types and those of all modules; what cannot be read of them is left out.
+    pub(super) fn types_with_modules(&self) -> &Types {
+        self.with_modules.get_or_init(|| {
+            let bytes = self.read_or_nothing(KernelFile::Btf, "the kernel's types");
+            let Ok(kernel) = Btf::parse(bytes).map(Arc::new) else { return Types::built_in() };
+            let mut types = Types::new(Arc::clone(&kernel));
+            let modules: BTreeSet<&str> = self.functions().iter().map(|function| function.module.as_str()).collect();
+            for (name, module) in modules.into_iter().filter_map(|name| Some((name, name.parse().ok()?))) {
+                let Ok(bytes) = self.read(KernelFile::ModuleBtf { module }) else { continue };
+                let added = Btf::parse_module(name, bytes, &kernel).and_then(|btf| types.add_module(Arc::new(btf)));
+                if let Err(error) = added {
+                    tracing::debug!(module = name, %error, "the types of a module cannot be read");
+                }
+            }
+            types
         })
     }
 

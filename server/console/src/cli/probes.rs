@@ -171,7 +171,10 @@ fn kernel_probes(host: &HostFacts, kind: &str, matches: impl Fn(&str) -> bool) -
             let wanted = |function: &&KernelFunction| {
                 matches(&named(&full_name(function, true))) || matches(&named(&full_name(function, false)))
             };
-            let typed = |function: &&KernelFunction| host.types().function(None, &function.name).is_some();
+            let typed = |function: &&KernelFunction| {
+                let module = module_of(function);
+                types_for(host, module).function(module, &function.name).is_some()
+            };
             let functions = host.functions().iter().filter(wanted).filter(typed);
             let probe = |function| Probe { probe: named(&full_name(function, true)), arguments: None };
             return functions.map(probe).collect();
@@ -183,6 +186,15 @@ fn kernel_probes(host: &HostFacts, kind: &str, matches: impl Fn(&str) -> bool) -
     };
     let found = all.into_iter().filter(|probe| matches(probe));
     found.map(|probe| Probe { probe, arguments: None }).collect()
+}
+
+/// The types that a function is described in. Those of modules are only read if it is in one.
+fn types_for<'a>(host: &'a HostFacts, module: Option<&str>) -> &'a Types {
+    if module.is_some() { host.types_with_modules() } else { host.types() }
+}
+
+fn module_of(function: &KernelFunction) -> Option<&str> {
+    Some(function.module.as_str()).filter(|module| !module.is_empty())
 }
 
 /// With its module: always where the kernel itself is called `vmlinux`, else only for functions of modules.
@@ -229,14 +241,16 @@ fn arguments(host: &HostFacts, probe: &str) -> Vec<Argument> {
             }
             _ => Vec::new(),
         },
-        ["fentry" | "kprobe", .., name] => signature(host.types(), name, false),
-        ["fexit" | "kretprobe", .., name] => signature(host.types(), name, true),
+        [kind @ ("fentry" | "kprobe" | "fexit" | "kretprobe"), place @ .., name] => {
+            let module = place.first().copied().filter(|module| *module != "vmlinux");
+            signature(types_for(host, module), module, name, matches!(*kind, "fexit" | "kretprobe"))
+        }
         _ => Vec::new(),
     }
 }
 
-fn signature(types: &Types, function: &str, result: bool) -> Vec<Argument> {
-    let found = types.function(None, function).and_then(|function| types.signature(function.id));
+fn signature(types: &Types, module: Option<&str>, function: &str, result: bool) -> Vec<Argument> {
+    let found = types.function(module, function).and_then(|function| types.signature(function.id));
     let Some(signature) = found else { return Vec::new() };
     let parameter = |(index, parameter): (usize, &bathyscope_catalog::types::Parameter<'_>)| Argument {
         ty: types.render(parameter.ty),

@@ -34,7 +34,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 mod tests {
     #[test]
     fn programs_compile() {
-        for name in ["spin", "words", "work"] {
+        for name in ["acts", "spin", "words", "work"] {
             let _ = super::program(name);
         }
     }

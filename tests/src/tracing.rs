@@ -97,6 +97,11 @@ impl Tracer {
         })
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, number: Signal) {
+        signal(self.child.id(), number);
+    }
+
     /// Waits until it has printed what `found` looks for, or ended.
     pub fn printed(&mut self, found: impl Fn(&str) -> bool) {
         until("output", || (found(&self.out.text()) || self.has_ended()).then_some(()));

@@ -73,6 +73,16 @@ pub struct Plan {
     pub warnings: Vec<super::Diagnostic>,
 }
 
+impl Plan {
+    /// Whether nothing happens after the start: it only walks over what the kernel has.
+    pub fn only_walks(&self) -> bool {
+        let is_walk = |point: &AttachPoint| matches!(point, AttachPoint::Iterator { .. });
+        let is_by_hand = |point: &AttachPoint| matches!(point, AttachPoint::Begin | AttachPoint::End);
+        self.probes.iter().any(|probe| is_walk(&probe.point))
+            && self.probes.iter().all(|probe| is_walk(&probe.point) || is_by_hand(&probe.point))
+    }
+}
+
 /// An attach point of the script.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbePlan {

@@ -83,7 +83,8 @@ impl RecordedHost {
         Ok(Self {
             features,
             places: BTreeMap::new(),
-            symbols: BTreeMap::new(),
+            // What Debian's kernels leave out.
+            symbols: BTreeMap::from([("bpf_override_return".to_owned(), TEXT)]),
             cgroups: BTreeMap::new(),
             callable: Vec::new(),
             types,

@@ -3,10 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
+mod actions;
 mod cases;
+mod events;
+mod functions;
 mod places;
 mod unwind;
 mod user_space;
+mod userland;
 
 use std::{
     collections::BTreeSet,
@@ -24,6 +28,18 @@ use bathyscope_tests::{
 };
 use cases::{Case, EXAMPLES, Need, TOOLS, Work};
 use places::{Place, tls};
+
+/// What a script printed while `happen` ran, once it was attached. What it said instead, if it was not. A script with a
+/// command or process, or that says when it is over, is waited for.
+fn traced(words: &[&str], happen: impl FnOnce()) -> Result<Traced, String> {
+    let ends_itself = words.iter().any(|word| matches!(*word, "-c" | "-p") || word.contains("exit()"));
+    let mut tracer = Tracer::start(words.iter().copied());
+    if !tracer.attached() {
+        return Err(tracer.interrupt().err);
+    }
+    happen();
+    Ok(if ends_itself { tracer.finish() } else { tracer.interrupt() })
+}
 
 /// What the running kernel has, as far as headers of tools tell their needs.
 struct Kernel {

@@ -26,7 +26,8 @@ pub(crate) struct Place {
     group: Option<Group>,
 }
 
-fn in_lab() -> bool {
+/// Whether this is a kernel that may be brought into trouble.
+pub(crate) fn in_lab() -> bool {
     std::env::var_os("BATHYSCOPE_LAB").is_some()
 }
 

@@ -358,12 +358,20 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Text that the kernel makes of a path; gives its length with the NUL, 1 if it failed.
+    /// Text that the kernel makes of a path; gives its length with the NUL, 1 if it failed or there is none.
     pub(super) fn read_path(&mut self, address: &Expr, to: Memory, room: u32) -> Result<Reg> {
-        let path = self.typed(address)?;
+        let (null, join) = (self.b.block(), self.b.block());
+        let path = self.typed(address, null)?;
         let place = self.address(to);
         let length = self.b.call(Helper::DPath, &[path.into(), place.into(), i64::from(room).into()]);
-        Ok(self.good_length(length, room, to))
+        let length = self.good_length(length, room, to);
+        self.b.jump(join);
+        self.b.switch_to(null);
+        self.store(to, Size::B1, Operand::Constant(0));
+        self.b.assign(length, 1);
+        self.b.jump(join);
+        self.b.switch_to(join);
+        Ok(length)
     }
 
     /// The length that a helper gave if it is one, else 1 after writing an empty text.

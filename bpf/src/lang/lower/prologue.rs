@@ -7,15 +7,19 @@ use super::{
     program::{Counter, Home, Lower, Where},
 };
 use crate::{
-    ir::{BinaryOp, BlockId, Helper, Memory, Op, Size, Test},
+    ir::{BinaryOp, BlockId, Helper, Memory, Op, ProgramKind, Size, Test},
     probe::{TargetFilter, targets_map},
 };
+
+/// Where the task is in the context of every iterator that there is: behind `meta`.
+const ITERATED_TASK: u32 = 8;
 
 impl Lower<'_> {
     /// Asks for the target, makes the frame, asks for the predicate, and counts.
     pub(super) fn prologue(&mut self) -> Result<()> {
         self.at(self.probe.span);
         let filtered = self.b.block();
+        self.require_element();
         self.require_target(filtered);
         self.make_frame();
         if self.guarded {
@@ -43,6 +47,19 @@ impl Lower<'_> {
         self.b.switch_to(body);
         self.count_hit(Counter::Ran);
         Ok(())
+    }
+
+    /// The kernel runs an iterator's program once more at the end, when there is nothing left: that is no hit.
+    fn require_element(&mut self) {
+        if self.id.kind != ProgramKind::Iterator {
+            return;
+        }
+        let (end, there) = (self.b.block(), self.b.block());
+        let task = self.b.load_context(ITERATED_TASK, Size::B8, false);
+        self.b.branch(Test::Eq, task, 0, end, there);
+        self.b.switch_to(end);
+        self.b.ret(0);
+        self.b.switch_to(there);
     }
 
     fn require_target(&mut self, filtered: BlockId) {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     expand::moved,
-    ir::{BinaryOp, Helper, Memory, Op, Operand, ProgramKind, Reg, Size, UnaryOp},
+    ir::{BinaryOp, BlockId, Helper, Memory, Op, Operand, ProgramKind, Reg, Size, Test, UnaryOp},
     lang::{
         hir::{self, ArithmeticOp, Context, Countable, Expr, ExprKind},
         plan::{AttachPoint, UsdtPlace},
@@ -360,26 +360,38 @@ impl Lower<'_> {
     }
 
     /// A pointer whose type the verifier knows, which some helpers insist on.
-    pub(super) fn typed(&mut self, expr: &Expr) -> Result<Reg> {
+    ///
+    /// Where a pointer on the way to it is null, the program goes to `null` instead: the verifier asks for it where the kernel
+    /// may give none (what an iterator is at), and elsewhere there would be nothing to find.
+    pub(super) fn typed(&mut self, expr: &Expr, null: BlockId) -> Result<Reg> {
         let context = self.probe.context;
         match &expr.kind {
             ExprKind::Context { offset } if context == Context::Words => {
-                Ok(self.b.load_context(*offset, Size::B8, false))
+                let pointer = self.b.load_context(*offset, Size::B8, false);
+                Ok(self.unless_null(pointer, null))
             }
             ExprKind::Builtin(hir::Builtin::CurrentTask) => Ok(self.b.call(Helper::GetCurrentTaskBtf, &[])),
-            ExprKind::Convert(of) if of.ty.bytes() == 8 => self.typed(of),
+            ExprKind::Convert(of) if of.ty.bytes() == 8 => self.typed(of, null),
             ExprKind::Binary { op: ArithmeticOp::Add, left, right } => {
                 let ExprKind::Integer(by) = right.kind else { return self.untypable() };
-                let base = self.typed(left)?;
+                let base = self.typed(left, null)?;
                 Ok(self.b.binary(BinaryOp::Add, base, by))
             }
             ExprKind::Read { address, offset, space: Space::Kernel, bits: None } => {
-                let base = self.typed(address)?;
+                let base = self.typed(address, null)?;
                 let (Ok(offset), 8) = (i16::try_from(*offset), expr.ty.bytes()) else { return self.untypable() };
-                Ok(self.b.load(base, offset, Size::B8, false))
+                let pointer = self.b.load(base, offset, Size::B8, false);
+                Ok(self.unless_null(pointer, null))
             }
             _ => self.untypable(),
         }
+    }
+
+    fn unless_null(&mut self, pointer: Reg, null: BlockId) -> Reg {
+        let there = self.b.block();
+        self.b.branch(Test::Eq, pointer, 0, null, there);
+        self.b.switch_to(there);
+        pointer
     }
 
     fn untypable<T>(&self) -> Result<T> {

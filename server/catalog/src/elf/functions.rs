@@ -50,14 +50,29 @@ impl std::fmt::Debug for Functions {
 }
 
 impl ElfFile<'_> {
+    /// Whether it has no symbol table of its own, but for what it exports.
+    pub fn is_stripped(&self) -> bool {
+        self.sections().all(|section| section.kind != SHT_SYMTAB)
+    }
+
     /// The functions of both symbol tables. A stripped file has only those that it exports.
     ///
     /// # Errors
     /// If the tables are damaged or too large.
     pub fn functions(&self) -> Result<Functions, ElfError> {
+        self.functions_with(None)
+    }
+
+    /// The same, with the symbol table of its debug file if it was stripped of its own.
+    ///
+    /// # Errors
+    /// If the tables are damaged or too large.
+    pub fn functions_with(&self, debug: Option<&ElfFile<'_>>) -> Result<Functions, ElfError> {
         let mut functions = Functions { strings: [Vec::new(), Vec::new()], entries: Vec::new() };
-        for (table, kind) in [(0, SHT_SYMTAB), (1, SHT_DYNSYM)] {
-            self.each_symbol(kind, &mut |symbol, strings| {
+        let symbols = debug.filter(|_debug| self.is_stripped());
+        let tables = [symbols.map_or((0, SHT_SYMTAB, self), |debug| (0, SHT_SYMTAB, debug)), (1, SHT_DYNSYM, self)];
+        for (table, kind, from) in tables {
+            from.each_symbol(kind, &mut |symbol, strings| {
                 if symbol.kind == STT_FUNC
                     && functions.entries.len() < MAX_FUNCTIONS
                     && let Some(offset) = self.offset_of(symbol.address)

@@ -172,8 +172,8 @@ fn kernel_probes(host: &HostFacts, kind: &str, matches: impl Fn(&str) -> bool) -
                 matches(&named(&full_name(function, true))) || matches(&named(&full_name(function, false)))
             };
             let typed = |function: &&KernelFunction| {
-                let module = function.module.as_str();
-                types_of(host, module).function(Some(module).filter(|it| !it.is_empty()), &function.name).is_some()
+                let module = module_of(function);
+                types_for(host, module).function(module, &function.name).is_some()
             };
             let functions = host.functions().iter().filter(wanted).filter(typed);
             let probe = |function| Probe { probe: named(&full_name(function, true)), arguments: None };
@@ -186,6 +186,15 @@ fn kernel_probes(host: &HostFacts, kind: &str, matches: impl Fn(&str) -> bool) -
     };
     let found = all.into_iter().filter(|probe| matches(probe));
     found.map(|probe| Probe { probe, arguments: None }).collect()
+}
+
+/// The types that a function is described in. Those of modules are only read if it is in one.
+fn types_for<'a>(host: &'a HostFacts, module: Option<&str>) -> &'a Types {
+    if module.is_some() { host.types_with_modules() } else { host.types() }
+}
+
+fn module_of(function: &KernelFunction) -> Option<&str> {
+    Some(function.module.as_str()).filter(|module| !module.is_empty())
 }
 
 /// With its module: always where the kernel itself is called `vmlinux`, else only for functions of modules.
@@ -232,21 +241,15 @@ fn arguments(host: &HostFacts, probe: &str) -> Vec<Argument> {
             }
             _ => Vec::new(),
         },
-        [kind @ ("fentry" | "kprobe" | "fexit" | "kretprobe"), module @ .., name] => {
-            let module = module.first().copied().unwrap_or_default();
-            signature(types_of(host, module), module, name, matches!(*kind, "fexit" | "kretprobe"))
+        [kind @ ("fentry" | "kprobe" | "fexit" | "kretprobe"), place @ .., name] => {
+            let module = place.first().copied().filter(|module| *module != "vmlinux");
+            signature(types_for(host, module), module, name, matches!(*kind, "fexit" | "kretprobe"))
         }
         _ => Vec::new(),
     }
 }
 
-/// The types that a function is looked up in: those of modules take longer to read.
-fn types_of<'a>(host: &'a HostFacts, module: &str) -> &'a Types {
-    if matches!(module, "" | "vmlinux") { host.types() } else { host.types_with_modules() }
-}
-
-fn signature(types: &Types, module: &str, function: &str, result: bool) -> Vec<Argument> {
-    let module = Some(module).filter(|module| !module.is_empty());
+fn signature(types: &Types, module: Option<&str>, function: &str, result: bool) -> Vec<Argument> {
     let found = types.function(module, function).and_then(|function| types.signature(function.id));
     let Some(signature) = found else { return Vec::new() };
     let parameter = |(index, parameter): (usize, &bathyscope_catalog::types::Parameter<'_>)| Argument {

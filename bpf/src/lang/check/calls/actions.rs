@@ -54,13 +54,31 @@ pub(in crate::lang::check) fn override_return(body: &mut Body<'_, '_>, call: &Ca
         let message = format!("`override` cannot be used in {} probes", body.shape.kind.name());
         return body.fail(call.span, message, "it needs a kprobe at a function that allows error injection");
     }
+    if !can_override(body) {
+        return body.fail(
+            call.span,
+            "this kernel was built without CONFIG_BPF_KPROBE_OVERRIDE, which `override` needs",
+            "use a kernel with it, or let a process fail with `signal`",
+        );
+    }
     let value = body.number_argument(call, 0, "the value")?.convert(Type::U64);
     Ok(statement(StatementKind::Override(value), call))
+}
+
+/// Whether the kernel can replace results. Where it hides its symbols, its verifier tells.
+fn can_override(body: &Body<'_, '_>) -> bool {
+    let has = |symbol| body.cx.host.kernel_symbol(symbol).is_some();
+    has("bpf_override_return") || !has("bpf_probe_read_kernel")
 }
 
 /// `write_user(address, value)`.
 pub(in crate::lang::check) fn write_user(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
     needs_unsafe(body, call)?;
+    let lockdown = body.cx.host.features().lockdown.clone();
+    if lockdown != "none" {
+        let message = format!("the kernel is locked down ({lockdown}), which forbids `write_user`");
+        return body.fail(call.span, message, "boot it without lockdown");
+    }
     let address = body.value(call.argument(0).ok_or(Failed)?)?;
     if matches!(address.ty, Type::Pointer { space: Space::Kernel, .. }) {
         return body.fail(

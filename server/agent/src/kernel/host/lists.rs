@@ -73,28 +73,75 @@ fn function(name: &str, module: &str) -> Option<KernelFunction> {
     (!made_up).then(|| KernelFunction { name: name.to_owned(), module: module.to_owned() })
 }
 
+/// How many bytes there are from the begin of a function to the next one; none if the kernel does not tell addresses, or
+/// there are several of that name.
+pub(crate) fn function_bytes(name: &str) -> Option<u64> {
+    let mut addresses = Vec::new();
+    each_symbol(|address, found| {
+        addresses.extend((found == name).then_some(address));
+        true
+    })?;
+    let [start] = addresses.as_slice() else { return None };
+    let mut next = None;
+    each_symbol(|address, _name| {
+        if address > *start {
+            next = Some(next.map_or(address, |next: u64| next.min(address)));
+        }
+        true
+    })?;
+    Some(next? - start)
+}
+
 /// The address of a symbol; none if there is none, or addresses are hidden.
 pub(crate) fn symbol(name: &str) -> Option<u64> {
+    let mut wanted = None;
+    each_symbol(|address, found| {
+        wanted = (found == name).then_some(address);
+        wanted.is_none()
+    })?;
+    wanted
+}
+
+/// Shows symbols with addresses that are not hidden, until told to stop; none if they cannot be read.
+fn each_symbol(mut show: impl FnMut(u64, &str) -> bool) -> Option<()> {
     let mut reader = BufReader::with_capacity(64 << 10, File::open("/proc/kallsyms").ok()?.take(MAX_LIST_BYTES));
     let mut line = String::new();
     while reader.read_line(&mut line).ok()? > 0 {
         let mut words = line.split_ascii_whitespace();
-        if let (Some(address), Some(_kind), Some(found)) = (words.next(), words.next(), words.next())
-            && found == name
+        if let (Some(address), Some(_kind), Some(name)) = (words.next(), words.next(), words.next())
+            && let Ok(address @ 1..) = u64::from_str_radix(address, 16)
+            && !show(address, name)
         {
-            return u64::from_str_radix(address, 16).ok().filter(|address| *address != 0);
+            break;
         }
         line.clear();
     }
-    None
+    Some(())
 }
 
 #[cfg(test)]
+#[expect(clippy::print_stdout, reason = "what was skipped is told")]
 mod tests {
     use super::*;
 
     fn of(name: &str, module: &str) -> Option<KernelFunction> {
         Some(KernelFunction { name: name.to_owned(), module: module.to_owned() })
+    }
+
+    #[test]
+    fn functions_have_a_size_where_the_kernel_tells_addresses() {
+        assert_eq!(function_bytes("no such function"), None);
+        let Some(start) = symbol("vfs_read") else {
+            println!("SKIPPED: sizes of the kernel's functions — addresses that are not hidden");
+            return;
+        };
+        let bytes = function_bytes("vfs_read").unwrap();
+        let mut inside = 0;
+        each_symbol(|address, _name| {
+            inside += u32::from((start..start + bytes).contains(&address));
+            true
+        });
+        assert_eq!(inside, 1, "only the function itself is in its {bytes} bytes");
     }
 
     #[test]

@@ -32,6 +32,7 @@ use bathyscope_protocol::WireScript;
 
 pub use cgroups::cgroup_id;
 pub(crate) use features::perf_kind;
+pub(crate) use lists::function_bytes;
 
 use super::{bpf, tracefs::Tracefs};
 

@@ -114,10 +114,21 @@ fn explain(error: &std::io::Error, log: &str) -> (String, String) {
     let says = |what: &str| log.contains(what);
     let message = |text: &str| text.to_owned();
     if says("unknown func ") || says("program of this type cannot use helper") {
-        let name = log.lines().rev().find_map(|line| line.split_once("func ")?.1.split(['#', ' ']).next());
-        let helper = name.unwrap_or("a helper");
+        let after = |line: &'_ str, word| Some(line.split_once(word)?.1.split(['#', ' ']).next()?.to_owned());
+        let name =
+            log.lines().rev().find_map(|line| after(line, "unknown func ").or_else(|| after(line, "use helper ")));
+        let helper = name.unwrap_or_else(|| "such helper".to_owned());
+        if helper == "bpf_probe_write_user" {
+            let message = message("the kernel does not allow `write_user`: it is locked down");
+            return (message, "Boot it without lockdown, or leave `write_user` out.".to_owned());
+        }
         let message = format!("this kernel has no {helper} for this kind of probe");
         return (message, "Leave out what needs it, or use another kind of probe.".to_owned());
+    }
+    if says("helper call is not allowed in probe") {
+        let hint = "The kernel allows it in filp_close, dentry_open, vfs_getattr, vfs_truncate, vfs_fallocate, \
+                    security_file_open and security_file_permission, and in iterators.";
+        return (message("the kernel does not allow `path` at this function"), hint.to_owned());
     }
     if says("BPF program is too large") || error.raw_os_error() == Some(libc::E2BIG) {
         let hint = "Make loops shorter or the probe smaller, or split it into several.";
@@ -164,6 +175,14 @@ mod tests {
         assert!(explain(&denied, log).0.ends_with("refused the program: R1 type=scalar expected=fp"));
         let unknown = "5: (85) call bpf_dynptr_read#201\nunknown func bpf_dynptr_read#201\nprocessed 6 insns";
         assert!(explain(&denied, unknown).0.contains("no bpf_dynptr_read for"), "{:?}", explain(&denied, unknown));
+        let newer =
+            "5: (85) call bpf_override_return#58\nprogram of this type cannot use helper bpf_override_return#58";
+        assert!(explain(&denied, newer).0.contains("no bpf_override_return for"), "{:?}", explain(&denied, newer));
+        let locked =
+            "5: (85) call bpf_probe_write_user#36\nprogram of this type cannot use helper bpf_probe_write_user#36";
+        assert!(explain(&denied, locked).0.contains("locked down"), "{:?}", explain(&denied, locked));
+        let path = "9: (85) call bpf_d_path#147\nhelper call is not allowed in probe";
+        assert!(explain(&denied, path).1.contains("filp_close"), "{:?}", explain(&denied, path));
         assert_eq!(last_instruction(""), None);
         let large = std::io::Error::from_raw_os_error(libc::E2BIG);
         assert!(explain(&large, "").0.contains("too much work"));

@@ -4,6 +4,7 @@ mod attach;
 mod content;
 mod detach;
 mod failures;
+mod inside;
 mod object;
 mod points;
 mod running;

@@ -24,7 +24,7 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure};
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 
 use super::{
-    failures,
+    failures, inside,
     object::{LoadAs, Object},
     sampling,
 };
@@ -505,12 +505,15 @@ impl<'a> Preparing<'a> {
         let symbol = CString::new(symbol).map_err(|_nul| internal(&doing, "its name has a NUL byte"))?;
         let mut attributes = perf::attributes(kind, u64::from(*exit));
         let scope = Scope::Cpu(sampling::first_cpu());
-        let event = if function.is_empty() {
-            Event::open_at_address(&mut attributes, *offset, scope)
-        } else {
-            Event::open_at(&mut attributes, &symbol, *offset, scope)
-        };
-        event.map_err(|error| no_kprobe(doing, &error))
+        if function.is_empty() {
+            let event = Event::open_at_address(&mut attributes, *offset, scope);
+            return event.map_err(|error| no_kprobe(doing, &error));
+        }
+        let mut open = |offset| Event::open_at(&mut attributes, &symbol, offset, scope);
+        if *offset == 0 {
+            return open(0).map_err(|error| no_kprobe(doing, &error));
+        }
+        inside::open(doing, function, *offset, &mut open)
     }
 
     fn uprobes(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
@@ -613,7 +616,7 @@ impl Group {
     }
 }
 
-fn no_kprobe(doing: String, error: &io::Error) -> AgentError {
+pub(super) fn no_kprobe(doing: String, error: &io::Error) -> AgentError {
     match error.raw_os_error() {
         Some(libc::ENOENT) => failed(AgentErrorKind::NotFound, doing, "this kernel has no such function", ""),
         Some(libc::EADDRNOTAVAIL) => failed(
@@ -625,7 +628,7 @@ fn no_kprobe(doing: String, error: &io::Error) -> AgentError {
         Some(libc::EINVAL | libc::EILSEQ) => failed(
             AgentErrorKind::Invalid,
             doing,
-            "the kernel does not let this place be probed: it is blocked, or not the begin of an instruction",
+            "the kernel does not let this place be probed: it is blocked, or no instruction begins there",
             "Probe a function that calls it.",
         ),
         _ => refused(doing, error, PERF_REMEDY),

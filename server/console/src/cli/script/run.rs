@@ -159,7 +159,8 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     let mut run = Run { session, names, ended: false };
     printer.attached(&run.session.plan().clone(), &run.names, attached)?;
     run.tell_failed(&printer, args);
-    let target = runtime.block_on(run.follow(&mut printer, signals, args.duration));
+    let has_command = matches!(args.target, WireTarget::Command { .. });
+    let target = runtime.block_on(run.follow(&mut printer, signals, args.duration, has_command));
     // From here on a signal ends the process: what is left to do must not be waited for by who has had enough.
     let forced = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_at_once(&runtime));
     forced.map_err(|error| Failure::because("starting a thread", error))?;
@@ -173,7 +174,7 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    user: Signal,
+    user: [Signal; 2],
 }
 
 impl Signals {
@@ -182,7 +183,7 @@ impl Signals {
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
-            user: listen(SignalKind::user_defined1())?,
+            user: [listen(SignalKind::user_defined1())?, listen(SignalKind::user_defined2())?],
         })
     }
 }
@@ -215,15 +216,22 @@ impl Run {
     async fn follow(
         &mut self,
         printer: &mut Printer,
-        mut signals: Signals,
+        signals: Signals,
         duration: Option<Duration>,
+        has_command: bool,
     ) -> Result<TargetState, Failure> {
+        let Signals { mut interrupt, mut terminate, user: [mut first, mut second] } = signals;
+        // What the kernel has was walked over when the script was enabled; nothing else will come.
+        let is_walk = self.session.plan().only_walks() && !has_command;
         let began = Instant::now();
         let mut looked: Option<Instant> = None;
         loop {
             self.remember_target(began.elapsed());
             let more = self.print_new(printer)?;
             if self.ended || !printer.is_read() || duration.is_some_and(|duration| began.elapsed() >= duration) {
+                return Ok(TargetState::Running);
+            }
+            if is_walk && !more {
                 return Ok(TargetState::Running);
             }
             if looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
@@ -239,9 +247,10 @@ impl Run {
                 false => PAUSE,
             };
             tokio::select! {
-                _ = signals.interrupt.recv() => return Ok(TargetState::Running),
-                _ = signals.terminate.recv() => return Ok(TargetState::Running),
-                _ = signals.user.recv() => { let _ran = self.session.signal(10).map_err(failed)?; }
+                _ = interrupt.recv() => return Ok(TargetState::Running),
+                _ = terminate.recv() => return Ok(TargetState::Running),
+                _ = first.recv() => { let _ran = self.session.signal(libc::SIGUSR1).map_err(failed)?; }
+                _ = second.recv() => { let _ran = self.session.signal(libc::SIGUSR2).map_err(failed)?; }
                 () = tokio::time::sleep(pause) => {}
             }
         }

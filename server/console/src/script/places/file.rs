@@ -14,6 +14,7 @@ use bathyscope_catalog::{
 use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::ProcessMaps;
 
+use super::debug;
 use crate::{
     recorder::{LinkError, words},
     script::ScriptAgent,
@@ -133,8 +134,25 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
         })
     }
 
+    /// The file that has the symbols that another was stripped of.
+    pub(super) fn debug_file(&mut self, of: &OpenFile, elf: &ElfFile<'_>) -> Option<OpenFile> {
+        let candidates = debug::candidates(&of.about.path, elf);
+        candidates.into_iter().find_map(|path| {
+            // A process of a container may have its debug files outside, where they are found by its build id.
+            let inside = self.open(&path).ok();
+            let found =
+                inside.or_else(|| self.open_in(&path, None).ok().filter(|_file| debug::is_by_build_id(&path)))?;
+            let itself = (found.about.device, found.about.inode) == (of.about.device, of.about.inode);
+            (!itself && debug::belongs(&found, elf)).then_some(found)
+        })
+    }
+
     pub(super) fn open(&mut self, path: &str) -> Result<OpenFile, String> {
-        let (wanted, in_process) = (path.to_owned(), self.pid);
+        self.open_in(path, self.pid)
+    }
+
+    fn open_in(&mut self, path: &str, in_process: Option<u32>) -> Result<OpenFile, String> {
+        let wanted = path.to_owned();
         let opened = self.agent.call(move |client| client.open_user_file(&wanted, in_process));
         let opened = opened.map_err(|error| match error {
             LinkError::Refused(error) => format!("{} cannot be opened: {}", path, error.why),

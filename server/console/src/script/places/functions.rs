@@ -40,7 +40,12 @@ pub(super) fn search<A: ScriptAgent>(
                 file.about.path
             ));
         }
-        in_file(&elf, &file, &wanted, found)?;
+        let debug_file = files.debug_file(&file, &elf);
+        // What it is was looked at when it was found.
+        let debug = debug_file.as_ref().and_then(|file| ElfFile::parse(file).ok());
+        let functions = || elf.functions_with(debug.as_ref()).map_err(|error| format!("{}: {error}", file.about.path));
+        let search = Searched { elf: &elf, file: &file, stripped: debug.is_none() && elf.is_stripped() };
+        search.add(&wanted, &functions, found)?;
         files.add_symbols(&elf, &file, found)?;
     }
     Ok(())
@@ -70,47 +75,79 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-fn in_file(elf: &ElfFile<'_>, file: &OpenFile, wanted: &Wanted<'_>, found: &mut UserPlaces) -> Result<(), String> {
-    let path = &file.about.path;
-    let functions = || elf.functions().map_err(|error| format!("{path}: {error}"));
-    match wanted {
-        Wanted::Address(address) => {
-            let offset = elf.offset_of(*address).filter(|offset| elf.is_code(*offset));
-            let offset = offset.ok_or_else(|| format!("the address {address:#x} is in no code of {path}"))?;
-            let functions = functions()?;
-            let symbol = functions.at(offset).map_or_else(
-                || format!("{address:#x}"),
-                |symbol| format!("{}+{}", symbol.name, offset.saturating_sub(symbol.offset)),
+/// A file that is searched.
+struct Searched<'a> {
+    elf: &'a ElfFile<'a>,
+    file: &'a OpenFile,
+    /// Whether its symbols are nowhere.
+    stripped: bool,
+}
+
+impl Searched<'_> {
+    fn add(
+        &self,
+        wanted: &Wanted<'_>,
+        functions: &dyn Fn() -> Result<Functions, String>,
+        found: &mut UserPlaces,
+    ) -> Result<(), String> {
+        let (elf, file, path) = (self.elf, self.file, &self.file.about.path);
+        match wanted {
+            Wanted::Address(address) => {
+                let offset = elf.offset_of(*address).filter(|offset| elf.is_code(*offset));
+                let offset = offset.ok_or_else(|| format!("the address {address:#x} is in no code of {path}"))?;
+                let functions = functions()?;
+                let symbol = functions.at(offset).map_or_else(
+                    || format!("{address:#x}"),
+                    |symbol| format!("{}+{}", symbol.name, offset.saturating_sub(symbol.offset)),
+                );
+                found.places.push(place(elf, file, offset, symbol));
+            }
+            Wanted::Name { name, offset } if *offset > 0 => {
+                let functions = functions()?;
+                let symbol = functions.named(name).into_iter().next();
+                let symbol = symbol.ok_or_else(|| self.no_function(name, &functions))?;
+                if symbol.bytes > 0 && *offset >= symbol.bytes {
+                    return Err(format!("`{name}` in {path} has {} bytes; {offset} is behind its end", symbol.bytes));
+                }
+                found.places.push(place(elf, file, symbol.offset.saturating_add(*offset), format!("{name}+{offset}")));
+            }
+            Wanted::Name { name, .. } => {
+                let functions = functions()?;
+                let chosen = by_name(&functions, name);
+                if chosen.is_empty() {
+                    return Err(self.no_function(name, &functions));
+                }
+                entries(elf, file, &chosen, found);
+            }
+            Wanted::Demangled(name) => {
+                let functions = functions()?;
+                let chosen = demangled(&functions, name);
+                if chosen.is_empty() {
+                    return Err(format!("no function is called `{name}` in the source of {path}"));
+                }
+                entries(elf, file, &chosen, found);
+            }
+        }
+        Ok(())
+    }
+
+    fn no_function(&self, name: &str, functions: &Functions) -> String {
+        let path = &self.file.about.path;
+        if functions.is_empty() {
+            return format!(
+                "{path} has no table of functions (it was stripped), and there is no debug file for it; install its \
+                 debug symbols, or name an address"
             );
-            found.places.push(place(elf, file, offset, symbol));
         }
-        Wanted::Name { name, offset } if *offset > 0 => {
-            let functions = functions()?;
-            let symbol = functions.named(name).into_iter().next();
-            let symbol = symbol.ok_or_else(|| no_function(name, &functions, path))?;
-            if symbol.bytes > 0 && *offset >= symbol.bytes {
-                return Err(format!("`{name}` in {path} has {} bytes; {offset} is behind its end", symbol.bytes));
+        let is = if is_pattern(name) { "no function matches" } else { "no function" };
+        match suggest(name, functions.iter().map(|symbol| symbol.name)) {
+            Some(near) => format!("{is} `{name}` in {path}; did you mean `{near}`?"),
+            None if self.stripped => {
+                format!("{is} `{name}` in {path}, which was stripped and has no debug file; install its debug symbols")
             }
-            found.places.push(place(elf, file, symbol.offset.saturating_add(*offset), format!("{name}+{offset}")));
-        }
-        Wanted::Name { name, .. } => {
-            let functions = functions()?;
-            let chosen = by_name(&functions, name);
-            if chosen.is_empty() {
-                return Err(no_function(name, &functions, path));
-            }
-            entries(elf, file, &chosen, found);
-        }
-        Wanted::Demangled(name) => {
-            let functions = functions()?;
-            let chosen = demangled(&functions, name);
-            if chosen.is_empty() {
-                return Err(format!("no function is called `{name}` in the source of {path}"));
-            }
-            entries(elf, file, &chosen, found);
+            None => format!("{is} `{name}` in {path}"),
         }
     }
-    Ok(())
 }
 
 /// Functions by the name that linkers know, else by the one in the source.
@@ -159,17 +196,6 @@ fn entries(elf: &ElfFile<'_>, file: &OpenFile, symbols: &[Symbol<'_>], found: &m
             stepped.len(),
             symbols.len()
         )),
-    }
-}
-
-fn no_function(name: &str, functions: &Functions, path: &str) -> String {
-    if functions.is_empty() {
-        return format!("{path} has no table of functions (it was stripped); name an address");
-    }
-    let is = if is_pattern(name) { "no function matches" } else { "no function" };
-    match suggest(name, functions.iter().map(|symbol| symbol.name)) {
-        Some(near) => format!("{is} `{name}` in {path}; did you mean `{near}`?"),
-        None => format!("{is} `{name}` in {path}"),
     }
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Every point of the script gets an answer: its places, or in words why there are none and what would match.
 
+mod debug;
 mod file;
 mod functions;
 mod markers;

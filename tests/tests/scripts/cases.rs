@@ -72,7 +72,7 @@ pub(crate) const TOOLS: &[Case] = &[
     case("biolatency", "", Do("write {file}"), &["@us:"]).needs(Need::Disk),
     case("biopattern", "", Do("write {file}"), &["@requests["]).needs(Need::Disk),
     case("biosnoop", "", Do("reread {file}"), &["work … :"]).needs(Need::Disk),
-    case("biostacks", "", Do("reread {file}"), &["@us[ >> submit_bio"]).needs(Need::Disk),
+    case("biostacks", "", Do("reread {file}"), &["@us[ >> blk_mq_"]).needs(Need::Disk),
     case("bitesize", "", Do("reread {file}"), &["@bytes[work]:"]).needs(Need::Disk),
     case("capable", "", Do("mount {folder}"), &["work … 21 … 0"]),
     case("capable-kprobe", "", Do("mount {folder}"), &["work … 21"]),

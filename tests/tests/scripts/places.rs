@@ -31,8 +31,11 @@ pub(crate) fn in_lab() -> bool {
     std::env::var_os("BATHYSCOPE_LAB").is_some()
 }
 
-/// Where files are on a disk: the lab has one folder that can be written.
+/// Where files are on a disk: the lab has one made for that, else one folder that can be written.
 fn on_disk() -> PathBuf {
+    if let Some(disk) = std::env::var_os("BATHYSCOPE_LAB_DISK") {
+        return disk.into();
+    }
     if in_lab() { std::env::current_dir().expect("a working folder") } else { root().join("target") }
 }
 

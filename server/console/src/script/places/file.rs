@@ -184,7 +184,8 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
         let maps = ProcessMaps::parse(&bytes).maps.into_iter();
         let files = maps.filter(|map| map.executable && map.inode != 0 && map.name.starts_with(b"/"));
         let named = files.filter_map(|map| Some((String::from_utf8(map.name).ok()?, map.inode)));
-        Ok(named.take(MAX_MAPPED).collect())
+        let code: BTreeSet<(String, u64)> = named.collect();
+        Ok(code.into_iter().take(MAX_MAPPED).collect())
     }
 
     /// All processes.

@@ -225,8 +225,8 @@ fn named(client: &mut AgentClient, pids: &[u32]) -> Result<Vec<Process>, ClientE
     Ok(all)
 }
 
-/// The name in `PID (NAME) …`. The name may have parentheses itself.
-fn comm_of_stat(stat: &[u8]) -> Option<&[u8]> {
+/// The name in `PID (NAME) …`, as `/proc/PID/stat` has it. The name may have parentheses itself.
+pub(crate) fn comm_of_stat(stat: &[u8]) -> Option<&[u8]> {
     let open = stat.iter().position(|byte| *byte == b'(')?;
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     stat.get(open + 1..close)

@@ -19,6 +19,7 @@ use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
 
 use super::{AgentLink, LinkError, clock::monotonic_ns, mappings::FileKey};
+use crate::host::comm_of_stat;
 
 /// Errands that may wait.
 pub(crate) const QUEUED_ERRANDS: usize = 1024;
@@ -192,7 +193,10 @@ impl Scout {
     }
 
     fn process(&self, pid: u32, asked_maps: bool) -> Option<()> {
-        let name = self.open(pid, ProcessFile::Stat).ok().and_then(|file| name_of_stat(&read_some(file, 4096)));
+        let name = self
+            .open(pid, ProcessFile::Stat)
+            .ok()
+            .and_then(|file| comm_of_stat(&read_some(file, 4096)).map(<[u8]>::to_vec));
         let read_ns = monotonic_ns();
         let maps = if asked_maps { self.open(pid, ProcessFile::Maps).ok() } else { None };
         let maps = maps.map(|file| ProcessMaps::parse(&read_some(file, MAX_MAPS_BYTES)));
@@ -229,13 +233,6 @@ pub(crate) fn read_some(file: OwnedFd, most: u64) -> Vec<u8> {
     bytes
 }
 
-/// The name in `/proc/PID/stat`: between the first `(` and the last `)`, because a name may contain both.
-fn name_of_stat(stat: &[u8]) -> Option<Vec<u8>> {
-    let start = stat.iter().position(|byte| *byte == b'(')? + 1;
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    stat.get(start..end).map(<[u8]>::to_vec)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,7 +263,7 @@ mod tests {
             (b"12 dd", None),
         ];
         for (stat, expected) in cases {
-            assert_eq!(name_of_stat(stat).as_deref(), expected);
+            assert_eq!(comm_of_stat(stat), expected);
         }
     }
 }

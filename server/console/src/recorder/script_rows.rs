@@ -219,16 +219,7 @@ impl ScriptRows {
     /// `false` if it is gone.
     fn tell(&self, event: ScriptEvent) -> bool {
         let Some(tap) = &self.setup.tap else { return true };
-        let plan = &self.setup.plan;
-        let mut needed = match &event {
-            ScriptEvent::Record(record) => record.stacks(plan),
-            ScriptEvent::Map { snapshot, .. } | ScriptEvent::Final(snapshot) => plan
-                .maps
-                .get(snapshot.map as usize)
-                .and_then(|map| Some(Snapshot::read(map, snapshot.elements()).ok()?.stacks(map)))
-                .unwrap_or_default(),
-            _ => Vec::new(),
-        };
+        let mut needed = event.stacks(&self.setup.plan);
         needed.sort_unstable();
         needed.dedup();
         let frames = |stack: &(bool, u64)| Some((*stack, self.stacks.bodies.get(stack)?.clone()));

@@ -1,6 +1,9 @@
 //! What a running script says.
 
-use bathyscope_bpf::output::Record;
+use bathyscope_bpf::{
+    lang::plan::{MapPlan, Plan},
+    output::{Record, Snapshot},
+};
 
 /// Something that a script's records ask for, in their order.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +40,19 @@ pub enum ScriptEvent {
     Trouble(String),
 }
 
+impl ScriptEvent {
+    /// The stacks that it refers to, by whether they are of user space and their id.
+    pub(crate) fn stacks(&self, plan: &Plan) -> Vec<(bool, u64)> {
+        match self {
+            Self::Record(record) => record.stacks(plan),
+            Self::Map { snapshot, .. } | Self::Final(snapshot) => {
+                snapshot.read(plan).map(|(map, snapshot)| snapshot.stacks(map)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// A map as it was at a moment; for `bathyscope_bpf::output::Snapshot`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapSnapshot {
@@ -52,5 +68,11 @@ impl MapSnapshot {
     /// Its elements as `bathyscope_bpf::output::Snapshot::read` takes them.
     pub fn elements(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.elements.iter().map(|(key, value)| (key.as_slice(), value.as_slice()))
+    }
+
+    /// What it says, with the map that it is of; none if it is not as planned.
+    pub(crate) fn read<'a>(&self, plan: &'a Plan) -> Option<(&'a MapPlan, Snapshot)> {
+        let map = plan.maps.get(self.map as usize)?;
+        Some((map, Snapshot::read(map, self.elements()).ok()?))
     }
 }

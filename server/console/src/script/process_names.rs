@@ -10,7 +10,7 @@ use std::{
 
 use bathyscope_protocol::ProcessFile;
 
-use crate::recorder::AgentLink;
+use crate::{host::comm_of_stat, recorder::AgentLink};
 
 /// How long a name is taken for true.
 const FRESH: Duration = Duration::from_millis(500);
@@ -48,11 +48,9 @@ fn ask(pid: u32, link: &AgentLink) -> Option<String> {
     name_in(&text)
 }
 
-/// The name in what `/proc/PID/stat` says: in parentheses, and it may have some itself.
+/// The name in what `/proc/PID/stat` says, as text.
 fn name_in(stat: &[u8]) -> Option<String> {
-    let begin = stat.iter().position(|byte| *byte == b'(')? + 1;
-    let end = stat.iter().rposition(|byte| *byte == b')')?;
-    Some(String::from_utf8_lossy(stat.get(begin..end)?).into_owned())
+    Some(String::from_utf8_lossy(comm_of_stat(stat)?).into_owned())
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use std::{path::Path, sync::Arc};
 use bathyscope_bpf::{
     lang::{
         Diagnostic,
-        plan::{Action, MapPlan, Output, Plan},
+        plan::{Action, Output, Plan},
         render,
     },
-    output::{Form, Message, Record, Renderer, Snapshot, safe_for_terminal},
+    output::{Form, Message, Record, Renderer, safe_for_terminal},
 };
 use bathyscope_capture::visible;
 
@@ -131,7 +131,7 @@ impl Printer {
         snapshot: &MapSnapshot,
         (top, div): (Option<u64>, Option<u64>),
     ) -> Result<(), Failure> {
-        let Some((map, snapshot)) = read(plan, snapshot) else { return Ok(()) };
+        let Some((map, snapshot)) = snapshot.read(plan) else { return Ok(()) };
         if snapshot.faulty > 0 {
             self.note(&format!("{}: {} elements make no sense and are left out", map.name, snapshot.faulty));
         }
@@ -192,12 +192,6 @@ impl Printer {
             error.write_all(bytes)
         };
     }
-}
-
-/// A snapshot that belongs to a map of the plan, read.
-pub(super) fn read<'a>(plan: &'a Plan, snapshot: &MapSnapshot) -> Option<(&'a MapPlan, Snapshot)> {
-    let map = plan.maps.get(snapshot.map as usize)?;
-    Some((map, Snapshot::read(map, snapshot.elements()).ok()?))
 }
 
 /// Messages of the compiler as lines; with what is said more of them, if `detail`.

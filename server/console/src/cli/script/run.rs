@@ -15,7 +15,7 @@ use super::{
     forward::{forward_output, wait_for},
     losses,
     names::ScriptNames,
-    printer::{Look, Printer, read},
+    printer::{Look, Printer},
     sink::Buffering,
 };
 use crate::{
@@ -60,6 +60,12 @@ pub(crate) struct ScriptArgs {
 }
 
 impl ScriptArgs {
+    /// An agent that may do what the script may.
+    pub(super) fn start_agent(&self, log: &LogArgs) -> Result<OwnAgent, Failure> {
+        let rights = if self.allow_unsafe { Scripts::Change } else { Scripts::Observe };
+        OwnAgent::start_for_scripts(self.simulate.as_ref(), Some(log), rights)
+    }
+
     fn request(&self) -> ScriptRequest {
         ScriptRequest {
             text: self.text.clone(),
@@ -81,8 +87,7 @@ pub(crate) fn run(args: &ScriptArgs) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: args.log.clone() };
     // What needs rights, or must happen before there are threads: the agent, and the file for the output, which may be
     // where only who started this can write.
-    let rights = if args.allow_unsafe { Scripts::Change } else { Scripts::Observe };
-    let mut agent = OwnAgent::start_for_scripts(args.simulate.as_ref(), Some(&log), rights)?;
+    let mut agent = args.start_agent(&log)?;
     let printer = open_printer(args)?;
     let client = agent.client(None)?;
     crate::logging::start(&log)?;
@@ -294,14 +299,7 @@ impl Run {
         self.ended |= events.iter().any(|event| matches!(event, ScriptEvent::Exit { .. }));
         let plan = self.session.plan().clone();
         if plan.kernel_stacks || plan.user_stacks {
-            let stacks = events.iter().flat_map(|event| match event {
-                ScriptEvent::Record(record) => record.stacks(&plan),
-                ScriptEvent::Map { snapshot, .. } | ScriptEvent::Final(snapshot) => {
-                    read(&plan, snapshot).map(|(map, snapshot)| snapshot.stacks(map)).unwrap_or_default()
-                }
-                _ => Vec::new(),
-            });
-            let stacks: Vec<(bool, u64)> = stacks.collect();
+            let stacks: Vec<(bool, u64)> = events.iter().flat_map(|event| event.stacks(&plan)).collect();
             self.load(&stacks);
         }
         printer.events(&plan, &self.names, events)
@@ -352,7 +350,7 @@ impl Run {
         let plan = self.session.plan().clone();
         let stacks: Vec<(bool, u64)> = maps
             .iter()
-            .filter_map(|snapshot| read(&plan, snapshot))
+            .filter_map(|snapshot| snapshot.read(&plan))
             .flat_map(|(map, snapshot)| snapshot.stacks(map))
             .collect();
         self.load(&stacks);

@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{
     Failure, Outcome,
-    cli::{agent::Scripts, facts::link, trace::print_summary},
+    cli::{facts::link, trace::print_summary},
     config::{DataArgs, LogArgs, LogFormat},
-    launch::{OwnAgent, console_account, prepare_data},
+    launch::{console_account, prepare_data},
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
     script::ScriptEvent,
 };
@@ -37,8 +37,7 @@ pub(crate) fn run_saved(args: &ScriptArgs, name: &str, data: &DataArgs) -> Outco
     }
     let log = LogArgs { log_format: LogFormat::Text, log: args.log.clone() };
     // What needs rights, or must happen before there are threads.
-    let rights = if args.allow_unsafe { Scripts::Change } else { Scripts::Observe };
-    let mut agent = OwnAgent::start_for_scripts(args.simulate.as_ref(), Some(&log), rights)?;
+    let mut agent = args.start_agent(&log)?;
     let directory = prepare_data(&data.directory()?, console_account(None)?.as_ref())?;
     let printer = open_printer(args)?;
     let client = agent.client(None)?;

@@ -15,6 +15,9 @@ test("a spec survives the form", () => {
     },
     { name: "", method: { events: { probes: [{ tracepoint: "a:b", fields: [] }] } }, target: { process: { pid: 7, children: true } }, limits: { ...limits, duration_ms: 7200000, max_bytes: 100 << 20 } },
     { name: "", method: { script: { text: "begin { exit(); }" } }, target: "system", limits: { ...limits, duration_ms: null } },
+    { name: "", method: { script: { text: "x" } }, target: "system", limits: { ...limits, over_budget: "warn" } },
+    ...[{ cgroup: { path: "/a/b" } }, { unit: { name: "a.service" } }, { container: { name: "db" } }, { user: { user: "www" } }, { comm: { pattern: "a*" } }]
+      .map((target) => ({ name: "", method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } }, target, limits })),
     { name: "", method: { script: { text: "begin { exit(); }", file: "x.bt", params: ["1", "--a=b"], allow_unsafe: true } }, target: "system", limits },
   ]) assert.deepEqual(specOf(formOf(spec, joinWords), splitWords), { spec, problems: [] });
 });
@@ -24,6 +27,7 @@ test("what is missing is said", () => {
   assert.equal(problems({}), 0);
   for (const patch of [
     { probes: [] }, { method: "profile", kernel: false, user: false }, { method: "profile", frequency: "0" }, { target: "process", pid: "x" },
+    { target: "group", group: "" }, { target: "user", ofUser: " " }, { target: "comm", comm: "" },
     { target: "command", argv: "" }, { target: "command", argv: "'a" }, { duration: "" }, { duration: "-1" }, { budget: "0" }, { maxEvents: "1.5" },
   ]) assert.equal(problems(patch), 1, JSON.stringify(patch));
 });

@@ -8,7 +8,8 @@ use bathyscope_catalog::{ColumnSource, EventFormat, Operand as Named};
 
 use super::{
     ProbeError,
-    frame::{check_name, load_number, look_up, targets_map, tgid_of},
+    frame::{check_name, load_number},
+    target::{look_up, targets_map, tgid_of},
 };
 use crate::ir::{Builder, End, Helper, Op, Operand, Program, ProgramKind, Reg, Size, SlotId, Test};
 

@@ -1,9 +1,8 @@
 //! What all programs of a capture share: counting, the target filter, names.
 
-use super::{COUNTERS_BYTES, ProbeError, TARGETS_MAP, TARGETS_MAX, TargetFilter};
+use super::{ALLOWANCE_MAP, COUNTERS_BYTES, ProbeError, TargetFilter, target::tgid_of};
 use crate::ir::{
-    BinaryOp, BlockId, Builder, End, Helper, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size, SlotId, Test,
-    Width,
+    BinaryOp, BlockId, Builder, End, Helper, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size, Test, Width,
 };
 
 /// The most characters of a program's name, so that its maps' names fit into the kernel's 15.
@@ -15,7 +14,14 @@ pub(super) enum Counter {
     Hits = 0,
     Filtered = 8,
     RingFull = 16,
+    Limited = 24,
 }
+
+/// Where the count of the current window is in a counters map.
+const WINDOW: i16 = 32;
+const USED: i16 = 40;
+/// A window of the guard's limit is 2 to the power of so many nanoseconds long: 134 ms.
+const WINDOW_BITS: i64 = 27;
 
 /// A program that has counted its hit and knows who it was.
 pub(super) struct Frame {
@@ -26,7 +32,6 @@ pub(super) struct Frame {
     /// tgid and thread, as the kernel gives them.
     pid_tgid: Reg,
     pub tgid: Reg,
-    key: SlotId,
     /// Counts the hit as filtered and returns 0.
     pub filtered: BlockId,
 }
@@ -37,15 +42,6 @@ pub(super) fn check_name(name: &str) -> Result<(), ProbeError> {
         return Ok(());
     }
     Err(ProbeError::Name { name: name.chars().take(32).collect(), most: MAX_NAME_CHARS })
-}
-
-pub(crate) fn targets_map() -> MapDefinition {
-    MapDefinition::new(TARGETS_MAP.to_owned(), MapKind::Hash, 4, 4, TARGETS_MAX)
-}
-
-/// The current process's tgid.
-pub(super) fn tgid_of(builder: &mut Builder, pid_tgid: Reg) -> Reg {
-    builder.binary(BinaryOp::Shr, pid_tgid, 32)
 }
 
 impl Frame {
@@ -65,7 +61,7 @@ impl Frame {
         builder.branch(Test::Eq, counters, 0, missing, there);
         builder.switch_to(there);
         let filtered = builder.block();
-        let mut frame = Self { builder, counters_name, counters, pid_tgid: counters, tgid: counters, key, filtered };
+        let mut frame = Self { builder, counters_name, counters, pid_tgid: counters, tgid: counters, filtered };
         frame.count(Counter::Hits);
         frame.pid_tgid = frame.builder.call(Helper::GetCurrentPidTgid, &[]);
         frame.tgid = tgid_of(&mut frame.builder, frame.pid_tgid);
@@ -75,10 +71,9 @@ impl Frame {
     /// Adds one. No atomics: the counters are this CPU's, and the kernel does not run a program inside another.
     pub(super) fn count(&mut self, counter: Counter) {
         let (base, offset) = (self.counters, counter as i16);
-        let before = self.builder.reg();
-        self.builder.push(Op::Load { to: before, base, offset, size: Size::B8, signed: false });
+        let before = self.load(base, offset);
         let after = self.builder.binary(BinaryOp::Add, before, 1);
-        self.builder.push(Op::Store { base, offset, size: Size::B8, value: after.into() });
+        self.store(offset, after.into());
     }
 
     /// The current thread.
@@ -88,21 +83,57 @@ impl Frame {
         to
     }
 
-    /// Goes on only where the current process is a target.
+    /// Goes on only where the current task is a target.
     pub(super) fn require_target(&mut self, target: TargetFilter) {
-        let go_on = self.builder.block();
-        match target {
-            TargetFilter::System => self.builder.jump(go_on),
-            TargetFilter::Process(tgid) => {
-                self.builder.branch(Test::Ne, self.tgid, i64::from(tgid), self.filtered, go_on);
-            }
-            TargetFilter::Targets => {
-                let map = self.builder.map(targets_map());
-                let found = look_up(&mut self.builder, map, self.key, self.tgid);
-                self.builder.branch(Test::Eq, found, 0, self.filtered, go_on);
-            }
-        }
+        target.require(&mut self.builder, Some(self.pid_tgid), self.filtered);
+    }
+
+    /// Goes on only if the guard still lets this CPU write a row in the current window of time; elsewhere counts the hit as
+    /// limited and returns 0. Where nobody has set a limit, that costs one lookup in an array.
+    pub(super) fn require_allowance(&mut self) {
+        let (read, limited) = (self.builder.block(), self.builder.block());
+        let (go_on, given) = (self.builder.block(), self.builder.block());
+        let definition = MapDefinition::new(ALLOWANCE_MAP.to_owned(), MapKind::Array, 4, 8, 1);
+        let map = self.builder.map(definition);
+        let key = self.builder.slot(8);
+        self.builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: Operand::Constant(0) });
+        let (map, address) = (self.builder.map_address(map), self.builder.slot_address(key));
+        let found = self.builder.call(Helper::MapLookup, &[map.into(), address.into()]);
+        self.builder.branch(Test::Eq, found, 0, go_on, read);
+        self.builder.switch_to(read);
+        let allowance = self.load(found, 0);
+        self.builder.branch(Test::Eq, allowance, 0, go_on, given);
+        self.builder.switch_to(given);
+        let now = self.builder.call(Helper::KtimeGetNs, &[]);
+        let window = self.builder.binary(BinaryOp::Shr, now, WINDOW_BITS);
+        let (another, same, used) = (self.builder.block(), self.builder.block(), self.builder.block());
+        let last = self.load(self.counters, WINDOW);
+        self.builder.branch(Test::Eq, last, window, same, another);
+        self.builder.switch_to(another);
+        self.store(WINDOW, window.into());
+        self.store(USED, Operand::Constant(1));
+        self.builder.jump(go_on);
+        self.builder.switch_to(same);
+        let before = self.load(self.counters, USED);
+        self.builder.branch(Test::Lt, before, allowance, used, limited);
+        self.builder.switch_to(used);
+        let after = self.builder.binary(BinaryOp::Add, before, 1);
+        self.store(USED, after.into());
+        self.builder.jump(go_on);
+        self.builder.switch_to(limited);
+        self.count(Counter::Limited);
+        self.builder.end(End::Return(Operand::Constant(0)));
         self.builder.switch_to(go_on);
+    }
+
+    fn load(&mut self, base: Reg, offset: i16) -> Reg {
+        let to = self.builder.reg();
+        self.builder.push(Op::Load { to, base, offset, size: Size::B8, signed: false });
+        to
+    }
+
+    fn store(&mut self, offset: i16, value: Operand) {
+        self.builder.push(Op::Store { base: self.counters, offset, size: Size::B8, value });
     }
 
     /// Writes the block that counts and returns 0, and gives the program.
@@ -112,14 +143,6 @@ impl Frame {
         self.builder.end(End::Return(Operand::Constant(0)));
         self.builder.finish()
     }
-}
-
-/// Looks a `u32` up in a map; the result may be null.
-pub(super) fn look_up(builder: &mut Builder, map: crate::ir::MapId, key: SlotId, value: Reg) -> Reg {
-    builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: value.into() });
-    let map = builder.map_address(map);
-    let address = builder.slot_address(key);
-    builder.call(Helper::MapLookup, &[map.into(), address.into()])
 }
 
 /// A number from the context, extended to 64 bits. The kernel reads a context at aligned places only, and packed

@@ -9,6 +9,7 @@ mod follow;
 mod frame;
 mod record;
 mod sample;
+mod target;
 mod text;
 
 use bathyscope_capture::{Predicate, PredicateError};
@@ -17,9 +18,9 @@ use bathyscope_catalog::{EventFormat, FieldError};
 use crate::ir;
 
 pub use follow::{TARGETS_MAX, fork_program, free_program};
-pub(crate) use frame::targets_map;
 pub use record::tracepoint_program;
 pub use sample::{SampleFilter, sample_filter_program};
+pub use target::{CommPattern, TargetFilter};
 
 /// Room for text that an event carries (`__data_loc`), with its final NUL.
 pub const DYNAMIC_TEXT_ROOM: u16 = 64;
@@ -31,19 +32,14 @@ pub const COMM_BYTES: u16 = 16;
 pub const MAX_RECORD_BYTES: u32 = 16 << 10;
 /// The name of the map of target processes, which the programs of a capture share.
 pub const TARGETS_MAP: &str = "targets";
-/// Bytes of the value of a counters map: hits, filtered, ring_full, each a `u64`, at key 0, one for each CPU.
-pub const COUNTERS_BYTES: u32 = 24;
-
-/// Whose hits are recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetFilter {
-    /// Everybody's.
-    System,
-    /// Those of one process, by its tgid in the initial pid namespace.
-    Process(u32),
-    /// Those of the processes in the map [`TARGETS_MAP`]: key tgid `u32`, value `u32` (any).
-    Targets,
-}
+/// Bytes of the value of a counters map: hits, filtered, ring_full, limited, then two that the limit of rows needs, each a
+/// `u64`, at key 0, one for each CPU.
+pub const COUNTERS_BYTES: u32 = 48;
+/// The name of the map with the guard's limit, which the programs of a capture share: at key 0 a `u64`, the most rows that
+/// one program may write on one CPU in [`ALLOWANCE_WINDOW_NS`]; 0 for no limit.
+pub const ALLOWANCE_MAP: &str = "allowance";
+/// The time for which an allowance holds.
+pub const ALLOWANCE_WINDOW_NS: u64 = 1 << 27;
 
 /// What a tracepoint's program shall do.
 #[derive(Clone, Copy, Debug)]

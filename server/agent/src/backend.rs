@@ -5,9 +5,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Target};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS,
-    MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked, ScriptEnabled,
-    ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireMethod, WireScript, WireTarget,
+    AgentError, AgentErrorKind, Budget, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES,
+    MAX_SCRIPT_PARAMETERS, MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked,
+    ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireMethod,
+    WireScript, WireTarget,
 };
 
 use crate::error::failed;
@@ -66,6 +67,9 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
         WireTarget::System => Target::System,
         WireTarget::Process { pid, children } => Target::Process { pid, children },
         WireTarget::Command { argv, user, children } => Target::Command { argv, user, children },
+        WireTarget::Cgroup { path } => Target::Cgroup { path },
+        WireTarget::User { user } => Target::User { user },
+        WireTarget::Comm { pattern } => Target::Comm { pattern },
     };
     CaptureSpec { name: String::new(), method, target, limits: Limits::default() }
 }
@@ -196,6 +200,16 @@ pub trait Backend {
     /// If they cannot be listed.
     fn list_processes(&mut self, after: u32, limit: usize) -> Result<(Vec<u32>, bool), AgentError>;
 
+    /// Paths of control groups greater than `after`, ascending, of at most `bytes` bytes together, and whether there are
+    /// more.
+    ///
+    /// # Errors
+    /// If there is no hierarchy of version 2.
+    fn list_groups(&mut self, after: &str, bytes: usize) -> Result<(Vec<String>, bool), AgentError>;
+
+    /// What a container runtime calls a container.
+    fn container_name(&mut self, id: &str) -> Option<String>;
+
     /// Opens a file of a process.
     ///
     /// # Errors
@@ -242,6 +256,9 @@ pub trait RunningScript {
 
     /// Descriptor `index`: the rings in order, then the read ends of the command's two outputs.
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>>;
+
+    /// What it may cost; said before it is enabled, if at all.
+    fn set_budget(&mut self, budget: Budget);
 
     /// Runs `begin` probes, attaches the others, and lets the command run.
     ///
@@ -312,6 +329,9 @@ pub trait RunningCapture {
 
     /// Descriptor `index`: the rings in order, then the read ends of the command's two outputs.
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>>;
+
+    /// What it may cost; said before it is enabled, if at all. Does nothing for captures whose cost is not known.
+    fn set_budget(&mut self, _budget: Budget) {}
 
     /// Begins to record. Returns the moment after, monotonic nanoseconds.
     ///

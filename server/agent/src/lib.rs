@@ -12,6 +12,7 @@ mod backend;
 mod compile;
 mod doctor;
 mod error;
+mod guard;
 mod kernel;
 mod server;
 mod session;

@@ -9,10 +9,13 @@ use std::{
 };
 
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, CaptureHandle, Connection, MAX_CAPTURES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE,
-    PROTOCOL_VERSION, ProtocolError, Readings, Reply, Request, WireMethod, WireTarget,
+    AgentError, AgentErrorKind, Budget, CaptureHandle, Connection, MAX_CAPTURES, MAX_CONTAINER_IDS,
+    MAX_CONTAINER_NAME_BYTES, MAX_GROUP_PAGE_BYTES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE, PROTOCOL_VERSION, ProtocolError,
+    Readings, Reply, Request, WireMethod, WireTarget,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
+
+use bathyscope_capture::MAX_BUDGET_CPU_PERMILLE;
 
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript},
@@ -180,6 +183,11 @@ impl Session<'_> {
                 let page = self.backend.list_processes(after, MAX_PROCESS_PAGE);
                 plain(page.map(|(pids, more)| Reply::Processes { pids, more }))
             }
+            Request::ListGroups { after } => {
+                let page = self.backend.list_groups(&after, MAX_GROUP_PAGE_BYTES);
+                plain(page.map(|(paths, more)| Reply::Groups { paths, more }))
+            }
+            Request::ContainerNames { ids } => plain(self.container_names(&ids)),
             Request::Start { capture, method, target, ring_bytes } => {
                 plain(self.start(capture, method, target, ring_bytes)?)
             }
@@ -190,6 +198,7 @@ impl Session<'_> {
                 }
                 Answer::Rings { capture, from }
             }
+            Request::SetBudget { capture, budget } => plain(self.set_budget(capture, budget)?),
             Request::Enable { capture } => Answer::Plain(self.enable(capture)?),
             Request::Readings { capture } => {
                 let entry = self.captures.get_mut(&capture).ok_or("it named an unknown capture")?;
@@ -212,6 +221,16 @@ impl Session<'_> {
             }
             request => self.answer_about_scripts(request)?,
         })
+    }
+
+    fn container_names(&mut self, ids: &[String]) -> Result<Reply, AgentError> {
+        let is_id = |id: &String| id.len() == 64 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if ids.len() > MAX_CONTAINER_IDS || !ids.iter().all(is_id) {
+            let why = "there are too many, or one is not 64 digits of base sixteen";
+            return Err(failed(AgentErrorKind::Invalid, "looking up the names of containers", why, ""));
+        }
+        let name = |id: &String| self.backend.container_name(id).filter(|name| name.len() <= MAX_CONTAINER_NAME_BYTES);
+        Ok(Reply::ContainerNames { names: ids.iter().map(name).collect() })
     }
 
     fn start(
@@ -240,6 +259,23 @@ impl Session<'_> {
         let why = format!("{MAX_CAPTURES} captures run already");
         let error = || failed(AgentErrorKind::Limit, "starting a capture", why, "Stop one of them first.");
         Ok((self.captures.len() >= MAX_CAPTURES).then(error))
+    }
+
+    fn set_budget(&mut self, handle: CaptureHandle, budget: Budget) -> Result<Result<Reply, AgentError>, Violation> {
+        let entry = self.captures.get_mut(&handle).ok_or("it named an unknown capture")?;
+        if entry.stage != Stage::Made {
+            return Err("it set the budget of a capture that was enabled");
+        }
+        if !(1..=MAX_BUDGET_CPU_PERMILLE).contains(&budget.cpu_permille) {
+            let why =
+                format!("{} thousandths of a CPU are outside of 1 to {MAX_BUDGET_CPU_PERMILLE}", budget.cpu_permille);
+            return Ok(Err(failed(AgentErrorKind::Invalid, "setting the capture's budget", why, "")));
+        }
+        match &mut entry.capture {
+            Running::Capture(capture) => capture.set_budget(budget),
+            Running::Script(script) => script.set_budget(budget),
+        }
+        Ok(Ok(Reply::Done))
     }
 
     fn enable(&mut self, handle: CaptureHandle) -> Result<Reply, Violation> {

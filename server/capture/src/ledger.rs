@@ -9,6 +9,8 @@ pub enum LossStage {
     /// The probe was not run: by the kernel (recursion, or a kprobe's missed hit), or because there was no memory for one
     /// more run on a CPU where others had been preempted.
     KernelMissed,
+    /// The guard let no more rows be written, because they cost too much.
+    Limited,
     /// The ring buffer between kernel and console was full.
     RingFull,
     /// A map of a script was full and refused an update.

@@ -37,8 +37,8 @@ pub use predicate::{
 pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
 pub use script::{ScriptProbe, ScriptRecord};
 pub use spec::{
-    CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, Method,
-    ScriptSpec, SpecError, Target, TracepointName,
+    CaptureSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES,
+    MAX_SCRIPT_PARAMETERS, Method, OverBudget, ScriptSpec, SpecError, Target, TracepointName,
 };
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,

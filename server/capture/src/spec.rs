@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Predicate, PredicateError};
+use crate::{Predicate, PredicateError, TextPattern};
 
 /// The most probes in one capture.
 pub const MAX_PROBES: usize = 64;
@@ -17,13 +17,17 @@ pub const MAX_SCRIPT_BYTES: usize = 64 << 10;
 pub const MAX_SCRIPT_PARAMETERS: usize = 256;
 const MAX_PARAMETER_BYTES: usize = 4096;
 const MAX_NAME_BYTES: usize = 256;
+const MAX_PATH_BYTES: usize = 4096;
+/// The longest name of a thread, without its final NUL.
+const MAX_COMM_BYTES: u64 = 15;
 const MAX_ARGUMENTS: usize = 256;
 const MAX_ARGUMENT_BYTES: usize = 8 << 10;
 /// The most of a script's text that becomes its title.
 const MAX_TITLE_CHARACTERS: usize = 80;
 const MAX_FREQUENCY_HZ: u32 = 10_000;
 const MAX_DURATION_MS: u64 = 7 * 24 * 3600 * 1000;
-const MAX_BUDGET_CPU_PERMILLE: u32 = 1000;
+/// The largest budget: one whole CPU, in thousandths.
+pub const MAX_BUDGET_CPU_PERMILLE: u32 = 1000;
 
 /// Everything needed to make a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -174,6 +178,55 @@ pub enum Target {
         /// Whether processes that it forks are recorded too.
         children: bool,
     },
+    /// The processes of a control group (version 2) and of the groups below it.
+    Cgroup {
+        /// Its path from the root of the file system of control groups, such as `/system.slice/cron.service`.
+        path: String,
+    },
+    /// The processes of a unit of systemd: its control group is looked up when the capture begins.
+    Unit {
+        /// Its full name, such as `cron.service`.
+        name: String,
+    },
+    /// The processes of a container: its control group is looked up when the capture begins.
+    Container {
+        /// Its name, or its id or the beginning of it.
+        name: String,
+    },
+    /// The processes of a user.
+    User {
+        /// The user's name or number.
+        user: String,
+    },
+    /// Threads by their name.
+    Comm {
+        /// The whole name (at most 15 bytes), or a part of it with `*` where more may stand: at its beginning, its end or
+        /// both.
+        pattern: String,
+    },
+}
+
+impl Target {
+    /// Whether the capture ends when the target does.
+    pub fn can_end(&self) -> bool {
+        !matches!(self, Self::System | Self::User { .. } | Self::Comm { .. })
+    }
+}
+
+impl fmt::Display for Target {
+    /// In words, such as `pid 7`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System => f.write_str("the whole system"),
+            Self::Process { pid, .. } => write!(f, "pid {pid}"),
+            Self::Command { argv, .. } => f.write_str(argv.first().map_or("a command", String::as_str)),
+            Self::Cgroup { path } => write!(f, "control group {path}"),
+            Self::Unit { name } => f.write_str(name),
+            Self::Container { name } => write!(f, "container {name}"),
+            Self::User { user } => write!(f, "user {user}"),
+            Self::Comm { pattern } => write!(f, "threads called {pattern}"),
+        }
+    }
 }
 
 /// When the capture ends by itself, whichever comes first.
@@ -186,13 +239,32 @@ pub struct Limits {
     pub max_events: Option<u64>,
     /// Bytes of stored chunks.
     pub max_bytes: Option<u64>,
-    /// Share of one CPU, in thousandths, that the probes may use before the console warns.
+    /// Share of one CPU, in thousandths, that the probes may use before the guard acts.
     pub budget_cpu_permille: u32,
+    /// What the guard does when they use more; none for what suits the target, see [`CaptureSpec::over_budget`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_budget: Option<OverBudget>,
+}
+
+/// What is done about probes that use more than their budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverBudget {
+    /// It is told.
+    Warn,
+    /// It is told; if it lasts, fewer rows are recorded where that can help; if it still lasts, the probes are detached.
+    Detach,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { duration_ms: Some(10_000), max_events: None, max_bytes: Some(1 << 30), budget_cpu_permille: 50 }
+        Self {
+            duration_ms: Some(10_000),
+            max_events: None,
+            max_bytes: Some(1 << 30),
+            budget_cpu_permille: 50,
+            over_budget: None,
+        }
     }
 }
 
@@ -276,6 +348,13 @@ impl CaptureSpec {
         self.limits.validate()
     }
 
+    /// What is done about probes that use more than their budget. Where nothing is said, a command that was started to be
+    /// observed may be slowed down, and nobody else.
+    pub fn over_budget(&self) -> OverBudget {
+        let usual = if matches!(self.target, Target::Command { .. }) { OverBudget::Warn } else { OverBudget::Detach };
+        self.limits.over_budget.unwrap_or(usual)
+    }
+
     /// The name to show: the given one, or one made from the method and target.
     pub fn title(&self) -> String {
         if !self.name.trim().is_empty() {
@@ -292,8 +371,7 @@ impl CaptureSpec {
         };
         match &self.target {
             Target::System => what,
-            Target::Process { pid, .. } => format!("{what} of pid {pid}"),
-            Target::Command { argv, .. } => format!("{what} of {}", argv.first().map_or("a command", String::as_str)),
+            target => format!("{what} of {target}"),
         }
     }
 }
@@ -356,6 +434,15 @@ impl EventProbe {
     }
 }
 
+/// Checks a name that is looked up.
+fn name(what: &'static str, text: &str, most: usize) -> Result<(), SpecError> {
+    in_range(what, text.len() as u64, 1, most as u64)?;
+    if text.contains('\0') {
+        return Err(SpecError::Character { what, found: "a NUL byte" });
+    }
+    Ok(())
+}
+
 impl Target {
     fn validate(&self) -> Result<(), SpecError> {
         match self {
@@ -370,6 +457,18 @@ impl Target {
                     }
                 }
                 in_range("the length of the program's name", argv.first().map_or(0, String::len) as u64, 1, 4096)
+            }
+            Self::Cgroup { path } => name("the control group's path", path, MAX_PATH_BYTES),
+            Self::Unit { name: unit } => name("the unit's name", unit, MAX_NAME_BYTES),
+            Self::Container { name: container } => name("the container's name", container, MAX_NAME_BYTES),
+            Self::User { user } => name("the user's name", user, MAX_NAME_BYTES),
+            Self::Comm { pattern } => {
+                let text = TextPattern::new(pattern).text();
+                in_range("the length of a thread's name in bytes", text.len() as u64, 0, MAX_COMM_BYTES)?;
+                if text.contains('*') {
+                    return Err(SpecError::Character { what: "a thread's name", found: "a `*` inside" });
+                }
+                name("a thread's name", pattern, MAX_NAME_BYTES)
             }
         }
     }

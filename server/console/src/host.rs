@@ -15,13 +15,14 @@ use serde::Serialize;
 use tokio::sync::Mutex;
 
 use crate::{
+    groups::Group,
     http::hex,
     recorder::{AgentLink, AgentStatus, LinkError},
 };
 
 /// How long the list of tracepoints is kept: modules come and go.
 const TRACEPOINTS_FRESH: Duration = Duration::from_secs(30);
-/// How long the list of processes is kept: long enough for the keystrokes of one word.
+/// How long the lists of processes and of control groups are kept: long enough for the keystrokes of one word.
 const PROCESSES_FRESH: Duration = Duration::from_secs(2);
 /// The largest list of tracepoints that is read.
 const MAX_LIST_BYTES: u64 = 16 << 20;
@@ -84,13 +85,20 @@ pub struct Host {
     link: AgentLink,
     tracepoints: Slot<Arc<[TracepointName]>>,
     processes: Slot<Arc<[Process]>>,
+    groups: Slot<Arc<[Group]>>,
     capabilities: Slot<Vec<Capability>>,
 }
 
 impl Host {
     /// Asks through `link`.
     pub fn new(link: AgentLink) -> Self {
-        Self { link, tracepoints: Slot::default(), processes: Slot::default(), capabilities: Slot::default() }
+        Self {
+            link,
+            tracepoints: Slot::default(),
+            processes: Slot::default(),
+            groups: Slot::default(),
+            capabilities: Slot::default(),
+        }
     }
 
     /// What is known about the agent.
@@ -162,6 +170,26 @@ impl Host {
             all.extend(self.link.call(move |client| named(client, &pids)).await?);
         }
         let value: Arc<[Process]> = all.into();
+        *slot = Some(self.kept(Arc::clone(&value)));
+        Ok(value)
+    }
+
+    /// The control groups of this host, with the units and containers that they are.
+    ///
+    /// # Errors
+    /// If the agent is not there, or there are none.
+    pub async fn groups(&self) -> Result<Arc<[Group]>, HostError> {
+        let mut slot = self.groups.lock().await;
+        if let Some(kept) = self.fresh(&slot, PROCESSES_FRESH) {
+            return Ok(kept);
+        }
+        let mut link = self.link.clone();
+        let asked = tokio::task::spawn_blocking(move || crate::groups::groups(&mut link)).await;
+        let listed = asked.map_err(|error| {
+            let (what, source) = ("the control groups".to_owned(), std::io::Error::other(error));
+            HostError::Read { what, source }
+        })?;
+        let value: Arc<[Group]> = listed?.into();
         *slot = Some(self.kept(Arc::clone(&value)));
         Ok(value)
     }

@@ -10,6 +10,7 @@ pub mod config;
 pub mod control;
 pub mod export;
 pub mod failure;
+pub mod groups;
 pub mod host;
 pub mod http;
 pub mod launch;

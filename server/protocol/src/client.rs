@@ -7,8 +7,9 @@ use std::{os::fd::OwnedFd, path::Path, time::Duration};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
-    AgentError, Capability, CaptureHandle, Connection, KernelFile, MAX_MESSAGE_FDS, PROTOCOL_VERSION, ProcessFile,
-    ProtocolError, Readings, Reply, Request, ScriptRefused, Started, WireMethod, WireTarget,
+    AgentError, Budget, Capability, CaptureHandle, Connection, KernelFile, MAX_CONTAINER_IDS, MAX_MESSAGE_FDS,
+    PROTOCOL_VERSION, ProcessFile, ProtocolError, Readings, Reply, Request, ScriptRefused, Started, WireMethod,
+    WireTarget,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
@@ -113,6 +114,17 @@ impl AgentClient {
         self.open(&Request::OpenProcessFile { pid, file }, "open_process_file")
     }
 
+    /// Says what a capture that is not enabled yet may cost.
+    ///
+    /// # Errors
+    /// If the budget cannot be one, or the connection breaks.
+    pub fn set_budget(&mut self, capture: CaptureHandle, budget: Budget) -> Result<(), ClientError> {
+        match self.call(&Request::SetBudget { capture, budget }, CALL_TIMEOUT)? {
+            (Reply::Done, _none) => Ok(()),
+            _other => Err(self.wrong_reply("set_budget")),
+        }
+    }
+
     /// All processes, ascending.
     ///
     /// # Errors
@@ -135,6 +147,45 @@ impl AgentClient {
                 _other => return Err(self.wrong_reply("list_processes")),
             }
         }
+    }
+
+    /// The control groups of version 2, ascending by path.
+    ///
+    /// # Errors
+    /// If the agent cannot list them, or the connection breaks.
+    pub fn list_groups(&mut self) -> Result<Vec<String>, ClientError> {
+        let mut all: Vec<String> = Vec::new();
+        loop {
+            let after = all.last().cloned().unwrap_or_default();
+            match self.call(&Request::ListGroups { after: after.clone() }, CALL_TIMEOUT)? {
+                (Reply::Groups { paths, more }, _none) => {
+                    let first = paths.first().is_none_or(|first| *first > after);
+                    if !first || !paths.is_sorted_by(|a, b| a < b) || (more && paths.is_empty()) {
+                        return Err(self.wrong_reply("list_groups"));
+                    }
+                    all.extend(paths);
+                    if !more {
+                        return Ok(all);
+                    }
+                }
+                _other => return Err(self.wrong_reply("list_groups")),
+            }
+        }
+    }
+
+    /// What container runtimes call these containers, in the order of their ids.
+    ///
+    /// # Errors
+    /// If an id cannot be one, or the connection breaks.
+    pub fn container_names(&mut self, ids: &[String]) -> Result<Vec<Option<String>>, ClientError> {
+        let mut all = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(MAX_CONTAINER_IDS) {
+            match self.call(&Request::ContainerNames { ids: ids.to_vec() }, CALL_TIMEOUT)? {
+                (Reply::ContainerNames { names }, _none) if names.len() == ids.len() => all.extend(names),
+                _other => return Err(self.wrong_reply("container_names")),
+            }
+        }
+        Ok(all)
     }
 
     /// Makes a capture's probes; nothing is recorded before [`AgentClient::enable`].

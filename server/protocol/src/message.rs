@@ -10,13 +10,19 @@ use crate::script::{
 };
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 /// The largest packet.
 pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
 /// The most descriptors with one packet (the kernel's limit is 253).
 pub const MAX_MESSAGE_FDS: usize = 128;
 /// The most process ids in one reply.
 pub const MAX_PROCESS_PAGE: usize = 4096;
+/// The most bytes of paths in one reply.
+pub const MAX_GROUP_PAGE_BYTES: usize = 32 << 10;
+/// The most containers in one request.
+pub const MAX_CONTAINER_IDS: usize = 256;
+/// The longest name of a container in a reply, in bytes; longer ones are left out.
+pub const MAX_CONTAINER_NAME_BYTES: usize = 256;
 /// The most captures that one agent runs at a time.
 pub const MAX_CAPTURES: usize = 16;
 
@@ -44,6 +50,16 @@ pub enum Request {
         /// Only those with a greater id.
         after: u32,
     },
+    /// The control groups of version 2 that exist, in the order of their paths. Answered by [`Reply::Groups`].
+    ListGroups {
+        /// Only those with a greater path; empty for all.
+        after: String,
+    },
+    /// What container runtimes call these containers. Answered by [`Reply::ContainerNames`].
+    ContainerNames {
+        /// Their ids, 64 digits of base sixteen in lower case each; at most [`MAX_CONTAINER_IDS`].
+        ids: Vec<String>,
+    },
     /// Open a file of a process for reading. Answered by [`Reply::File`] with one descriptor.
     OpenProcessFile {
         /// The process.
@@ -61,6 +77,14 @@ pub enum Request {
         target: WireTarget,
         /// Bytes of each stream's ring; rounded up to a power of two within the agent's limits.
         ring_bytes: u32,
+    },
+    /// What a capture that is not enabled yet may cost; a capture of which nothing is said is only told of. Answered by
+    /// [`Reply::Done`].
+    SetBudget {
+        /// Which capture.
+        capture: CaptureHandle,
+        /// The budget.
+        budget: Budget,
     },
     /// The descriptors of the rings from index `from` on. Answered by [`Reply::Rings`].
     TakeRings {
@@ -198,6 +222,22 @@ pub enum Request {
     },
 }
 
+/// What a capture may cost, and what the agent does if it costs more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Share of one CPU that its programs may use, in thousandths.
+    pub cpu_permille: u32,
+    /// Whether more than that, if it lasts, has fewer rows recorded and then the probes detached; otherwise it is only told.
+    pub detach: bool,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { cpu_permille: 50, detach: false }
+    }
+}
+
 /// Files of the kernel that the console may read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -301,6 +341,21 @@ pub enum WireTarget {
         /// With those that it forks.
         children: bool,
     },
+    /// Those of a control group (version 2) and of the groups below it.
+    Cgroup {
+        /// Its path from the root of the file system.
+        path: String,
+    },
+    /// A user's.
+    User {
+        /// The user by name or number.
+        user: String,
+    },
+    /// Those of threads of this name, with `*` at its beginning, its end or both where more may stand.
+    Comm {
+        /// The pattern.
+        pattern: String,
+    },
 }
 
 /// What the agent answers.
@@ -328,6 +383,19 @@ pub enum Reply {
         /// Whether there are more after the last.
         more: bool,
     },
+    /// To [`Request::ListGroups`].
+    Groups {
+        /// Their paths from the root of the file system, each beginning with `/`, ascending; at most
+        /// [`MAX_GROUP_PAGE_BYTES`] of text. Those that are not UTF-8 are left out.
+        paths: Vec<String>,
+        /// Whether there are more after the last.
+        more: bool,
+    },
+    /// To [`Request::ContainerNames`].
+    ContainerNames {
+        /// One for each id, in their order; none where no runtime's state names it.
+        names: Vec<Option<String>>,
+    },
     /// To [`Request::Start`].
     Started(Started),
     /// To [`Request::TakeRings`]: as many descriptors as travel with the packet, in the order of [`Started::rings`].
@@ -344,7 +412,7 @@ pub enum Reply {
     Readings(Readings),
     /// To [`Request::Stop`]: the final counters.
     Stopped(Readings),
-    /// To [`Request::Discard`].
+    /// To [`Request::SetBudget`] and [`Request::Discard`].
     Done,
     /// To [`Request::HostFeatures`].
     Features(Features),
@@ -593,9 +661,45 @@ pub struct Readings {
     pub probes: Vec<ProbeReading>,
     /// What became of the target.
     pub target: TargetState,
+    /// How far the guard has gone.
+    #[serde(default, skip_serializing_if = "GuardStage::is_watching")]
+    pub guard: GuardStage,
     /// What is still being detached after a stop.
     #[serde(default, skip_serializing_if = "Detaching::is_done")]
     pub detaching: Detaching,
+}
+
+/// What the guard has done about a capture that used more than its budget.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum GuardStage {
+    /// Nothing: there was no reason.
+    #[default]
+    Watching,
+    /// It has told.
+    Warned {
+        /// Share of one CPU that was used, in thousandths.
+        used_permille: u32,
+    },
+    /// It lets fewer rows be recorded; what is left out is counted as [`ProbeReading::limited`].
+    Thinned {
+        /// Share of one CPU that was used, in thousandths.
+        used_permille: u32,
+        /// At most so many rows a second are recorded, over all CPUs.
+        rows_per_s: u64,
+    },
+    /// It has detached all probes. The rings keep what they hold; the capture can only be stopped.
+    Detached {
+        /// Share of one CPU that was used, in thousandths.
+        used_permille: u32,
+    },
+}
+
+impl GuardStage {
+    /// Whether there was no reason to do anything.
+    pub fn is_watching(&self) -> bool {
+        *self == Self::Watching
+    }
 }
 
 /// What is still being detached; it goes on in the background, and readings tell how far it is.
@@ -626,6 +730,9 @@ pub struct ProbeReading {
     pub filtered: u64,
     /// Hits whose record did not fit into the ring.
     pub ring_full: u64,
+    /// Hits whose record the guard did not let be written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub limited: u64,
     /// Hits that the kernel did not deliver to the program.
     pub missed: u64,
     /// Nanoseconds for each hit, from the last window in which run-time statistics were on; none for a profile, where

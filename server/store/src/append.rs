@@ -62,8 +62,8 @@ const fn method_of(spec: &CaptureSpec) -> &'static str {
 fn target_of(spec: &CaptureSpec) -> String {
     let text = match &spec.target {
         Target::System => "system".to_owned(),
-        Target::Process { pid, .. } => format!("pid {pid}"),
         Target::Command { argv, .. } => argv.join(" "),
+        target => target.to_string(),
     };
     cut(&text, 256).to_owned()
 }

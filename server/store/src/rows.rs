@@ -100,6 +100,7 @@ pub(crate) fn mapping_kind_from(text: &str) -> Result<MappingKind, StoreError> {
 pub(crate) const fn loss_stage(stage: LossStage) -> &'static str {
     match stage {
         LossStage::KernelMissed => "kernel_missed",
+        LossStage::Limited => "limited",
         LossStage::RingFull => "ring_full",
         LossStage::MapFull => "map_full",
         LossStage::StackLost => "stack_lost",
@@ -113,6 +114,7 @@ pub(crate) const fn loss_stage(stage: LossStage) -> &'static str {
 pub(crate) fn loss_stage_from(text: &str) -> Result<LossStage, StoreError> {
     let all = [
         LossStage::KernelMissed,
+        LossStage::Limited,
         LossStage::RingFull,
         LossStage::MapFull,
         LossStage::StackLost,

@@ -10,7 +10,7 @@ import { targetText } from "./spec.js";
 import { joinWords } from "./words.js";
 
 const STAGES = {
-  kernel_missed: "the probe was not run", ring_full: "the ring buffer was full", map_full: "a map was full", stack_lost: "a stack could not be kept",
+  kernel_missed: "the probe was not run", limited: "the guard let no more rows be recorded", ring_full: "the ring buffer was full", map_full: "a map was full", stack_lost: "a stack could not be kept",
   helper_failed: "a value could not be read and is empty", decode: "a record could not be decoded",
   store: "the store could not keep up", interrupted: "the console ended before it had read them",
 };

@@ -17,7 +17,8 @@ import { joinWords, splitWords } from "./words.js";
 /** Fields of the form by the id of their element. */
 const INPUTS = {
   name: "name", frequency: "frequency", kernel: "kernel", user: "user", pid: "pid", argv: "argv", "run-as": "runAs", children: "children",
-  duration: "duration", "duration-unit": "durationUnit", "max-events": "maxEvents", "max-size": "maxSize", "max-size-unit": "maxSizeUnit", budget: "budget",
+  "group-kind": "groupKind", group: "group", "of-user": "ofUser", comm: "comm",
+  duration: "duration", "duration-unit": "durationUnit", "max-events": "maxEvents", "max-size": "maxSize", "max-size-unit": "maxSizeUnit", budget: "budget", "over-budget": "overBudget",
 };
 
 const params = new URLSearchParams(location.search);
@@ -41,9 +42,8 @@ function target() {
 }
 
 function showTarget() {
-  byId("target-process").hidden = target() !== "process";
-  byId("target-command").hidden = target() !== "command";
-  byId("children-line").hidden = target() === "system";
+  for (const kind of ["process", "command", "group", "user", "comm"]) byId(`target-${kind}`).hidden = target() !== kind;
+  byId("children-line").hidden = !["process", "command"].includes(target());
 }
 
 function showWords() {
@@ -123,6 +123,16 @@ async function start() {
   }
 }
 
+/** A control group as people know it. */
+function groupItem({ path, unit, container }) {
+  if (container) {
+    const id = container.id.slice(0, 12);
+    return { label: container.name ?? id, detail: container.name && id ? `${container.runtime} ${id}` : container.runtime, value: { kind: "container" } };
+  }
+  if (unit && path.endsWith(`/${unit}`)) return { label: unit, detail: path, value: { kind: "unit" } };
+  return { label: path, value: { kind: "cgroup" } };
+}
+
 function startFields() {
   const adding = byId("add-event");
   new Combobox({
@@ -139,10 +149,17 @@ function startFields() {
     source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: String(one.pid), detail: one.comm })),
     pick: () => {},
   });
+  for (const id of ["run-as", "of-user"]) {
+    new Combobox({
+      input: byId(id), keepsText: true,
+      source: async (query, signal) => (await get("/api/users", { q: query.trim() }, signal)).items.map((label) => ({ label })),
+      pick: () => {},
+    });
+  }
   new Combobox({
-    input: byId("run-as"), keepsText: true,
-    source: async (query, signal) => (await get("/api/users", { q: query.trim() }, signal)).items.map((label) => ({ label })),
-    pick: () => {},
+    input: byId("group"), keepsText: true, empty: "Nothing here is called so.",
+    source: async (query, signal) => (await get("/api/groups", { q: query.trim(), limit: 40 }, signal)).items.map(groupItem),
+    pick: (item) => { byId("group-kind").value = item.value.kind; },
   });
   for (const radio of document.querySelectorAll("input[name=target]")) radio.addEventListener("change", showTarget);
   byId("argv").addEventListener("input", showWords);

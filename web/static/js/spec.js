@@ -7,8 +7,8 @@ export function emptyForm() {
     probes: [],
     frequency: "99", kernel: true, user: true,
     script: { text: "", file: "", params: [], allow_unsafe: false },
-    target: "system", pid: "", argv: "", runAs: "", children: true,
-    duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5",
+    target: "system", pid: "", argv: "", runAs: "", children: true, groupKind: "unit", group: "", ofUser: "", comm: "",
+    duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5", overBudget: "",
   };
 }
 
@@ -62,6 +62,16 @@ function targetOf(form, split, problems) {
     else if (!words[0]) problems.push("Write the command to run.");
     return { command: { argv: words, ...(form.runAs.trim() ? { user: form.runAs.trim() } : {}), children: form.children } };
   }
+  const named = (text, what) => {
+    if (!text.trim()) problems.push(what);
+    return text.trim();
+  };
+  if (form.target === "group") {
+    const name = named(form.group, "Choose a service, container or control group.");
+    return form.groupKind === "cgroup" ? { cgroup: { path: name } } : { [form.groupKind]: { name } };
+  }
+  if (form.target === "user") return { user: { user: named(form.ofUser, "Choose a user.") } };
+  if (form.target === "comm") return { comm: { pattern: named(form.comm, "Write the threads' name.") } };
   return "system";
 }
 
@@ -76,6 +86,7 @@ function limitsOf(form, problems) {
   if (form.maxEvents.trim()) limits.max_events = number(form.maxEvents, "The most rows", problems, { least: 1 });
   if (form.maxSize.trim()) limits.max_bytes = Math.round(number(form.maxSize, "The most room", problems, { least: 0.1, most: 1e6, whole: false }) * SIZES[form.maxSizeUnit]);
   limits.budget_cpu_permille = Math.round(number(form.budget, "The budget", problems, { least: 0.1, most: 100, whole: false }) * 10);
+  if (form.overBudget) limits.over_budget = form.overBudget;
   return limits;
 }
 
@@ -91,9 +102,14 @@ export function formOf(spec, join) {
   if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
   if (events) form.probes = events.probes.map((probe) => ({ tracepoint: probe.tracepoint, fields: [...probe.fields], predicate: probe.predicate ?? "" }));
   if (profile) Object.assign(form, { method: "profile", frequency: String(profile.frequency_hz), kernel: profile.kernel_stacks, user: profile.user_stacks });
-  const { process, command } = typeof spec.target === "object" ? spec.target : {};
+  const { process, command, cgroup, unit, container, user, comm } = typeof spec.target === "object" ? spec.target : {};
   if (process) Object.assign(form, { target: "process", pid: String(process.pid), children: process.children });
   if (command) Object.assign(form, { target: "command", argv: join(command.argv), runAs: command.user ?? "", children: command.children });
+  if (cgroup) Object.assign(form, { target: "group", groupKind: "cgroup", group: cgroup.path });
+  if (unit) Object.assign(form, { target: "group", groupKind: "unit", group: unit.name });
+  if (container) Object.assign(form, { target: "group", groupKind: "container", group: container.name });
+  if (user) Object.assign(form, { target: "user", ofUser: user.user });
+  if (comm) Object.assign(form, { target: "comm", comm: comm.pattern });
   return Object.assign(form, limitsForm(spec.limits ?? {}));
 }
 
@@ -106,7 +122,7 @@ function limitsForm(limits) {
     duration: seconds ? String(seconds / SECONDS[unit]) : "", durationUnit: unit,
     maxEvents: limits.max_events ? String(limits.max_events) : "",
     maxSize: size ? String(Math.round((size / SIZES[sizeUnit]) * 100) / 100) : "", maxSizeUnit: sizeUnit,
-    budget: String((limits.budget_cpu_permille ?? 50) / 10),
+    budget: String((limits.budget_cpu_permille ?? 50) / 10), overBudget: limits.over_budget ?? "",
   };
 }
 
@@ -118,5 +134,10 @@ function limitsForm(limits) {
 export function targetText(target, join) {
   if (target?.process) return `pid ${target.process.pid}${target.process.children ? " and its children" : ""}`;
   if (target?.command) return `${join(target.command.argv)}${target.command.user ? ` as ${target.command.user}` : ""}`;
+  if (target?.cgroup) return `control group ${target.cgroup.path}`;
+  if (target?.unit) return target.unit.name;
+  if (target?.container) return `container ${target.container.name}`;
+  if (target?.user) return `user ${target.user.user}`;
+  if (target?.comm) return `threads called ${target.comm.pattern}`;
   return "whole system";
 }

@@ -6,10 +6,7 @@ use super::{
     analysis::{FRAME_CONTEXT, Place},
     program::{Counter, Home, Lower, Where},
 };
-use crate::{
-    ir::{BinaryOp, BlockId, Helper, Memory, Op, ProgramKind, Size, Test},
-    probe::{TargetFilter, targets_map},
-};
+use crate::ir::{BlockId, Memory, Op, ProgramKind, Size, Test};
 
 /// Where the task is in the context of every iterator that there is: behind `meta`.
 const ITERATED_TASK: u32 = 8;
@@ -66,28 +63,7 @@ impl Lower<'_> {
         if !self.id.is_filtered {
             return;
         }
-        match self.shared.options.target {
-            TargetFilter::System => {}
-            TargetFilter::Process(tgid) => {
-                let go_on = self.b.block();
-                let pid_tgid = self.pid_tgid();
-                let current = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
-                self.b.branch(Test::Ne, current, i64::from(tgid), filtered, go_on);
-                self.b.switch_to(go_on);
-            }
-            TargetFilter::Targets => {
-                let go_on = self.b.block();
-                let pid_tgid = self.pid_tgid();
-                let current = self.b.binary(BinaryOp::Shr, pid_tgid, 32);
-                let key = self.b.slot(8);
-                self.b.store_slot(key, 0, Size::B4, current);
-                let map = self.map(targets_map());
-                let (map, key) = (self.b.map_address(map), self.b.slot_address(key));
-                let found = self.b.call(Helper::MapLookup, &[map.into(), key.into()]);
-                self.b.branch(Test::Eq, found, 0, filtered, go_on);
-                self.b.switch_to(go_on);
-            }
-        }
+        self.shared.options.target.require(&mut self.b, None, filtered);
     }
 
     fn make_frame(&mut self) {

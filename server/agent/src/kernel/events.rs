@@ -5,7 +5,9 @@
 //! at a hit even if their event is disabled, so the events stay disabled and record nothing themselves.
 
 use std::{
+    io,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
 
@@ -15,25 +17,29 @@ use bathyscope_bpf::probe::{
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{EventFormat, parse_event_format};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ColumnEncoding, ColumnLayout, ProbeReading, Readings, RingContent, RingInfo, RingKind,
-    Started, StreamLayout, WireProbe,
+    AgentError, AgentErrorKind, Budget, ColumnEncoding, ColumnLayout, GuardStage, ProbeReading, Readings, RingContent,
+    RingInfo, RingKind, Started, StreamLayout, WireProbe,
 };
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 
 use super::{
     bpf,
-    loader::{Counters, Counts, Loaded, Loader, compile},
+    loader::{Allowance, Counters, Counts, Loaded, Loader, compile},
     perf::{self, Event, Scope},
     retire::{close_links, drop_aside},
     sideband::{PERF_REMEDY, Sideband},
-    stats::CostMeter,
+    stats::{CostMeter, Guarded, cpu_permille_now},
     target::Target,
     tracefs::Tracefs,
 };
 use crate::{
     backend::{RunningCapture, monotonic_ns},
     error::{failed, refused},
+    guard::{Guard, SECOND_STAGE, check_stage},
 };
+
+/// Rows that one program may write on one CPU in a second if nothing else is said: more than any console reads.
+const USUAL_ROWS_PER_S_AND_CPU: u64 = 1_000_000;
 
 /// A program at a tracepoint.
 #[derive(Debug)]
@@ -48,7 +54,7 @@ struct Attachment {
 struct Stream {
     attachment: Attachment,
     ring: OwnedFd,
-    counters: Counters,
+    counters: Arc<Counters>,
     last: Counts,
 }
 
@@ -59,10 +65,15 @@ pub(crate) struct EventsCapture {
     streams: Vec<Stream>,
     /// Programs that follow the target's children.
     follow: Vec<Attachment>,
-    links: Vec<OwnedFd>,
+    links: Arc<Mutex<Vec<OwnedFd>>>,
     sideband: Sideband,
     target: Target,
+    budget: Budget,
+    /// Until the guard takes it.
+    allowance: Option<Allowance>,
     cost: Option<CostMeter>,
+    /// What the guard had done when the probes were detached.
+    guard: GuardStage,
     /// Keeps the maps that nothing else holds.
     _loaded: Loaded,
 }
@@ -97,11 +108,7 @@ struct Compiled {
 
 fn compile_all(probes: &[WireProbe], target: &Target, ring_bytes: u32) -> Result<Compiled, AgentError> {
     let tracefs = Tracefs::find()?;
-    let filter = match target.pid() {
-        None => TargetFilter::System,
-        Some(_) if target.follows_children() => TargetFilter::Targets,
-        Some(pid) => TargetFilter::Process(pid),
-    };
+    let filter = target.filter();
     let mut programs = Vec::new();
     let mut compiled = Compiled { object: Vec::new(), probes: Vec::new(), follow: Vec::new() };
     for (index, wire) in probes.iter().enumerate() {
@@ -257,7 +264,7 @@ impl EventsCapture {
         let mut streams = Vec::new();
         for ((described, _made), (program, ring, counters)) in compiled.probes.iter().zip(programs) {
             let attachment = open_attachment(&described.tracepoint, described.format.id, program)?;
-            streams.push(Stream { attachment, ring, counters, last: Counts::default() });
+            streams.push(Stream { attachment, ring, counters: Arc::new(counters), last: Counts::default() });
         }
         let open = |(described, program): (&Described, OwnedFd)| {
             open_attachment(&described.tracepoint, described.format.id, program)
@@ -266,12 +273,25 @@ impl EventsCapture {
         let sideband = Sideband::open()?;
         let times = [compile_ns, load_ns, elapsed_ns(clock)];
         let started = describe_started(&compiled, &sideband, &target, ring_bytes, times);
-        Ok(Self { started, streams, follow, links: Vec::new(), sideband, target, cost: None, _loaded: loaded })
+        let allowance = Some(loaded.allowance("making the capture's programs")?);
+        Ok(Self {
+            started,
+            streams,
+            follow,
+            links: Arc::default(),
+            sideband,
+            target,
+            budget: Budget::default(),
+            allowance,
+            cost: None,
+            guard: GuardStage::default(),
+            _loaded: loaded,
+        })
     }
 
     fn detach(&mut self) {
         self.cost = None;
-        close_links(std::mem::take(&mut self.links));
+        close_links(take(&self.links));
         self.sideband.disable();
     }
 }
@@ -304,6 +324,63 @@ fn describe_started(
     }
 }
 
+fn hold(links: &Mutex<Vec<OwnedFd>>, link: OwnedFd) {
+    links.lock().unwrap_or_else(PoisonError::into_inner).push(link);
+}
+
+fn take(links: &Mutex<Vec<OwnedFd>>) -> Vec<OwnedFd> {
+    std::mem::take(&mut *links.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl EventsCapture {
+    /// Attaches one probe, then some, then the rest (P23): what is already too much with a few is not tried with all.
+    fn attach_in_stages(&self, programs: &[OwnedFd]) -> Result<(), AgentError> {
+        let staged = self.budget.detach && self.streams.len() > SECOND_STAGE;
+        for (index, stream) in self.streams.iter().enumerate() {
+            hold(&self.links, attach(&stream.attachment)?);
+            let attached = index + 1;
+            if staged && (attached == 1 || attached == SECOND_STAGE) {
+                let used = cpu_permille_now(programs.get(..attached).unwrap_or_default()).unwrap_or(0.0);
+                check_stage(self.budget, used, attached, self.streams.len())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the guard works with.
+    fn guarded(&mut self) -> Result<Guarded, AgentError> {
+        let doing = "setting the limit of rows";
+        let missing = || failed(AgentErrorKind::Internal, doing, "there is none", "Report this as a defect.");
+        let mut allowance = self.allowance.take().ok_or_else(missing)?;
+        if self.budget.detach {
+            let rows = allowance_of(USUAL_ROWS_PER_S_AND_CPU);
+            allowance.set(rows).map_err(|error| refused(doing, &error, ""))?;
+        }
+        let counters: Vec<Arc<Counters>> = self.streams.iter().map(|stream| Arc::clone(&stream.counters)).collect();
+        let (links, programs) = (Arc::clone(&self.links), counters.len() as u64);
+        let cpus = super::cpus::online().map_or(1, |cpus| cpus.len()).max(1) as u64;
+        Ok(Guarded {
+            guard: Guard::new(self.budget.cpu_permille, self.budget.detach, true),
+            rows: Box::new(move || {
+                let written = |counts: Counts| counts.hits - counts.filtered - counts.ring_full - counts.limited;
+                counters.iter().filter_map(|counters| counters.read().ok()).map(written).sum()
+            }),
+            thin: Box::new(move |rows_per_s| {
+                let each = allowance_of(rows_per_s / cpus / programs.max(1));
+                if let Err(error) = allowance.set(each) {
+                    tracing::warn!(%error, "the rows of a capture cannot be limited");
+                }
+            }),
+            detach: Box::new(move || close_links(take(&links))),
+        })
+    }
+}
+
+/// Rows in a window of time, at least one.
+fn allowance_of(rows_per_s: u64) -> u64 {
+    (rows_per_s.saturating_mul(probe::ALLOWANCE_WINDOW_NS) / 1_000_000_000).max(1)
+}
+
 impl RunningCapture for EventsCapture {
     fn started(&self) -> &Started {
         &self.started
@@ -324,18 +401,22 @@ impl RunningCapture for EventsCapture {
         })
     }
 
+    fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
     /// First what reports processes, then what follows them, then the probes, then the command.
     fn enable(&mut self) -> Result<u64, AgentError> {
         self.sideband.enable()?;
-        let streams = self.streams.iter().map(|stream| &stream.attachment);
-        for attachment in self.follow.iter().chain(streams) {
-            self.links.push(attach(attachment)?);
+        for attachment in &self.follow {
+            hold(&self.links, attach(attachment)?);
         }
+        let clone = |stream: &Stream| stream.attachment.program.try_clone();
+        let programs = self.streams.iter().map(clone).collect::<io::Result<Vec<_>>>();
+        let programs = programs.map_err(|error| refused("attaching the probes", &error, "Raise `ulimit -n`."))?;
+        self.attach_in_stages(&programs)?;
         let time_ns = monotonic_ns();
-        let clone = |stream: &Stream| stream.attachment.program.try_clone().ok();
-        if let Some(programs) = self.streams.iter().map(clone).collect::<Option<Vec<_>>>() {
-            self.cost = Some(CostMeter::start(programs));
-        }
+        self.cost = Some(CostMeter::start(programs, self.guarded()?));
         self.target.release()?;
         Ok(time_ns)
     }
@@ -346,16 +427,18 @@ impl RunningCapture for EventsCapture {
             // A map that cannot be read keeps its last counts, which is better than none.
             stream.last = stream.counters.read().unwrap_or(stream.last);
             let missed = bpf::program_stats(stream.attachment.program.as_fd()).unwrap_or_default().missed;
-            let Counts { hits, filtered, ring_full } = stream.last;
+            let Counts { hits, filtered, ring_full, limited } = stream.last;
             let ns_per_hit = cost.as_ref().and_then(|cost| cost.ns_per_hit(index));
-            ProbeReading { hits, filtered, ring_full, missed, ns_per_hit, ..ProbeReading::default() }
+            ProbeReading { hits, filtered, ring_full, limited, missed, ns_per_hit, ..ProbeReading::default() }
         };
         let probes = self.streams.iter_mut().enumerate().map(read).collect();
-        Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), ..Readings::default() }
+        let guard = self.cost.as_ref().map_or_else(|| self.guard.clone(), CostMeter::stage);
+        Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), guard, ..Readings::default() }
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {
         let cost = self.cost.take();
+        self.guard = cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         self.detach();
         if end_command {
             self.target.end();

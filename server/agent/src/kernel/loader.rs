@@ -7,10 +7,13 @@ use std::{
 
 use aya::{
     Ebpf, EbpfError, EbpfLoader,
-    maps::{HashMap, Map, MapData, MapError, PerCpuArray},
+    maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray},
     programs::{Program, ProgramError},
 };
-use bathyscope_bpf::{Code, ir, probe::TARGETS_MAP};
+use bathyscope_bpf::{
+    Code, ir,
+    probe::{ALLOWANCE_MAP, TARGETS_MAP},
+};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use crate::error::{failed, kind_of, words};
@@ -97,6 +100,14 @@ impl Loaded {
         Ok(Counters { map })
     }
 
+    /// Takes the limit of rows.
+    pub(crate) fn allowance(&mut self, doing: &str) -> Result<Allowance, AgentError> {
+        let absent = || failed(AgentErrorKind::Internal, doing, "there is no map of the guard's limit", "");
+        let map = self.ebpf.take_map(ALLOWANCE_MAP).ok_or_else(absent)?;
+        let map = Array::try_from(map).map_err(|error| map_error(doing, &error))?;
+        Ok(Allowance { map })
+    }
+
     /// Puts a process among the targets.
     pub(crate) fn add_target(&mut self, pid: u32, doing: &str) -> Result<(), AgentError> {
         let absent = || failed(AgentErrorKind::Internal, doing, "there is no map of targets", "");
@@ -113,7 +124,7 @@ fn clone(fd: BorrowedFd<'_>, doing: &str) -> Result<OwnedFd, AgentError> {
 
 /// The counters of one program.
 pub(crate) struct Counters {
-    map: PerCpuArray<MapData, [u64; 3]>,
+    map: PerCpuArray<MapData, [u64; 6]>,
 }
 
 impl std::fmt::Debug for Counters {
@@ -131,17 +142,38 @@ pub(crate) struct Counts {
     pub(crate) filtered: u64,
     /// Hits whose record did not fit.
     pub(crate) ring_full: u64,
+    /// Hits whose record the guard did not let be written.
+    pub(crate) limited: u64,
 }
 
 impl Counters {
     /// Reads them. The sums of a running program are of slightly different moments.
     pub(crate) fn read(&self) -> io::Result<Counts> {
         let per_cpu = self.map.get(&0, 0).map_err(io::Error::other)?;
-        Ok(per_cpu.iter().fold(Counts::default(), |sum, [hits, filtered, ring_full]| Counts {
+        Ok(per_cpu.iter().fold(Counts::default(), |sum, [hits, filtered, ring_full, limited, ..]| Counts {
             hits: sum.hits + hits,
             filtered: sum.filtered + filtered,
             ring_full: sum.ring_full + ring_full,
+            limited: sum.limited + limited,
         }))
+    }
+}
+
+/// The guard's limit of rows.
+pub(crate) struct Allowance {
+    map: Array<MapData, u64>,
+}
+
+impl std::fmt::Debug for Allowance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Allowance")
+    }
+}
+
+impl Allowance {
+    /// Lets each program write so many rows on each CPU in a window of time; 0 means any number.
+    pub(crate) fn set(&mut self, rows: u64) -> io::Result<()> {
+        self.map.set(0, rows, 0).map_err(io::Error::other)
     }
 }
 

@@ -5,6 +5,7 @@ mod command;
 pub(crate) mod cpus;
 mod events;
 mod files;
+mod groups;
 pub(crate) mod host;
 mod loader;
 pub(crate) mod perf;
@@ -89,6 +90,14 @@ impl Backend for KernelBackend {
 
     fn list_processes(&mut self, after: u32, limit: usize) -> Result<(Vec<u32>, bool), AgentError> {
         files::list_processes(after, limit)
+    }
+
+    fn list_groups(&mut self, after: &str, bytes: usize) -> Result<(Vec<String>, bool), AgentError> {
+        groups::list(after, bytes)
+    }
+
+    fn container_name(&mut self, id: &str) -> Option<String> {
+        groups::container_name(id)
     }
 
     fn open_process_file(&mut self, pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {

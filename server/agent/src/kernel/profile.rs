@@ -133,11 +133,7 @@ fn cannot_sample(error: &io::Error, wish: Wish) -> AgentError {
 impl Filter {
     fn load(loader: &mut Loader, target: &Target) -> Result<(Self, Option<Following>), AgentError> {
         let doing = "loading the program that chooses samples";
-        let filter = match target.pid() {
-            None => TargetFilter::System,
-            Some(_) if target.follows_children() => TargetFilter::Targets,
-            Some(pid) => TargetFilter::Process(pid),
-        };
+        let filter = target.filter();
         let wish = SampleFilter { name: "sample", target: filter, skip_idle: true };
         let (program, counters) = sample_filter_program(&wish).map_err(|error| {
             crate::error::failed(bathyscope_protocol::AgentErrorKind::Internal, doing, error.to_string(), "")

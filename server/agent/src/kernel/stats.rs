@@ -1,4 +1,4 @@
-//! What a hit costs, from the kernel's own statistics of running programs.
+//! What a hit costs, from the kernel's own statistics of running programs, and what the guard does about it.
 //!
 //! The statistics are one switch for the whole host and cost every program two readings of the clock, so they are on
 //! for a short window now and then only.
@@ -7,19 +7,43 @@ use std::{
     os::fd::{AsFd as _, OwnedFd},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use bathyscope_protocol::GuardStage;
+
 use super::bpf::{self, ProgramStats};
+use crate::guard::{Action, Cost, Guard};
 
 /// How long the statistics are on.
-const WINDOW: Duration = Duration::from_millis(100);
+const WINDOW: Duration = Duration::from_millis(50);
 /// How long they are off in between.
-const PAUSE: Duration = Duration::from_millis(1900);
+const PAUSE: Duration = Duration::from_millis(950);
+/// The same while the capture uses more than half of its budget: a breach that lasts is over within two seconds.
+const ALERT_PAUSE: Duration = Duration::from_millis(300);
+
+/// What the guard of a capture can do.
+pub(crate) struct Guarded {
+    /// Decides.
+    pub(crate) guard: Guard,
+    /// How many rows have been written so far.
+    pub(crate) rows: Box<dyn Fn() -> u64 + Send>,
+    /// Lets so many rows a second be written, over all CPUs.
+    pub(crate) thin: Box<dyn FnMut(u64) + Send>,
+    /// Detaches all probes.
+    pub(crate) detach: Box<dyn FnMut() + Send>,
+}
+
+impl std::fmt::Debug for Guarded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guarded").field("guard", &self.guard).finish_non_exhaustive()
+    }
+}
 
 #[derive(Debug, Default)]
 struct State {
     ns_per_hit: Vec<Option<f64>>,
+    stage: GuardStage,
     ended: bool,
 }
 
@@ -49,17 +73,22 @@ pub(crate) struct CostMeter {
 }
 
 impl CostMeter {
-    /// Begins to measure `programs`.
-    pub(crate) fn start(programs: Vec<OwnedFd>) -> Self {
+    /// Begins to measure `programs`, and to watch over them.
+    pub(crate) fn start(programs: Vec<OwnedFd>, guarded: Guarded) -> Self {
         let shared = Arc::new(Shared::default());
         shared.lock().ns_per_hit = vec![None; programs.len()];
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("cost-meter".into())
-            .spawn(move || measure(&programs, &theirs))
+            .spawn(move || measure(&programs, guarded, &theirs))
             .inspect_err(|error| tracing::warn!(%error, "the cost of probes is not measured"))
             .ok();
         Self { shared, thread }
+    }
+
+    /// How far the guard has gone.
+    pub(crate) fn stage(&self) -> GuardStage {
+        self.shared.lock().stage.clone()
     }
 
     /// Nanoseconds for each hit of program `index`, from the last window in which it was hit.
@@ -79,30 +108,66 @@ impl Drop for CostMeter {
     }
 }
 
-fn measure(programs: &[OwnedFd], shared: &Shared) {
-    let read = || -> Vec<ProgramStats> {
-        programs.iter().map(|program| bpf::program_stats(program.as_fd()).unwrap_or_default()).collect()
-    };
+fn read(programs: &[OwnedFd]) -> Vec<ProgramStats> {
+    programs.iter().map(|program| bpf::program_stats(program.as_fd()).unwrap_or_default()).collect()
+}
+
+fn run_time_ns(stats: &[ProgramStats]) -> u64 {
+    stats.iter().map(|stats| stats.run_time_ns).sum()
+}
+
+/// The share of one CPU, in thousandths, that `programs` use now; measured for a moment. None where the kernel does not
+/// tell.
+pub(crate) fn cpu_permille_now(programs: &[OwnedFd]) -> Option<f64> {
+    let _switch = bpf::enable_stats().ok()?;
+    let (before, clock) = (run_time_ns(&read(programs)), Instant::now());
+    std::thread::sleep(WINDOW);
+    let used = run_time_ns(&read(programs)).saturating_sub(before);
+    Some(used as f64 * 1000.0 / clock.elapsed().as_nanos().max(1) as f64)
+}
+
+fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &Shared) {
     loop {
         let switch = match bpf::enable_stats() {
             Ok(switch) => switch,
             Err(error) => {
-                tracing::debug!(%error, "the cost of probes cannot be measured");
+                tracing::warn!(%error, "the cost of probes cannot be measured, so nothing guards it");
                 return;
             }
         };
-        let before = read();
+        let (before, rows, clock) = (read(programs), (guarded.rows)(), Instant::now());
         let ended = shared.pause(WINDOW);
-        let after = read();
+        let (after, elapsed) = (read(programs), clock.elapsed());
+        let rows = (guarded.rows)().saturating_sub(rows);
         drop(switch);
-        let mut state = shared.lock();
-        for ((slot, before), after) in state.ns_per_hit.iter_mut().zip(before).zip(after) {
-            *slot = cost(before, after).or(*slot);
-        }
-        drop(state);
-        if ended || shared.pause(PAUSE) {
+        let used_ns = run_time_ns(&after).saturating_sub(run_time_ns(&before));
+        note(shared, &before, &after);
+        if ended {
             return;
         }
+        let seconds = elapsed.as_secs_f64().max(1e-6);
+        let now = Cost { cpu_permille: used_ns as f64 / seconds / 1e6, rows_per_s: rows as f64 / seconds };
+        let pause = if guarded.guard.is_alert(now) { ALERT_PAUSE } else { PAUSE };
+        act(&mut guarded, now);
+        shared.lock().stage = guarded.guard.stage().clone();
+        if matches!(guarded.guard.stage(), GuardStage::Detached { .. }) || shared.pause(pause) {
+            return;
+        }
+    }
+}
+
+fn act(guarded: &mut Guarded, now: Cost) {
+    match guarded.guard.look(now) {
+        Action::Leave => {}
+        Action::Thin { rows_per_s } => (guarded.thin)(rows_per_s),
+        Action::Detach => (guarded.detach)(),
+    }
+}
+
+fn note(shared: &Shared, before: &[ProgramStats], after: &[ProgramStats]) {
+    let mut state = shared.lock();
+    for ((slot, before), after) in state.ns_per_hit.iter_mut().zip(before).zip(after) {
+        *slot = cost(*before, *after).or(*slot);
     }
 }
 

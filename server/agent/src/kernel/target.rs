@@ -1,7 +1,8 @@
-//! Whose events are recorded: everybody's, a process's, a command's.
+//! Whose events are recorded: everybody's, a process's, a command's, a control group's, a user's, those of a name.
 
 use std::{io, os::fd::OwnedFd};
 
+use bathyscope_bpf::probe::{CommPattern, TargetFilter};
 use bathyscope_protocol::{AgentError, AgentErrorKind, TargetState, WireTarget};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -9,11 +10,13 @@ use rustix::{
     process::{Pid, PidfdFlags},
 };
 
-use super::{command::Command, users::User};
+use super::{command::Command, host::Group, users::User};
 use crate::error::{failed, refused};
 
 /// The number of the first pid namespace, fixed in the kernel.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+/// The number of the first namespace of control groups, fixed in the kernel.
+const FIRST_CGROUP_NAMESPACE: &str = "cgroup:[4026531835]";
 
 /// A target, held: a process by its pidfd, so that its id cannot pass to another one unnoticed.
 #[derive(Debug)]
@@ -36,6 +39,17 @@ pub(crate) enum Target {
         /// With those that it forks.
         children: bool,
     },
+    /// The processes of a control group and of those below it.
+    Cgroup {
+        /// Its path.
+        path: String,
+        /// Itself.
+        group: Group,
+    },
+    /// A user's processes.
+    User(u32),
+    /// Threads of a name.
+    Comm(CommPattern),
 }
 
 impl Target {
@@ -52,15 +66,37 @@ impl Target {
                 let user = choose_user(user.as_deref(), default_uid)?;
                 Ok(Self::Command { command: Command::prepare(argv, user)?, children: *children })
             }
+            WireTarget::Cgroup { path } => Ok(Self::Cgroup { path: path.clone(), group: find_group(path)? }),
+            WireTarget::User { user } => Ok(Self::User(find_user(user)?.uid)),
+            WireTarget::Comm { pattern } => {
+                let bad = || {
+                    let why = format!("`{}` is longer than names are", bathyscope_capture::visible(pattern.as_bytes()));
+                    failed(AgentErrorKind::Invalid, "choosing threads by name", why, "Names have at most 15 bytes.")
+                };
+                Ok(Self::Comm(CommPattern::new(pattern).ok_or_else(bad)?))
+            }
         }
     }
 
     /// The process that is the target when the capture begins.
     pub(crate) fn pid(&self) -> Option<u32> {
         match self {
-            Self::System => None,
             Self::Process { pid, .. } => Some(*pid),
             Self::Command { command, .. } => Some(command.pid()),
+            Self::System | Self::Cgroup { .. } | Self::User(_) | Self::Comm(_) => None,
+        }
+    }
+
+    /// What programs ask for.
+    pub(crate) fn filter(&self) -> TargetFilter {
+        match self {
+            Self::System => TargetFilter::System,
+            Self::Process { children: true, .. } | Self::Command { children: true, .. } => TargetFilter::Targets,
+            Self::Process { pid, .. } => TargetFilter::Process(*pid),
+            Self::Command { command, .. } => TargetFilter::Process(command.pid()),
+            Self::Cgroup { group, .. } => TargetFilter::Cgroup { id: group.id, level: group.level },
+            Self::User(uid) => TargetFilter::User(*uid),
+            Self::Comm(pattern) => TargetFilter::Comm(*pattern),
         }
     }
 
@@ -89,7 +125,12 @@ impl Target {
     /// What became of it.
     pub(crate) fn state(&mut self) -> TargetState {
         match self {
-            Self::System => TargetState::Running,
+            Self::System | Self::User(_) | Self::Comm(_) => TargetState::Running,
+            // A group that was removed and made again is another one.
+            Self::Cgroup { path, group } => match super::host::group(path) {
+                Some(now) if now.id == group.id => TargetState::Running,
+                _ => TargetState::Gone,
+            },
             Self::Process { pidfd, .. } => {
                 let ended = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&Timespec::default()));
                 if ended.is_ok_and(|ready| ready > 0) { TargetState::Gone } else { TargetState::Running }
@@ -134,14 +175,35 @@ fn not_a_process(pid: u32, doing: &str) -> AgentError {
     failed(AgentErrorKind::Invalid, doing, why, format!("Choose its process, {tgid}."))
 }
 
+fn find_group(path: &str) -> Result<Group, AgentError> {
+    let doing = format!("looking for the control group `{}`", bathyscope_capture::visible(path.as_bytes()));
+    match std::fs::read_link("/proc/self/ns/cgroup") {
+        Ok(link) if link.as_os_str() != FIRST_CGROUP_NAMESPACE => {
+            let why = "the agent runs in a namespace of control groups of its own, so its paths are not the kernel's";
+            let remedy = "Give the agent the host's (`--cgroupns=host` in a container), or choose another target.";
+            return Err(failed(AgentErrorKind::Unsupported, doing, why, remedy));
+        }
+        _ => {}
+    }
+    super::host::group(path).ok_or_else(|| {
+        let why = "there is no such group (any more) in the hierarchy of version 2";
+        failed(AgentErrorKind::NotFound, doing, why, "`/proc/PID/cgroup` tells the group of a process, after `0::`.")
+    })
+}
+
+fn find_user(name: &str) -> Result<User, AgentError> {
+    let doing = format!("looking for the user `{}`", bathyscope_capture::visible(name.as_bytes()));
+    User::find(name).ok_or_else(|| {
+        failed(AgentErrorKind::NotFound, doing, "there is no such user", "Choose one that `getent passwd` lists.")
+    })
+}
+
 /// The user of a command: the given one, or the one who started the supervisor. Root is only possible where that is
 /// root too: the console must not be a way to more rights than the person who started it chose to lend.
 fn choose_user(wanted: Option<&str>, default_uid: u32) -> Result<User, AgentError> {
     let name = wanted.map_or_else(|| default_uid.to_string(), str::to_owned);
     let doing = format!("looking for the user `{}`", bathyscope_capture::visible(name.as_bytes()));
-    let user = User::find(&name).ok_or_else(|| {
-        failed(AgentErrorKind::NotFound, &doing, "there is no such user", "Choose one that `getent passwd` lists.")
-    })?;
+    let user = find_user(&name)?;
     let own = rustix::process::geteuid();
     if user.uid == 0 && default_uid != 0 {
         let remedy = "Start Bathyscope from a root login instead of through sudo, or choose another user.";

@@ -8,26 +8,33 @@ use std::{
     time::Duration,
 };
 
+use bathyscope_capture::TextPattern;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ProbeReading, Readings, RingInfo, Started, StreamLayout, TargetState, WireTarget,
+    AgentError, AgentErrorKind, Budget, GuardStage, ProbeReading, Readings, RingInfo, Started, StreamLayout,
+    TargetState, WireTarget,
 };
 
-use super::world::{COMMAND_PID, SHORT_LIVED_PID, process};
+use super::world::{COMMAND_PID, PROCESSES, Process, SHORT_LIVED_PID, process};
 use crate::{
     backend::{RunningCapture, monotonic_ns},
     error::{failed, refused},
+    guard::{Action, Cost, Guard},
 };
 
 /// How often events are made.
 const TICK: Duration = Duration::from_millis(2);
+/// How often the guard looks.
+const LOOK_EVERY_NS: u64 = 300_000_000;
 /// How long a command and the short-lived process run.
 const LIFE_NS: u64 = 1_500_000_000;
 
 /// Whose events are recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MadeTarget {
-    /// The process; none for the whole system.
+    /// The process; none if several may be recorded.
     pub(super) pid: Option<u32>,
+    /// Those that may be; none for all.
+    pub(super) among: Option<Vec<u32>>,
     /// The words of the command, if it is one.
     pub(super) argv: Option<Vec<String>>,
 }
@@ -35,20 +42,60 @@ pub(super) struct MadeTarget {
 impl MadeTarget {
     pub(super) fn of(wanted: &WireTarget) -> Result<Self, AgentError> {
         match wanted {
-            WireTarget::System => Ok(Self { pid: None, argv: None }),
-            WireTarget::Process { pid, .. } if process(*pid).is_some() => Ok(Self { pid: Some(*pid), argv: None }),
+            WireTarget::System => Ok(Self { pid: None, among: None, argv: None }),
+            WireTarget::Process { pid, .. } if process(*pid).is_some() => Ok(Self::one(*pid, None)),
             WireTarget::Process { pid, .. } => {
                 let doing = format!("looking for process {pid}");
                 let why = "there is no such process (any more)";
                 Err(failed(AgentErrorKind::NotFound, doing, why, "Choose one that runs."))
             }
-            WireTarget::Command { argv, .. } => Ok(Self { pid: Some(COMMAND_PID), argv: Some(argv.clone()) }),
+            WireTarget::Command { argv, .. } => Ok(Self::one(COMMAND_PID, Some(argv.clone()))),
+            WireTarget::Cgroup { path } => {
+                let below = format!("{}/", path.trim_end_matches('/'));
+                let made = Self::some(|process| process.group == path || process.group.starts_with(&below));
+                made.ok_or_else(|| {
+                    let doing =
+                        format!("looking for the control group `{}`", bathyscope_capture::visible(path.as_bytes()));
+                    failed(AgentErrorKind::NotFound, doing, "there is no such group", "Choose one that exists.")
+                })
+            }
+            WireTarget::User { user } => {
+                let uid = match user.as_str() {
+                    "root" | "0" => 0,
+                    "user" | "1000" => 1000,
+                    _ => {
+                        let doing = format!("looking for the user `{}`", bathyscope_capture::visible(user.as_bytes()));
+                        return Err(failed(
+                            AgentErrorKind::NotFound,
+                            doing,
+                            "there is no such user",
+                            "Choose user or root.",
+                        ));
+                    }
+                };
+                Ok(Self::some(|process| process.uid() == uid).unwrap_or_else(|| Self::one(0, None)))
+            }
+            WireTarget::Comm { pattern } => {
+                let pattern = TextPattern::new(pattern);
+                let among = PROCESSES.iter().filter(|it| pattern.matches(it.comm)).map(|it| it.pid).collect();
+                Ok(Self { pid: None, among: Some(among), argv: None })
+            }
         }
+    }
+
+    fn one(pid: u32, argv: Option<Vec<String>>) -> Self {
+        Self { pid: Some(pid), among: Some(vec![pid]), argv }
+    }
+
+    /// The processes for which `fits` holds, if there are any.
+    fn some(fits: impl Fn(&Process) -> bool) -> Option<Self> {
+        let among: Vec<u32> = PROCESSES.iter().filter(|it| fits(it)).map(|process| process.pid).collect();
+        (!among.is_empty()).then_some(Self { pid: None, among: Some(among), argv: None })
     }
 
     /// Whether events of `pid` are recorded.
     pub(super) fn includes(&self, pid: u32) -> bool {
-        self.pid.is_none_or(|wanted| wanted == pid)
+        self.among.as_ref().is_none_or(|among| among.contains(&pid))
     }
 }
 
@@ -67,6 +114,7 @@ pub(super) trait Work: Send + 'static {
 #[derive(Debug, Default)]
 struct State {
     probes: Vec<ProbeReading>,
+    guard: GuardStage,
     ended: bool,
 }
 
@@ -98,6 +146,32 @@ pub(super) struct SimulatedCapture {
     outputs: Option<(PipeWriter, PipeWriter)>,
     enabled_ns: Option<u64>,
     ended: TargetState,
+    budget: Budget,
+}
+
+/// Watches a simulated capture, which costs what its readings say.
+struct Watch {
+    guard: Guard,
+    looked_ns: u64,
+    used_ns: f64,
+}
+
+impl Watch {
+    fn used_ns(probes: &[ProbeReading]) -> f64 {
+        probes.iter().map(|probe| probe.hits as f64 * probe.ns_per_hit.unwrap_or(0.0)).sum()
+    }
+
+    /// Whether the probes are to be detached.
+    fn look(&mut self, now_ns: u64, probes: &[ProbeReading]) -> bool {
+        let since_ns = now_ns.saturating_sub(self.looked_ns);
+        if since_ns < LOOK_EVERY_NS {
+            return false;
+        }
+        let used_ns = Self::used_ns(probes);
+        let cpu_permille = (used_ns - self.used_ns).max(0.0) * 1000.0 / since_ns as f64;
+        (self.looked_ns, self.used_ns) = (now_ns, used_ns);
+        self.guard.look(Cost { cpu_permille, rows_per_s: 0.0 }) == Action::Detach
+    }
 }
 
 impl SimulatedCapture {
@@ -135,6 +209,7 @@ impl SimulatedCapture {
             outputs,
             enabled_ns: None,
             ended: TargetState::Running,
+            budget: Budget::default(),
         })
     }
 
@@ -179,6 +254,10 @@ impl RunningCapture for SimulatedCapture {
         self.descriptors.get(index).map(OwnedFd::as_fd)
     }
 
+    fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
     fn enable(&mut self) -> Result<u64, AgentError> {
         let start_ns = monotonic_ns();
         self.enabled_ns = Some(start_ns);
@@ -187,12 +266,17 @@ impl RunningCapture for SimulatedCapture {
         }
         let shared = Arc::clone(&self.shared);
         let Some(mut work) = self.work.take() else { return Ok(start_ns) };
+        let guard = Guard::new(self.budget.cpu_permille, self.budget.detach, false);
+        let mut watch = Watch { guard, looked_ns: start_ns, used_ns: 0.0 };
         let run = move || {
             loop {
                 let ended = shared.pause();
-                let probes = work.make_until(start_ns, monotonic_ns());
-                shared.lock().probes = probes;
-                if ended {
+                let now_ns = monotonic_ns();
+                let probes = work.make_until(start_ns, now_ns);
+                let detached = watch.look(now_ns, &probes);
+                let mut state = shared.lock();
+                (state.probes, state.guard) = (probes, watch.guard.stage().clone());
+                if ended || detached {
                     return;
                 }
             }
@@ -204,7 +288,9 @@ impl RunningCapture for SimulatedCapture {
 
     fn readings(&mut self) -> Readings {
         let target = self.target_state();
-        Readings { time_ns: monotonic_ns(), probes: self.shared.lock().probes.clone(), target, ..Readings::default() }
+        let state = self.shared.lock();
+        let (probes, guard) = (state.probes.clone(), state.guard.clone());
+        Readings { time_ns: monotonic_ns(), probes, target, guard, ..Readings::default() }
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {

@@ -58,6 +58,14 @@ impl Backend for SimulatedBackend {
         Ok((pids, more))
     }
 
+    fn list_groups(&mut self, after: &str, bytes: usize) -> Result<(Vec<String>, bool), AgentError> {
+        Ok(world::groups(after, bytes))
+    }
+
+    fn container_name(&mut self, id: &str) -> Option<String> {
+        (id == world::CONTAINER_ID).then(|| world::CONTAINER_NAME.to_owned())
+    }
+
     fn open_process_file(&mut self, pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {
         host::open_process_file(pid, file)
     }

@@ -136,6 +136,7 @@ impl SampleWork {
         self.counts.hits += 1;
         let alive = (start_ns + FORK_NS..start_ns + EXIT_NS).contains(&time_ns);
         let worker = Process {
+            group: "/system.slice/webserver.service",
             pid: FORKED_PID,
             threads: &[FORKED_PID],
             comm: b"worker",

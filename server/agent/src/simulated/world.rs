@@ -10,7 +10,21 @@ pub(super) struct Process {
     pub(super) path: &'static [u8],
     /// Whether its code was made at run time and is described by a perf map.
     pub(super) compiled_at_run_time: bool,
+    /// Its control group.
+    pub(super) group: &'static str,
 }
+
+impl Process {
+    /// Its user.
+    pub(super) fn uid(&self) -> u32 {
+        if self.pid == 1 { 0 } else { 1000 }
+    }
+}
+
+/// A container's id.
+pub(super) const CONTAINER_ID: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";
+/// What its runtime calls it.
+pub(super) const CONTAINER_NAME: &str = "orders-db";
 
 /// The process that ends by itself soon after a capture of it was enabled.
 pub(super) const SHORT_LIVED_PID: u32 = 1644;
@@ -20,13 +34,21 @@ pub(super) const COMMAND_PID: u32 = 2001;
 pub(super) const FORKED_PID: u32 = 1999;
 
 pub(super) const PROCESSES: [Process; 7] = [
-    Process { pid: 1, threads: &[1], comm: b"init", path: b"/usr/sbin/init", compiled_at_run_time: false },
+    Process {
+        pid: 1,
+        threads: &[1],
+        comm: b"init",
+        path: b"/usr/sbin/init",
+        compiled_at_run_time: false,
+        group: "/init.scope",
+    },
     Process {
         pid: 1201,
         threads: &[1201, 1202, 1203],
         comm: b"webserver",
         path: b"/usr/bin/webserver",
         compiled_at_run_time: false,
+        group: "/system.slice/webserver.service",
     },
     Process {
         pid: 1310,
@@ -34,6 +56,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         comm: b"database",
         path: b"/usr/lib/database/bin/database",
         compiled_at_run_time: false,
+        group: "/system.slice/docker-0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0.scope",
     },
     Process {
         pid: 1422,
@@ -41,6 +64,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         comm: b"<img src=x oner",
         path: b"/tmp/</script><svg onload=alert(1)>",
         compiled_at_run_time: false,
+        group: "/user.slice/user-1000.slice",
     },
     Process {
         pid: 1533,
@@ -48,6 +72,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         comm: b"java",
         path: b"/usr/lib/jvm/bin/java",
         compiled_at_run_time: true,
+        group: "/system.slice/java.service",
     },
     Process {
         pid: SHORT_LIVED_PID,
@@ -55,6 +80,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         comm: b"\x1b[2K\xe2\x80\xaecod\xff",
         path: b"/opt/a b;c\nd",
         compiled_at_run_time: false,
+        group: "/user.slice/user-1000.slice",
     },
     Process {
         pid: COMMAND_PID,
@@ -62,6 +88,7 @@ pub(super) const PROCESSES: [Process; 7] = [
         comm: b"command",
         path: b"/usr/bin/command",
         compiled_at_run_time: false,
+        group: "/user.slice/user-1000.slice",
     },
 ];
 
@@ -112,6 +139,20 @@ pub(super) fn build_id(pid: u32) -> [u8; 20] {
         *to = from;
     }
     id
+}
+
+/// Paths of control groups after `after`, ascending, of at most `bytes` bytes, and whether there are more.
+pub(super) fn groups(after: &str, bytes: usize) -> (Vec<String>, bool) {
+    let parents = PROCESSES.iter().flat_map(|process| {
+        let ends = process.group.match_indices('/').map(|(at, _)| at).chain([process.group.len()]);
+        ends.map(|end| if end == 0 { "/" } else { process.group.get(..end).unwrap_or("/") })
+    });
+    let all: std::collections::BTreeSet<&str> = parents.filter(|path| *path > after).collect();
+    let mut left = bytes;
+    let fits = |path: &&&str| left.checked_sub(path.len()).map(|rest| left = rest).is_some();
+    let page: Vec<String> = all.iter().take_while(fits).map(|path| (*path).to_owned()).collect();
+    let more = page.len() < all.len();
+    (page, more)
 }
 
 /// The process with this id.

@@ -10,12 +10,12 @@ use std::{
 };
 
 use bathyscope_bpf::lang::host::{Features, Host, KernelFunction, UserPlaces};
-use bathyscope_capture::TracepointName;
+use bathyscope_capture::{Target, TracepointName};
 use bathyscope_catalog::{
     EventFormat, parse_available_events, parse_event_format,
     types::{Btf, Kind, Types},
 };
-use bathyscope_protocol::{AgentErrorKind, ClientError, KernelFile, WireTarget};
+use bathyscope_protocol::{AgentErrorKind, ClientError, KernelFile};
 
 use crate::{
     Failure,
@@ -225,7 +225,7 @@ pub(super) fn request(text: &str, params: &[String], pid: Option<u32>) -> Script
         params: params.to_vec(),
         options: ScriptOptions::default(),
         settings: Vec::new(),
-        target: pid.map_or(WireTarget::System, |pid| WireTarget::Process { pid, children: true }),
+        target: pid.map_or(Target::System, |pid| Target::Process { pid, children: true }),
         ring_bytes: USUAL_RING_BYTES,
     }
 }

@@ -76,7 +76,7 @@ pub enum Verb {
     /// List the tracepoints of the running kernel, or the fields of one
     List(list::ListArgs),
     /// Run a script, or make a capture, from the terminal and print what it finds as it comes
-    Trace(trace::TraceArgs),
+    Trace(Box<trace::TraceArgs>),
     /// Compile a script, and show what the compiler makes of it
     Compile(compile::CompileArgs),
     /// List, show, rename, delete and import stored captures
@@ -116,7 +116,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Serve(args) => serve::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::List(args) => list::run(args),
-        Verb::Trace(args) => trace::run(args),
+        Verb::Trace(args) => trace::run(&args),
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::Export(args) => export::run(args),

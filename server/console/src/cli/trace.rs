@@ -23,7 +23,7 @@ use crate::{
     launch::{OwnAgent, agent_failure, console_account, prepare_data},
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
 };
-pub(super) use arguments::read_script;
+pub(super) use arguments::{limits, read_script};
 use rows::Printer;
 
 /// Prints the summary of a capture that was kept, on standard error.
@@ -65,6 +65,27 @@ pub enum Format {
     Text,
     /// One JSON object a line
     Json,
+}
+
+/// Whose events are recorded, beside a process and a command.
+#[derive(Clone, Debug, Default, Args)]
+#[group(id = "of", multiple = false, conflicts_with_all = ["pid", "command"])]
+pub struct OfArgs {
+    /// Only processes of this control group (version 2) and those below it
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<String>,
+    /// Only processes of this unit of systemd
+    #[arg(long, value_name = "NAME")]
+    pub unit: Option<String>,
+    /// Only processes of this container, by its name or the beginning of its id
+    #[arg(long, value_name = "NAME")]
+    pub container: Option<String>,
+    /// Only processes of this user
+    #[arg(long, value_name = "USER")]
+    pub uid: Option<String>,
+    /// Only threads of this name; `*` at its beginning or end stands for anything
+    #[arg(long, value_name = "PATTERN")]
+    pub comm: Option<String>,
 }
 
 /// What `trace` takes.
@@ -119,6 +140,9 @@ pub struct TraceArgs {
     /// Only this process
     #[arg(short, long, value_name = "PID")]
     pub pid: Option<u32>,
+    /// Only those of a group of processes.
+    #[command(flatten)]
+    pub of: OfArgs,
     /// Without the processes that it forks
     #[arg(long)]
     pub no_children: bool,
@@ -128,6 +152,9 @@ pub struct TraceArgs {
     /// End after this time, such as 500ms, 5s or 2m
     #[arg(short, long, value_name = "TIME", value_parser = arguments::duration)]
     pub duration: Option<Duration>,
+    /// Detach the probes if they use more than this share of one CPU, in percent [default: 5, and only say so]
+    #[arg(long, value_name = "PERCENT", value_parser = arguments::percent)]
+    pub budget: Option<u32>,
     /// Keep the capture under this name, to look at it in the browser; no console may be running on the same database
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
@@ -152,15 +179,15 @@ pub struct TraceArgs {
 ///
 /// # Errors
 /// If it cannot be started, or its rows cannot be read back.
-pub fn run(args: TraceArgs) -> Outcome {
-    match arguments::task(&args)? {
-        arguments::Task::Rows => rows(&args),
+pub fn run(args: &TraceArgs) -> Outcome {
+    match arguments::task(args)? {
+        arguments::Task::Rows => rows(args),
         arguments::Task::Script(script) => match &args.save {
             None => script::run(&script),
             Some(name) => script::run_saved(&script, name, &args.data),
         },
         arguments::Task::List(pattern) => {
-            probes::run(&pattern, args.verbose > 0, arguments::is_json(&args), args.pid, args.simulate.as_ref())
+            probes::run(&pattern, args.verbose > 0, arguments::is_json(args), args.pid, args.simulate.as_ref())
         }
     }
 }
@@ -238,7 +265,8 @@ async fn trace(args: &TraceArgs, spec: CaptureSpec, client: AgentClient, place: 
     let link = AgentLink::new(move || client.take().ok_or(ClientError::Broken(ProtocolError::Closed)));
     let link = link.map_err(|error| Failure::because("starting a thread", error))?;
     link.connected(Duration::from_secs(5)).await;
-    let options = RecorderOptions { flush_every: FLUSH_EVERY, ..RecorderOptions::new(&place.directory) };
+    let options =
+        RecorderOptions { flush_every: FLUSH_EVERY, idle_stop: None, ..RecorderOptions::new(&place.directory) };
     let recorder = Recorder::new(store.clone(), link, options);
     let is_profile = args.profile.is_some();
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;

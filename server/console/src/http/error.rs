@@ -257,6 +257,7 @@ impl From<ScriptFailure> for ApiError {
     fn from(error: ScriptFailure) -> Self {
         match error {
             ScriptFailure::Script { diagnostics } => Self::script("", &diagnostics),
+            ScriptFailure::Target(error) => Self::new(ErrorKind::NotFound, "finding what to record", words(&error)),
             ScriptFailure::Refused(error) => LinkError::Refused(error).into(),
             ScriptFailure::Absent { message } => LinkError::Absent { message }.into(),
             error => Self::internal("running the script", error),
@@ -280,6 +281,7 @@ impl From<StartError> for ApiError {
         match error {
             StartError::Spec(error) => Self::invalid("reading what to record", words(&error)),
             StartError::Agent(error) => error.into(),
+            StartError::Target(error) => Self::new(ErrorKind::NotFound, "finding what to record", words(&error)),
             StartError::Script(error) => error.into(),
             StartError::Store(error) => error.into(),
             StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),

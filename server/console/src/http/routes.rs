@@ -90,6 +90,7 @@ pub fn table() -> Vec<Route> {
         route::<Operator, _, _>(Api, GET, "/api/predicate", api::tracepoints::predicate),
         route::<Operator, _, _>(Api, GET, "/api/processes", api::host::processes),
         route::<Operator, _, _>(Api, GET, "/api/users", api::host::users),
+        route::<Operator, _, _>(Api, GET, "/api/groups", api::host::groups),
 
         route::<Viewer, _, _>(Api, GET, "/api/captures", api::captures::list),
         route::<Operator, _, _>(Api, POST, "/api/captures", api::captures::start),

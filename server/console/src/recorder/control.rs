@@ -6,7 +6,7 @@ use std::{
 };
 
 use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, ScriptRecord, Target};
-use bathyscope_protocol::{CaptureHandle, Readings, TargetState};
+use bathyscope_protocol::{CaptureHandle, GuardStage, Readings, TargetState};
 use bathyscope_store::{CaptureState, End, StoreError};
 
 use super::{
@@ -61,7 +61,7 @@ struct LastTick {
     at: Instant,
     rows: Vec<u64>,
     cpu_ns: u64,
-    warned: bool,
+    guard: GuardStage,
     peak_permille: f64,
 }
 
@@ -73,7 +73,7 @@ impl Controller {
             at: self.enabled,
             rows: self.running.progress.rows_by_stream(),
             cpu_ns: own_cpu_ns(),
-            warned: false,
+            guard: GuardStage::Watching,
             peak_permille: 0.0,
         };
         let ending = self.watch(&mut last).await;
@@ -83,7 +83,7 @@ impl Controller {
     fn state_message(&self) -> LiveMessage {
         let message = match &self.spec.target {
             Target::Command { .. } => "the command runs",
-            Target::Process { .. } | Target::System => "",
+            _ => "",
         };
         LiveMessage::State { state: CaptureState::Recording, message: message.to_owned() }
     }
@@ -97,6 +97,7 @@ impl Controller {
         let mut readings = tokio::time::interval(READ_EVERY);
         readings.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut count = 0_u32;
+        let mut seen = Instant::now();
         loop {
             tokio::select! {
                 cause = progress.ended() => return Ending::Cause(cause),
@@ -111,8 +112,12 @@ impl Controller {
                 }
                 _ = readings.tick() => {
                     count += 1;
+                    self.check_viewers(&mut seen);
                     match self.read().await {
-                        Ok(target) => self.check_target(target),
+                        Ok(readings) => {
+                            self.check_target(readings.target);
+                            self.heed(readings.guard, last);
+                        }
                         Err(LinkError::Absent { message }) => return Ending::AgentLost(message),
                         Err(error) => tracing::warn!(capture = %self.running.id, error = words(&error), "no readings"),
                     }
@@ -124,16 +129,28 @@ impl Controller {
         }
     }
 
-    async fn read(&self) -> Result<TargetState, LinkError> {
+    async fn read(&self) -> Result<Readings, LinkError> {
         let handle = self.handle;
         let readings = self.inner.link.call(move |client| client.readings(handle)).await?;
         self.enter(&readings);
-        Ok(readings.target)
+        Ok(readings)
     }
 
     fn enter(&self, readings: &Readings) {
         lock(&self.running.books).read(readings);
         *lock(&self.running.target) = readings.target;
+    }
+
+    /// Ends a capture without an end of its own that nobody has looked at for long (P25).
+    fn check_viewers(&self, seen: &mut Instant) {
+        if self.running.hub.has_viewers() {
+            *seen = Instant::now();
+        }
+        let limits = &self.spec.limits;
+        let endless = limits.duration_ms.is_none() && !matches!(self.spec.target, Target::Command { .. });
+        if let Some(idle) = self.inner.options.idle_stop.filter(|idle| endless && seen.elapsed() >= *idle) {
+            self.running.progress.stop(format!("nobody has looked at it for {}", duration(idle)));
+        }
     }
 
     fn check_target(&self, target: TargetState) {
@@ -181,20 +198,24 @@ impl Controller {
             console_cpu_permille: cpu_ns.saturating_sub(last.cpu_ns) as f64 / seconds / 1e6,
             bytes: self.running.progress.bytes(),
         }));
-        self.check_budget(cpu_permille, last);
+        last.peak_permille = last.peak_permille.max(cpu_permille);
         (last.at, last.rows, last.cpu_ns) = (now, rows, cpu_ns);
     }
 
-    fn check_budget(&self, cpu_permille: f64, last: &mut LastTick) {
-        last.peak_permille = last.peak_permille.max(cpu_permille);
-        let budget = f64::from(self.spec.limits.budget_cpu_permille);
-        if cpu_permille > budget && !last.warned {
-            last.warned = true;
-            let (used, budget) = (percent(cpu_permille), percent(budget));
-            tracing::warn!(capture = %self.running.id, used, budget, "the probes cost more than their budget");
-            let message = format!("the probes use {used} of one CPU; the budget is {budget}");
-            self.running.hub.send(LiveMessage::State { state: CaptureState::Recording, message });
+    /// Tells what the guard has done, and ends the capture if it has detached the probes (P24).
+    fn heed(&self, guard: GuardStage, last: &mut LastTick) {
+        if guard == last.guard {
+            return;
         }
+        let words = guard_words(&guard, self.spec.limits.budget_cpu_permille);
+        if let GuardStage::Detached { .. } = guard {
+            self.running.progress.stop(words.clone());
+        }
+        if !words.is_empty() {
+            tracing::warn!(capture = %self.running.id, words, "the probes cost more than their budget");
+            self.running.hub.send(LiveMessage::State { state: CaptureState::Recording, message: words });
+        }
+        last.guard = guard;
     }
 
     async fn finish(mut self, ending: Ending, mut last: LastTick) {
@@ -321,10 +342,13 @@ impl Controller {
                 _ => (CaptureState::Finished, reason),
             },
         };
-        if last.warned {
+        if !matches!(last.guard, GuardStage::Watching | GuardStage::Detached { .. }) {
             let budget = percent(f64::from(self.spec.limits.budget_cpu_permille));
-            let peak = percent(last.peak_permille);
+            let peak = percent(last.peak_permille.max(f64::from(used_permille(&last.guard))));
             reason.push_str(&format!("; the probes used up to {peak} of one CPU, over the budget of {budget}"));
+            if let GuardStage::Thinned { rows_per_s, .. } = last.guard {
+                reason.push_str(&format!(", so at most {rows_per_s} rows a second were recorded"));
+            }
         }
         if progress.output_left_out() > 0 {
             reason.push_str(&format!("; {} of the command's output were not kept", size(progress.output_left_out())));
@@ -416,12 +440,34 @@ async fn sleep_until(moment: Option<tokio::time::Instant>) {
     }
 }
 
+fn used_permille(guard: &GuardStage) -> u32 {
+    match guard {
+        GuardStage::Watching => 0,
+        GuardStage::Warned { used_permille }
+        | GuardStage::Thinned { used_permille, .. }
+        | GuardStage::Detached { used_permille } => *used_permille,
+    }
+}
+
+/// What the guard has done and why; empty if nothing.
+pub(crate) fn guard_words(guard: &GuardStage, budget_permille: u32) -> String {
+    let (used, budget) = (percent(f64::from(used_permille(guard))), percent(f64::from(budget_permille)));
+    let why = format!("the probes used {used} of one CPU, and the budget is {budget}");
+    match guard {
+        GuardStage::Watching => String::new(),
+        GuardStage::Warned { .. } => why,
+        GuardStage::Thinned { rows_per_s, .. } => format!("{why}: at most {rows_per_s} rows a second are recorded now"),
+        GuardStage::Detached { .. } => format!("{why}: they were detached"),
+    }
+}
+
 /// Why a target's end ends the capture, if it has ended.
 fn ended_target(state: TargetState, target: &Target) -> Option<String> {
     match (state, target) {
         (TargetState::Running, _) => None,
         (TargetState::Gone, Target::Process { pid, .. }) => Some(format!("the process {pid} has ended")),
-        (TargetState::Gone, _) => Some("the command has ended".to_owned()),
+        (TargetState::Gone, Target::Command { .. }) => Some("the command has ended".to_owned()),
+        (TargetState::Gone, target) => Some(format!("{target} is gone")),
         (TargetState::Exited { code: Some(code), .. }, _) => Some(format!("the command exited with status {code}")),
         (TargetState::Exited { signal: Some(signal), .. }, _) => {
             Some(format!("the command was ended by signal {signal}"))
@@ -459,6 +505,12 @@ mod tests {
         let process = Target::Process { pid: 7, children: true };
         assert_eq!(ended_target(TargetState::Gone, &process).as_deref(), Some("the process 7 has ended"));
         assert_eq!(ended_target(TargetState::Running, &process), None);
+        let thinned = GuardStage::Thinned { used_permille: 120, rows_per_s: 700 };
+        assert_eq!(
+            guard_words(&thinned, 50),
+            "the probes used 12 % of one CPU, and the budget is 5.0 %: at most 700 rows a second are recorded now"
+        );
+        assert_eq!(guard_words(&GuardStage::Watching, 50), "");
         assert_eq!((percent(52.0).as_str(), percent(250.0).as_str()), ("5.2 %", "25 %"));
     }
 }

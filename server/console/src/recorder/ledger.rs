@@ -28,6 +28,7 @@ struct ProbeCounts {
     hits: u64,
     filtered: u64,
     ring_full: u64,
+    limited: u64,
     missed: u64,
 }
 
@@ -97,12 +98,14 @@ impl Books {
                 hits: probe.hits.max(before.hits),
                 filtered: probe.filtered.max(before.filtered),
                 ring_full: probe.ring_full.max(before.ring_full),
+                limited: probe.limited.max(before.limited),
                 missed: probe.missed.max(before.missed),
             };
             let after = books.kernel;
             let hits = after.hits - before.hits;
             self.settle_told(index);
             self.lose(index, LossStage::RingFull, after.ring_full - before.ring_full, since_ns, now_ns);
+            self.lose(index, LossStage::Limited, after.limited - before.limited, since_ns, now_ns);
             self.lose(index, LossStage::KernelMissed, after.missed - before.missed, since_ns, now_ns);
             self.note_cost(index, probe, hits, since_ns, now_ns);
         }

@@ -38,6 +38,7 @@ mod script_streams;
 mod start;
 
 pub(crate) use clock::monotonic_ns;
+pub(crate) use control::guard_words;
 pub(crate) use decode_perf::{MapFile, NewMap, PerfEvent, PerfFormat, PerfRecord, parse_record};
 pub(crate) use link::words;
 pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
@@ -48,7 +49,6 @@ pub(crate) use mappings::{Backing, FileKey, Place as MappedAt, Processes};
 pub(crate) use merge::Merge;
 pub(crate) use script_streams::shows_user_addresses;
 pub(crate) use script_streams::{map_kind, probes_of};
-pub(crate) use start::wire_target;
 
 use std::{
     path::PathBuf,
@@ -66,7 +66,10 @@ use bathyscope_protocol::TargetState;
 use bathyscope_store::{Store, StoreError};
 use tokio::sync::Semaphore;
 
-use crate::script::{ScriptEvent, ScriptFailure};
+use crate::{
+    groups::TargetError,
+    script::{ScriptEvent, ScriptFailure},
+};
 use kernel_symbols::KernelSymbols;
 use running::{Phase, Running};
 use scout::lock;
@@ -82,13 +85,16 @@ pub struct RecorderOptions {
     pub flush_every: Duration,
     /// The most captures at a time.
     pub max_captures: usize,
+    /// How long a capture that nothing else ends goes on while nobody looks at it (P25); none for ever.
+    pub idle_stop: Option<Duration>,
 }
 
 impl RecorderOptions {
     /// The usual options with a private directory, which must exist.
     pub fn new(private_dir: impl Into<PathBuf>) -> Self {
         let flush_every = Duration::from_secs(1);
-        Self { private_dir: private_dir.into(), ring_bytes: 16 << 20, flush_every, max_captures: 8 }
+        let idle_stop = Some(Duration::from_secs(600));
+        Self { private_dir: private_dir.into(), ring_bytes: 16 << 20, flush_every, max_captures: 8, idle_stop }
     }
 }
 
@@ -102,6 +108,9 @@ pub enum StartError {
     /// The agent refused or is not there.
     #[error(transparent)]
     Agent(#[from] LinkError),
+    /// Whose events are wanted was not found.
+    #[error(transparent)]
+    Target(TargetError),
     /// The script is wrong, or does not run here.
     #[error(transparent)]
     Script(#[from] ScriptFailure),
@@ -131,6 +140,15 @@ pub enum StartError {
         /// Why.
         why: String,
     },
+}
+
+impl From<TargetError> for StartError {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::Agent(error) => Self::Agent(error),
+            error => Self::Target(error),
+        }
+    }
 }
 
 /// A capture that is being recorded.

@@ -11,12 +11,12 @@ use std::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, Column, ColumnType, Display, Method, ScriptProbe, ScriptRecord, ScriptSpec, StreamKind,
-    StreamSchema, Target,
+    CaptureId, CaptureSpec, Column, ColumnType, Display, Method, OverBudget, ScriptProbe, ScriptRecord, ScriptSpec,
+    StreamKind, StreamSchema, Target,
 };
 use bathyscope_protocol::{
-    CaptureHandle, ProbeFailure, RingContent, ScriptStarted, Started, StreamLayout, TakenRings, WireMethod, WireProbe,
-    WireTarget, rings::RingReader,
+    Budget, CaptureHandle, ProbeFailure, RingContent, ScriptStarted, Started, StreamLayout, TakenRings, WireMethod,
+    WireProbe, rings::RingReader,
 };
 use bathyscope_store::{CaptureState, End, NewCapture};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -85,11 +85,16 @@ pub(super) async fn start(
 async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
     let handle = inner.next_handle();
     let connection = inner.link.status().connection;
-    let (target, ring_bytes) = (wire_target(&spec.target), inner.options.ring_bytes);
     let method = match &spec.method {
-        Method::Script(script) => return make_script(inner, script, target, (handle, connection)).await,
+        Method::Script(script) => return make_script(inner, script, &spec.target, (handle, connection)).await,
         method => wire_method(method),
     };
+    let (mut link, wanted) = (inner.link.clone(), spec.target.clone());
+    let finding = tokio::task::spawn_blocking(move || crate::groups::wire_target(&mut link, &wanted));
+    let found = finding.await;
+    let target =
+        found.map_err(|error| StartError::System { doing: "finding the target", why: error.to_string() })??;
+    let ring_bytes = inner.options.ring_bytes;
     let (started, rings) = inner
         .link
         .call(move |client| {
@@ -105,7 +110,7 @@ async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
 async fn make_script(
     inner: &Inner,
     script: &ScriptSpec,
-    target: WireTarget,
+    target: &Target,
     (handle, connection): (CaptureHandle, u64),
 ) -> Result<Made, StartError> {
     let request = ScriptRequest {
@@ -115,7 +120,7 @@ async fn make_script(
         // The rows of a capture always have the thread's name.
         options: ScriptOptions { unsafe_allowed: script.allow_unsafe, comm: true, skip_filtered: false },
         settings: Vec::new(),
-        target,
+        target: target.clone(),
         ring_bytes: inner.options.ring_bytes,
     };
     let mut link = inner.link.clone();
@@ -337,6 +342,9 @@ async fn enable(
     threads: Threads,
     start_ns: u64,
 ) -> Result<(), StartError> {
+    let budget =
+        Budget { cpu_permille: spec.limits.budget_cpu_permille, detach: spec.over_budget() == OverBudget::Detach };
+    inner.link.call(move |client| client.set_budget(handle, budget)).await?;
     if let Some(script) = &running.script {
         let enabled = inner.link.call(move |client| client.enable_script(handle)).await;
         let enabled = enabled.map_err(ScriptFailure::from)?;
@@ -399,14 +407,6 @@ fn wire_method(method: &Method) -> WireMethod {
         }
         // A script is made by a request of its own.
         Method::Script(_) => WireMethod::Events { probes: Vec::new() },
-    }
-}
-
-pub(crate) fn wire_target(target: &Target) -> WireTarget {
-    match target.clone() {
-        Target::System => WireTarget::System,
-        Target::Process { pid, children } => WireTarget::Process { pid, children },
-        Target::Command { argv, user, children } => WireTarget::Command { argv, user, children },
     }
 }
 

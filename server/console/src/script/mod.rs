@@ -15,7 +15,8 @@ mod session;
 mod sideband;
 
 use bathyscope_bpf::lang::Diagnostic;
-use bathyscope_protocol::{AgentError, ScriptFacts, WireTarget};
+use bathyscope_capture::Target;
+use bathyscope_protocol::{AgentError, ScriptFacts};
 
 pub use agent::ScriptAgent;
 pub use event::{MapSnapshot, ScriptEvent};
@@ -27,7 +28,7 @@ pub(crate) use replay::Replay;
 pub(crate) use session::make;
 pub use session::{Finished, Polled, ScriptSession};
 
-use crate::recorder::LinkError;
+use crate::{groups::TargetError, recorder::LinkError};
 
 /// What can stand at a byte of a script that is being written, and what stands there.
 ///
@@ -55,7 +56,7 @@ pub struct ScriptRequest {
     /// Settings from outside, as `config` names them.
     pub settings: Vec<(String, String)>,
     /// Whose events.
-    pub target: WireTarget,
+    pub target: Target,
     /// Bytes of the ring; the script's own `config` counts more, the agent has the last word.
     pub ring_bytes: u32,
 }
@@ -81,6 +82,9 @@ pub enum ScriptFailure {
         /// What is wrong, in the order of the text.
         diagnostics: Vec<Diagnostic>,
     },
+    /// Whose events are wanted was not found.
+    #[error(transparent)]
+    Target(TargetError),
     /// The agent refused it, and said why.
     #[error(transparent)]
     Refused(AgentError),
@@ -102,6 +106,15 @@ fn first(diagnostics: &[Diagnostic]) -> &str {
     let worst = |it: &&Diagnostic| it.severity == bathyscope_bpf::lang::Severity::Error;
     let worst = diagnostics.iter().find(worst).or(diagnostics.first());
     worst.map_or("it is not known why", |it| it.message.as_str())
+}
+
+impl From<TargetError> for ScriptFailure {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::Agent(error) => error.into(),
+            error => Self::Target(error),
+        }
+    }
 }
 
 impl From<LinkError> for ScriptFailure {

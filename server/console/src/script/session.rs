@@ -64,9 +64,10 @@ pub(crate) fn make(
     request: &ScriptRequest,
 ) -> Result<Made, ScriptFailure> {
     let mut script = places::wire_script(agent, request)?;
-    let tables = places::tables_of(agent, &request.text, &request.target);
+    let target = crate::groups::wire_target(agent, &request.target)?;
+    let tables = places::tables_of(agent, &request.text, &target);
     script.unwind = tables.tables;
-    let (target, ring_bytes) = (request.target.clone(), request.ring_bytes);
+    let ring_bytes = request.ring_bytes;
     let (started, taken) = agent.call(move |client| {
         let started = client.start_script(handle, script, target, ring_bytes)?;
         match client.take_rings(handle, &started.started) {

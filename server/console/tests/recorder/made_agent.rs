@@ -15,8 +15,9 @@ use std::{
 
 use bathyscope::recorder::AgentLink;
 use bathyscope_protocol::{
-    AgentClient, AgentError, AgentErrorKind, ColumnEncoding, ColumnLayout, Connection, ProbeReading, ProcessFile,
-    Readings, Reply, Request, RingContent, RingInfo, RingKind, Started, StreamLayout, TargetState, WireMethod,
+    AgentClient, AgentError, AgentErrorKind, ColumnEncoding, ColumnLayout, Connection, GuardStage, ProbeReading,
+    ProcessFile, Readings, Reply, Request, RingContent, RingInfo, RingKind, Started, StreamLayout, TargetState,
+    WireMethod,
     rings::{SimulatedBpfRing, SimulatedPerfRing},
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -45,6 +46,8 @@ pub struct Behaviour {
     pub refuse_enable: bool,
     /// How long each answer takes.
     pub answer_after: Duration,
+    /// What the guard says once a capture may be detached for what it costs.
+    pub guard: GuardStage,
 }
 
 impl Default for Behaviour {
@@ -59,6 +62,7 @@ impl Default for Behaviour {
             die_after: None,
             refuse_enable: false,
             answer_after: Duration::ZERO,
+            guard: GuardStage::Watching,
         }
     }
 }
@@ -116,6 +120,7 @@ struct Capture {
     stop: Arc<AtomicBool>,
     producers: Vec<JoinHandle<()>>,
     command_output: Option<(OwnedFd, OwnedFd)>,
+    detaches: bool,
 }
 
 struct Agent {
@@ -175,13 +180,21 @@ impl Agent {
                 let copies: Vec<OwnedFd> = rest.iter().map(|fd| fd.try_clone().unwrap()).collect();
                 return (Reply::Rings { count: copies.len() as u32 }, copies);
             }
+            Request::SetBudget { capture, budget } => {
+                self.captures.get_mut(&capture).unwrap().detaches = budget.detach;
+                Reply::Done
+            }
             Request::Enable { .. } if self.behaviour.refuse_enable => refused("enabling"),
             Request::Enable { capture } => {
                 let capture = self.captures.get_mut(&capture).unwrap();
                 capture.enable(&self.behaviour);
                 Reply::Enabled { time_ns: now_ns() }
             }
-            Request::Readings { capture } => Reply::Readings(self.captures[&capture].readings()),
+            Request::Readings { capture } => {
+                let capture = &self.captures[&capture];
+                let guard = if capture.detaches { self.behaviour.guard.clone() } else { GuardStage::Watching };
+                Reply::Readings(Readings { guard, ..capture.readings() })
+            }
             Request::Stop { capture, .. } => {
                 let capture = self.captures.get_mut(&capture).unwrap();
                 capture.stop.store(true, Ordering::Release);
@@ -273,7 +286,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
     let truths = (0..streams.max(1)).map(|_| Arc::new(Truth::default())).collect();
     let command_output = Some((out_end, err_end));
     let stop = Arc::new(AtomicBool::new(false));
-    Capture { started, descriptors, truths, rings, perf, stop, producers: Vec::new(), command_output }
+    Capture { started, descriptors, truths, rings, perf, stop, producers: Vec::new(), command_output, detaches: false }
 }
 
 impl Capture {

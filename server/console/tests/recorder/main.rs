@@ -19,9 +19,10 @@ use std::{
 
 use bathyscope::recorder::{AgentLink, AgentState, LiveMessage, Recorder, RecorderOptions, StartError, Subscription};
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, EventProbe, Limits, Loss, LossStage, Method, OutputStream, StreamSchema, Target,
-    decode_chunk,
+    CaptureId, CaptureSpec, EventProbe, Limits, Loss, LossStage, Method, OutputStream, OverBudget, StreamSchema,
+    Target, decode_chunk,
 };
+use bathyscope_protocol::GuardStage;
 use bathyscope_store::{CaptureRecord, CaptureState, Options, Store};
 use made_agent::{Behaviour, Seen, link};
 
@@ -183,6 +184,51 @@ async fn limits_end_a_capture_and_say_so() {
         assert_eq!((record.state, record.reason.as_str()), (CaptureState::Finished, reason));
         assert_books_balance(&record, &bench.seen);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p24_what_the_guard_does_is_told_and_stored() {
+    let detached = Behaviour { guard: GuardStage::Detached { used_permille: 120 }, ..Behaviour::default() };
+    let ended = async |target: Target, limits: Limits| {
+        let bench = bench(detached.clone()).await;
+        let limits = Limits { duration_ms: Some(600), ..limits };
+        let id = bench.start(CaptureSpec { target, ..spec(1, limits) }).await;
+        bench.ended(id).await.reason
+    };
+    let told = "the probes used 12 % of one CPU, and the budget is 5.0 %: they were detached";
+    let of_command = spec(1, unlimited()).target;
+    assert_eq!(ended(Target::System, unlimited()).await, told);
+    assert_eq!(ended(of_command.clone(), unlimited()).await, "600 ms have passed");
+    let always = Limits { over_budget: Some(OverBudget::Detach), ..unlimited() };
+    assert_eq!(ended(of_command, always).await, told);
+    let never = Limits { over_budget: Some(OverBudget::Warn), ..unlimited() };
+    assert_eq!(ended(Target::System, never).await, "600 ms have passed");
+
+    let thinned = GuardStage::Thinned { used_permille: 90, rows_per_s: 700 };
+    let bench = bench(Behaviour { guard: thinned, ..Behaviour::default() }).await;
+    let limits = Limits { duration_ms: Some(600), ..unlimited() };
+    let id = bench.start(CaptureSpec { target: Target::System, ..spec(1, limits) }).await;
+    let reason = bench.ended(id).await.reason;
+    assert!(reason.ends_with("over the budget of 5.0 %, so at most 700 rows a second were recorded"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p25_a_capture_that_nobody_looks_at_ends() {
+    let mut bench = bench(Behaviour::default()).await;
+    let mut options = RecorderOptions::new(bench.directory.path());
+    options.idle_stop = Some(Duration::from_millis(600));
+    bench.recorder = Recorder::new(bench.store.clone(), bench.link.clone(), options);
+    let watched = CaptureSpec { target: Target::System, ..spec(1, unlimited()) };
+    let id = bench.start(watched.clone()).await;
+    assert_eq!(bench.ended(id).await.reason, "nobody has looked at it for 600 ms");
+    // With somebody there, and with an end of its own, it goes on.
+    let seen = bench.start(watched.clone()).await;
+    let _viewer = bench.recorder.live(seen).unwrap();
+    let ends = CaptureSpec { limits: Limits { duration_ms: Some(1500), ..unlimited() }, ..watched };
+    let other = bench.start(ends).await;
+    assert_eq!(bench.ended(other).await.reason, "1.5 s have passed");
+    bench.recorder.stop(seen, "ada");
+    assert!(bench.ended(seen).await.reason.contains("ada"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,13 +16,38 @@ const CGROUP2_MAGIC: u32 = 0x6367_7270;
 const MAX_MOUNTS: usize = 16;
 const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
+/// A control group of version 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// The inode of its folder.
+    pub(crate) id: u64,
+    /// How many groups are above it; 0 for the root.
+    pub(crate) level: u32,
+}
+
+/// Where control groups of version 2 are mounted.
+pub(crate) fn first_mount() -> Option<String> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    mount_points(&mounts).next().map(str::to_owned)
+}
+
+/// A control group by its path, which may be written as for [`cgroup_id`].
+pub(crate) fn group(path: &str) -> Option<Group> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mounts: Vec<&str> = mount_points(&mounts).take(MAX_MOUNTS).collect();
+    let level = |below: &Path| {
+        let parts = below.components().filter(|part| matches!(part, std::path::Component::Normal(_)));
+        u32::try_from(parts.count()).ok()
+    };
+    let find = |mount: &str, below: &Path| Some(Group { id: id_in(mount, below)?, level: level(below)? });
+    let with_mount = mounts.iter().find_map(|mount| find(mount, Path::new(path).strip_prefix(mount).ok()?));
+    with_mount.or_else(|| mounts.iter().find_map(|mount| find(mount, Path::new(path.trim_start_matches('/')))))
+}
+
 /// The id of a control group by its path: with the place where the file system is mounted (`/sys/fs/cgroup/system.slice`), or
 /// from its root on (`system.slice`, `/system.slice`), as `/proc/PID/cgroup` has it. None if there is no such group.
 pub fn cgroup_id(path: &str) -> Option<u64> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let mounts: Vec<&str> = mount_points(&mounts).take(MAX_MOUNTS).collect();
-    let with_mount = mounts.iter().find_map(|mount| id_in(mount, Path::new(path).strip_prefix(mount).ok()?));
-    with_mount.or_else(|| mounts.iter().find_map(|mount| id_in(mount, Path::new(path.trim_start_matches('/')))))
+    group(path).map(|group| group.id)
 }
 
 /// Where control groups of version 2 are mounted. What has unusual characters in its path is left out.

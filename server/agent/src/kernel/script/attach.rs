@@ -14,6 +14,7 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure};
 use super::points::{Attachment, Way, no_link};
 use crate::{
     error::kind_of,
+    guard::SECOND_STAGE,
     kernel::{
         bpf::links::{self, Place},
         perf::Event,
@@ -39,16 +40,38 @@ pub(super) struct Attached {
     pub(super) points: usize,
     /// Those that are not.
     pub(super) failed: Vec<ProbeFailure>,
+    /// Why the rest was not tried, if what was attached was too dear already.
+    pub(super) too_dear: Option<AgentError>,
 }
 
 /// Makes the links of all attachments. `doing` tells what attaching to a probe is called. Ends early if something fails
-/// that would fail for the others too.
-pub(super) fn attach_all(attachments: &[Attachment], doing: &dyn Fn(u32) -> String) -> Attached {
+/// that would fail for the others too, or if `check` fails, which is asked after the first point and after some more (P23)
+/// where there are many.
+pub(super) fn attach_all(
+    attachments: &[Attachment],
+    doing: &dyn Fn(u32) -> String,
+    check: &mut dyn FnMut(usize) -> Result<(), AgentError>,
+) -> Attached {
     let mut attached = Attached::default();
     let forwards = attachments.iter().filter(|one| !one.last_runs_first);
     let backwards = attachments.iter().rev().filter(|one| one.last_runs_first);
+    let all: usize = attachments.iter().map(|attachment| attachment.probes.len()).sum();
+    let mut stages: &[usize] = if all > SECOND_STAGE { &[1, SECOND_STAGE] } else { &[] };
     for attachment in forwards.chain(backwards) {
-        attached.add(attachment, doing);
+        let (mut done, length) = (0, attachment.probes.len());
+        while done < length {
+            let until =
+                stages.first().map_or(length, |stage| (done + stage.saturating_sub(attached.points)).min(length));
+            attached.add_part(attachment, done..until.max(done + 1), doing);
+            done = until.max(done + 1);
+            if stages.first().is_some_and(|stage| attached.points >= *stage) {
+                stages = stages.get(1..).unwrap_or_default();
+                if let Err(error) = check(attached.points) {
+                    attached.too_dear = Some(error);
+                    return attached;
+                }
+            }
+        }
         let hopeless = attached.failed.last().is_some_and(|failure| failure.error.kind == AgentErrorKind::Denied);
         if hopeless {
             break;
@@ -58,11 +81,6 @@ pub(super) fn attach_all(attachments: &[Attachment], doing: &dyn Fn(u32) -> Stri
 }
 
 impl Attached {
-    fn add(&mut self, attachment: &Attachment, doing: &dyn Fn(u32) -> String) {
-        let all = 0..attachment.probes.len();
-        self.add_part(attachment, all, doing);
-    }
-
     /// Attaches some probes of an attachment with one link; if that fails, each half by itself, down to what is at fault.
     fn add_part(&mut self, attachment: &Attachment, part: std::ops::Range<usize>, doing: &dyn Fn(u32) -> String) {
         match link(attachment, part.clone()) {

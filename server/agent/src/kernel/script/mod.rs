@@ -84,11 +84,7 @@ fn compile(host: &KernelHost, script: &WireScript, around: Around) -> Result<Com
 /// Compiles and loads a script, and prepares everything that it is attached to.
 pub(super) fn start(host: &KernelHost, plan: &ScriptPlan, command_uid: u32) -> Result<KernelScript, ScriptTrouble> {
     let target = Target::take(&plan.target, command_uid)?;
-    let filter = match target.pid() {
-        None => TargetFilter::System,
-        Some(_) if target.follows_children() => TargetFilter::Targets,
-        Some(pid) => TargetFilter::Process(pid),
-    };
+    let filter = target.filter();
     let clock = Instant::now();
     let around = Around { filter, pid: target.pid().unwrap_or(0), ring_bytes: plan.ring_bytes };
     let compiled = compile(host, &plan.script, around)?;

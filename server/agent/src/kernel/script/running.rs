@@ -3,13 +3,13 @@
 use std::{
     io::Read as _,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
 
 use bathyscope_bpf::lang::plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, RING, USER_STACKS};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ProbeFailure, ProbeReading, Readings, ScriptEnabled, ScriptStarted,
+    AgentError, AgentErrorKind, Budget, GuardStage, ProbeFailure, ProbeReading, Readings, ScriptEnabled, ScriptStarted,
 };
 
 use super::{
@@ -25,11 +25,12 @@ use crate::{
     backend::{Elements, RunningScript, ScriptTrouble, monotonic_ns},
     compile::elapsed_ns,
     error::{failed, refused},
+    guard::{Guard, SECOND_STAGE, check_stage},
     kernel::{
         bpf::{self, links, maps, programs},
         retire::{close_links, drop_aside},
         sideband::Sideband,
-        stats::CostMeter,
+        stats::{CostMeter, Guarded, cpu_permille_now},
         target::Target,
     },
 };
@@ -45,8 +46,11 @@ pub(crate) struct KernelScript {
     contents: Vec<Content>,
     sideband: Option<Sideband>,
     target: Target,
-    links: Vec<Link>,
+    links: Arc<Mutex<Vec<Link>>>,
+    budget: Budget,
     cost: Option<CostMeter>,
+    /// What the guard had done when the probes were detached.
+    guard: GuardStage,
     /// By program: what was read last.
     last: Vec<ProbeReading>,
     /// By program: what its links did not deliver, as read last.
@@ -78,8 +82,10 @@ impl KernelScript {
             contents,
             sideband,
             target,
-            links: Vec::new(),
+            links: Arc::default(),
+            budget: Budget::default(),
             cost: None,
+            guard: GuardStage::default(),
             link_missed: vec![0; last.len()],
             last,
             progress: Arc::default(),
@@ -99,13 +105,22 @@ impl KernelScript {
     }
 
     fn attach(&mut self) -> Result<(usize, Vec<ProbeFailure>), ScriptTrouble> {
-        let follow = attach_all(&self.following, &|_none| "following child processes".to_owned());
-        self.links.extend(follow.links);
+        let follow = attach_all(&self.following, &|_none| "following child processes".to_owned(), &mut |_| Ok(()));
+        hold(&self.links, follow.links);
         if let Some(failure) = follow.failed.into_iter().next() {
             return Err(failure.error.into());
         }
-        let attached = attach_all(&self.prepared.attachments, &|probe| self.doing(probe));
-        self.links.extend(attached.links);
+        let all = self.prepared.attachments.iter().map(|attachment| attachment.probes.len()).sum();
+        let programs = if self.budget.detach && all > SECOND_STAGE { self.programs() } else { None };
+        let mut check = |points| match &programs {
+            Some(programs) => check_stage(self.budget, cpu_permille_now(programs).unwrap_or(0.0), points, all),
+            None => Ok(()),
+        };
+        let attached = attach_all(&self.prepared.attachments, &|probe| self.doing(probe), &mut check);
+        hold(&self.links, attached.links);
+        if let Some(error) = attached.too_dear {
+            return Err(error.into());
+        }
         let by_hand = self.prepared.begin.len()
             + self.prepared.end.len()
             + self.prepared.signals.len()
@@ -115,18 +130,33 @@ impl KernelScript {
         Ok((points, failed))
     }
 
+    /// All programs; none if there are too many open files.
+    fn programs(&self) -> Option<Vec<OwnedFd>> {
+        self.prepared.loaded.iter().flatten().map(|program| program.try_clone().ok()).collect()
+    }
+
+    /// Begins to measure and to guard. Fewer rows would not make a script cheaper, nor leave what it counts right: it is
+    /// detached or not.
     fn measure(&mut self) {
-        let programs = self.prepared.loaded.iter().flatten().map(|program| program.try_clone().ok());
-        if let Some(programs) = programs.collect::<Option<Vec<_>>>() {
-            self.cost = Some(CostMeter::start(programs));
-        }
+        let Some(programs) = self.programs() else { return };
+        let links = Arc::clone(&self.links);
+        self.cost = Some(CostMeter::start(
+            programs,
+            Guarded {
+                guard: Guard::new(self.budget.cpu_permille, self.budget.detach, false),
+                rows: Box::new(|| 0),
+                thin: Box::new(|_rows_per_s| {}),
+                detach: Box::new(move || close_links(take(&links))),
+            },
+        ));
     }
 
     /// Reads what links at functions of the kernel did not deliver, as long as there are any.
     fn read_missed(&mut self) {
-        let counting =
-            self.links.iter().filter_map(|link| Some((link.counts_missed?, links::missed(link.fd.as_fd()).ok()?)));
+        let held = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let counting = held.iter().filter_map(|link| Some((link.counts_missed?, links::missed(link.fd.as_fd()).ok()?)));
         let counted: Vec<(u32, u64)> = counting.collect();
+        drop(held);
         if counted.is_empty() {
             return;
         }
@@ -167,11 +197,22 @@ impl KernelScript {
     }
 
     fn disable(&mut self) {
-        self.cost = None;
+        if let Some(cost) = self.cost.take() {
+            self.guard = cost.stage();
+        }
         if let Some(sideband) = &mut self.sideband {
             sideband.disable();
         }
     }
+}
+
+fn hold(held: &Mutex<Vec<Link>>, links: Vec<Link>) {
+    held.lock().unwrap_or_else(PoisonError::into_inner).extend(links);
+}
+
+fn take(held: &Mutex<Vec<Link>>) -> Vec<OwnedFd> {
+    let links = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
+    links.into_iter().map(|link| link.fd).collect()
 }
 
 /// Sums the counters of all CPUs, in the order that the plan tells.
@@ -208,6 +249,10 @@ impl RunningScript for KernelScript {
         ring.into_iter().chain(sideband).chain(outputs).nth(index)
     }
 
+    fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
     /// First what reports processes, then `begin`, then what follows processes, then the probes, then the iterators, then
     /// the command.
     fn enable(&mut self) -> Result<ScriptEnabled, ScriptTrouble> {
@@ -235,7 +280,8 @@ impl RunningScript for KernelScript {
         // Before the counters: if nothing is attached any more, they are final.
         let detaching = self.progress.left();
         self.read_counters();
-        Readings { time_ns: monotonic_ns(), probes: self.last.clone(), target: self.target.state(), detaching }
+        let guard = self.cost.as_ref().map_or_else(|| self.guard.clone(), CostMeter::stage);
+        Readings { time_ns: monotonic_ns(), probes: self.last.clone(), target: self.target.state(), guard, detaching }
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {
@@ -244,8 +290,7 @@ impl RunningScript for KernelScript {
         let attachments = std::mem::take(&mut self.prepared.attachments);
         let attachments = attachments.into_iter().chain(std::mem::take(&mut self.following)).collect();
         let end = std::mem::take(&mut self.prepared.end);
-        let links = std::mem::take(&mut self.links).into_iter().map(|link| link.fd).collect();
-        detach::detach(&self.progress, links, end, attachments);
+        detach::detach(&self.progress, take(&self.links), end, attachments);
         if end_command {
             self.target.end();
         }
@@ -310,7 +355,7 @@ fn walk_to_end(mut walk: std::fs::File) -> std::io::Result<()> {
 impl Drop for KernelScript {
     fn drop(&mut self) {
         self.disable();
-        close_links(std::mem::take(&mut self.links).into_iter().map(|link| link.fd).collect());
+        close_links(take(&self.links));
         drop_aside((std::mem::take(&mut self.prepared.attachments), std::mem::take(&mut self.following)));
     }
 }

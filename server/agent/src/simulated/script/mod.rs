@@ -19,8 +19,8 @@ use bathyscope_bpf::{
     probe::{TARGETS_MAP, TargetFilter},
 };
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Detaching, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked, ScriptEnabled,
-    ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, WireScript, WireTarget,
+    AgentError, AgentErrorKind, Budget, Detaching, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked,
+    ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, WireScript, WireTarget,
 };
 
 pub(super) use self::host::features;
@@ -53,10 +53,10 @@ pub(super) fn start(simulation: &Simulation, plan: &ScriptPlan) -> Result<Simula
     let target = MadeTarget::of(&plan.target)?;
     let children =
         matches!(plan.target, WireTarget::Process { children: true, .. } | WireTarget::Command { children: true, .. });
-    let filter = match target.pid {
-        None => TargetFilter::System,
-        Some(_) if children => TargetFilter::Targets,
-        Some(pid) => TargetFilter::Process(pid),
+    let filter = match (&target.among, target.pid) {
+        (None, _) => TargetFilter::System,
+        (Some(_), Some(pid)) if !children => TargetFilter::Process(pid),
+        (Some(_), _) => TargetFilter::Targets,
     };
     let clock = Instant::now();
     let around = Around { filter, pid: target.pid.unwrap_or(0), ring_bytes: plan.ring_bytes };
@@ -92,7 +92,7 @@ impl SimulatedScript {
         let ring = codes.iter().flat_map(|code| &code.maps).find(|map| map.name == RING);
         let ring_bytes = ring.map_or(crate::backend::MIN_RING_BYTES, |map| map.max_entries);
         let mut core = Core::new(simulation, codes, plan.clone(), ring_bytes).map_err(trouble)?;
-        if let Some(pid) = target.pid {
+        for pid in target.among.iter().flatten() {
             // Where the script has no such map, its programs compare the process themselves.
             let _there = core.machine.set(TARGETS_MAP, &pid.to_le_bytes(), 0, &1_u32.to_le_bytes());
         }
@@ -165,6 +165,10 @@ impl RunningScript for SimulatedScript {
 
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
         self.capture.descriptor(index)
+    }
+
+    fn set_budget(&mut self, budget: Budget) {
+        self.capture.set_budget(budget);
     }
 
     fn enable(&mut self) -> Result<ScriptEnabled, ScriptTrouble> {

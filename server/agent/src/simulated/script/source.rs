@@ -130,7 +130,7 @@ fn set_process(world: &mut World, process: &Process, draw: Draw, cpu: u32) {
     for (to, from) in world.comm.iter_mut().zip(process.comm) {
         *to = *from;
     }
-    (world.uid, world.gid) = if process.pid == 1 { (0, 0) } else { (1000, 1000) };
+    (world.uid, world.gid) = (process.uid(), process.uid());
     world.cgroup = 1;
     world.random = vec![draw.number(40) as u32];
     world.user.clear();

@@ -142,6 +142,7 @@ impl Core {
                 hits,
                 filtered,
                 ring_full,
+                limited: 0,
                 missed,
                 ns_per_hit,
                 map_full,

@@ -8,7 +8,8 @@ use std::{
 
 use bathyscope_agent::Simulation;
 use bathyscope_bpf::output::Form;
-use bathyscope_protocol::{AgentClient, CaptureHandle, TargetState, WireTarget};
+use bathyscope_capture::Target;
+use bathyscope_protocol::{AgentClient, Budget, CaptureHandle, GuardStage, Readings, TargetState};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
@@ -23,10 +24,10 @@ use crate::{
     cli::{agent::Scripts, facts::link},
     config::{LogArgs, LogFormat},
     launch::OwnAgent,
-    recorder::{AgentLink, shows_user_addresses},
+    recorder::{AgentLink, guard_words, shows_user_addresses},
     script::{
-        Finished, MapSnapshot, ScriptEvent, ScriptFailure, ScriptOptions, ScriptRequest, ScriptSession,
-        USUAL_RING_BYTES,
+        Finished, MapSnapshot, ScriptAgent as _, ScriptEvent, ScriptFailure, ScriptOptions, ScriptRequest,
+        ScriptSession, USUAL_RING_BYTES,
     },
 };
 
@@ -45,9 +46,11 @@ pub(crate) struct ScriptArgs {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) params: Vec<String>,
-    pub(crate) target: WireTarget,
+    pub(crate) target: Target,
     pub(crate) allow_unsafe: bool,
     pub(crate) duration: Option<Duration>,
+    /// Thousandths of one CPU above which the probes are detached.
+    pub(crate) budget: Option<u32>,
     pub(crate) form: Form,
     pub(crate) output: Option<PathBuf>,
     pub(crate) buffering: Buffering,
@@ -157,6 +160,11 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
         names.remember(pid, Duration::ZERO);
     }
     let forwarded = forward_output(session.take_output());
+    if let Some(cpu_permille) = args.budget {
+        let budget = Budget { cpu_permille, detach: true };
+        let set = session.agent().call(move |client| client.set_budget(HANDLE, budget));
+        set.map_err(|error| Failure::because("setting the budget", error))?;
+    }
     let attached = match session.enable() {
         Ok(enabled) => enabled.attached,
         Err(error) => return refused(args, &printer, error),
@@ -164,8 +172,9 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     let mut run = Run { session, names, ended: false };
     printer.attached(&run.session.plan().clone(), &run.names, attached)?;
     run.tell_failed(&printer, args);
-    let has_command = matches!(args.target, WireTarget::Command { .. });
-    let target = runtime.block_on(run.follow(&mut printer, signals, args.duration, has_command));
+    let has_command = matches!(args.target, Target::Command { .. });
+    let until = Until { duration: args.duration, has_command, budget: args.budget };
+    let target = runtime.block_on(run.follow(&mut printer, signals, until));
     // From here on a signal ends the process: what is left to do must not be waited for by who has had enough.
     let forced = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_at_once(&runtime));
     forced.map_err(|error| Failure::because("starting a thread", error))?;
@@ -216,14 +225,21 @@ struct Run {
     ended: bool,
 }
 
+/// What ends a script from outside.
+struct Until {
+    duration: Option<Duration>,
+    has_command: bool,
+    /// Thousandths of one CPU.
+    budget: Option<u32>,
+}
+
 impl Run {
     /// Prints what the script says until it ends, its target ends, the time is over, or somebody has had enough.
     async fn follow(
         &mut self,
         printer: &mut Printer,
         signals: Signals,
-        duration: Option<Duration>,
-        has_command: bool,
+        Until { duration, has_command, budget }: Until,
     ) -> Result<TargetState, Failure> {
         let Signals { mut interrupt, mut terminate, user: [mut first, mut second] } = signals;
         // What the kernel has was walked over when the script was enabled; nothing else will come.
@@ -241,9 +257,13 @@ impl Run {
             }
             if looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
                 looked = Some(Instant::now());
-                let target = self.look()?;
+                let Readings { target, guard, .. } = self.session.readings().map_err(failed)?;
                 if target != TargetState::Running {
                     return Ok(target);
+                }
+                if let (GuardStage::Detached { .. }, Some(budget)) = (&guard, budget) {
+                    printer.note(&format!("ENDED: {}", guard_words(&guard, budget)));
+                    return Ok(TargetState::Running);
                 }
             }
             let pause = match more {
@@ -259,12 +279,6 @@ impl Run {
                 () = tokio::time::sleep(pause) => {}
             }
         }
-    }
-
-    /// What became of the target; its memory is looked at as long as it lives.
-    fn look(&mut self) -> Result<TargetState, Failure> {
-        let target = self.session.readings().map_err(failed)?.target;
-        Ok(target)
     }
 
     /// Looks at the target's memory while it lives, often at first: what it runs is mapped then, and it may be gone soon.

@@ -6,8 +6,7 @@ use std::{
     sync::mpsc::{Receiver, sync_channel},
 };
 
-use bathyscope_capture::{CaptureId, CaptureSpec, Limits, Method, ScriptSpec, Target};
-use bathyscope_protocol::WireTarget;
+use bathyscope_capture::{CaptureId, CaptureSpec, Method, ScriptSpec};
 use bathyscope_store::{Options, Store};
 
 use super::{
@@ -46,7 +45,11 @@ pub(crate) fn run_saved(args: &ScriptArgs, name: &str, data: &DataArgs) -> Outco
     let link = link(client)?;
     let store = runtime.block_on(Store::open(&directory, Options::default()));
     let store = store.map_err(|error| Failure::because("opening the database", error))?;
-    let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(&directory));
+    let recorder = Recorder::new(
+        store.clone(),
+        link.clone(),
+        RecorderOptions { idle_stop: None, ..RecorderOptions::new(&directory) },
+    );
     let outcome = record(args, spec(args, name), (&runtime, &store, &recorder), printer, link);
     runtime.block_on(store.close());
     // Whoever holds the connection goes before the agent, which ends with it.
@@ -62,14 +65,9 @@ fn spec(args: &ScriptArgs, name: &str) -> CaptureSpec {
         params: args.params.clone(),
         allow_unsafe: args.allow_unsafe,
     };
-    let target = match args.target.clone() {
-        WireTarget::System => Target::System,
-        WireTarget::Process { pid, children } => Target::Process { pid, children },
-        WireTarget::Command { argv, user, children } => Target::Command { argv, user, children },
-    };
     let duration_ms = args.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
-    let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
-    CaptureSpec { name: name.to_owned(), method: Method::Script(script), target, limits }
+    let limits = crate::cli::trace::limits(args.budget, duration_ms);
+    CaptureSpec { name: name.to_owned(), method: Method::Script(script), target: args.target.clone(), limits }
 }
 
 fn record(

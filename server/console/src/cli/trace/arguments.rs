@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Predicate, Target, TracepointName, visible};
-
-use bathyscope_bpf::output::Form;
-use bathyscope_protocol::WireTarget;
+use bathyscope_capture::{
+    CaptureSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, Method, OverBudget, Predicate, Target, TracepointName,
+    visible,
+};
 
 use super::{Format, TraceArgs};
 use crate::{
     Failure,
     cli::{script::ScriptArgs, words},
 };
+use bathyscope_bpf::output::Form;
 
 /// The longest script that is read from a file.
 const MAX_SCRIPT_BYTES: u64 = bathyscope_protocol::MAX_SCRIPT_BYTES as u64;
@@ -85,9 +86,10 @@ fn script(args: &TraceArgs) -> Result<ScriptArgs, Failure> {
         name,
         text,
         params,
-        target: wire_target(args)?,
+        target: script_target(args)?,
         allow_unsafe: args.allow_unsafe,
         duration: args.duration,
+        budget: args.budget,
         form: if is_json(args) { Form::Json } else { Form::Text },
         output: args.output.clone(),
         buffering: args.buffer,
@@ -129,15 +131,42 @@ fn command(args: &TraceArgs) -> Result<Option<Vec<String>>, Failure> {
     }
 }
 
-fn wire_target(args: &TraceArgs) -> Result<WireTarget, Failure> {
-    let children = !args.no_children;
-    let target = match (args.pid, command(args)?) {
-        (Some(pid), _) => WireTarget::Process { pid, children },
-        (None, Some(argv)) => WireTarget::Command { argv, user: args.user.clone(), children },
-        (None, None) => WireTarget::System,
+fn script_target(args: &TraceArgs) -> Result<Target, Failure> {
+    let target = target(args, command(args)?.unwrap_or_default())?;
+    let spec = CaptureSpec {
+        name: String::new(),
+        method: Method::Profile { frequency_hz: 1, kernel_stacks: true, user_stacks: true },
+        target,
+        limits: Limits::default(),
     };
-    check_user(args, matches!(target, WireTarget::Command { .. }))?;
-    Ok(target)
+    // Only the target is of interest; the script is checked where it is compiled.
+    spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
+    Ok(spec.target)
+}
+
+/// Whose events: those of the command, or of what an option names.
+fn target(args: &TraceArgs, argv: Vec<String>) -> Result<Target, Failure> {
+    let children = !args.no_children;
+    let of = &args.of;
+    let named = [
+        args.pid.map(|pid| Target::Process { pid, children }),
+        of.cgroup.clone().map(|path| Target::Cgroup { path }),
+        of.unit.clone().map(|name| Target::Unit { name }),
+        of.container.clone().map(|name| Target::Container { name }),
+        of.uid.clone().map(|user| Target::User { user }),
+        of.comm.clone().map(|pattern| Target::Comm { pattern }),
+    ];
+    let named = named.into_iter().flatten().next();
+    check_user(args, !argv.is_empty())?;
+    match (named, argv.is_empty()) {
+        (Some(_), false) => {
+            let what = "a command and --pid, --cgroup, --unit, --container, --uid or --comm exclude each other";
+            Err(Failure::new(what))
+        }
+        (Some(target), true) => Ok(target),
+        (None, false) => Ok(Target::Command { argv, user: args.user.clone(), children }),
+        (None, true) => Ok(Target::System),
+    }
 }
 
 fn check_user(args: &TraceArgs, has_command: bool) -> Result<(), Failure> {
@@ -145,6 +174,28 @@ fn check_user(args: &TraceArgs, has_command: bool) -> Result<(), Failure> {
         return Err(Failure::new("--user is given without a command").remedy("Give one with -c COMMAND."));
     }
     Ok(())
+}
+
+/// The limits of what is asked for at a terminal: whoever sits there sees what it costs and can end it.
+pub(in crate::cli) fn limits(budget_permille: Option<u32>, duration_ms: Option<u64>) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        duration_ms,
+        max_bytes: None,
+        budget_cpu_permille: budget_permille.unwrap_or(usual.budget_cpu_permille),
+        over_budget: Some(if budget_permille.is_some() { OverBudget::Detach } else { OverBudget::Warn }),
+        ..usual
+    }
+}
+
+/// Reads a share of one CPU in percent, and gives thousandths.
+pub(super) fn percent(text: &str) -> Result<u32, String> {
+    let most = MAX_BUDGET_CPU_PERMILLE;
+    let permille = text.trim_end_matches('%').parse::<f64>().map(|percent| (percent * 10.0).round());
+    match permille {
+        Ok(permille) if (1.0..=f64::from(most)).contains(&permille) => Ok(permille as u32),
+        _ => Err(format!("write a number from 0.1 to {}", most / 10)),
+    }
 }
 
 /// Reads `500ms`, `5s`, `2m`, `1h`, or seconds without a unit.
@@ -186,7 +237,6 @@ pub(super) fn spec(
             Method::Events { probes }
         }
     };
-    let children = !args.no_children;
     let argv = match command(args)? {
         Some(_) if !args.words.is_empty() => {
             return Err(Failure::new("a command is given twice, with -c and after --"));
@@ -198,15 +248,9 @@ pub(super) fn spec(
         return Err(Failure::new(format!("there is no option {}", visible(word.as_bytes())))
             .remedy("`bathyscope trace --help` lists them. A command to trace follows --."));
     }
-    check_user(args, !argv.is_empty())?;
-    let target = match args.pid {
-        Some(_) if !argv.is_empty() => return Err(Failure::new("--pid and a command exclude each other")),
-        Some(pid) => Target::Process { pid, children },
-        None if argv.is_empty() => Target::System,
-        None => Target::Command { argv, user: args.user.clone(), children },
-    };
+    let target = target(args, argv)?;
     let duration_ms = args.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
-    let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
+    let limits = limits(args.budget, duration_ms);
     let spec = CaptureSpec { name: args.save.clone().unwrap_or_default(), method, target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)
@@ -222,7 +266,7 @@ mod tests {
     fn args(words: &[&str]) -> TraceArgs {
         let cli = Cli::try_parse_from(["bathyscope", "trace"].iter().chain(words)).unwrap();
         let Some(Verb::Trace(args)) = cli.verb else { panic!() };
-        args
+        *args
     }
 
     #[test]
@@ -234,6 +278,18 @@ mod tests {
         for bad in ["", "s", "-1s", "0s", "1d", "1.5s", "99999999999999999999s", "9999999999999999h"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn budgets_are_percents() {
+        for (text, permille) in [("5", 50), ("0.1", 1), ("100%", 1000), ("2.5%", 25)] {
+            assert_eq!(percent(text), Ok(permille), "{text}");
+        }
+        for bad in ["", "0", "101", "-1", "x", "nan"] {
+            assert!(percent(bad).is_err(), "{bad}");
+        }
+        assert_eq!(limits(None, None).over_budget, Some(OverBudget::Warn));
+        assert_eq!(limits(Some(20), None).over_budget, Some(OverBudget::Detach));
     }
 
     #[test]
@@ -258,6 +314,23 @@ mod tests {
         let made = spec(&args(&["--profile=999", "--save", "x"]), all).unwrap();
         assert!(matches!(made.method, Method::Profile { frequency_hz: 999, .. }));
         assert_eq!(made.name, "x");
+    }
+
+    #[test]
+    fn targets_have_options() {
+        let all = |_: &TracepointName| Ok(vec!["a".to_owned()]);
+        let of = |option: &str, value: &str| spec(&args(&["-e", "a:b", option, value]), all).unwrap().target;
+        let text = || "x".to_owned();
+        assert_eq!(of("--cgroup", "x"), Target::Cgroup { path: text() });
+        assert_eq!(of("--unit", "x"), Target::Unit { name: text() });
+        assert_eq!(of("--container", "x"), Target::Container { name: text() });
+        assert_eq!(of("--uid", "x"), Target::User { user: text() });
+        assert_eq!(of("--comm", "x*"), Target::Comm { pattern: "x*".to_owned() });
+        assert_eq!(script_of(&["--unit", "x", "-e", "END {}"]).target, Target::Unit { name: text() });
+        let parse = |words: &[&str]| Cli::try_parse_from(["bathyscope", "trace", "-e", "a:b"].iter().chain(words));
+        assert!(parse(&["--unit", "x", "--uid", "y"]).is_err() && parse(&["--unit", "x", "-p", "7"]).is_err());
+        assert!(spec(&args(&["-e", "a:b", "--unit", "x", "--", "ls"]), all).is_err());
+        assert!(spec(&args(&["-e", "a:b", "--comm", "a-name-of-16-chr"]), all).is_err());
     }
 
     #[test]
@@ -310,17 +383,17 @@ mod tests {
         let script = script_of(&["-e", "BEGIN { exit(); }"]);
         assert_eq!(
             (script.text.as_str(), script.target, script.form),
-            ("BEGIN { exit(); }", WireTarget::System, Form::Text)
+            ("BEGIN { exit(); }", Target::System, Form::Text)
         );
         let script =
             script_of(&["-f", "json", "-q", "-B", "none", "--unsafe", "-p", "7", "-e", "END {}", "5", "--all", "-v"]);
         assert_eq!(script.params, ["5", "--all", "-v"]);
-        assert_eq!(script.target, WireTarget::Process { pid: 7, children: true });
+        assert_eq!(script.target, Target::Process { pid: 7, children: true });
         assert!(script.form == Form::Json && script.quiet && script.allow_unsafe && script.verbose == 0);
         let script = script_of(&["-c", "ls -l 'a b'", "-e", "END {}", "--", "5"]);
         assert_eq!(script.params, ["5"]);
         let argv = ["ls", "-l", "a b"].map(String::from).to_vec();
-        assert_eq!(script.target, WireTarget::Command { argv, user: None, children: true });
+        assert_eq!(script.target, Target::Command { argv, user: None, children: true });
     }
 
     #[test]

@@ -55,6 +55,7 @@ fn text(record: &CaptureRecord, saved: bool) -> String {
 fn stage_words(stage: LossStage) -> &'static str {
     match stage {
         LossStage::KernelMissed => "the probe was not run",
+        LossStage::Limited => "the guard let no more rows be recorded",
         LossStage::RingFull => "the ring between kernel and console was full",
         LossStage::Decode => "a record could not be decoded",
         LossStage::Store => "the store refused them",

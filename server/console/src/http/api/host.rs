@@ -12,6 +12,7 @@ use super::super::{
     state::AppState,
 };
 use crate::{
+    groups::Group,
     host::{Process, users_like},
     recorder::AgentStatus,
 };
@@ -71,6 +72,33 @@ pub(in crate::http) async fn processes(
     let found: Vec<&Process> = all.iter().filter(fits).collect();
     let limit = query.limit.unwrap_or(50).min(MOST_LISTED);
     Ok(Json(Processes { total: found.len(), items: found.into_iter().take(limit).cloned().collect() }))
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Groups {
+    total: usize,
+    items: Vec<Group>,
+}
+
+/// The control groups whose path, unit or container contains what is looked for; units and containers first.
+pub(in crate::http) async fn groups(
+    _: Operator,
+    State(state): State<AppState>,
+    Query(query): Query<SearchQuery>,
+) -> Result<Json<Groups>, ApiError> {
+    let wanted = query.q.trim().to_lowercase();
+    let all = state.host().groups().await?;
+    let has = |text: Option<&str>| text.is_some_and(|text| text.to_lowercase().contains(&wanted));
+    let rank = |group: &&Group| match (&group.container, &group.unit) {
+        (Some(container), _) if has(container.name.as_deref()) || has(Some(&container.id)) => Some(0_u8),
+        (None, Some(unit)) if has(Some(unit)) && group.path.ends_with(unit.as_str()) => Some(1),
+        _ => has(Some(&group.path)).then_some(2),
+    };
+    let mut found: Vec<(u8, &Group)> = all.iter().filter_map(|group| Some((rank(&group)?, group))).collect();
+    found.sort_by_key(|(rank, _)| *rank);
+    let limit = query.limit.unwrap_or(50).min(MOST_LISTED);
+    let items = found.iter().take(limit).map(|(_, group)| (*group).clone()).collect();
+    Ok(Json(Groups { total: found.len(), items }))
 }
 
 #[derive(Serialize)]

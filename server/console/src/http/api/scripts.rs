@@ -135,7 +135,7 @@ impl Draft {
             params: script.params,
             options: ScriptOptions { unsafe_allowed: allow_unsafe, comm: true, skip_filtered: false },
             settings: Vec::new(),
-            target: crate::recorder::wire_target(&target),
+            target,
             ring_bytes: crate::script::USUAL_RING_BYTES,
         })
     }

@@ -12,7 +12,8 @@ mod unwind;
 use std::collections::BTreeSet;
 
 use bathyscope_bpf::lang::{self, ExpandOptions, ast::AttachText, host::UserPlaces};
-use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript, WireTarget};
+use bathyscope_capture::Target;
+use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
 use file::Files;
@@ -50,10 +51,10 @@ pub fn check_script(
     Ok(agent.call(move |client| client.check_script(script, show))?)
 }
 
-fn target_pid(target: &WireTarget) -> Option<u32> {
+fn target_pid(target: &Target) -> Option<u32> {
     match target {
-        WireTarget::Process { pid, .. } => Some(*pid),
-        WireTarget::System | WireTarget::Command { .. } => None,
+        Target::Process { pid, .. } => Some(*pid),
+        _ => None,
     }
 }
 

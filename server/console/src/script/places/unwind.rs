@@ -37,7 +37,10 @@ pub(in crate::script) fn tables_of(agent: &mut impl ScriptAgent, text: &str, tar
     let begun = match target {
         WireTarget::Process { pid, .. } => making.process(*pid),
         WireTarget::Command { argv, .. } => making.command(argv),
-        WireTarget::System => making.system(),
+        // Whose stacks these will be is not known before they run.
+        WireTarget::System | WireTarget::Cgroup { .. } | WireTarget::User { .. } | WireTarget::Comm { .. } => {
+            making.system()
+        }
     };
     let mut made = making.made;
     made.trouble = begun.err();

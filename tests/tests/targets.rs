@@ -1,0 +1,219 @@
+//! Whose events are recorded: control groups, users and threads by name, on the running kernel and, with `tests/lab/run`,
+//! on others.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what it expects by panicking"
+)]
+
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use bathyscope_tests::{is_root, server::Server, skip, wait::until};
+use serde_json::{Value, json};
+
+/// Bytes that a worker copies one by one.
+const BYTES: usize = 300;
+/// Its reads of them: one more finds the end.
+const READS: u64 = BYTES as u64 + 1;
+/// A user that nothing else here is.
+const UID: u32 = 54_321;
+
+/// A `dd` that waits for its input.
+struct Worker(Child);
+
+impl Worker {
+    fn start(program: &Path, uid: Option<u32>) -> Self {
+        let mut command = Command::new(program);
+        command.args(["bs=1", "of=/dev/null", "status=none"]).stdin(Stdio::piped());
+        if let Some(uid) = uid {
+            command.uid(uid).gid(uid);
+        }
+        Self(command.spawn().expect("dd starts"))
+    }
+
+    /// Lets it copy, and waits for its end.
+    fn work(mut self) -> u32 {
+        let mut input = self.0.stdin.take().expect("its input");
+        input.write_all(&[b'x'; BYTES]).expect("it reads");
+        drop(input);
+        assert!(self.0.wait().expect("it ends").success());
+        self.0.id()
+    }
+}
+
+/// A control group inside of another one, removed in the end.
+struct Group {
+    outer: PathBuf,
+    inner: PathBuf,
+}
+
+impl Group {
+    fn make() -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+        let is_group = |line: &&str| line.split_ascii_whitespace().nth(2) == Some("cgroup2");
+        let mount = mounts.lines().find(is_group)?.split_ascii_whitespace().nth(1)?;
+        let outer = Path::new(mount).join(format!("bathyscope-{}.service", std::process::id()));
+        let inner = outer.join("payload");
+        fs::create_dir_all(&inner).ok()?;
+        Some(Self { outer, inner })
+    }
+
+    fn name(&self) -> String {
+        self.outer.file_name().unwrap().to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for folder in [&self.inner, &self.outer] {
+            let _still_used = fs::remove_dir(folder);
+        }
+    }
+}
+
+fn reads(target: &Value) -> Value {
+    let probe = json!({
+        "tracepoint": "raw_syscalls:sys_enter", "fields": ["id"], "predicate": "id == 0 && args[0] == 0 && args[2] == 1",
+    });
+    json!({"method": {"events": {"probes": [probe]}}, "target": target, "limits": {"duration_ms": 60_000}})
+}
+
+fn counting_script(target: &Value) -> Value {
+    let text = "tracepoint:raw_syscalls:sys_enter /args.id == 0 && args.args[0] == 0 && args.args[2] == 1/ { @[pid] = count(); }";
+    json!({"method": {"script": {"text": text}}, "target": target, "limits": {"duration_ms": 60_000}})
+}
+
+fn stop(server: &Server, id: &str) -> Value {
+    let answer = server.send("POST", &format!("/api/captures/{id}/stop"), Some(&json!({})));
+    assert!(answer.status < 300, "{}", answer.text());
+    server.ended(id)
+}
+
+/// Records `target` while `member` and somebody else work, and expects the member's reads and no others.
+fn only_the_member_is_recorded(
+    server: &Server,
+    target: &Value,
+    expected: std::ops::RangeInclusive<u64>,
+    member: &dyn Fn() -> Worker,
+) {
+    let id = server.capture(&reads(target));
+    Worker::start(Path::new("/bin/dd"), None).work();
+    let pid = member().work();
+    let capture = stop(server, &id);
+    let stored = capture["ledger"]["streams"][0]["stored"].as_u64().unwrap();
+    assert!(expected.contains(&stored), "{target}: {capture:#}");
+    let page = server.get(&format!("/api/captures/{id}/rows?stream=0&limit=400"));
+    let rows = page["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row[2] == pid), "{target}: {page}");
+
+    let id = server.capture(&counting_script(target));
+    Worker::start(Path::new("/bin/dd"), None).work();
+    let pid = member().work();
+    stop(server, &id);
+    let maps = server.get(&format!("/api/captures/{id}/maps/0"));
+    let text = maps.to_string();
+    let counted = expected.clone().any(|count| text.contains(&count.to_string()));
+    assert!(text.contains(&pid.to_string()) && counted, "{target}: {text}");
+}
+
+#[test]
+fn control_groups_users_and_names_are_targets() {
+    if !is_root() {
+        return skip("control groups, users and names as targets", "root");
+    }
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let by_user = || Worker::start(Path::new("/bin/dd"), Some(UID));
+    only_the_member_is_recorded(&server, &json!({"user": {"user": UID.to_string()}}), READS..=READS, &by_user);
+
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("bathyscope-dd");
+    fs::copy("/bin/dd", &own).unwrap();
+    let by_name = || Worker::start(&own, None);
+    for pattern in ["bathyscope-dd", "bathyscope*", "*scope-dd", "*scope*"] {
+        only_the_member_is_recorded(&server, &json!({"comm": {"pattern": pattern}}), READS..=READS, &by_name);
+    }
+
+    let Some(group) = Group::make() else {
+        return skip("control groups as targets", "a hierarchy of version 2 to write to");
+    };
+    let in_group = || {
+        let worker = Worker::start(Path::new("/bin/dd"), None);
+        fs::write(group.inner.join("cgroup.procs"), worker.0.id().to_string()).expect("it moves");
+        worker
+    };
+    let path = format!("/{}", group.name());
+    for target in [json!({"cgroup": {"path": path}}), json!({"unit": {"name": group.name()}})] {
+        // Its first read may have begun before it moved.
+        only_the_member_is_recorded(&server, &target, READS - 1..=READS, &in_group);
+    }
+    let id = server.capture(&reads(&json!({"cgroup": {"path": path}})));
+    until("the group is empty", || fs::remove_dir(&group.inner).ok());
+    fs::remove_dir(&group.outer).unwrap();
+    let capture = server.ended(&id);
+    assert_eq!(capture["reason"], format!("control group {path} is gone"), "{capture:#}");
+}
+
+#[test]
+fn p24_probes_that_cost_too_much_are_detached() {
+    if !is_root() {
+        return skip("the guard", "root");
+    }
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let mut load = Command::new("/bin/dd").args(["if=/dev/zero", "of=/dev/null", "bs=1"]).spawn().unwrap();
+    let probe = json!({"tracepoint": "raw_syscalls:sys_enter", "fields": ["id"]});
+    let events = json!({"events": {"probes": [probe]}});
+    let script =
+        json!({"script": {"text": "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); } END { @done = 1; }"}});
+    for method in [events, script] {
+        // A whole second of dd is more than a thousandth of a CPU, whatever the machine.
+        let limits = json!({"duration_ms": 60_000, "budget_cpu_permille": 1});
+        let id = server.capture(&json!({"method": method, "target": "system", "limits": limits}));
+        let capture = server.ended(&id);
+        let reason = capture["reason"].as_str().unwrap();
+        assert!(reason.contains("and the budget is 0.1 %: they were detached"), "{capture:#}");
+        println!("ended after {} ns: {reason}", capture["duration_ns"]);
+        if method.get("events").is_some() {
+            let losses = capture["ledger"]["losses"].as_array().unwrap();
+            let limited: u64 =
+                losses.iter().filter(|loss| loss["stage"] == "limited").filter_map(|loss| loss["count"].as_u64()).sum();
+            assert!(limited > 0, "it was thinned first: {capture:#}");
+            let totals = &capture["ledger"]["streams"][0];
+            let number = |name: &str| totals[name].as_u64().unwrap();
+            let lost: u64 = losses.iter().filter_map(|loss| loss["count"].as_u64()).sum();
+            assert_eq!(number("emitted"), number("stored") + lost, "{capture:#}");
+        }
+    }
+    load.kill().unwrap();
+    load.wait().unwrap();
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::simulated(data.path());
+    for (target, words) in [
+        (json!({"unit": {"name": "webserve"}}), "there is no unit `webserve`"),
+        (json!({"container": {"name": "nope"}}), "orders-db"),
+        (json!({"cgroup": {"path": "/nope"}}), "there is no such group"),
+        (json!({"user": {"user": "nobody-here"}}), "there is no such user"),
+        (json!({"comm": {"pattern": "a-name-of-16-chr"}}), "from 0 to 15"),
+    ] {
+        let answer = server.send("POST", "/api/captures", Some(&reads(&target)));
+        assert!((400..500).contains(&answer.status) && answer.text().contains(words), "{target}: {}", answer.text());
+    }
+    let groups = server.get("/api/groups?q=orders");
+    assert_eq!(groups["items"][0]["container"]["name"], "orders-db", "{groups}");
+    let id = server.capture(&reads(&json!({"container": {"name": "orders-db"}})));
+    stop(&server, &id);
+}

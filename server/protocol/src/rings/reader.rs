@@ -21,6 +21,9 @@ pub enum RingError {
     /// Its size cannot be right.
     #[error("a ring of {0} data bytes cannot be; a power of two from {LEAST_DATA_BYTES} to {MOST_DATA_BYTES} can")]
     Size(u32),
+    /// It is not a ring that is mapped.
+    #[error("a pipe of trace pages is read and not mapped; report this as a defect")]
+    Pipe,
     /// It cannot be mapped.
     #[error(
         "a ring of {bytes} bytes cannot be mapped; the limit of locked memory (`ulimit -l`) or of the perf buffers \
@@ -87,6 +90,9 @@ impl RingReader {
     /// # Errors
     /// If the size is impossible, the kernel refuses, or the ring's own header says otherwise than `info`.
     pub fn map(fd: OwnedFd, info: &RingInfo) -> Result<Self, RingError> {
+        if matches!(info.kind, RingKind::TracePipe { .. }) {
+            return Err(RingError::Pipe);
+        }
         let data_bytes = info.data_bytes as usize;
         if !data_bytes.is_power_of_two() || !(page_bytes()..=MOST_DATA_BYTES).contains(&data_bytes) {
             return Err(RingError::Size(info.data_bytes));

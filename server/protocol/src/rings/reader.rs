@@ -90,9 +90,6 @@ impl RingReader {
     /// # Errors
     /// If the size is impossible, the kernel refuses, or the ring's own header says otherwise than `info`.
     pub fn map(fd: OwnedFd, info: &RingInfo) -> Result<Self, RingError> {
-        if matches!(info.kind, RingKind::TracePipe { .. }) {
-            return Err(RingError::Pipe);
-        }
         let data_bytes = info.data_bytes as usize;
         if !data_bytes.is_power_of_two() || !(page_bytes()..=MOST_DATA_BYTES).contains(&data_bytes) {
             return Err(RingError::Size(info.data_bytes));
@@ -100,6 +97,7 @@ impl RingReader {
         let page = page_bytes();
         let refused = |errno: rustix::io::Errno| RingError::Map { bytes: info.data_bytes, source: errno.into() };
         let layout = match info.kind {
+            RingKind::TracePipe { .. } => return Err(RingError::Pipe),
             RingKind::Bpf => {
                 let consumer = SharedWords::map(&fd, 0, page, true).map_err(refused)?;
                 let producer = SharedWords::map(&fd, page, page + data_bytes, false).map_err(refused)?;

@@ -18,8 +18,8 @@ use std::{
 
 use bathyscope_agent::{ScriptRights, cleanup};
 use bathyscope_protocol::{
-    AgentClient, AgentError, AgentErrorKind, ClientError, RingContent, RingKind, Started, TakenRings, TargetState,
-    WireMethod, WireTarget, WireTrace, WireTraceEvent,
+    AgentClient, AgentError, AgentErrorKind, ClientError, KernelFile, RingContent, RingKind, Started, TakenRings,
+    TargetState, WireMethod, WireTarget, WireTrace, WireTraceEvent,
 };
 use common::{kernel, kernel_with, wait_for};
 use object::{Object as _, ObjectSegment as _};
@@ -389,9 +389,8 @@ fn graphs_are_traced_and_the_machine_is_put_back() {
     }
     let _alone = alone();
     let mut client = kernel();
-    if !functions(&mut client, "function_graph") {
-        return;
-    }
+    // Mounts tracefs where it is not.
+    drop(client.open_kernel_file(KernelFile::AvailableEvents).unwrap());
     let state = || {
         [
             "current_tracer",
@@ -409,6 +408,10 @@ fn graphs_are_traced_and_the_machine_is_put_back() {
         .map(tracefs)
     };
     let before = state();
+    if !functions(&mut client, "function_graph") {
+        return;
+    }
+    wait_for("the end of the attempt", || state() == before);
     let graph = || WireTrace {
         tracer: Some("function_graph".to_owned()),
         graph_roots: words(&["vfs_read"]),
@@ -609,7 +612,7 @@ fn p40_what_a_killed_agent_leaves_is_removed_and_nothing_else() {
     }
     let _alone = alone();
     // Mounts tracefs where it is not.
-    let _client = kernel().capabilities().unwrap();
+    drop(kernel().open_kernel_file(KernelFile::AvailableEvents).unwrap());
     let folder = tempfile::tempdir().unwrap();
     let (path, offset) = program(folder.path());
     let path = path.to_str().unwrap();

@@ -27,6 +27,8 @@ use object::{Object as _, ObjectSegment as _};
 const TRACEFS: &str = "/sys/kernel/tracing";
 /// Set in the process that is killed.
 const VICTIM: &str = "BATHYSCOPE_TRACE_VICTIM";
+/// What is in it if a graph is traced; otherwise the line of a probe.
+const GRAPH: &str = "graph";
 
 fn possible(what: &str) -> bool {
     if rustix::process::geteuid().is_root() {
@@ -382,6 +384,24 @@ fn functions_are_traced() {
     wait_for("the removal of the instance", nothing_left);
 }
 
+/// What a graph may change of the machine's own instance.
+fn state() -> Vec<String> {
+    let files = "current_tracer set_graph_function max_graph_depth set_ftrace_filter set_ftrace_pid trace_clock tracing_on \
+        set_event set_event_pid options/funcgraph-proc options/overwrite options/event-fork";
+    files.split(' ').map(tracefs).collect()
+}
+
+fn graph() -> WireTrace {
+    WireTrace {
+        tracer: Some("function_graph".to_owned()),
+        graph_roots: words(&["vfs_read"]),
+        max_depth: Some(2),
+        events: vec![event("sched:sched_process_exec", None)],
+        options: vec![("funcgraph-proc".to_owned(), true)],
+        ..WireTrace::default()
+    }
+}
+
 #[test]
 fn graphs_are_traced_and_the_machine_is_put_back() {
     if !possible("tracing a graph of functions") {
@@ -391,35 +411,11 @@ fn graphs_are_traced_and_the_machine_is_put_back() {
     let mut client = kernel();
     // Mounts tracefs where it is not.
     drop(client.open_kernel_file(KernelFile::AvailableEvents).unwrap());
-    let state = || {
-        [
-            "current_tracer",
-            "set_graph_function",
-            "max_graph_depth",
-            "set_ftrace_filter",
-            "set_ftrace_pid",
-            "trace_clock",
-            "tracing_on",
-            "set_event",
-            "options/funcgraph-proc",
-            "options/overwrite",
-            "options/event-fork",
-        ]
-        .map(tracefs)
-    };
     let before = state();
     if !functions(&mut client, "function_graph") {
         return;
     }
     wait_for("the end of the attempt", || state() == before);
-    let graph = || WireTrace {
-        tracer: Some("function_graph".to_owned()),
-        graph_roots: words(&["vfs_read"]),
-        max_depth: Some(2),
-        events: vec![event("sched:sched_process_exec", None)],
-        options: vec![("funcgraph-proc".to_owned(), true)],
-        ..WireTrace::default()
-    };
     let (pages, _readings) = trace_command(&mut client, graph(), &["/usr/bin/true"]);
     println!("the graph is in `{}`", pages.started.trace.as_ref().unwrap().instance);
     let pid = i32::try_from(pages.started.target_pid.unwrap()).unwrap();
@@ -548,6 +544,14 @@ fn other_tracers_go_on() {
 fn victim() {
     let Ok(line) = std::env::var(VICTIM) else { return };
     let mut client = kernel();
+    if line == GRAPH {
+        client.start(1, method(graph()), WireTarget::System, 1 << 20).unwrap();
+        client.enable(1).unwrap();
+        println!("ready 0");
+        // Until it is killed.
+        std::io::stdin().read_line(&mut String::new()).unwrap();
+        return;
+    }
     let clock = Instant::now();
     for cycle in 0_u32.. {
         let trace = WireTrace {
@@ -570,6 +574,7 @@ fn start_victim(line: &str) -> (Child, Duration) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "victim", "--ignored", "--nocapture"])
         .env(VICTIM, line)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -644,4 +649,30 @@ fn p40_what_a_killed_agent_leaves_is_removed_and_nothing_else() {
     }
     println!("{left} of {points} killed agents left something; removing it took at most {longest:?}");
     assert!(left > 0);
+}
+
+#[test]
+fn p40_settings_of_the_machine_are_put_back_after_a_kill() {
+    if !possible("a graph whose agent is killed") {
+        return;
+    }
+    let _alone = alone();
+    let mut client = kernel();
+    drop(client.open_kernel_file(KernelFile::AvailableEvents).unwrap());
+    let before = state();
+    if !functions(&mut client, "function_graph") {
+        return;
+    }
+    wait_for("the end of the attempt", || state() == before);
+    let (mut victim, _cycle) = start_victim(GRAPH);
+    assert_ne!(state(), before, "roots and depth are the machine's on all kernels so far");
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    let found = cleanup(true);
+    assert!(found.iter().any(|leftover| leftover.kind == "settings"), "{found:?}");
+    assert_ne!(state(), before, "nothing was changed yet");
+    let removed = cleanup(false);
+    assert!(removed.len() == found.len() && removed.iter().all(|leftover| leftover.removed), "{removed:?}");
+    assert_eq!(state(), before);
+    assert_eq!(cleanup(false), []);
 }

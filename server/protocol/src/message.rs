@@ -51,7 +51,8 @@ pub enum Request {
         /// Which.
         file: ProcessFile,
     },
-    /// Make a capture's probes. Nothing is recorded before [`Request::Enable`]. Answered by [`Reply::Started`].
+    /// Make a capture's probes. Nothing is recorded before [`Request::Enable`]. Answered by [`Reply::Started`]. May be large
+    /// for a trace.
     Start {
         /// Its handle, unused so far.
         capture: CaptureHandle,

@@ -116,6 +116,10 @@ impl Area {
 
 /// What helps where something is not allowed.
 pub(crate) fn remedy_of(error: &io::Error) -> &'static str {
+    if error.raw_os_error() == Some(libc::EROFS) {
+        return "tracefs can only be read here. Mount it writable into the container; in a service unit, set \
+            ProtectKernelTunables=no.";
+    }
     match kind_of(error) {
         AgentErrorKind::Denied => "Run the agent as root; a container needs tracefs to be writable.",
         AgentErrorKind::Limit => "Ask for a smaller buffer, or end another trace.",

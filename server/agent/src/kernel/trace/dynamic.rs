@@ -74,8 +74,10 @@ pub(crate) struct Dynamic {
     rest: String,
     /// Bytes of the arguments at the end of both lines.
     arguments: usize,
-    /// For a function of the kernel, its name and the offset in it.
+    /// For a place inside a function of the kernel, the function's name and the offset in it.
     pub(crate) inside: Option<(String, u64)>,
+    /// For a function of the kernel, its name.
+    pub(crate) function: Option<String>,
     /// The file that is probed, kept so that the line goes on naming it.
     _file: Option<OwnedFd>,
 }
@@ -269,8 +271,13 @@ impl Dynamic {
             Place::Function { name, offset } if offset > 0 => Some((name.to_owned(), offset)),
             _ => None,
         };
+        let function = match parsed.place {
+            Place::Function { name, .. } => Some(name.to_owned()),
+            _ => None,
+        };
         Ok(Self {
             kind: parsed.kind(),
+            function,
             label: parsed.label(&name),
             name,
             given: line.to_owned(),

@@ -298,6 +298,10 @@ impl Setup<'_> {
                     and probes in programs work.";
                 (AgentErrorKind::Denied, why, remedy.to_owned())
             }
+            Some(libc::EINVAL) if event.function.as_deref().is_some_and(is_blocked) => {
+                let why = "the kernel's own list has it among the functions that are never probed".to_owned();
+                (AgentErrorKind::Invalid, why, "Probe what calls it.".to_owned())
+            }
             Some(libc::EILSEQ | libc::EINVAL) if event.inside.is_some() => {
                 (AgentErrorKind::Invalid, why, self.neighbours(event).unwrap_or_default())
             }
@@ -438,6 +442,13 @@ impl Setup<'_> {
         formats.sort_by_key(|format| format.id);
         formats
     }
+}
+
+/// Whether the kernel's own list of functions that are never probed has this one, where it can be read. A line has two
+/// addresses and the name.
+fn is_blocked(function: &str) -> bool {
+    let text = std::fs::read_to_string("/sys/kernel/debug/kprobes/blacklist").unwrap_or_default();
+    text.lines().any(|line| line.split_ascii_whitespace().nth(1) == Some(function))
 }
 
 /// KiB of memory that can be had without swapping.

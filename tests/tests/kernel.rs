@@ -6,6 +6,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    path::Path,
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -363,4 +364,30 @@ fn p49_the_capabilities_that_the_container_gets_are_enough() {
     let names = server.get(&format!("/api/captures/{id}/flame"))["names"].to_string();
     assert!(names.contains("spin_middle"), "user frames have names: {names}");
     assert!(server.terminate().success());
+}
+
+#[test]
+fn p40_cleanup_removes_what_ended_agents_left_and_nothing_else() {
+    let Some(_alone) = alone("cleanup of tracefs") else { return };
+    // Mounts tracefs where it is not.
+    stdout_of(["list", "sched:sched_switch"]);
+    let instances = Path::new("/sys/kernel/tracing/instances");
+    let link = fs::read_link("/proc/self/ns/pid").unwrap();
+    let namespace: String = link.to_str().unwrap().chars().filter(char::is_ascii_digit).collect();
+    // A process with the id of this one that began at another time: it has ended.
+    let ours = instances.join(format!("bathyscope-{namespace}-{}-1-1", std::process::id()));
+    let foreign = [instances.join("bathyscope"), instances.join(format!("bathyscope-1-{}-1-1", std::process::id()))];
+    for folder in foreign.iter().chain([&ours]) {
+        fs::create_dir(folder).unwrap();
+    }
+    let found = json_of(["cleanup", "--dry-run", "--json"]);
+    assert_eq!(found["leftovers"][0]["name"], ours.file_name().unwrap().to_str().unwrap(), "{found:#}");
+    assert!(ours.exists(), "nothing is removed in a dry run");
+    let removed = json_of(["cleanup", "--json"]);
+    assert_eq!(removed["leftovers"][0]["removed"], true, "{removed:#}");
+    assert!(!ours.exists() && foreign.iter().all(|folder| folder.exists()));
+    assert!(stdout_of(["cleanup"]).starts_with("Nothing is left"));
+    for folder in &foreign {
+        fs::remove_dir(folder).unwrap();
+    }
 }

@@ -157,7 +157,10 @@ type Violation = &'static str;
 
 /// Whether a request may be in a file. The others are small, so only these may make the agent take more memory.
 fn may_be_large(request: &Request) -> bool {
-    matches!(request, Request::CheckScript { .. } | Request::ScriptFacts { .. } | Request::StartScript { .. })
+    // A trace may have many filters and probes.
+    let is_trace = matches!(request, Request::Start { method: WireMethod::Trace(_), .. });
+    is_trace
+        || matches!(request, Request::CheckScript { .. } | Request::ScriptFacts { .. } | Request::StartScript { .. })
 }
 
 fn plain(result: Result<Reply, AgentError>) -> Answer {

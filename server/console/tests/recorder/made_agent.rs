@@ -249,7 +249,7 @@ fn layout() -> StreamLayout {
 fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
     let streams = match method {
         WireMethod::Events { probes } => probes.len(),
-        WireMethod::Profile { .. } => 0,
+        WireMethod::Profile { .. } | WireMethod::Trace(_) => 0,
     };
     let data_bytes = behaviour.ring_bytes;
     let rings: Vec<_> = (0..streams).map(|_| SimulatedBpfRing::create(data_bytes).unwrap()).collect();
@@ -282,6 +282,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
         compile_ns: 0,
         load_ns: 0,
         attach_ns: 0,
+        trace: None,
     };
     let truths = (0..streams.max(1)).map(|_| Arc::new(Truth::default())).collect();
     let command_output = Some((out_end, err_end));

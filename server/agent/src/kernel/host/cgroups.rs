@@ -14,6 +14,8 @@ use rustix::{
 const CGROUP2_MAGIC: u32 = 0x6367_7270;
 /// The most places at which it is mounted that are tried.
 const MAX_MOUNTS: usize = 16;
+/// The deepest group whose threads are looked for.
+const MAX_LEVEL: u32 = 24;
 const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// A control group of version 2.
@@ -42,6 +44,23 @@ pub(crate) fn group(path: &str) -> Option<Group> {
     let find = |mount: &str, below: &Path| Some(Group { id: id_in(mount, below)?, level: level(below)? });
     let with_mount = mounts.iter().find_map(|mount| find(mount, Path::new(path).strip_prefix(mount).ok()?));
     with_mount.or_else(|| mounts.iter().find_map(|mount| find(mount, Path::new(path.trim_start_matches('/')))))
+}
+
+/// The threads of a control group and of those below it; none if it is gone.
+pub(crate) fn group_threads(path: &str) -> Vec<u32> {
+    fn add(folder: &Path, level: u32, threads: &mut Vec<u32>) {
+        let text = std::fs::read_to_string(folder.join("cgroup.threads")).unwrap_or_default();
+        threads.extend(text.lines().filter_map(|line| line.trim().parse::<u32>().ok()));
+        let below = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+        for entry in below.filter(|entry| level > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            add(&entry.path(), level - 1, threads);
+        }
+    }
+    let Some(mount) = first_mount().filter(|_| group(path).is_some()) else { return Vec::new() };
+    let below = Path::new(path).strip_prefix(&mount).unwrap_or_else(|_| Path::new(path.trim_start_matches('/')));
+    let mut threads = Vec::new();
+    add(&Path::new(&mount).join(below), MAX_LEVEL, &mut threads);
+    threads
 }
 
 /// The id of a control group by its path: with the place where the file system is mounted (`/sys/fs/cgroup/system.slice`), or

@@ -1,4 +1,5 @@
-//! Captures as other tools' files: folded stacks, CSV, lines of JSON, and the text of `perf script`.
+//! Captures as other tools' files: folded stacks, CSV, lines of JSON, and the text of `perf script`; and what ftrace
+//! writes, read ([`ftrace`]).
 //!
 //! Writers stream: they hold one chunk of rows at a time and a bounded cache of stacks' names. Hostile names cannot break
 //! out of a field: text goes through [`bathyscope_capture::visible`] first, so no control character is left, and each
@@ -9,6 +10,7 @@
 
 mod csv;
 mod folded;
+pub mod ftrace;
 mod ndjson;
 mod perf_script;
 mod stacks;

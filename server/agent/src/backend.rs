@@ -3,11 +3,12 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use bathyscope_bpf::lang::host::Features;
-use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Target};
+use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Target, TraceEvent, TraceSpec};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS,
     MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked, ScriptEnabled,
     ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireMethod, WireScript, WireTarget,
+    WireTrace, WireTraceEvent,
 };
 
 use crate::error::failed;
@@ -61,6 +62,7 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
         &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
             Method::Profile { frequency_hz, kernel_stacks, user_stacks }
         }
+        WireMethod::Trace(trace) => Method::Trace(trace_spec(trace)),
     };
     let target = match target.clone() {
         WireTarget::System => Target::System,
@@ -68,6 +70,24 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
         WireTarget::Command { argv, user, children } => Target::Command { argv, user, children },
     };
     CaptureSpec { name: String::new(), method, target, limits: Limits::default() }
+}
+
+fn trace_spec(wire: &WireTrace) -> TraceSpec {
+    let event = |wire: &WireTraceEvent| TraceEvent { event: wire.event.clone(), filter: wire.filter.clone() };
+    TraceSpec {
+        tracer: wire.tracer.clone(),
+        functions: wire.functions.clone(),
+        not_functions: wire.not_functions.clone(),
+        graph_roots: wire.graph_roots.clone(),
+        graph_not: wire.graph_not.clone(),
+        max_depth: wire.max_depth,
+        events: wire.events.iter().map(event).collect(),
+        dynamic: wire.dynamic.clone(),
+        options: wire.options.clone(),
+        clock: wire.clock.clone(),
+        buffer_kib: wire.buffer_kib,
+        overwrite: wire.overwrite,
+    }
 }
 
 /// A script as it was asked for, checked as far as that goes without compiling it.

@@ -21,6 +21,7 @@ mod script;
 mod spec;
 mod stacks;
 mod text;
+mod trace;
 
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
 pub use chunk::{
@@ -44,3 +45,8 @@ pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
 };
 pub use text::{StringDictionary, StringId, visible};
+pub use trace::{
+    MAX_DYNAMIC_BYTES, MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, MAX_FUNCTION_BYTES, MAX_FUNCTION_LINES,
+    MAX_TRACE_BUFFER_KIB, MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent,
+    TraceSpec,
+};

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Predicate, PredicateError};
+use crate::{Predicate, PredicateError, TraceSpec};
 
 /// The most probes in one capture.
 pub const MAX_PROBES: usize = 64;
@@ -61,6 +61,8 @@ pub enum Method {
     },
     /// What a script of the probe language prints and keeps in its maps.
     Script(ScriptSpec),
+    /// What the kernel's own tracer records.
+    Trace(TraceSpec),
 }
 
 /// A script with everything that it needs to be run again.
@@ -226,6 +228,19 @@ pub enum SpecError {
         /// What was found, in words.
         found: &'static str,
     },
+    /// A part of a trace cannot be used.
+    #[error("{what} `{text}` cannot be used: {rule}")]
+    TracePart {
+        /// Which part, in words.
+        what: &'static str,
+        /// What was given, cut to 80 characters.
+        text: String,
+        /// Why, and what would be right.
+        rule: &'static str,
+    },
+    /// A trace without tracer and events.
+    #[error("a trace needs a tracer, an event or a dynamic event; it has none")]
+    EmptyTrace,
     /// A profile of neither kernel nor user frames.
     #[error("a profile needs kernel stacks, user stacks or both; both are switched off")]
     NoStacks,
@@ -247,7 +262,7 @@ pub enum SpecError {
     },
 }
 
-fn in_range(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), SpecError> {
+pub(crate) fn in_range(what: &'static str, value: u64, least: u64, most: u64) -> Result<(), SpecError> {
     if (least..=most).contains(&value) { Ok(()) } else { Err(SpecError::OutOfRange { what, value, least, most }) }
 }
 
@@ -271,6 +286,7 @@ impl CaptureSpec {
                 }
             }
             Method::Script(script) => script.validate()?,
+            Method::Trace(trace) => trace.validate()?,
         }
         self.target.validate()?;
         self.limits.validate()
@@ -289,6 +305,7 @@ impl CaptureSpec {
             },
             Method::Profile { frequency_hz, .. } => format!("profile at {frequency_hz} Hz"),
             Method::Script(script) => script.title(),
+            Method::Trace(trace) => trace.title(),
         };
         match &self.target {
             Target::System => what,

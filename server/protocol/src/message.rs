@@ -10,7 +10,7 @@ use crate::script::{
 };
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 /// The largest packet.
 pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
 /// The most descriptors with one packet (the kernel's limit is 253).
@@ -222,6 +222,10 @@ pub enum KernelFile {
     },
     /// `available_filter_functions` of tracefs: a function a line, with its module in brackets.
     FilterFunctions,
+    /// `events/header_page` of tracefs: the head of a page of its buffers. It must be read in one piece.
+    TraceHeaderPage,
+    /// `events/header_event` of tracefs: the head of an event in such a page. It must be read in one piece.
+    TraceHeaderEvent,
 }
 
 /// Files of a process that the console may read.
@@ -265,6 +269,48 @@ pub enum WireMethod {
         /// Whether user frames are recorded.
         user_stacks: bool,
     },
+    /// What the kernel's own tracer records.
+    Trace(Box<WireTrace>),
+}
+
+/// A trace by ftrace; see `bathyscope_capture::TraceSpec`, whose rules hold for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WireTrace {
+    /// The tracer; none records events only.
+    pub tracer: Option<String>,
+    /// Functions to trace: patterns, or `PATTERN:mod:MODULE`.
+    pub functions: Vec<String>,
+    /// Functions not to trace.
+    pub not_functions: Vec<String>,
+    /// Functions whose calls the graph begins with.
+    pub graph_roots: Vec<String>,
+    /// Functions that the graph leaves out.
+    pub graph_not: Vec<String>,
+    /// How deep the graph goes.
+    pub max_depth: Option<u32>,
+    /// Events to record.
+    pub events: Vec<WireTraceEvent>,
+    /// Probes to make and record, in the kernel's grammar.
+    pub dynamic: Vec<String>,
+    /// Options, on or off.
+    pub options: Vec<(String, bool)>,
+    /// The clock; none means `mono`.
+    pub clock: Option<String>,
+    /// KiB of buffer for each CPU; none leaves it to the agent.
+    pub buffer_kib: Option<u32>,
+    /// Whether a full buffer loses its oldest events instead of the new ones.
+    pub overwrite: bool,
+}
+
+/// An event of a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireTraceEvent {
+    /// Which.
+    pub event: TracepointName,
+    /// A condition in the kernel's own filter language.
+    pub filter: Option<String>,
 }
 
 /// One tracepoint.
@@ -479,6 +525,43 @@ pub struct Started {
     pub load_ns: u64,
     /// Nanoseconds spent on attaching.
     pub attach_ns: u64,
+    /// Of a trace: what its pages mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Box<TraceFacts>>,
+}
+
+/// What the pages of a trace mean.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceFacts {
+    /// The clock of the stamps, in nanoseconds: `mono`, `mono_raw` or `boot`.
+    pub clock: String,
+    /// That clock minus the monotonic clock, nanoseconds, when the capture was made. `mono_raw` drifts from it by up to
+    /// 500 ns in a millisecond, `boot` leaps when the machine sleeps.
+    pub clock_ahead_ns: i64,
+    /// Where the capture's files are in tracefs: `instances/NAME`, or empty for the global instance.
+    pub instance: String,
+    /// The events that can be in the pages: those asked for, in their order, the dynamic ones in theirs, then the
+    /// tracer's own.
+    pub events: Vec<TraceFormat>,
+}
+
+/// An event that can be in a trace's pages. Its format is that of [`KernelFile::EventFormat`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceFormat {
+    /// The event's number, `common_type` of its records.
+    pub id: u16,
+    /// Its group: the subsystem, a group of the capture's own for dynamic events, or `ftrace` for the tracer's own.
+    pub group: String,
+    /// Its name in the group.
+    pub name: String,
+    /// What the person called it: `sched:sched_switch`, or a dynamic event's name as it was written, `GROUP:NAME` or
+    /// `NAME`; where none was written, its name in the group.
+    pub label: String,
+    /// Index in the trace's dynamic events, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic: Option<u16>,
 }
 
 /// How the records of one stream look.
@@ -494,6 +577,8 @@ pub enum StreamLayout {
     },
     /// `PERF_RECORD_SAMPLE`s of perf rings.
     PerfSamples,
+    /// Pages of ftrace's buffers, with events of several kinds; see [`Started::trace`].
+    TracePages,
 }
 
 /// Where a column is in a record.
@@ -537,7 +622,7 @@ pub enum ColumnEncoding {
     },
 }
 
-/// A ring buffer that the console maps and reads.
+/// A ring buffer that the console maps and reads, or a file of ftrace that it reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RingInfo {
@@ -545,7 +630,7 @@ pub struct RingInfo {
     pub kind: RingKind,
     /// What is in it.
     pub content: RingContent,
-    /// Bytes of its data area, a power of two.
+    /// Bytes of its data area, a power of two; for ftrace, bytes of that CPU's buffer.
     pub data_bytes: u32,
     /// The CPU that writes it; none for a ring that all CPUs share.
     pub cpu: Option<u32>,
@@ -566,6 +651,11 @@ pub enum RingKind {
         /// Whether records other than samples end in the sample's ids (`sample_id_all`).
         sample_id_all: bool,
     },
+    /// `trace_pipe_raw` of ftrace, not mapped but read, a page at a time, without waiting.
+    TracePipe {
+        /// Bytes of a page: what one read takes.
+        page_bytes: u32,
+    },
 }
 
 /// What is in a ring.
@@ -581,6 +671,8 @@ pub enum RingContent {
     Sideband,
     /// Records of a script, as its plan describes them.
     Script,
+    /// A CPU's pages of a trace.
+    TracePages,
 }
 
 /// Counters of a capture, totals since it was enabled.
@@ -589,7 +681,8 @@ pub enum RingContent {
 pub struct Readings {
     /// Moment of the reading, monotonic nanoseconds.
     pub time_ns: u64,
-    /// One for each stream; for a script one for each program of its plan.
+    /// One for each stream; for a script one for each program of its plan; for a trace one for all that was written
+    /// (`hits`) and lost (`ring_full`), then one for each dynamic event (`hits` and `missed`).
     pub probes: Vec<ProbeReading>,
     /// What became of the target.
     pub target: TargetState,

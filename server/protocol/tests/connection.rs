@@ -184,6 +184,7 @@ fn rings_come_in_several_packets_with_the_outputs_last() {
         compile_ns: 0,
         load_ns: 0,
         attach_ns: 0,
+        trace: None,
     };
     let mut client = scripted(vec![(Reply::Rings { count: 2 }, 2), (Reply::Rings { count: 3 }, 3)]);
     let taken = client.take_rings(1, &started).unwrap();

@@ -301,6 +301,7 @@ fn describe_started(
         compile_ns,
         load_ns,
         attach_ns,
+        trace: None,
     }
 }
 

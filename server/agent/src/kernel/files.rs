@@ -45,6 +45,8 @@ pub(crate) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
         KernelFile::ModuleBtf { module } => open_plain(&format!("/sys/kernel/btf/{module}")),
         KernelFile::AvailableEvents => open_list("available_events"),
         KernelFile::FilterFunctions => open_list("available_filter_functions"),
+        KernelFile::TraceHeaderPage => open_list("events/header_page"),
+        KernelFile::TraceHeaderEvent => open_list("events/header_event"),
         KernelFile::EventFormat { tracepoint } => Tracefs::find()?.open_format(tracepoint),
     }
 }

@@ -24,13 +24,15 @@ pub use host::cgroup_id;
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
+    AgentError, AgentErrorKind, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage,
+    WireMethod, WireScript,
 };
 
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
     compile::{self, ScriptRights},
     doctor,
+    error::failed,
 };
 
 pub(crate) use loader::{Loader, compile as loader_compile};
@@ -126,6 +128,10 @@ impl Backend for KernelBackend {
             &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
                 let wish = profile::Wish { frequency_hz, kernel_stacks, user_stacks, ring_bytes: plan.ring_bytes };
                 Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, wish, target)?))
+            }
+            WireMethod::Trace(_) => {
+                let why = "this agent records no traces";
+                Err(failed(AgentErrorKind::Unsupported, "making a trace", why, "Record events or a script."))
             }
         }
     }

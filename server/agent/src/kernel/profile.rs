@@ -198,6 +198,7 @@ impl ProfileCapture {
             compile_ns: 0,
             load_ns,
             attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            trace: None,
         };
         Ok(Self { started, cpus, filter, following, target })
     }

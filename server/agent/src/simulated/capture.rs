@@ -122,6 +122,7 @@ impl SimulatedCapture {
             compile_ns: 100_000,
             load_ns: 200_000,
             attach_ns: 300_000,
+            trace: None,
         };
         let shared = Arc::new(Shared::default());
         shared.lock().probes = vec![ProbeReading::default(); started.streams.len()];

@@ -43,6 +43,10 @@ pub(super) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
             file_of(&notes)
         }
         KernelFile::FilterFunctions => file_of(KERNEL_FUNCTIONS.map(|name| format!("{name}\n")).concat().as_bytes()),
+        KernelFile::TraceHeaderPage | KernelFile::TraceHeaderEvent => {
+            let why = "the simulated kernel has no tracer of its own";
+            Err(failed(AgentErrorKind::NotFound, "opening a file of ftrace", why, "Record events or a profile."))
+        }
         KernelFile::Btf | KernelFile::ModuleBtf { .. } => {
             let why = "the simulated kernel has no type information";
             Err(failed(AgentErrorKind::NotFound, "opening the kernel's type information", why, ""))

@@ -17,12 +17,16 @@ use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
+    AgentError, AgentErrorKind, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage,
+    WireMethod, WireScript,
 };
 
 pub use options::{ParseSimulationError, Simulation};
 
-use crate::backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile};
+use crate::{
+    backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
+    error::failed,
+};
 
 /// A host that does not exist.
 #[derive(Debug)]
@@ -93,6 +97,11 @@ impl Backend for SimulatedBackend {
                 let stacks = samples::Stacks { kernel: kernel_stacks, user: user_stacks };
                 let work = samples::SampleWork::make(&self.simulation, frequency_hz, stacks, &target, plan.ring_bytes)?;
                 Box::new(capture::SimulatedCapture::new(work, target)?)
+            }
+            WireMethod::Trace(_) => {
+                let why = "the simulated kernel has no tracer of its own";
+                let remedy = "Record events or a profile, or start without --simulate.";
+                return Err(failed(AgentErrorKind::Unsupported, "making a trace", why, remedy));
             }
         })
     }

@@ -63,7 +63,7 @@ impl PerfFormat {
             RingKind::Perf { sample_type, read_format, sample_id_all } => {
                 Some(Self { sample_type, read_format, sample_id_all })
             }
-            RingKind::Bpf => None,
+            RingKind::Bpf | RingKind::TracePipe { .. } => None,
         }
     }
 

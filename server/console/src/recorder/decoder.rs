@@ -161,7 +161,7 @@ impl Decoder {
         let of_ring = |index: usize| match content {
             Some(RingContent::Stream { stream }) => index == usize::from(stream),
             Some(RingContent::Script) => true,
-            Some(RingContent::Sideband) | None => false,
+            Some(RingContent::Sideband | RingContent::TracePages) | None => false,
         };
         for (_, stream) in self.streams.iter_mut().enumerate().filter(|(index, _)| of_ring(*index)) {
             let complete_ns = if to_its_end { read_ns } else { stream.last_ns };
@@ -174,7 +174,7 @@ impl Decoder {
         let stream = match info.content {
             RingContent::Stream { stream } => self.streams.get_mut(usize::from(stream)).map(|state| (stream, state)),
             RingContent::Script => return self.decode_script(batch),
-            RingContent::Sideband => None,
+            RingContent::Sideband | RingContent::TracePages => None,
         };
         let Some((index, state)) = stream.filter(|(_, state)| state.decoder.is_some()) else {
             return self.look.samples.take(batch, &self.setup.books);

@@ -12,11 +12,11 @@ use std::{
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
     CaptureId, CaptureSpec, Column, ColumnType, Display, Method, ScriptProbe, ScriptRecord, ScriptSpec, StreamKind,
-    StreamSchema, Target,
+    StreamSchema, Target, TraceEvent, TraceSpec,
 };
 use bathyscope_protocol::{
     CaptureHandle, ProbeFailure, RingContent, ScriptStarted, Started, StreamLayout, TakenRings, WireMethod, WireProbe,
-    WireTarget, rings::RingReader,
+    WireTarget, WireTrace, WireTraceEvent, rings::RingReader,
 };
 use bathyscope_store::{CaptureState, End, NewCapture};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -399,6 +399,25 @@ fn wire_method(method: &Method) -> WireMethod {
         }
         // A script is made by a request of its own.
         Method::Script(_) => WireMethod::Events { probes: Vec::new() },
+        Method::Trace(trace) => WireMethod::Trace(Box::new(wire_trace(trace))),
+    }
+}
+
+fn wire_trace(trace: &TraceSpec) -> WireTrace {
+    let event = |it: &TraceEvent| WireTraceEvent { event: it.event.clone(), filter: it.filter.clone() };
+    WireTrace {
+        tracer: trace.tracer.clone(),
+        functions: trace.functions.clone(),
+        not_functions: trace.not_functions.clone(),
+        graph_roots: trace.graph_roots.clone(),
+        graph_not: trace.graph_not.clone(),
+        max_depth: trace.max_depth,
+        events: trace.events.iter().map(event).collect(),
+        dynamic: trace.dynamic.clone(),
+        options: trace.options.clone(),
+        clock: trace.clock.clone(),
+        buffer_kib: trace.buffer_kib,
+        overwrite: trace.overwrite,
     }
 }
 
@@ -416,6 +435,7 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
         Method::Events { probes } => probes.iter().map(|probe| probe.tracepoint.to_string()).collect(),
         Method::Profile { .. } => vec!["cpu-clock".to_owned()],
         Method::Script(_) => Vec::new(),
+        Method::Trace(trace) => vec![trace.title()],
     };
     if names.len() != started.streams.len() {
         return Err(format!("{} streams were asked for and {} were made", names.len(), started.streams.len()));
@@ -430,7 +450,9 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
             let stack = Column { name: "stack".to_owned(), ty: ColumnType::Stack, display: Display::Text };
             Ok((StreamSchema::new(name, StreamKind::Samples, [stack]), None))
         }
-        StreamLayout::Records { .. } | StreamLayout::PerfSamples => Err(format!("{name} has records of another kind")),
+        StreamLayout::Records { .. } | StreamLayout::PerfSamples | StreamLayout::TracePages => {
+            Err(format!("{name} has records of another kind"))
+        }
     };
     names.into_iter().zip(&started.streams).map(stream).collect()
 }
@@ -446,6 +468,7 @@ fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<RingReader>, 
             let fits = match layout {
                 StreamLayout::Records { .. } => format.is_none(),
                 StreamLayout::PerfSamples => format.is_some_and(PerfFormat::fits_samples),
+                StreamLayout::TracePages => false,
             };
             if !fits {
                 return Err(format!("the ring of stream {stream} has another kind of records"));

@@ -21,6 +21,9 @@ pub enum RingError {
     /// Its size cannot be right.
     #[error("a ring of {0} data bytes cannot be; a power of two from {LEAST_DATA_BYTES} to {MOST_DATA_BYTES} can")]
     Size(u32),
+    /// It is not a ring that is mapped.
+    #[error("a pipe of trace pages is read and not mapped; report this as a defect")]
+    Pipe,
     /// It cannot be mapped.
     #[error(
         "a ring of {bytes} bytes cannot be mapped; the limit of locked memory (`ulimit -l`) or of the perf buffers \
@@ -94,6 +97,7 @@ impl RingReader {
         let page = page_bytes();
         let refused = |errno: rustix::io::Errno| RingError::Map { bytes: info.data_bytes, source: errno.into() };
         let layout = match info.kind {
+            RingKind::TracePipe { .. } => return Err(RingError::Pipe),
             RingKind::Bpf => {
                 let consumer = SharedWords::map(&fd, 0, page, true).map_err(refused)?;
                 let producer = SharedWords::map(&fd, page, page + data_bytes, false).map_err(refused)?;

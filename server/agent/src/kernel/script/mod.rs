@@ -151,6 +151,7 @@ fn make(
         compile_ns,
         load_ns: maps_ns + prepared.load_ns,
         attach_ns: all_ns.saturating_sub(maps_ns + prepared.load_ns),
+        trace: None,
     };
     let started = ScriptStarted { started, plan, cpus, failed, stats };
     let mut script = KernelScript::new(started, text, prepared, following, object, contents, sideband, target);

@@ -211,6 +211,7 @@ fn own_file(pid: u32, file: &ProcessFile) -> (Reply, Vec<OwnedFd>) {
     let path = match file {
         ProcessFile::Maps => "/proc/self/maps".to_owned(),
         ProcessFile::Stat => "/proc/self/stat".to_owned(),
+        ProcessFile::Status => "/proc/self/status".to_owned(),
         ProcessFile::Mapped { start, end } => format!("/proc/self/map_files/{start:x}-{end:x}"),
         ProcessFile::PerfMap => format!("/tmp/perf-{pid}.map"),
         ProcessFile::Cmdline => "/proc/self/cmdline".to_owned(),

@@ -89,7 +89,7 @@ impl Books {
     pub(crate) fn trace_told(&mut self, count: Option<u64>, start_ns: u64, end_ns: u64) {
         if let Some(trace) = &mut self.trace {
             let count = trace.told(count);
-            self.enter(None, LossStage::RingFull, count, start_ns, end_ns);
+            self.lost_somewhere(LossStage::RingFull, count, start_ns, end_ns);
         }
     }
 
@@ -110,7 +110,7 @@ impl Books {
 
     /// Enters a loss behind the ring that belongs to no stream that could be told.
     pub(crate) fn lost_somewhere(&mut self, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
-        self.enter(None, stage, count, start_ns, end_ns);
+        self.enter(None, stage, count, start_ns.max(self.start_ns), end_ns);
     }
 
     /// Enters a reading of the kernel's counters. Counters never go back, whatever a reading says.

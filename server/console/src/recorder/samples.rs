@@ -515,14 +515,14 @@ mod tests {
 
     #[test]
     fn a_status_tells_whose_a_thread_is() {
-        let cases: [(&[u8], (Option<u32>, Option<&[u8]>)); 4] = [
-            (b"Name:\tworker 1\nUmask:\t0022\nTgid:\t70\nPid:\t75\n", (Some(70), Some(b"worker 1"))),
-            (b"Name:\ta\nTgid:\tx\n", (None, Some(b"a"))),
-            (b"", (None, None)),
-            (b"Nam", (None, None)),
+        let cases = [
+            ("Name:\tworker 1\nUmask:\t0022\nTgid:\t70\nPid:\t75\n", Some(70), Some("worker 1")),
+            ("Name:\ta\nTgid:\tx\n", None, Some("a")),
+            ("", None, None),
+            ("Nam", None, None),
         ];
-        for (status, expected) in cases {
-            assert_eq!(thread_of_status(status), expected);
+        for (status, pid, name) in cases {
+            assert_eq!(thread_of_status(status.as_bytes()), (pid, name.map(str::as_bytes)));
         }
     }
 }

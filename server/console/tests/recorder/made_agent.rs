@@ -193,6 +193,7 @@ impl Agent {
                 self.seen.alive.fetch_sub(1, Ordering::AcqRel);
                 Reply::Done
             }
+            Request::OpenKernelFile { file } => return crate::trace::kernel_file(&file),
             Request::OpenProcessFile { pid, file } => return own_file(pid, &file),
             Request::ListProcesses { .. } => Reply::Processes { pids: vec![std::process::id()], more: false },
             _other => refused("doing it"),
@@ -235,7 +236,14 @@ fn layout() -> StreamLayout {
 }
 
 fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
+    if let WireMethod::Trace(trace) = method {
+        let (started, descriptors) = crate::trace::make(trace);
+        let (truths, rings, stop) = (vec![Arc::default()], Vec::new(), Arc::default());
+        let (perf, producers, command_output) = (None, Vec::new(), None);
+        return Capture { started, descriptors, truths, rings, perf, stop, producers, command_output };
+    }
     let streams = match method {
+        WireMethod::Trace(_) => 0,
         WireMethod::Events { probes } => probes.len(),
         WireMethod::Profile { .. } => 0,
     };
@@ -270,6 +278,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
         compile_ns: 0,
         load_ns: 0,
         attach_ns: 0,
+        trace: None,
     };
     let truths = (0..streams.max(1)).map(|_| Arc::new(Truth::default())).collect();
     let command_output = Some((out_end, err_end));

@@ -198,7 +198,7 @@ fn a_second_server_on_the_same_data_refuses_with_a_cause() {
 #[test]
 fn every_verb_explains_itself() {
     let help = stdout_of(["--help"]);
-    for verb in ["serve", "agent", "doctor", "list", "trace", "captures", "export"] {
+    for verb in ["serve", "agent", "doctor", "cleanup", "list", "trace", "captures", "export"] {
         assert!(help.contains(&format!("  {verb} ")), "{verb} is not in --help");
         assert!(stdout_of([verb, "--help"]).lines().count() > 5, "{verb} --help says little");
     }

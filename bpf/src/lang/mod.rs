@@ -21,7 +21,10 @@ mod syntax;
 pub mod types;
 
 pub use ast::Span;
-pub use check::{CheckOptions, Completion, CompletionKind, Group, Hover, Reference, check, complete, hover, reference};
+pub use check::{
+    CheckOptions, Completion, CompletionKind, Group, Hover, Reference, check, complete, denied_function, hover,
+    reference,
+};
 pub use compile::{CompileOptions, Compiled, Stage, compile, compile_checked};
 pub use diagnostic::{Diagnostic, Severity};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options, user_symbols};

@@ -22,7 +22,7 @@ pub use backend::{
     UserFile, check_script_sizes,
 };
 pub use compile::ScriptRights;
-pub use kernel::{KernelBackend, cgroup_id};
+pub use kernel::{KernelBackend, Leftover, cgroup_id, cleanup};
 pub use server::{AgentOptions, RunError, run, run_on};
 pub use session::{SessionEnd, serve};
 pub use simulated::{ParseSimulationError, SimulatedBackend, Simulation};

@@ -8,7 +8,7 @@ use rustix::process::{DumpableBehavior, Pid, Signal};
 use crate::{
     backend::Backend,
     compile::ScriptRights,
-    kernel::KernelBackend,
+    kernel::{KernelBackend, trace},
     session::{self, SessionEnd},
     simulated::{SimulatedBackend, Simulation},
 };
@@ -83,6 +83,8 @@ pub fn run(options: &AgentOptions) -> Result<std::convert::Infallible, RunError>
 pub fn run_on(connection: &Connection, options: &AgentOptions) -> Result<(), RunError> {
     follow_supervisor(options.supervisor)?;
     report(&session::serve(connection, backend(options, |kernel| kernel).as_mut()));
+    // What is in tracefs stays there when this process ends.
+    trace::settle();
     Ok(())
 }
 

@@ -34,6 +34,7 @@ mod tests;
 pub use complete::{Completion, CompletionKind, complete};
 pub(in crate::lang) use describe::describe;
 pub use hover::{Hover, hover};
+pub use points::denied_function;
 pub use reference::{Group, Reference, reference};
 
 use super::{Diagnostic, Expanded, hir, host::Host};

@@ -11,7 +11,6 @@ mod verdict;
 
 use bathyscope_protocol::{Capability, CapabilityState};
 
-pub(crate) use instance::remove_leftovers;
 use verdict::{Rights, Verdict};
 
 use crate::kernel::Loader;

@@ -14,6 +14,7 @@ mod script;
 mod sideband;
 mod stats;
 mod target;
+pub(crate) mod trace;
 pub(crate) mod tracefs;
 mod user_file;
 mod users;
@@ -21,18 +22,17 @@ mod users;
 use std::os::fd::OwnedFd;
 
 pub use host::cgroup_id;
+pub use trace::{Leftover, cleanup};
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage,
-    WireMethod, WireScript,
+    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
 };
 
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
     compile::{self, ScriptRights},
     doctor,
-    error::failed,
 };
 
 pub(crate) use loader::{Loader, compile as loader_compile};
@@ -55,7 +55,7 @@ impl std::fmt::Debug for KernelBackend {
 impl KernelBackend {
     /// Removes what an earlier agent left in tracefs. A command runs as the user `command_uid` where no other is asked for.
     pub fn new(command_uid: u32) -> Self {
-        doctor::remove_leftovers();
+        trace::remove_leftovers();
         command::raise_open_files();
         Self { loader: Loader::default(), command_uid, scripts: ScriptRights::Off, host: host::KernelHost::default() }
     }
@@ -129,10 +129,7 @@ impl Backend for KernelBackend {
                 let wish = profile::Wish { frequency_hz, kernel_stacks, user_stacks, ring_bytes: plan.ring_bytes };
                 Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, wish, target)?))
             }
-            WireMethod::Trace(_) => {
-                let why = "this agent records no traces";
-                Err(failed(AgentErrorKind::Unsupported, "making a trace", why, "Record events or a script."))
-            }
+            WireMethod::Trace(wire) => Ok(Box::new(trace::TraceCapture::make(wire, target, self.scripts)?)),
         }
     }
 }

@@ -116,13 +116,41 @@ impl Tracefs {
         Ok(text)
     }
 
-    /// Writes the file `name`, which must be of an instance of our own.
-    pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    /// Whether there is a file or folder `name`.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        rustix::fs::statat(self.root.as_fd(), name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Opens the file `name` to read from without waiting.
+    pub(crate) fn open_without_waiting(&self, name: &str) -> io::Result<OwnedFd> {
+        self.open_to(name, OFlags::RDONLY | OFlags::NONBLOCK)
+    }
+
+    fn open_to(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let file = rustix::fs::openat2(self.root.as_fd(), name, flags, Mode::empty(), resolve)?;
+        Ok(rustix::fs::openat2(self.root.as_fd(), name, flags | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+    }
+
+    /// Writes the file `name`, which must be of an instance of our own or in the journal. What holds a list is added to.
+    pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let file = self.open_to(name, OFlags::WRONLY)?;
         let written = rustix::io::write(&file, text.as_bytes())?;
         if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    /// Writes each of `lines` to the list `name`, which takes effect when all are written. Tells which line was refused.
+    pub(crate) fn write_each(&self, name: &str, lines: &[String]) -> Result<(), (usize, io::Error)> {
+        let file = self.open_to(name, OFlags::WRONLY).map_err(|error| (0, error))?;
+        for (index, line) in lines.iter().enumerate() {
+            // With its end: a name that is not ended is looked up only when the file is closed, where nobody hears of it.
+            rustix::io::write(&file, format!("{line}\n").as_bytes()).map_err(|errno| (index, errno.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Empties the list `name`.
+    pub(crate) fn empty(&self, name: &str) -> io::Result<()> {
+        self.open_to(name, OFlags::WRONLY | OFlags::TRUNC).map(drop)
     }
 
     /// Makes the instance `name`.
@@ -139,6 +167,13 @@ impl Tracefs {
     pub(crate) fn instances(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.path.join("instances")).into_iter().flatten();
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+    }
+
+    /// The names of all events of a group.
+    pub(crate) fn events_of(&self, group: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path.join("events").join(group)).into_iter().flatten();
+        let folders = entries.filter_map(Result::ok).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        folders.filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
     /// Opens the `format` file of `tracepoint`.

@@ -9,6 +9,7 @@ use crate::Outcome;
 
 pub mod agent;
 pub mod captures;
+pub mod cleanup;
 pub mod compile;
 pub mod completions;
 pub mod console;
@@ -83,6 +84,8 @@ pub enum Verb {
     Captures(captures::CapturesArgs),
     /// Write a stored capture or a view of it in another format
     Export(export::ExportArgs),
+    /// Remove what a killed agent left in the kernel's tracing, and nothing else
+    Cleanup(cleanup::CleanupArgs),
     /// Print a link that logs in to the running console once
     LoginLink(login_link::LoginLinkArgs),
     /// Run only the privileged side, for a service manager
@@ -120,6 +123,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::Export(args) => export::run(args),
+        Verb::Cleanup(args) => cleanup::run(args),
         Verb::LoginLink(args) => login_link::run(args),
         Verb::Agent(args) => agent::run(args),
         Verb::Completions(args) => completions::run(args),

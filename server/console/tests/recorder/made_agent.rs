@@ -245,7 +245,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
     let streams = match method {
         WireMethod::Trace(_) => 0,
         WireMethod::Events { probes } => probes.len(),
-        WireMethod::Profile { .. } => 0,
+        WireMethod::Profile { .. } | WireMethod::Trace(_) => 0,
     };
     let data_bytes = behaviour.ring_bytes;
     let rings: Vec<_> = (0..streams).map(|_| SimulatedBpfRing::create(data_bytes).unwrap()).collect();

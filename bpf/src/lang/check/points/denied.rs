@@ -52,8 +52,8 @@ const DENIED: &[(&str, &str)] = &[
 /// What of the above is harmless after all.
 const ALLOWED: &[&str] = &["bpf_prog_load*", "bpf_map_create*", "bpf_check", "rcu_sched_clock_irq", "rcu_do_batch"];
 
-/// Why a function is not probed; none if it may be.
-pub(super) fn denied(function: &str) -> Option<&'static str> {
+/// Why a function of the kernel is not probed; none if it may be.
+pub fn denied(function: &str) -> Option<&'static str> {
     if ALLOWED.iter().any(|pattern| super::matches(pattern, function)) {
         return None;
     }

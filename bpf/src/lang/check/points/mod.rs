@@ -8,6 +8,7 @@ mod glob;
 mod tracepoints;
 mod user;
 
+pub use denied::denied as denied_function;
 pub(super) use events::{HARDWARE_EVENTS, SOFTWARE_EVENTS};
 pub(super) use glob::{has_wildcard, matches};
 pub(super) use tracepoints::ITERATORS;

@@ -1,0 +1,222 @@
+//! A trace by the kernel's own tracer, ftrace.
+//!
+//! Each capture has a tracing instance of its own, with its own buffers, events, filters, functions and tracer, so that
+//! other tools go on as before; what only the machine's own instance can do is done there if it is idle ([`machine`]).
+//! Before anything is made in tracefs it is written to a journal ([`journal`]), so that what a killed agent leaves can be
+//! told from what is others' and removed ([`leftovers`]).
+//!
+//! The pages are read by the console, from descriptors of `trace_pipe_raw` that are opened here: nothing that was recorded
+//! is looked at with privileges. Recorded are threads by their ids; whose they are tell the perf events of the side band.
+
+mod area;
+mod counters;
+mod dynamic;
+mod journal;
+mod leftovers;
+mod machine;
+mod names;
+mod refusals;
+mod setup;
+mod undo;
+
+use std::{
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use bathyscope_protocol::{
+    AgentError, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout, TraceFacts, WireTrace,
+};
+use rustix::time::{ClockId, clock_gettime};
+
+pub(crate) use leftovers::remove_leftovers;
+pub use leftovers::{Leftover, cleanup};
+pub(crate) use names::Owner;
+
+use super::{sideband::Sideband, target::Target};
+use crate::{
+    backend::{RunningCapture, monotonic_ns},
+    compile::ScriptRights,
+    error::refused,
+};
+use counters::{Hits, Stats};
+use dynamic::Kind;
+use setup::Set;
+
+/// How long it is waited for traces that are being removed.
+const SETTLE_TIME: Duration = Duration::from_secs(5);
+
+/// Waits a while for traces that are being removed; for the end of a process.
+pub(crate) fn settle() {
+    if !undo::settle(SETTLE_TIME) {
+        tracing::warn!("traces are still held open; the next agent will remove them");
+    }
+}
+
+/// A trace.
+#[derive(Debug)]
+pub(crate) struct TraceCapture {
+    started: Started,
+    pages: Vec<OwnedFd>,
+    sideband: Sideband,
+    target: Target,
+    set: Set,
+    /// What each dynamic event counted when it was last known.
+    hits: Vec<Hits>,
+    stats: Stats,
+    /// Set when it records no more.
+    stopped: bool,
+}
+
+fn elapsed_ns(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The trace's clock minus the monotonic one, nanoseconds.
+fn clock_ahead_ns(clock: &str) -> i64 {
+    let id = match clock {
+        "boot" => ClockId::Boottime,
+        "mono_raw" => ClockId::MonotonicRaw,
+        _ => return 0,
+    };
+    let nanoseconds = |id| {
+        let now = clock_gettime(id);
+        now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
+    };
+    nanoseconds(id).saturating_sub(nanoseconds(ClockId::Monotonic))
+}
+
+impl TraceCapture {
+    /// Sets everything up; records nothing.
+    pub(crate) fn make(wire: &WireTrace, target: Target, rights: ScriptRights) -> Result<Self, AgentError> {
+        let clock = Instant::now();
+        let events = dynamic::prepare(&wire.dynamic, rights)?;
+        let compile_ns = elapsed_ns(clock);
+
+        let clock = Instant::now();
+        let set = setup::set_up(wire, events, &target)?;
+        let load_ns = elapsed_ns(clock);
+
+        let clock = Instant::now();
+        let open = |cpu: &u32| {
+            set.area.open_pages(*cpu).map_err(|error| refused(format!("opening the pages of CPU {cpu}"), &error, ""))
+        };
+        let pages = set.cpus.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let sideband = Sideband::open()?;
+        let page_bytes = page_bytes(&set);
+        let ring = |cpu: &u32| RingInfo {
+            kind: RingKind::TracePipe { page_bytes },
+            content: RingContent::TracePages,
+            data_bytes: set.buffer_bytes,
+            cpu: Some(*cpu),
+        };
+        let clock_name = wire.clock.as_deref().unwrap_or("mono");
+        let facts = TraceFacts {
+            clock: clock_name.to_owned(),
+            clock_ahead_ns: clock_ahead_ns(clock_name),
+            instance: set.area.name().to_owned(),
+            events: set.formats.clone(),
+        };
+        let started = Started {
+            streams: vec![StreamLayout::TracePages],
+            rings: set.cpus.iter().map(ring).chain(sideband.infos().iter().cloned()).collect(),
+            target_pid: target.pid(),
+            has_output: target.outputs().is_some(),
+            compile_ns,
+            load_ns,
+            attach_ns: elapsed_ns(clock),
+            trace: Some(Box::new(facts)),
+        };
+        let hits = vec![(0, 0); set.dynamic.len()];
+        Ok(Self { started, pages, sideband, target, set, hits, stats: Stats::default(), stopped: false })
+    }
+
+    /// Takes the counters; those that cannot be read stay as they were.
+    fn count(&mut self) {
+        let stats = |cpu: &u32| self.set.area.read(&format!("per_cpu/cpu{cpu}/stats")).ok();
+        let all: Option<Vec<String>> = self.set.cpus.iter().map(stats).collect();
+        if let Some(all) = all {
+            self.stats = all.iter().map(|text| Stats::parse(text)).fold(Stats::default(), Stats::plus);
+        }
+        for (kind, events, profile) in
+            [(Kind::Kprobe, "kprobe_events", "kprobe_profile"), (Kind::Uprobe, "uprobe_events", "uprobe_profile")]
+        {
+            if !self.set.dynamic.iter().any(|event| event.kind == kind) {
+                continue;
+            }
+            let read = |file: &str| self.set.area.tracefs().read(file).unwrap_or_default();
+            let counted = counters::hits(&read(events), &read(profile), &self.set.group);
+            for (event, hits) in self.set.dynamic.iter().zip(&mut self.hits) {
+                if let Some((_name, now)) = counted.iter().find(|(name, _)| event.kind == kind && *name == event.name) {
+                    *hits = *now;
+                }
+            }
+        }
+    }
+}
+
+/// What one read of a buffer takes.
+fn page_bytes(set: &Set) -> u32 {
+    let kib = set.area.read("buffer_subbuf_size_kb").ok().and_then(|text| text.trim().parse::<u32>().ok());
+    let page = u32::try_from(rustix::param::page_size()).unwrap_or(4096);
+    kib.and_then(|kib| kib.checked_mul(1024)).filter(|bytes| *bytes >= page).unwrap_or(page)
+}
+
+impl RunningCapture for TraceCapture {
+    fn started(&self) -> &Started {
+        &self.started
+    }
+
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        if let Some(pages) = self.pages.get(index) {
+            return Some(pages.as_fd());
+        }
+        let index = index - self.pages.len();
+        self.sideband.descriptor(index).or_else(|| {
+            let (stdout, stderr) = self.target.outputs()?;
+            match index - self.sideband.infos().len() {
+                0 => Some(stdout.as_fd()),
+                1 => Some(stderr.as_fd()),
+                _ => None,
+            }
+        })
+    }
+
+    /// First what reports processes, then the trace, then the command.
+    fn enable(&mut self) -> Result<u64, AgentError> {
+        self.sideband.enable()?;
+        self.set.area.set("tracing_on", "1")?;
+        let time_ns = monotonic_ns();
+        self.target.release()?;
+        Ok(time_ns)
+    }
+
+    fn readings(&mut self) -> Readings {
+        if !self.stopped {
+            self.count();
+        }
+        let Stats { written, overrun, dropped } = self.stats;
+        let total = ProbeReading {
+            hits: written.saturating_add(dropped),
+            ring_full: overrun.saturating_add(dropped),
+            ..ProbeReading::default()
+        };
+        let one = |(hits, missed): &Hits| ProbeReading { hits: *hits, missed: *missed, ..ProbeReading::default() };
+        let probes = std::iter::once(total).chain(self.hits.iter().map(one)).collect();
+        Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), ..Readings::default() }
+    }
+
+    /// Nothing is written from now on, and the pages can be read to their end; the rest is removed with the capture.
+    fn stop(&mut self, end_command: bool) -> Readings {
+        if let Err(error) = self.set.area.write("tracing_on", "0") {
+            tracing::warn!(%error, "a trace could not be stopped");
+        }
+        self.sideband.disable();
+        if end_command {
+            self.target.end();
+        }
+        let readings = self.readings();
+        self.stopped = true;
+        readings
+    }
+}

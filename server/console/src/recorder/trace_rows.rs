@@ -66,6 +66,7 @@ pub(crate) struct TraceRows {
     /// By number in the merge.
     cpus: Vec<u32>,
     calls: Calls,
+    function_stream: Option<u16>,
     names: HashMap<u64, Vec<u8>>,
     last_ns: u64,
 }
@@ -83,7 +84,11 @@ impl TraceRows {
         });
         let rings = numbered.collect();
         let merge = Merge::new(cpus.len());
-        Self { setup, merge, rings, cpus, calls: Calls::default(), names: HashMap::new(), last_ns: 0 }
+        let function_stream = setup.streams.uses.values().find_map(|used| match used {
+            RecordUse::Function(stream, _) => Some(*stream),
+            _ => None,
+        });
+        Self { setup, merge, rings, cpus, calls: Calls::default(), function_stream, names: HashMap::new(), last_ns: 0 }
     }
 
     pub(crate) fn late(&self) -> u64 {
@@ -204,7 +209,7 @@ impl TraceRows {
             Item::Leave(exit) => self.calls.leave(cpu, tid, time_ns, exit, &mut calls),
             Item::Lost => self.calls.lost(cpu),
             Item::Function { function, caller } => {
-                let Some(stream) = self.function_stream() else { return };
+                let Some(stream) = self.function_stream else { return };
                 let mut cells = self.common((cpu, time_ns), tid, samples, strings);
                 cells.push(RowCell::Text(self.name(function)));
                 cells.push(RowCell::Text(self.name(caller)));
@@ -218,13 +223,6 @@ impl TraceRows {
         for call in calls {
             self.call(&call, samples, strings, rows);
         }
-    }
-
-    fn function_stream(&self) -> Option<u16> {
-        self.setup.streams.uses.values().find_map(|used| match used {
-            RecordUse::Function(stream, _) => Some(*stream),
-            _ => None,
-        })
     }
 
     /// Time, CPU, process, thread, name.

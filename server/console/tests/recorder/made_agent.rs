@@ -243,7 +243,6 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
         return Capture { started, descriptors, truths, rings, perf, stop, producers, command_output };
     }
     let streams = match method {
-        WireMethod::Trace(_) => 0,
         WireMethod::Events { probes } => probes.len(),
         WireMethod::Profile { .. } | WireMethod::Trace(_) => 0,
     };

@@ -93,12 +93,13 @@ fn attach(ebpf: &mut Ebpf, program: &str, system: &str, name: &str) {
 }
 
 fn counters(ebpf: &Ebpf, name: &str) -> [u64; 3] {
-    let map: PerCpuArray<&MapData, [u64; 3]> = PerCpuArray::try_from(ebpf.map(name).unwrap()).unwrap();
+    let map: PerCpuArray<&MapData, [u64; 6]> = PerCpuArray::try_from(ebpf.map(name).unwrap()).unwrap();
     let mut sum = [0; 3];
     for values in map.get(&0, 0).unwrap().iter() {
         for (sum, value) in sum.iter_mut().zip(values) {
             *sum += value;
         }
+        assert_eq!(values[3], 0, "nobody has set a limit");
     }
     sum
 }

@@ -46,6 +46,32 @@ pub struct Field {
     pub kind: FieldKind,
 }
 
+/// Reads all `field:` lines of a description, those of every event (`common_…`) and of `events/header_page` among them.
+///
+/// # Errors
+/// If the bytes are not such a description, with the line.
+pub fn parse_fields(bytes: &[u8]) -> Result<Vec<Field>, FormatError> {
+    let text = description(bytes)?;
+    let mut fields = Vec::new();
+    for (i, line) in text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("field:")) {
+        if fields.len() == MAX_EVENT_FIELDS {
+            return Err(FormatError { line: i + 1, kind: FormatErrorKind::TooLarge });
+        }
+        fields.push(field(line.trim()).map_err(|kind| FormatError { line: i + 1, kind })?);
+    }
+    Ok(fields)
+}
+
+fn description(bytes: &[u8]) -> Result<&str, FormatError> {
+    if bytes.len() > MAX_FORMAT_BYTES {
+        return Err(FormatError { line: 1, kind: FormatErrorKind::TooLarge });
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
+        FormatError { line, kind: FormatErrorKind::NotText }
+    })
+}
+
 /// What is at the place of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
@@ -127,13 +153,7 @@ pub enum FormatErrorKind {
 /// If the bytes are not such a description, with the line.
 pub fn parse_event_format(bytes: &[u8]) -> Result<EventFormat, FormatError> {
     let at = |line: usize| move |kind: FormatErrorKind| FormatError { line, kind };
-    if bytes.len() > MAX_FORMAT_BYTES {
-        return Err(at(1)(FormatErrorKind::TooLarge));
-    }
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
-        at(line)(FormatErrorKind::NotText)
-    })?;
+    let text = description(bytes)?;
     let (mut name, mut id, mut fields) = (None, None, Vec::<Field>::new());
     for (i, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -331,6 +351,18 @@ fn is_text_argument(type_name: &str) -> bool {
 }
 
 impl Field {
+    /// Bytes and signedness of the numbers in an array without a fixed length: one that `__data_loc` or `__rel_loc` tells
+    /// the place of, or one at the record's end. None for fields of other kinds and for arrays of something else.
+    pub fn varying_element(&self) -> Option<(u32, bool)> {
+        if self.kind != FieldKind::Other {
+            return None;
+        }
+        let plain = without_qualifiers(&self.type_name);
+        let place = ["__data_loc", "__rel_loc"].iter().find_map(|prefix| plain.strip_prefix(prefix));
+        let element = place.unwrap_or(&plain).trim().strip_suffix("[]")?.trim();
+        if element.ends_with('*') { Some((8, false)) } else { scalar(element) }
+    }
+
     /// Why the field cannot be recorded; `None` if it can.
     pub fn obstacle(&self) -> Option<&'static str> {
         match self.kind {

@@ -1,5 +1,5 @@
 //! What can be traced: the kernel's lists and descriptions of its tracepoints, its types, the functions and markers of
-//! user programs, and the numbers that have names.
+//! user programs, the numbers that have names, and the language of dynamic events.
 //!
 //! Both sides of the fence use it: the agent to find where a field is in an event, the console to say which columns a
 //! capture will have. So the names and types of columns are made here, once.
@@ -12,6 +12,7 @@
 
 mod columns;
 pub mod constants;
+pub mod dynamic;
 pub mod elf;
 mod events;
 mod format;
@@ -23,5 +24,7 @@ pub mod types;
 
 pub use columns::{ColumnSource, FieldColumn, FieldError, MAX_ARRAY_COLUMNS, Operand, check_predicate, columns_of};
 pub use events::{Found, MAX_AVAILABLE_EVENTS, parse_available_events, search_tracepoints};
-pub use format::{EventFormat, Field, FieldKind, FormatError, FormatErrorKind, MAX_FORMAT_BYTES, parse_event_format};
+pub use format::{
+    EventFormat, Field, FieldKind, FormatError, FormatErrorKind, MAX_FORMAT_BYTES, parse_event_format, parse_fields,
+};
 pub use suggest::closest;

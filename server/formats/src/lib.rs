@@ -1,4 +1,5 @@
-//! Captures as other tools' files: folded stacks, CSV, lines of JSON, and the text of `perf script`.
+//! Captures as other tools' files: folded stacks, CSV, lines of JSON, and the texts of `perf script`
+//! and `trace-cmd report`; and what ftrace writes, read ([`ftrace`]).
 //!
 //! Writers stream: they hold one chunk of rows at a time and a bounded cache of stacks' names. Hostile names cannot break
 //! out of a field: text goes through [`bathyscope_capture::visible`] first, so no control character is left, and each
@@ -9,11 +10,14 @@
 
 mod csv;
 mod folded;
+pub mod ftrace;
 mod ndjson;
 mod perf_script;
 mod stacks;
+mod trace_report;
 
 pub use csv::write_csv;
 pub use folded::write_folded;
 pub use ndjson::write_ndjson;
 pub use perf_script::write_perf_script;
+pub use trace_report::{MAX_REPORT_CALLS, Reported, write_report_note, write_trace_report};

@@ -277,6 +277,8 @@ pub enum ProcessFile {
     Maps,
     /// `/proc/PID/stat`.
     Stat,
+    /// `/proc/PID/status`. PID may be a thread's: it tells whose the thread is.
+    Status,
     /// `/proc/PID/cmdline`.
     Cmdline,
     /// The file mapped from `start` to `end`, through `/proc/PID/map_files`, so it is the one in use even if it was

@@ -62,6 +62,7 @@ pub(crate) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
     match *file {
         ProcessFile::Maps => process.open_own("maps"),
         ProcessFile::Stat => process.open_own("stat"),
+        ProcessFile::Status => process.open_own("status"),
         ProcessFile::Cmdline => process.open_own("cmdline"),
         ProcessFile::Mapped { start, end } => process.open_mapped(start, end),
         ProcessFile::PerfMap => process.open_perf_map(),

@@ -84,6 +84,12 @@ pub(super) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
             );
             file_of(&stat)
         }
+        ProcessFile::Status => {
+            let mut status = b"Name:\t".to_vec();
+            status.extend(process.comm);
+            status.extend(format!("\nTgid:\t{pid}\nPid:\t{pid}\n").bytes());
+            file_of(&status)
+        }
         ProcessFile::Cmdline => {
             let mut line = process.path.to_vec();
             line.extend(b"\0--serve\0");

@@ -20,6 +20,8 @@ pub mod list;
 pub mod login_link;
 mod open;
 mod probes;
+pub mod record;
+pub mod report;
 pub mod script;
 pub mod serve;
 mod text;
@@ -78,6 +80,10 @@ pub enum Verb {
     List(list::ListArgs),
     /// Run a script, or make a capture, from the terminal and print what it finds as it comes
     Trace(Box<trace::TraceArgs>),
+    /// Record what the kernel's own tracer, ftrace, sees, and keep it
+    Record(Box<record::RecordArgs>),
+    /// Print a stored trace, as trace-cmd does
+    Report(report::ReportArgs),
     /// Compile a script, and show what the compiler makes of it
     Compile(compile::CompileArgs),
     /// List, show, rename, delete and import stored captures
@@ -120,6 +126,8 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Doctor(args) => doctor::run(args),
         Verb::List(args) => list::run(args),
         Verb::Trace(args) => trace::run(&args),
+        Verb::Record(args) => record::run(*args),
+        Verb::Report(args) => report::run(args),
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::Export(args) => export::run(args),

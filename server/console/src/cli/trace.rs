@@ -3,7 +3,7 @@
 //! The same two sides as behind the browser: an agent as a process of its own keeps the rights, this process gives them
 //! up before it reads an event.
 
-mod arguments;
+pub(super) mod arguments;
 mod rows;
 mod summary;
 
@@ -29,6 +29,12 @@ use rows::Printer;
 /// Prints the summary of a capture that was kept, on standard error.
 pub(super) async fn print_summary(store: &Store, id: CaptureId) -> Result<(), Failure> {
     summary::print(store, id, Some("")).await
+}
+
+/// Prints what the command of a capture printed, each line marked, on standard error.
+pub(super) async fn print_output(store: &Store, id: CaptureId) -> Result<(), Failure> {
+    let mut printer = Printer::new(store.clone(), id, false, true);
+    printer.print_new().await.map(drop)
 }
 
 /// How often new rows are looked for.
@@ -283,7 +289,7 @@ async fn trace(args: &TraceArgs, spec: CaptureSpec, client: AgentClient, place: 
     Ok(exit_code(status))
 }
 
-fn start_failure(error: StartError) -> Failure {
+pub(super) fn start_failure(error: StartError) -> Failure {
     match error {
         StartError::Agent(crate::recorder::LinkError::Refused(error)) => {
             Failure::new(format!("{}: {}", error.doing, error.why)).remedy(error.remedy)
@@ -325,7 +331,7 @@ async fn follow(recorder: &Recorder, printer: &mut Printer, id: CaptureId) -> Re
     }
 }
 
-fn exit_code(target: TargetState) -> ExitCode {
+pub(super) fn exit_code(target: TargetState) -> ExitCode {
     match target {
         TargetState::Exited { code: Some(code), .. } => ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)),
         // As shells tell of a signal.

@@ -26,6 +26,7 @@ use super::{
     samples::Samples,
     scout::{Errand, Fact, lock},
     script_rows::{Lookup, NewRow, ScriptRows, ScriptSetup},
+    trace_rows::{TraceRows, TraceSetup},
 };
 
 /// How long the decoder waits for records before it looks after everything else.
@@ -54,6 +55,8 @@ pub(crate) struct Setup {
     pub(crate) naming: NamingWork,
     pub(crate) link: AgentLink,
     pub(crate) private_dir: PathBuf,
+    pub(crate) script: Option<ScriptSetup>,
+    pub(crate) trace: Option<TraceSetup>,
 }
 
 #[derive(Debug)]
@@ -71,12 +74,8 @@ struct StreamState {
 }
 
 /// Starts the thread; it ends when the reader has, with everything handed to the store.
-pub(crate) fn spawn(
-    setup: Setup,
-    samples: Samples,
-    script: Option<ScriptSetup>,
-) -> std::io::Result<std::thread::JoinHandle<()>> {
-    let run = move || Decoder::new(setup, samples, script).run();
+pub(crate) fn spawn(setup: Setup, samples: Samples) -> std::io::Result<std::thread::JoinHandle<()>> {
+    let run = move || Decoder::new(setup, samples).run();
     std::thread::Builder::new().name("decoder".to_owned()).spawn(run)
 }
 
@@ -84,6 +83,7 @@ struct Decoder {
     setup: Setup,
     look: Lookup,
     script: Option<ScriptRows>,
+    trace: Option<TraceRows>,
     streams: Vec<StreamState>,
     strings: StringDictionary,
     dictionary_bytes: u64,
@@ -92,7 +92,7 @@ struct Decoder {
 }
 
 impl Decoder {
-    fn new(mut setup: Setup, samples: Samples, script: Option<ScriptSetup>) -> Self {
+    fn new(mut setup: Setup, samples: Samples) -> Self {
         let look = Lookup::new(samples, setup.link.clone(), std::mem::take(&mut setup.private_dir));
         let streams = std::mem::take(&mut setup.streams).into_iter().map(|(schema, decoder)| StreamState {
             is_event: schema.has_events(),
@@ -107,8 +107,9 @@ impl Decoder {
         let streams = streams.collect();
         let read_ns = setup.start_ns;
         let strings = StringDictionary::default();
-        let script = script.map(ScriptRows::new);
-        Self { setup, look, script, streams, strings, dictionary_bytes: 0, flushed: Instant::now(), read_ns }
+        let script = setup.script.take().map(ScriptRows::new);
+        let trace = setup.trace.take().map(|trace| TraceRows::new(trace, &setup.rings));
+        Self { setup, look, script, trace, streams, strings, dictionary_bytes: 0, flushed: Instant::now(), read_ns }
     }
 
     fn run(mut self) {
@@ -129,11 +130,12 @@ impl Decoder {
         self.release(true);
         if let Some(script) = &mut self.script {
             let rows = script.finish(&mut self.look);
-            self.push_script_rows(rows);
+            self.push_rows(rows);
         }
         self.setup.live.flush(true);
         let _the_store_may_be_gone = self.flush(true);
         let late: u64 = self.streams.iter().map(|stream| stream.rows.late()).sum();
+        let late = late + self.trace.as_ref().map_or(0, TraceRows::late);
         if late > 0 || self.look.samples.late() > 0 {
             tracing::info!(capture = %self.setup.id, late, records = self.look.samples.late(), "rows came late");
         }
@@ -157,6 +159,9 @@ impl Decoder {
             self.read_ns = self.read_ns.max(read_ns);
         }
         self.look.samples.read(ring, read_ns, to_its_end);
+        if let Some(trace) = &mut self.trace {
+            trace.read(ring, read_ns, to_its_end);
+        }
         let content = self.setup.rings.get(ring).map(|ring| ring.content);
         let of_ring = |index: usize| match content {
             Some(RingContent::Stream { stream }) => index == usize::from(stream),
@@ -174,7 +179,13 @@ impl Decoder {
         let stream = match info.content {
             RingContent::Stream { stream } => self.streams.get_mut(usize::from(stream)).map(|state| (stream, state)),
             RingContent::Script => return self.decode_script(batch),
-            RingContent::Sideband | RingContent::TracePages => None,
+            RingContent::TracePages => {
+                if let Some(trace) = &mut self.trace {
+                    trace.take(batch, &self.setup.books);
+                }
+                return;
+            }
+            RingContent::Sideband => None,
         };
         let Some((index, state)) = stream.filter(|(_, state)| state.decoder.is_some()) else {
             return self.look.samples.take(batch, &self.setup.books);
@@ -204,10 +215,10 @@ impl Decoder {
         if undecodable > 0 {
             lock(&self.setup.books).lost_somewhere(LossStage::Decode, undecodable, self.read_ns, self.read_ns);
         }
-        self.push_script_rows(rows);
+        self.push_rows(rows);
     }
 
-    fn push_script_rows(&mut self, rows: Vec<NewRow>) {
+    fn push_rows(&mut self, rows: Vec<NewRow>) {
         let watched = self.setup.live.watched();
         for row in rows {
             let index = row.stream;
@@ -234,7 +245,7 @@ impl Decoder {
         self.release(false);
         if let Some(script) = &mut self.script {
             let rows = script.look_after(&mut self.look, self.setup.start_ns);
-            self.push_script_rows(rows);
+            self.push_rows(rows);
         }
         self.look.samples.send_errands(&self.setup.errands);
         self.setup.live.flush(false);
@@ -242,6 +253,13 @@ impl Decoder {
 
     /// Handles the merged records whose turn has come, or all.
     fn release(&mut self, all: bool) {
+        if let Some(trace) = &mut self.trace {
+            let rows = trace.release(all, &mut self.look.samples, &mut self.strings);
+            let complete_ns = trace.complete_ns().min(self.look.samples.complete_ns());
+            self.push_rows(rows);
+            self.streams.iter_mut().for_each(|stream| stream.complete_ns = complete_ns);
+            return;
+        }
         let index = self.look.samples.stream();
         let origin_ns = self.setup.start_ns;
         let mut rows = 0_u64;

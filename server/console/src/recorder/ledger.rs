@@ -3,7 +3,7 @@
 use bathyscope_capture::{Ledger, Loss, LossStage, Reading, ScriptProbe, StreamTotals};
 use bathyscope_protocol::{ProbeReading, Readings};
 
-use super::script_ledger::ScriptBooks;
+use super::{script_ledger::ScriptBooks, trace_ledger::TraceBooks};
 
 /// The most losses that are told one by one; beyond that neighbours are joined.
 const MAX_LOSSES: usize = 512;
@@ -49,6 +49,8 @@ pub(crate) struct Books {
     readings: Vec<Option<Reading>>,
     /// Programs of a script, whose counters belong to no stream: one program feeds several.
     script: Option<ScriptBooks>,
+    /// A trace, whose counters belong to no stream either.
+    trace: Option<TraceBooks>,
 }
 
 impl Books {
@@ -62,12 +64,44 @@ impl Books {
             read_ns: start_ns,
             readings: vec![None; streams],
             script: None,
+            trace: None,
         }
     }
 
     /// Books of a script's capture with these programs.
     pub(crate) fn of_script(streams: usize, start_ns: u64, programs: Vec<ScriptProbe>) -> Self {
         Self { script: Some(ScriptBooks::new(programs)), ..Self::new(streams, start_ns) }
+    }
+
+    /// Books of a trace. `dynamic` are the streams of its dynamic events, in their order; with `overwrite` a full buffer
+    /// loses its oldest events.
+    pub(crate) fn of_trace(streams: usize, start_ns: u64, overwrite: bool, dynamic: Vec<Option<u16>>) -> Self {
+        Self { trace: Some(TraceBooks::new(overwrite, dynamic)), ..Self::new(streams, start_ns) }
+    }
+
+    /// Records of a trace were read, whatever became of them.
+    pub(crate) fn trace_seen(&mut self, records: u64) {
+        if let Some(trace) = &mut self.trace {
+            trace.seen(records);
+        }
+    }
+
+    /// A page of a trace told that so many events were lost between two moments; none if it does not know how many.
+    pub(crate) fn trace_told(&mut self, count: Option<u64>, start_ns: u64, end_ns: u64) {
+        if let Some(trace) = &mut self.trace {
+            let count = trace.told(count);
+            self.lost_somewhere(LossStage::RingFull, count, start_ns, end_ns);
+        }
+    }
+
+    /// Enters losses of a trace.
+    fn lose_all(&mut self, losses: Vec<(Option<u16>, LossStage, u64)>, start_ns: u64, end_ns: u64) {
+        for (stream, stage, count) in losses {
+            match stream {
+                Some(stream) => self.lost(stream, stage, count, start_ns, end_ns),
+                None => self.enter(None, stage, count, start_ns, end_ns),
+            }
+        }
     }
 
     /// The programs of a script as of the last reading; empty for others.
@@ -77,7 +111,7 @@ impl Books {
 
     /// Enters a loss behind the ring that belongs to no stream that could be told.
     pub(crate) fn lost_somewhere(&mut self, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
-        self.enter(None, stage, count, start_ns, end_ns);
+        self.enter(None, stage, count, start_ns.max(self.start_ns), end_ns);
     }
 
     /// Enters a reading of the kernel's counters. Counters never go back, whatever a reading says.
@@ -87,6 +121,12 @@ impl Books {
             for (stage, count) in script.read(readings, since_ns, now_ns) {
                 self.enter(None, stage, count, since_ns, now_ns);
             }
+            self.read_ns = now_ns;
+            return;
+        }
+        if let Some(trace) = &mut self.trace {
+            let losses = trace.read(readings);
+            self.lose_all(losses, since_ns, now_ns);
             self.read_ns = now_ns;
             return;
         }
@@ -242,6 +282,10 @@ impl Books {
                 tracing::warn!(stream = index, count, "events that the kernel counted never came");
                 self.lose(index, LossStage::Interrupted, count, self.read_ns.min(end_ns), end_ns);
             }
+        }
+        if let Some(trace) = &mut self.trace {
+            let losses = trace.close();
+            self.lose_all(losses, self.start_ns.min(end_ns), end_ns);
         }
         let ledger = self.ledger(&[]);
         self.average(&ledger, end_ns);

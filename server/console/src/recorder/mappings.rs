@@ -79,6 +79,8 @@ pub(crate) enum Place {
 pub(crate) struct Processes {
     tables: HashMap<u32, Table>,
     names: HashMap<u32, StringId>,
+    /// Whose threads are.
+    leaders: HashMap<u32, u32>,
     ended: VecDeque<u32>,
 }
 
@@ -86,6 +88,18 @@ impl Processes {
     /// The name of a thread, or of its process.
     pub(crate) fn name(&self, pid: u32, tid: u32) -> StringId {
         self.names.get(&tid).or_else(|| self.names.get(&pid)).copied().unwrap_or(0)
+    }
+
+    /// The process that a thread belongs to, if the side band or somebody else told.
+    pub(crate) fn leader(&self, tid: u32) -> Option<u32> {
+        self.leaders.get(&tid).copied()
+    }
+
+    /// A thread belongs to a process.
+    pub(crate) fn set_leader(&mut self, tid: u32, pid: u32) {
+        if self.leaders.len() < MAX_THREADS || self.leaders.contains_key(&tid) {
+            self.leaders.insert(tid, pid);
+        }
     }
 
     /// A thread got a name.
@@ -109,6 +123,7 @@ impl Processes {
 
     /// A process or thread was made.
     pub(crate) fn fork(&mut self, pid: u32, tid: u32, parent_pid: u32, parent_tid: u32) {
+        self.set_leader(tid, pid);
         let name = self.name(parent_pid, parent_tid);
         if name != 0 {
             self.set_name(tid, name);

@@ -106,10 +106,20 @@ impl<T> Merge<T> {
         self.rings.iter().map(|ring| ring.complete_ns).min().unwrap_or(u64::MAX)
     }
 
+    /// The time of the earliest record that waits.
+    pub(crate) fn first_ns(&self) -> Option<u64> {
+        self.waiting.peek().map(|Reverse(first)| first.key_ns)
+    }
+
+    /// Whether so much waits that the earliest record must go, whatever may still come.
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting_bytes > self.max_waiting_bytes
+    }
+
     /// The next record whose turn has come, with its time.
     pub(crate) fn pop(&mut self) -> Option<(usize, u64, T)> {
         let complete_ns = self.complete_ns();
-        let full = self.waiting_bytes > self.max_waiting_bytes;
+        let full = self.is_full();
         let due = self.waiting.peek().is_some_and(|Reverse(first)| full || first.key_ns < complete_ns);
         if due { self.pop_any() } else { None }
     }

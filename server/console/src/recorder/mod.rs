@@ -27,6 +27,7 @@ mod mappings;
 mod merge;
 mod naming;
 mod output;
+mod page_reader;
 mod progress;
 mod reader;
 mod running;
@@ -36,6 +37,9 @@ mod script_ledger;
 mod script_rows;
 mod script_streams;
 mod start;
+mod trace_ledger;
+mod trace_rows;
+mod trace_streams;
 
 pub(crate) use clock::monotonic_ns;
 pub(crate) use control::guard_words;

@@ -13,9 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_protocol::rings::RingReader;
+use bathyscope_protocol::rings::{Drained, RingReader};
 
-use super::clock::monotonic_ns;
+use super::{clock::monotonic_ns, page_reader::PageReader};
 
 /// About how many bytes are copied out of one ring before the next gets its turn.
 const BATCH_BYTES: usize = 256 << 10;
@@ -61,6 +61,32 @@ impl RecordBatch {
     }
 }
 
+/// What records are read from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// A ring in shared memory.
+    Ring(RingReader),
+    /// Pages of ftrace; a page is a record here.
+    Pages(PageReader),
+}
+
+impl Source {
+    fn drain(&mut self, batch: &mut RecordBatch) -> Result<Drained, String> {
+        match self {
+            Self::Ring(ring) => ring.drain(BATCH_BYTES, &mut |record| batch.push(record)).map_err(|e| e.to_string()),
+            Self::Pages(pages) => pages.drain(BATCH_BYTES, &mut |page| batch.push(page)).map_err(|e| e.to_string()),
+        }
+    }
+
+    /// Bytes that are there and were not read. Pages are read until there are none.
+    fn used_bytes(&self) -> u64 {
+        match self {
+            Self::Ring(ring) => ring.used_bytes(),
+            Self::Pages(_) => 0,
+        }
+    }
+}
+
 /// Ends the reader: everything is detached, so once the rings are empty they stay empty.
 #[derive(Debug)]
 pub(crate) struct ReaderHandle {
@@ -84,7 +110,7 @@ impl Drop for ReaderHandle {
 }
 
 /// Starts the thread. It ends after [`ReaderHandle::finish`], or when nobody receives any more.
-pub(crate) fn spawn(rings: Vec<RingReader>, to: SyncSender<FromReader>) -> std::io::Result<ReaderHandle> {
+pub(crate) fn spawn(rings: Vec<Source>, to: SyncSender<FromReader>) -> std::io::Result<ReaderHandle> {
     let finish = Arc::new(AtomicBool::new(false));
     let reader = Reader { rings: rings.into_iter().map(Some).collect(), to, finish: Arc::clone(&finish) };
     let thread = std::thread::Builder::new().name("ring-reader".to_owned()).spawn(move || reader.run())?;
@@ -94,7 +120,7 @@ pub(crate) fn spawn(rings: Vec<RingReader>, to: SyncSender<FromReader>) -> std::
 struct Gone;
 
 struct Reader {
-    rings: Vec<Option<RingReader>>,
+    rings: Vec<Option<Source>>,
     to: SyncSender<FromReader>,
     finish: Arc<AtomicBool>,
 }
@@ -135,7 +161,7 @@ impl Reader {
         let Some(reader) = slot else { return Ok((false, false)) };
         let read_ns = monotonic_ns();
         let mut batch = RecordBatch { ring, ..RecordBatch::default() };
-        let drained = reader.drain(BATCH_BYTES, &mut |record| batch.push(record));
+        let drained = reader.drain(&mut batch);
         // A record that is still being written hides those behind it.
         let used = reader.used_bytes();
         let found = !batch.ends.is_empty();
@@ -149,9 +175,8 @@ impl Reader {
                 let finishing = self.finish.load(Ordering::Acquire);
                 drained.more || (finishing && used > 0)
             }
-            Err(error) => {
+            Err(why) => {
                 *slot = None;
-                let why = error.to_string();
                 self.to.send(FromReader::Damaged { ring, why }).map_err(|_closed| Gone)?;
                 false
             }
@@ -191,7 +216,7 @@ mod tests {
     fn p28_everything_before_the_end_is_read() {
         let (mut made, reader) = ring();
         let (to, from) = sync_channel(QUEUED_BATCHES);
-        let handle = spawn(vec![reader], to).unwrap();
+        let handle = spawn(vec![Source::Ring(reader)], to).unwrap();
         for number in 0..100_u64 {
             assert!(made.push(&number.to_le_bytes()));
         }
@@ -204,7 +229,7 @@ mod tests {
     fn p28_a_slow_decoder_leaves_records_in_the_ring() {
         let (mut made, reader) = ring();
         let (to, from) = sync_channel(1);
-        let handle = spawn(vec![reader], to).unwrap();
+        let handle = spawn(vec![Source::Ring(reader)], to).unwrap();
         let mut placed = 0_u64;
         let mut refused = 0_u64;
         while refused < 10 {
@@ -220,7 +245,7 @@ mod tests {
         let (mut made, reader) = ring();
         let (to, from) = sync_channel(QUEUED_BATCHES);
         assert!(made.push(b"whole") && made.push_busy(b"never") && made.push(b"behind"));
-        let handle = spawn(vec![reader], to).unwrap();
+        let handle = spawn(vec![Source::Ring(reader)], to).unwrap();
         handle.finish();
         assert_eq!(records(&from), [b"whole".to_vec()]);
     }

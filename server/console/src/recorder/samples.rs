@@ -34,6 +34,8 @@ const MAX_WAIT: Duration = Duration::from_millis(500);
 const MAX_ASKED_AT_ONCE: usize = 64;
 /// The most samples that wait.
 const MAX_WAITING: usize = 4096;
+/// The most that is read of what the kernel says about a thread.
+const MAX_STATUS_BYTES: u64 = 4096;
 /// Facts that wait until the records from before them were handled.
 const MAX_EARLY_FACTS: usize = 1 << 15;
 
@@ -172,7 +174,8 @@ impl Samples {
         self.apply_facts(strings, false);
     }
 
-    fn apply_facts(&mut self, strings: &mut StringDictionary, all: bool) {
+    /// Lets what the scout found out take effect, as far as its time has come.
+    pub(crate) fn apply_facts(&mut self, strings: &mut StringDictionary, all: bool) {
         let complete_ns = if all { u64::MAX } else { self.merge.complete_ns() };
         for _ in 0..self.early.len() {
             match self.early.pop_front() {
@@ -237,6 +240,34 @@ impl Samples {
         self.settle(None, rows, row);
     }
 
+    /// Handles changes of processes up to a moment and no later ones, for rows of that moment. There must be no samples.
+    pub(crate) fn release_until(&mut self, until_ns: u64, strings: &mut StringDictionary) {
+        while self.merge.first_ns().is_some_and(|first_ns| first_ns <= until_ns) {
+            let Some((_, time_ns, event)) = self.merge.pop_any() else { return };
+            self.change(time_ns, event, strings);
+        }
+    }
+
+    /// Whose a thread is, and what it is called as of what has been released. A thread that was not told of is asked for
+    /// once; where it has ended unseen, it is taken for a process of one thread and has no name.
+    pub(crate) fn thread(&mut self, tid: u32, link: &AgentLink, strings: &mut StringDictionary) -> (u32, Option<&str>) {
+        if tid == 0 {
+            return (0, Some("swapper"));
+        }
+        if self.processes.leader(tid).is_none() {
+            let found = link.call_blocking(move |client| client.open_process_file(tid, ProcessFile::Status));
+            let status = found.map(|file| read_some(file, MAX_STATUS_BYTES)).unwrap_or_default();
+            let (pid, name) = thread_of_status(&status);
+            self.processes.set_leader(tid, pid.unwrap_or(tid));
+            if let Some(name) = name {
+                let comm = self.text(name, strings);
+                self.processes.set_first_name(tid, comm);
+            }
+        }
+        let pid = self.processes.leader(tid).unwrap_or(tid);
+        (pid, self.texts.get(&self.processes.name(pid, tid)).map(String::as_str))
+    }
+
     fn change(&mut self, time_ns: u64, event: PerfEvent, strings: &mut StringDictionary) {
         let (pid, tid, kind) = match event {
             PerfEvent::Comm { pid, tid, exec, comm } => {
@@ -245,6 +276,7 @@ impl Samples {
                     self.processes.exec(pid);
                 }
                 self.processes.set_name(tid, comm);
+                self.processes.set_leader(tid, pid);
                 (pid, tid, ProcessChangeKind::Comm { comm, exec })
             }
             PerfEvent::Fork { pid, tid, parent_pid, parent_tid } => {
@@ -464,5 +496,33 @@ impl Samples {
 
     pub(crate) fn take_processes(&mut self) -> Vec<ProcessChange> {
         std::mem::take(&mut self.changes)
+    }
+}
+
+/// The process and the name in `/proc/TID/status`. The name has its control characters escaped there.
+fn thread_of_status(status: &[u8]) -> (Option<u32>, Option<&[u8]>) {
+    let value = |key: &[u8]| {
+        let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(key));
+        line.map(<[u8]>::trim_ascii)
+    };
+    let pid = value(b"Tgid:").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    (pid, value(b"Name:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_tells_whose_a_thread_is() {
+        let cases = [
+            ("Name:\tworker 1\nUmask:\t0022\nTgid:\t70\nPid:\t75\n", Some(70), Some("worker 1")),
+            ("Name:\ta\nTgid:\tx\n", None, Some("a")),
+            ("", None, None),
+            ("Nam", None, None),
+        ];
+        for (status, pid, name) in cases {
+            assert_eq!(thread_of_status(status.as_bytes()), (pid, name.map(str::as_bytes)));
+        }
     }
 }

@@ -93,8 +93,9 @@ pub(crate) struct NewRow {
     cells: Vec<RowCell>,
 }
 
+/// A value of a row.
 #[derive(Debug)]
-enum RowCell {
+pub(crate) enum RowCell {
     Unsigned(u64),
     Signed(i64),
     Text(Vec<u8>),
@@ -102,6 +103,11 @@ enum RowCell {
 }
 
 impl NewRow {
+    /// A row of these values, in the order of the stream's columns.
+    pub(crate) fn new(stream: u16, cells: Vec<RowCell>) -> Self {
+        Self { stream, cells }
+    }
+
     /// About how much memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         let text = |cell: &RowCell| if let RowCell::Text(text) = cell { text.len() } else { 0 };

@@ -15,8 +15,8 @@ use bathyscope_capture::{
     StreamKind, StreamSchema, Target, TraceEvent, TraceSpec,
 };
 use bathyscope_protocol::{
-    Budget, CaptureHandle, ProbeFailure, RingContent, ScriptStarted, Started, StreamLayout, TakenRings, WireMethod,
-    WireProbe, WireTrace, WireTraceEvent, rings::RingReader,
+    Budget, CaptureHandle, ProbeFailure, RingContent, RingKind, ScriptStarted, Started, StreamLayout, TakenRings,
+    WireMethod, WireProbe, WireTrace, WireTraceEvent, rings::RingReader,
 };
 use bathyscope_store::{CaptureState, End, NewCapture};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -35,13 +35,16 @@ use super::{
     live::LiveMessage,
     live_rows::LiveRows,
     output,
+    page_reader::PageReader,
     progress::Progress,
-    reader::{self, QUEUED_BATCHES},
+    reader::{self, QUEUED_BATCHES, Source},
     running::{Phase, Running, RunningScript},
     samples::Samples,
     scout::{FirstLook, QUEUED_ERRANDS, QUEUED_FACTS, Scout},
     script_rows::{ScriptSetup, ScriptState},
     script_streams::{ScriptStreams, probes_of, shows_kernel_addresses, shows_user_addresses},
+    trace_rows::TraceSetup,
+    trace_streams::{TraceStreams, trace_streams},
 };
 use crate::script::{Follower, HostNames, ScriptEvent, ScriptFailure, ScriptOptions, ScriptRequest};
 
@@ -163,16 +166,25 @@ async fn begin(
         (Method::Script(script), Some(plan)) => Some(Script::new(plan, &script.text, failed).map_err(rings_error)?),
         _ => None,
     };
-    let streams = match &script {
-        Some(script) => script.streams.schemas.iter().map(|schema| (schema.clone(), None)).collect(),
-        None => streams_of(&spec, &started).map_err(rings_error)?,
+    let trace = match &spec.method {
+        Method::Trace(trace) => Some(trace_streams(&inner.link, trace, &started).await.map_err(rings_error)?),
+        _ => None,
+    };
+    let streams = match (&script, &trace) {
+        (Some(script), _) => undecoded(&script.streams.schemas),
+        (None, Some(trace)) => undecoded(&trace.schemas),
+        (None, None) => streams_of(&spec, &started).map_err(rings_error)?,
     };
     let readers = map_rings(rings.rings, &started).map_err(rings_error)?;
     let is_profile = matches!(spec.method, Method::Profile { .. });
     let shows_kernel = script.as_ref().is_some_and(|script| shows_kernel_addresses(&script.plan));
     let maps = script.as_ref().is_some_and(|script| shows_user_addresses(&script.plan));
     let host = crate::host::host_facts(&inner.link).await;
-    let kernel = if is_profile || shows_kernel { inner.kernel.get(&inner.link, OLD_SYMBOLS).await } else { None };
+    let kernel = if is_profile || shows_kernel || trace.is_some() {
+        inner.kernel.get(&inner.link, OLD_SYMBOLS).await
+    } else {
+        None
+    };
     let kernel_build_id = from_hex(&host.kernel_build_id);
     let id = new_id()?;
     let Started { compile_ns, load_ns, attach_ns, .. } = &started;
@@ -197,10 +209,7 @@ async fn begin(
     }
     let limits = &spec.limits;
     let progress = Arc::new(Progress::new(streams.len(), limits.max_events, limits.max_bytes));
-    let books = match &script {
-        Some(script) => Books::of_script(streams.len(), start_ns, script.probes.clone()),
-        None => Books::new(streams.len(), start_ns),
-    };
+    let books = books_of(&spec.method, streams.len(), start_ns, script.as_ref(), trace.as_ref());
     let books = Arc::new(Mutex::new(books));
     let told = script.as_ref().map(|script| RunningScript {
         plan: Arc::clone(&script.plan),
@@ -219,9 +228,11 @@ async fn begin(
         hub: running.hub.clone(),
         tap,
     });
+    let names = HostNames::new(kernel.clone());
+    let trace = trace.map(|streams| TraceSetup { streams, names, link: inner.link.clone() });
     let samples = Frames::new(kernel, kernel_build_id, Arc::clone(&running.held));
     let samples = Samples::new(&started.rings, samples, maps);
-    let parts = Parts { started, streams, readers, output: rings.output, samples, script, maps };
+    let parts = Parts { started, streams, readers, output: rings.output, samples, script, trace, maps };
     let begun = match run_threads(inner, &running, parts, start_ns) {
         Ok(threads) => enable(inner, &running, spec, (handle, connection), threads, start_ns).await,
         Err(error) => Err(StartError::System { doing: "starting the capture's threads", why: error.to_string() }),
@@ -237,14 +248,36 @@ async fn begin(
     begun.map(|()| id)
 }
 
+/// Streams whose rows are not made by a decoder of their own.
+fn undecoded(schemas: &[StreamSchema]) -> Streams {
+    schemas.iter().map(|schema| (schema.clone(), None)).collect()
+}
+
+fn books_of(
+    method: &Method,
+    streams: usize,
+    start_ns: u64,
+    script: Option<&Script>,
+    trace: Option<&TraceStreams>,
+) -> Books {
+    match (method, script, trace) {
+        (_, Some(script), _) => Books::of_script(streams, start_ns, script.probes.clone()),
+        (Method::Trace(spec), _, Some(trace)) => {
+            Books::of_trace(streams, start_ns, spec.overwrite, trace.dynamic.clone())
+        }
+        _ => Books::new(streams, start_ns),
+    }
+}
+
 /// What the threads begin with.
 struct Parts {
     started: Started,
     streams: Streams,
-    readers: Vec<RingReader>,
+    readers: Vec<Source>,
     output: Option<(OwnedFd, OwnedFd)>,
     samples: Samples,
     script: Option<ScriptSetup>,
+    trace: Option<TraceSetup>,
     /// Whether it matters what processes map.
     maps: bool,
 }
@@ -289,7 +322,7 @@ pub(super) struct Threads {
 }
 
 fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) -> std::io::Result<Threads> {
-    let Parts { started, streams, readers, output, samples, script, maps } = parts;
+    let Parts { started, streams, readers, output, samples, script, trace, maps } = parts;
     let (to_decoder, records) = sync_channel(QUEUED_BATCHES);
     let (errands_in, errands) = sync_channel(QUEUED_ERRANDS);
     let (facts_in, facts) = sync_channel(QUEUED_FACTS);
@@ -326,8 +359,10 @@ fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) ->
         naming: running.naming.clone(),
         link: inner.link.clone(),
         private_dir: inner.options.private_dir.clone(),
+        script,
+        trace,
     };
-    let decoder = decoder::spawn(setup, samples, script)?;
+    let decoder = decoder::spawn(setup, samples)?;
     let appender = tokio::spawn(appender.run(appends));
     scout.spawn()?;
     let reader = reader::spawn(readers, to_decoder)?;
@@ -435,7 +470,8 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
         Method::Events { probes } => probes.iter().map(|probe| probe.tracepoint.to_string()).collect(),
         Method::Profile { .. } => vec!["cpu-clock".to_owned()],
         Method::Script(_) => Vec::new(),
-        Method::Trace(trace) => vec![trace.title()],
+        // Its streams are made of the kernel's formats.
+        Method::Trace(_) => Vec::new(),
     };
     if names.len() != started.streams.len() {
         return Err(format!("{} streams were asked for and {} were made", names.len(), started.streams.len()));
@@ -457,7 +493,7 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
     names.into_iter().zip(&started.streams).map(stream).collect()
 }
 
-fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<RingReader>, String> {
+fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<Source>, String> {
     if rings.len() != started.rings.len() {
         return Err(format!("{} rings were announced and {} came", started.rings.len(), rings.len()));
     }
@@ -474,7 +510,10 @@ fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<RingReader>, 
                 return Err(format!("the ring of stream {stream} has another kind of records"));
             }
         }
-        RingReader::map(fd, info).map_err(|error| words(&error))
+        if let RingKind::TracePipe { page_bytes } = info.kind {
+            return PageReader::new(fd, page_bytes).map(Source::Pages).map_err(|error| words(&error));
+        }
+        RingReader::map(fd, info).map(Source::Ring).map_err(|error| words(&error))
     };
     rings.into_iter().zip(&started.rings).map(map).collect()
 }

@@ -206,6 +206,7 @@ impl Agent {
                 self.seen.alive.fetch_sub(1, Ordering::AcqRel);
                 Reply::Done
             }
+            Request::OpenKernelFile { file } => return crate::trace::kernel_file(&file),
             Request::OpenProcessFile { pid, file } => return own_file(pid, &file),
             Request::ListProcesses { .. } => Reply::Processes { pids: vec![std::process::id()], more: false },
             _other => refused("doing it"),
@@ -224,6 +225,7 @@ fn own_file(pid: u32, file: &ProcessFile) -> (Reply, Vec<OwnedFd>) {
     let path = match file {
         ProcessFile::Maps => "/proc/self/maps".to_owned(),
         ProcessFile::Stat => "/proc/self/stat".to_owned(),
+        ProcessFile::Status => "/proc/self/status".to_owned(),
         ProcessFile::Mapped { start, end } => format!("/proc/self/map_files/{start:x}-{end:x}"),
         ProcessFile::PerfMap => format!("/tmp/perf-{pid}.map"),
         ProcessFile::Cmdline => "/proc/self/cmdline".to_owned(),
@@ -247,6 +249,12 @@ fn layout() -> StreamLayout {
 }
 
 fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
+    if let WireMethod::Trace(trace) = method {
+        let (started, descriptors) = crate::trace::make(trace);
+        let (truths, rings, stop) = (vec![Arc::default()], Vec::new(), Arc::default());
+        let (perf, producers, command_output) = (None, Vec::new(), None);
+        return Capture { started, descriptors, truths, rings, perf, stop, producers, command_output, detaches: false };
+    }
     let streams = match method {
         WireMethod::Events { probes } => probes.len(),
         WireMethod::Profile { .. } | WireMethod::Trace(_) => 0,

@@ -10,6 +10,7 @@
 
 mod kernel;
 mod made_agent;
+mod trace;
 
 use std::{
     os::fd::AsRawFd,

@@ -199,7 +199,7 @@ pub(super) fn percent(text: &str) -> Result<u32, String> {
 }
 
 /// Reads `500ms`, `5s`, `2m`, `1h`, or seconds without a unit.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "write a number and ms, s, m or h, such as 500ms or 5s".to_owned();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

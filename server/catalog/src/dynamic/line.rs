@@ -1,0 +1,238 @@
+//! Lines of `kprobe_events`, `uprobe_events` and `dynamic_events`.
+
+use super::{
+    Argument, Definition, DynamicError, DynamicProblem as Problem, End, FilePlace, Line, MAX_ARGUMENTS, MAX_LINE_BYTES,
+    MAX_NAME_BYTES, Place,
+    fetch::{self, Context, Word},
+};
+
+/// The most calls that a return probe can watch, as in the kernel.
+const MAX_ACTIVE: u32 = 4096;
+
+/// Reads a line.
+///
+/// # Errors
+/// What is wrong, with its place and a remedy.
+pub fn parse_dynamic(line: &str) -> Result<Line, DynamicError> {
+    let mut words = words(line)?.into_iter();
+    let Some(head) = words.next() else { return Err(DynamicError { at: 0, problem: Problem::Empty }) };
+    if head.text.starts_with('-') {
+        return remove(head, words.next());
+    }
+    let head = Head::parse(head)?;
+    let rest: Vec<Word<'_>> = words.collect();
+    let (place, arguments) = match rest.split_first() {
+        Some((place, arguments)) => (*place, arguments),
+        None => return Err(DynamicError { at: line.trim_end().len(), problem: Problem::NoPlace }),
+    };
+    let (arguments, filter) = split_filter(head.kind, arguments, line);
+    let place = match head.kind {
+        Kind::Event => event_place(place, filter)?,
+        Kind::Probe | Kind::Return => probe_place(place, &head)?,
+    };
+    let arguments = arguments_of(arguments, &place)?;
+    Ok(Line::Define(Definition { group: head.group, event: head.event, place, arguments }))
+}
+
+/// The words of a line with their places, if all of it can stand in one.
+pub(super) fn words(line: &str) -> Result<Vec<Word<'_>>, DynamicError> {
+    if line.len() > MAX_LINE_BYTES {
+        return Err(DynamicError { at: MAX_LINE_BYTES, problem: Problem::TooLong });
+    }
+    if let Some((at, _)) = line.char_indices().find(|(_, c)| c.is_control() && *c != '\t' && *c != '\n') {
+        return Err(DynamicError { at, problem: Problem::Character });
+    }
+    // One line is one event: a line break in the middle would begin another.
+    if let Some(at) = line.trim_end().find('\n') {
+        return Err(DynamicError { at, problem: Problem::Character });
+    }
+    let mut words = Vec::new();
+    let mut at = 0;
+    for text in line.split([' ', '\t', '\n']) {
+        if !text.is_empty() {
+            words.push(Word { at, text });
+        }
+        at += text.len() + 1;
+    }
+    Ok(words)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Probe,
+    Return,
+    Event,
+}
+
+struct Head {
+    kind: Kind,
+    max_active: Option<Word32>,
+    group: Option<String>,
+    event: Option<String>,
+}
+
+/// A number and where it stands.
+#[derive(Clone, Copy)]
+struct Word32 {
+    at: usize,
+    value: u32,
+}
+
+impl Head {
+    /// `p[:[GROUP/][EVENT]]`, `r[MAXACTIVE]…`, `e…`
+    fn parse(word: Word<'_>) -> Result<Self, DynamicError> {
+        let (kind, name) = match word.split(':') {
+            Some((kind, name)) => (kind, Some(name)),
+            None => (word, None),
+        };
+        let number = kind.text.get(1..).unwrap_or_default();
+        let (kind, max_active) = match kind.text.bytes().next() {
+            Some(b'p') if number.is_empty() => (Kind::Probe, None),
+            Some(b'e') if number.is_empty() => (Kind::Event, None),
+            Some(b'r') if number.is_empty() => (Kind::Return, None),
+            Some(b'r') => {
+                let at = word.at + 1;
+                let value = number.parse::<u32>().ok().filter(|count| (1..=MAX_ACTIVE).contains(count));
+                let value = value.ok_or(DynamicError { at, problem: Problem::MaxActive })?;
+                (Kind::Return, Some(Word32 { at, value }))
+            }
+            _ => return Err(word.error(Problem::Kind)),
+        };
+        let (group, event) = name.map_or(Ok((None, None)), names)?;
+        Ok(Self { kind, max_active, group, event })
+    }
+}
+
+/// `[GROUP/][EVENT]`; the kernel takes a point for the stroke.
+pub(super) fn names(word: Word<'_>) -> Result<(Option<String>, Option<String>), DynamicError> {
+    let (group, event) = match word.split('/').or_else(|| word.split('.')) {
+        Some((group, event)) => (Some(group), event),
+        None => (None, word),
+    };
+    let checked = |word: Word<'_>| {
+        if is_name(word.text, MAX_NAME_BYTES) { Ok(word.text.to_owned()) } else { Err(word.error(Problem::Name)) }
+    };
+    let group = group.map(checked).transpose()?;
+    let event = if event.text.is_empty() && group.is_some() { None } else { Some(checked(event)?) };
+    Ok((group, event))
+}
+
+pub(super) fn is_name(text: &str, longest: usize) -> bool {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (1..=longest).contains(&text.len())
+        && text.bytes().all(word)
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+}
+
+fn remove(head: Word<'_>, more: Option<Word<'_>>) -> Result<Line, DynamicError> {
+    // Documents write `- NAME` too; the kernel takes only `-:NAME`.
+    let name = match (head.text, more) {
+        ("-", Some(name)) => name,
+        (_, Some(extra)) => return Err(extra.error(Problem::Name)),
+        (text, None) if text.starts_with("-:") => head.skip(2),
+        _ => return Err(head.error(Problem::RemoveWhich)),
+    };
+    match names(name)? {
+        (group, Some(event)) => Ok(Line::Remove { group, event }),
+        (_, None) => Err(name.error(Problem::RemoveWhich)),
+    }
+}
+
+/// The arguments before the word `if` of an event at another event, and what stands behind it.
+fn split_filter<'a, 'l>(kind: Kind, words: &'a [Word<'l>], line: &'l str) -> (&'a [Word<'l>], Option<&'l str>) {
+    let at = words.iter().position(|word| kind == Kind::Event && word.text == "if");
+    match at.and_then(|at| words.split_at_checked(at)) {
+        Some((before, rest)) => {
+            let filter = rest.first().and_then(|word| line.get(word.at + 2..)).unwrap_or_default();
+            (before, Some(filter.trim()))
+        }
+        None => (words, None),
+    }
+}
+
+fn event_place(word: Word<'_>, filter: Option<&str>) -> Result<Place, DynamicError> {
+    let (group, event) = names(word)?;
+    let (Some(group), Some(event)) = (group, event) else { return Err(word.error(Problem::WhichEvent)) };
+    Ok(Place::Event { group, event, filter: filter.filter(|text| !text.is_empty()).map(str::to_owned) })
+}
+
+fn probe_place(word: Word<'_>, head: &Head) -> Result<Place, DynamicError> {
+    let (bare, returns) = match word.text.strip_suffix("%return") {
+        Some(bare) => (Word { text: bare, ..word }, true),
+        None => (word, head.kind == Kind::Return),
+    };
+    if bare.text.contains('/') {
+        if let Some(number) = head.max_active {
+            return Err(DynamicError { at: number.at, problem: Problem::MaxActive });
+        }
+        return file_place(bare, returns);
+    }
+    let on = if returns { End::Return { max_active: head.max_active.map(|number| number.value) } } else { End::Entry };
+    kernel_place(bare, on)
+}
+
+/// `[MODULE:]SYMBOL[+OFFSET]` or an address.
+pub(super) fn kernel_place(word: Word<'_>, on: End) -> Result<Place, DynamicError> {
+    if word.text.starts_with(|first: char| first.is_ascii_digit()) {
+        let address = fetch::number(word.text).ok_or_else(|| word.error(Problem::Place))?;
+        return Ok(Place::Address { address, on });
+    }
+    let (module, rest) = match word.split(':') {
+        Some((module, rest)) => (Some(module), rest),
+        None => (None, word),
+    };
+    let (symbol, offset) = match rest.split('+') {
+        Some((symbol, offset)) => (symbol, fetch::number(offset.text).ok_or_else(|| offset.error(Problem::Place))?),
+        None => (rest, 0),
+    };
+    let module = match module {
+        Some(module) if is_name(module.text, MAX_NAME_BYTES) => Some(module.text.to_owned()),
+        Some(module) => return Err(module.error(Problem::Place)),
+        None => None,
+    };
+    if !fetch::is_symbol(symbol.text) {
+        return Err(symbol.error(Problem::Place));
+    }
+    if offset != 0 && on != End::Entry {
+        return Err(word.error(Problem::ReturnOffset));
+    }
+    Ok(Place::Function { module, symbol: symbol.text.to_owned(), offset, on })
+}
+
+/// `/PATH:OFFSET[(REFERENCE)]`, with `%return` before or behind the reference.
+fn file_place(word: Word<'_>, returns: bool) -> Result<Place, DynamicError> {
+    if !word.text.starts_with('/') {
+        return Err(word.error(Problem::RelativePath));
+    }
+    let colon = word.text.rfind(':').ok_or_else(|| word.error(Problem::Place))?;
+    let (path, at) = (word.text.get(..colon).unwrap_or_default(), word.skip(colon + 1));
+    let (at, reference) = match at.split('(') {
+        Some((at, reference)) => {
+            let number = reference.text.strip_suffix(')').ok_or_else(|| reference.error(Problem::Unclosed))?;
+            (at, Some(fetch::number(number).ok_or_else(|| reference.error(Problem::Number))?))
+        }
+        None => (at, None),
+    };
+    let (at, returns) = match at.text.strip_suffix("%return") {
+        Some(bare) => (Word { text: bare, ..at }, true),
+        None => (at, returns),
+    };
+    let offset = fetch::number(at.text).ok_or_else(|| at.error(Problem::Place))?;
+    Ok(Place::File { path: path.to_owned(), at: FilePlace::Offset(offset), reference, returns })
+}
+
+pub(super) fn arguments_of(words: &[Word<'_>], place: &Place) -> Result<Vec<Argument>, DynamicError> {
+    let context = Context::of(place);
+    let mut arguments = Vec::<Argument>::new();
+    for word in words {
+        if arguments.len() == MAX_ARGUMENTS {
+            return Err(word.error(Problem::TooManyArguments));
+        }
+        let argument = fetch::argument(*word, context)?;
+        if argument.name.is_some() && arguments.iter().any(|earlier| earlier.name == argument.name) {
+            return Err(word.error(Problem::RepeatedName));
+        }
+        arguments.push(argument);
+    }
+    Ok(arguments)
+}

@@ -1,0 +1,112 @@
+//! What `perf probe --add` takes, as far as it needs no debug information.
+//!
+//! `[[GROUP:]EVENT=]FUNCTION[+OFFSET|%return] [ARGUMENT …]`, in the kernel or, as with `-x FILE`, in a file. Arguments
+//! are those of the kernel's language; a bare name is a parameter, see [`Definition::with_parameters`].
+
+use super::{
+    Definition, DynamicError, DynamicProblem as Problem, End, FilePlace, MAX_NAME_BYTES, Place,
+    fetch::{self, Word},
+    line::{arguments_of, is_name, kernel_place, words},
+};
+
+/// Reads the text after `--add`; `file` is the one after `-x`, an absolute path.
+///
+/// # Errors
+/// What is wrong, with its place in `text` and a remedy.
+pub fn parse_perf_probe(text: &str, file: Option<&str>) -> Result<Definition, DynamicError> {
+    let words = words(text)?;
+    let Some((first, arguments)) = words.split_first() else {
+        return Err(DynamicError { at: 0, problem: Problem::Empty });
+    };
+    let (names, place) = match first.split('=') {
+        Some((names, place)) => (Some(names), place),
+        None => (None, *first),
+    };
+    let (group, event) = match names {
+        Some(names) => {
+            let (group, event) = match names.split(':') {
+                Some((group, event)) => (Some(group), event),
+                None => (None, names),
+            };
+            (group.map(name).transpose()?, Some(name(event)?))
+        }
+        None => (None, None),
+    };
+    let (place, returns) = match place.text.strip_suffix("%return") {
+        Some(bare) => (Word { text: bare, ..place }, true),
+        None => (place, false),
+    };
+    if place.text.is_empty() {
+        return Err(place.error(Problem::NoPlace));
+    }
+    if let Some(at) = place.text.find(['@', ';', '*', ':']) {
+        let module = place.text.get(at..).is_some_and(|rest| rest.starts_with(':')) && file.is_none();
+        let line = place.skip(at + 1).text.starts_with(|next: char| next.is_ascii_digit());
+        if !module || line {
+            return Err(place.skip(at).error(Problem::DebugInformation));
+        }
+    }
+    let found = match file {
+        Some(path) => file_place(path, place, returns)?,
+        None => kernel_place(place, if returns { End::Return { max_active: None } } else { End::Entry })?,
+    };
+    let event = event.or_else(|| event_name(place.text, returns));
+    let group = Some(group.unwrap_or_else(|| group_name(file)));
+    let arguments = arguments_of(arguments, &found)?;
+    Ok(Definition { group, event, place: found, arguments })
+}
+
+fn name(word: Word<'_>) -> Result<String, DynamicError> {
+    if is_name(word.text, MAX_NAME_BYTES) { Ok(word.text.to_owned()) } else { Err(word.error(Problem::Name)) }
+}
+
+fn file_place(path: &str, word: Word<'_>, returns: bool) -> Result<Place, DynamicError> {
+    let problem = match path {
+        _ if !path.starts_with('/') => Some(Problem::RelativePath),
+        _ if path.contains(|c: char| c.is_whitespace() || c.is_control()) => Some(Problem::BlankInPath),
+        _ => None,
+    };
+    if let Some(problem) = problem {
+        return Err(DynamicError { at: 0, problem });
+    }
+    let (name, offset) = match word.split('+') {
+        Some((name, offset)) => (name, fetch::number(offset.text).ok_or_else(|| offset.error(Problem::Place))?),
+        None => (word, 0),
+    };
+    if returns && offset != 0 {
+        return Err(word.error(Problem::ReturnOffset));
+    }
+    let at = match fetch::number(name.text) {
+        // An address of the file's first segment is an offset in it, which is what perf takes it for too.
+        Some(start) => FilePlace::Offset(start.saturating_add(offset)),
+        None if fetch::is_symbol(name.text) => FilePlace::Function { name: name.text.to_owned(), offset },
+        None => return Err(name.error(Problem::Place)),
+    };
+    Ok(Place::File { path: path.to_owned(), at, reference: None, returns })
+}
+
+/// The event's name that perf would choose: the function's, with `__return` for its return.
+fn event_name(place: &str, returns: bool) -> Option<String> {
+    let function = place.rsplit(':').next().unwrap_or(place);
+    let function = function.split('+').next().unwrap_or(function);
+    let mut name: String = clean(function).trim_start_matches('_').to_owned();
+    if returns {
+        name.push_str("__return");
+    }
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        name = format!("abs_{name}");
+    }
+    is_name(&name, MAX_NAME_BYTES).then_some(name)
+}
+
+/// `probe`, or `probe_` and the file's name up to its first point or other mark.
+fn group_name(file: Option<&str>) -> String {
+    let Some(path) = file else { return "probe".to_owned() };
+    let base = path.rsplit('/').next().unwrap_or(path);
+    let word: String = base.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect();
+    format!("probe_{word}")
+}
+
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect()
+}

@@ -1,0 +1,412 @@
+//! `record`: a trace by the kernel's ftrace, kept as a capture, with the letters of `trace-cmd record`.
+//!
+//! An agent as a process of its own keeps the rights; this process gives them up before it reads an event.
+
+use std::{process::ExitCode, time::Duration};
+
+use bathyscope_capture::{
+    CaptureSpec, Limits, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
+};
+use bathyscope_catalog::parse_available_events;
+use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
+use bathyscope_store::{Options, Store};
+use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
+
+use super::{
+    agent::Scripts,
+    trace::{arguments::duration, exit_code, print_summary, start_failure},
+};
+use crate::{
+    Failure, Outcome,
+    config::{DataArgs, LogArgs, LogFormat},
+    launch::{OwnAgent, agent_failure, console_account, prepare_data},
+    recorder::{AgentLink, Recorder, RecorderOptions},
+};
+
+/// The most that is read of the list of events.
+const MAX_LIST_BYTES: u64 = 16 << 20;
+
+const EXAMPLES: &str = "\
+Examples:
+  bathyscope record -p function_graph -g do_sys_openat2 -O funcgraph-proc ls
+  bathyscope record -p function -l 'vfs_*' -e sched_switch ls
+  bathyscope record -e kmem:kmalloc -f 'bytes_req > 1000' -d 5s
+  bathyscope record --probe 'p:open do_sys_openat2 file=+0($arg2):string' ls
+  bathyscope report | less
+
+Of a COMMAND only its own processes are traced, and those that it starts. Without a command and without -P everything is, \
+until Ctrl-C or the end of -d. The capture is shown by `bathyscope report` and in the browser. No console may be running \
+on the same database. The exit status is the command's.";
+
+/// What `record` takes.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RecordArgs {
+    /// Tracer such as function or function_graph [default: none, only events]
+    #[arg(short = 'p', long = "plugin", value_name = "TRACER")]
+    pub tracer: Option<String>,
+    /// Events.
+    #[command(flatten)]
+    pub events: EventArgs,
+    /// Probe to make and record, in the grammar of kprobe_events, uprobe_events or dynamic_events; repeatable
+    #[arg(long, value_name = "LINE")]
+    pub probe: Vec<String>,
+    /// Functions to trace, a pattern such as 'vfs_*'; repeatable
+    #[arg(short = 'l', long = "function", value_name = "FUNC")]
+    pub functions: Vec<String>,
+    /// Functions not to trace; repeatable
+    #[arg(short = 'n', long = "not-function", value_name = "FUNC")]
+    pub not_functions: Vec<String>,
+    /// Functions with which the graph begins; repeatable
+    #[arg(short = 'g', long = "graph", value_name = "FUNC")]
+    pub roots: Vec<String>,
+    /// How deep the graph goes
+    #[arg(long, value_name = "N")]
+    pub max_graph_depth: Option<u32>,
+    /// Option of ftrace, with `no` before it to switch it off; repeatable
+    #[arg(short = 'O', long = "option", value_name = "OPTION")]
+    pub options: Vec<String>,
+    /// Clock: mono, mono_raw or boot [default: mono]
+    #[arg(short = 'C', long, value_name = "CLOCK")]
+    pub clock: Option<String>,
+    /// Buffer of each CPU in KiB
+    #[arg(short = 'b', long, value_name = "KIB")]
+    pub buffer: Option<u32>,
+    /// A full buffer loses its oldest events instead of the newest
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Only this process
+    #[arg(short = 'P', long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// With the processes that it forks
+    #[arg(short = 'c', long, requires = "pid")]
+    pub children: bool,
+    /// User that the command runs as [default: who runs this]
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// End after this time, such as 500ms, 5s or 2m
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    pub duration: Option<Duration>,
+    /// Name of the capture
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub name: String,
+    /// Where captures are kept.
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// What is logged: a level, or levels by module
+    #[arg(long = "log", value_name = "FILTER", default_value = "warn")]
+    pub log_filter: String,
+    /// Command to trace, with its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<String>,
+}
+
+/// Events with their filters: which filter belongs to which event is told by their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventArgs {
+    /// What stands after each `-e`, and after the `-f` that follows it.
+    pub events: Vec<(String, Option<String>)>,
+    /// A filter without an event before it.
+    pub stray: Option<String>,
+}
+
+impl FromArgMatches for EventArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let of = |id: &str| {
+            let values = matches.get_many::<String>(id).into_iter().flatten().cloned();
+            matches.indices_of(id).into_iter().flatten().zip(values).collect::<Vec<_>>()
+        };
+        let (events, filters) = (of("event"), of("event_filter"));
+        let stray = filters.iter().find(|(at, _)| events.iter().all(|(event, _)| event > at));
+        let stray = stray.map(|(_, filter)| filter.clone());
+        let with_filter = events.iter().enumerate().map(|(index, (at, event))| {
+            let until = events.get(index + 1).map_or(usize::MAX, |(next, _)| *next);
+            let own = filters.iter().filter(|(place, _)| (*at..until).contains(place)).map(|(_, text)| text.as_str());
+            let own: Vec<&str> = own.collect();
+            let filter = match own.as_slice() {
+                [] => None,
+                [one] => Some((*one).to_owned()),
+                several => Some(several.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" && ")),
+            };
+            (event.clone(), filter)
+        });
+        Ok(Self { events: with_filter.collect(), stray })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for EventArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let event = clap::Arg::new("event").short('e').long("event").value_name("EVENT").action(ArgAction::Append);
+        let filter = clap::Arg::new("event_filter").short('f').long("filter").value_name("FILTER");
+        command
+            .arg(event.help("Event to record: NAME, SYSTEM:NAME, SYSTEM, or a pattern; with :FILTER; repeatable"))
+            .arg(filter.action(ArgAction::Append).help("Filter, in the kernel's language, of the event before it"))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+/// Makes the capture.
+///
+/// # Errors
+/// If it cannot be started, or is refused.
+pub fn run(args: RecordArgs) -> Outcome {
+    let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
+    // What needs rights, or must happen before there are threads.
+    let mut agent = match args.probe.is_empty() {
+        true => OwnAgent::start(None, Some(&log))?,
+        // Probes read memory as scripts do.
+        false => OwnAgent::start_for_scripts(None, Some(&log), Scripts::Observe)?,
+    };
+    let account = console_account(None)?;
+    let directory = prepare_data(&args.data.directory()?, account.as_ref())?;
+    let mut client = agent.client(None)?;
+    crate::logging::start(&log)?;
+    let available = if args.events.events.is_empty() { Vec::new() } else { available(&mut client)? };
+    let spec = spec(&args, &available)?;
+    let outcome = super::runtime()?.block_on(record(spec, client, &directory));
+    drop(agent);
+    outcome
+}
+
+fn available(client: &mut AgentClient) -> Result<Vec<TracepointName>, Failure> {
+    use std::io::Read as _;
+    let doing = "reading the list of events";
+    let file = client.open_kernel_file(KernelFile::AvailableEvents).map_err(|error| agent_failure(doing, error))?;
+    let mut text = Vec::new();
+    let read = std::fs::File::from(file).take(MAX_LIST_BYTES).read_to_end(&mut text);
+    read.map_err(|error| Failure::because(doing, error))?;
+    Ok(parse_available_events(&text))
+}
+
+fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, Failure> {
+    if let Some(filter) = &args.events.stray {
+        let failure = Failure::new(format!("the filter `{filter}` has no event before it"));
+        return Err(failure.remedy("Write -e EVENT -f FILTER."));
+    }
+    let mut events = Vec::<TraceEvent>::new();
+    for (asked, filter) in &args.events.events {
+        for event in events_of(asked, filter.as_deref(), available)? {
+            match events.iter_mut().find(|known| known.event == event.event) {
+                Some(known) => *known = event,
+                None => events.push(event),
+            }
+        }
+    }
+    let option = |text: &String| match text.strip_prefix("no") {
+        Some(name) => (name.to_owned(), false),
+        None => (text.clone(), true),
+    };
+    let trace = TraceSpec {
+        tracer: args.tracer.clone().filter(|tracer| tracer != "nop"),
+        functions: args.functions.clone(),
+        not_functions: args.not_functions.clone(),
+        graph_roots: args.roots.clone(),
+        graph_not: Vec::new(),
+        max_depth: args.max_graph_depth,
+        events,
+        dynamic: args.probe.clone(),
+        options: args.options.iter().map(option).collect(),
+        clock: args.clock.clone(),
+        buffer_kib: args.buffer,
+        overwrite: args.overwrite,
+    };
+    let target = match (args.pid, args.command.is_empty()) {
+        (Some(_), false) => return Err(Failure::new("-P and a command exclude each other")),
+        (Some(pid), true) => Target::Process { pid, children: args.children },
+        (None, true) => Target::System,
+        (None, false) => Target::Command { argv: args.command.clone(), user: args.user.clone(), children: true },
+    };
+    if args.user.is_some() && args.command.is_empty() {
+        return Err(Failure::new("--user is for a command, and there is none"));
+    }
+    let duration_ms = args.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
+    let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
+    let spec = CaptureSpec { name: args.name.clone(), method: Method::Trace(trace), target, limits };
+    spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
+    Ok(spec)
+}
+
+/// The events that one `-e` names: `NAME`, `SYSTEM:NAME`, `SYSTEM`, each with patterns, and a filter behind one more `:`.
+fn events_of(asked: &str, filter: Option<&str>, available: &[TracepointName]) -> Result<Vec<TraceEvent>, Failure> {
+    let mut parts = asked.splitn(3, ':');
+    let (first, second, third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    let filter = filter.or(third).map(str::trim).filter(|filter| !filter.is_empty());
+    let matches = |name: &&TracepointName| match second {
+        Some(second) => glob(first, name.system()) && glob(second, name.name()),
+        None => glob(first, name.name()),
+    };
+    let mut found: Vec<&TracepointName> = available.iter().filter(matches).collect();
+    if found.is_empty() && second.is_none() {
+        found = available.iter().filter(|name| glob(first, name.system())).collect();
+    }
+    if found.is_empty() {
+        let failure = Failure::new(format!("this kernel has no event `{asked}`"));
+        return Err(failure.remedy("`bathyscope list WORD` finds events by a part of their name."));
+    }
+    if found.len() > MAX_TRACE_EVENTS {
+        let failure = Failure::new(format!(
+            "`{asked}` stands for {} events, and {MAX_TRACE_EVENTS} can be recorded",
+            found.len()
+        ));
+        return Err(failure.remedy("Name fewer."));
+    }
+    let event = |name: &TracepointName| TraceEvent { event: name.clone(), filter: filter.map(str::to_owned) };
+    Ok(found.into_iter().map(event).collect())
+}
+
+/// Whether a name matches a pattern, in which `*` stands for any text and `?` for one character.
+fn glob(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+    let (mut p, mut n, mut star) = (0, 0, None);
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == b'?' || Some(c) == name.get(n) => {
+                p += 1;
+                n += 1;
+            }
+            _ => match star {
+                Some((at, eaten)) => {
+                    star = Some((at, eaten + 1));
+                    p = at + 1;
+                    n = eaten + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).unwrap_or_default().iter().all(|c| *c == b'*')
+}
+
+async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::Path) -> Outcome {
+    let store = Store::open(directory, Options::default()).await;
+    let store = store.map_err(|error| Failure::because("opening the database", error))?;
+    let mut client = Some(client);
+    // There is only this one agent: once it is gone, it stays away.
+    let link = AgentLink::new(move || client.take().ok_or(ClientError::Broken(ProtocolError::Closed)));
+    let link = link.map_err(|error| Failure::because("starting a thread", error))?;
+    link.connected(Duration::from_secs(5)).await;
+    let recorder = Recorder::new(store.clone(), link, RecorderOptions::new(directory));
+    let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+        .map_err(|error| Failure::because("listening for signals", error))?;
+    let ended = recorder.ended(id);
+    tokio::pin!(ended);
+    loop {
+        tokio::select! {
+            () = &mut ended => break,
+            _ = tokio::signal::ctrl_c() => { recorder.stop(id, "Ctrl-C"); }
+            _ = terminate.recv() => { recorder.stop(id, "SIGTERM"); }
+        }
+    }
+    let code: ExitCode = exit_code(recorder.target(id));
+    super::trace::print_output(&store, id).await?;
+    print_summary(&store, id).await?;
+    store.close().await;
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Verb};
+
+    fn args(words: &[&str]) -> RecordArgs {
+        let cli = Cli::try_parse_from(["bathyscope", "record"].iter().chain(words)).unwrap();
+        let Some(Verb::Record(args)) = cli.verb else { panic!() };
+        *args
+    }
+
+    fn names() -> Vec<TracepointName> {
+        ["sched:sched_switch", "sched:sched_wakeup", "kmem:kmalloc", "irq:irq_handler_entry"]
+            .map(|name| name.parse().unwrap())
+            .to_vec()
+    }
+
+    fn made(words: &[&str]) -> Result<(TraceSpec, Target), String> {
+        match spec(&args(words), &names()) {
+            Ok(CaptureSpec { method: Method::Trace(trace), target, .. }) => Ok((trace, target)),
+            Ok(other) => panic!("{other:?}"),
+            Err(failure) => Err(failure.report()),
+        }
+    }
+
+    #[test]
+    fn letters_are_those_of_trace_cmd() {
+        let words =
+            ["-p", "function_graph", "-g", "do_sys_open", "-O", "funcgraph-proc", "-O", "nofuncgraph-irqs", "ls", "-l"];
+        let (trace, target) = made(&words).unwrap();
+        assert_eq!(trace.tracer.as_deref(), Some("function_graph"));
+        assert_eq!(trace.graph_roots, ["do_sys_open"]);
+        assert_eq!(trace.options, [("funcgraph-proc".to_owned(), true), ("funcgraph-irqs".to_owned(), false)]);
+        let argv = vec!["ls".to_owned(), "-l".to_owned()];
+        assert_eq!(target, Target::Command { argv, user: None, children: true });
+        let (trace, target) =
+            made(&["-p", "function", "-l", "vfs_*", "-n", "vfs_read", "-b", "64", "-C", "boot", "-P", "7", "-c"])
+                .unwrap();
+        assert_eq!((trace.functions, trace.not_functions), (vec!["vfs_*".to_owned()], vec!["vfs_read".to_owned()]));
+        assert_eq!((trace.buffer_kib, trace.clock.as_deref()), (Some(64), Some("boot")));
+        assert_eq!(target, Target::Process { pid: 7, children: true });
+    }
+
+    #[test]
+    fn filters_belong_to_the_event_before_them() {
+        let events = |words: &[&str]| -> Result<String, String> {
+            let (trace, _) = made(words)?;
+            let show = |event: &TraceEvent| format!("{}[{}]", event.event, event.filter.as_deref().unwrap_or(""));
+            Ok(trace.events.iter().map(show).collect::<Vec<_>>().join(" "))
+        };
+        let cases: [(&[&str], Result<&str, &str>); 9] = [
+            (&["-e", "sched_switch"], Ok("sched:sched_switch[]")),
+            (&["-e", "sched"], Ok("sched:sched_switch[] sched:sched_wakeup[]")),
+            (&["-e", "sched:*switch"], Ok("sched:sched_switch[]")),
+            (&["-e", "kmem:kmalloc:bytes_req > 1000"], Ok("kmem:kmalloc[bytes_req > 1000]")),
+            (
+                &["-e", "sched_switch", "-e", "kmalloc", "-f", "bytes_req > 1"],
+                Ok("sched:sched_switch[] kmem:kmalloc[bytes_req > 1]"),
+            ),
+            (
+                &["-e", "sched_switch", "-f", "a == 1", "-f", "b == 1", "-e", "kmalloc"],
+                Ok("sched:sched_switch[(a == 1) && (b == 1)] kmem:kmalloc[]"),
+            ),
+            (&["-f", "a == 1", "-e", "kmalloc"], Err("has no event before it")),
+            (&["-e", "nothing"], Err("this kernel has no event")),
+            (&["ls"], Err("a trace needs a tracer")),
+        ];
+        for (words, expected) in cases {
+            match (events(words), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(error), Err(expected)) => assert!(error.contains(expected), "{error}"),
+                (found, _) => panic!("{words:?}: {found:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn patterns_stand_for_names() {
+        for (pattern, name, expected) in [
+            ("*", "", true),
+            ("a*c", "abbc", true),
+            ("a*c", "abb", false),
+            ("?b", "ab", true),
+            ("*b*b", "abab", true),
+            ("ab", "abc", false),
+            ("", "a", false),
+        ] {
+            assert_eq!(glob(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The pages of a trace → rows.
+//!
+//! Each CPU's pages are in order by themselves; their records are merged by time, because a call may end on another CPU
+//! than it began on, and with the changes of processes, because a record has only its thread's number.
+
+use std::{collections::HashMap, sync::Mutex};
+
+use bathyscope_capture::{LossStage, StringDictionary};
+use bathyscope_formats::ftrace::{
+    Call, CallState, Calls, Entry, Exit, Missed, Number, Page, Role, Value, value, write_value,
+};
+use bathyscope_protocol::RingInfo;
+
+use super::{
+    AgentLink,
+    ledger::Books,
+    merge::Merge,
+    reader::RecordBatch,
+    samples::Samples,
+    scout::lock,
+    script_rows::{NewRow, RowCell},
+    trace_streams::{FieldSource, RecordUse, TraceStreams},
+};
+use crate::script::HostNames;
+
+/// The most addresses whose names are kept.
+const MAX_NAMES: usize = 1 << 17;
+/// The longest text of an event without a stream of its own.
+const MAX_TEXT_BYTES: usize = 4096;
+
+/// What rows of a trace are made with.
+pub(crate) struct TraceSetup {
+    pub(crate) streams: TraceStreams,
+    pub(crate) names: HostNames,
+    pub(crate) link: AgentLink,
+}
+
+/// A record, as far as it was read when its page came.
+enum Item {
+    Function {
+        function: u64,
+        caller: u64,
+    },
+    Enter(Entry),
+    Leave(Exit),
+    Fields {
+        id: u32,
+        record: Box<[u8]>,
+    },
+    /// Events of this CPU were lost before this moment.
+    Lost,
+}
+
+/// A record that waits for its turn.
+struct Waiting {
+    tid: u32,
+    item: Item,
+}
+
+/// Makes rows of pages.
+pub(crate) struct TraceRows {
+    setup: TraceSetup,
+    merge: Merge<Waiting>,
+    /// For each ring its number in the merge and its CPU, if it has pages.
+    rings: Vec<Option<(usize, u32)>>,
+    /// By number in the merge.
+    cpus: Vec<u32>,
+    calls: Calls,
+    function_stream: Option<u16>,
+    names: HashMap<u64, Vec<u8>>,
+    last_ns: u64,
+}
+
+impl TraceRows {
+    pub(crate) fn new(setup: TraceSetup, rings: &[RingInfo]) -> Self {
+        let mut cpus = Vec::new();
+        let numbered = rings.iter().map(|ring| {
+            let is_pages = ring.content == bathyscope_protocol::RingContent::TracePages;
+            is_pages.then(|| {
+                let cpu = ring.cpu.unwrap_or(0);
+                cpus.push(cpu);
+                (cpus.len() - 1, cpu)
+            })
+        });
+        let rings = numbered.collect();
+        let merge = Merge::new(cpus.len());
+        let function_stream = setup.streams.uses.values().find_map(|used| match used {
+            RecordUse::Function(stream, _) => Some(*stream),
+            _ => None,
+        });
+        Self { setup, merge, rings, cpus, calls: Calls::default(), function_stream, names: HashMap::new(), last_ns: 0 }
+    }
+
+    pub(crate) fn late(&self) -> u64 {
+        self.merge.late()
+    }
+
+    /// Nothing from before this moment will become a row any more, but for what waits for the processes.
+    pub(crate) fn complete_ns(&self) -> u64 {
+        self.merge.complete_ns().min(self.merge.first_ns().unwrap_or(u64::MAX))
+    }
+
+    pub(crate) fn read(&mut self, ring: usize, read_ns: u64, to_its_end: bool) {
+        if let Some(Some((ring, _cpu))) = self.rings.get(ring) {
+            self.merge.read(*ring, read_ns, to_its_end);
+        }
+    }
+
+    /// Takes pages of a CPU.
+    pub(crate) fn take(&mut self, batch: &RecordBatch, books: &Mutex<Books>) {
+        let Some(Some((ring, _cpu))) = self.rings.get(batch.ring).copied() else { return };
+        let (mut seen, mut undecodable) = (0, 0);
+        let since_ns = self.merge.last_ns(ring);
+        for bytes in batch.records() {
+            let Ok(page) = Page::parse(&self.setup.streams.layout, bytes) else {
+                undecodable += 1;
+                continue;
+            };
+            let mut missed = page.missed();
+            for event in page.events() {
+                let Ok(event) = event else {
+                    // What follows in this page cannot be counted; it is at least one.
+                    undecodable += 1;
+                    break;
+                };
+                let time_ns = event.time.saturating_add_signed(self.setup.streams.ahead_ns.saturating_neg());
+                self.note_missed(ring, std::mem::replace(&mut missed, Missed::Nothing), time_ns, books);
+                seen += 1;
+                match self.item(event.record) {
+                    Some(waiting) => {
+                        let bytes = size_of::<Waiting>() + event.record.len();
+                        self.merge.push(ring, Some(time_ns), bytes, waiting);
+                    }
+                    None => undecodable += 1,
+                }
+            }
+            // A page may have nothing but the note.
+            self.note_missed(ring, missed, self.merge.last_ns(ring), books);
+        }
+        let mut books = lock(books);
+        books.trace_seen(seen);
+        books.lost_somewhere(LossStage::Decode, undecodable, since_ns, self.merge.last_ns(ring));
+    }
+
+    fn note_missed(&mut self, ring: usize, missed: Missed, time_ns: u64, books: &Mutex<Books>) {
+        let count = match missed {
+            Missed::Nothing => return,
+            Missed::Counted(count) => Some(count),
+            Missed::Uncounted => None,
+        };
+        lock(books).trace_told(count, self.merge.last_ns(ring), time_ns);
+        self.merge.push(ring, Some(time_ns), size_of::<Waiting>(), Waiting { tid: 0, item: Item::Lost });
+    }
+
+    /// What a record is; none if nothing can be made of it.
+    fn item(&self, record: &[u8]) -> Option<Waiting> {
+        let TraceStreams { events, uses, .. } = &self.setup.streams;
+        let (id, tid) = events.head(record)?;
+        let item = match uses.get(&id)? {
+            RecordUse::Function(_, Role::Function { function, caller }) => Item::Function {
+                function: value(function, record)?.unsigned()?,
+                caller: value(caller, record)?.unsigned()?,
+            },
+            RecordUse::Graph(Role::GraphEntry(fields)) => Item::Enter(fields.read(record)?),
+            RecordUse::Graph(Role::GraphExit(fields)) => Item::Leave(fields.read(record)?),
+            RecordUse::Fields(..) | RecordUse::Other(..) => Item::Fields { id, record: record.into() },
+            RecordUse::Function(..) | RecordUse::Graph(_) => return None,
+        };
+        Some(Waiting { tid, item })
+    }
+
+    /// The rows whose turn has come, or all. Changes of processes take effect in between.
+    pub(crate) fn release(&mut self, all: bool, samples: &mut Samples, strings: &mut StringDictionary) -> Vec<NewRow> {
+        let mut rows = Vec::new();
+        samples.apply_facts(strings, all);
+        let known_ns = if all { u64::MAX } else { samples.complete_ns() };
+        while self.merge.first_ns().is_some_and(|first_ns| first_ns < known_ns) || self.merge.is_full() {
+            let next = if all { self.merge.pop_any() } else { self.merge.pop() };
+            let Some((ring, time_ns, waiting)) = next else { break };
+            let cpu = self.cpus.get(ring).copied().unwrap_or(0);
+            self.last_ns = self.last_ns.max(time_ns);
+            samples.release_until(time_ns, strings);
+            self.row((cpu, time_ns), waiting, samples, strings, &mut rows);
+        }
+        if all {
+            let mut open = Vec::new();
+            self.calls.finish(self.last_ns, &mut open);
+            for call in open {
+                self.call(&call, samples, strings, &mut rows);
+            }
+            samples.release_until(u64::MAX, strings);
+        } else {
+            samples.release_until(known_ns.min(self.complete_ns()).saturating_sub(1), strings);
+        }
+        rows
+    }
+
+    fn row(
+        &mut self,
+        (cpu, time_ns): (u32, u64),
+        Waiting { tid, item }: Waiting,
+        samples: &mut Samples,
+        strings: &mut StringDictionary,
+        rows: &mut Vec<NewRow>,
+    ) {
+        let mut calls = Vec::new();
+        match item {
+            Item::Enter(entry) => self.calls.enter(cpu, tid, time_ns, entry, &mut calls),
+            Item::Leave(exit) => self.calls.leave(cpu, tid, time_ns, exit, &mut calls),
+            Item::Lost => self.calls.lost(cpu),
+            Item::Function { function, caller } => {
+                let Some(stream) = self.function_stream else { return };
+                let mut cells = self.common((cpu, time_ns), tid, samples, strings);
+                cells.push(RowCell::Text(self.name(function)));
+                cells.push(RowCell::Text(self.name(caller)));
+                rows.push(NewRow::new(stream, cells));
+            }
+            Item::Fields { id, record } => {
+                let common = self.common((cpu, time_ns), tid, samples, strings);
+                rows.extend(self.fields(id, &record, common));
+            }
+        }
+        for call in calls {
+            self.call(&call, samples, strings, rows);
+        }
+    }
+
+    /// Time, CPU, process, thread, name.
+    fn common(
+        &self,
+        (cpu, time_ns): (u32, u64),
+        tid: u32,
+        samples: &mut Samples,
+        strings: &mut StringDictionary,
+    ) -> Vec<RowCell> {
+        let (pid, comm) = samples.thread(tid, &self.setup.link, strings);
+        vec![
+            RowCell::Unsigned(time_ns),
+            RowCell::Unsigned(u64::from(cpu)),
+            RowCell::Unsigned(u64::from(pid)),
+            RowCell::Unsigned(u64::from(tid)),
+            RowCell::Text(comm.unwrap_or_default().as_bytes().to_vec()),
+        ]
+    }
+
+    fn call(&mut self, call: &Call, samples: &mut Samples, strings: &mut StringDictionary, rows: &mut Vec<NewRow>) {
+        let Some(stream) = self.setup.streams.graph else { return };
+        let mut cells = self.common((call.cpu, call.end), call.tid, samples, strings);
+        let so_far = || call.start.map_or(0, |start| call.end.saturating_sub(start));
+        let duration_ns = match call.state {
+            // It took at least so long.
+            CallState::Unfinished => so_far(),
+            CallState::Returned | CallState::Unstarted => call.duration_ns.unwrap_or_else(so_far),
+        };
+        let caller = call.caller.map(|address| self.name(address)).unwrap_or_default();
+        cells.extend([
+            RowCell::Text(self.name(call.function)),
+            RowCell::Unsigned(u64::from(call.depth)),
+            RowCell::Unsigned(duration_ns),
+            RowCell::Text(caller),
+            RowCell::Text(call.state.word().as_bytes().to_vec()),
+        ]);
+        rows.push(NewRow::new(stream, cells));
+    }
+
+    fn fields(&self, id: u32, record: &[u8], mut cells: Vec<RowCell>) -> Option<NewRow> {
+        match self.setup.streams.uses.get(&id)? {
+            RecordUse::Fields(stream, sources) => {
+                cells.extend(sources.iter().map(|source| field_cell(source, record)));
+                Some(NewRow::new(*stream, cells))
+            }
+            RecordUse::Other(stream, format) => {
+                let mut text = String::new();
+                for field in &format.fields {
+                    let Some(value) = value(field, record).filter(|_| text.len() < MAX_TEXT_BYTES) else { continue };
+                    let space = if text.is_empty() { "" } else { " " };
+                    text.push_str(space);
+                    text.push_str(&field.name);
+                    text.push('=');
+                    // Writing to a String cannot fail.
+                    let _infallible = write_value(&value, &mut text);
+                }
+                cells.push(RowCell::Text(format.name.as_bytes().to_vec()));
+                cells.push(RowCell::Text(text.bytes().take(MAX_TEXT_BYTES).collect()));
+                Some(NewRow::new(*stream, cells))
+            }
+            RecordUse::Function(..) | RecordUse::Graph(_) => None,
+        }
+    }
+
+    /// The function that an address lies in. It may lie some bytes into it, because it is that of the call to the tracer.
+    fn name(&mut self, address: u64) -> Vec<u8> {
+        if let Some(known) = self.names.get(&address) {
+            return known.clone();
+        }
+        use bathyscope_bpf::output::Names as _;
+        let name = match self.setup.names.kernel_symbol(address) {
+            Some(symbol) if symbol.module.is_empty() => symbol.name,
+            Some(symbol) => format!("{} [{}]", symbol.name, symbol.module),
+            None => format!("{address:#x}"),
+        };
+        if self.names.len() >= MAX_NAMES {
+            self.names.clear();
+        }
+        self.names.insert(address, name.clone().into_bytes());
+        name.into_bytes()
+    }
+}
+
+fn field_cell(source: &FieldSource, record: &[u8]) -> RowCell {
+    match source {
+        FieldSource::Number(field) => match value(field, record) {
+            Some(Value::Number(Number::Unsigned(number)) | Value::Address(number)) => RowCell::Unsigned(number),
+            Some(Value::Number(Number::Signed(number))) => RowCell::Signed(number),
+            // A record that is shorter than its format says.
+            _ if field.signed => RowCell::Signed(0),
+            _ => RowCell::Unsigned(0),
+        },
+        FieldSource::Text(field) => match value(field, record) {
+            Some(Value::Text(text)) => RowCell::Text(text.to_vec()),
+            Some(value) => {
+                let mut text = String::new();
+                // Writing to a String cannot fail.
+                let _infallible = write_value(&value, &mut text);
+                RowCell::Text(text.into_bytes())
+            }
+            None => RowCell::Text(Vec::new()),
+        },
+    }
+}

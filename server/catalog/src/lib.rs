@@ -18,6 +18,7 @@ mod format;
 #[cfg(feature = "recorded")]
 pub mod recorded;
 mod suggest;
+pub mod syscalls;
 pub mod types;
 
 pub use columns::{ColumnSource, FieldColumn, FieldError, MAX_ARRAY_COLUMNS, Operand, check_predicate, columns_of};

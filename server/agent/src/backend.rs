@@ -3,11 +3,12 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use bathyscope_bpf::lang::host::Features;
-use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Target};
+use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, SyscallOutcome, SyscallSpec, Target};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS,
     MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked, ScriptEnabled,
-    ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireMethod, WireScript, WireTarget,
+    ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireMethod, WireOutcome, WireScript,
+    WireTarget,
 };
 
 use crate::error::failed;
@@ -61,6 +62,18 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
         &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
             Method::Profile { frequency_hz, kernel_stacks, user_stacks }
         }
+        WireMethod::Syscalls(wire) => Method::Syscalls(SyscallSpec {
+            calls: wire.calls.clone(),
+            outcome: match wire.outcome {
+                WireOutcome::Any => SyscallOutcome::Any,
+                WireOutcome::Failed => SyscallOutcome::Failed,
+                WireOutcome::Succeeded => SyscallOutcome::Succeeded,
+            },
+            min_duration_ns: wire.min_duration_ns,
+            path: wire.path.clone(),
+            string_bytes: wire.string_bytes,
+            fd_paths: false,
+        }),
     };
     let target = match target.clone() {
         WireTarget::System => Target::System,

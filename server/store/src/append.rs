@@ -56,6 +56,7 @@ const fn method_of(spec: &CaptureSpec) -> &'static str {
         Method::Events { .. } => "events",
         Method::Profile { .. } => "profile",
         Method::Script(_) => "script",
+        Method::Syscalls(_) => "syscalls",
     }
 }
 

@@ -37,10 +37,17 @@ use crate::{
 
 /// A program at a tracepoint.
 #[derive(Debug)]
-struct Attachment {
+pub(crate) struct Attachment {
     tracepoint: TracepointName,
     program: OwnedFd,
     event: Event,
+}
+
+impl Attachment {
+    /// The program.
+    pub(crate) fn program(&self) -> BorrowedFd<'_> {
+        self.program.as_fd()
+    }
 }
 
 /// A stream: an attachment that records.
@@ -192,7 +199,11 @@ impl Drop for Following {
     }
 }
 
-fn open_attachment(tracepoint: &TracepointName, id: u32, program: OwnedFd) -> Result<Attachment, AgentError> {
+pub(crate) fn open_attachment(
+    tracepoint: &TracepointName,
+    id: u32,
+    program: OwnedFd,
+) -> Result<Attachment, AgentError> {
     let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(id));
     let event = Event::open(&mut attributes, Scope::Cpu(first_cpu()))
         .map_err(|error| refused(format!("opening {tracepoint}"), &error, PERF_REMEDY))?;
@@ -204,7 +215,7 @@ fn first_cpu() -> u32 {
     super::cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0)
 }
 
-fn attach(attachment: &Attachment) -> Result<OwnedFd, AgentError> {
+pub(crate) fn attach(attachment: &Attachment) -> Result<OwnedFd, AgentError> {
     bpf::link_perf_event(attachment.program.as_fd(), &attachment.event)
         .map_err(|error| refused(format!("attaching to {}", attachment.tracepoint), &error, PERF_REMEDY))
 }
@@ -219,7 +230,7 @@ fn layout_of(place: &ColumnPlace) -> ColumnLayout {
     ColumnLayout { name: place.name.clone(), offset: place.offset, encoding }
 }
 
-fn elapsed_ns(since: Instant) -> u64 {
+pub(crate) fn elapsed_ns(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -13,6 +13,7 @@ mod retire;
 mod script;
 mod sideband;
 mod stats;
+mod syscalls;
 mod target;
 pub(crate) mod tracefs;
 mod user_file;
@@ -126,6 +127,10 @@ impl Backend for KernelBackend {
             &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
                 let wish = profile::Wish { frequency_hz, kernel_stacks, user_stacks, ring_bytes: plan.ring_bytes };
                 Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, wish, target)?))
+            }
+            WireMethod::Syscalls(wanted) => {
+                let capture = syscalls::SyscallCapture::make(&mut self.loader, wanted, target, plan.ring_bytes)?;
+                Ok(Box::new(capture))
             }
         }
     }

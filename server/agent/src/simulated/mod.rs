@@ -11,6 +11,7 @@ mod options;
 mod records;
 mod samples;
 mod script;
+mod syscalls;
 mod world;
 
 use std::os::fd::OwnedFd;
@@ -92,6 +93,10 @@ impl Backend for SimulatedBackend {
             &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
                 let stacks = samples::Stacks { kernel: kernel_stacks, user: user_stacks };
                 let work = samples::SampleWork::make(&self.simulation, frequency_hz, stacks, &target, plan.ring_bytes)?;
+                Box::new(capture::SimulatedCapture::new(work, target)?)
+            }
+            WireMethod::Syscalls(wanted) => {
+                let work = syscalls::SyscallWork::make(&self.simulation, wanted, &target, plan.ring_bytes)?;
                 Box::new(capture::SimulatedCapture::new(work, target)?)
             }
         })

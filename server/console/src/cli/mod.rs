@@ -21,6 +21,7 @@ mod open;
 mod probes;
 pub mod script;
 pub mod serve;
+pub mod strace;
 mod text;
 pub mod trace;
 mod words;
@@ -40,6 +41,7 @@ Examples:
   bathyscope list 'sched:*'                   tracepoints of the running kernel
   bathyscope trace -e sched:sched_switch -d 5s
   bathyscope trace -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
+  bathyscope strace -e %file ls -l
   bathyscope captures list --json
   bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
 
@@ -77,6 +79,8 @@ pub enum Verb {
     List(list::ListArgs),
     /// Run a script, or make a capture, from the terminal and print what it finds as it comes
     Trace(trace::TraceArgs),
+    /// Print system calls with their arguments and results, in the look of strace
+    Strace(strace::StraceArgs),
     /// Compile a script, and show what the compiler makes of it
     Compile(compile::CompileArgs),
     /// List, show, rename, delete and import stored captures
@@ -117,6 +121,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Doctor(args) => doctor::run(args),
         Verb::List(args) => list::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::Strace(args) => strace::run(args),
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::Export(args) => export::run(args),

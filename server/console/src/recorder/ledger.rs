@@ -29,6 +29,7 @@ struct ProbeCounts {
     filtered: u64,
     ring_full: u64,
     missed: u64,
+    map_full: u64,
 }
 
 /// Accounts for every event of a capture.
@@ -98,12 +99,14 @@ impl Books {
                 filtered: probe.filtered.max(before.filtered),
                 ring_full: probe.ring_full.max(before.ring_full),
                 missed: probe.missed.max(before.missed),
+                map_full: probe.map_full.max(before.map_full),
             };
             let after = books.kernel;
             let hits = after.hits - before.hits;
             self.settle_told(index);
             self.lose(index, LossStage::RingFull, after.ring_full - before.ring_full, since_ns, now_ns);
             self.lose(index, LossStage::KernelMissed, after.missed - before.missed, since_ns, now_ns);
+            self.lose(index, LossStage::MapFull, after.map_full - before.map_full, since_ns, now_ns);
             self.note_cost(index, probe, hits, since_ns, now_ns);
         }
         self.read_ns = now_ns;

@@ -1,7 +1,8 @@
 //! A capture's spec on the wire: as it is stored, but with predicates as text.
 
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Limits, Method, Predicate, PredicateError, ScriptSpec, SpecError, Target, TracepointName,
+    CaptureSpec, EventProbe, Limits, Method, Predicate, PredicateError, ScriptSpec, SpecError, SyscallSpec, Target,
+    TracepointName,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,7 @@ enum WireMethod {
     Events { probes: Vec<WireProbe> },
     Profile { frequency_hz: u32, kernel_stacks: bool, user_stacks: bool },
     Script(WireScript),
+    Syscalls(SyscallSpec),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +80,7 @@ impl TryFrom<WireSpec> for CaptureSpec {
             WireMethod::Script(WireScript { text, file, params, allow_unsafe }) => {
                 Method::Script(ScriptSpec { text, file, params, allow_unsafe })
             }
+            WireMethod::Syscalls(calls) => Method::Syscalls(calls),
         };
         let spec = Self { name, method, target, limits };
         spec.validate()?;
@@ -117,6 +120,7 @@ impl From<&CaptureSpec> for WireSpec {
                 params: params.clone(),
                 allow_unsafe: *allow_unsafe,
             }),
+            Method::Syscalls(calls) => WireMethod::Syscalls(calls.clone()),
         };
         Self { name: spec.name.clone(), method, target: spec.target.clone(), limits: spec.limits.clone() }
     }

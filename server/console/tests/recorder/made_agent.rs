@@ -236,7 +236,7 @@ fn layout() -> StreamLayout {
 fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
     let streams = match method {
         WireMethod::Events { probes } => probes.len(),
-        WireMethod::Profile { .. } => 0,
+        WireMethod::Profile { .. } | WireMethod::Syscalls(_) => 0,
     };
     let data_bytes = behaviour.ring_bytes;
     let rings: Vec<_> = (0..streams).map(|_| SimulatedBpfRing::create(data_bytes).unwrap()).collect();

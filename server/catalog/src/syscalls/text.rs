@@ -176,7 +176,8 @@ mod tests {
         };
         assert_eq!(bits("open", 0), "O_RDONLY");
         assert_eq!(bits("open", 0o2_000_000 | 0o100 | 1), "O_WRONLY|O_CREAT|O_CLOEXEC");
-        assert_eq!(bits("prot", 0), "0");
+        assert_eq!(bits("prot", 0), "PROT_NONE");
+        assert_eq!(bits("fdopen", 0), "0");
         assert_eq!(bits("at", 0x100), "AT_SYMLINK_NOFOLLOW");
         assert_eq!(bits("at", 0x100 | 0x4_0000), "AT_SYMLINK_NOFOLLOW|0x40000");
         assert_eq!(bits("at", 0x4_0000), "0x40000 /* AT_??? */");

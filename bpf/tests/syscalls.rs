@@ -183,7 +183,8 @@ fn calls_are_filtered_by_result_time_and_path() {
         let mut tracing = Tracing::start(probe, None);
         open("/nowhere/bathyscope-1");
         open("/proc/self/stat");
-        std::thread::sleep(Duration::from_millis(5));
+        // Longer than any other call takes, even where everything is emulated.
+        std::thread::sleep(Duration::from_millis(100));
         let records = tracing.records();
         // Other tests run in this process too.
         let ours = |line: &String| {
@@ -198,7 +199,7 @@ fn calls_are_filtered_by_result_time_and_path() {
     assert_eq!(recorded(&SyscallProbe { outcome: Outcome::Failed, ..all.clone() }), [missing]);
     assert_eq!(recorded(&SyscallProbe { outcome: Outcome::Succeeded, ..all.clone() }).len(), 2);
     assert_eq!(recorded(&SyscallProbe { path: Some(b"/nowhere/".to_vec()), ..all.clone() }), [missing]);
-    let slow = recorded(&SyscallProbe { min_duration_ns: 5_000_000, ..all });
+    let slow = recorded(&SyscallProbe { min_duration_ns: 100_000_000, ..all });
     assert!(matches!(slow.as_slice(), [one] if one.starts_with("clock_nanosleep(CLOCK_")), "{slow:?}");
 }
 

@@ -26,6 +26,7 @@ pub mod output;
 mod print;
 pub mod probe;
 mod registers;
+pub mod syscalls;
 pub mod tools;
 pub mod unwind;
 mod validate;

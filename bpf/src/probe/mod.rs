@@ -20,6 +20,7 @@ use crate::ir;
 pub use follow::{TARGETS_MAX, fork_program, free_program};
 pub use record::tracepoint_program;
 pub use sample::{SampleFilter, sample_filter_program};
+pub(crate) use target::targets_map;
 pub use target::{CommPattern, TargetFilter};
 
 /// Room for text that an event carries (`__data_loc`), with its final NUL.

@@ -3,12 +3,14 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use bathyscope_bpf::lang::host::Features;
-use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Target, TraceEvent, TraceSpec};
+use bathyscope_capture::{
+    CaptureSpec, EventProbe, Limits, Method, SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
+};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES,
     MAX_SCRIPT_PARAMETERS, MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked,
     ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireMethod,
-    WireScript, WireTarget, WireTrace, WireTraceEvent,
+    WireOutcome, WireScript, WireTarget, WireTrace, WireTraceEvent,
 };
 
 use crate::error::failed;
@@ -63,6 +65,18 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
             Method::Profile { frequency_hz, kernel_stacks, user_stacks }
         }
         WireMethod::Trace(trace) => Method::Trace(trace_spec(trace)),
+        WireMethod::Syscalls(wire) => Method::Syscalls(SyscallSpec {
+            calls: wire.calls.clone(),
+            outcome: match wire.outcome {
+                WireOutcome::Any => SyscallOutcome::Any,
+                WireOutcome::Failed => SyscallOutcome::Failed,
+                WireOutcome::Succeeded => SyscallOutcome::Succeeded,
+            },
+            min_duration_ns: wire.min_duration_ns,
+            path: wire.path.clone(),
+            string_bytes: wire.string_bytes,
+            fd_paths: false,
+        }),
     };
     let target = match target.clone() {
         WireTarget::System => Target::System,

@@ -39,7 +39,8 @@ pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_n
 pub use script::{ScriptProbe, ScriptRecord};
 pub use spec::{
     CaptureSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES,
-    MAX_SCRIPT_PARAMETERS, Method, OverBudget, ScriptSpec, SpecError, Target, TracepointName,
+    MAX_SCRIPT_PARAMETERS, Method, OverBudget, ScriptSpec, SpecError, SyscallOutcome, SyscallSpec, Target,
+    TracepointName,
 };
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,

@@ -20,6 +20,7 @@ pub mod groups;
 #[cfg(feature = "recorded")]
 pub mod recorded;
 mod suggest;
+pub mod syscalls;
 pub mod types;
 
 pub use columns::{ColumnSource, FieldColumn, FieldError, MAX_ARRAY_COLUMNS, Operand, check_predicate, columns_of};

@@ -25,6 +25,8 @@ pub const MAX_CONTAINER_IDS: usize = 256;
 pub const MAX_CONTAINER_NAME_BYTES: usize = 256;
 /// The most captures that one agent runs at a time.
 pub const MAX_CAPTURES: usize = 16;
+/// The most links of descriptors in one list.
+pub const MAX_FILE_LINKS: usize = 4096;
 
 /// Chosen by the console, new for each capture of a connection.
 pub type CaptureHandle = u32;
@@ -292,6 +294,10 @@ pub enum ProcessFile {
     /// `/tmp/perf-PID.map` in the process's own root, numbered as the process numbers itself, if it is a regular file
     /// that belongs to the process's user or to root.
     PerfMap,
+    /// What descriptors and the working directory of the process are: no file of its own, but a list that the agent
+    /// makes of `/proc/PID/cwd` and `/proc/PID/fd`: for each its number (`i32`, -100 for the working directory), the
+    /// length of its link (`u16`) and the link, at most [`MAX_FILE_LINKS`].
+    Links,
 }
 
 /// How events are obtained.
@@ -314,6 +320,8 @@ pub enum WireMethod {
     },
     /// What the kernel's own tracer records.
     Trace(Box<WireTrace>),
+    /// System calls.
+    Syscalls(WireSyscalls),
 }
 
 /// A trace by ftrace; see `bathyscope_capture::TraceSpec`, whose rules hold for it.
@@ -354,6 +362,34 @@ pub struct WireTraceEvent {
     pub event: TracepointName,
     /// A condition in the kernel's own filter language.
     pub filter: Option<String>,
+}
+
+/// Which system calls, and how much of each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireSyscalls {
+    /// Names and sets; none means all.
+    pub calls: Vec<String>,
+    /// Which results.
+    pub outcome: WireOutcome,
+    /// Only calls that took so long.
+    pub min_duration_ns: u64,
+    /// Only calls with a path that begins so.
+    pub path: Option<String>,
+    /// Bytes that are kept of a text or buffer that is no path.
+    pub string_bytes: u16,
+}
+
+/// Which results of system calls are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireOutcome {
+    /// All.
+    Any,
+    /// Errors.
+    Failed,
+    /// All but errors.
+    Succeeded,
 }
 
 /// One tracepoint.
@@ -650,6 +686,8 @@ pub enum StreamLayout {
     PerfSamples,
     /// Pages of ftrace's buffers, with events of several kinds; see [`Started::trace`].
     TracePages,
+    /// System calls, in records of `bathyscope_bpf::syscalls`.
+    Syscalls,
 }
 
 /// Where a column is in a record.
@@ -834,7 +872,7 @@ pub struct ProbeReading {
     /// Nanoseconds for each hit, from the last window in which run-time statistics were on; none for a profile, where
     /// these statistics do not cover taking the sample.
     pub ns_per_hit: Option<f64>,
-    /// Of a script: updates that a full map refused.
+    /// Of a script: updates that a full map refused. Of system calls: calls whose thread found no room in the map.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub map_full: u64,
     /// Of a script: reads and other helpers that failed.

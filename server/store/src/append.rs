@@ -57,6 +57,7 @@ const fn method_of(spec: &CaptureSpec) -> &'static str {
         Method::Profile { .. } => "profile",
         Method::Script(_) => "script",
         Method::Trace(_) => "trace",
+        Method::Syscalls(_) => "syscalls",
     }
 }
 

@@ -76,12 +76,15 @@ export class InfoView {
 
   #spec(info) {
     const { spec } = info;
-    const { events, profile, script } = spec.method;
+    const { events, profile, script, syscalls } = spec.method;
     const json = h("pre", { class: "json", text: JSON.stringify(spec, null, 2) });
     const method = script
       ? entry("Script", script.file && h("code", { text: script.file }), script.params?.length > 0 && h("code", { text: ` ${joinWords(script.params)}` }), scriptText(script.text))
       : profile
       ? entry("Method", `Profile: ${exact(profile.frequency_hz)} samples per second and CPU, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks`)
+      : syscalls
+      ? [...entry("System calls", h("code", { text: syscalls.calls?.join(", ") || "all" }), syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`),
+        ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []), ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : [])]
       : (events?.probes ?? []).flatMap((probe, i) => entry(i === 0 ? "Events" : "", h("code", { text: probe.tracepoint }), probe.fields.length ? `: ${probe.fields.join(", ")}` : "", probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate }))));
     const limits = spec.limits ?? {};
     const ends = [limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`, limits.max_events && `after ${plural(limits.max_events, "row")}`, limits.max_bytes && `at ${bytes(limits.max_bytes)}`].filter(Boolean);

@@ -43,10 +43,17 @@ const USUAL_ROWS_PER_S_AND_CPU: u64 = 1_000_000;
 
 /// A program at a tracepoint.
 #[derive(Debug)]
-struct Attachment {
+pub(crate) struct Attachment {
     tracepoint: TracepointName,
     program: OwnedFd,
     event: Event,
+}
+
+impl Attachment {
+    /// The program.
+    pub(crate) fn program(&self) -> BorrowedFd<'_> {
+        self.program.as_fd()
+    }
 }
 
 /// A stream: an attachment that records.
@@ -199,7 +206,11 @@ impl Drop for Following {
     }
 }
 
-fn open_attachment(tracepoint: &TracepointName, id: u32, program: OwnedFd) -> Result<Attachment, AgentError> {
+pub(crate) fn open_attachment(
+    tracepoint: &TracepointName,
+    id: u32,
+    program: OwnedFd,
+) -> Result<Attachment, AgentError> {
     let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(id));
     let event = Event::open(&mut attributes, Scope::Cpu(first_cpu()))
         .map_err(|error| refused(format!("opening {tracepoint}"), &error, PERF_REMEDY))?;
@@ -211,7 +222,7 @@ fn first_cpu() -> u32 {
     super::cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0)
 }
 
-fn attach(attachment: &Attachment) -> Result<OwnedFd, AgentError> {
+pub(crate) fn attach(attachment: &Attachment) -> Result<OwnedFd, AgentError> {
     bpf::link_perf_event(attachment.program.as_fd(), &attachment.event)
         .map_err(|error| refused(format!("attaching to {}", attachment.tracepoint), &error, PERF_REMEDY))
 }
@@ -226,7 +237,7 @@ fn layout_of(place: &ColumnPlace) -> ColumnLayout {
     ColumnLayout { name: place.name.clone(), offset: place.offset, encoding }
 }
 
-fn elapsed_ns(since: Instant) -> u64 {
+pub(crate) fn elapsed_ns(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -325,11 +336,11 @@ fn describe_started(
     }
 }
 
-fn hold(links: &Mutex<Vec<OwnedFd>>, link: OwnedFd) {
+pub(super) fn hold(links: &Mutex<Vec<OwnedFd>>, link: OwnedFd) {
     links.lock().unwrap_or_else(PoisonError::into_inner).push(link);
 }
 
-fn take(links: &Mutex<Vec<OwnedFd>>) -> Vec<OwnedFd> {
+pub(super) fn take(links: &Mutex<Vec<OwnedFd>>) -> Vec<OwnedFd> {
     std::mem::take(&mut *links.lock().unwrap_or_else(PoisonError::into_inner))
 }
 

@@ -6,7 +6,7 @@
 
 use std::{
     fs::File,
-    io::{self, Read as _},
+    io::{self, Read as _, Seek as _, Write as _},
     os::fd::{AsRawFd as _, OwnedFd},
     sync::{
         atomic::{AtomicUsize, Ordering},
@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_protocol::{AgentError, AgentErrorKind, KernelFile, ProcessFile};
+use bathyscope_protocol::{AgentError, AgentErrorKind, KernelFile, MAX_FILE_LINKS, ProcessFile};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use super::tracefs::Tracefs;
@@ -27,6 +27,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_HANGING: usize = 8;
 /// The longest `maps` that is searched.
 const MAX_MAPS_BYTES: u64 = 64 << 20;
+/// The number under which the working directory is listed: `AT_FDCWD`.
+const WORKING_DIRECTORY: i32 = -100;
 /// The longest `status` that is read.
 const MAX_STATUS_BYTES: u64 = 64 << 10;
 
@@ -66,7 +68,18 @@ pub(crate) fn open_process_file(pid: u32, file: &ProcessFile) -> Result<OwnedFd,
         ProcessFile::Cmdline => process.open_own("cmdline"),
         ProcessFile::Mapped { start, end } => process.open_mapped(start, end),
         ProcessFile::PerfMap => process.open_perf_map(),
+        ProcessFile::Links => process.list_links(),
     }
+}
+
+/// Adds a number and its link, cut to what the length has room for; a descriptor that was closed meanwhile is left out.
+fn add_link<P: rustix::path::Arg>(list: &mut Vec<u8>, folder: &OwnedFd, name: P, number: i32) {
+    let Ok(link) = rustix::fs::readlinkat(folder, name, Vec::new()) else { return };
+    let link = link.as_bytes();
+    let length = u16::try_from(link.len()).unwrap_or(u16::MAX);
+    list.extend(number.to_le_bytes());
+    list.extend(length.to_le_bytes());
+    list.extend(link.iter().take(usize::from(length)));
 }
 
 /// The folder of a process below `/proc`, kept open: its files stay those of this process, even when its id is given to
@@ -95,6 +108,26 @@ impl Process {
             Some(libc::ESRCH) => no_such_process(self.pid),
             _ => refused(doing, error, ""),
         }
+    }
+
+    /// The working directory and what descriptors refer to, as text that the kernel makes: nothing of it is opened.
+    fn list_links(&self) -> Result<OwnedFd, AgentError> {
+        let doing = || format!("reading the links of process {}", self.pid);
+        let told = |error: &io::Error| self.refused(doing(), error);
+        let mut list = Vec::new();
+        add_link(&mut list, &self.directory, "cwd", WORKING_DIRECTORY);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::openat(&self.directory, "fd", flags, Mode::empty()).map_err(|e| told(&e.into()))?;
+        let entries = rustix::fs::Dir::read_from(&folder).map_err(|errno| told(&errno.into()))?;
+        for entry in entries.take(MAX_FILE_LINKS).flatten() {
+            if let Some(number) = entry.file_name().to_str().ok().and_then(|name| name.parse::<i32>().ok()) {
+                add_link(&mut list, &folder, entry.file_name(), number);
+            }
+        }
+        let made = rustix::fs::memfd_create("links", rustix::fs::MemfdFlags::CLOEXEC).map_err(|e| told(&e.into()))?;
+        let mut file = File::from(made);
+        file.write_all(&list).and_then(|()| file.rewind()).map_err(|error| told(&error))?;
+        Ok(file.into())
     }
 
     /// Only mappings of code are opened: that is all that names of functions need, and a hostile console shall not read

@@ -108,11 +108,24 @@ impl Loaded {
         Ok(Allowance { map })
     }
 
+    /// Takes the counters `name` of four numbers: those of [`Counts`], then calls that found no room for their thread.
+    pub(crate) fn four_counters(&mut self, name: &str, doing: &str) -> Result<FourCounters, AgentError> {
+        let absent = || failed(AgentErrorKind::Internal, doing, format!("there are no counters `{name}`"), "");
+        let map = self.ebpf.take_map(name).ok_or_else(absent)?;
+        let map = PerCpuArray::try_from(map).map_err(|error| map_error(doing, &error))?;
+        Ok(FourCounters { map })
+    }
+
     /// Puts a process among the targets.
     pub(crate) fn add_target(&mut self, pid: u32, doing: &str) -> Result<(), AgentError> {
+        self.add_target_in_state(pid, 1, doing)
+    }
+
+    /// Puts a process among the targets, with a word for the programs that ask for one.
+    pub(crate) fn add_target_in_state(&mut self, pid: u32, state: u32, doing: &str) -> Result<(), AgentError> {
         let absent = || failed(AgentErrorKind::Internal, doing, "there is no map of targets", "");
         let map = self.ebpf.map_mut(TARGETS_MAP).ok_or_else(absent)?;
-        let insert = |mut map: HashMap<&mut MapData, u32, u32>| map.insert(pid, 1, 0);
+        let insert = |mut map: HashMap<&mut MapData, u32, u32>| map.insert(pid, state, 0);
         HashMap::try_from(map).and_then(insert).map_err(|error| map_error(doing, &error))
     }
 }
@@ -174,6 +187,29 @@ impl Allowance {
     /// Lets each program write so many rows on each CPU in a window of time; 0 means any number.
     pub(crate) fn set(&mut self, rows: u64) -> io::Result<()> {
         self.map.set(0, rows, 0).map_err(io::Error::other)
+    }
+}
+
+/// The counters of programs that count what found no room in a map, too.
+pub(crate) struct FourCounters {
+    map: PerCpuArray<MapData, [u64; 4]>,
+}
+
+impl std::fmt::Debug for FourCounters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FourCounters")
+    }
+}
+
+impl FourCounters {
+    /// Reads them, summed over all CPUs.
+    pub(crate) fn read(&self) -> io::Result<[u64; 4]> {
+        let per_cpu = self.map.get(&0, 0).map_err(io::Error::other)?;
+        let mut sum = [0_u64; 4];
+        for values in per_cpu.iter() {
+            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        }
+        Ok(sum)
     }
 }
 

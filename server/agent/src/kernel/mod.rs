@@ -14,6 +14,7 @@ mod retire;
 mod script;
 mod sideband;
 mod stats;
+mod syscalls;
 mod target;
 pub(crate) mod trace;
 pub(crate) mod tracefs;
@@ -139,6 +140,10 @@ impl Backend for KernelBackend {
                 Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, wish, target)?))
             }
             WireMethod::Trace(wire) => Ok(Box::new(trace::TraceCapture::make(wire, target, self.scripts)?)),
+            WireMethod::Syscalls(wanted) => {
+                let capture = syscalls::SyscallCapture::make(&mut self.loader, wanted, target, plan.ring_bytes)?;
+                Ok(Box::new(capture))
+            }
         }
     }
 }

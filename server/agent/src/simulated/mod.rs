@@ -11,6 +11,7 @@ mod options;
 mod records;
 mod samples;
 mod script;
+mod syscalls;
 mod world;
 
 use std::os::fd::OwnedFd;
@@ -110,6 +111,10 @@ impl Backend for SimulatedBackend {
                 let why = "the simulated kernel has no tracer of its own";
                 let remedy = "Record events or a profile, or start without --simulate.";
                 return Err(failed(AgentErrorKind::Unsupported, "making a trace", why, remedy));
+            }
+            WireMethod::Syscalls(wanted) => {
+                let work = syscalls::SyscallWork::make(&self.simulation, wanted, &target, plan.ring_bytes)?;
+                Box::new(capture::SimulatedCapture::new(work, target)?)
             }
         })
     }

@@ -77,7 +77,7 @@ impl Rings {
     pub(crate) fn columns(&self, stream: usize) -> &[ColumnLayout] {
         match &self.started.streams[stream] {
             StreamLayout::Records { columns, .. } => columns,
-            StreamLayout::PerfSamples | StreamLayout::TracePages => &[],
+            StreamLayout::PerfSamples | StreamLayout::TracePages | StreamLayout::Syscalls => &[],
         }
     }
 

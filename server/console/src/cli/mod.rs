@@ -24,6 +24,7 @@ pub mod record;
 pub mod report;
 pub mod script;
 pub mod serve;
+pub mod strace;
 mod text;
 pub mod trace;
 mod words;
@@ -43,6 +44,7 @@ Examples:
   bathyscope list 'sched:*'                   tracepoints of the running kernel
   bathyscope trace -e sched:sched_switch -d 5s
   bathyscope trace -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
+  bathyscope strace -e %file ls -l
   bathyscope captures list --json
   bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
 
@@ -84,6 +86,8 @@ pub enum Verb {
     Record(Box<record::RecordArgs>),
     /// Print a stored trace, as trace-cmd does
     Report(report::ReportArgs),
+    /// Print system calls with their arguments and results, in the look of strace
+    Strace(strace::StraceArgs),
     /// Compile a script, and show what the compiler makes of it
     Compile(compile::CompileArgs),
     /// List, show, rename, delete and import stored captures
@@ -128,6 +132,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Trace(args) => trace::run(&args),
         Verb::Record(args) => record::run(*args),
         Verb::Report(args) => report::run(args),
+        Verb::Strace(args) => strace::run(args),
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::Export(args) => export::run(args),

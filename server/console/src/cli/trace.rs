@@ -4,7 +4,7 @@
 //! up before it reads an event.
 
 pub(super) mod arguments;
-mod rows;
+pub(in crate::cli) mod rows;
 mod summary;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
@@ -25,6 +25,11 @@ use crate::{
 };
 pub(super) use arguments::{limits, read_script};
 use rows::Printer;
+
+/// Reads `500ms`, `5s`, `2m`, `1h`, or seconds without a unit.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    arguments::duration(text)
+}
 
 /// Prints the summary of a capture that was kept, on standard error.
 pub(super) async fn print_summary(store: &Store, id: CaptureId) -> Result<(), Failure> {
@@ -232,13 +237,13 @@ fn recordable_fields(client: &mut AgentClient, name: &TracepointName) -> Result<
 }
 
 /// Where the capture is stored; a directory of its own is removed in the end.
-struct Place {
+pub(super) struct Place {
     directory: PathBuf,
     own: bool,
 }
 
 impl Place {
-    fn make(kept: Option<PathBuf>) -> Result<Self, Failure> {
+    pub(super) fn make(kept: Option<PathBuf>) -> Result<Self, Failure> {
         use std::os::unix::fs::DirBuilderExt as _;
         if let Some(directory) = kept {
             return Ok(Self { directory, own: false });
@@ -261,7 +266,8 @@ impl Drop for Place {
     }
 }
 
-async fn trace(args: &TraceArgs, spec: CaptureSpec, client: AgentClient, place: &Place) -> Outcome {
+/// Opens the place's database and makes a recorder that asks through `client`.
+pub(super) async fn recorder(client: AgentClient, place: &Place) -> Result<(Store, Recorder), Failure> {
     let options =
         Options { ballast_bytes: if place.own { 0 } else { Options::default().ballast_bytes }, ..Options::default() };
     let store = Store::open(&place.directory, options).await;
@@ -274,10 +280,15 @@ async fn trace(args: &TraceArgs, spec: CaptureSpec, client: AgentClient, place: 
     let options =
         RecorderOptions { flush_every: FLUSH_EVERY, idle_stop: None, ..RecorderOptions::new(&place.directory) };
     let recorder = Recorder::new(store.clone(), link, options);
+    Ok((store, recorder))
+}
+
+async fn trace(args: &TraceArgs, spec: CaptureSpec, client: AgentClient, place: &Place) -> Outcome {
+    let (store, recorder) = recorder(client, place).await?;
     let is_profile = args.profile.is_some();
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
     let mut printer = Printer::new(store.clone(), id, arguments::is_json(args), is_profile);
-    let followed = follow(&recorder, &mut printer, id).await;
+    let followed = follow(&recorder, id, async || printer.print_new().await).await;
     recorder.ended(id).await;
     let status = recorder.target(id);
     if is_profile {
@@ -299,7 +310,11 @@ pub(super) fn start_failure(error: StartError) -> Failure {
 }
 
 /// Prints rows until the capture is stored, or the person has had enough.
-async fn follow(recorder: &Recorder, printer: &mut Printer, id: CaptureId) -> Result<(), Failure> {
+pub(super) async fn follow(
+    recorder: &Recorder,
+    id: CaptureId,
+    mut print_new: impl AsyncFnMut() -> Result<bool, Failure>,
+) -> Result<(), Failure> {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
         .map_err(|error| Failure::because("listening for signals", error))?;
     let mut look = tokio::time::interval(LOOK_EVERY);
@@ -312,7 +327,7 @@ async fn follow(recorder: &Recorder, printer: &mut Printer, id: CaptureId) -> Re
             _ = tokio::signal::ctrl_c() => { recorder.stop(id, "Ctrl-C"); false }
             _ = terminate.recv() => { recorder.stop(id, "SIGTERM"); false }
         };
-        match printer.print_new().await {
+        match print_new().await {
             Ok(true) => {}
             // Nobody reads any more.
             Ok(false) => {

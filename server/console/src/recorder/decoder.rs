@@ -26,6 +26,7 @@ use super::{
     samples::Samples,
     scout::{Errand, Fact, lock},
     script_rows::{Lookup, NewRow, ScriptRows, ScriptSetup},
+    syscall_rows::SyscallRows,
     trace_rows::{TraceRows, TraceSetup},
 };
 
@@ -55,8 +56,15 @@ pub(crate) struct Setup {
     pub(crate) naming: NamingWork,
     pub(crate) link: AgentLink,
     pub(crate) private_dir: PathBuf,
+}
+
+/// What makes rows of what is not decoded by a layout.
+pub(crate) struct Rows {
+    pub(crate) samples: Samples,
     pub(crate) script: Option<ScriptSetup>,
     pub(crate) trace: Option<TraceSetup>,
+    pub(crate) syscalls: Option<SyscallRows>,
+    pub(crate) target_pid: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -74,8 +82,8 @@ struct StreamState {
 }
 
 /// Starts the thread; it ends when the reader has, with everything handed to the store.
-pub(crate) fn spawn(setup: Setup, samples: Samples) -> std::io::Result<std::thread::JoinHandle<()>> {
-    let run = move || Decoder::new(setup, samples).run();
+pub(crate) fn spawn(setup: Setup, rows: Rows) -> std::io::Result<std::thread::JoinHandle<()>> {
+    let run = move || Decoder::new(setup, rows).run();
     std::thread::Builder::new().name("decoder".to_owned()).spawn(run)
 }
 
@@ -84,6 +92,7 @@ struct Decoder {
     look: Lookup,
     script: Option<ScriptRows>,
     trace: Option<TraceRows>,
+    syscalls: Option<SyscallRows>,
     streams: Vec<StreamState>,
     strings: StringDictionary,
     dictionary_bytes: u64,
@@ -92,7 +101,11 @@ struct Decoder {
 }
 
 impl Decoder {
-    fn new(mut setup: Setup, samples: Samples) -> Self {
+    fn new(mut setup: Setup, rows: Rows) -> Self {
+        let Rows { samples, script, trace, syscalls, target_pid } = rows;
+        if let (Some(syscalls), Some(pid)) = (&syscalls, target_pid) {
+            syscalls.expect(pid);
+        }
         let look = Lookup::new(samples, setup.link.clone(), std::mem::take(&mut setup.private_dir));
         let streams = std::mem::take(&mut setup.streams).into_iter().map(|(schema, decoder)| StreamState {
             is_event: schema.has_events(),
@@ -107,9 +120,10 @@ impl Decoder {
         let streams = streams.collect();
         let read_ns = setup.start_ns;
         let strings = StringDictionary::default();
-        let script = setup.script.take().map(ScriptRows::new);
-        let trace = setup.trace.take().map(|trace| TraceRows::new(trace, &setup.rings));
-        Self { setup, look, script, trace, streams, strings, dictionary_bytes: 0, flushed: Instant::now(), read_ns }
+        let script = script.map(ScriptRows::new);
+        let trace = trace.map(|trace| TraceRows::new(trace, &setup.rings));
+        let flushed = Instant::now();
+        Self { setup, look, script, trace, syscalls, streams, strings, dictionary_bytes: 0, flushed, read_ns }
     }
 
     fn run(mut self) {
@@ -139,7 +153,10 @@ impl Decoder {
         if late > 0 || self.look.samples.late() > 0 {
             tracing::info!(capture = %self.setup.id, late, records = self.look.samples.late(), "rows came late");
         }
-        self.setup.progress.late(late);
+        // A call that took long comes after calls that began later: that is no disorder.
+        if self.syscalls.is_none() {
+            self.setup.progress.late(late);
+        }
     }
 
     fn take(&mut self, message: FromReader) {
@@ -187,6 +204,9 @@ impl Decoder {
             }
             RingContent::Sideband => None,
         };
+        if self.syscalls.is_some() && stream.is_some() {
+            return self.decode_syscalls(batch);
+        }
         let Some((index, state)) = stream.filter(|(_, state)| state.decoder.is_some()) else {
             return self.look.samples.take(batch, &self.setup.books);
         };
@@ -207,6 +227,27 @@ impl Decoder {
             }
         }
         self.setup.progress.rows(index, rows);
+    }
+
+    fn decode_syscalls(&mut self, batch: &RecordBatch) {
+        let mut rows = Vec::new();
+        let (mut undecodable, mut last_ns) = (0, 0);
+        if let Some(syscalls) = &self.syscalls {
+            for record in batch.records() {
+                match syscalls.row(record) {
+                    Some((row, end_ns)) => {
+                        last_ns = last_ns.max(end_ns);
+                        rows.push(row);
+                    }
+                    None => undecodable += 1,
+                }
+            }
+        }
+        self.push_rows(rows);
+        if let Some(state) = self.streams.first_mut() {
+            state.last_ns = state.last_ns.max(last_ns);
+            state.undecodable += undecodable;
+        }
     }
 
     fn decode_script(&mut self, batch: &RecordBatch) {

@@ -30,6 +30,7 @@ struct ProbeCounts {
     ring_full: u64,
     limited: u64,
     missed: u64,
+    map_full: u64,
 }
 
 /// Accounts for every event of a capture.
@@ -140,6 +141,7 @@ impl Books {
                 ring_full: probe.ring_full.max(before.ring_full),
                 limited: probe.limited.max(before.limited),
                 missed: probe.missed.max(before.missed),
+                map_full: probe.map_full.max(before.map_full),
             };
             let after = books.kernel;
             let hits = after.hits - before.hits;
@@ -147,6 +149,7 @@ impl Books {
             self.lose(index, LossStage::RingFull, after.ring_full - before.ring_full, since_ns, now_ns);
             self.lose(index, LossStage::Limited, after.limited - before.limited, since_ns, now_ns);
             self.lose(index, LossStage::KernelMissed, after.missed - before.missed, since_ns, now_ns);
+            self.lose(index, LossStage::MapFull, after.map_full - before.map_full, since_ns, now_ns);
             self.note_cost(index, probe, hits, since_ns, now_ns);
         }
         self.read_ns = now_ns;

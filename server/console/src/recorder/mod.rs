@@ -37,6 +37,7 @@ mod script_ledger;
 mod script_rows;
 mod script_streams;
 mod start;
+mod syscall_rows;
 mod trace_ledger;
 mod trace_rows;
 mod trace_streams;

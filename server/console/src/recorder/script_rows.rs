@@ -93,17 +93,22 @@ pub(crate) struct NewRow {
     cells: Vec<RowCell>,
 }
 
-/// A value of a row.
+/// A cell of a row.
 #[derive(Debug)]
 pub(crate) enum RowCell {
     Unsigned(u64),
     Signed(i64),
     Text(Vec<u8>),
-    Stack { id: StackId, depth: usize },
+    Stack {
+        id: StackId,
+        depth: usize,
+    },
+    /// No text.
+    Null,
 }
 
 impl NewRow {
-    /// A row of these values, in the order of the stream's columns.
+    /// A row with these cells, in the order of the stream's columns.
     pub(crate) fn new(stream: u16, cells: Vec<RowCell>) -> Self {
         Self { stream, cells }
     }
@@ -130,7 +135,7 @@ impl NewRow {
             RowCell::Unsigned(value) => Shown::Number(i128::from(*value)),
             RowCell::Signed(value) => Shown::Number(i128::from(*value)),
             RowCell::Text(text) => Shown::Text(visible(text)),
-            RowCell::Stack { id: 0, .. } => Shown::Null,
+            RowCell::Null | RowCell::Stack { id: 0, .. } => Shown::Null,
             RowCell::Stack { id, depth } => Shown::Stack { id: *id, top: String::new(), depth: *depth },
         };
         self.cells.iter().enumerate().map(cell).collect()
@@ -143,7 +148,7 @@ impl NewRow {
                 (cell, column),
                 (RowCell::Unsigned(_), ColumnData::U64(_))
                     | (RowCell::Signed(_), ColumnData::I64(_))
-                    | (RowCell::Text(_) | RowCell::Stack { .. }, ColumnData::Id(_))
+                    | (RowCell::Text(_) | RowCell::Stack { .. } | RowCell::Null, ColumnData::Id(_))
             )
         };
         if self.cells.len() != batch.columns.len() || !self.cells.iter().zip(&batch.columns).all(fits) {
@@ -155,6 +160,7 @@ impl NewRow {
                 (RowCell::Signed(value), ColumnData::I64(values)) => values.push(value),
                 (RowCell::Text(text), ColumnData::Id(ids)) => ids.push(strings.id(cut(&text))),
                 (RowCell::Stack { id, .. }, ColumnData::Id(ids)) => ids.push(id),
+                (RowCell::Null, ColumnData::Id(ids)) => ids.push(0),
                 // All fit: see above.
                 _ => {}
             }

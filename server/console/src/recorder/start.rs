@@ -12,11 +12,11 @@ use std::{
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
     CaptureId, CaptureSpec, Column, ColumnType, Display, Method, OverBudget, ScriptProbe, ScriptRecord, ScriptSpec,
-    StreamKind, StreamSchema, Target, TraceEvent, TraceSpec,
+    StreamKind, StreamSchema, SyscallOutcome, Target, TraceEvent, TraceSpec,
 };
 use bathyscope_protocol::{
     Budget, CaptureHandle, ProbeFailure, RingContent, RingKind, ScriptStarted, Started, StreamLayout, TakenRings,
-    WireMethod, WireProbe, WireTrace, WireTraceEvent, rings::RingReader,
+    WireMethod, WireOutcome, WireProbe, WireSyscalls, WireTrace, WireTraceEvent, rings::RingReader,
 };
 use bathyscope_store::{CaptureState, End, NewCapture};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -43,6 +43,7 @@ use super::{
     scout::{FirstLook, QUEUED_ERRANDS, QUEUED_FACTS, Scout},
     script_rows::{ScriptSetup, ScriptState},
     script_streams::{ScriptStreams, probes_of, shows_kernel_addresses, shows_user_addresses},
+    syscall_rows::{self, SyscallRows},
     trace_rows::TraceSetup,
     trace_streams::{TraceStreams, trace_streams},
 };
@@ -230,9 +231,13 @@ async fn begin(
     });
     let names = HostNames::new(kernel.clone());
     let trace = trace.map(|streams| TraceSetup { streams, names, link: inner.link.clone() });
+    let syscalls = match &spec.method {
+        Method::Syscalls(spec) => Some(SyscallRows::new(spec, inner.link.clone())),
+        _ => None,
+    };
     let samples = Frames::new(kernel, kernel_build_id, Arc::clone(&running.held));
     let samples = Samples::new(&started.rings, samples, maps);
-    let parts = Parts { started, streams, readers, output: rings.output, samples, script, trace, maps };
+    let parts = Parts { started, streams, readers, output: rings.output, samples, script, trace, syscalls, maps };
     let begun = match run_threads(inner, &running, parts, start_ns) {
         Ok(threads) => enable(inner, &running, spec, (handle, connection), threads, start_ns).await,
         Err(error) => Err(StartError::System { doing: "starting the capture's threads", why: error.to_string() }),
@@ -278,6 +283,7 @@ struct Parts {
     samples: Samples,
     script: Option<ScriptSetup>,
     trace: Option<TraceSetup>,
+    syscalls: Option<SyscallRows>,
     /// Whether it matters what processes map.
     maps: bool,
 }
@@ -322,7 +328,7 @@ pub(super) struct Threads {
 }
 
 fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) -> std::io::Result<Threads> {
-    let Parts { started, streams, readers, output, samples, script, trace, maps } = parts;
+    let Parts { started, streams, readers, output, samples, script, trace, syscalls, maps } = parts;
     let (to_decoder, records) = sync_channel(QUEUED_BATCHES);
     let (errands_in, errands) = sync_channel(QUEUED_ERRANDS);
     let (facts_in, facts) = sync_channel(QUEUED_FACTS);
@@ -343,6 +349,7 @@ fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) ->
     let output =
         output.map(|pipes| tokio::spawn(output::read(pipes, to_store.clone(), Arc::clone(&progress), watched)));
     let live = LiveRows::new(running.hub.clone(), streams.len());
+    let rows = decoder::Rows { samples, script, trace, syscalls, target_pid: started.target_pid };
     let setup = decoder::Setup {
         id: running.id,
         start_ns,
@@ -359,10 +366,8 @@ fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) ->
         naming: running.naming.clone(),
         link: inner.link.clone(),
         private_dir: inner.options.private_dir.clone(),
-        script,
-        trace,
     };
-    let decoder = decoder::spawn(setup, samples)?;
+    let decoder = decoder::spawn(setup, rows)?;
     let appender = tokio::spawn(appender.run(appends));
     scout.spawn()?;
     let reader = reader::spawn(readers, to_decoder)?;
@@ -440,6 +445,17 @@ fn wire_method(method: &Method) -> WireMethod {
         &Method::Profile { frequency_hz, kernel_stacks, user_stacks } => {
             WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks }
         }
+        Method::Syscalls(spec) => WireMethod::Syscalls(WireSyscalls {
+            calls: spec.calls.clone(),
+            outcome: match spec.outcome {
+                SyscallOutcome::Any => WireOutcome::Any,
+                SyscallOutcome::Failed => WireOutcome::Failed,
+                SyscallOutcome::Succeeded => WireOutcome::Succeeded,
+            },
+            min_duration_ns: spec.min_duration_ns,
+            path: spec.path.clone(),
+            string_bytes: spec.string_bytes,
+        }),
         // A script is made by a request of its own.
         Method::Script(_) => WireMethod::Events { probes: Vec::new() },
         Method::Trace(trace) => WireMethod::Trace(Box::new(wire_trace(trace))),
@@ -469,6 +485,7 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
     let names: Vec<String> = match &spec.method {
         Method::Events { probes } => probes.iter().map(|probe| probe.tracepoint.to_string()).collect(),
         Method::Profile { .. } => vec!["cpu-clock".to_owned()],
+        Method::Syscalls(_) => vec!["syscalls".to_owned()],
         Method::Script(_) => Vec::new(),
         // Its streams are made of the kernel's formats.
         Method::Trace(_) => Vec::new(),
@@ -477,8 +494,9 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
         return Err(format!("{} streams were asked for and {} were made", names.len(), started.streams.len()));
     }
     let is_profile = matches!(spec.method, Method::Profile { .. });
+    let is_syscalls = matches!(spec.method, Method::Syscalls(_));
     let stream = |(name, layout): (String, &StreamLayout)| match layout {
-        StreamLayout::Records { record_bytes, columns } if !is_profile => {
+        StreamLayout::Records { record_bytes, columns } if !is_profile && !is_syscalls => {
             let made = RecordDecoder::new(&name, *record_bytes, columns).map_err(|error| error.to_string())?;
             Ok((made.1, Some(made.0)))
         }
@@ -486,9 +504,11 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
             let stack = Column { name: "stack".to_owned(), ty: ColumnType::Stack, display: Display::Text };
             Ok((StreamSchema::new(name, StreamKind::Samples, [stack]), None))
         }
-        StreamLayout::Records { .. } | StreamLayout::PerfSamples | StreamLayout::TracePages => {
-            Err(format!("{name} has records of another kind"))
-        }
+        StreamLayout::Syscalls if is_syscalls => Ok((syscall_rows::schema(), None)),
+        StreamLayout::Records { .. }
+        | StreamLayout::PerfSamples
+        | StreamLayout::Syscalls
+        | StreamLayout::TracePages => Err(format!("{name} has records of another kind")),
     };
     names.into_iter().zip(&started.streams).map(stream).collect()
 }
@@ -502,7 +522,7 @@ fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<Source>, Stri
         if let RingContent::Stream { stream } = info.content {
             let layout = started.streams.get(usize::from(stream)).ok_or("a ring of a stream that there is not")?;
             let fits = match layout {
-                StreamLayout::Records { .. } => format.is_none(),
+                StreamLayout::Records { .. } | StreamLayout::Syscalls => format.is_none(),
                 StreamLayout::PerfSamples => format.is_some_and(PerfFormat::fits_samples),
                 StreamLayout::TracePages => false,
             };

@@ -1,8 +1,8 @@
 //! A capture's spec on the wire: as it is stored, but with predicates as text.
 
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Limits, Method, Predicate, PredicateError, ScriptSpec, SpecError, Target, TraceSpec,
-    TracepointName,
+    CaptureSpec, EventProbe, Limits, Method, Predicate, PredicateError, ScriptSpec, SpecError, SyscallSpec, Target,
+    TraceSpec, TracepointName,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,7 @@ enum WireMethod {
     Profile { frequency_hz: u32, kernel_stacks: bool, user_stacks: bool },
     Script(WireScript),
     Trace(TraceSpec),
+    Syscalls(SyscallSpec),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +82,7 @@ impl TryFrom<WireSpec> for CaptureSpec {
                 Method::Script(ScriptSpec { text, file, params, allow_unsafe })
             }
             WireMethod::Trace(trace) => Method::Trace(trace),
+            WireMethod::Syscalls(calls) => Method::Syscalls(calls),
         };
         let spec = Self { name, method, target, limits };
         spec.validate()?;
@@ -121,6 +123,7 @@ impl From<&CaptureSpec> for WireSpec {
                 allow_unsafe: *allow_unsafe,
             }),
             Method::Trace(trace) => WireMethod::Trace(trace.clone()),
+            Method::Syscalls(calls) => WireMethod::Syscalls(calls.clone()),
         };
         Self { name: spec.name.clone(), method, target: spec.target.clone(), limits: spec.limits.clone() }
     }

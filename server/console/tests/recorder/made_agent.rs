@@ -229,6 +229,7 @@ fn own_file(pid: u32, file: &ProcessFile) -> (Reply, Vec<OwnedFd>) {
         ProcessFile::Mapped { start, end } => format!("/proc/self/map_files/{start:x}-{end:x}"),
         ProcessFile::PerfMap => format!("/tmp/perf-{pid}.map"),
         ProcessFile::Cmdline => "/proc/self/cmdline".to_owned(),
+        ProcessFile::Links => return (refused("listing links"), Vec::new()),
     };
     match File::open(path) {
         Ok(file) => (Reply::File, vec![file.into()]),
@@ -257,7 +258,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
     }
     let streams = match method {
         WireMethod::Events { probes } => probes.len(),
-        WireMethod::Profile { .. } | WireMethod::Trace(_) => 0,
+        WireMethod::Profile { .. } | WireMethod::Trace(_) | WireMethod::Syscalls(_) => 0,
     };
     let data_bytes = behaviour.ring_bytes;
     let rings: Vec<_> = (0..streams).map(|_| SimulatedBpfRing::create(data_bytes).unwrap()).collect();

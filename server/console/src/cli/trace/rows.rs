@@ -8,39 +8,40 @@ use bathyscope_views::{Cell, Dictionaries, cells};
 
 use crate::Failure;
 
-/// Prints what a capture records.
-pub(super) struct Printer {
+/// Reads the rows of a capture as they are stored.
+pub(in crate::cli) struct RowReader {
     store: Store,
     id: CaptureId,
-    json: bool,
-    /// Samples are not printed one by one.
-    only_output: bool,
     schemas: Vec<StreamSchema>,
     origin_ns: u64,
-    /// Of each stream, the first chunk that was not printed yet.
+    /// Of each stream, the first chunk that was not read yet.
     next: Vec<u32>,
     dictionaries: Dictionaries,
     strings: StringId,
+}
+
+/// A row of a stream.
+pub(in crate::cli) struct Row {
+    /// Its moment, monotonic.
+    pub(in crate::cli) time_ns: u64,
+    /// Its stream's index.
+    pub(in crate::cli) stream: usize,
+    /// Its cells, in the order of the stream's columns.
+    pub(in crate::cli) cells: Vec<Cell>,
+}
+
+/// Prints what a capture records.
+pub(super) struct Printer {
+    reader: RowReader,
+    json: bool,
+    /// Samples are not printed one by one.
+    only_output: bool,
     output: u64,
 }
 
-/// A line with the moment that it belongs to.
-type Line = (u64, String);
-
 impl Printer {
     pub(super) fn new(store: Store, id: CaptureId, json: bool, only_output: bool) -> Self {
-        Self {
-            store,
-            id,
-            json,
-            only_output,
-            schemas: Vec::new(),
-            origin_ns: 0,
-            next: Vec::new(),
-            dictionaries: Dictionaries::default(),
-            strings: 0,
-            output: 0,
-        }
+        Self { reader: RowReader::new(store, id), json, only_output, output: 0 }
     }
 
     /// Prints what is new. Says whether anybody reads it.
@@ -49,9 +50,13 @@ impl Printer {
         if self.only_output {
             return Ok(true);
         }
-        let mut lines = self.new_lines().await.map_err(failed)?;
-        lines.sort_by_key(|(time, _)| *time);
-        let text: String = lines.into_iter().map(|(_, line)| line).collect();
+        let mut rows = self.reader.new_rows().await.map_err(failed)?;
+        rows.sort_by_key(|row| row.time_ns);
+        let line = |row: &Row| {
+            let schema = self.reader.schemas.get(row.stream)?;
+            Some(if self.json { json_line(schema, &row.cells) } else { text_line(schema, &row.cells) })
+        };
+        let text: String = rows.iter().filter_map(line).collect();
         let mut out = std::io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => Ok(true),
@@ -60,7 +65,36 @@ impl Printer {
         }
     }
 
-    async fn new_lines(&mut self) -> Result<Vec<Line>, StoreError> {
+    /// What the command printed, on standard error, each line marked.
+    #[expect(clippy::print_stderr, reason = "the command's output is told apart from the rows")]
+    async fn print_output(&mut self) -> Result<(), StoreError> {
+        for piece in self.reader.store.output(self.reader.id, self.output, 1000).await? {
+            self.output += 1;
+            let mark = match piece.stream {
+                OutputStream::Stdout => "out",
+                OutputStream::Stderr => "err",
+            };
+            for line in piece.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+                eprintln!("{mark}| {}", visible(line));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RowReader {
+    pub(in crate::cli) fn new(store: Store, id: CaptureId) -> Self {
+        let (schemas, next, dictionaries) = (Vec::new(), Vec::new(), Dictionaries::default());
+        Self { store, id, schemas, origin_ns: 0, next, dictionaries, strings: 0 }
+    }
+
+    /// The schema of a stream, once rows were read.
+    pub(in crate::cli) fn schema(&self, stream: usize) -> Option<&StreamSchema> {
+        self.schemas.get(stream)
+    }
+
+    /// The rows that were stored since the last call, stream by stream.
+    pub(in crate::cli) async fn new_rows(&mut self) -> Result<Vec<Row>, StoreError> {
         if self.schemas.is_empty() {
             let record = self.store.capture(self.id).await?;
             self.origin_ns = record.start_ns;
@@ -79,17 +113,17 @@ impl Printer {
             self.strings = self.strings.max(id);
             self.dictionaries.insert_string(id, text);
         }
-        let mut lines = Vec::new();
+        let mut rows = Vec::new();
         for (stream, seq) in found {
             let bytes = self.store.chunk(self.id, stream, seq).await?;
             if let Some(schema) = self.schemas.get(usize::from(stream)) {
-                lines.extend(self.lines(schema, &bytes));
+                rows.extend(self.rows(usize::from(stream), schema, &bytes));
             }
         }
-        Ok(lines)
+        Ok(rows)
     }
 
-    fn lines(&self, schema: &StreamSchema, bytes: &[u8]) -> Vec<Line> {
+    fn rows(&self, stream: usize, schema: &StreamSchema, bytes: &[u8]) -> Vec<Row> {
         let wanted: Vec<usize> = (0..schema.columns.len()).collect();
         let batch = match decode_chunk(schema, bytes, &wanted) {
             Ok(batch) => batch,
@@ -99,27 +133,11 @@ impl Printer {
             }
         };
         let times = batch.columns.get(StreamSchema::TIME).map(|column| column.as_u64()).unwrap_or_default();
-        let line = |(row, time): (usize, &u64)| {
+        let row = |(row, time): (usize, &u64)| {
             let cells = cells(&self.dictionaries, schema, &batch, row, self.origin_ns);
-            (*time, if self.json { json_line(schema, &cells) } else { text_line(schema, &cells) })
+            Row { time_ns: *time, stream, cells }
         };
-        times.iter().enumerate().map(line).collect()
-    }
-
-    /// What the command printed, on standard error, each line marked.
-    #[expect(clippy::print_stderr, reason = "the command's output is told apart from the rows")]
-    async fn print_output(&mut self) -> Result<(), StoreError> {
-        for piece in self.store.output(self.id, self.output, 1000).await? {
-            self.output += 1;
-            let mark = match piece.stream {
-                OutputStream::Stdout => "out",
-                OutputStream::Stderr => "err",
-            };
-            for line in piece.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                eprintln!("{mark}| {}", visible(line));
-            }
-        }
-        Ok(())
+        times.iter().enumerate().map(row).collect()
     }
 }
 
@@ -158,7 +176,7 @@ fn text_cell(display: Display, cell: &Cell) -> String {
 }
 
 /// One object; `event` first, then the columns in their order.
-fn json_line(schema: &StreamSchema, cells: &[Cell]) -> String {
+pub(in crate::cli) fn json_line(schema: &StreamSchema, cells: &[Cell]) -> String {
     let text = |text: &str| serde_json::Value::from(text).to_string();
     let mut line = format!("{{\"event\":{}", text(&schema.name));
     for (column, cell) in schema.columns.iter().zip(cells) {

@@ -1,0 +1,131 @@
+//! A record of the ring → numbers and pieces.
+
+use bathyscope_catalog::syscalls::{Call, Piece};
+
+use super::{HEADER_BYTES, Place, RecordFlags};
+
+/// The most pieces of a record that are looked at.
+const MAX_PIECES: usize = 64;
+
+/// A call as the programs recorded it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// When it began, monotonic; without an entry, when it ended.
+    pub start_ns: u64,
+    /// How long it took; 0 without an entry or an exit.
+    pub duration_ns: u64,
+    /// What it returned; none if it does not return.
+    pub result: Option<i64>,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// The call's number.
+    pub number: u32,
+    /// The CPU on which it ended.
+    pub cpu: u32,
+    /// Its arguments; zeros without an entry.
+    pub arguments: [u64; 6],
+    /// The thread's name, with NULs.
+    pub comm: &'a [u8],
+    /// Whether its entry was seen.
+    pub has_entry: bool,
+    /// The memory that was copied.
+    pub pieces: Vec<Piece<'a>>,
+}
+
+impl<'a> Record<'a> {
+    /// Reads a record; none if it is no such.
+    pub fn read(bytes: &'a [u8]) -> Option<Self> {
+        let u32_at = |at: u32| {
+            let at = at as usize;
+            Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+        };
+        let u64_at = |at: u32| {
+            let at = at as usize;
+            Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+        };
+        let flags = i64::from(u32_at(Place::FLAGS)?);
+        let mut arguments = [0; 6];
+        for (index, argument) in (0_u32..).zip(&mut arguments) {
+            *argument = u64_at(Place::ARGUMENTS + 8 * index)?;
+        }
+        let used = u32_at(Place::USED)? as usize;
+        let content = bytes.get(HEADER_BYTES as usize..)?;
+        let returned = flags & RecordFlags::NO_RETURN == 0;
+        Some(Self {
+            start_ns: u64_at(Place::START_NS)?,
+            duration_ns: u64_at(Place::DURATION_NS)?,
+            result: returned.then_some(u64_at(Place::RESULT)?.cast_signed()),
+            pid: u32_at(Place::PID)?,
+            tid: u32_at(Place::TID)?,
+            number: u32_at(Place::NUMBER)?,
+            cpu: u32_at(Place::CPU)?,
+            arguments,
+            comm: bytes.get(Place::COMM as usize..Place::USED as usize)?,
+            has_entry: flags & RecordFlags::NO_START == 0,
+            pieces: pieces(content.get(..used)?)?,
+        })
+    }
+
+    /// The call, to be written.
+    pub fn call(&self) -> Call<'_> {
+        Call { number: i64::from(self.number), arguments: self.arguments, result: self.result, pieces: &self.pieces }
+    }
+}
+
+fn pieces(mut bytes: &[u8]) -> Option<Vec<Piece<'_>>> {
+    let mut all = Vec::new();
+    while !bytes.is_empty() && all.len() < MAX_PIECES {
+        let (head, rest) = bytes.split_at_checked(8)?;
+        let [argument, part, exit, _, length @ ..] = head else { return None };
+        let length = i32::from_le_bytes(length.try_into().ok()?);
+        let content = usize::try_from(length).ok();
+        let held = content.unwrap_or(0);
+        let text = rest.get(..held)?;
+        all.push(Piece { argument: *argument, part: *part, exit: *exit != 0, bytes: content.map(|_| text) });
+        bytes = rest.get(held.next_multiple_of(8)..)?;
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Vec<u8> {
+        let mut bytes = vec![0; HEADER_BYTES as usize];
+        let mut put = |at: u32, value: &[u8]| bytes[at as usize..at as usize + value.len()].copy_from_slice(value);
+        put(Place::START_NS, &7_u64.to_le_bytes());
+        put(Place::RESULT, &(-2_i64).to_le_bytes());
+        put(Place::NUMBER, &257_u32.to_le_bytes());
+        put(Place::USED, &32_u32.to_le_bytes());
+        put(Place::COMM, b"comm");
+        bytes.extend([1, 0, 0, 0, 2, 0, 0, 0, b'x', 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend([2, 0, 1, 0, 0xf2, 0xff, 0xff, 0xff]);
+        bytes.extend([3, 4, 1, 0, 0, 0, 0, 0]);
+        bytes
+    }
+
+    #[test]
+    fn numbers_and_pieces_are_read() {
+        let bytes = record();
+        let read = Record::read(&bytes).unwrap();
+        assert_eq!((read.start_ns, read.result, read.number, read.has_entry), (7, Some(-2), 257, true));
+        let piece = |argument, part, exit, bytes| Piece { argument, part, exit, bytes };
+        let expected =
+            [piece(1, 0, false, Some(&b"x\0"[..])), piece(2, 0, true, None), piece(3, 4, true, Some(&b""[..]))];
+        assert_eq!(read.pieces, expected);
+    }
+
+    #[test]
+    fn a_record_that_is_cut_anywhere_is_refused() {
+        let bytes = record();
+        for length in 0..bytes.len() {
+            assert_eq!(Record::read(&bytes[..length]), None, "{length}");
+        }
+        let mut long = record();
+        long[HEADER_BYTES as usize + 4] = 200;
+        assert_eq!(Record::read(&long), None);
+    }
+}

@@ -1,0 +1,301 @@
+//! A capture of system calls: one pair of programs at `raw_syscalls`, and one that forgets threads that have ended.
+//!
+//! Attached in this order: what reports processes, what follows children, what forgets threads, the exits, the entries:
+//! so no call is kept whose end nobody would see.
+
+use std::{
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use bathyscope_bpf::{
+    ir::Program,
+    probe::TargetFilter,
+    syscalls::{COUNTERS, Outcome, RING, SyscallProbe, TARGET_RUNS, TARGET_WILL_EXECUTE, programs},
+};
+use bathyscope_capture::TracepointName;
+use bathyscope_catalog::{constants::Arch, parse_event_format, syscalls::select};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, Budget, GuardStage, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
+    StreamLayout, WireOutcome, WireSyscalls,
+};
+
+use super::{
+    bpf,
+    events::{Attachment, Following, attach, elapsed_ns, hold, open_attachment, take},
+    loader::{FourCounters, Loaded, Loader, compile},
+    retire::{close_links, drop_aside},
+    sideband::Sideband,
+    stats::{CostMeter, Guarded},
+    target::Target,
+    tracefs::Tracefs,
+};
+use crate::{
+    backend::{RunningCapture, monotonic_ns},
+    error::failed,
+    guard::Guard,
+};
+
+/// A capture of system calls.
+#[derive(Debug)]
+pub(crate) struct SyscallCapture {
+    started: Started,
+    ring: OwnedFd,
+    counters: Arc<FourCounters>,
+    last: [u64; 4],
+    following: Option<Following>,
+    /// What forgets, the exits, the entries: in the order of attaching.
+    attachments: Vec<Attachment>,
+    links: Arc<Mutex<Vec<OwnedFd>>>,
+    sideband: Sideband,
+    target: Target,
+    budget: Budget,
+    cost: Option<CostMeter>,
+    /// What the guard had done when the probes were detached.
+    guard: GuardStage,
+    /// Keeps the maps that nothing else holds.
+    _loaded: Loaded,
+}
+
+/// The calls that the words mean.
+///
+/// # Errors
+/// If a word means none.
+pub(crate) fn probe_of(
+    wanted: &WireSyscalls,
+    target: TargetFilter,
+    ring_bytes: u32,
+) -> Result<SyscallProbe, AgentError> {
+    let words = if wanted.calls.is_empty() { "all".to_owned() } else { wanted.calls.join(",") };
+    let invalid = |why: String, remedy: &str| failed(AgentErrorKind::Invalid, "choosing system calls", why, remedy);
+    let calls = select(Arch::HOST, &words)
+        .map_err(|error| invalid(error.to_string(), "Name calls, or sets such as %file, %network or %process."))?;
+    if calls.is_empty() {
+        return Err(invalid("the words mean no call".to_owned(), "Name at least one."));
+    }
+    let outcome = match wanted.outcome {
+        WireOutcome::Any => Outcome::Any,
+        WireOutcome::Failed => Outcome::Failed,
+        WireOutcome::Succeeded => Outcome::Succeeded,
+    };
+    // The agent's own calls, and those of who started it, would make more calls when the system is recorded.
+    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+    Ok(SyscallProbe {
+        arch: Arch::HOST,
+        calls,
+        target,
+        excluded: std::iter::once(std::process::id()).chain(parent.filter(|pid| *pid > 1)).collect(),
+        outcome,
+        min_duration_ns: wanted.min_duration_ns,
+        path: wanted.path.as_ref().map(|path| path.clone().into_bytes()),
+        string_bytes: wanted.string_bytes,
+        ring_bytes,
+    })
+}
+
+fn filter_of(target: &Target) -> TargetFilter {
+    // A command is in the map even without its children, because the map tells when it begins.
+    if target.outputs().is_some() { TargetFilter::Targets } else { target.filter() }
+}
+
+/// A program with the tracepoint it belongs to.
+type Placed = (TracepointName, u32, Program);
+
+fn place(tracefs: &Tracefs, tracepoint: &str, program: Program) -> Result<Placed, AgentError> {
+    let internal = |why: String| failed(AgentErrorKind::Internal, "recording system calls", why, "");
+    let name = tracepoint.parse::<TracepointName>().map_err(|error| internal(error.to_string()))?;
+    let format = parse_event_format(&tracefs.read_format(&name)?).map_err(|error| internal(error.to_string()))?;
+    Ok((name, format.id, program))
+}
+
+impl SyscallCapture {
+    /// Compiles, loads, and opens everything; attaches nothing.
+    pub(crate) fn make(
+        loader: &mut Loader,
+        wanted: &WireSyscalls,
+        target: Target,
+        ring_bytes: u32,
+    ) -> Result<Self, AgentError> {
+        let doing = "loading the programs for system calls";
+        let clock = Instant::now();
+        let filter = filter_of(&target);
+        let probe = probe_of(wanted, filter, ring_bytes)?;
+        let made = programs(&probe)
+            .map_err(|error| failed(AgentErrorKind::Invalid, "recording system calls", error.to_string(), ""))?;
+        let tracefs = Tracefs::find()?;
+        let placed = [
+            place(&tracefs, "sched:sched_process_exit", made.forget)?,
+            place(&tracefs, "raw_syscalls:sys_exit", made.exit)?,
+            place(&tracefs, "raw_syscalls:sys_enter", made.enter)?,
+        ];
+        let follow = if target.follows_children() { Following::programs()? } else { Vec::new() };
+        let all: Vec<Program> = placed.iter().chain(&follow).map(|(_, _, program)| program.clone()).collect();
+        let object = compile(&all, "compiling the capture's programs")?;
+        let compile_ns = elapsed_ns(clock);
+
+        let clock = Instant::now();
+        let mut loaded = loader.load(&object, doing)?;
+        if let (TargetFilter::Targets, Some(pid)) = (filter, target.pid()) {
+            let state = if target.outputs().is_some() { TARGET_WILL_EXECUTE } else { TARGET_RUNS };
+            loaded.add_target_in_state(pid, state, "setting the capture's target")?;
+        }
+        let mut attachments = Vec::new();
+        for (name, id, program) in &placed {
+            let fd = loaded.load_program(&program.name, &format!("loading the program for {name}"))?;
+            attachments.push(open_attachment(name, *id, fd)?);
+        }
+        let named: Vec<(TracepointName, u32, String)> =
+            follow.into_iter().map(|(name, id, program)| (name, id, program.name)).collect();
+        let following = if named.is_empty() { None } else { Some(Following::open(&mut loaded, &named)?) };
+        let (ring, counters) = (loaded.ring(RING, doing)?, loaded.four_counters(COUNTERS, doing)?);
+        let load_ns = elapsed_ns(clock);
+
+        let clock = Instant::now();
+        let sideband = Sideband::open()?;
+        let content = RingContent::Stream { stream: 0 };
+        let info = RingInfo { kind: RingKind::Bpf, content, data_bytes: ring_bytes, cpu: None };
+        let started = Started {
+            streams: vec![StreamLayout::Syscalls],
+            rings: std::iter::once(info).chain(sideband.infos().iter().cloned()).collect(),
+            target_pid: target.pid(),
+            has_output: target.outputs().is_some(),
+            compile_ns,
+            load_ns,
+            attach_ns: elapsed_ns(clock),
+            trace: None,
+        };
+        Ok(Self {
+            started,
+            ring,
+            counters: Arc::new(counters),
+            last: [0; 4],
+            following,
+            attachments,
+            links: Arc::default(),
+            sideband,
+            target,
+            budget: Budget::default(),
+            cost: None,
+            guard: GuardStage::default(),
+            _loaded: loaded,
+        })
+    }
+
+    /// The entries first, so that no call is kept any more; what is in a call then is not recorded.
+    fn detach(&mut self) {
+        self.cost = None;
+        detach_in_order(&self.links);
+        if let Some(following) = &mut self.following {
+            following.disable();
+        }
+        self.sideband.disable();
+    }
+}
+
+/// The entries first, which were attached last.
+fn detach_in_order(links: &Mutex<Vec<OwnedFd>>) {
+    let mut links = take(links);
+    links.reverse();
+    close_links(links);
+}
+
+impl RunningCapture for SyscallCapture {
+    fn started(&self) -> &Started {
+        &self.started
+    }
+
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        let Some(index) = index.checked_sub(1) else { return Some(self.ring.as_fd()) };
+        self.sideband.descriptor(index).or_else(|| {
+            let (stdout, stderr) = self.target.outputs()?;
+            match index - self.sideband.infos().len() {
+                0 => Some(stdout.as_fd()),
+                1 => Some(stderr.as_fd()),
+                _ => None,
+            }
+        })
+    }
+
+    fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
+    fn enable(&mut self) -> Result<u64, AgentError> {
+        self.sideband.enable()?;
+        if let Some(following) = &mut self.following {
+            following.enable()?;
+        }
+        for attachment in &self.attachments {
+            hold(&self.links, attach(attachment)?);
+        }
+        let time_ns = monotonic_ns();
+        let clone = |attachment: &Attachment| attachment.program().try_clone_to_owned().ok();
+        // The exits and the entries; a thread ends far less often.
+        if let Some(programs) = self.attachments.iter().skip(1).map(clone).collect::<Option<Vec<_>>>() {
+            let (links, counters) = (Arc::clone(&self.links), Arc::clone(&self.counters));
+            self.cost = Some(CostMeter::start(
+                programs,
+                Guarded {
+                    // Half of the calls would be worth less than none.
+                    guard: Guard::new(self.budget.cpu_permille, self.budget.detach, false),
+                    rows: Box::new(move || {
+                        let [hits, filtered, ..] = counters.read().unwrap_or_default();
+                        hits.saturating_sub(filtered)
+                    }),
+                    thin: Box::new(|_rows_per_s| {}),
+                    detach: Box::new(move || detach_in_order(&links)),
+                },
+            ));
+        }
+        self.target.release()?;
+        Ok(time_ns)
+    }
+
+    fn readings(&mut self) -> Readings {
+        // A map that cannot be read keeps its last counts, which is better than none.
+        self.last = self.counters.read().unwrap_or(self.last);
+        let [hits, filtered, ring_full, no_room] = self.last;
+        let missed = |attachment: &Attachment| bpf::program_stats(attachment.program()).unwrap_or_default().missed;
+        let missed = self.attachments.iter().skip(1).map(missed).sum();
+        let ns_per_hit = self.cost.as_ref().and_then(cost_of_a_call);
+        let probe = ProbeReading {
+            hits,
+            filtered,
+            ring_full,
+            missed,
+            ns_per_hit,
+            map_full: no_room,
+            ..ProbeReading::default()
+        };
+        let target = self.target.state();
+        let guard = self.cost.as_ref().map_or_else(|| self.guard.clone(), CostMeter::stage);
+        Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }
+    }
+
+    fn stop(&mut self, end_command: bool) -> Readings {
+        let cost = self.cost.take();
+        self.guard = cost.as_ref().map(CostMeter::stage).unwrap_or_default();
+        self.detach();
+        if end_command {
+            self.target.end();
+        }
+        let mut readings = self.readings();
+        for probe in &mut readings.probes {
+            probe.ns_per_hit = cost.as_ref().and_then(cost_of_a_call);
+        }
+        readings
+    }
+}
+
+/// What a call costs: its entry and its exit.
+fn cost_of_a_call(cost: &CostMeter) -> Option<f64> {
+    Some(cost.ns_per_hit(0)? + cost.ns_per_hit(1)?)
+}
+
+impl Drop for SyscallCapture {
+    fn drop(&mut self) {
+        self.detach();
+        drop_aside(std::mem::take(&mut self.attachments));
+    }
+}

@@ -1,0 +1,176 @@
+//! Made system calls, in records that look as the kernel's programs write them.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use bathyscope_bpf::syscalls::{HEADER_BYTES, Place};
+use bathyscope_catalog::{
+    constants::{Arch, syscall_number},
+    syscalls::select,
+};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, WireOutcome, WireSyscalls,
+    rings::{SimulatedBpfRing, SimulatedPerfRing},
+};
+
+use super::{
+    capture::{MadeTarget, Work},
+    events::{NS_PER_HIT, SIDEBAND_BYTES},
+    options::Simulation,
+    records,
+    world::PROCESSES,
+};
+use crate::error::{failed, refused};
+
+/// A call that programs make: its name, arguments, result, and the argument that points to a text.
+struct Made {
+    name: &'static str,
+    arguments: [u64; 6],
+    result: i64,
+    text: Option<(u8, bool, &'static [u8])>,
+}
+
+const fn call(name: &'static str, arguments: [u64; 6], result: i64, text: Option<(u8, bool, &'static [u8])>) -> Made {
+    Made { name, arguments, result, text }
+}
+
+/// `AT_FDCWD`.
+const HERE: u64 = -100_i64 as u64;
+
+const CALLS: [Made; 8] = [
+    call("openat", [HERE, 0x1000, 0o2_000_000, 0, 0, 0], 3, Some((1, false, b"/etc/hosts\0"))),
+    call("read", [3, 0x2000, 4096, 0, 0, 0], 20, Some((1, true, b"127.0.0.1 localhost\n"))),
+    call("read", [3, 0x2000, 4096, 0, 0, 0], 0, None),
+    call("close", [3, 0, 0, 0, 0, 0], 0, None),
+    call("openat", [HERE, 0x1000, 0, 0, 0, 0], -2, Some((1, false, b"/etc/missing.conf\0"))),
+    call("write", [1, 0x3000, 6, 0, 0, 0], 6, Some((1, false, b"hello\n"))),
+    call("mmap", [0, 8192, 3, 0x22, u32::MAX as u64, 0], 0x7f00_0000_0000, None),
+    call("socket", [2, 0x8_0001, 0, 0, 0, 0], 4, None),
+];
+
+/// A capture of made system calls.
+pub(super) struct SyscallWork {
+    simulation: Simulation,
+    target: MadeTarget,
+    wanted: WireSyscalls,
+    /// Numbers that are recorded.
+    calls: std::collections::BTreeSet<i64>,
+    ring: SimulatedBpfRing,
+    ring_bytes: u32,
+    sideband: SimulatedPerfRing,
+    counts: ProbeReading,
+    placed: u64,
+}
+
+impl SyscallWork {
+    pub(super) fn make(
+        simulation: &Simulation,
+        wanted: &WireSyscalls,
+        target: &MadeTarget,
+        ring_bytes: u32,
+    ) -> Result<Self, AgentError> {
+        let trouble = |error: std::io::Error| refused("making a simulated ring", &error, "");
+        let words = if wanted.calls.is_empty() { "all".to_owned() } else { wanted.calls.join(",") };
+        let calls = select(Arch::HOST, &words).map_err(|error| {
+            failed(AgentErrorKind::Invalid, "choosing system calls", error.to_string(), "Name calls, or sets.")
+        })?;
+        Ok(Self {
+            simulation: simulation.clone(),
+            target: target.clone(),
+            wanted: wanted.clone(),
+            calls,
+            ring: SimulatedBpfRing::create(ring_bytes).map_err(trouble)?,
+            ring_bytes,
+            sideband: SimulatedPerfRing::create(SIDEBAND_BYTES).map_err(trouble)?,
+            counts: ProbeReading { ns_per_hit: Some(NS_PER_HIT), ..ProbeReading::default() },
+            placed: 0,
+        })
+    }
+
+    fn is_wanted(&self, made: &Made, number: i64, pid: u32) -> bool {
+        let outcome = match self.wanted.outcome {
+            WireOutcome::Any => true,
+            WireOutcome::Failed => made.result < 0,
+            WireOutcome::Succeeded => made.result >= 0,
+        };
+        let path = self.wanted.path.as_ref().is_none_or(|path| {
+            made.name == "openat" && made.text.is_some_and(|(_, _, text)| text.starts_with(path.as_bytes()))
+        });
+        outcome && path && self.calls.contains(&number) && self.target.includes(pid)
+    }
+
+    fn hit(&mut self, index: u64, time_ns: u64) {
+        self.counts.hits += 1;
+        let process =
+            usize::try_from(index / CALLS.len() as u64).ok().and_then(|at| PROCESSES.get(at % PROCESSES.len()));
+        let made = CALLS.get(usize::try_from(index).unwrap_or(0) % CALLS.len());
+        let (Some(process), Some(made)) = (process, made) else { return };
+        let number = syscall_number(Arch::HOST, made.name).unwrap_or(0);
+        let duration_ns = 500 + index * 7919 % 20_000;
+        if !self.is_wanted(made, number, process.pid) || duration_ns < self.wanted.min_duration_ns {
+            self.counts.filtered += 1;
+            return;
+        }
+        self.placed += 1;
+        let lose = self.simulation.lose_every.is_some_and(|every| self.placed.is_multiple_of(every));
+        let record = record(made, (process.pid, process.comm), number, [time_ns, duration_ns]);
+        if lose || !self.ring.push(&record) {
+            self.counts.ring_full += 1;
+        }
+    }
+}
+
+fn record(made: &Made, (pid, comm): (u32, &[u8]), number: i64, [start_ns, duration_ns]: [u64; 2]) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER_BYTES as usize];
+    let mut put = |at: u32, value: &[u8]| {
+        let places = bytes.iter_mut().skip(at as usize);
+        places.zip(value).for_each(|(to, from)| *to = *from);
+    };
+    put(Place::START_NS, &start_ns.to_le_bytes());
+    put(Place::DURATION_NS, &duration_ns.to_le_bytes());
+    put(Place::RESULT, &made.result.to_le_bytes());
+    put(Place::PID, &pid.to_le_bytes());
+    put(Place::TID, &pid.to_le_bytes());
+    put(Place::NUMBER, &u32::try_from(number).unwrap_or(0).to_le_bytes());
+    for (index, argument) in (0_u32..).zip(made.arguments) {
+        put(Place::ARGUMENTS + 8 * index, &argument.to_le_bytes());
+    }
+    put(Place::COMM, comm.get(..15).unwrap_or(comm));
+    let mut pieces = Vec::new();
+    if let Some((argument, exit, text)) = made.text {
+        pieces.extend([argument, 0, u8::from(exit), 0]);
+        pieces.extend(u32::try_from(text.len()).unwrap_or(0).to_le_bytes());
+        pieces.extend(text);
+        pieces.resize(pieces.len().next_multiple_of(8), 0);
+    }
+    put(Place::USED, &u32::try_from(pieces.len()).unwrap_or(0).to_le_bytes());
+    bytes.extend(pieces);
+    bytes
+}
+
+impl Work for SyscallWork {
+    fn layouts(&self) -> Vec<StreamLayout> {
+        vec![StreamLayout::Syscalls]
+    }
+
+    fn rings(&self) -> Vec<RingInfo> {
+        let content = RingContent::Stream { stream: 0 };
+        let ring = RingInfo { kind: RingKind::Bpf, content, data_bytes: self.ring_bytes, cpu: None };
+        vec![ring, records::ring_info(RingContent::Sideband, SIDEBAND_BYTES, 0)]
+    }
+
+    fn descriptors(&self) -> std::io::Result<Vec<OwnedFd>> {
+        [self.ring.as_fd(), self.sideband.as_fd()].map(|fd| fd.try_clone_to_owned()).into_iter().collect()
+    }
+
+    fn make_until(&mut self, start_ns: u64, now_ns: u64) -> Vec<ProbeReading> {
+        let rate = u128::from(self.simulation.rate_per_s);
+        let due = u128::from(now_ns.saturating_sub(start_ns)) * rate / 1_000_000_000;
+        let due = u64::try_from(due).unwrap_or(u64::MAX);
+        while self.counts.hits < due {
+            let index = self.counts.hits;
+            let after = u64::try_from(u128::from(index) * 1_000_000_000 / rate.max(1)).unwrap_or(0);
+            self.hit(index, start_ns + after);
+        }
+        vec![self.counts.clone()]
+    }
+}

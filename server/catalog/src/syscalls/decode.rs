@@ -1,0 +1,537 @@
+//! A call with the memory that was copied → text.
+
+use super::{
+    address::socket_address,
+    special,
+    structs::{device, epoll_event, mode, signal, structure},
+    table::{Argument, Definition, Kind, Returns, definition, set},
+    text::{Bytes, octal, pointer, put, quoted, quoted_hex},
+};
+use crate::constants::{Arch, errno_name, errno_text};
+
+/// Errors of the kernel's that a program never sees: the call is made again, or a signal handler runs first.
+const INTERNAL_ERRORS: [(i64, &str, &str); 4] = [
+    (512, "ERESTARTSYS", "To be restarted if SA_RESTART is set"),
+    (513, "ERESTARTNOINTR", "To be restarted"),
+    (514, "ERESTARTNOHAND", "To be restarted if no handler"),
+    (516, "ERESTART_RESTARTBLOCK", "Interrupted by signal"),
+];
+/// The most elements of an array that are shown.
+const MAX_ELEMENTS: usize = 32;
+/// `AT_FDCWD`.
+const WORKING_DIRECTORY: i32 = -100;
+
+/// Memory that was copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// The argument that points to it.
+    pub argument: u8,
+    /// Which part of it: 0, or what follows from that (words of `execve`, buffers of a vector).
+    pub part: u8,
+    /// Whether it was copied after the call had run.
+    pub exit: bool,
+    /// The bytes; none if they could not be read.
+    pub bytes: Option<&'a [u8]>,
+}
+
+/// A call.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Its number.
+    pub number: i64,
+    /// Its arguments; those that it does not take are anything.
+    pub arguments: [u64; 6],
+    /// What it returned, an error as a negative number; none if it did not return.
+    pub result: Option<i64>,
+    /// The memory.
+    pub pieces: &'a [Piece<'a>],
+}
+
+/// How calls are written.
+#[derive(Clone, Copy)]
+pub struct Style<'a> {
+    /// The most bytes of a text that is no path.
+    pub strings: usize,
+    /// What a descriptor of the process is, if that is shown; -100 asks for the working directory.
+    pub file_of: Option<&'a dyn Fn(i32) -> Option<String>>,
+}
+
+impl std::fmt::Debug for Style<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Style").field("strings", &self.strings).finish_non_exhaustive()
+    }
+}
+
+/// A call in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// Its name; `syscall_0x1f4` of a number that has none.
+    pub name: String,
+    /// Its arguments, without the parentheses.
+    pub arguments: String,
+    /// What is said after the result, without parentheses; a file in `<>`. Mostly empty.
+    pub note: String,
+}
+
+/// Writes a call in words.
+pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
+    let Some(definition) = definition(arch, call.number) else { return unknown(call) };
+    let mut writer = Writer { call, definition, style, out: String::with_capacity(64), note: String::new() };
+    if special::write(arch, &mut writer).is_none() {
+        writer.arguments();
+    }
+    let returns_fd = definition.returns == Returns::Fd || writer.note == special::DESCRIPTOR;
+    if returns_fd {
+        writer.note.clear();
+        if let Some(file) = call.result.and_then(|fd| i32::try_from(fd).ok()).and_then(|fd| writer.file_of(fd)) {
+            writer.note = file;
+        }
+    }
+    Decoded { name: definition.name.to_owned(), arguments: writer.out, note: writer.note }
+}
+
+fn unknown(call: &Call<'_>) -> Decoded {
+    let mut arguments = String::new();
+    for (at, argument) in call.arguments.iter().enumerate() {
+        if at > 0 {
+            arguments.push_str(", ");
+        }
+        hex(&mut arguments, *argument);
+    }
+    Decoded { name: format!("syscall_{:#x}", call.number), arguments, note: String::new() }
+}
+
+/// The name of the error that a result is, such as `ENOENT`; none of other results and of numbers without a name.
+pub fn error_of(result: i64) -> Option<&'static str> {
+    let number = failed(result).then_some(result.unsigned_abs() as i64)?;
+    let internal = INTERNAL_ERRORS.iter().find(|(known, _, _)| *known == number).map(|(_, name, _)| *name);
+    internal.or_else(|| errno_name(number))
+}
+
+fn failed(result: i64) -> bool {
+    (-4095..0).contains(&result)
+}
+
+/// What stands after the equals sign, as strace writes it: `3`, `-1 ENOENT (No such file or directory)`, `0x7f00`,
+/// `1 ([{fd=3, revents=POLLIN}])`, `?`.
+pub fn result_text(arch: Arch, number: i64, result: Option<i64>, note: &str) -> String {
+    let Some(result) = result else { return "?".to_owned() };
+    if failed(result) {
+        return error_text(result);
+    }
+    let returns = definition(arch, number).map_or(Returns::Number, |definition| definition.returns);
+    let mut out = String::new();
+    let mut named = "";
+    match returns {
+        Returns::Hex => hex(&mut out, result as u64),
+        Returns::Octal => put(&mut out, format_args!("0{result:02o}")),
+        Returns::Named(name) => {
+            put(&mut out, format_args!("{result}"));
+            named = set(name).name_of(result as u64).unwrap_or("");
+        }
+        Returns::Number | Returns::Fd | Returns::Never if note.starts_with("flags") => hex(&mut out, result as u64),
+        Returns::Number | Returns::Fd | Returns::Never => put(&mut out, format_args!("{result}")),
+    }
+    match (note, named) {
+        ("", "") => {}
+        (note, _) if note.starts_with('<') => out.push_str(note),
+        ("", named) => put(&mut out, format_args!(" ({named})")),
+        (note, _) => put(&mut out, format_args!(" ({note})")),
+    }
+    out
+}
+
+fn error_text(result: i64) -> String {
+    let number = result.unsigned_abs() as i64;
+    if let Some((_, name, words)) = INTERNAL_ERRORS.iter().find(|(known, _, _)| *known == number) {
+        return format!("? {name} ({words})");
+    }
+    match errno_name(number) {
+        Some(name) => format!("-1 {name} ({})", errno_text(number).unwrap_or("?")),
+        None => format!("-1 (errno {number})"),
+    }
+}
+
+pub(super) fn hex(out: &mut String, number: u64) {
+    match number {
+        0 => out.push('0'),
+        number => put(out, format_args!("{number:#x}")),
+    }
+}
+
+/// An argument's value.
+pub(super) fn value(call: &Call<'_>, at: usize) -> u64 {
+    call.arguments.get(at).copied().unwrap_or(0)
+}
+
+/// A call that is being written.
+pub(super) struct Writer<'a> {
+    pub(super) call: &'a Call<'a>,
+    pub(super) definition: &'static Definition,
+    pub(super) style: &'a Style<'a>,
+    pub(super) out: String,
+    pub(super) note: String,
+}
+
+impl<'a> Writer<'a> {
+    /// What was copied of an argument; what was copied at the entry, unless `exit`. Bytes that could be read go first.
+    pub(super) fn piece(&self, at: usize, part: usize, exit: bool) -> Option<&'a [u8]> {
+        let of = |piece: &&Piece<'a>| usize::from(piece.argument) == at && usize::from(piece.part) == part;
+        let mut pieces = self.call.pieces.iter().filter(of).filter(|piece| piece.bytes.is_some());
+        match exit {
+            true => pieces.find(|piece| piece.exit)?.bytes,
+            false => pieces.next()?.bytes,
+        }
+    }
+
+    pub(super) fn failed(&self) -> bool {
+        self.call.result.is_none_or(failed)
+    }
+
+    pub(super) fn comma(&mut self) {
+        if !self.out.is_empty() {
+            self.out.push_str(", ");
+        }
+    }
+
+    /// All arguments, one after the other.
+    fn arguments(&mut self) {
+        for (at, argument) in self.definition.arguments.iter().enumerate() {
+            if self.is_left_out(argument.kind) {
+                continue;
+            }
+            self.comma();
+            self.argument(at, argument);
+        }
+        if matches!(self.definition.name, "poll" | "ppoll") {
+            self.poll_note();
+        }
+    }
+
+    fn is_left_out(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Skip => true,
+            Kind::OpenMode => {
+                let at = self.definition.arguments.iter().position(|argument| argument.kind == Kind::Flags);
+                value(self.call, at.unwrap_or(0)) & (0o100 | 0o20_000_000) == 0
+            }
+            Kind::MremapAddress => value(self.call, 3) & 2 == 0,
+            Kind::Dev => {
+                self.definition.name.starts_with("mknod") && {
+                    let at = self.definition.arguments.iter().position(|argument| argument.kind == Kind::ModeType);
+                    !matches!(value(self.call, at.unwrap_or(0)) & 0o170_000, 0o020_000 | 0o060_000)
+                }
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn argument(&mut self, at: usize, argument: &Argument) {
+        if !self.scalar(at, argument) && !self.name(at, argument) {
+            self.memory(at, argument);
+        }
+    }
+
+    /// Writes an argument that is a number; says whether it was one.
+    #[expect(clippy::cast_possible_truncation, reason = "the kernel takes the low half of such arguments")]
+    fn scalar(&mut self, at: usize, argument: &Argument) -> bool {
+        let number = value(self.call, at);
+        match argument.kind {
+            Kind::Int | Kind::Pid => put(&mut self.out, format_args!("{}", number as i32)),
+            Kind::Uint => put(&mut self.out, format_args!("{}", number as u32)),
+            Kind::Long => put(&mut self.out, format_args!("{}", number.cast_signed())),
+            Kind::Ulong => put(&mut self.out, format_args!("{number}")),
+            Kind::Hex | Kind::Offset => hex(&mut self.out, number),
+            Kind::Octal | Kind::Mode | Kind::OpenMode => mode_bits(&mut self.out, number & 0xffff),
+            Kind::ModeType => mode(&mut self.out, number & 0xffff),
+            Kind::Dev => device(&mut self.out, number),
+            Kind::Ptr | Kind::MremapAddress => pointer(&mut self.out, number),
+            Kind::Uid if number as u32 == u32::MAX => self.out.push_str("-1"),
+            Kind::Uid => put(&mut self.out, format_args!("{}", number as u32)),
+            Kind::Fd | Kind::MapFd => self.descriptor(number as i32),
+            Kind::AtFd if number as i32 == WORKING_DIRECTORY => {
+                self.out.push_str("AT_FDCWD");
+                let file = self.file_of(WORKING_DIRECTORY).unwrap_or_default();
+                self.out.push_str(&file);
+            }
+            Kind::AtFd => self.descriptor(number as i32),
+            Kind::Signal => signal(&mut self.out, i64::from(number as i32)),
+            Kind::IpcKey if number as u32 == 0 => self.out.push_str("IPC_PRIVATE"),
+            Kind::IpcKey => put(&mut self.out, format_args!("{:#x}", number as u32)),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Writes an argument that has names; says whether it was one.
+    fn name(&mut self, at: usize, argument: &Argument) -> bool {
+        let number = value(self.call, at) & 0xffff_ffff;
+        let out = &mut self.out;
+        match (argument.kind, argument.set) {
+            (Kind::Flags, Some(set)) => set.write_bits(out, number),
+            (Kind::Enum, Some(set)) => set.write_one(out, number),
+            (Kind::IpcFlags, _) => {
+                if number & !0o777 != 0 {
+                    set("ipcget").write_bits(out, number & !0o777);
+                    out.push('|');
+                }
+                mode_bits(out, number & 0o777);
+            }
+            (Kind::MapFlags, _) => {
+                out.push_str(match number & 0xf {
+                    1 => "MAP_SHARED",
+                    2 => "MAP_PRIVATE",
+                    3 => "MAP_SHARED_VALIDATE",
+                    _ => "MAP_FILE",
+                });
+                if number & !0xf != 0 {
+                    out.push('|');
+                    set("map").write_bits(out, number & !0xf);
+                }
+            }
+            (Kind::SocketType, _) => {
+                set("socktype").write_one(out, number & 0xf);
+                if number & !0xf != 0 {
+                    out.push('|');
+                    set("sockflags").write_bits(out, number & !0xf);
+                }
+            }
+            (Kind::SocketProtocol, _) => match value(self.call, 0) {
+                2 | 10 => set("ipproto").write_one(&mut self.out, number),
+                16 => set("netlink").write_one(&mut self.out, number),
+                _ => put(&mut self.out, format_args!("{number}")),
+            },
+            (Kind::SocketOption, _) => special::socket_option_set(value(self.call, 1)).write_one(&mut self.out, number),
+            _ => return false,
+        }
+        true
+    }
+
+    /// A descriptor, with its file if that is shown.
+    pub(super) fn descriptor(&mut self, fd: i32) {
+        put(&mut self.out, format_args!("{fd}"));
+        if fd >= 0
+            && let Some(file) = self.file_of(fd)
+        {
+            self.out.push_str(&file);
+        }
+    }
+
+    /// The file of a descriptor, in `<>`.
+    fn file_of(&self, fd: i32) -> Option<String> {
+        let file = (self.style.file_of?)(fd)?;
+        let mut quoted_file = String::new();
+        quoted(&mut quoted_file, file.as_bytes());
+        Some(format!("<{}>", quoted_file.get(1..quoted_file.len().saturating_sub(1)).unwrap_or_default()))
+    }
+
+    /// Writes what an argument points to, or the address if that was not read.
+    fn memory(&mut self, at: usize, argument: &Argument) {
+        let address = value(self.call, at);
+        let length = self.out.len();
+        let hidden = argument.out && self.failed() && argument.kind != Kind::AddressLength;
+        if address == 0 || hidden || self.pointed(at, argument).is_none() {
+            self.out.truncate(length);
+            pointer(&mut self.out, address);
+        }
+    }
+
+    fn pointed(&mut self, at: usize, argument: &Argument) -> Option<()> {
+        let bytes = self.piece(at, 0, argument.out);
+        let count = self.length(argument);
+        match argument.kind {
+            Kind::Path => {
+                let text = bytes?;
+                let text = before_nul(text);
+                quoted(&mut self.out, text);
+                if text.len() + 1 >= usize::from(super::PATH_ROOM) {
+                    self.out.push_str("...");
+                }
+            }
+            Kind::Text => {
+                let text = before_nul(bytes?);
+                self.abbreviated(text, text.len() as u64, false);
+            }
+            Kind::TextOut => quoted(&mut self.out, before_nul(bytes?)),
+            Kind::Data | Kind::HexData if count? == 0 => self.out.push_str("\"\""),
+            Kind::Data => self.abbreviated(bytes?, count?, false),
+            Kind::HexData => self.abbreviated(bytes?, count?, true),
+            Kind::Argv => self.words(at)?,
+            Kind::Envp => self.environment(at, bytes?),
+            Kind::Address => socket_address(&mut self.out, bytes?),
+            Kind::AddressLength => self.address_length(at)?,
+            Kind::Vectors => {
+                let out = argument.out;
+                self.vectors(at, 0, out)?;
+            }
+            Kind::Message => special::message(self, at, argument.out)?,
+            Kind::SocketValue => special::socket_value(self, bytes?)?,
+            Kind::PollFds => special::poll_descriptors(self, at)?,
+            Kind::EpollEvents => {
+                let bytes = bytes.unwrap_or_default();
+                self.array(bytes, 12, count?, epoll_event)?;
+            }
+            Kind::Uints => {
+                let bytes = bytes.unwrap_or_default();
+                self.array(bytes, 4, count?, |out, b, at| {
+                    put(out, format_args!("{}", b.u32(at)?));
+                    Some(())
+                })?;
+            }
+            Kind::CpuSet => cpus(&mut self.out, bytes?),
+            Kind::CloneArguments => super::structs::clone_arguments(&mut self.out, Bytes(bytes?))?,
+            Kind::OpenHow => super::structs::open_how(&mut self.out, Bytes(bytes?))?,
+            Kind::WaitStatus if self.call.result == Some(0) => return None,
+            kind => structure(&mut self.out, kind, bytes?)?,
+        }
+        Some(())
+    }
+
+    /// The length that belongs to an argument, where it is known without its memory.
+    fn length(&self, argument: &Argument) -> Option<u64> {
+        match argument.length {
+            super::Length::Argument(at) => Some(value(self.call, usize::from(at))),
+            super::Length::Result => self.call.result.and_then(|result| u64::try_from(result).ok()),
+            super::Length::Fixed | super::Length::Behind(_) => None,
+        }
+    }
+
+    /// Text of `whole` bytes of which only some are shown.
+    pub(super) fn abbreviated(&mut self, bytes: &[u8], whole: u64, in_hex: bool) {
+        let shown = usize::try_from(whole).unwrap_or(usize::MAX).min(self.style.strings).min(bytes.len());
+        let text = bytes.get(..shown).unwrap_or(bytes);
+        if in_hex {
+            quoted_hex(&mut self.out, text);
+        } else {
+            quoted(&mut self.out, text);
+        }
+        if (shown as u64) < whole {
+            self.out.push_str("...");
+        }
+    }
+
+    /// An array of `count` elements of `size` bytes, as far as they were copied.
+    pub(super) fn array(
+        &mut self,
+        bytes: &[u8],
+        size: usize,
+        count: u64,
+        mut one: impl FnMut(&mut String, Bytes<'_>, usize) -> Option<()>,
+    ) -> Option<()> {
+        self.out.push('[');
+        let there = (bytes.len() / size).min(MAX_ELEMENTS).min(usize::try_from(count).unwrap_or(usize::MAX));
+        for index in 0..there {
+            if index > 0 {
+                self.out.push_str(", ");
+            }
+            one(&mut self.out, Bytes(bytes), index * size)?;
+        }
+        if count > there as u64 {
+            self.out.push_str(if there > 0 { ", ..." } else { "..." });
+        }
+        self.out.push(']');
+        Some(())
+    }
+
+    /// The words of a program: each is a part of its own; the part before them tells how many there are.
+    fn words(&mut self, at: usize) -> Option<()> {
+        let all = self.piece(at, 0, false).and_then(|bytes| Bytes(bytes).u32(0))?;
+        self.out.push('[');
+        for index in 0..all as usize {
+            if index > 0 {
+                self.out.push_str(", ");
+            }
+            match self.piece(at, index + 1, false) {
+                Some(word) if index < usize::from(super::WORDS) => {
+                    let word = before_nul(word);
+                    self.abbreviated(word, word.len() as u64, false);
+                }
+                _ => {
+                    self.out.push_str("...");
+                    break;
+                }
+            }
+        }
+        self.out.push(']');
+        Some(())
+    }
+
+    fn environment(&mut self, at: usize, bytes: &[u8]) {
+        pointer(&mut self.out, value(self.call, at));
+        let words = bytes.chunks_exact(8);
+        let all = words.len();
+        let count = words.into_iter().take_while(|word| word.iter().any(|byte| *byte != 0)).count();
+        let more = if count == all { "+" } else { "" };
+        let plural = if count == 1 { "" } else { "s" };
+        put(&mut self.out, format_args!(" /* {count}{more} var{plural} */"));
+    }
+
+    fn address_length(&mut self, at: usize) -> Option<()> {
+        let entry = self.call.pieces.iter().find(|piece| usize::from(piece.argument) == at && !piece.exit);
+        let before = entry.and_then(|piece| Bytes(piece.bytes?).i32(0));
+        let after = self.piece(at, 0, true).and_then(|bytes| Bytes(bytes).i32(0));
+        match (before, after) {
+            (Some(before), Some(after)) if before != after => put(&mut self.out, format_args!("[{before} => {after}]")),
+            (before, after) => put(&mut self.out, format_args!("[{}]", after.or(before)?)),
+        }
+        Some(())
+    }
+
+    /// Vectors, whose array is part `first` of an argument and whose buffers are the parts after it.
+    pub(super) fn vectors(&mut self, at: usize, first: usize, out: bool) -> Option<()> {
+        let array = self.piece(at, first, out)?;
+        let mut left = if out { self.call.result.and_then(|all| u64::try_from(all).ok())? } else { u64::MAX };
+        self.out.push('[');
+        for index in 0..array.len() / 16 {
+            if index > 0 {
+                self.out.push_str(", ");
+            }
+            let (base, length) = (Bytes(array).u64(index * 16)?, Bytes(array).u64(index * 16 + 8)?);
+            let held = length.min(left);
+            left -= held;
+            self.out.push_str("{iov_base=");
+            match self.piece(at, first + 1 + index, out) {
+                _ if held == 0 && base != 0 => self.out.push_str("\"\""),
+                Some(bytes) => self.abbreviated(bytes, held, false),
+                None => pointer(&mut self.out, base),
+            }
+            put(&mut self.out, format_args!(", iov_len={length}}}"));
+        }
+        self.out.push(']');
+        Some(())
+    }
+
+    fn poll_note(&mut self) {
+        match self.call.result {
+            Some(0) => self.note.push_str("Timeout"),
+            Some(1..) => {
+                if let Some(bytes) = self.piece(0, 0, true) {
+                    self.note = special::poll_results(bytes, value(self.call, 1));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn mode_bits(out: &mut String, bits: u64) {
+    if bits < 0o1000 {
+        put(out, format_args!("0{bits:02o}"));
+        if bits == 0 {
+            out.truncate(out.len() - 2);
+        }
+    } else {
+        octal(out, bits);
+    }
+}
+
+/// Text up to its NUL.
+pub(super) fn before_nul(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+fn cpus(out: &mut String, bytes: &[u8]) {
+    let set = |cpu: &usize| bytes.get(cpu / 8).is_some_and(|byte| byte >> (cpu % 8) & 1 == 1);
+    let names: Vec<String> = (0..bytes.len() * 8).filter(set).map(|cpu| cpu.to_string()).collect();
+    put(out, format_args!("[{}]", names.join(" ")));
+}

@@ -1,0 +1,221 @@
+//! Which memory of a process is copied when it makes a call: at the entry what it passes, at the exit what it gets.
+
+use super::table::{Argument, Definition, Kind, Returns};
+use crate::constants::Arch;
+
+/// The most pieces of one call, special ones not counted.
+pub const MAX_GRABS: usize = 6;
+/// Bytes that are kept of a path, with its NUL.
+pub const PATH_ROOM: u16 = 512;
+/// How many buffers of a vector are kept with their first bytes.
+pub const VECTORS: u16 = 8;
+/// How many words of a program's arguments are kept.
+pub const WORDS: u16 = 16;
+
+/// Where the length of memory comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Length {
+    /// It is always the same: [`Grab::most`].
+    Fixed,
+    /// An argument.
+    Argument(u8),
+    /// The result.
+    Result,
+    /// A 32-bit number to which an argument points.
+    Behind(u8),
+}
+
+/// When memory is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// Before the call runs.
+    Entry,
+    /// After it has run and not failed.
+    Exit,
+}
+
+/// A piece of memory to copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grab {
+    /// The argument that points to it.
+    pub argument: u8,
+    /// When.
+    pub moment: Moment,
+    /// Whether it ends at its first NUL.
+    pub text: bool,
+    /// Whether it is a path, which filters ask for.
+    pub path: bool,
+    /// How many units; not of texts.
+    pub length: Length,
+    /// Bytes of a unit.
+    pub unit: u16,
+    /// The most bytes.
+    pub most: u16,
+}
+
+/// What does not lie in one piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// Nothing.
+    None,
+    /// Pointers to words, at the entry.
+    Words {
+        /// The argument that points to the first pointer.
+        argument: u8,
+    },
+    /// `struct iovec`s and the first bytes of their buffers.
+    Vectors {
+        /// The argument that points to the first.
+        argument: u8,
+        /// The argument that tells how many.
+        count: u8,
+        /// When.
+        moment: Moment,
+    },
+    /// A `struct msghdr` with its name, vectors and their buffers.
+    Message {
+        /// The argument that points to it.
+        argument: u8,
+        /// When.
+        moment: Moment,
+    },
+}
+
+/// Everything that is copied of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallGrabs {
+    /// At most [`MAX_GRABS`], those of the entry first.
+    pub grabs: Vec<Grab>,
+    /// What else.
+    pub special: Special,
+    /// Whether it is told at its entry, because it has no exit.
+    pub never_returns: bool,
+}
+
+/// Bytes of a kind that has one size.
+fn size(kind: Kind) -> Option<u16> {
+    let stat = if Arch::HOST == Arch::Aarch64 { 128 } else { 144 };
+    Some(match kind {
+        Kind::Stat => stat,
+        // The rest is not shown.
+        Kind::Statx => 160,
+        Kind::Statfs => 120,
+        Kind::Utsname => 195,
+        Kind::Rusage | Kind::Itimerspec | Kind::Itimerval | Kind::Timespecs2 | Kind::Timevals2 => 32,
+        Kind::Sigaction | Kind::Tms => 32,
+        Kind::Sysinfo => 112,
+        Kind::SignalStack => 24,
+        Kind::Timespec | Kind::Timeval | Kind::Rlimit | Kind::FutexTime => 16,
+        Kind::EpollEvent => 12,
+        Kind::Sigset | Kind::LongPointer | Kind::FdPair => 8,
+        Kind::IntPointer | Kind::UintPointer | Kind::WaitStatus | Kind::AddressLength => 4,
+        _ => return None,
+    })
+}
+
+/// Most bytes of an array whose elements have this size, as strace shows 32 at most.
+const fn elements(bytes: u16) -> u16 {
+    bytes * 32
+}
+
+impl Definition {
+    /// What is copied of this call, with at most `strings` bytes of each text or buffer that is no path.
+    pub fn grabs(&self, strings: u16) -> CallGrabs {
+        let mut all =
+            CallGrabs { grabs: Vec::new(), special: Special::None, never_returns: self.returns == Returns::Never };
+        for (at, argument) in self.arguments.iter().enumerate() {
+            let Ok(at) = u8::try_from(at) else { continue };
+            let moment = if argument.out { Moment::Exit } else { Moment::Entry };
+            match (argument.kind, argument.length) {
+                (Kind::Argv, _) => all.special = Special::Words { argument: at },
+                (Kind::Vectors, Length::Argument(count)) => {
+                    all.special = Special::Vectors { argument: at, count, moment };
+                }
+                (Kind::Message, _) => all.special = Special::Message { argument: at, moment },
+                _ => all.grabs.extend(pieces(at, argument, moment, strings)),
+            }
+        }
+        all.grabs.sort_by_key(|grab| grab.moment == Moment::Exit);
+        all.grabs.truncate(MAX_GRABS);
+        all
+    }
+}
+
+/// The pieces of one argument.
+fn pieces(at: u8, argument: &Argument, moment: Moment, strings: u16) -> Vec<Grab> {
+    let base = Grab { argument: at, moment, text: false, path: false, length: Length::Fixed, unit: 1, most: 0 };
+    let memory = |length: Length, unit: u16, most: u16| Grab { length, unit, most, ..base };
+    let also = |grab: Grab, moment: Moment| vec![grab, Grab { moment, ..grab }];
+    match argument.kind {
+        Kind::Path => vec![Grab { text: true, path: true, most: PATH_ROOM, ..base }],
+        Kind::TextOut => vec![memory(argument.length, 1, PATH_ROOM)],
+        Kind::Text => vec![Grab { text: true, most: strings.saturating_add(2), ..base }],
+        Kind::Data | Kind::HexData => vec![memory(argument.length, 1, strings.max(1))],
+        Kind::Envp => vec![memory(Length::Fixed, 1, 512)],
+        Kind::Address => vec![memory(argument.length, 1, 128)],
+        Kind::SocketValue => vec![memory(argument.length, 1, 32)],
+        Kind::AddressLength => also(memory(Length::Fixed, 1, 4), Moment::Entry),
+        Kind::PollFds => also(memory(argument.length, 8, elements(8)), Moment::Exit),
+        Kind::EpollEvents => vec![memory(argument.length, 12, elements(12))],
+        Kind::Uints => vec![memory(argument.length, 4, elements(4))],
+        Kind::CpuSet => vec![memory(argument.length, 1, 128)],
+        Kind::CloneArguments => vec![memory(argument.length, 1, 88)],
+        Kind::OpenHow => vec![memory(argument.length, 1, 24)],
+        Kind::IoctlArgument => also(memory(Length::Fixed, 1, 8), Moment::Exit),
+        Kind::FcntlArgument => also(memory(Length::Fixed, 1, 32), Moment::Exit),
+        Kind::PrctlArgument => {
+            vec![Grab { text: true, most: 18, ..base }, Grab { moment: Moment::Exit, text: true, most: 16, ..base }]
+        }
+        kind => size(kind).map(|most| memory(Length::Fixed, 1, most)).into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syscalls::definitions;
+
+    fn of(name: &str) -> CallGrabs {
+        let all = definitions(Arch::X86_64);
+        all.into_iter().find(|(_, call)| call.name == name).unwrap().1.grabs(32)
+    }
+
+    #[test]
+    fn buffers_are_copied_when_they_are_full() {
+        let grab = |name: &str| of(name).grabs.first().copied().unwrap();
+        let read = Grab {
+            argument: 1,
+            moment: Moment::Exit,
+            text: false,
+            path: false,
+            length: Length::Result,
+            unit: 1,
+            most: 32,
+        };
+        assert_eq!(grab("read"), read);
+        assert_eq!(grab("write"), Grab { moment: Moment::Entry, length: Length::Argument(2), ..read });
+        let path =
+            Grab { moment: Moment::Entry, text: true, path: true, length: Length::Fixed, most: PATH_ROOM, ..read };
+        assert_eq!(grab("openat"), path);
+        assert_eq!(of("accept").grabs.len(), 3);
+        assert_eq!(of("execve").special, Special::Words { argument: 1 });
+        assert_eq!(of("readv").special, Special::Vectors { argument: 1, count: 2, moment: Moment::Exit });
+        assert_eq!(of("sendmsg").special, Special::Message { argument: 1, moment: Moment::Entry });
+        assert!(of("exit_group").never_returns && !of("getpid").never_returns);
+    }
+
+    #[test]
+    fn no_call_has_more_pieces_than_there_is_room_for() {
+        for (_, call) in definitions(Arch::X86_64) {
+            let wanted: usize = call
+                .arguments
+                .iter()
+                .map(|argument| {
+                    let moment = if argument.out { Moment::Exit } else { Moment::Entry };
+                    pieces(0, argument, moment, 32).len()
+                })
+                .sum();
+            assert!(wanted <= MAX_GRABS, "{}", call.name);
+        }
+    }
+}

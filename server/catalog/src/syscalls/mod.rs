@@ -1,0 +1,24 @@
+//! System calls: what their arguments are, and how a call is written for people, in the look of strace(1).
+//!
+//! What is known of each call is in two tables in `data/`: `calls.txt` (arguments, by name) and `flags.txt` (names of
+//! bits and numbers); numbers come from [`crate::constants`]. The agent asks [`Definition::grabs`] which memory of a
+//! process to copy at a call's entry and exit; the console gives that memory back to [`decode`] with the arguments.
+//!
+//! Constraints: what a process passed is bytes that may be anything: nothing here panics on it, lengths come from the
+//! bytes that are there, and text is escaped until only printable ASCII is left. No I/O, and no state between calls.
+
+mod address;
+mod decode;
+mod grab;
+mod select;
+mod special;
+mod structs;
+mod summary;
+mod table;
+mod text;
+
+pub use decode::{Call, Decoded, Piece, Style, decode, error_of, result_text};
+pub use grab::{CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
+pub use select::{SelectError, select};
+pub use summary::{Summary, SummaryOrder};
+pub use table::{Argument, Definition, Kind, MAX_CALLS, Returns, definition, definitions};

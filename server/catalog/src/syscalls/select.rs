@@ -1,0 +1,135 @@
+//! Which calls are meant by the words after `-e trace=`.
+
+use std::collections::BTreeSet;
+
+use super::table::{Definition, definitions};
+use crate::{closest, constants::Arch};
+
+/// Sets by name with the letters of the table; a call with one of the letters is in the set.
+const SETS: [(&str, &str); 15] = [
+    ("file", "F"),
+    ("desc", "D"),
+    ("memory", "M"),
+    ("network", "N"),
+    ("net", "N"),
+    ("process", "P"),
+    ("signal", "S"),
+    ("ipc", "I"),
+    ("creds", "C"),
+    ("clock", "K"),
+    ("stat", "T"),
+    ("lstat", "L"),
+    ("fstat", "G"),
+    ("statfs", "V"),
+    ("pure", "U"),
+];
+/// Sets that hold others: `%%stat` and so on.
+const WIDE: [(&str, &str); 3] = [("%stat", "TLG"), ("%statfs", "VW"), ("fstatfs", "W")];
+
+/// A word that names neither a call nor a set.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no system call or set `{word}`{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+pub struct SelectError {
+    /// What was given, cut to 40 characters.
+    pub word: String,
+    /// What was probably meant, a call's or a set's name.
+    pub near: Option<&'static str>,
+}
+
+fn in_set(call: &Definition, letters: &str) -> bool {
+    call.sets.chars().any(|letter| letters.contains(letter))
+}
+
+fn letters_of(word: &str) -> Option<&'static str> {
+    let name = word.strip_prefix('%')?;
+    WIDE.iter().chain(&SETS).find(|(known, _)| *known == name).map(|(_, letters)| *letters)
+}
+
+/// The numbers of the calls that a text means: names and sets (`%file`, or `file` as strace takes it without its sign)
+/// separated by commas, `all`, `none`; with `!` in front all others. A word that begins with `?` may name nothing.
+///
+/// # Errors
+/// The first word that names nothing.
+pub fn select(arch: Arch, text: &str) -> Result<BTreeSet<i64>, SelectError> {
+    let text = text.trim();
+    let (others, words) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
+    let mut chosen = BTreeSet::new();
+    for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        add(arch, word, &mut chosen)?;
+    }
+    if others {
+        return Ok(definitions(arch).map(|(number, _)| number).filter(|number| !chosen.contains(number)).collect());
+    }
+    Ok(chosen)
+}
+
+fn add(arch: Arch, word: &str, chosen: &mut BTreeSet<i64>) -> Result<(), SelectError> {
+    let (optional, word) = word.strip_prefix('?').map_or((false, word), |rest| (true, rest));
+    if word == "all" {
+        chosen.extend(definitions(arch).map(|(number, _)| number));
+        return Ok(());
+    }
+    if word == "none" {
+        return Ok(());
+    }
+    let named = definitions(arch).find(|(_, call)| call.name == word);
+    // Sets without their sign are an old habit of strace; names of calls go before them.
+    let bare = || SETS.iter().find(|(name, _)| *name == word && word != "stat").map(|(_, letters)| *letters);
+    if let Some((number, _)) = named {
+        chosen.insert(number);
+    } else if let Some(letters) = letters_of(word).or_else(bare) {
+        chosen.extend(definitions(arch).filter(|(_, call)| in_set(call, letters)).map(|(number, _)| number));
+    } else if !optional {
+        let calls = definitions(arch).map(|(_, call)| call.name);
+        let near = closest(word.trim_start_matches('%'), calls.chain(SETS.iter().map(|(name, _)| *name)));
+        return Err(SelectError { word: word.chars().take(40).collect(), near });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constants::syscall_name;
+
+    fn names(text: &str) -> Vec<&'static str> {
+        let chosen = select(Arch::X86_64, text).unwrap();
+        chosen.into_iter().filter_map(|number| syscall_name(Arch::X86_64, number)).collect()
+    }
+
+    #[test]
+    fn names_and_sets_select_calls() {
+        assert_eq!(names("close, open"), ["open", "close"]);
+        assert_eq!(names("?nothing,close"), ["close"]);
+        assert_eq!(
+            names("%clock"),
+            [
+                "nanosleep",
+                "gettimeofday",
+                "adjtimex",
+                "settimeofday",
+                "time",
+                "clock_settime",
+                "clock_gettime",
+                "clock_getres",
+                "clock_nanosleep",
+                "clock_adjtime"
+            ]
+        );
+        assert!(names("%file").contains(&"openat") && !names("%file").contains(&"read"));
+        assert!(names("network").contains(&"accept4"));
+        assert_eq!(names("%%stat"), ["stat", "fstat", "lstat", "newfstatat"]);
+        assert!(names("!futex,%desc").iter().all(|name| !matches!(*name, "futex" | "read" | "openat")));
+        assert_eq!(names("all").len(), definitions(Arch::X86_64).count());
+        assert!(names("none").is_empty() && names("").is_empty());
+    }
+
+    #[test]
+    fn a_word_that_names_nothing_is_told_with_the_nearest() {
+        let error = select(Arch::X86_64, "read,opennat").unwrap_err();
+        assert_eq!(error.to_string(), "there is no system call or set `opennat`; did you mean `openat`?");
+        let error = select(Arch::X86_64, "%netwrk").unwrap_err();
+        assert_eq!(error.near, Some("network"));
+        assert_eq!(select(Arch::X86_64, &"x".repeat(100)).unwrap_err().word.len(), 40);
+    }
+}

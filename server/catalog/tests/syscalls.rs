@@ -1,0 +1,191 @@
+//! Calls with the memory that was copied, and the text that strace makes of them.
+
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
+
+use bathyscope_catalog::{
+    constants::{Arch, syscall_number},
+    syscalls::{Call, Piece, Style, decode, error_of, result_text},
+};
+
+type At<'a> = (u8, u8, bool, &'a [u8]);
+
+fn text(name: &str, arguments: &[u64], result: i64, pieces: &[At<'_>]) -> String {
+    let number = syscall_number(Arch::X86_64, name).unwrap();
+    let mut all = [0; 6];
+    all.iter_mut().zip(arguments).for_each(|(to, from)| *to = *from);
+    let pieces: Vec<Piece<'_>> = pieces
+        .iter()
+        .map(|&(argument, part, exit, bytes)| Piece { argument, part, exit, bytes: Some(bytes) })
+        .collect();
+    let call = Call { number, arguments: all, result: Some(result), pieces: &pieces };
+    let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None });
+    let result = result_text(Arch::X86_64, number, Some(result), &decoded.note);
+    format!("{}({}) = {result}", decoded.name, decoded.arguments)
+}
+
+const HERE: u64 = -100_i64 as u64;
+
+#[test]
+fn calls_are_written_as_strace_writes_them() {
+    let long = [b'a'; 32];
+    let message = {
+        let words: [u64; 7] = [0, 0, 0x7000, 1, 0, 0, 0];
+        words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>()
+    };
+    let vector = [0x9000_u64, 3].iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let polled = [&3_i32.to_le_bytes()[..], &[1, 0, 1, 0]].concat();
+    type Case<'a> = (&'a str, &'a [u64], i64, &'a [At<'a>], &'a str);
+    let cases: [Case<'_>; 22] = [
+        (
+            "openat",
+            &[HERE, 1, 0o2_000_000, 7],
+            3,
+            &[(1, 0, false, b"/etc/ld.so.cache\0")],
+            r#"openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3"#,
+        ),
+        (
+            "openat",
+            &[HERE, 1, 0o101, 0o644],
+            -2,
+            &[(1, 0, false, b"x\0")],
+            r#"openat(AT_FDCWD, "x", O_WRONLY|O_CREAT, 0644) = -1 ENOENT (No such file or directory)"#,
+        ),
+        ("openat", &[HERE, 1, 0], -14, &[], "openat(AT_FDCWD, 0x1, O_RDONLY) = -1 EFAULT (Bad address)"),
+        ("write", &[1, 5, 60], 60, &[(1, 0, false, &long)], &format!("write(1, \"{}\"..., 60) = 60", "a".repeat(32))),
+        ("read", &[3, 5, 60], 0, &[], r#"read(3, "", 60) = 0"#),
+        ("read", &[3, 5, 60], 2, &[(1, 0, true, b"ab")], r#"read(3, "ab", 60) = 2"#),
+        ("read", &[3, 0x5000, 60], -9, &[], "read(3, 0x5000, 60) = -1 EBADF (Bad file descriptor)"),
+        ("brk", &[0], 0x5555_0000, &[], "brk(NULL) = 0x55550000"),
+        ("umask", &[0o22], 0o22, &[], "umask(022) = 022"),
+        (
+            "mmap",
+            &[0, 8192, 3, 0x22, u64::from(u32::MAX), 0],
+            0x7f00_0000,
+            &[],
+            "mmap(NULL, 8192, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0) = 0x7f000000",
+        ),
+        ("fcntl", &[3, 3], 0x8002, &[], "fcntl(3, F_GETFL) = 0x8002 (flags O_RDWR|O_LARGEFILE)"),
+        ("fcntl", &[3, 2, 1], 0, &[], "fcntl(3, F_SETFD, FD_CLOEXEC) = 0"),
+        ("fcntl", &[3, 1030, 10], 11, &[], "fcntl(3, F_DUPFD_CLOEXEC, 10) = 11"),
+        ("socket", &[2, 0x80001, 6], 4, &[], "socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC, IPPROTO_TCP) = 4"),
+        (
+            "getsockname",
+            &[4, 1, 2],
+            0,
+            &[
+                (1, 0, true, &[2, 0, 0, 80, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]),
+                (2, 0, false, &[128, 0, 0, 0]),
+                (2, 0, true, &[16, 0, 0, 0]),
+            ],
+            "getsockname(4, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr(\"127.0.0.1\")}, [128 => 16]) = 0",
+        ),
+        (
+            "sendmsg",
+            &[5, 1, 0x4000],
+            3,
+            &[(1, 0, false, &message), (1, 2, false, &vector), (1, 3, false, b"abc")],
+            "sendmsg(5, {msg_name=NULL, msg_namelen=0, msg_iov=[{iov_base=\"abc\", iov_len=3}], msg_iovlen=1, \
+             msg_controllen=0, msg_flags=0}, MSG_NOSIGNAL) = 3",
+        ),
+        (
+            "poll",
+            &[1, 1, 10],
+            1,
+            &[(0, 0, false, &polled), (0, 0, true, &polled)],
+            "poll([{fd=3, events=POLLIN}], 1, 10) = 1 ([{fd=3, revents=POLLIN}])",
+        ),
+        ("futex", &[0x1000, 129, 1], 0, &[], "futex(0x1000, FUTEX_WAKE_PRIVATE, 1) = 0"),
+        (
+            "clone",
+            &[0x0120_0011, 0, 0, 0x7010],
+            31197,
+            &[],
+            "clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x7010) = 31197",
+        ),
+        (
+            "ioctl",
+            &[1, 0x5401, 0x7ffe],
+            -25,
+            &[],
+            "ioctl(1, TCGETS, 0x7ffe) = -1 ENOTTY (Inappropriate ioctl for device)",
+        ),
+        ("nanosleep", &[0x10, 0], -516, &[], "nanosleep(0x10, NULL) = ? ERESTART_RESTARTBLOCK (Interrupted by signal)"),
+        (
+            "execve",
+            &[1, 2, 0x7ff0],
+            0,
+            &[
+                (0, 0, false, b"/bin/ls\0"),
+                (1, 0, false, &2_u32.to_le_bytes()),
+                (1, 1, false, b"ls\0"),
+                (1, 2, false, b"-l\0"),
+                (2, 0, false, &[&7_u64.to_le_bytes()[..], &[0; 8]].concat()),
+            ],
+            r#"execve("/bin/ls", ["ls", "-l"], 0x7ff0 /* 1 var */) = 0"#,
+        ),
+    ];
+    for (name, arguments, result, pieces, expected) in cases {
+        assert_eq!(text(name, arguments, result, pieces), expected);
+    }
+}
+
+#[test]
+fn a_number_without_a_name_is_shown_with_all_arguments() {
+    let call = Call { number: 500, arguments: [1, 2, 3, 0, 0, 0], result: Some(-38), pieces: &[] };
+    let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None });
+    assert_eq!((decoded.name.as_str(), decoded.arguments.as_str()), ("syscall_0x1f4", "0x1, 0x2, 0x3, 0, 0, 0"));
+    assert_eq!(result_text(Arch::X86_64, 500, None, ""), "?");
+    assert_eq!((error_of(-38), error_of(5), error_of(-5000)), (Some("ENOSYS"), None, None));
+}
+
+#[test]
+fn descriptors_have_files_where_they_are_known() {
+    let number = syscall_number(Arch::X86_64, "openat").unwrap();
+    let pieces = [Piece { argument: 1, part: 0, exit: false, bytes: Some(b"f\0") }];
+    let call = Call { number, arguments: [HERE, 1, 0, 0, 0, 0], result: Some(3), pieces: &pieces };
+    let file_of = |fd: i32| match fd {
+        -100 => Some("/home".to_owned()),
+        3 => Some("/home/\x1bf".to_owned()),
+        _ => None,
+    };
+    let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: Some(&file_of) });
+    assert_eq!(decoded.arguments, r#"AT_FDCWD</home>, "f", O_RDONLY"#);
+    assert_eq!(result_text(Arch::X86_64, number, Some(3), &decoded.note), r"3</home/\33f>");
+}
+
+/// Whatever the memory is: no panic, and nothing but printable ASCII.
+#[test]
+fn any_bytes_in_any_place_are_decoded() {
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    for round in 0..20_000_u64 {
+        let number = (round % 470) as i64;
+        let arguments = [0; 6].map(|_| if next() % 2 == 0 { next() % 40 } else { next() });
+        let memory: Vec<Vec<u8>> =
+            (0..8).map(|_| (0..next() % 200).map(|_| (next() >> 32) as u8).collect::<Vec<u8>>()).collect();
+        let pieces: Vec<Piece<'_>> = memory
+            .iter()
+            .map(|bytes| Piece {
+                argument: (next() % 7) as u8,
+                part: (next() % 4) as u8,
+                exit: next() % 2 == 0,
+                bytes: (next() % 5 != 0).then_some(bytes.as_slice()),
+            })
+            .collect();
+        let result = match next() % 4 {
+            0 => None,
+            1 => Some(-((next() % 600) as i64)),
+            2 => Some((next() % 300) as i64),
+            _ => Some(next().cast_signed()),
+        };
+        let call = Call { number, arguments, result, pieces: &pieces };
+        let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None });
+        let line = format!("{} {}", decoded.arguments, result_text(Arch::X86_64, number, result, &decoded.note));
+        assert!(line.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{line:?}");
+    }
+}

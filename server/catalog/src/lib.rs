@@ -15,6 +15,7 @@ pub mod constants;
 pub mod elf;
 mod events;
 mod format;
+pub mod perf_events;
 #[cfg(feature = "recorded")]
 pub mod recorded;
 mod suggest;

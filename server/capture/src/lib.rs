@@ -37,8 +37,9 @@ pub use predicate::{
 pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
 pub use script::{ScriptProbe, ScriptRecord};
 pub use spec::{
-    CaptureSpec, EventProbe, Limits, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, Method,
-    ScriptSpec, SpecError, Target, TracepointName,
+    CallGraph, CaptureSpec, CountPer, CountSpec, EventProbe, Limits, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES,
+    MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_STACK_BYTES, Method, ProfileSpec, ScriptSpec,
+    SpecError, Target, TracepointName, USUAL_STACK_BYTES,
 };
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,

@@ -3,7 +3,7 @@
 
 use bathyscope_catalog::perf_events::{
     EventSource, MAX_EVENTS, PerfEvent, PerfEventError, PmuFormat, Term, encode_terms, listed, parse_event,
-    parse_events,
+    parse_events, usual_events,
 };
 
 fn fixed(text: &str) -> (u32, u64) {
@@ -142,6 +142,16 @@ fn hardware_has_a_nearest_software_event() {
     assert_eq!(nearest("cpu/event=1/"), Some("cpu-clock"));
     assert_eq!(nearest("cs"), None);
     assert!(parse_event("task-clock:u").unwrap().is_clock() && !parse_event("cycles").unwrap().is_clock());
+}
+
+#[test]
+fn usual_events_are_events() {
+    let counts = [0, 1, 2, 3, 9].map(|detail| usual_events(detail, false).len());
+    assert_eq!(counts, [8, 12, 18, 20, 20]);
+    for event in usual_events(3, true) {
+        assert_eq!(parse_event(event).unwrap().to_string(), event);
+    }
+    assert_eq!((usual_events(0, true)[0], usual_events(0, false)[0]), ("cpu-clock", "task-clock"));
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 pub(crate) mod bpf;
 mod command;
+mod count;
 pub(crate) mod cpus;
 mod events;
 mod files;
 pub(crate) mod host;
 mod loader;
 pub(crate) mod perf;
+mod perf_event;
 mod profile;
 mod retire;
 mod script;
@@ -123,10 +125,11 @@ impl Backend for KernelBackend {
                 let capture = events::EventsCapture::make(&mut self.loader, probes, target, plan.ring_bytes)?;
                 Ok(Box::new(capture))
             }
-            &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
-                let wish = profile::Wish { frequency_hz, kernel_stacks, user_stacks, ring_bytes: plan.ring_bytes };
-                Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, wish, target)?))
+            WireMethod::Profile(profile) => {
+                let wish = profile::Wish::new(profile, plan.ring_bytes)?;
+                Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, &wish, target)?))
             }
+            WireMethod::Count(count) => Ok(Box::new(count::CountCapture::make(count, target, plan.ring_bytes)?)),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Whose events are recorded: everybody's, a process's, a command's.
 
-use std::{io, os::fd::OwnedFd};
+use std::{
+    io,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+};
 
 use bathyscope_protocol::{AgentError, AgentErrorKind, TargetState, WireTarget};
 use rustix::{
@@ -61,6 +64,20 @@ impl Target {
             Self::System => None,
             Self::Process { pid, .. } => Some(*pid),
             Self::Command { command, .. } => Some(command.pid()),
+        }
+    }
+
+    /// Whether it is a program that is started for the capture.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self, Self::Command { .. })
+    }
+
+    /// A descriptor that can be read when the process has ended.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::System => None,
+            Self::Process { pidfd, .. } => Some(pidfd.as_fd()),
+            Self::Command { command, .. } => Some(command.pidfd()),
         }
     }
 

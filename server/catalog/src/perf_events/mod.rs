@@ -17,7 +17,7 @@ use crate::closest;
 
 pub use parse::{MAX_EVENTS, MAX_LIST_BYTES, parse_event, parse_events};
 pub use pmu::{PmuConfig, PmuFormat, encode_terms};
-pub use table::{Listed, listed};
+pub use table::{Listed, detailed_events, listed, usual_events};
 
 /// `perf_event_attr.type` of events of the CPU's counters.
 pub const TYPE_HARDWARE: u32 = 0;

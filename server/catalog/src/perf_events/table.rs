@@ -167,6 +167,33 @@ pub(super) fn name_of(type_: u32, config: u64) -> Option<String> {
     }
 }
 
+/// What is counted where nobody says: time, switches, faults, cycles, instructions and branches; each step of `detail`
+/// up to 3 adds events of caches and TLBs. `on_cpus` for whole CPUs, of which the time is that of their clock.
+pub fn usual_events(detail: u8, on_cpus: bool) -> Vec<&'static str> {
+    let clock = if on_cpus { "cpu-clock" } else { "task-clock" };
+    let mut events = vec![clock, "context-switches", "cpu-migrations", "page-faults"];
+    events.extend(["cycles", "instructions", "branches", "branch-misses"]);
+    events.extend(detailed_events(detail));
+    events
+}
+
+/// The events of caches and TLBs that a detail up to 3 adds.
+pub fn detailed_events(detail: u8) -> Vec<&'static str> {
+    let steps: [&[&str]; 3] = [
+        &["L1-dcache-loads", "L1-dcache-load-misses", "LLC-loads", "LLC-load-misses"],
+        &[
+            "L1-icache-loads",
+            "L1-icache-load-misses",
+            "dTLB-loads",
+            "dTLB-load-misses",
+            "iTLB-loads",
+            "iTLB-load-misses",
+        ],
+        &["L1-dcache-prefetches", "L1-dcache-prefetch-misses"],
+    ];
+    steps.into_iter().take(usize::from(detail)).flatten().copied().collect()
+}
+
 /// The software event that tells most of the same as a hardware event.
 pub(super) fn nearest(config: u64) -> &'static str {
     match config {

@@ -11,12 +11,13 @@ use std::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, Column, ColumnType, Display, Method, ScriptProbe, ScriptRecord, ScriptSpec, StreamKind,
-    StreamSchema, Target,
+    CallGraph, CaptureId, CaptureSpec, Column, ColumnType, CountPer, CountSpec, Display, Method, ProfileSpec,
+    ScriptProbe, ScriptRecord, ScriptSpec, StreamKind, StreamSchema, Target,
 };
+use bathyscope_catalog::perf_events::{detailed_events, usual_events};
 use bathyscope_protocol::{
-    CaptureHandle, ProbeFailure, RingContent, ScriptStarted, Started, StreamLayout, TakenRings, WireMethod, WireProbe,
-    WireTarget, rings::RingReader,
+    CaptureHandle, ProbeFailure, RingContent, ScriptStarted, Started, StreamLayout, TakenRings, WireCallGraph,
+    WireCount, WireCountPer, WireMethod, WireProbe, WireProfile, WireTarget, rings::RingReader,
 };
 use bathyscope_store::{CaptureState, End, NewCapture};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -88,7 +89,7 @@ async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
     let (target, ring_bytes) = (wire_target(&spec.target), inner.options.ring_bytes);
     let method = match &spec.method {
         Method::Script(script) => return make_script(inner, script, target, (handle, connection)).await,
-        method => wire_method(method),
+        method => wire_method(method, &spec.target),
     };
     let (started, rings) = inner
         .link
@@ -382,7 +383,7 @@ async fn guard(
     inner.remove(running.id);
 }
 
-fn wire_method(method: &Method) -> WireMethod {
+fn wire_method(method: &Method, target: &Target) -> WireMethod {
     match method {
         Method::Events { probes } => WireMethod::Events {
             probes: probes
@@ -394,11 +395,48 @@ fn wire_method(method: &Method) -> WireMethod {
                 })
                 .collect(),
         },
-        &Method::Profile { frequency_hz, kernel_stacks, user_stacks } => {
-            WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks }
-        }
+        Method::Profile(profile) => WireMethod::Profile(wire_profile(profile)),
+        Method::Count(count) => WireMethod::Count(wire_count(count, target)),
         // A script is made by a request of its own.
         Method::Script(_) => WireMethod::Events { probes: Vec::new() },
+    }
+}
+
+fn wire_profile(profile: &ProfileSpec) -> WireProfile {
+    WireProfile {
+        frequency_hz: profile.frequency_hz,
+        kernel_stacks: profile.kernel_stacks,
+        user_stacks: profile.user_stacks,
+        event: profile.event.clone(),
+        period: profile.period,
+        call_graph: match profile.call_graph {
+            CallGraph::FramePointer => WireCallGraph::FramePointer,
+            CallGraph::Dwarf => WireCallGraph::Dwarf,
+            CallGraph::Lbr => WireCallGraph::Lbr,
+        },
+        stack_bytes: profile.stack_bytes,
+    }
+}
+
+/// The agent is told the events one by one, also where the spec leaves them open.
+fn wire_count(count: &CountSpec, target: &Target) -> WireCount {
+    let everywhere = count.everywhere || *target == Target::System;
+    let alone = |event: &str| vec![event.to_owned()];
+    let groups = match count.groups.as_slice() {
+        [] => usual_events(count.detail, everywhere).into_iter().map(alone).collect(),
+        groups => groups.iter().cloned().chain(detailed_events(count.detail).into_iter().map(alone)).collect(),
+    };
+    WireCount {
+        groups,
+        interval_ms: count.interval_ms,
+        per: match count.per {
+            CountPer::Total => WireCountPer::Total,
+            CountPer::Cpu => WireCountPer::Cpu,
+            CountPer::Thread => WireCountPer::Thread,
+        },
+        cpus: count.cpus.clone(),
+        everywhere: count.everywhere,
+        cgroup: count.cgroup.clone(),
     }
 }
 
@@ -414,7 +452,8 @@ pub(crate) fn wire_target(target: &Target) -> WireTarget {
 fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> {
     let names: Vec<String> = match &spec.method {
         Method::Events { probes } => probes.iter().map(|probe| probe.tracepoint.to_string()).collect(),
-        Method::Profile { .. } => vec!["cpu-clock".to_owned()],
+        Method::Profile(profile) => vec![profile.event.clone().unwrap_or_else(|| "cpu-clock".to_owned())],
+        Method::Count(_) => vec!["counts".to_owned()],
         Method::Script(_) => Vec::new(),
     };
     if names.len() != started.streams.len() {

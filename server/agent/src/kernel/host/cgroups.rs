@@ -15,14 +15,21 @@ const CGROUP2_MAGIC: u32 = 0x6367_7270;
 /// The most places at which it is mounted that are tried.
 const MAX_MOUNTS: usize = 16;
 const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// As perf wants it: a path alone is not enough.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The id of a control group by its path: with the place where the file system is mounted (`/sys/fs/cgroup/system.slice`), or
 /// from its root on (`system.slice`, `/system.slice`), as `/proc/PID/cgroup` has it. None if there is no such group.
 pub fn cgroup_id(path: &str) -> Option<u64> {
+    Some(rustix::fs::fstat(&open_cgroup(path)?).ok()?.st_ino)
+}
+
+/// The folder of a control group, open, by its path as in [`cgroup_id`].
+pub(crate) fn open_cgroup(path: &str) -> Option<OwnedFd> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let mounts: Vec<&str> = mount_points(&mounts).take(MAX_MOUNTS).collect();
-    let with_mount = mounts.iter().find_map(|mount| id_in(mount, Path::new(path).strip_prefix(mount).ok()?));
-    with_mount.or_else(|| mounts.iter().find_map(|mount| id_in(mount, Path::new(path.trim_start_matches('/')))))
+    let with_mount = mounts.iter().find_map(|mount| open_in(mount, Path::new(path).strip_prefix(mount).ok()?));
+    with_mount.or_else(|| mounts.iter().find_map(|mount| open_in(mount, Path::new(path.trim_start_matches('/')))))
 }
 
 /// Where control groups of version 2 are mounted. What has unusual characters in its path is left out.
@@ -34,24 +41,20 @@ fn mount_points(mounts: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn id_in(mount: &str, group: &Path) -> Option<u64> {
+fn open_in(mount: &str, group: &Path) -> Option<OwnedFd> {
     let root = rustix::fs::open(mount, FLAGS, Mode::empty()).ok()?;
     if !is_group(&root) {
         return None;
     }
     let group = if group.as_os_str().is_empty() { Path::new(".") } else { group };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-    let folder = rustix::fs::openat2(&root, group, FLAGS, Mode::empty(), resolve).ok()?;
-    inode(&folder)
+    let folder = rustix::fs::openat2(&root, group, FOLDER, Mode::empty(), resolve).ok()?;
+    is_group(&folder).then_some(folder)
 }
 
 fn is_group(folder: &OwnedFd) -> bool {
     // As many bits as the number has.
     rustix::fs::fstatfs(folder.as_fd()).is_ok_and(|system| system.f_type as u32 == CGROUP2_MAGIC)
-}
-
-fn inode(folder: &OwnedFd) -> Option<u64> {
-    is_group(folder).then(|| rustix::fs::fstat(folder).ok().map(|stat| stat.st_ino))?
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use bathyscope_capture::{CaptureSpec, EventProbe, Limits, Method, Predicate, Target, TracepointName, visible};
+use bathyscope_capture::{
+    CaptureSpec, EventProbe, Limits, Method, Predicate, ProfileSpec, Target, TracepointName, visible,
+};
 
 use bathyscope_bpf::output::Form;
 use bathyscope_protocol::WireTarget;
@@ -173,7 +175,7 @@ pub(super) fn spec(
         Failure::because(format!("reading the filter `{text}`"), error)
     })?;
     let method = match args.profile {
-        Some(frequency_hz) => Method::Profile { frequency_hz, kernel_stacks: true, user_stacks: true },
+        Some(frequency_hz) => Method::Profile(ProfileSpec { frequency_hz, ..ProfileSpec::default() }),
         None => {
             let mut probes = Vec::new();
             for tracepoint in tracepoints(args).unwrap_or_default() {
@@ -253,10 +255,10 @@ mod tests {
         let argv = ["ls", "-l", "--json"].map(String::from).to_vec();
         assert_eq!(made.target, Target::Command { argv, user: None, children: false });
         let made = spec(&args(&["--profile", "--pid", "7"]), all).unwrap();
-        assert!(matches!(made.method, Method::Profile { frequency_hz: 99, .. }));
+        assert!(matches!(made.method, Method::Profile(ProfileSpec { frequency_hz: 99, .. })));
         assert_eq!(made.target, Target::Process { pid: 7, children: true });
         let made = spec(&args(&["--profile=999", "--save", "x"]), all).unwrap();
-        assert!(matches!(made.method, Method::Profile { frequency_hz: 999, .. }));
+        assert!(matches!(made.method, Method::Profile(ProfileSpec { frequency_hz: 999, .. })));
         assert_eq!(made.name, "x");
     }
 

@@ -81,7 +81,7 @@ pub(in crate::http) async fn start(
             scripts::admit(&state, &who, script)?;
             Some(script.text.clone())
         }
-        Method::Events { .. } | Method::Profile { .. } => None,
+        Method::Events { .. } | Method::Profile(_) | Method::Count(_) => None,
     };
     let starting = async move {
         let hash = spec_hash(&spec);

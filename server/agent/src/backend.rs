@@ -9,9 +9,9 @@ use bathyscope_capture::{
 use bathyscope_catalog::perf_events::{PerfEvent, parse_event};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS,
-    MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked, ScriptEnabled,
-    ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireCallGraph, WireCountPer,
-    WireMethod, WireProfile, WireScript, WireTarget,
+    MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, PerfEventInfo, ProcessFile, Readings, ScriptChecked,
+    ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireCallGraph,
+    WireCountPer, WireMethod, WireProfile, WireScript, WireTarget,
 };
 
 use crate::error::failed;
@@ -253,6 +253,9 @@ pub trait Backend {
 
     /// Tries every way to observe.
     fn capabilities(&mut self) -> Vec<Capability>;
+
+    /// Tries every event with a name of its own.
+    fn perf_events(&mut self) -> Vec<PerfEventInfo>;
 
     /// Opens a file of the kernel.
     ///

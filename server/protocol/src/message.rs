@@ -92,6 +92,8 @@ pub enum Request {
         /// Which capture.
         capture: CaptureHandle,
     },
+    /// Try every event with a name of its own. Answered by [`Reply::PerfEvents`].
+    PerfEvents,
     /// What scripts can use on this host. Answered by [`Reply::Features`].
     HostFeatures,
     /// Compile a script and load nothing. Answered by [`Reply::ScriptChecked`]. May be large (see [`crate::large`]).
@@ -407,6 +409,11 @@ pub enum Reply {
     Stopped(Readings),
     /// To [`Request::Discard`].
     Done,
+    /// To [`Request::PerfEvents`]. May be large.
+    PerfEvents {
+        /// Hardware, software and cache events, then those that PMUs of the host name.
+        events: Vec<PerfEventInfo>,
+    },
     /// To [`Request::HostFeatures`].
     Features(Features),
     /// To [`Request::ScriptFacts`].
@@ -449,6 +456,24 @@ pub enum Reply {
     },
     /// The request was understood and could not be done. The connection goes on.
     Failed(AgentError),
+}
+
+/// An event that can be counted or sampled by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PerfEventInfo {
+    /// Its name.
+    pub name: String,
+    /// Another name that is common too.
+    pub alias: Option<String>,
+    /// `hardware`, `software`, `cache`, or `pmu`.
+    pub kind: String,
+    /// What it counts; empty for events of PMUs.
+    pub meaning: String,
+    /// Whether it could be opened.
+    pub works: bool,
+    /// Why not; empty if it could.
+    pub why: String,
 }
 
 /// Why something could not be done.

@@ -76,12 +76,14 @@ export class InfoView {
 
   #spec(info) {
     const { spec } = info;
-    const { events, profile, script } = spec.method;
+    const { events, profile, script, count: counts } = spec.method;
     const json = h("pre", { class: "json", text: JSON.stringify(spec, null, 2) });
     const method = script
       ? entry("Script", script.file && h("code", { text: script.file }), script.params?.length > 0 && h("code", { text: ` ${joinWords(script.params)}` }), scriptText(script.text))
+      : counts
+      ? entry("Method", "Counts, read every ", duration(counts.interval_ms * 1e6), ": ", h("code", { text: (counts.groups ?? []).map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0])).join(", ") || "the usual events" }))
       : profile
-      ? entry("Method", `Profile: ${exact(profile.frequency_hz)} samples per second and CPU, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks`)
+      ? entry("Method", `Profile: ${profile.event ? `${profile.event}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks`)
       : (events?.probes ?? []).flatMap((probe, i) => entry(i === 0 ? "Events" : "", h("code", { text: probe.tracepoint }), probe.fields.length ? `: ${probe.fields.join(", ")}` : "", probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate }))));
     const limits = spec.limits ?? {};
     const ends = [limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`, limits.max_events && `after ${plural(limits.max_events, "row")}`, limits.max_bytes && `at ${bytes(limits.max_bytes)}`].filter(Boolean);

@@ -36,6 +36,8 @@ struct Counter {
     /// What stays the same in its rows.
     row: count_row::CountRow,
     slots: Vec<Slot>,
+    /// Whether it was told that it is not counted.
+    told: bool,
 }
 
 /// A counter of the kernel and its words as they were last told.

@@ -26,7 +26,8 @@ pub use host::cgroup_id;
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
+    AgentError, Capability, KernelFile, PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage,
+    WireMethod, WireScript,
 };
 
 use crate::{
@@ -83,6 +84,10 @@ impl Backend for KernelBackend {
 
     fn capabilities(&mut self) -> Vec<Capability> {
         doctor::capabilities(&mut self.loader)
+    }
+
+    fn perf_events(&mut self) -> Vec<PerfEventInfo> {
+        perf_event::try_all()
     }
 
     fn open_kernel_file(&mut self, file: &KernelFile) -> Result<OwnedFd, AgentError> {

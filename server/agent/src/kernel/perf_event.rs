@@ -5,12 +5,15 @@
 
 use std::{fs::File, io, io::Read as _};
 
-use bathyscope_catalog::perf_events::{EventSource, Modifiers, PerfEvent, TYPE_TRACEPOINT, Term, encode_terms};
-use bathyscope_protocol::{AgentError, AgentErrorKind};
+use bathyscope_catalog::perf_events::{
+    EventSource, Modifiers, PerfEvent, TYPE_TRACEPOINT, Term, encode_terms, listed, parse_event,
+};
+use bathyscope_protocol::{AgentError, AgentErrorKind, PerfEventInfo};
 use perf_event_open_sys::bindings as sys;
 
 use super::{
-    perf::{self, Attributes},
+    cpus,
+    perf::{self, Attributes, Event, Scope},
     sideband::PERF_REMEDY,
     tracefs::Tracefs,
 };
@@ -20,6 +23,8 @@ use crate::error::{failed, refused};
 const DEVICES: &str = "/sys/bus/event_source/devices";
 /// The longest file of a PMU that is read.
 const MAX_PMU_FILE_BYTES: u64 = 4096;
+/// The most events that PMUs name.
+const MAX_PMU_EVENTS: usize = 4096;
 
 /// Attributes of an event that is created disabled and counts.
 ///
@@ -93,6 +98,49 @@ fn of_pmu(event: &PerfEvent, pmu: &str, terms: &[Term]) -> Result<Attributes, Ag
     attributes.__bindgen_anon_4.config2 = config2;
     attributes.config3 = config3;
     Ok(attributes)
+}
+
+/// Tries every event with a name of its own, and those that PMUs name.
+pub(super) fn try_all() -> Vec<PerfEventInfo> {
+    let listed = listed().map(|listed| (listed.name, listed.alias, listed.kind, listed.meaning));
+    let of_pmus = pmu_events().into_iter().map(|name| (name, None, "pmu", String::new()));
+    let info = |(name, alias, kind, meaning): (String, Option<String>, &str, String)| {
+        let why = try_event(&name).err().map_or_else(String::new, |error| error.why);
+        PerfEventInfo { works: why.is_empty(), kind: kind.to_owned(), name, alias, meaning, why }
+    };
+    listed.chain(of_pmus).map(info).collect()
+}
+
+/// Opens an event in this thread, or on a CPU where it is of CPUs only.
+fn try_event(name: &str) -> Result<(), AgentError> {
+    let doing = format!("trying {name}");
+    let event = parse_event(name).map_err(|error| failed(AgentErrorKind::Invalid, &doing, error.to_string(), ""))?;
+    let mut attributes = attributes(&event)?;
+    let first = cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0);
+    match Event::open(&mut attributes, Scope::ThisThread) {
+        Ok(_closed) => Ok(()),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Event::open(&mut attributes, Scope::Cpu(first))
+            .map(drop)
+            .map_err(|error| cannot_open(&event, doing, &error)),
+        Err(error) => Err(cannot_open(&event, doing, &error)),
+    }
+}
+
+/// The events that PMUs name, sorted: `PMU/NAME/`.
+fn pmu_events() -> Vec<String> {
+    let names = |path: &str| {
+        let entries = std::fs::read_dir(path).into_iter().flatten();
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect::<Vec<_>>()
+    };
+    let mut all = Vec::new();
+    for pmu in names(DEVICES) {
+        // Beside an event its scale and unit have files of their own, with a point in the name.
+        let events = names(&format!("{DEVICES}/{pmu}/events")).into_iter().filter(|name| !name.contains('.'));
+        all.extend(events.map(|event| format!("{pmu}/{event}/")));
+    }
+    all.sort();
+    all.truncate(MAX_PMU_EVENTS);
+    all
 }
 
 /// What to use where there is no counter for an event.

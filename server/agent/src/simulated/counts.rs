@@ -2,9 +2,9 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use bathyscope_catalog::perf_events::PerfEvent;
+use bathyscope_catalog::perf_events::{Listed, PerfEvent, listed};
 use bathyscope_protocol::{
-    AgentError, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, WireCount, WireCountPer,
+    AgentError, PerfEventInfo, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, WireCount, WireCountPer,
     rings::SimulatedBpfRing,
 };
 
@@ -19,6 +19,17 @@ use crate::{
     count_row::{self, CountRow},
     error::refused,
 };
+
+/// The events that the made host has: those of software.
+pub(super) fn perf_events() -> Vec<PerfEventInfo> {
+    let info = |listed: Listed| {
+        let works = listed.kind == "software";
+        let why = if works { "" } else { "this machine has no counter for it" };
+        let (name, alias, kind) = (listed.name, listed.alias, listed.kind.to_owned());
+        PerfEventInfo { name, alias, kind, meaning: listed.meaning, works, why: why.to_owned() }
+    };
+    listed().map(info).collect()
+}
 
 /// A capture of made counts.
 pub(super) struct CountWork {

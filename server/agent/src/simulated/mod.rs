@@ -18,7 +18,8 @@ use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
+    AgentError, Capability, KernelFile, PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage,
+    WireMethod, WireScript,
 };
 
 pub use options::{ParseSimulationError, Simulation};
@@ -45,6 +46,10 @@ impl Backend for SimulatedBackend {
 
     fn capabilities(&mut self) -> Vec<Capability> {
         host::capabilities()
+    }
+
+    fn perf_events(&mut self) -> Vec<PerfEventInfo> {
+        counts::perf_events()
     }
 
     fn open_kernel_file(&mut self, file: &KernelFile) -> Result<OwnedFd, AgentError> {

@@ -19,8 +19,10 @@ pub mod list;
 pub mod login_link;
 mod open;
 mod probes;
+pub mod profile;
 pub mod script;
 pub mod serve;
+pub mod stat;
 mod text;
 pub mod trace;
 mod words;
@@ -40,6 +42,8 @@ Examples:
   bathyscope list 'sched:*'                   tracepoints of the running kernel
   bathyscope trace -e sched:sched_switch -d 5s
   bathyscope trace -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
+  bathyscope profile -e page-faults -c 1 --call-graph dwarf ./server --selftest
+  bathyscope stat -e page-faults,context-switches make -j8
   bathyscope captures list --json
   bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
 
@@ -77,6 +81,10 @@ pub enum Verb {
     List(list::ListArgs),
     /// Run a script, or make a capture, from the terminal and print what it finds as it comes
     Trace(trace::TraceArgs),
+    /// Sample stacks by time or by any event, and print the functions found most often
+    Profile(profile::ProfileArgs),
+    /// Count how often events happen, in a command, a process or the whole machine
+    Stat(stat::StatArgs),
     /// Compile a script, and show what the compiler makes of it
     Compile(compile::CompileArgs),
     /// List, show, rename, delete and import stored captures
@@ -117,6 +125,8 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Doctor(args) => doctor::run(args),
         Verb::List(args) => list::run(args),
         Verb::Trace(args) => trace::run(args),
+        Verb::Profile(args) => profile::run(args),
+        Verb::Stat(args) => stat::run(args),
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::Export(args) => export::run(args),

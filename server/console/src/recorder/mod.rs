@@ -36,6 +36,7 @@ mod script_ledger;
 mod script_rows;
 mod script_streams;
 mod start;
+mod unwind;
 
 pub(crate) use clock::monotonic_ns;
 pub(crate) use decode_perf::{MapFile, NewMap, PerfEvent, PerfFormat, PerfRecord, parse_record};

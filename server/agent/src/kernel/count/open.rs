@@ -117,7 +117,7 @@ impl Opener<'_> {
             let first = self.counters.len();
             let empty = |row: &CountRow| {
                 let row = CountRow { event: event.to_string(), group: index, ..row.clone() };
-                Counter { row, slots: Vec::new() }
+                Counter { row, slots: Vec::new(), told: false }
             };
             self.counters.extend(self.places.rows.iter().map(empty));
             let opened = self.event(event, first, group.len() > 1, &mut leaders);
@@ -129,7 +129,7 @@ impl Opener<'_> {
             let scope = "all".to_owned();
             let row = CountRow { event: event.to_string(), group: index, scope, ..CountRow::default() };
             let state = format!("not supported: {}", error.why);
-            self.counters.push(Counter { row: CountRow { state, ..row }, slots: Vec::new() });
+            self.counters.push(Counter { row: CountRow { state, ..row }, slots: Vec::new(), told: false });
             first_error.get_or_insert(error);
         }
         Ok(())

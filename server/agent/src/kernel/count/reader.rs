@@ -44,7 +44,6 @@ impl Reader {
     pub(super) fn run(mut self) {
         let interval = Duration::from_millis(u64::from(self.interval_ms));
         let mut next = Instant::now() + interval;
-        self.tell_uncounted();
         while self.wait(next) {
             self.read();
             let now = Instant::now();
@@ -76,23 +75,22 @@ impl Reader {
         }
     }
 
-    /// A row for each event that cannot be counted, once.
-    fn tell_uncounted(&mut self) {
-        let (time_ns, mut rows, mut full) = (monotonic_ns(), 0, 0);
-        for counter in self.counters.iter().filter(|counter| !counter.row.state.is_empty()) {
-            rows += 1;
-            full += u64::from(!self.ring.push(&CountRow { time_ns, ..counter.row.clone() }.encode()));
-        }
-        self.note(rows, full);
-    }
-
-    /// A row for each counter. What did not fit into the ring is in the next row.
+    /// A row for each counter, the first time also for each event that cannot be counted. What did not fit into the ring
+    /// is in the next row.
     fn read(&mut self) {
         let clock = Instant::now();
         let time_ns = monotonic_ns();
         let span_ns = time_ns.saturating_sub(self.last_ns);
         let (mut rows, mut full) = (0, 0);
-        for counter in self.counters.iter_mut().filter(|counter| !counter.slots.is_empty()) {
+        for counter in &mut self.counters {
+            if counter.slots.is_empty() {
+                if !counter.row.state.is_empty() && !counter.told {
+                    rows += 1;
+                    counter.told = self.ring.push(&CountRow { time_ns, ..counter.row.clone() }.encode());
+                    full += u64::from(!counter.told);
+                }
+                continue;
+            }
             let words: Vec<[u64; 3]> =
                 counter.slots.iter().map(|slot| slot.event.read_words().unwrap_or(slot.told)).collect();
             let mut row = CountRow { time_ns, span_ns, ..counter.row.clone() };

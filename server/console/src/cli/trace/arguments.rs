@@ -149,8 +149,14 @@ fn check_user(args: &TraceArgs, has_command: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A word that looks like an option where a command is expected.
+pub(in crate::cli) fn missing_option(word: &str, verb: &str) -> Failure {
+    Failure::new(format!("there is no option {}", visible(word.as_bytes())))
+        .remedy(format!("`bathyscope {verb} --help` lists them. A command to trace follows --."))
+}
+
 /// Reads `500ms`, `5s`, `2m`, `1h`, or seconds without a unit.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "write a number and ms, s, m or h, such as 500ms or 5s".to_owned();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -197,8 +203,7 @@ pub(super) fn spec(
         None => args.words.clone(),
     };
     if let Some(word) = argv.first().filter(|word| word.starts_with('-')) {
-        return Err(Failure::new(format!("there is no option {}", visible(word.as_bytes())))
-            .remedy("`bathyscope trace --help` lists them. A command to trace follows --."));
+        return Err(missing_option(word, "trace"));
     }
     check_user(args, !argv.is_empty())?;
     let target = match args.pid {

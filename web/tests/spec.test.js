@@ -37,3 +37,9 @@ test("targets in words", () => {
   assert.equal(targetText({ process: { pid: 3, children: true } }, joinWords), "pid 3 and its children");
   assert.equal(targetText({ command: { argv: ["a b"], user: "u", children: true } }, joinWords), "'a b' as u");
 });
+
+test("what the form does not show of a profile stays", () => {
+  const profile = { frequency_hz: 99, kernel_stacks: true, user_stacks: true, event: "page-faults", period: 1, call_graph: "dwarf" };
+  const form = formOf({ name: "", method: { profile }, target: "system", limits: { duration_ms: 1000 } }, (words) => words.join(" "));
+  assert.deepEqual(specOf(form, (text) => ({ words: text.split(" "), problem: "" })).spec.method, { profile });
+});

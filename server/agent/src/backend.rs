@@ -4,13 +4,16 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Limits, Method, SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
+    CallGraph, CaptureSpec, CountPer, CountSpec, EventProbe, Limits, Method, ProfileSpec, SyscallOutcome, SyscallSpec,
+    Target, TraceEvent, TraceSpec, visible,
 };
+use bathyscope_catalog::perf_events::{PerfEvent, parse_event};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES,
-    MAX_SCRIPT_PARAMETERS, MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, ProcessFile, Readings, ScriptChecked,
-    ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable, WireMethod,
-    WireOutcome, WireScript, WireTarget, WireTrace, WireTraceEvent,
+    MAX_SCRIPT_PARAMETERS, MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, PerfEventInfo, ProcessFile, Readings,
+    ScriptChecked, ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable,
+    WireCallGraph, WireCountPer, WireMethod, WireOutcome, WireProfile, WireScript, WireTarget, WireTrace,
+    WireTraceEvent,
 };
 
 use crate::error::failed;
@@ -39,6 +42,13 @@ impl Plan {
     pub fn checked(method: WireMethod, target: WireTarget, ring_bytes: u32) -> Result<Self, AgentError> {
         let invalid = |why: String| failed(AgentErrorKind::Invalid, "checking the capture", why, "");
         spec_of(&method, &target).validate().map_err(|error| invalid(error.to_string()))?;
+        match &method {
+            WireMethod::Count(count) if count.groups.is_empty() => return Err(invalid("it counts nothing".to_owned())),
+            WireMethod::Count(count) => drop(read_events(&count.groups)?),
+            WireMethod::Profile(profile) => drop(read_event(profile.event.as_deref())?),
+            // What these name only the kernel knows.
+            WireMethod::Events { .. } | WireMethod::Trace(_) | WireMethod::Syscalls(_) => {}
+        }
         let ring_bytes = ring_bytes.checked_next_power_of_two().unwrap_or(u32::MAX);
         if !(MIN_RING_BYTES..=MAX_RING_BYTES).contains(&ring_bytes) {
             let why = format!("a ring of {ring_bytes} bytes is outside of {MIN_RING_BYTES} to {MAX_RING_BYTES}");
@@ -61,9 +71,20 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
                 })
                 .collect(),
         },
-        &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
-            Method::Profile { frequency_hz, kernel_stacks, user_stacks }
-        }
+        WireMethod::Profile(profile) => Method::Profile(profile_of(profile)),
+        WireMethod::Count(count) => Method::Count(CountSpec {
+            groups: count.groups.clone(),
+            interval_ms: count.interval_ms,
+            per: match count.per {
+                WireCountPer::Total => CountPer::Total,
+                WireCountPer::Cpu => CountPer::Cpu,
+                WireCountPer::Thread => CountPer::Thread,
+            },
+            cpus: count.cpus.clone(),
+            everywhere: count.everywhere,
+            cgroup: count.cgroup.clone(),
+            detail: 0,
+        }),
         WireMethod::Trace(trace) => Method::Trace(trace_spec(trace)),
         WireMethod::Syscalls(wire) => Method::Syscalls(SyscallSpec {
             calls: wire.calls.clone(),
@@ -107,6 +128,47 @@ fn trace_spec(wire: &WireTrace) -> TraceSpec {
     }
 }
 
+pub(crate) fn profile_of(profile: &WireProfile) -> ProfileSpec {
+    ProfileSpec {
+        frequency_hz: profile.frequency_hz,
+        kernel_stacks: profile.kernel_stacks,
+        user_stacks: profile.user_stacks,
+        event: profile.event.clone(),
+        period: profile.period,
+        call_graph: match profile.call_graph {
+            WireCallGraph::FramePointer => CallGraph::FramePointer,
+            WireCallGraph::Dwarf => CallGraph::Dwarf,
+            WireCallGraph::Lbr => CallGraph::Lbr,
+        },
+        stack_bytes: profile.stack_bytes,
+    }
+}
+
+/// The event that a text names. The console has read it too, but it may be anybody by now.
+///
+/// # Errors
+/// If it is no event.
+pub(crate) fn read_event(text: Option<&str>) -> Result<Option<PerfEvent>, AgentError> {
+    let Some(text) = text else { return Ok(None) };
+    let event = parse_event(text).map_err(|error| {
+        let doing = format!("reading the event `{}`", visible(text.as_bytes()));
+        failed(AgentErrorKind::Invalid, doing, error.to_string(), "")
+    });
+    event.map(Some)
+}
+
+/// The events that texts name, in their groups.
+///
+/// # Errors
+/// If one is no event.
+pub(crate) fn read_events(groups: &[Vec<String>]) -> Result<Vec<Vec<PerfEvent>>, AgentError> {
+    let of_group = |group: &Vec<String>| {
+        let events = group.iter().map(|text| read_event(Some(text)));
+        events.filter_map(Result::transpose).collect()
+    };
+    groups.iter().map(of_group).collect()
+}
+
 /// A script as it was asked for, checked as far as that goes without compiling it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptPlan {
@@ -126,7 +188,15 @@ impl ScriptPlan {
     pub fn checked(script: WireScript, target: WireTarget, ring_bytes: u32) -> Result<Self, AgentError> {
         check_script_sizes(&script)?;
         // The rules for targets and rings are those of other captures, whatever is recorded.
-        let any = WireMethod::Profile { frequency_hz: 1, kernel_stacks: true, user_stacks: true };
+        let any = WireMethod::Profile(WireProfile {
+            frequency_hz: 1,
+            kernel_stacks: true,
+            user_stacks: true,
+            event: None,
+            period: None,
+            call_graph: WireCallGraph::FramePointer,
+            stack_bytes: None,
+        });
         let Plan { target, ring_bytes, .. } = Plan::checked(any, target, ring_bytes)?;
         Ok(Self { script, target, ring_bytes })
     }
@@ -220,6 +290,9 @@ pub trait Backend {
 
     /// Tries every way to observe.
     fn capabilities(&mut self) -> Vec<Capability>;
+
+    /// Tries every event with a name of its own.
+    fn perf_events(&mut self) -> Vec<PerfEventInfo>;
 
     /// Opens a file of the kernel.
     ///

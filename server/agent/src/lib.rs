@@ -10,6 +10,7 @@
 
 mod backend;
 mod compile;
+mod count_row;
 mod doctor;
 mod error;
 mod guard;

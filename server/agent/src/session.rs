@@ -180,6 +180,7 @@ impl Session<'_> {
             }
             Request::Hello { .. } => return Err("it speaks another version"),
             Request::Capabilities => Answer::Plain(Reply::Capabilities { capabilities: self.backend.capabilities() }),
+            Request::PerfEvents => Answer::Plain(Reply::PerfEvents { events: self.backend.perf_events() }),
             Request::OpenKernelFile { file } => file_answer(self.backend.open_kernel_file(&file)),
             Request::OpenProcessFile { pid, file } => file_answer(self.backend.open_process_file(pid, &file)),
             Request::ListProcesses { after } => {

@@ -8,7 +8,8 @@ use std::os::fd::AsFd as _;
 use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation};
 use bathyscope_protocol::{
     AgentErrorKind, Bytes, Connection, KernelFile, MAX_CAPTURES, MAX_KEYS, MAX_MESSAGE_BYTES, MAX_STACK_IDS,
-    PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, WireMethod, WireScript, WireTarget,
+    PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, WireCallGraph, WireCount, WireCountPer, WireMethod,
+    WireProfile, WireScript, WireTarget,
 };
 use common::{SOON, events, probe, raw_agent};
 
@@ -178,8 +179,13 @@ fn p14_wrong_sizes_and_names_are_refused() {
     let one = events(&[probe("sched:sched_switch", &[], "")]);
     let with = |method: WireMethod, target: WireTarget, ring_bytes: u32| (method, target, ring_bytes);
     let command = |argv: Vec<String>| WireTarget::Command { argv, user: None, children: false };
-    let profile =
-        |frequency_hz, stacks| WireMethod::Profile { frequency_hz, kernel_stacks: stacks, user_stacks: stacks };
+    let profile = |frequency_hz, stacks| {
+        WireMethod::Profile(WireProfile { kernel_stacks: stacks, user_stacks: stacks, ..common::profile(frequency_hz) })
+    };
+    let sampled = |it: WireProfile| WireMethod::Profile(it);
+    let counted = |it: WireCount| WireMethod::Count(it);
+    let (count, event) = (|| common::count(&["context-switches"]), || Some("cs".to_owned()));
+    let invalid = AgentErrorKind::Invalid;
     let fields = vec!["prev_pid"; 2];
     let cases = [
         (with(one.clone(), system.clone(), 0), AgentErrorKind::Limit),
@@ -197,7 +203,52 @@ fn p14_wrong_sizes_and_names_are_refused() {
         ),
         (with(profile(0, true), system.clone(), 1 << 16), AgentErrorKind::Invalid),
         (with(profile(1_000_000, true), system.clone(), 1 << 16), AgentErrorKind::Invalid),
-        (with(profile(99, false), system, 1 << 16), AgentErrorKind::Invalid),
+        (with(profile(99, false), system.clone(), 1 << 16), AgentErrorKind::Invalid),
+        (
+            with(sampled(WireProfile { event: Some("nope".into()), ..common::profile(9) }), system.clone(), 1 << 16),
+            invalid,
+        ),
+        (
+            with(sampled(WireProfile { event: Some("x".repeat(300)), ..common::profile(9) }), system.clone(), 1 << 16),
+            invalid,
+        ),
+        (
+            with(
+                sampled(WireProfile { period: Some(0), event: event(), ..common::profile(9) }),
+                system.clone(),
+                1 << 16,
+            ),
+            invalid,
+        ),
+        (with(sampled(WireProfile { period: Some(5), ..common::profile(9) }), system.clone(), 1 << 16), invalid),
+        (with(sampled(WireProfile { stack_bytes: Some(512), ..common::profile(9) }), system.clone(), 1 << 16), invalid),
+        (
+            with(
+                sampled(WireProfile {
+                    stack_bytes: Some(1 << 20),
+                    call_graph: WireCallGraph::Dwarf,
+                    ..common::profile(9)
+                }),
+                system.clone(),
+                1 << 16,
+            ),
+            invalid,
+        ),
+        (with(counted(WireCount { groups: vec![], ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(WireCount { groups: vec![vec![]], ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(common::count(&["a/../../x=1/"])), system.clone(), 1 << 16), invalid),
+        (with(counted(common::count(&["../x:y"])), system.clone(), 1 << 16), invalid),
+        (with(counted(common::count(&["cs\n"])), system.clone(), 1 << 16), invalid),
+        (with(counted(common::count(&["cs"; 65])), system.clone(), 1 << 16), invalid),
+        (with(counted(WireCount { interval_ms: 0, ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(WireCount { interval_ms: u32::MAX, ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(WireCount { per: WireCountPer::Thread, ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(WireCount { cgroup: Some("a\0b".into()), ..count() }), system.clone(), 1 << 16), invalid),
+        (
+            with(counted(WireCount { cgroup: Some("x".into()), ..count() }), command(vec!["ls".into()]), 1 << 16),
+            invalid,
+        ),
+        (with(counted(WireCount { cpus: vec![0; 9000], ..count() }), system.clone(), 1 << 16), invalid),
         (with(one.clone(), WireTarget::Process { pid: 0, children: false }, 1 << 16), AgentErrorKind::Invalid),
         (with(one.clone(), WireTarget::Process { pid: 999_999, children: false }, 1 << 16), AgentErrorKind::NotFound),
         (with(one.clone(), command(vec![]), 1 << 16), AgentErrorKind::Invalid),

@@ -226,7 +226,7 @@ fn samples_with_stacks_come_from_a_busy_process() {
     let busy = busy();
     for target in [WireTarget::System, WireTarget::Process { pid: busy.id(), children: true }] {
         let only_it = target != WireTarget::System;
-        let method = WireMethod::Profile { frequency_hz: 499, kernel_stacks: true, user_stacks: true };
+        let method = WireMethod::Profile(common::profile(499));
         let mut rings = start(&mut client, method, target, 4 << 20);
         client.enable(1).unwrap();
         let (samples, with_user_frames) = (Cell::new(0_u64), Cell::new(0_u64));

@@ -140,7 +140,7 @@ fn every_process_has_its_files() {
 #[test]
 fn samples_balance_and_come_with_process_history() {
     let mut client = simulated("lose_every=7");
-    let method = WireMethod::Profile { frequency_hz: 2000, kernel_stacks: true, user_stacks: true };
+    let method = WireMethod::Profile(common::profile(2000));
     let mut rings = start(&mut client, method, WireTarget::System, 1 << 20);
     let mut kinds = std::collections::BTreeMap::<u32, u64>::new();
     let mut count = |record: &[u8]| *kinds.entry(u32::from_le_bytes(record[..4].try_into().unwrap())).or_default() += 1;

@@ -38,9 +38,10 @@ pub use predicate::{
 pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
 pub use script::{ScriptProbe, ScriptRecord};
 pub use spec::{
-    CaptureSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES,
-    MAX_SCRIPT_PARAMETERS, Method, OverBudget, ScriptSpec, SpecError, SyscallOutcome, SyscallSpec, Target,
-    TracepointName,
+    CallGraph, CaptureSpec, CountPer, CountSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_COUNTED, MAX_DETAIL,
+    MAX_EVENT_BYTES, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_STACK_BYTES, Method,
+    OverBudget, ProfileSpec, ScriptSpec, SpecError, SyscallOutcome, SyscallSpec, Target, TracepointName,
+    USUAL_STACK_BYTES,
 };
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,

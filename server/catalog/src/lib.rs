@@ -17,6 +17,7 @@ pub mod elf;
 mod events;
 mod format;
 pub mod groups;
+pub mod perf_events;
 #[cfg(feature = "recorded")]
 pub mod recorded;
 mod suggest;

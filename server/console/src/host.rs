@@ -10,7 +10,7 @@ use std::{
 
 use bathyscope_capture::{HostFacts, TracepointName, visible};
 use bathyscope_catalog::{EventFormat, FormatError, MAX_FORMAT_BYTES, parse_available_events, parse_event_format};
-use bathyscope_protocol::{AgentClient, Capability, ClientError, KernelFile, ProcessFile};
+use bathyscope_protocol::{AgentClient, Capability, ClientError, KernelFile, PerfEventInfo, ProcessFile};
 use serde::Serialize;
 use tokio::sync::Mutex;
 
@@ -142,6 +142,14 @@ impl Host {
         let value: Arc<[TracepointName]> = parse_available_events(&bytes).into();
         *slot = Some(self.kept(Arc::clone(&value)));
         Ok(value)
+    }
+
+    /// The events that can be counted and sampled by their names, each tried.
+    ///
+    /// # Errors
+    /// If the agent is not there.
+    pub async fn perf_events(&self) -> Result<Vec<PerfEventInfo>, HostError> {
+        Ok(self.link.call(AgentClient::perf_events).await?)
     }
 
     /// What one tracepoint records.

@@ -1,8 +1,8 @@
 //! Which view of a capture: the parameters of view addresses and of `export`, read once for all views.
 
 use bathyscope_views::{
-    Filter, FlameQuery, Group, GroupBy, MAX_PAGE_ROWS, Order, RateQuery, RowsQuery, Source, TimeRange, TimelineQuery,
-    ViewError,
+    CountQuery, Filter, FlameQuery, Group, GroupBy, MAX_COUNT_POINTS, MAX_PAGE_ROWS, Order, RateQuery, RowsQuery,
+    Source, TimeRange, TimelineQuery, ViewError,
 };
 use serde::Deserialize;
 
@@ -118,6 +118,11 @@ impl ViewQuery {
     pub fn rate(&self, source: &dyn Source) -> Result<RateQuery, ViewError> {
         let bins = self.bins.unwrap_or(DEFAULT_BINS);
         Ok(RateQuery { range: self.range(source), bins, filter: self.parsed_filter()? })
+    }
+
+    /// As sums and lines of counts.
+    pub fn counts(&self, source: &dyn Source) -> CountQuery {
+        CountQuery { range: self.range(source), points: self.bins.unwrap_or(DEFAULT_BINS).min(MAX_COUNT_POINTS) }
     }
 
     /// As a timeline.

@@ -8,8 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     AgentError, Budget, Capability, CaptureHandle, Connection, KernelFile, MAX_CONTAINER_IDS, MAX_MESSAGE_FDS,
-    PROTOCOL_VERSION, ProcessFile, ProtocolError, Readings, Reply, Request, ScriptRefused, Started, WireMethod,
-    WireTarget,
+    PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply, Request, ScriptRefused, Started,
+    WireMethod, WireTarget,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
@@ -95,6 +95,17 @@ impl AgentClient {
         match self.call(&Request::Capabilities, SLOW_CALL_TIMEOUT)? {
             (Reply::Capabilities { capabilities }, _none) => Ok(capabilities),
             _other => Err(self.wrong_reply("capabilities")),
+        }
+    }
+
+    /// Tries every event with a name of its own.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub fn perf_events(&mut self) -> Result<Vec<PerfEventInfo>, ClientError> {
+        match self.call(&Request::PerfEvents, SLOW_CALL_TIMEOUT)? {
+            (Reply::PerfEvents { events }, _none) => Ok(events),
+            _other => Err(self.wrong_reply("perf_events")),
         }
     }
 

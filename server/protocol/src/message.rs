@@ -119,6 +119,8 @@ pub enum Request {
         /// Which capture.
         capture: CaptureHandle,
     },
+    /// Try every event with a name of its own. Answered by [`Reply::PerfEvents`].
+    PerfEvents,
     /// What scripts can use on this host. Answered by [`Reply::Features`].
     HostFeatures,
     /// Compile a script and load nothing. Answered by [`Reply::ScriptChecked`]. May be large (see [`crate::large`]).
@@ -310,14 +312,9 @@ pub enum WireMethod {
         probes: Vec<WireProbe>,
     },
     /// Sampled stacks.
-    Profile {
-        /// Samples per second and CPU.
-        frequency_hz: u32,
-        /// Whether kernel frames are recorded.
-        kernel_stacks: bool,
-        /// Whether user frames are recorded.
-        user_stacks: bool,
-    },
+    Profile(WireProfile),
+    /// How often events happen.
+    Count(WireCount),
     /// What the kernel's own tracer records.
     Trace(Box<WireTrace>),
     /// System calls.
@@ -390,6 +387,72 @@ pub enum WireOutcome {
     Failed,
     /// All but errors.
     Succeeded,
+}
+
+/// Sampled stacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireProfile {
+    /// Samples per second and CPU; not used where there is a period.
+    pub frequency_hz: u32,
+    /// Whether kernel frames are recorded.
+    pub kernel_stacks: bool,
+    /// Whether user frames are recorded.
+    pub user_stacks: bool,
+    /// The event; none means cycles where they can be counted, else the CPU's clock.
+    pub event: Option<String>,
+    /// One sample for so many of the event.
+    pub period: Option<u64>,
+    /// How frames in user space are found.
+    pub call_graph: WireCallGraph,
+    /// Bytes of stack to copy with each sample for [`WireCallGraph::Dwarf`]; none means the usual number.
+    pub stack_bytes: Option<u32>,
+}
+
+/// The registers of user space that samples of [`WireCallGraph::Dwarf`] hold, as `perf_event_attr.sample_regs_user` of
+/// x86_64 names them: `rbp`, `rsp`, `rip`, in this order. The rows that frames are found by need no others.
+pub const USER_REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+
+/// How frames in user space are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireCallGraph {
+    /// By the kernel, which follows frame pointers.
+    FramePointer,
+    /// From a copy of registers and stack, by the console.
+    Dwarf,
+    /// From the CPU's record of its last branches.
+    Lbr,
+}
+
+/// What is counted. The rows come in one stream, [`StreamLayout::Records`], of a ring that the agent itself writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireCount {
+    /// Events, those of a group together or not at all. At least one.
+    pub groups: Vec<Vec<String>>,
+    /// Milliseconds between two rows of an event.
+    pub interval_ms: u32,
+    /// What has a row of its own.
+    pub per: WireCountPer,
+    /// Only on these CPUs; empty for all.
+    pub cpus: Vec<u32>,
+    /// Everything on the CPUs is counted; the target says only how long.
+    pub everywhere: bool,
+    /// Only threads of this control group.
+    pub cgroup: Option<String>,
+}
+
+/// What has a row of its own in each interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WireCountPer {
+    /// Each event.
+    Total,
+    /// Each event on each CPU.
+    Cpu,
+    /// Each event of each thread.
+    Thread,
 }
 
 /// One tracepoint.
@@ -499,6 +562,11 @@ pub enum Reply {
     Stopped(Readings),
     /// To [`Request::SetBudget`] and [`Request::Discard`].
     Done,
+    /// To [`Request::PerfEvents`]. May be large.
+    PerfEvents {
+        /// Hardware, software and cache events, then those that PMUs of the host name.
+        events: Vec<PerfEventInfo>,
+    },
     /// To [`Request::HostFeatures`].
     Features(Features),
     /// To [`Request::ScriptFacts`].
@@ -541,6 +609,24 @@ pub enum Reply {
     },
     /// The request was understood and could not be done. The connection goes on.
     Failed(AgentError),
+}
+
+/// An event that can be counted or sampled by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PerfEventInfo {
+    /// Its name.
+    pub name: String,
+    /// Another name that is common too.
+    pub alias: Option<String>,
+    /// `hardware`, `software`, `cache`, or `pmu`.
+    pub kind: String,
+    /// What it counts; empty for events of PMUs.
+    pub meaning: String,
+    /// Whether it could be opened.
+    pub works: bool,
+    /// Why not; empty if it could.
+    pub why: String,
 }
 
 /// Why something could not be done.

@@ -12,7 +12,7 @@ use std::{
 
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, HostFacts, Ledger, Limits, Method,
-    StreamKind, StreamSchema, Target, decode_chunk, encode_chunk,
+    ProfileSpec, StreamKind, StreamSchema, Target, decode_chunk, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Store, SummaryQuery};
 
@@ -60,7 +60,12 @@ fn switches(random: &mut Random, now_ns: &mut u64, running: &mut [u64; 16], rows
 }
 
 fn new_capture(id: CaptureId) -> NewCapture {
-    let method = Method::Profile { frequency_hz: 99, kernel_stacks: true, user_stacks: true };
+    let method = Method::Profile(ProfileSpec {
+        frequency_hz: 99,
+        kernel_stacks: true,
+        user_stacks: true,
+        ..ProfileSpec::default()
+    });
     NewCapture {
         id,
         title: "measured".to_owned(),

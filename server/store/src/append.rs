@@ -54,7 +54,8 @@ pub(crate) const fn origin(origin: Origin) -> &'static str {
 const fn method_of(spec: &CaptureSpec) -> &'static str {
     match spec.method {
         Method::Events { .. } => "events",
-        Method::Profile { .. } => "profile",
+        Method::Profile(_) => "profile",
+        Method::Count(_) => "count",
         Method::Script(_) => "script",
         Method::Trace(_) => "trace",
         Method::Syscalls(_) => "syscalls",

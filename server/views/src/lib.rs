@@ -14,6 +14,7 @@
 
 mod cell;
 mod colour;
+mod counts;
 mod dictionaries;
 mod error;
 mod filter;
@@ -31,6 +32,10 @@ mod timeline;
 
 pub use cell::{Cell, ColumnHead, MAX_EXACT_NUMBER, Value, cells, heads};
 pub use colour::{PALETTE, PALETTE_SIZE, Rgb, colour, family, ink, palette_index};
+pub use counts::{
+    CountLine, CountQuery, CountView, Counted, Derived, EventSum, MAX_COUNT_LINES, MAX_COUNT_POINTS, MAX_COUNT_SUMS,
+    count_view, counted, derived,
+};
 pub use dictionaries::Dictionaries;
 pub use error::ViewError;
 pub use filter::Filter;

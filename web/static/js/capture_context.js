@@ -48,6 +48,11 @@ export class CaptureContext extends EventTarget {
     return Boolean(this.info.spec.method.script);
   }
 
+  /** Whether it holds counts of events. */
+  get isCounts() {
+    return Boolean(this.info.spec.method.count);
+  }
+
   /** Whether the script keeps anything in maps. */
   get hasMaps() {
     return this.info.streams.some(({ name }) => name.startsWith("@"));

@@ -35,12 +35,23 @@ export class CaptureHeader {
     addCommands({ name: "Copy a link to this view", detail: "Y", run: () => this.#copyLink() });
     if (!mayRecord()) return;
     bind("x", { what: "Stop the capture", group: "Capture", when: () => this.context.info.running }, () => this.#stop());
-    bind("r", { what: "Run again", group: "Capture", when: () => !this.context.info.running }, () => location.assign(this.#again));
-    addCommands({ name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Run this capture again", detail: "R", run: () => location.assign(this.#again) }, { name: "Rename this capture", run: () => this.#rename() });
+    bind("r", { what: "Run again", group: "Capture", when: () => !this.context.info.running }, () => this.#runAgain());
+    addCommands({ name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Run this capture again", detail: "R", run: () => this.#runAgain() }, { name: "Rename this capture", run: () => this.#rename() });
   }
 
   get #again() {
     return `/new?from=${this.context.id}`;
+  }
+
+  /** Through the form, or at once as it was where the form has no place for it. */
+  async #runAgain() {
+    if (!this.context.isCounts) return location.assign(this.#again);
+    try {
+      const { url } = await send("POST", "/api/captures", this.context.info.spec);
+      location.assign(url);
+    } catch (error) {
+      noteError(error);
+    }
   }
 
   /** Writes everything again. */
@@ -71,7 +82,10 @@ export class CaptureHeader {
     if (info.running && mayRecord()) {
       actions.push(h("button", { type: "button", class: "primary", id: "stop", disabled: this.stopping, on: { click: () => this.#stop() } }, this.stopping ? "Stopping" : "Stop ", !this.stopping && h("kbd", { text: "X" })));
     }
-    if (!info.running && mayRecord()) actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
+    if (!info.running && mayRecord()) {
+      const again = this.context.isCounts ? h("button", { type: "button", text: "Run again", on: { click: () => this.#runAgain() } }) : h("a", { class: "button", href: this.#again, text: "Run again" });
+      actions.push(again);
+    }
     actions.push(this.#exportMenu(info), h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }));
     if (mayRecord() && !this.editing) actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));
     const held = document.activeElement?.id;

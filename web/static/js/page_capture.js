@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { CaptureContext } from "./capture_context.js";
 import { CaptureHeader, tickReadouts } from "./capture_header.js";
 import { addCommands } from "./commands.js";
+import { CountsView } from "./counts_view.js";
 import { byId, h, put, settled } from "./dom.js";
 import { EventsView } from "./events_view.js";
 import { FlameView } from "./flame.js";
@@ -25,7 +26,9 @@ const GROW_MS = 2000;
 const TABS = ["events", "timeline", "flame", "info"];
 /** What only captures of scripts have, shown first. */
 const SCRIPT_TABS = ["maps", "output"];
-const TITLES = { events: "events", timeline: "timeline", flame: "flame graph", info: "info", maps: "maps", output: "output" };
+/** What captures of counts have: their rows are no moments of threads, so that a timeline of them says nothing. */
+const COUNT_TABS = ["counts", "events", "info"];
+const TITLES = { counts: "counts", events: "events", timeline: "timeline", flame: "flame graph", info: "info", maps: "maps", output: "output" };
 
 function filterProblem(error) {
   const place = byId("filter-problem");
@@ -84,10 +87,15 @@ function startRange(context) {
 function startViews(context, views) {
   const { state } = context;
   const first = context.hasMaps ? SCRIPT_TABS : SCRIPT_TABS.toReversed();
-  const tabs = context.isScript ? [...first, ...TABS] : TABS;
+  const tabs = context.isCounts ? COUNT_TABS : context.isScript ? [...first, ...TABS] : TABS;
   // A link without a tab shows what this capture is for.
   if (!tabs.includes(state.view.tab)) state.view.tab = tabs[0];
   if (context.isScript) first.forEach((name, i) => { const tab = byId(`tab-${name}`); tab.hidden = false; tab.parentElement.insertBefore(tab, tab.parentElement.children[i]); });
+  if (context.isCounts) {
+    for (const name of TABS) byId(`tab-${name}`).hidden = !tabs.includes(name);
+    byId("tab-counts").hidden = false;
+    byId("tab-events").before(byId("tab-counts"));
+  }
   const show = startTabs(document.querySelector(".cap-bar .tabs"), (name) => state.set({ tab: name }));
   const apply = () => {
     show(state.view.tab);
@@ -117,6 +125,7 @@ function startLive(context, views, minimap, readout) {
     views.flame.expire();
     views.maps.grown();
     views.output.grown();
+    views.counts.grown();
   };
   const ended = async () => {
     if (ending) return;
@@ -130,6 +139,7 @@ function startLive(context, views, minimap, readout) {
       views.flame.expire();
       views.maps.grown();
       views.output.grown();
+      views.counts.grown();
     } catch (error) {
       noteError(error);
     }
@@ -172,6 +182,7 @@ async function start() {
     flame: new FlameView(context, byId("panel-flame"), filterProblem),
     maps: new MapsView(context, byId("panel-maps")),
     output: new OutputView(context, byId("panel-output")),
+    counts: new CountsView(context, byId("panel-counts")),
     info: new InfoView(context, byId("panel-info")),
   };
   new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.info.reveal(section); });

@@ -5,7 +5,8 @@ export function emptyForm() {
   return {
     method: "events", name: "",
     probes: [],
-    frequency: "99", kernel: true, user: true,
+    // `sampling` is what the form does not show: the event, its period, how stacks are found.
+    frequency: "99", kernel: true, user: true, sampling: {},
     script: { text: "", file: "", params: [], allow_unsafe: false },
     target: "system", pid: "", argv: "", runAs: "", children: true, groupKind: "unit", group: "", ofUser: "", comm: "",
     duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5", overBudget: "",
@@ -38,7 +39,7 @@ export function specOf(form, split) {
 function methodOf(form, problems) {
   if (form.method === "profile") {
     if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
-    return { profile: { frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }), kernel_stacks: form.kernel, user_stacks: form.user } };
+    return { profile: { ...form.sampling, frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }), kernel_stacks: form.kernel, user_stacks: form.user } };
   }
   if (form.method === "script") return { script: scriptOf(form.script) };
   if (form.probes.length === 0) problems.push("Add at least one tracepoint.");
@@ -101,7 +102,10 @@ export function formOf(spec, join) {
   const { events, profile, script } = spec.method;
   if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
   if (events) form.probes = events.probes.map((probe) => ({ tracepoint: probe.tracepoint, fields: [...probe.fields], predicate: probe.predicate ?? "" }));
-  if (profile) Object.assign(form, { method: "profile", frequency: String(profile.frequency_hz), kernel: profile.kernel_stacks, user: profile.user_stacks });
+  if (profile) {
+    const { frequency_hz: frequency, kernel_stacks: kernel, user_stacks: user, ...sampling } = profile;
+    Object.assign(form, { method: "profile", frequency: String(frequency), kernel, user, sampling });
+  }
   const { process, command, cgroup, unit, container, user, comm } = typeof spec.target === "object" ? spec.target : {};
   if (process) Object.assign(form, { target: "process", pid: String(process.pid), children: process.children });
   if (command) Object.assign(form, { target: "command", argv: join(command.argv), runAs: command.user ?? "", children: command.children });

@@ -2,12 +2,12 @@
 
 /**
  * Brings a tab list to life.
- * @param {HTMLElement} list with `role=tab` elements that name their panels by `aria-controls`
+ * @param {HTMLElement} list with `role=tab` elements, of which hidden ones are left out, that name their panels by `aria-controls`
  * @param {(name: string) => void} chosen called with the part of the tab's id after `tab-`
  * @returns {(name: string) => void} shows a tab without calling `chosen`
  */
 export function startTabs(list, chosen) {
-  const tabs = [...list.querySelectorAll("[role=tab]")];
+  const tabs = [...list.querySelectorAll("[role=tab]:not([hidden])")];
   const name = (tab) => tab.id.replace(/^tab-/, "");
   const show = (wanted) => {
     for (const tab of tabs) {

@@ -32,7 +32,7 @@ const pattern = (shape) => ({ fallback: "", read: (value) => (shape.test(value) 
 
 /** All parts of a view, in the order in which they are written. Times are nanoseconds from the capture's start. */
 const PARTS = {
-  tab: oneOf("", "events", "timeline", "flame", "info", "maps", "output"),
+  tab: oneOf("", "events", "timeline", "flame", "info", "maps", "output", "counts"),
   start: whole(null),
   end: whole(null),
   stream: whole(0),

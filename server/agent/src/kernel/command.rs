@@ -8,7 +8,7 @@ use std::{
     ffi::CString,
     io,
     os::{
-        fd::{AsRawFd as _, OwnedFd, RawFd},
+        fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd},
         unix::ffi::OsStrExt as _,
     },
     path::Path,
@@ -173,6 +173,11 @@ impl Command {
         self.pid
     }
 
+    /// A descriptor that can be read when it has ended.
+    pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
     /// The read ends of its standard output and standard error.
     pub(crate) fn outputs(&self) -> (&OwnedFd, &OwnedFd) {
         (&self.outputs.0, &self.outputs.1)
@@ -207,7 +212,7 @@ impl Command {
     pub(crate) fn state(&mut self) -> TargetState {
         if self.state == TargetState::Running {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-            let id = WaitId::PidFd(std::os::fd::AsFd::as_fd(&self.pidfd));
+            let id = WaitId::PidFd(self.pidfd.as_fd());
             if let Ok(Some(status)) = rustix::process::waitid(id, options) {
                 self.state = TargetState::Exited { code: status.exit_status(), signal: status.terminating_signal() };
             }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bpf;
 mod command;
+mod count;
 pub(crate) mod cpus;
 mod events;
 mod files;
@@ -9,6 +10,7 @@ mod groups;
 pub(crate) mod host;
 mod loader;
 pub(crate) mod perf;
+mod perf_event;
 mod profile;
 mod retire;
 mod script;
@@ -28,7 +30,8 @@ pub use trace::{Leftover, cleanup};
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
+    AgentError, Capability, KernelFile, PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage,
+    WireMethod, WireScript,
 };
 
 use crate::{
@@ -87,6 +90,10 @@ impl Backend for KernelBackend {
         doctor::capabilities(&mut self.loader)
     }
 
+    fn perf_events(&mut self) -> Vec<PerfEventInfo> {
+        perf_event::try_all()
+    }
+
     fn open_kernel_file(&mut self, file: &KernelFile) -> Result<OwnedFd, AgentError> {
         files::open_kernel_file(file)
     }
@@ -135,15 +142,16 @@ impl Backend for KernelBackend {
                 let capture = events::EventsCapture::make(&mut self.loader, probes, target, plan.ring_bytes)?;
                 Ok(Box::new(capture))
             }
-            &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
-                let wish = profile::Wish { frequency_hz, kernel_stacks, user_stacks, ring_bytes: plan.ring_bytes };
-                Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, wish, target)?))
+            WireMethod::Profile(profile) => {
+                let wish = profile::Wish::new(profile, plan.ring_bytes)?;
+                Ok(Box::new(profile::ProfileCapture::make(&mut self.loader, &wish, target)?))
             }
             WireMethod::Trace(wire) => Ok(Box::new(trace::TraceCapture::make(wire, target, self.scripts)?)),
             WireMethod::Syscalls(wanted) => {
                 let capture = syscalls::SyscallCapture::make(&mut self.loader, wanted, target, plan.ring_bytes)?;
                 Ok(Box::new(capture))
             }
+            WireMethod::Count(count) => Ok(Box::new(count::CountCapture::make(count, target, plan.ring_bytes)?)),
         }
     }
 }

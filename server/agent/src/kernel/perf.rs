@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd},
     ptr::NonNull,
 };
 
@@ -19,6 +19,10 @@ pub(crate) enum Scope {
     ThisThread,
     /// A thread, on any CPU.
     Thread(u32),
+    /// A thread while it is on one CPU.
+    ThreadOnCpu(u32, u32),
+    /// Threads of a control group, whose open folder this is, on one CPU.
+    Cgroup(RawFd, u32),
 }
 
 /// A perf event. Closing it removes it from the kernel.
@@ -38,15 +42,27 @@ pub(crate) fn attributes(type_: u32, config: u64) -> Attributes {
 impl Event {
     /// Opens an event. `attributes` must not hold addresses; use [`Event::open_at`] for those.
     pub(crate) fn open(attributes: &mut Attributes, scope: Scope) -> io::Result<Self> {
+        Self::open_in(attributes, scope, None)
+    }
+
+    /// As [`Event::open`], in the group of `leader`, an event of the same scope.
+    pub(crate) fn open_in(attributes: &mut Attributes, scope: Scope, leader: Option<&Self>) -> io::Result<Self> {
+        let number = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+        let mut flags = u64::from(sys::bindings::PERF_FLAG_FD_CLOEXEC);
         let (pid, cpu) = match scope {
-            Scope::Cpu(cpu) => (-1, i32::try_from(cpu).unwrap_or(i32::MAX)),
+            Scope::Cpu(cpu) => (-1, number(cpu)),
             Scope::ThisThread => (0, -1),
-            Scope::Thread(tid) => (i32::try_from(tid).unwrap_or(i32::MAX), -1),
+            Scope::Thread(tid) => (number(tid), -1),
+            Scope::ThreadOnCpu(tid, cpu) => (number(tid), number(cpu)),
+            Scope::Cgroup(folder, cpu) => {
+                flags |= u64::from(sys::bindings::PERF_FLAG_PID_CGROUP);
+                (folder, number(cpu))
+            }
         };
-        let flags = u64::from(sys::bindings::PERF_FLAG_FD_CLOEXEC);
+        let leader = leader.map_or(-1, |leader| leader.fd.as_raw_fd());
         // SAFETY: `attributes` is a valid structure whose `size` says how long it is (see `attributes`); the kernel
         // reads it, and may write its `size`. Any addresses in it are pointers to strings that outlive this call.
-        let fd = unsafe { sys::perf_event_open(attributes, pid, cpu, -1, flags) };
+        let fd = unsafe { sys::perf_event_open(attributes, pid, cpu, leader, flags) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -101,13 +117,24 @@ impl Event {
     /// The count, and with [`PERF_FORMAT_LOST`](sys::bindings::PERF_FORMAT_LOST) in `read_format` how many records did
     /// not fit into the buffer.
     pub(crate) fn read(&self) -> io::Result<(u64, u64)> {
-        let mut bytes = [0_u8; 16];
+        let [count, lost, _none] = self.read_words()?;
+        Ok((count, lost))
+    }
+
+    /// The count and what `read_format` adds to it, in its order: with [`PERF_FORMAT_TOTAL_TIME_ENABLED`] and
+    /// [`PERF_FORMAT_TOTAL_TIME_RUNNING`] how many nanoseconds it was enabled, and how many of them on a counter. What
+    /// is not there is zero.
+    ///
+    /// [`PERF_FORMAT_TOTAL_TIME_ENABLED`]: sys::bindings::PERF_FORMAT_TOTAL_TIME_ENABLED
+    /// [`PERF_FORMAT_TOTAL_TIME_RUNNING`]: sys::bindings::PERF_FORMAT_TOTAL_TIME_RUNNING
+    pub(crate) fn read_words(&self) -> io::Result<[u64; 3]> {
+        let mut bytes = [0_u8; 24];
         let got = rustix::io::read(&self.fd, &mut bytes)?;
-        let word = |at: usize| {
-            let word = bytes.get(at..at + 8).filter(|_| got >= at + 8).and_then(|word| word.try_into().ok());
-            word.map_or(0, u64::from_ne_bytes)
-        };
-        Ok((word(0), word(8)))
+        let mut words = [0; 3];
+        for (word, from) in words.iter_mut().zip(bytes.get(..got).unwrap_or_default().chunks_exact(8)) {
+            *word = from.try_into().map_or(0, u64::from_ne_bytes);
+        }
+        Ok(words)
     }
 }
 

@@ -10,20 +10,27 @@ use std::{
 };
 
 use bathyscope_bpf::probe::{SampleFilter, TargetFilter, sample_filter_program};
-use bathyscope_protocol::{AgentError, ProbeReading, Readings, RingContent, RingInfo, Started, StreamLayout};
+use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, ProbeReading, Readings, RingContent, RingInfo, Started, StreamLayout, USER_REGISTERS,
+    WireCallGraph, WireProfile,
+};
 use perf_event_open_sys::bindings as sys;
 
 use super::{
-    bpf, cpus,
+    bpf,
+    count::threads_of,
+    cpus,
     events::Following,
     loader::{Counters, Counts, Loaded, Loader, compile},
     perf::{self, Buffer, Event, Scope},
+    perf_event,
     sideband::{self, PERF_REMEDY},
     target::Target,
 };
 use crate::{
-    backend::{MIN_RING_BYTES, RunningCapture, monotonic_ns},
-    error::refused,
+    backend::{MIN_RING_BYTES, RunningCapture, monotonic_ns, profile_of, read_event},
+    error::{failed, refused},
 };
 
 const SAMPLE_TYPE: u64 = sys::PERF_SAMPLE_IP as u64
@@ -32,45 +39,99 @@ const SAMPLE_TYPE: u64 = sys::PERF_SAMPLE_IP as u64
     | sys::PERF_SAMPLE_CPU as u64
     | sys::PERF_SAMPLE_PERIOD as u64
     | sys::PERF_SAMPLE_CALLCHAIN as u64;
+/// Calls that have not returned, in user space.
+const BRANCHES: u64 = (sys::PERF_SAMPLE_BRANCH_USER
+    | sys::PERF_SAMPLE_BRANCH_CALL_STACK
+    | sys::PERF_SAMPLE_BRANCH_NO_FLAGS
+    | sys::PERF_SAMPLE_BRANCH_NO_CYCLES) as u64;
 const READ_FORMAT: u64 = sys::PERF_FORMAT_LOST as u64;
 
 /// What to sample.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wish {
-    /// Samples per second and CPU.
-    pub(crate) frequency_hz: u32,
-    /// Whether kernel frames are recorded.
-    pub(crate) kernel_stacks: bool,
-    /// Whether user frames are recorded.
-    pub(crate) user_stacks: bool,
+    profile: WireProfile,
+    event: Option<PerfEvent>,
+    /// Bytes of stack to copy with each sample.
+    stack_bytes: u32,
     /// Bytes of all rings together.
-    pub(crate) ring_bytes: u32,
+    ring_bytes: u32,
+}
+
+impl Wish {
+    /// What a request that was checked asks for.
+    pub(crate) fn new(profile: &WireProfile, ring_bytes: u32) -> Result<Self, AgentError> {
+        if profile.call_graph == WireCallGraph::Dwarf && !cfg!(target_arch = "x86_64") {
+            let why = "stacks can be found by unwind tables on x86_64 only";
+            let remedy = "Use frame pointers.";
+            return Err(failed(AgentErrorKind::Unsupported, "choosing how stacks are found", why, remedy));
+        }
+        let stack_bytes = profile_of(profile).copied_stack_bytes();
+        let event = read_event(profile.event.as_deref())?;
+        Ok(Self { profile: profile.clone(), event, stack_bytes, ring_bytes })
+    }
+
+    /// What its samples hold.
+    fn sample_type(&self) -> u64 {
+        let extra = match self.profile.call_graph {
+            WireCallGraph::FramePointer => 0,
+            WireCallGraph::Dwarf => sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER,
+            WireCallGraph::Lbr => sys::PERF_SAMPLE_BRANCH_STACK,
+        };
+        SAMPLE_TYPE | u64::from(extra)
+    }
+
+    /// Whether samples of the idle CPU say nothing: those that a clock takes.
+    fn skip_idle(&self) -> bool {
+        self.event.as_ref().is_none_or(PerfEvent::is_clock)
+    }
+
+    /// Whether the event is a tracepoint. A program on one would decide for everybody who traces it.
+    fn is_tracepoint(&self) -> bool {
+        self.event.as_ref().is_some_and(|event| matches!(event.source, EventSource::Tracepoint(_)))
+    }
 }
 
 /// What drives the samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Source {
     /// The CPU's cycle counter: needs hardware, also sees code that runs with interrupts off.
     Cycles,
     /// A timer on each CPU.
     Clock,
+    /// The event that was asked for.
+    Given(perf::Attributes),
 }
 
 impl Source {
-    fn attributes(self, wish: Wish, ring_bytes: u32) -> perf::Attributes {
-        let (type_, config) = match self {
-            Self::Cycles => (sys::PERF_TYPE_HARDWARE, sys::PERF_COUNT_HW_CPU_CYCLES),
-            Self::Clock => (sys::PERF_TYPE_SOFTWARE, sys::PERF_COUNT_SW_CPU_CLOCK),
+    fn attributes(self, wish: &Wish, ring_bytes: u32) -> perf::Attributes {
+        let fixed = |type_, config| perf::attributes(type_, u64::from(config));
+        let mut attributes = match self {
+            Self::Cycles => fixed(sys::PERF_TYPE_HARDWARE, sys::PERF_COUNT_HW_CPU_CYCLES),
+            Self::Clock => fixed(sys::PERF_TYPE_SOFTWARE, sys::PERF_COUNT_SW_CPU_CLOCK),
+            Self::Given(attributes) => attributes,
         };
-        let mut attributes = perf::attributes(type_, u64::from(config));
-        attributes.set_freq(1);
-        attributes.__bindgen_anon_1.sample_freq = u64::from(wish.frequency_hz);
-        attributes.sample_type = SAMPLE_TYPE;
+        match wish.profile.period {
+            Some(period) => attributes.__bindgen_anon_1.sample_period = period,
+            None => {
+                attributes.set_freq(1);
+                attributes.__bindgen_anon_1.sample_freq = u64::from(wish.profile.frequency_hz);
+            }
+        }
+        attributes.sample_type = wish.sample_type();
         attributes.read_format = READ_FORMAT;
         attributes.set_sample_id_all(1);
-        attributes.set_exclude_callchain_kernel(u64::from(!wish.kernel_stacks));
-        attributes.set_exclude_callchain_user(u64::from(!wish.user_stacks));
-        if self == Self::Cycles {
+        attributes.set_exclude_callchain_kernel(u64::from(!wish.profile.kernel_stacks));
+        let by_kernel = wish.profile.call_graph == WireCallGraph::FramePointer && wish.profile.user_stacks;
+        attributes.set_exclude_callchain_user(u64::from(!by_kernel));
+        match wish.profile.call_graph {
+            WireCallGraph::FramePointer => {}
+            WireCallGraph::Dwarf => {
+                attributes.sample_regs_user = USER_REGISTERS;
+                attributes.sample_stack_user = wish.stack_bytes;
+            }
+            WireCallGraph::Lbr => attributes.branch_sample_type = BRANCHES,
+        }
+        if matches!(self, Self::Cycles) {
             attributes.set_exclude_guest(1);
         }
         sideband::use_monotonic_clock(&mut attributes);
@@ -78,19 +139,31 @@ impl Source {
         attributes
     }
 
-    /// Cycles where a counter can be had on every CPU, else the clock.
-    fn choose(wish: Wish, cpus: &[u32]) -> Self {
+    /// The event that was asked for; else cycles where a counter can be had on every CPU, else the clock.
+    fn choose(wish: &Wish, cpus: &[u32]) -> Result<Self, AgentError> {
+        if let Some(event) = &wish.event {
+            return perf_event::attributes(event).map(Self::Given);
+        }
         let works =
             |cpu: &u32| Event::open(&mut Self::Cycles.attributes(wish, MIN_RING_BYTES), Scope::Cpu(*cpu)).is_ok();
-        if cpus.iter().all(works) { Self::Cycles } else { Self::Clock }
+        Ok(if cpus.iter().all(works) { Self::Cycles } else { Self::Clock })
     }
 }
 
 #[derive(Debug)]
 struct Cpu {
+    /// Holds the buffer. It samples everything on the CPU, or nothing where threads are sampled one by one.
     sampler: Event,
+    /// Those that sample one thread each, where a program cannot choose.
+    threads: Vec<Event>,
     reporter: Event,
     _buffer: Buffer,
+}
+
+impl Cpu {
+    fn samplers(&self) -> impl Iterator<Item = &Event> {
+        std::iter::once(&self.sampler).chain(&self.threads)
+    }
 }
 
 /// A program that decides about each sample, and what it counts.
@@ -107,7 +180,9 @@ struct Filter {
 pub(crate) struct ProfileCapture {
     started: Started,
     cpus: Vec<Cpu>,
-    filter: Filter,
+    /// The kernel enables the events of threads itself.
+    on_exec: bool,
+    filter: Option<Filter>,
     following: Option<Following>,
     target: Target,
 }
@@ -119,25 +194,37 @@ fn ring_bytes_each(all: u32, cpus: usize) -> u32 {
     floor.max(4 * MIN_RING_BYTES)
 }
 
-fn cannot_sample(error: &io::Error, wish: Wish) -> AgentError {
+fn cannot_sample(error: &io::Error, wish: &Wish) -> AgentError {
     let most = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or_default();
-    let most = most.trim();
-    let doing = format!("sampling at {} Hz", wish.frequency_hz);
-    if error.raw_os_error() == Some(libc::EINVAL) && most.parse().is_ok_and(|most: u32| wish.frequency_hz > most) {
+    let (most, hertz) = (most.trim(), wish.profile.frequency_hz);
+    let name = wish.event.as_ref().map_or_else(String::new, |event| format!(" {event}"));
+    let doing = match wish.profile.period {
+        None => format!("sampling{name} at {hertz} Hz"),
+        Some(period) => format!("sampling{name} every {period}"),
+    };
+    let too_often = wish.profile.period.is_none() && most.parse().is_ok_and(|most: u32| hertz > most);
+    if error.raw_os_error() == Some(libc::EINVAL) && too_often {
         let remedy = format!("Ask for at most {most} Hz, or raise kernel.perf_event_max_sample_rate.");
         return refused(doing, error, remedy);
     }
-    refused(doing, error, PERF_REMEDY)
+    if wish.profile.call_graph == WireCallGraph::Lbr {
+        let why = "the CPU keeps no record of branches for this event";
+        let remedy = "Use frame pointers, or DWARF; virtual machines and software events have no such record.";
+        return failed(AgentErrorKind::Unsupported, doing, why, remedy);
+    }
+    match &wish.event {
+        Some(event) => perf_event::cannot_open(event, doing, error),
+        None => refused(doing, error, PERF_REMEDY),
+    }
 }
 
 impl Filter {
-    fn load(loader: &mut Loader, target: &Target) -> Result<(Self, Option<Following>), AgentError> {
+    fn load(loader: &mut Loader, target: &Target, skip_idle: bool) -> Result<(Self, Option<Following>), AgentError> {
         let doing = "loading the program that chooses samples";
         let filter = target.filter();
-        let wish = SampleFilter { name: "sample", target: filter, skip_idle: true };
-        let (program, counters) = sample_filter_program(&wish).map_err(|error| {
-            crate::error::failed(bathyscope_protocol::AgentErrorKind::Internal, doing, error.to_string(), "")
-        })?;
+        let wish = SampleFilter { name: "sample", target: filter, skip_idle };
+        let (program, counters) = sample_filter_program(&wish)
+            .map_err(|error| failed(AgentErrorKind::Internal, doing, error.to_string(), ""))?;
         let name = program.name.clone();
         let follow = if filter == TargetFilter::Targets { Following::programs()? } else { Vec::new() };
         let places: Vec<_> = follow.iter().map(|(at, id, program)| (at.clone(), *id, program.name.clone())).collect();
@@ -154,37 +241,100 @@ impl Filter {
     }
 }
 
-fn open_cpu(source: Source, wish: Wish, ring_bytes: u32, cpu: u32, filter: &Filter) -> io::Result<Cpu> {
-    let sampler = Event::open(&mut source.attributes(wish, ring_bytes), Scope::Cpu(cpu))?;
+/// Opens what a CPU needs. Whose samples are wanted a program decides, or `threads`, which are sampled one by one.
+fn open_cpu(
+    source: Source,
+    wish: &Wish,
+    ring_bytes: u32,
+    cpu: u32,
+    (filter, threads): (Option<&Filter>, Option<&Threads>),
+) -> io::Result<Cpu> {
+    let mut attributes = source.attributes(wish, ring_bytes);
+    // What stands at the end of records that are no samples does not depend on what samples hold beside the usual.
+    let mut reports = sideband::attributes(SAMPLE_TYPE, true);
+    reports.read_format = READ_FORMAT;
+    let sampler = match threads {
+        None => Event::open(&mut attributes, Scope::Cpu(cpu))?,
+        Some(_) => {
+            let mut nothing = sideband::attributes(SAMPLE_TYPE, false);
+            nothing.read_format = READ_FORMAT;
+            Event::open(&mut nothing, Scope::Cpu(cpu))?
+        }
+    };
     let buffer = Buffer::map(&sampler, ring_bytes)?;
-    let mut attributes = sideband::attributes(SAMPLE_TYPE, true);
-    attributes.read_format = READ_FORMAT;
-    let reporter = Event::open(&mut attributes, Scope::Cpu(cpu))?;
+    let of_threads = threads.map_or_else(|| Ok(Vec::new()), |threads| threads.open(&mut attributes, cpu))?;
+    of_threads.iter().try_for_each(|thread| thread.write_into(&sampler))?;
+    let reporter = Event::open(&mut reports, Scope::Cpu(cpu))?;
     reporter.write_into(&sampler)?;
-    sampler.set_program(filter.program.as_fd())?;
-    Ok(Cpu { sampler, reporter, _buffer: buffer })
+    if let Some(filter) = filter {
+        sampler.set_program(filter.program.as_fd())?;
+    }
+    Ok(Cpu { sampler, threads: of_threads, reporter, _buffer: buffer })
+}
+
+/// Threads that are sampled one by one.
+struct Threads {
+    tids: Vec<u32>,
+    children: bool,
+    /// The kernel enables them itself when the command is executed.
+    on_exec: bool,
+}
+
+impl Threads {
+    fn of(target: &Target) -> Result<Option<Self>, AgentError> {
+        target.must_be_known_by_thread("samples of tracepoints")?;
+        if let Target::Cgroup { .. } = target {
+            let why = "samples of tracepoints are made by thread";
+            let remedy = "Choose a process, a command or the whole system, or count the event in the group.";
+            return Err(failed(AgentErrorKind::Unsupported, "choosing the target", why, remedy));
+        }
+        let Some(pid) = target.pid() else { return Ok(None) };
+        let (tids, on_exec) = (threads_of(pid, target.is_command())?, target.is_command());
+        Ok(Some(Self { tids, children: target.follows_children(), on_exec }))
+    }
+
+    fn open(&self, attributes: &mut perf::Attributes, cpu: u32) -> io::Result<Vec<Event>> {
+        attributes.set_inherit(1);
+        attributes.set_inherit_thread(u64::from(!self.children));
+        attributes.set_enable_on_exec(u64::from(self.on_exec));
+        let mut events = Vec::new();
+        for tid in &self.tids {
+            match Event::open(attributes, Scope::ThreadOnCpu(*tid, cpu)) {
+                Ok(event) => events.push(event),
+                // It ended in between.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(events)
+    }
 }
 
 impl ProfileCapture {
     /// Opens everything, disabled.
-    pub(crate) fn make(loader: &mut Loader, wish: Wish, target: Target) -> Result<Self, AgentError> {
+    pub(crate) fn make(loader: &mut Loader, wish: &Wish, target: Target) -> Result<Self, AgentError> {
         let clock = Instant::now();
-        let (filter, following) = Filter::load(loader, &target)?;
+        let (filter, following, threads) = if wish.is_tracepoint() {
+            (None, None, Threads::of(&target)?)
+        } else {
+            let (filter, following) = Filter::load(loader, &target, wish.skip_idle())?;
+            (Some(filter), following, None)
+        };
         let load_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let clock = Instant::now();
         let online = cpus::online().map_err(|error| refused("listing the CPUs", &error, ""))?;
-        let source = Source::choose(wish, &online);
+        let source = Source::choose(wish, &online)?;
         let ring_bytes = ring_bytes_each(wish.ring_bytes, online.len());
         let (mut cpus, mut rings) = (Vec::new(), Vec::<RingInfo>::new());
         for cpu in online {
-            match open_cpu(source, wish, ring_bytes, cpu, &filter) {
+            match open_cpu(source, wish, ring_bytes, cpu, (filter.as_ref(), threads.as_ref())) {
                 Ok(open) => cpus.push(open),
                 // It went offline in between.
-                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) && wish.event.is_none() => continue,
                 Err(error) => return Err(cannot_sample(&error, wish)),
             }
             let content = RingContent::Stream { stream: 0 };
-            rings.push(sideband::ring_info(content, SAMPLE_TYPE, READ_FORMAT, ring_bytes, cpu));
+            rings.push(sideband::ring_info(content, wish.sample_type(), READ_FORMAT, ring_bytes, cpu));
         }
         let started = Started {
             streams: vec![StreamLayout::PerfSamples],
@@ -196,13 +346,14 @@ impl ProfileCapture {
             attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
             trace: None,
         };
-        Ok(Self { started, cpus, filter, following, target })
+        let on_exec = threads.is_some_and(|threads| threads.on_exec);
+        Ok(Self { started, cpus, on_exec, filter, following, target })
     }
 
     fn detach(&mut self) {
         for cpu in &self.cpus {
             // One whose CPU went offline is disabled already.
-            let _gone = cpu.sampler.disable();
+            cpu.samplers().for_each(|sampler| drop(sampler.disable()));
             let _gone = cpu.reporter.disable();
         }
         if let Some(following) = &mut self.following {
@@ -239,22 +390,26 @@ impl RunningCapture for ProfileCapture {
             following.enable()?;
         }
         self.cpus.iter().try_for_each(|cpu| enable(&cpu.sampler))?;
+        if !self.on_exec {
+            self.cpus.iter().flat_map(|cpu| &cpu.threads).try_for_each(enable)?;
+        }
         let time_ns = monotonic_ns();
         self.target.release()?;
         Ok(time_ns)
     }
 
     fn readings(&mut self) -> Readings {
-        self.filter.last = self.filter.counters.read().unwrap_or(self.filter.last);
-        let Counts { hits, filtered, .. } = self.filter.last;
-        let probe = ProbeReading {
-            hits,
-            filtered,
-            ring_full: self.lost(),
-            missed: bpf::program_stats(self.filter.program.as_fd()).unwrap_or_default().missed,
-            // The kernel's statistics cover the filter program alone, not walking and writing the stack.
-            ns_per_hit: None,
-            ..ProbeReading::default()
+        let lost = self.lost();
+        let probe = match &mut self.filter {
+            // Nobody counts: what was lost is told in the rings.
+            None => ProbeReading::default(),
+            Some(filter) => {
+                filter.last = filter.counters.read().unwrap_or(filter.last);
+                let Counts { hits, filtered, .. } = filter.last;
+                let missed = bpf::program_stats(filter.program.as_fd()).unwrap_or_default().missed;
+                // The kernel's statistics cover the filter program alone, not walking and writing the stack.
+                ProbeReading { hits, filtered, ring_full: lost, missed, ns_per_hit: None, ..ProbeReading::default() }
+            }
         };
         Readings { time_ns: monotonic_ns(), probes: vec![probe], target: self.target.state(), ..Readings::default() }
     }

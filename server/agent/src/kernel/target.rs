@@ -1,6 +1,9 @@
 //! Whose events are recorded: everybody's, a process's, a command's, a control group's, a user's, those of a name.
 
-use std::{io, os::fd::OwnedFd};
+use std::{
+    io,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+};
 
 use bathyscope_bpf::probe::{CommPattern, TargetFilter};
 use bathyscope_protocol::{AgentError, AgentErrorKind, TargetState, WireTarget};
@@ -97,6 +100,34 @@ impl Target {
             Self::Cgroup { group, .. } => TargetFilter::Cgroup { id: group.id, level: group.level },
             Self::User(uid) => TargetFilter::User(*uid),
             Self::Comm(pattern) => TargetFilter::Comm(*pattern),
+        }
+    }
+
+    /// Refuses targets that only programs in the kernel can tell from others, for captures that have none.
+    ///
+    /// # Errors
+    /// If it is one; `what` says what is to be made, in words.
+    pub(crate) fn must_be_known_by_thread(&self, what: &str) -> Result<(), AgentError> {
+        if !matches!(self, Self::User(_) | Self::Comm(_)) {
+            return Ok(());
+        }
+        let why = format!("{what} are made by thread or control group, not by user or by name");
+        let remedy = "Choose a process, a command, a control group or the whole system; tracepoints, system calls, scripts \
+            and profiles by time can be recorded by user and by name.";
+        Err(failed(AgentErrorKind::Unsupported, "choosing the target", why, remedy))
+    }
+
+    /// Whether it is a program that is started for the capture.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self, Self::Command { .. })
+    }
+
+    /// A descriptor that can be read when the process has ended.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Process { pidfd, .. } => Some(pidfd.as_fd()),
+            Self::Command { command, .. } => Some(command.pidfd()),
+            Self::System | Self::Cgroup { .. } | Self::User(_) | Self::Comm(_) => None,
         }
     }
 

@@ -193,6 +193,23 @@ impl Tracefs {
         })
     }
 
+    /// The number of `tracepoint` by which perf knows it.
+    pub(crate) fn event_id(&self, tracepoint: &TracepointName) -> Result<u64, AgentError> {
+        let doing = format!("looking for the tracepoint {tracepoint}");
+        let text = self.read(&format!("events/{}/{}/id", tracepoint.system(), tracepoint.name()));
+        let text = text.map_err(|error| match error.raw_os_error() {
+            Some(libc::ENOENT) => failed(
+                AgentErrorKind::NotFound,
+                &doing,
+                "this kernel has no such tracepoint",
+                "Look it up with `bathyscope list`; a module that has it may have to be loaded.",
+            ),
+            _ => refused(&doing, &error, "Run the agent as root."),
+        })?;
+        let wrong = || failed(AgentErrorKind::Internal, &doing, "its id is no number", "");
+        text.trim().parse().map_err(|_error| wrong())
+    }
+
     /// Reads the `format` file of `tracepoint`.
     pub(crate) fn read_format(&self, tracepoint: &TracepointName) -> Result<Vec<u8>, AgentError> {
         let file = self.open_format(tracepoint)?;

@@ -4,6 +4,7 @@
 //! simulation drops on purpose it counts exactly, so tests know the truth.
 
 mod capture;
+mod counts;
 mod elf;
 mod events;
 mod host;
@@ -18,8 +19,8 @@ use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Capability, KernelFile, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage,
-    WireMethod, WireScript,
+    AgentError, AgentErrorKind, Capability, KernelFile, PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts,
+    ScriptStage, WireMethod, WireScript,
 };
 
 pub use options::{ParseSimulationError, Simulation};
@@ -49,6 +50,10 @@ impl Backend for SimulatedBackend {
 
     fn capabilities(&mut self) -> Vec<Capability> {
         host::capabilities()
+    }
+
+    fn perf_events(&mut self) -> Vec<PerfEventInfo> {
+        counts::perf_events()
     }
 
     fn open_kernel_file(&mut self, file: &KernelFile) -> Result<OwnedFd, AgentError> {
@@ -102,9 +107,14 @@ impl Backend for SimulatedBackend {
                 let work = events::EventWork::make(&self.simulation, probes, &target, plan.ring_bytes)?;
                 Box::new(capture::SimulatedCapture::new(work, target)?)
             }
-            &WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
-                let stacks = samples::Stacks { kernel: kernel_stacks, user: user_stacks };
-                let work = samples::SampleWork::make(&self.simulation, frequency_hz, stacks, &target, plan.ring_bytes)?;
+            WireMethod::Profile(profile) => {
+                let stacks = samples::Stacks { kernel: profile.kernel_stacks, user: profile.user_stacks };
+                let hertz = profile.frequency_hz;
+                let work = samples::SampleWork::make(&self.simulation, hertz, stacks, &target, plan.ring_bytes)?;
+                Box::new(capture::SimulatedCapture::new(work, target)?)
+            }
+            WireMethod::Count(count) => {
+                let work = counts::CountWork::make(&self.simulation, count, &target, plan.ring_bytes)?;
                 Box::new(capture::SimulatedCapture::new(work, target)?)
             }
             WireMethod::Trace(_) => {

@@ -8,8 +8,8 @@ use std::{
 
 use bathyscope_agent::{Backend, KernelBackend, ScriptRights, SessionEnd, SimulatedBackend, Simulation, serve};
 use bathyscope_protocol::{
-    AgentClient, ColumnEncoding, ColumnLayout, Connection, RingContent, Started, StreamLayout, TakenRings, WireMethod,
-    WireProbe, rings::RingReader,
+    AgentClient, ColumnEncoding, ColumnLayout, Connection, RingContent, Started, StreamLayout, TakenRings,
+    WireCallGraph, WireCount, WireCountPer, WireMethod, WireProbe, WireProfile, rings::RingReader,
 };
 
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -47,6 +47,31 @@ pub(crate) fn probe(tracepoint: &str, fields: &[&str], predicate: &str) -> WireP
 
 pub(crate) fn events(probes: &[WireProbe]) -> WireMethod {
     WireMethod::Events { probes: probes.to_vec() }
+}
+
+/// Stacks at so many hertz.
+pub(crate) fn profile(frequency_hz: u32) -> WireProfile {
+    WireProfile {
+        frequency_hz,
+        kernel_stacks: true,
+        user_stacks: true,
+        event: None,
+        period: None,
+        call_graph: WireCallGraph::FramePointer,
+        stack_bytes: None,
+    }
+}
+
+/// Counts of events, each a group of its own.
+pub(crate) fn count(events: &[&str]) -> WireCount {
+    WireCount {
+        groups: events.iter().map(|event| vec![(*event).to_owned()]).collect(),
+        interval_ms: 1000,
+        per: WireCountPer::Total,
+        cpus: Vec::new(),
+        everywhere: false,
+        cgroup: None,
+    }
 }
 
 /// The mapped rings of a capture.

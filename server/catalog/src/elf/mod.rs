@@ -13,6 +13,7 @@ mod marker;
 mod needed;
 mod place;
 mod unwind;
+mod walk;
 
 pub use cache::{CacheError, Library, find_library, parse_library_cache};
 pub use demangle::{demangle, demangle_without_parameters};
@@ -23,3 +24,4 @@ pub use marker::{Marker, MarkerArgument};
 pub use needed::Needed;
 pub use place::Place;
 pub use unwind::{MAX_UNWIND_ROWS, Rule, unwind_row};
+pub use walk::{MAX_WALKED_FRAMES, Registers, StackCopy, WalkEnd, rule_of, walk_stack};

@@ -5,7 +5,7 @@ use std::{fs::File, io::Read as _, os::fd::OwnedFd};
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{TracepointName, visible};
 use bathyscope_catalog::{EventFormat, Field, parse_available_events, parse_event_format, search_tracepoints};
-use bathyscope_protocol::{AgentClient, KernelFile};
+use bathyscope_protocol::{AgentClient, KernelFile, PerfEventInfo};
 use clap::Args;
 
 use crate::{
@@ -21,15 +21,21 @@ Examples:
   bathyscope list                          every tracepoint of the running kernel
   bathyscope list switch                   those whose name has to do with it, the best first
   bathyscope list 'sched:*' --fields       by wildcards, with the fields that can be recorded
-  bathyscope list raw_syscalls:sys_enter   one, with its fields";
+  bathyscope list raw_syscalls:sys_enter   one, with its fields
+  bathyscope list perf                     hardware, software and cache events, and whether they work here
+  bathyscope list perf 'L1*'               some of them";
 
 /// What `list` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
-    /// What to look for: `sched_switch`, or with wildcards `sched:*`; a full name lists its fields
+    /// What to look for: `sched_switch`, or with wildcards `sched:*`; a full name lists its fields. `perf` lists events that
+    /// are counted
     #[arg(value_name = "PATTERN")]
     pub pattern: Option<String>,
+    /// After `perf`: only events whose name or kind matches, such as `L1*` or `software`
+    #[arg(value_name = "EVENTS")]
+    pub events: Option<String>,
     /// List the fields of every tracepoint found
     #[arg(long)]
     pub fields: bool,
@@ -51,6 +57,12 @@ type Found = (TracepointName, Option<EventFormat>);
 pub fn run(args: ListArgs) -> Outcome {
     let mut agent = OwnAgent::start(args.simulate.as_ref(), None)?;
     let mut client = agent.client(None)?;
+    if args.pattern.as_deref() == Some("perf") {
+        return perf_events(&mut client, args.events.as_deref(), args.json);
+    }
+    if let Some(word) = &args.events {
+        return Err(Failure::new(format!("there is one pattern too many: `{}`", visible(word.as_bytes()))));
+    }
     let file = client.open_kernel_file(KernelFile::AvailableEvents);
     let bytes = read(file.map_err(|error| agent_failure("listing tracepoints", error))?, "the list of tracepoints")?;
     let all = parse_available_events(&bytes);
@@ -71,7 +83,41 @@ pub fn run(args: ListArgs) -> Outcome {
     super::print_all(&text)
 }
 
-fn read(file: OwnedFd, what: &str) -> Result<Vec<u8>, Failure> {
+/// Lists the events that can be counted and sampled by their names, each tried.
+fn perf_events(client: &mut AgentClient, wanted: Option<&str>, json: bool) -> Outcome {
+    let all = client.perf_events().map_err(|error| agent_failure("trying events", error))?;
+    let fits = |event: &&PerfEventInfo| {
+        wanted.is_none_or(|wanted| {
+            let names = [Some(&event.name), event.alias.as_ref(), Some(&event.kind)];
+            names.into_iter().flatten().any(|name| name == wanted || matches_wildcards(wanted, name))
+        })
+    };
+    let found: Vec<&PerfEventInfo> = all.iter().filter(fits).collect();
+    if found.is_empty() {
+        let wanted = visible(wanted.unwrap_or("*").as_bytes());
+        return Err(Failure::new(format!("none of {} events matches `{wanted}`", all.len()))
+            .remedy("Write a name or a kind, such as `hardware`, or wildcards, such as `L1*`."));
+    }
+    if json {
+        let text = serde_json::to_string_pretty(&found).map_err(|error| Failure::because("writing JSON", error))?;
+        return super::print_all(&(text + "\n"));
+    }
+    super::print_all(&found.into_iter().map(event_line).collect::<String>())
+}
+
+fn event_line(event: &PerfEventInfo) -> String {
+    let alias = event.alias.as_ref().map_or_else(String::new, |alias| format!(" or {alias}"));
+    let told = match (event.works, event.meaning.is_empty()) {
+        (true, _) => event.meaning.clone(),
+        (false, true) => format!("not here: {}", event.why),
+        (false, false) => format!("{} (not here: {})", event.meaning, event.why),
+    };
+    let name = visible(format!("{}{alias}", event.name).as_bytes());
+    format!("{name:<48} {:<9} {}", event.kind, visible(told.as_bytes())).trim_end().to_owned() + "\n"
+}
+
+/// What a file holds, up to a limit.
+pub(super) fn read(file: OwnedFd, what: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = File::from(file).take(MAX_BYTES).read_to_end(&mut bytes);
     read.map_err(|error| Failure::because(format!("reading {what}"), error))?;

@@ -20,10 +20,12 @@ pub mod list;
 pub mod login_link;
 mod open;
 mod probes;
+pub mod profile;
 pub mod record;
 pub mod report;
 pub mod script;
 pub mod serve;
+pub mod stat;
 pub mod strace;
 mod text;
 pub mod trace;
@@ -45,6 +47,8 @@ Examples:
   bathyscope trace -e sched:sched_switch -d 5s
   bathyscope trace -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
   bathyscope strace -e %file ls -l
+  bathyscope profile -e page-faults -c 1 --call-graph dwarf ./server --selftest
+  bathyscope stat -e page-faults,context-switches make -j8
   bathyscope captures list --json
   bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
 
@@ -88,6 +92,10 @@ pub enum Verb {
     Report(report::ReportArgs),
     /// Print system calls with their arguments and results, in the look of strace
     Strace(strace::StraceArgs),
+    /// Sample stacks by time or by any event, and print the functions found most often
+    Profile(profile::ProfileArgs),
+    /// Count how often events happen, in a command, a process or the whole machine
+    Stat(stat::StatArgs),
     /// Compile a script, and show what the compiler makes of it
     Compile(compile::CompileArgs),
     /// List, show, rename, delete and import stored captures
@@ -133,6 +141,8 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Record(args) => record::run(*args),
         Verb::Report(args) => report::run(args),
         Verb::Strace(args) => strace::run(args),
+        Verb::Profile(args) => profile::run(args),
+        Verb::Stat(args) => stat::run(args),
         Verb::Compile(args) => compile::run(args),
         Verb::Captures(args) => captures::run(args),
         Verb::Export(args) => export::run(args),

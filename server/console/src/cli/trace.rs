@@ -7,7 +7,11 @@ pub(super) mod arguments;
 pub(in crate::cli) mod rows;
 mod summary;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{CaptureId, CaptureSpec, TracepointName};
@@ -23,13 +27,8 @@ use crate::{
     launch::{OwnAgent, agent_failure, console_account, prepare_data},
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
 };
-pub(super) use arguments::{limits, read_script};
+pub(super) use arguments::{duration, limits, missing_option, read_script};
 use rows::Printer;
-
-/// Reads `500ms`, `5s`, `2m`, `1h`, or seconds without a unit.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    arguments::duration(text)
-}
 
 /// Prints the summary of a capture that was kept, on standard error.
 pub(super) async fn print_summary(store: &Store, id: CaptureId) -> Result<(), Failure> {
@@ -43,9 +42,9 @@ pub(super) async fn print_output(store: &Store, id: CaptureId) -> Result<(), Fai
 }
 
 /// How often new rows are looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long rows wait at most before they are stored, and so printed.
-const FLUSH_EVERY: Duration = Duration::from_millis(200);
+pub(super) const FLUSH_EVERY: Duration = Duration::from_millis(200);
 /// Hertz of a profile where none are given: not a divisor of the timer's rate, so as not to run in step with it.
 const USUAL_HZ: &str = "99";
 
@@ -204,20 +203,52 @@ pub fn run(args: &TraceArgs) -> Outcome {
 }
 
 fn rows(args: &TraceArgs) -> Outcome {
-    let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
+    let how = Recording {
+        simulate: args.simulate.as_ref(),
+        log_filter: &args.log_filter,
+        save: args.save.as_deref(),
+        data: &args.data,
+        json: arguments::is_json(args),
+        is_profile: args.profile.is_some(),
+    };
+    record(&how, |client| arguments::spec(args, |name| recordable_fields(client, name)))
+}
+
+/// How a capture is made and shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recording<'a> {
+    /// Made events instead.
+    pub(super) simulate: Option<&'a Simulation>,
+    /// What is logged.
+    pub(super) log_filter: &'a str,
+    /// The name under which it is kept.
+    pub(super) save: Option<&'a str>,
+    /// Where it is kept.
+    pub(super) data: &'a DataArgs,
+    /// Whether JSON is printed.
+    pub(super) json: bool,
+    /// Whether functions are shown in the end, and no rows.
+    pub(super) is_profile: bool,
+}
+
+/// Makes a capture and prints its rows, or the functions of a profile.
+pub(super) fn record(
+    how: &Recording<'_>,
+    spec: impl FnOnce(&mut AgentClient) -> Result<CaptureSpec, Failure>,
+) -> Outcome {
+    let log = LogArgs { log_format: LogFormat::Text, log: how.log_filter.to_owned() };
     // What needs rights, or must happen before there are threads.
-    let mut agent = OwnAgent::start(args.simulate.as_ref(), Some(&log))?;
+    let mut agent = OwnAgent::start(how.simulate, Some(&log))?;
     let account = console_account(None)?;
-    let kept = match &args.save {
-        Some(_) => Some(prepare_data(&args.data.directory()?, account.as_ref())?),
+    let kept = match how.save {
+        Some(_) => Some(prepare_data(&how.data.directory()?, account.as_ref())?),
         None => None,
     };
     let mut client = agent.client(None)?;
     crate::logging::start(&log)?;
-    let all_fields = |name: &TracepointName| recordable_fields(&mut client, name);
-    let spec = arguments::spec(args, all_fields)?;
+    let spec = spec(&mut client)?;
     let place = Place::make(kept)?;
-    let outcome = super::runtime()?.block_on(trace(args, spec, client, &place));
+    let outcome = super::runtime()?.block_on(trace(how, spec, client, &place));
     drop(agent);
     outcome
 }
@@ -243,6 +274,7 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// The directory of captures that are kept, or one of its own.
     pub(super) fn make(kept: Option<PathBuf>) -> Result<Self, Failure> {
         use std::os::unix::fs::DirBuilderExt as _;
         if let Some(directory) = kept {
@@ -253,6 +285,16 @@ impl Place {
         let directory = std::env::temp_dir().join(format!("bathyscope-trace-{random:016x}"));
         std::fs::DirBuilder::new().mode(0o700).create(&directory).map_err(failed)?;
         Ok(Self { directory, own: true })
+    }
+
+    /// Where it is.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Whether it is removed in the end.
+    pub(super) fn is_own(&self) -> bool {
+        self.own
     }
 }
 
@@ -283,23 +325,23 @@ pub(super) async fn recorder(client: AgentClient, place: &Place) -> Result<(Stor
     Ok((store, recorder))
 }
 
-async fn trace(args: &TraceArgs, spec: CaptureSpec, client: AgentClient, place: &Place) -> Outcome {
+async fn trace(how: &Recording<'_>, spec: CaptureSpec, client: AgentClient, place: &Place) -> Outcome {
     let (store, recorder) = recorder(client, place).await?;
-    let is_profile = args.profile.is_some();
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
-    let mut printer = Printer::new(store.clone(), id, arguments::is_json(args), is_profile);
+    let mut printer = Printer::new(store.clone(), id, how.json, how.is_profile);
     let followed = follow(&recorder, id, async || printer.print_new().await).await;
     recorder.ended(id).await;
     let status = recorder.target(id);
-    if is_profile {
-        summary::print_profile(&store, id, arguments::is_json(args)).await?;
+    if how.is_profile {
+        summary::print_profile(&store, id, how.json).await?;
     }
-    summary::print(&store, id, args.save.as_deref()).await?;
+    summary::print(&store, id, how.save).await?;
     store.close().await;
     followed?;
     Ok(exit_code(status))
 }
 
+/// Why a capture could not be started, with what helps.
 pub(super) fn start_failure(error: StartError) -> Failure {
     match error {
         StartError::Agent(crate::recorder::LinkError::Refused(error)) => {
@@ -346,6 +388,7 @@ pub(super) async fn follow(
     }
 }
 
+/// As shells tell how a command ended.
 pub(super) fn exit_code(target: TargetState) -> ExitCode {
     match target {
         TargetState::Exited { code: Some(code), .. } => ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)),

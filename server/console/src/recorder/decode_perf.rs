@@ -3,6 +3,7 @@
 //! The published reader of this format panics on some of the lengths that it reads, so it only serves the tests as a
 //! second opinion; what is needed here is read by hand, with every length checked.
 
+use bathyscope_catalog::elf::Registers;
 use bathyscope_protocol::RingKind;
 
 const SAMPLE_IP: u64 = 1;
@@ -15,6 +16,10 @@ const SAMPLE_ID: u64 = 1 << 6;
 const SAMPLE_CPU: u64 = 1 << 7;
 const SAMPLE_PERIOD: u64 = 1 << 8;
 const SAMPLE_STREAM_ID: u64 = 1 << 9;
+const SAMPLE_RAW: u64 = 1 << 10;
+const SAMPLE_BRANCH_STACK: u64 = 1 << 11;
+const SAMPLE_REGS_USER: u64 = 1 << 12;
+const SAMPLE_STACK_USER: u64 = 1 << 13;
 const SAMPLE_IDENTIFIER: u64 = 1 << 16;
 
 const READ_TOTAL_TIME_ENABLED: u64 = 1;
@@ -38,6 +43,10 @@ const MISC_COMM_EXEC: u16 = 1 << 13;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 
 const HEADER_BYTES: usize = 8;
+/// From, to, flags.
+const BRANCH_BYTES: usize = 24;
+/// `PERF_SAMPLE_REGS_ABI_64`
+const ABI_64: u64 = 2;
 /// The most frames of a stack; the kernel's limit is an administrator's choice, 127 unless changed.
 const MAX_FRAMES: usize = 1024;
 /// The longest path or name that is kept.
@@ -114,6 +123,18 @@ pub(crate) struct Sample {
     pub(crate) kernel: Vec<u64>,
     /// User addresses, innermost first.
     pub(crate) user: Vec<u64>,
+    /// What user addresses are found from, until they were.
+    pub(crate) copied: Option<Box<CopiedStack>>,
+    /// Whether the stack goes on behind the last address; not known where the kernel walked it.
+    pub(crate) cut: Option<bool>,
+}
+
+/// A copy of a thread's registers and of the top of its stack in user space.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CopiedStack {
+    pub(crate) registers: Registers,
+    /// From the stack pointer on.
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// Memory that was mapped.
@@ -264,7 +285,53 @@ fn sample(mut body: Cursor<'_>, format: PerfFormat) -> Result<PerfRecord, Malfor
         let chain = body.take(count.checked_mul(8).ok_or(MalformedRecord)?)?;
         read_chain(chain, &mut kernel, &mut user);
     }
-    Ok(PerfRecord { time_ns, event: PerfEvent::Sample(Sample { cpu, pid, tid, kernel, user }) })
+    if has(SAMPLE_RAW) {
+        let bytes = body.u32()? as usize;
+        body.take(bytes)?;
+    }
+    if has(SAMPLE_BRANCH_STACK) {
+        user = branches(&mut body)?;
+    }
+    let mut copied = None;
+    if has(SAMPLE_REGS_USER) && has(SAMPLE_STACK_USER) {
+        copied = copied_stack(&mut body)?;
+        user.extend(copied.as_ref().map(|copied| copied.registers.ip));
+    }
+    Ok(PerfRecord { time_ns, event: PerfEvent::Sample(Sample { cpu, pid, tid, kernel, user, copied, cut: None }) })
+}
+
+/// The calls that have not returned, as the CPU recorded them: where the last one went, and where each came from.
+fn branches(body: &mut Cursor<'_>) -> Result<Vec<u64>, MalformedRecord> {
+    let count = usize::try_from(body.u64()?).map_err(|_large| MalformedRecord)?;
+    let entries = body.take(count.checked_mul(BRANCH_BYTES).ok_or(MalformedRecord)?)?;
+    let mut user = Vec::new();
+    for entry in entries.chunks_exact(BRANCH_BYTES).take(MAX_FRAMES) {
+        let mut entry = Cursor(entry);
+        let (from, to) = (entry.u64()?, entry.u64()?);
+        if user.is_empty() {
+            user.push(to);
+        }
+        user.push(from);
+    }
+    Ok(user)
+}
+
+/// Registers and stack of user space; none of a thread of the kernel, or of a program for another mode of the CPU.
+fn copied_stack(body: &mut Cursor<'_>) -> Result<Option<Box<CopiedStack>>, MalformedRecord> {
+    let abi = body.u64()?;
+    let mut registers = Registers::default();
+    if abi != 0 {
+        // In the order of their bits in `USER_REGISTERS`.
+        registers = Registers { bp: body.u64()?, sp: body.u64()?, ip: body.u64()? };
+    }
+    let size = usize::try_from(body.u64()?).map_err(|_large| MalformedRecord)?;
+    if size == 0 {
+        return Ok(None);
+    }
+    let bytes = body.take(size)?;
+    let copied = usize::try_from(body.u64()?).unwrap_or(usize::MAX).min(size);
+    let bytes = bytes.get(..copied).unwrap_or_default().to_vec();
+    Ok((abi == ABI_64).then(|| Box::new(CopiedStack { registers, bytes })))
 }
 
 fn skip_counters(body: &mut Cursor<'_>, read_format: u64) -> Result<(), MalformedRecord> {

@@ -35,8 +35,39 @@ fn samples_are_split_at_their_markers() {
     let head = [0xffff_ffff_8100_0001, pair(7, 8), 1234, 3, 1, chain.len() as u64];
     let parsed = parse_record(&record(RECORD_SAMPLE, 1, &words(&[&head[..], &chain].concat())), FORMAT).unwrap();
     let kernel = vec![0xffff_ffff_8100_0001, 0xffff_ffff_8100_0002];
-    let sample = Sample { cpu: 3, pid: 7, tid: 8, kernel, user: vec![0x1000, 0x2000] };
+    let sample = Sample { cpu: 3, pid: 7, tid: 8, kernel, user: vec![0x1000, 0x2000], copied: None, cut: None };
     assert_eq!(parsed, PerfRecord { time_ns: Some(1234), event: PerfEvent::Sample(sample) });
+}
+
+#[test]
+fn copies_of_stacks_and_branches_are_read() {
+    let with = |extra| PerfFormat { sample_type: FORMAT.sample_type | extra, ..FORMAT };
+    let dwarf = with(SAMPLE_REGS_USER | SAMPLE_STACK_USER);
+    let head = [0x1000, pair(7, 8), 1234, 3, 1, 2, MARKER_KERNEL, 0xffff_ffff_8100_0001];
+    let read =
+        |tail: &[u64], format| parse_record(&record(RECORD_SAMPLE, 2, &words(&[&head[..], tail].concat())), format);
+    let sample = |tail: &[u64], format| match read(tail, format).unwrap().event {
+        PerfEvent::Sample(sample) => sample,
+        other => panic!("{other:?}"),
+    };
+    // rbp, rsp, rip, then 24 bytes of which 16 were copied.
+    let copied = sample(&[ABI_64, 0x7fff_0040, 0x7fff_0000, 0x1000, 24, 1, 2, 3, 16], dwarf);
+    let registers = Registers { bp: 0x7fff_0040, sp: 0x7fff_0000, ip: 0x1000 };
+    assert_eq!(copied.copied, Some(Box::new(CopiedStack { registers, bytes: words(&[1, 2]) })));
+    assert_eq!((copied.user, copied.kernel.len()), (vec![0x1000], 1));
+    // A thread of the kernel, and a program of 32 bits.
+    assert_eq!(sample(&[0, 0], dwarf).copied, None);
+    let narrow = sample(&[1, 1, 2, 3, 8, 5, 8], dwarf);
+    assert_eq!((narrow.copied, narrow.user), (None, vec![]));
+    for bad in
+        [&[][..], &[ABI_64, 1, 2], &[ABI_64, 1, 2, 3, u64::MAX], &[ABI_64, 1, 2, 3, 16, 1], &[ABI_64, 1, 2, 3, 8, 1]]
+    {
+        assert_eq!(read(bad, dwarf), Err(MalformedRecord), "{bad:?}");
+    }
+    let lbr = with(SAMPLE_BRANCH_STACK);
+    assert_eq!(sample(&[2, 0x2010, 0x1000, 0, 0x3010, 0x2000, 0], lbr).user, [0x1000, 0x2010, 0x3010]);
+    assert_eq!(sample(&[0], lbr).user, Vec::<u64>::new());
+    assert_eq!(read(&[u64::MAX], lbr), Err(MalformedRecord));
 }
 
 #[test]

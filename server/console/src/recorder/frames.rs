@@ -6,6 +6,7 @@ use std::{
 };
 
 use bathyscope_capture::{Frame, FrameId, Mapping, MappingId, MappingKind, StackDictionary, StackId};
+use bathyscope_catalog::elf::{Rule, StackCopy, WalkEnd, walk_stack};
 use bathyscope_symbols::Kallsyms;
 
 use super::{
@@ -13,6 +14,7 @@ use super::{
     mappings::{Backing, FileKey, Place, Processes, Source},
     naming::NamingWork,
     scout::{SharedHeld, lock},
+    unwind::UnwindTables,
 };
 
 /// As many frames as the kernel gives unless an administrator allows more: then the stack went on (P33).
@@ -28,6 +30,8 @@ const MAX_FILES: usize = 1 << 14;
 pub(crate) enum Need {
     /// A process's mappings.
     Maps(u32),
+    /// A file itself, for its unwind table.
+    File { key: FileKey, pid: u32, range: (u64, u64) },
     /// The build id of a file, by where it is mapped.
     BuildId { device: (u32, u32), inode: u64, pid: u32, range: (u64, u64) },
 }
@@ -66,6 +70,7 @@ pub(crate) struct Frames {
     returns: HashSet<FrameId>,
     new_returns: Vec<FrameId>,
     new_keys: Vec<(MappingId, FileKey)>,
+    unwind: UnwindTables,
 }
 
 impl Frames {
@@ -84,6 +89,7 @@ impl Frames {
             returns: HashSet::new(),
             new_returns: Vec::new(),
             new_keys: Vec::new(),
+            unwind: UnwindTables::default(),
         }
     }
 
@@ -99,6 +105,54 @@ impl Frames {
     /// A file could not be opened where it was seen; elsewhere it may.
     pub(crate) fn forget(&mut self, key: &FileKey) {
         self.wished.remove(key);
+        self.unwind.unopened(key);
+    }
+
+    /// Finds the user addresses of a sample that has a copy of the stack instead. With `must`, what is not known yet is
+    /// walked by frame pointers; otherwise it is said.
+    pub(crate) fn unwind(&mut self, sample: &mut Sample, processes: &Processes, must: bool) -> Result<(), Need> {
+        let Some(copied) = sample.copied.take() else { return Ok(()) };
+        let mut tables = std::mem::take(&mut self.unwind);
+        let stack = StackCopy { base: copied.registers.sp, bytes: &copied.bytes };
+        let mut rule_at = |address| self.rule_at(&mut tables, sample.pid, address, processes, must);
+        let walked = walk_stack(copied.registers, stack, &mut rule_at);
+        self.unwind = tables;
+        match walked {
+            Ok((frames, end)) => {
+                sample.user = frames;
+                sample.cut = Some(matches!(end, WalkEnd::Copied | WalkEnd::Many));
+                Ok(())
+            }
+            Err(need) => {
+                sample.copied = Some(copied);
+                Err(need)
+            }
+        }
+    }
+
+    fn rule_at(
+        &self,
+        tables: &mut UnwindTables,
+        pid: u32,
+        address: u64,
+        processes: &Processes,
+        must: bool,
+    ) -> Result<Rule, Need> {
+        let (start, area) = match processes.find(pid, address) {
+            Place::Area(start, area) => (start, area),
+            Place::Unread if !must => return Err(Need::Maps(pid)),
+            // No code is there: something before was wrong.
+            Place::Unread | Place::Nothing => return Ok(Rule::Unsupported),
+        };
+        let Backing::File { key, .. } = &area.source.backing else { return Ok(Rule::Unknown) };
+        let range = area.source.range;
+        let Some(key) = self.file_key(key.as_ref(), pid, range, must)? else { return Ok(Rule::Unknown) };
+        let offset = (address - start).wrapping_add(area.file_offset);
+        match tables.rule(&key, offset, &self.held) {
+            Some(rule) => Ok(rule),
+            None if must => Ok(Rule::Unknown),
+            None => Err(Need::File { key, pid, range }),
+        }
     }
 
     /// The kernel's symbols, if they could be read.
@@ -175,7 +229,7 @@ impl Frames {
         }
         let mut stack = kernel;
         stack.append(&mut frames);
-        if stack.len() >= CUT_AT_FRAMES {
+        if sample.cut.unwrap_or(stack.len() >= CUT_AT_FRAMES) {
             let mapping = Mapping { kind: MappingKind::Unknown, build_id: Vec::new(), name: CUT_NAME.to_vec(), pid: 0 };
             let mapping = self.dictionary.mapping(mapping);
             stack.push(self.dictionary.frame(Frame { mapping, offset: 0 }));

@@ -41,6 +41,7 @@ mod syscall_rows;
 mod trace_ledger;
 mod trace_rows;
 mod trace_streams;
+mod unwind;
 
 pub(crate) use clock::monotonic_ns;
 pub(crate) use control::guard_words;

@@ -36,6 +36,8 @@ const MAX_ASKED_AT_ONCE: usize = 64;
 const MAX_WAITING: usize = 4096;
 /// The most that is read of what the kernel says about a thread.
 const MAX_STATUS_BYTES: u64 = 4096;
+/// The most of them whose stack was copied, which can be 64 KiB each.
+const MAX_WAITING_COPIES: usize = 512;
 /// Facts that wait until the records from before them were handled.
 const MAX_EARLY_FACTS: usize = 1 << 15;
 
@@ -308,14 +310,15 @@ impl Samples {
     fn sample(
         &mut self,
         time_ns: u64,
-        sample: Sample,
+        mut sample: Sample,
         name: StringId,
         rows: Option<&mut ChunkBuilder>,
         must: bool,
         row: &mut dyn FnMut(&MakeCells<'_>),
     ) {
-        let must = must || self.waiting.len() >= MAX_WAITING;
-        match self.frames.stack(&sample, &self.processes, must) {
+        let most = if sample.copied.is_some() { MAX_WAITING_COPIES } else { MAX_WAITING };
+        let must = must || self.waiting.len() >= most;
+        match self.place(&mut sample, must) {
             Ok((stack, frames)) => self.push(time_ns, &sample, name, stack, &frames, rows, row),
             Err(need) => {
                 self.ask(&need);
@@ -325,12 +328,19 @@ impl Samples {
         }
     }
 
+    /// The stack of a sample with its frames, or what must be found out first.
+    fn place(&mut self, sample: &mut Sample, must: bool) -> Result<(StackId, Vec<FrameId>), Need> {
+        self.frames.unwind(sample, &self.processes, must)?;
+        self.frames.stack(sample, &self.processes, must)
+    }
+
     fn ask(&mut self, need: &Need) {
         if !self.asked.insert(need.clone()) {
             return;
         }
         self.errands.push_back(match need {
             Need::Maps(pid) => Errand::Process { pid: *pid, maps: true },
+            Need::File { key, pid, range } => Errand::File { key: key.clone(), pid: *pid, range: *range },
             Need::BuildId { device, inode, pid, range } => {
                 let key = FileKey::Inode { device: *device, inode: *inode };
                 Errand::File { key, pid: *pid, range: *range }
@@ -343,7 +353,7 @@ impl Samples {
         let now = Instant::now();
         for mut waiting in std::mem::take(&mut self.waiting) {
             let must = waiting.until <= now || pid == Some(waiting.sample.pid);
-            match self.frames.stack(&waiting.sample, &self.processes, must) {
+            match self.place(&mut waiting.sample, must) {
                 Ok((stack, frames)) => {
                     self.asked.remove(&waiting.need);
                     let Waiting { time_ns, sample, name, .. } = waiting;
@@ -411,7 +421,7 @@ impl Samples {
     /// The id of a stack that did not come through a ring: what must be known for it is found out at once.
     pub(crate) fn place_stack(&mut self, user: bool, pid: u32, addresses: &[u64], link: &AgentLink) -> StackId {
         let (kernel, user) = if user { (Vec::new(), addresses.to_vec()) } else { (addresses.to_vec(), Vec::new()) };
-        let sample = Sample { pid, tid: pid, cpu: 0, kernel, user };
+        let sample = Sample { pid, tid: pid, cpu: 0, kernel, user, copied: None, cut: None };
         for _ in 0..MAX_ASKED_AT_ONCE {
             match self.frames.stack(&sample, &self.processes, false) {
                 Ok((stack, _)) => return stack,
@@ -451,6 +461,10 @@ impl Samples {
             Need::Maps(pid) => match open(pid, ProcessFile::Maps) {
                 Ok(file) => self.processes.snapshot(pid, ProcessMaps::parse(&read_some(file, MAX_MAPS_BYTES))),
                 Err(_gone) => self.processes.give_up(pid),
+            },
+            Need::File { key, pid, range: (start, end) } => match open(pid, ProcessFile::Mapped { start, end }) {
+                Ok(file) => lock(&self.frames.held()).keep(key, file),
+                Err(_gone) => self.frames.forget(&key),
             },
             Need::BuildId { device, inode, pid, range: (start, end) } => {
                 let opened = open(pid, ProcessFile::Mapped { start, end });

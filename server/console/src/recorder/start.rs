@@ -11,12 +11,15 @@ use std::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, Column, ColumnType, Display, Method, OverBudget, ScriptProbe, ScriptRecord, ScriptSpec,
-    StreamKind, StreamSchema, SyscallOutcome, Target, TraceEvent, TraceSpec,
+    CallGraph, CaptureId, CaptureSpec, Column, ColumnType, CountPer, CountSpec, Display, Method, OverBudget,
+    ProfileSpec, ScriptProbe, ScriptRecord, ScriptSpec, StreamKind, StreamSchema, SyscallOutcome, Target, TraceEvent,
+    TraceSpec,
 };
+use bathyscope_catalog::perf_events::{detailed_events, usual_events};
 use bathyscope_protocol::{
     Budget, CaptureHandle, ProbeFailure, RingContent, RingKind, ScriptStarted, Started, StreamLayout, TakenRings,
-    WireMethod, WireOutcome, WireProbe, WireSyscalls, WireTrace, WireTraceEvent, rings::RingReader,
+    WireCallGraph, WireCount, WireCountPer, WireMethod, WireOutcome, WireProbe, WireProfile, WireSyscalls, WireTrace,
+    WireTraceEvent, rings::RingReader,
 };
 use bathyscope_store::{CaptureState, End, NewCapture};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -91,7 +94,7 @@ async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
     let connection = inner.link.status().connection;
     let method = match &spec.method {
         Method::Script(script) => return make_script(inner, script, &spec.target, (handle, connection)).await,
-        method => wire_method(method),
+        method => wire_method(method, &spec.target),
     };
     let (mut link, wanted) = (inner.link.clone(), spec.target.clone());
     let finding = tokio::task::spawn_blocking(move || crate::groups::wire_target(&mut link, &wanted));
@@ -430,7 +433,7 @@ async fn guard(
     inner.remove(running.id);
 }
 
-fn wire_method(method: &Method) -> WireMethod {
+fn wire_method(method: &Method, target: &Target) -> WireMethod {
     match method {
         Method::Events { probes } => WireMethod::Events {
             probes: probes
@@ -442,9 +445,6 @@ fn wire_method(method: &Method) -> WireMethod {
                 })
                 .collect(),
         },
-        &Method::Profile { frequency_hz, kernel_stacks, user_stacks } => {
-            WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks }
-        }
         Method::Syscalls(spec) => WireMethod::Syscalls(WireSyscalls {
             calls: spec.calls.clone(),
             outcome: match spec.outcome {
@@ -456,6 +456,8 @@ fn wire_method(method: &Method) -> WireMethod {
             path: spec.path.clone(),
             string_bytes: spec.string_bytes,
         }),
+        Method::Profile(profile) => WireMethod::Profile(wire_profile(profile)),
+        Method::Count(count) => WireMethod::Count(wire_count(count, target)),
         // A script is made by a request of its own.
         Method::Script(_) => WireMethod::Events { probes: Vec::new() },
         Method::Trace(trace) => WireMethod::Trace(Box::new(wire_trace(trace))),
@@ -480,11 +482,50 @@ fn wire_trace(trace: &TraceSpec) -> WireTrace {
     }
 }
 
+fn wire_profile(profile: &ProfileSpec) -> WireProfile {
+    WireProfile {
+        frequency_hz: profile.frequency_hz,
+        kernel_stacks: profile.kernel_stacks,
+        user_stacks: profile.user_stacks,
+        event: profile.event.clone(),
+        period: profile.period,
+        call_graph: match profile.call_graph {
+            CallGraph::FramePointer => WireCallGraph::FramePointer,
+            CallGraph::Dwarf => WireCallGraph::Dwarf,
+            CallGraph::Lbr => WireCallGraph::Lbr,
+        },
+        stack_bytes: profile.stack_bytes,
+    }
+}
+
+/// The agent is told the events one by one, also where the spec leaves them open.
+fn wire_count(count: &CountSpec, target: &Target) -> WireCount {
+    let everywhere = count.everywhere || *target == Target::System;
+    let alone = |event: &str| vec![event.to_owned()];
+    let groups = match count.groups.as_slice() {
+        [] => usual_events(count.detail, everywhere).into_iter().map(alone).collect(),
+        groups => groups.iter().cloned().chain(detailed_events(count.detail).into_iter().map(alone)).collect(),
+    };
+    WireCount {
+        groups,
+        interval_ms: count.interval_ms,
+        per: match count.per {
+            CountPer::Total => WireCountPer::Total,
+            CountPer::Cpu => WireCountPer::Cpu,
+            CountPer::Thread => WireCountPer::Thread,
+        },
+        cpus: count.cpus.clone(),
+        everywhere: count.everywhere,
+        cgroup: count.cgroup.clone(),
+    }
+}
+
 /// The streams' schemas and decoders, if the agent's layouts are what was asked for.
 fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> {
     let names: Vec<String> = match &spec.method {
         Method::Events { probes } => probes.iter().map(|probe| probe.tracepoint.to_string()).collect(),
-        Method::Profile { .. } => vec!["cpu-clock".to_owned()],
+        Method::Profile(profile) => vec![profile.event.clone().unwrap_or_else(|| "cpu-clock".to_owned())],
+        Method::Count(_) => vec!["counts".to_owned()],
         Method::Syscalls(_) => vec!["syscalls".to_owned()],
         Method::Script(_) => Vec::new(),
         // Its streams are made of the kernel's formats.

@@ -1,9 +1,10 @@
 //! A capture's spec on the wire: as it is stored, but with predicates as text.
 
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Limits, Method, Predicate, PredicateError, ScriptSpec, SpecError, SyscallSpec, Target,
-    TraceSpec, TracepointName,
+    CaptureSpec, CountSpec, EventProbe, Limits, Method, Predicate, PredicateError, ProfileSpec, ScriptSpec, SpecError,
+    SyscallSpec, Target, TraceSpec, TracepointName,
 };
+use bathyscope_catalog::perf_events::{PerfEventError, parse_event};
 use serde::{Deserialize, Serialize};
 
 /// A spec as the browser writes and reads it.
@@ -22,7 +23,8 @@ pub struct WireSpec {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum WireMethod {
     Events { probes: Vec<WireProbe> },
-    Profile { frequency_hz: u32, kernel_stacks: bool, user_stacks: bool },
+    Profile(ProfileSpec),
+    Count(CountSpec),
     Script(WireScript),
     Trace(TraceSpec),
     Syscalls(SyscallSpec),
@@ -61,6 +63,9 @@ pub enum WireSpecError {
         /// Why.
         source: PredicateError,
     },
+    /// An event cannot be read.
+    #[error("an event cannot be counted or sampled")]
+    Event(#[source] PerfEventError),
     /// Something else about it.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -75,8 +80,15 @@ impl TryFrom<WireSpec> for CaptureSpec {
             WireMethod::Events { probes } => {
                 Method::Events { probes: probes.into_iter().map(probe).collect::<Result<_, _>>()? }
             }
-            WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks } => {
-                Method::Profile { frequency_hz, kernel_stacks, user_stacks }
+            // Events are stored as they are written; what is none is told before the agent is asked.
+            WireMethod::Profile(profile) => {
+                profile.event.as_deref().map(parse_event).transpose().map_err(WireSpecError::Event)?;
+                Method::Profile(profile)
+            }
+            WireMethod::Count(count) => {
+                let events = count.groups.iter().flatten();
+                events.map(|event| parse_event(event)).collect::<Result<Vec<_>, _>>().map_err(WireSpecError::Event)?;
+                Method::Count(count)
             }
             WireMethod::Script(WireScript { text, file, params, allow_unsafe }) => {
                 Method::Script(ScriptSpec { text, file, params, allow_unsafe })
@@ -113,9 +125,8 @@ impl From<&CaptureSpec> for WireSpec {
                     })
                     .collect(),
             },
-            &Method::Profile { frequency_hz, kernel_stacks, user_stacks } => {
-                WireMethod::Profile { frequency_hz, kernel_stacks, user_stacks }
-            }
+            Method::Profile(profile) => WireMethod::Profile(profile.clone()),
+            Method::Count(count) => WireMethod::Count(count.clone()),
             Method::Script(ScriptSpec { text, file, params, allow_unsafe }) => WireMethod::Script(WireScript {
                 text: text.clone(),
                 file: file.clone(),
@@ -144,12 +155,34 @@ mod tests {
     }
 
     #[test]
+    fn profiles_and_counts_come_back_with_what_was_left_out() {
+        let cases = [
+            r#"{"method":{"profile":{"frequency_hz":99,"kernel_stacks":true,"user_stacks":true}},"target":"system"}"#,
+            r#"{"method":{"profile":{"kernel_stacks":true,"user_stacks":true,"event":"page-faults:u","period":1,
+                "call_graph":"dwarf","stack_bytes":4096}},"target":{"process":{"pid":7,"children":true}}}"#,
+            r#"{"method":{"count":{}},"target":"system"}"#,
+            r#"{"method":{"count":{"groups":[["cycles","instructions"],["cs"]],"interval_ms":100,"per":"cpu",
+                "cpus":[0,1],"everywhere":true,"detail":3}},"target":{"process":{"pid":7,"children":true}}}"#,
+        ];
+        for json in cases {
+            let spec = CaptureSpec::try_from(serde_json::from_str::<WireSpec>(json).unwrap()).unwrap();
+            assert_eq!(CaptureSpec::try_from(WireSpec::from(&spec)).unwrap(), spec, "{json}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_run_is_refused_with_the_reason() {
         let cases = [
             (r#"{"method":{"events":{"probes":[]}},"target":"system"}"#, "number of probes"),
             (
                 r#"{"method":{"events":{"probes":[{"tracepoint":"a:b","predicate":"pid =="}]}},"target":"system"}"#,
                 "character",
+            ),
+            (r#"{"method":{"count":{"groups":[["cylces"]]}},"target":"system"}"#, "did you mean `cycles`?"),
+            (r#"{"method":{"count":{"per":"thread"}},"target":"system"}"#, "needs a process or command"),
+            (
+                r#"{"method":{"profile":{"kernel_stacks":true,"user_stacks":true,"period":5}},"target":"system"}"#,
+                "needs the event",
             ),
         ];
         for (json, expected) in cases {

@@ -25,6 +25,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("POST", "/api/host/check", [401, 404, 200, 200]),
     ("GET", "/api/tracepoints", [401, 404, 503, 503]),
     ("GET", "/api/tracepoints/{system}/{name}", [401, 404, 503, 503]),
+    ("GET", "/api/perf_events", [401, 404, 503, 503]),
     ("GET", "/api/predicate", [401, 404, 200, 200]),
     ("GET", "/api/processes", [401, 404, 503, 503]),
     ("GET", "/api/users", [401, 404, 200, 200]),
@@ -39,6 +40,8 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/rows", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rate", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/timeline", [401, 200, 200, 200]),
+    // It has no counts.
+    ("GET", "/api/captures/{id}/counts", [401, 404, 404, 404]),
     // It has no stacks.
     ("GET", "/api/captures/{id}/flame", [401, 400, 400, 400]),
     // It has none.

@@ -10,8 +10,8 @@ use std::{
 use bathyscope::recorder::{AgentLink, LiveMessage, Recorder, RecorderOptions};
 use bathyscope_agent::{AgentOptions, run_on};
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, EventProbe, FrameId, Limits, MappingKind, Method, Predicate, ScriptSpec, StreamSchema,
-    Symbol, Target, decode_chunk,
+    CaptureId, CaptureSpec, EventProbe, FrameId, Limits, MappingKind, Method, Predicate, ProfileSpec, ScriptSpec,
+    StreamSchema, Symbol, Target, decode_chunk,
 };
 use bathyscope_protocol::{AgentClient, CapabilityState, Connection};
 use bathyscope_store::{CaptureRecord, CaptureState, Options, Store};
@@ -76,7 +76,12 @@ fn events(probes: &[(&str, &[&str], Option<&str>)], target: Target) -> CaptureSp
 }
 
 fn profile(target: Target, duration_ms: u64) -> CaptureSpec {
-    let method = Method::Profile { frequency_hz: 499, kernel_stacks: true, user_stacks: true };
+    let method = Method::Profile(ProfileSpec {
+        frequency_hz: 499,
+        kernel_stacks: true,
+        user_stacks: true,
+        ..ProfileSpec::default()
+    });
     let limits = Limits { duration_ms: Some(duration_ms), ..Limits::default() };
     CaptureSpec { name: String::new(), method, target, limits }
 }

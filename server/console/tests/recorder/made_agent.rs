@@ -258,7 +258,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
     }
     let streams = match method {
         WireMethod::Events { probes } => probes.len(),
-        WireMethod::Profile { .. } | WireMethod::Trace(_) | WireMethod::Syscalls(_) => 0,
+        WireMethod::Profile(_) | WireMethod::Count(_) | WireMethod::Trace(_) | WireMethod::Syscalls(_) => 0,
     };
     let data_bytes = behaviour.ring_bytes;
     let rings: Vec<_> = (0..streams).map(|_| SimulatedBpfRing::create(data_bytes).unwrap()).collect();
@@ -272,7 +272,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
     let mut infos: Vec<RingInfo> = (0..streams).map(info).collect();
     let mut layouts = vec![layout(); streams];
     let mut perf = None;
-    if matches!(method, WireMethod::Profile { .. }) {
+    if matches!(method, WireMethod::Profile(_)) {
         let ring = SimulatedPerfRing::create(data_bytes).unwrap();
         descriptors.push(ring.as_fd().try_clone_to_owned().unwrap());
         let kind = RingKind::Perf { sample_type: 1 | 2 | 4 | 32 | 128, read_format: 0, sample_id_all: true };

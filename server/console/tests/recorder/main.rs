@@ -20,8 +20,8 @@ use std::{
 
 use bathyscope::recorder::{AgentLink, AgentState, LiveMessage, Recorder, RecorderOptions, StartError, Subscription};
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, EventProbe, Limits, Loss, LossStage, Method, OutputStream, OverBudget, StreamSchema,
-    Target, decode_chunk,
+    CaptureId, CaptureSpec, EventProbe, Limits, Loss, LossStage, Method, OutputStream, OverBudget, ProfileSpec,
+    StreamSchema, Target, decode_chunk,
 };
 use bathyscope_protocol::GuardStage;
 use bathyscope_store::{CaptureRecord, CaptureState, Options, Store};
@@ -373,7 +373,12 @@ async fn p42_a_shutdown_ends_all_captures_in_time() {
 async fn samples_get_the_names_of_their_functions() {
     let behaviour = Behaviour { hits: 50, pause: Duration::from_millis(2), ..Behaviour::default() };
     let bench = bench(behaviour).await;
-    let method = Method::Profile { frequency_hz: 99, kernel_stacks: false, user_stacks: true };
+    let method = Method::Profile(ProfileSpec {
+        frequency_hz: 99,
+        kernel_stacks: false,
+        user_stacks: true,
+        ..ProfileSpec::default()
+    });
     let id = bench.start(CaptureSpec { method, ..spec(1, unlimited()) }).await;
     let mut viewer = bench.recorder.live(id).unwrap();
     while let Some(message) = viewer.next().await {

@@ -4,8 +4,8 @@
 use std::{borrow::Cow, path::Path};
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, ColumnData, HostFacts, Limits, Method, StreamKind, StreamSchema, Target,
-    encode_chunk,
+    Append, Batch, CaptureId, CaptureSpec, ColumnData, HostFacts, Limits, Method, ProfileSpec, StreamKind,
+    StreamSchema, Target, encode_chunk,
 };
 use sqlx::{
     SqlSafeStr as _,
@@ -38,7 +38,12 @@ async fn filled() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     let schema = StreamSchema::new("t:e", StreamKind::Events, []);
-    let method = Method::Profile { frequency_hz: 1, kernel_stacks: true, user_stacks: false };
+    let method = Method::Profile(ProfileSpec {
+        frequency_hz: 1,
+        kernel_stacks: true,
+        user_stacks: false,
+        ..ProfileSpec::default()
+    });
     let new = NewCapture {
         id: ID,
         title: "filled".to_owned(),

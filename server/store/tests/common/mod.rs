@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EncodedChunk, Frame, HostFacts,
     Ledger, Limits, Loss, LossStage, Mapping, MappingKind, Method, OutputLine, OutputStream, ProcessChange,
-    ProcessChangeKind, ScriptProbe, ScriptRecord, StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target,
-    encode_chunk,
+    ProcessChangeKind, ProfileSpec, ScriptProbe, ScriptRecord, StreamKind, StreamSchema, StreamTotals, Symbol,
+    SymbolLine, Target, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Reserve, Store};
 
@@ -39,7 +39,12 @@ pub fn schemas() -> Vec<StreamSchema> {
 }
 
 pub fn new_capture(id: CaptureId, title: &str) -> NewCapture {
-    let method = Method::Profile { frequency_hz: 99, kernel_stacks: true, user_stacks: true };
+    let method = Method::Profile(ProfileSpec {
+        frequency_hz: 99,
+        kernel_stacks: true,
+        user_stacks: true,
+        ..ProfileSpec::default()
+    });
     let target = Target::Process { pid: 4711, children: false };
     NewCapture {
         id,

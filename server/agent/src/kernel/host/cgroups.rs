@@ -17,6 +17,8 @@ const MAX_MOUNTS: usize = 16;
 /// The deepest group whose threads are looked for.
 const MAX_LEVEL: u32 = 24;
 const FLAGS: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// As perf wants it: a path alone is not enough.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// A control group of version 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,10 @@ pub(crate) fn group(path: &str) -> Option<Group> {
         let parts = below.components().filter(|part| matches!(part, std::path::Component::Normal(_)));
         u32::try_from(parts.count()).ok()
     };
-    let find = |mount: &str, below: &Path| Some(Group { id: id_in(mount, below)?, level: level(below)? });
+    let find = |mount: &str, below: &Path| {
+        let id = rustix::fs::fstat(&open_in(mount, below)?).ok()?.st_ino;
+        Some(Group { id, level: level(below)? })
+    };
     let with_mount = mounts.iter().find_map(|mount| find(mount, Path::new(path).strip_prefix(mount).ok()?));
     with_mount.or_else(|| mounts.iter().find_map(|mount| find(mount, Path::new(path.trim_start_matches('/')))))
 }
@@ -69,6 +74,14 @@ pub fn cgroup_id(path: &str) -> Option<u64> {
     group(path).map(|group| group.id)
 }
 
+/// The folder of a control group, open, by its path as in [`cgroup_id`].
+pub(crate) fn open_cgroup(path: &str) -> Option<OwnedFd> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mounts: Vec<&str> = mount_points(&mounts).take(MAX_MOUNTS).collect();
+    let with_mount = mounts.iter().find_map(|mount| open_in(mount, Path::new(path).strip_prefix(mount).ok()?));
+    with_mount.or_else(|| mounts.iter().find_map(|mount| open_in(mount, Path::new(path.trim_start_matches('/')))))
+}
+
 /// Where control groups of version 2 are mounted. What has unusual characters in its path is left out.
 fn mount_points(mounts: &str) -> impl Iterator<Item = &str> {
     mounts.lines().filter_map(|line| {
@@ -78,24 +91,20 @@ fn mount_points(mounts: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn id_in(mount: &str, group: &Path) -> Option<u64> {
+fn open_in(mount: &str, group: &Path) -> Option<OwnedFd> {
     let root = rustix::fs::open(mount, FLAGS, Mode::empty()).ok()?;
     if !is_group(&root) {
         return None;
     }
     let group = if group.as_os_str().is_empty() { Path::new(".") } else { group };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-    let folder = rustix::fs::openat2(&root, group, FLAGS, Mode::empty(), resolve).ok()?;
-    inode(&folder)
+    let folder = rustix::fs::openat2(&root, group, FOLDER, Mode::empty(), resolve).ok()?;
+    is_group(&folder).then_some(folder)
 }
 
 fn is_group(folder: &OwnedFd) -> bool {
     // As many bits as the number has.
     rustix::fs::fstatfs(folder.as_fd()).is_ok_and(|system| system.f_type as u32 == CGROUP2_MAGIC)
-}
-
-fn inode(folder: &OwnedFd) -> Option<u64> {
-    is_group(folder).then(|| rustix::fs::fstat(folder).ok().map(|stat| stat.st_ino))?
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use bathyscope_catalog::{
 use bathyscope_protocol::WireScript;
 
 pub use cgroups::cgroup_id;
-pub(crate) use cgroups::{Group, first_mount, group, group_threads};
+pub(crate) use cgroups::{Group, first_mount, group, group_threads, open_cgroup};
 pub(crate) use features::perf_kind;
 pub(crate) use lists::function_bytes;
 

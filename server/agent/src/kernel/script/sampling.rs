@@ -1,7 +1,5 @@
 //! Events that come by themselves: timers, counters that overflow, accesses of memory.
 
-use std::io;
-
 use bathyscope_bpf::lang::plan::{AttachPoint, Period};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use perf_event_open_sys::bindings as sys;
@@ -11,7 +9,7 @@ use crate::{
     kernel::{
         cpus,
         perf::{self, Attributes, Event, Scope},
-        sideband::PERF_REMEDY,
+        perf_event::{breakpoint, no_event},
     },
 };
 
@@ -85,40 +83,14 @@ fn on_all_cpus(attributes: &mut Attributes, doing: &str) -> Result<Vec<Event>, A
     Ok(events)
 }
 
-fn no_event(doing: String, error: &io::Error) -> AgentError {
-    match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => failed(
-            AgentErrorKind::Unsupported,
-            doing,
-            "this machine has no counter for it",
-            "Virtual machines often have none: use a software event, or the host.",
-        ),
-        Some(libc::EINVAL) => {
-            let most = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or_default();
-            let remedy = format!("At most {} Hz are allowed (sysctl kernel.perf_event_max_sample_rate).", most.trim());
-            refused(doing, error, remedy)
-        }
-        Some(libc::ENOSPC) => {
-            let why = "all of the CPU's counters or breakpoints are in use";
-            failed(AgentErrorKind::Limit, doing, why, "Watch fewer places, or end another tracer.")
-        }
-        _ => refused(doing, error, PERF_REMEDY),
-    }
-}
-
 fn watch(point: &AttachPoint, doing: &str) -> Result<Vec<Event>, AgentError> {
     let AttachPoint::Watchpoint { address, bytes, read, write, execute, pid } = *point else {
         return Ok(Vec::new());
     };
-    let mut attributes = perf::attributes(sys::PERF_TYPE_BREAKPOINT, 0);
-    attributes.bp_type = [(read, READ), (write, WRITE), (execute, EXECUTE)]
-        .into_iter()
-        .filter_map(|(wanted, bit)| wanted.then_some(bit))
-        .sum();
+    let access = [(read, READ), (write, WRITE), (execute, EXECUTE)];
+    let access = access.into_iter().filter_map(|(wanted, bit)| wanted.then_some(bit)).sum();
+    let mut attributes = breakpoint(address, bytes, access);
     attributes.__bindgen_anon_1.sample_period = 1;
-    attributes.__bindgen_anon_3.bp_addr = address;
-    // x86 wants the length of a word where code is executed.
-    attributes.__bindgen_anon_4.bp_len = if execute { 8 } else { u64::from(bytes) };
     let Some(pid) = pid else { return on_all_cpus(&mut attributes, doing) };
     // A breakpoint is of a thread; those that come later inherit it.
     attributes.set_inherit(1);

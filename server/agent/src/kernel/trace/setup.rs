@@ -239,13 +239,7 @@ impl Setup<'_> {
                 Box::new(move || threads(pid))
             }
             Target::Cgroup { path, .. } => Box::new(move || crate::kernel::host::group_threads(path)),
-            Target::User(_) | Target::Comm(_) => {
-                let doing = "choosing whose events are traced";
-                let why = "the kernel's tracer filters by thread, not by user or by name";
-                let remedy = "Choose a process, a command, a control group or the whole system; tracepoints and scripts \
-                    can be recorded by user and by name.";
-                return Err(failed(AgentErrorKind::Unsupported, doing, why, remedy));
-            }
+            Target::User(_) | Target::Comm(_) => return target.must_be_known_by_thread("traces"),
         };
         let files = ["set_event_pid", "set_ftrace_pid"].into_iter().filter(|file| self.area.has(file));
         let files: Vec<_> = files.filter(|file| self.wire.tracer.is_some() || *file != "set_ftrace_pid").collect();

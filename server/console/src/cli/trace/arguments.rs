@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, Method, OverBudget, Predicate, Target, TracepointName,
-    visible,
+    CaptureSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, Method, OverBudget, Predicate, ProfileSpec, Target,
+    TracepointName, visible,
 };
+
+use bathyscope_bpf::output::Form;
 
 use super::{Format, TraceArgs};
 use crate::{
     Failure,
     cli::{script::ScriptArgs, words},
 };
-use bathyscope_bpf::output::Form;
 
 /// The longest script that is read from a file.
 const MAX_SCRIPT_BYTES: u64 = bathyscope_protocol::MAX_SCRIPT_BYTES as u64;
@@ -135,7 +136,7 @@ fn script_target(args: &TraceArgs) -> Result<Target, Failure> {
     let target = target(args, command(args)?.unwrap_or_default())?;
     let spec = CaptureSpec {
         name: String::new(),
-        method: Method::Profile { frequency_hz: 1, kernel_stacks: true, user_stacks: true },
+        method: Method::Profile(ProfileSpec::default()),
         target,
         limits: Limits::default(),
     };
@@ -198,6 +199,12 @@ pub(super) fn percent(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A word that looks like an option where a command is expected.
+pub(in crate::cli) fn missing_option(word: &str, verb: &str) -> Failure {
+    Failure::new(format!("there is no option {}", visible(word.as_bytes())))
+        .remedy(format!("`bathyscope {verb} --help` lists them. A command to trace follows --."))
+}
+
 /// Reads `500ms`, `5s`, `2m`, `1h`, or seconds without a unit.
 pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || "write a number and ms, s, m or h, such as 500ms or 5s".to_owned();
@@ -224,7 +231,7 @@ pub(super) fn spec(
         Failure::because(format!("reading the filter `{text}`"), error)
     })?;
     let method = match args.profile {
-        Some(frequency_hz) => Method::Profile { frequency_hz, kernel_stacks: true, user_stacks: true },
+        Some(frequency_hz) => Method::Profile(ProfileSpec { frequency_hz, ..ProfileSpec::default() }),
         None => {
             let mut probes = Vec::new();
             for tracepoint in tracepoints(args).unwrap_or_default() {
@@ -245,8 +252,7 @@ pub(super) fn spec(
         None => args.words.clone(),
     };
     if let Some(word) = argv.first().filter(|word| word.starts_with('-')) {
-        return Err(Failure::new(format!("there is no option {}", visible(word.as_bytes())))
-            .remedy("`bathyscope trace --help` lists them. A command to trace follows --."));
+        return Err(missing_option(word, "trace"));
     }
     let target = target(args, argv)?;
     let duration_ms = args.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
@@ -309,10 +315,10 @@ mod tests {
         let argv = ["ls", "-l", "--json"].map(String::from).to_vec();
         assert_eq!(made.target, Target::Command { argv, user: None, children: false });
         let made = spec(&args(&["--profile", "--pid", "7"]), all).unwrap();
-        assert!(matches!(made.method, Method::Profile { frequency_hz: 99, .. }));
+        assert!(matches!(made.method, Method::Profile(ProfileSpec { frequency_hz: 99, .. })));
         assert_eq!(made.target, Target::Process { pid: 7, children: true });
         let made = spec(&args(&["--profile=999", "--save", "x"]), all).unwrap();
-        assert!(matches!(made.method, Method::Profile { frequency_hz: 999, .. }));
+        assert!(matches!(made.method, Method::Profile(ProfileSpec { frequency_hz: 999, .. })));
         assert_eq!(made.name, "x");
     }
 

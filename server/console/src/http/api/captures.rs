@@ -81,7 +81,7 @@ pub(in crate::http) async fn start(
             scripts::admit(&state, &who, script)?;
             Some(script.text.clone())
         }
-        Method::Events { .. } | Method::Profile { .. } | Method::Syscalls(_) | Method::Trace(_) => None,
+        Method::Events { .. } | Method::Profile(_) | Method::Count(_) | Method::Syscalls(_) | Method::Trace(_) => None,
     };
     let starting = async move {
         let hash = spec_hash(&spec);

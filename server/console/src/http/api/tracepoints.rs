@@ -3,6 +3,7 @@
 use axum::{Json, extract::State};
 use bathyscope_capture::{Predicate, PredicateError, SpecError, TracepointName, column_name_of_field};
 use bathyscope_catalog::{Field, FieldError, check_predicate, search_tracepoints};
+use bathyscope_protocol::PerfEventInfo;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
@@ -37,6 +38,19 @@ pub(in crate::http) async fn search(
     let names = state.host().tracepoints().await?;
     let found = search_tracepoints(&names, &query.q, query.limit.unwrap_or(50).min(MOST_FOUND));
     Ok(Json(Found { total: found.total, items: found.best.into_iter().cloned().collect() }))
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct PerfEvents {
+    items: Vec<PerfEventInfo>,
+}
+
+/// The events that can be counted and sampled by their names, each tried.
+pub(in crate::http) async fn perf_events(
+    _: Operator,
+    State(state): State<AppState>,
+) -> Result<Json<PerfEvents>, ApiError> {
+    Ok(Json(PerfEvents { items: state.host().perf_events().await? }))
 }
 
 /// The two parts of a tracepoint's name.

@@ -5,10 +5,10 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, FrameId, StackId, visible};
+use bathyscope_capture::{CaptureId, FrameId, Method, StackId, visible};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{
-    Dictionaries, FlameGraph, NodeKind, Rate, RowsPage, Source as _, Timeline, ViewError, frame_names,
+    CountView, Dictionaries, FlameGraph, NodeKind, Rate, RowsPage, Source as _, Timeline, ViewError, frame_names,
 };
 use http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,21 @@ pub(in crate::http) async fn rate(
     let view = state.view(id).await?;
     let rate = state.workers().view(move |cancel| bathyscope_views::rate(&view, &query.rate(&view)?, cancel)).await?;
     Ok(Json(rate))
+}
+
+/// Sums of a capture of counts, and how they went over time.
+pub(in crate::http) async fn counts(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Json<CountView>, ApiError> {
+    let view = state.view(id).await?;
+    if !matches!(view.record().spec.method, Method::Count(_)) {
+        return Err(ApiError::not_found());
+    }
+    let make = move |cancel: &_| bathyscope_views::count_view(&view, 0, query.counts(&view), cancel);
+    Ok(Json(state.workers().view(make).await?))
 }
 
 /// A window of the timeline, in its binary form.

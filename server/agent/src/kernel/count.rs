@@ -1,0 +1,171 @@
+//! A capture of counts: events are opened where they are to be counted, and a thread reads them at each interval and
+//! writes rows into a ring.
+//!
+//! The thread also waits for the target's end, so that the last interval ends with it and not when somebody asks next.
+
+mod open;
+mod reader;
+
+use std::{
+    io,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    sync::{Arc, Mutex, PoisonError},
+    thread::JoinHandle,
+    time::Instant,
+};
+
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, WireCount,
+    rings::SimulatedBpfRing,
+};
+use rustix::event::EventfdFlags;
+
+use super::{perf::Event, target::Target};
+use crate::{
+    backend::{RunningCapture, monotonic_ns, read_events},
+    count_row,
+    error::{failed, refused},
+};
+use open::Opened;
+pub(super) use open::threads_of;
+use reader::Reader;
+
+/// What a row tells of: an event at a place, counted by one counter or the sum of many.
+#[derive(Debug)]
+struct Counter {
+    /// What stays the same in its rows.
+    row: count_row::CountRow,
+    slots: Vec<Slot>,
+    /// Whether it was told that it is not counted.
+    told: bool,
+}
+
+/// A counter of the kernel and its words as they were last told.
+#[derive(Debug)]
+struct Slot {
+    event: Event,
+    told: [u64; 3],
+}
+
+/// A capture of counts.
+#[derive(Debug)]
+pub(crate) struct CountCapture {
+    started: Started,
+    ring: OwnedFd,
+    target: Target,
+    /// The kernel enables the events itself when the command is executed.
+    on_exec: bool,
+    ready: Option<Reader>,
+    thread: Option<JoinHandle<()>>,
+    stop: OwnedFd,
+    told: Arc<Mutex<ProbeReading>>,
+}
+
+impl CountCapture {
+    /// Opens everything, disabled.
+    pub(crate) fn make(wish: &WireCount, target: Target, ring_bytes: u32) -> Result<Self, AgentError> {
+        let clock = Instant::now();
+        target.must_be_known_by_thread("counts")?;
+        let of_group;
+        let wish = match &target {
+            Target::Cgroup { path, .. } => {
+                of_group = WireCount { cgroup: Some(path.clone()), everywhere: true, ..wish.clone() };
+                &of_group
+            }
+            _ => wish,
+        };
+        let events = read_events(&wish.groups)?;
+        let trouble = |error: &io::Error| refused("making the ring of a capture of counts", error, "");
+        let Opened { counters, on_exec } = open::open(wish, &events, &target)?;
+        let ring = SimulatedBpfRing::create(ring_bytes).map_err(|error| trouble(&error))?;
+        let reading_end = ring.as_fd().try_clone_to_owned().map_err(|error| trouble(&error))?;
+        let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|errno| trouble(&errno.into()))?;
+        let told = Arc::new(Mutex::new(ProbeReading::default()));
+        let reader = Reader {
+            counters,
+            ring,
+            interval_ms: wish.interval_ms,
+            target: target.pidfd().map(|fd| fd.try_clone_to_owned()).transpose().map_err(|error| trouble(&error))?,
+            stop: stop.try_clone().map_err(|error| trouble(&error))?,
+            told: Arc::clone(&told),
+            last_ns: 0,
+            spent_ns: 0,
+        };
+        let content = RingContent::Stream { stream: 0 };
+        let started = Started {
+            streams: vec![count_row::layout()],
+            rings: vec![RingInfo { kind: RingKind::Bpf, content, data_bytes: ring_bytes, cpu: None }],
+            target_pid: target.pid(),
+            has_output: target.outputs().is_some(),
+            compile_ns: 0,
+            load_ns: 0,
+            attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            trace: None,
+        };
+        Ok(Self { started, ring: reading_end, target, on_exec, ready: Some(reader), thread: None, stop, told })
+    }
+
+    fn end_thread(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        // It only fails when the counter is full, and then the thread is woken all the same.
+        let _told = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
+        if thread.join().is_err() {
+            tracing::error!("the thread that reads counters failed");
+        }
+    }
+}
+
+impl RunningCapture for CountCapture {
+    fn started(&self) -> &Started {
+        &self.started
+    }
+
+    fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        match (index, self.target.outputs()) {
+            (0, _) => Some(self.ring.as_fd()),
+            (1, Some((stdout, _stderr))) => Some(stdout.as_fd()),
+            (2, Some((_stdout, stderr))) => Some(stderr.as_fd()),
+            _ => None,
+        }
+    }
+
+    fn enable(&mut self) -> Result<u64, AgentError> {
+        let doing = "enabling the counters";
+        let mut reader =
+            self.ready.take().ok_or_else(|| failed(AgentErrorKind::Invalid, doing, "they are enabled already", ""))?;
+        if !self.on_exec {
+            reader.enable().map_err(|error| refused(doing, &error, ""))?;
+        }
+        let time_ns = monotonic_ns();
+        reader.last_ns = time_ns;
+        self.target.release()?;
+        let thread = std::thread::Builder::new().name("counters".into()).spawn(move || reader.run());
+        self.thread = Some(thread.map_err(|error| refused("starting the thread that reads counters", &error, ""))?);
+        Ok(time_ns)
+    }
+
+    fn readings(&mut self) -> Readings {
+        // The counters first: once the target is told to have ended, the last row is in the ring or on its way there.
+        let probe = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Readings { time_ns: monotonic_ns(), probes: vec![probe], target: self.target.state(), ..Readings::default() }
+    }
+
+    fn stop(&mut self, end_command: bool) -> Readings {
+        self.end_thread();
+        self.ready = None;
+        if end_command {
+            self.target.end();
+        }
+        self.readings()
+    }
+}
+
+impl Drop for CountCapture {
+    fn drop(&mut self) {
+        self.end_thread();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! Opening the counters: each event on each CPU, or in each thread of the target.
+
+use std::{
+    io,
+    os::fd::{AsRawFd as _, OwnedFd},
+};
+
+use bathyscope_catalog::perf_events::PerfEvent;
+use bathyscope_protocol::{AgentError, AgentErrorKind, WireCount, WireCountPer};
+use perf_event_open_sys::bindings as sys;
+
+use super::{Counter, Slot};
+use crate::{
+    count_row::CountRow,
+    error::{failed, refused},
+    kernel::{
+        cpus, host,
+        perf::{Attributes, Event, Scope},
+        perf_event,
+        target::Target,
+    },
+};
+
+/// The most counters of the kernel in one capture; each is a descriptor.
+const MAX_COUNTERS: usize = 16 << 10;
+/// The most threads of a process that are counted.
+const MAX_THREADS: usize = 4096;
+const READ_FORMAT: u64 = (sys::PERF_FORMAT_TOTAL_TIME_ENABLED | sys::PERF_FORMAT_TOTAL_TIME_RUNNING) as u64;
+
+/// What was opened.
+pub(super) struct Opened {
+    pub(super) counters: Vec<Counter>,
+    /// The kernel enables them itself when the command is executed.
+    pub(super) on_exec: bool,
+}
+
+/// A place where events are counted, and which of the rows it belongs to.
+struct Place {
+    scope: Scope,
+    row: usize,
+}
+
+/// The places of a capture, and what its rows tell of them.
+struct Places {
+    places: Vec<Place>,
+    /// Without event and numbers.
+    rows: Vec<CountRow>,
+    /// Open while events of it are made.
+    _cgroup: Option<OwnedFd>,
+}
+
+/// Opens the events of `groups`, disabled.
+///
+/// # Errors
+/// If none of them can be counted, or one does not exist.
+pub(super) fn open(wish: &WireCount, groups: &[Vec<PerfEvent>], target: &Target) -> Result<Opened, AgentError> {
+    let everywhere = wish.everywhere || target.pid().is_none();
+    let places = places(wish, target, everywhere)?;
+    let events: usize = groups.iter().map(Vec::len).sum();
+    let wanted = places.places.len().saturating_mul(events);
+    if wanted > MAX_COUNTERS {
+        let why = format!("{events} events at {} places take {wanted} counters", places.places.len());
+        let remedy = format!("At most {MAX_COUNTERS} are opened: count fewer events, CPUs or threads.");
+        return Err(failed(AgentErrorKind::Limit, "opening counters", why, remedy));
+    }
+    let on_exec = !everywhere && target.is_command();
+    let mut opener =
+        Opener { places: &places, on_exec, inherit: Inherit::of(target, everywhere), counters: Vec::new() };
+    let mut first_error = None;
+    for (index, group) in groups.iter().enumerate() {
+        opener.group(u32::try_from(index).unwrap_or(u32::MAX), group, &mut first_error)?;
+    }
+    let counters = opener.counters;
+    match first_error.filter(|_| counters.iter().all(|counter| counter.slots.is_empty())) {
+        Some(error) => Err(error),
+        None => Ok(Opened { counters, on_exec }),
+    }
+}
+
+/// Who begins to be counted when a counted thread makes it.
+#[derive(Clone, Copy)]
+enum Inherit {
+    Nobody,
+    Threads,
+    All,
+}
+
+impl Inherit {
+    fn of(target: &Target, everywhere: bool) -> Self {
+        match (everywhere, target.follows_children()) {
+            (true, _) => Self::Nobody,
+            (false, false) => Self::Threads,
+            (false, true) => Self::All,
+        }
+    }
+}
+
+struct Opener<'a> {
+    places: &'a Places,
+    on_exec: bool,
+    inherit: Inherit,
+    counters: Vec<Counter>,
+}
+
+impl Opener<'_> {
+    /// Opens the events of a group everywhere. The first error is kept; one that cannot be counted here has a row that
+    /// says so, and one that does not exist ends it.
+    fn group(
+        &mut self,
+        index: u32,
+        group: &[PerfEvent],
+        first_error: &mut Option<AgentError>,
+    ) -> Result<(), AgentError> {
+        // The first event of the group at each place.
+        let mut leaders: Vec<Option<(usize, usize)>> = self.places.places.iter().map(|_| None).collect();
+        for event in group {
+            let first = self.counters.len();
+            let empty = |row: &CountRow| {
+                let row = CountRow { event: event.to_string(), group: index, ..row.clone() };
+                Counter { row, slots: Vec::new(), told: false }
+            };
+            self.counters.extend(self.places.rows.iter().map(empty));
+            let opened = self.event(event, first, group.len() > 1, &mut leaders);
+            let Err(error) = opened else { continue };
+            if !matches!(error.kind, AgentErrorKind::Unsupported | AgentErrorKind::Limit) {
+                return Err(error);
+            }
+            self.counters.truncate(first);
+            let scope = "all".to_owned();
+            let row = CountRow { event: event.to_string(), group: index, scope, ..CountRow::default() };
+            let state = format!("not supported: {}", error.why);
+            self.counters.push(Counter { row: CountRow { state, ..row }, slots: Vec::new(), told: false });
+            first_error.get_or_insert(error);
+        }
+        Ok(())
+    }
+
+    fn event(
+        &mut self,
+        event: &PerfEvent,
+        first: usize,
+        in_group: bool,
+        leaders: &mut [Option<(usize, usize)>],
+    ) -> Result<(), AgentError> {
+        let mut attributes = perf_event::attributes(event)?;
+        for (place, leader) in self.places.places.iter().zip(leaders) {
+            let led = leader.and_then(|(counter, slot)| Some(&self.counters.get(counter)?.slots.get(slot)?.event));
+            self.prepare(&mut attributes, led.is_none());
+            let made = match Event::open_in(&mut attributes, place.scope, led) {
+                Ok(made) => made,
+                // The thread ended, or the CPU went offline, in between.
+                Err(error) if is_gone(&error, place.scope) => continue,
+                Err(error) => return Err(cannot_count(event, &error)),
+            };
+            let counter = first + place.row;
+            let Some(of) = self.counters.get_mut(counter) else { continue };
+            if in_group && leader.is_none() {
+                *leader = Some((counter, of.slots.len()));
+            }
+            of.slots.push(Slot { event: made, told: [0; 3] });
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, attributes: &mut Attributes, leads: bool) {
+        attributes.read_format = READ_FORMAT;
+        // What is led by another counts when that does.
+        attributes.set_disabled(u64::from(leads));
+        attributes.set_enable_on_exec(u64::from(leads && self.on_exec));
+        attributes.set_inherit(u64::from(!matches!(self.inherit, Inherit::Nobody)));
+        attributes.set_inherit_thread(u64::from(matches!(self.inherit, Inherit::Threads)));
+    }
+}
+
+fn is_gone(error: &io::Error, scope: Scope) -> bool {
+    match error.raw_os_error() {
+        Some(libc::ESRCH) => true,
+        Some(libc::ENODEV) => match scope {
+            Scope::Cpu(cpu) | Scope::Cgroup(_, cpu) | Scope::ThreadOnCpu(_, cpu) => {
+                cpus::online().is_ok_and(|online| !online.contains(&cpu))
+            }
+            Scope::ThisThread | Scope::Thread(_) => false,
+        },
+        _ => false,
+    }
+}
+
+fn cannot_count(event: &PerfEvent, error: &io::Error) -> AgentError {
+    let doing = format!("counting {event}");
+    match error.raw_os_error() {
+        Some(libc::EINVAL) => {
+            let why = "the kernel does not count it with these modifiers, or not in this group";
+            failed(AgentErrorKind::Unsupported, doing, why, "Leave the modifiers or the braces out.")
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            let remedy = "Count fewer events, CPUs or threads, or raise the limit of open files.";
+            failed(AgentErrorKind::Denied, doing, "no more files can be opened", remedy)
+        }
+        _ => perf_event::cannot_open(event, doing, error),
+    }
+}
+
+fn places(wish: &WireCount, target: &Target, everywhere: bool) -> Result<Places, AgentError> {
+    let online = cpus::online().map_err(|error| refused("listing the CPUs", &error, ""))?;
+    if let Some(missing) = wish.cpus.iter().find(|cpu| !online.contains(cpu)) {
+        let why = format!("CPU {missing} is not online");
+        let remedy = "The file /sys/devices/system/cpu/online lists those that are.";
+        return Err(failed(AgentErrorKind::NotFound, "choosing the CPUs", why, remedy));
+    }
+    let chosen = online.into_iter().filter(|cpu| wish.cpus.is_empty() || wish.cpus.contains(cpu));
+    let chosen: Vec<u32> = chosen.collect();
+    match target.pid().filter(|_| !everywhere) {
+        Some(pid) => of_threads(wish, pid, target.is_command(), &chosen),
+        None => on_cpus(wish, &chosen),
+    }
+}
+
+fn on_cpus(wish: &WireCount, cpus: &[u32]) -> Result<Places, AgentError> {
+    let cgroup = match &wish.cgroup {
+        None => None,
+        Some(path) => Some(host::open_cgroup(path).ok_or_else(|| {
+            let doing = format!("looking for the control group `{}`", bathyscope_capture::visible(path.as_bytes()));
+            let remedy = "Give its path below /sys/fs/cgroup (version 2), as /proc/PID/cgroup has it.";
+            failed(AgentErrorKind::NotFound, doing, "there is no such group", remedy)
+        })?),
+    };
+    let place = |(index, cpu): (usize, &u32)| Place {
+        scope: cgroup.as_ref().map_or(Scope::Cpu(*cpu), |folder| Scope::Cgroup(folder.as_raw_fd(), *cpu)),
+        row: if wish.per == WireCountPer::Cpu { index } else { 0 },
+    };
+    let places = cpus.iter().enumerate().map(place).collect();
+    let rows = if wish.per == WireCountPer::Cpu { cpus.iter().map(|cpu| cpu_row(*cpu)).collect() } else { vec![all()] };
+    Ok(Places { places, rows, _cgroup: cgroup })
+}
+
+fn all() -> CountRow {
+    CountRow { scope: "all".to_owned(), ..CountRow::default() }
+}
+
+fn cpu_row(cpu: u32) -> CountRow {
+    CountRow { cpu, scope: format!("CPU{cpu}"), ..CountRow::default() }
+}
+
+/// The threads that a process has now; a command has one until it is executed.
+pub(in crate::kernel) fn threads_of(pid: u32, is_command: bool) -> Result<Vec<u32>, AgentError> {
+    if is_command {
+        return Ok(vec![pid]);
+    }
+    let doing = format!("listing the threads of process {pid}");
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .map_err(|error| refused(&doing, &error, "Choose a process that runs."))?;
+    let threads = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let mut threads: Vec<u32> = threads.take(MAX_THREADS + 1).collect();
+    threads.sort_unstable();
+    if threads.len() > MAX_THREADS {
+        let why = format!("it has more than {MAX_THREADS} threads");
+        return Err(failed(AgentErrorKind::Limit, doing, why, "Count the whole system, or its control group."));
+    }
+    Ok(threads)
+}
+
+fn comm_of(pid: u32, tid: u32) -> String {
+    let name = std::fs::read(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end().to_owned()
+}
+
+fn of_threads(wish: &WireCount, pid: u32, is_command: bool, cpus: &[u32]) -> Result<Places, AgentError> {
+    let threads = threads_of(pid, is_command)?;
+    let by_cpu = wish.per == WireCountPer::Cpu || !wish.cpus.is_empty();
+    let mut places = Vec::new();
+    for (thread, tid) in threads.iter().enumerate() {
+        let row = |cpu| match wish.per {
+            WireCountPer::Total => 0,
+            WireCountPer::Cpu => cpu,
+            WireCountPer::Thread => thread,
+        };
+        if by_cpu {
+            let on = |(index, cpu): (usize, &u32)| Place { scope: Scope::ThreadOnCpu(*tid, *cpu), row: row(index) };
+            places.extend(cpus.iter().enumerate().map(on));
+        } else {
+            places.push(Place { scope: Scope::Thread(*tid), row: row(0) });
+        }
+    }
+    let of_process = |row: CountRow| CountRow { pid, tid: pid, comm: comm_of(pid, pid), ..row };
+    let rows = match wish.per {
+        WireCountPer::Total => vec![of_process(all())],
+        WireCountPer::Cpu => cpus.iter().map(|cpu| of_process(cpu_row(*cpu))).collect(),
+        WireCountPer::Thread => threads
+            .iter()
+            .map(|tid| {
+                let comm = comm_of(pid, *tid);
+                CountRow { pid, tid: *tid, scope: format!("{comm}-{tid}"), comm, ..CountRow::default() }
+            })
+            .collect(),
+    };
+    Ok(Places { places, rows, _cgroup: None })
+}

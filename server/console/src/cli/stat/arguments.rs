@@ -1,0 +1,209 @@
+//! The command line → the capture's spec.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bathyscope_capture::{CaptureSpec, CountPer, CountSpec, Limits, Method, Target, visible};
+use bathyscope_catalog::perf_events::parse_events;
+
+use super::StatArgs;
+use crate::{
+    Failure,
+    cli::trace::{duration, missing_option},
+};
+
+/// How often counts are read where no intervals are shown: kept captures have lines over time.
+const USUAL_INTERVAL_MS: u32 = 1000;
+/// The most CPUs in a list.
+const MAX_CPUS: u32 = 8192;
+
+/// Gives the tracepoints that match a pattern.
+type Matching<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<String>, Failure>;
+
+/// The spec that the arguments describe.
+pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpec, Failure> {
+    let (target, limit) = target(args)?;
+    let on_cpus = args.all_cpus || args.cpu.is_some();
+    let per = match args {
+        StatArgs { no_aggr: true, .. } | StatArgs { per_core: true, .. } => CountPer::Cpu,
+        StatArgs { per_thread: true, .. } | StatArgs { tid: Some(_), .. } => CountPer::Thread,
+        _ => CountPer::Total,
+    };
+    let count = CountSpec {
+        groups: groups(&args.events, matching)?,
+        interval_ms: args.interval.unwrap_or(USUAL_INTERVAL_MS),
+        per,
+        cpus: args.cpu.as_deref().map(cpus).transpose()?.unwrap_or_default(),
+        everywhere: on_cpus && target != Target::System,
+        cgroup: args.cgroup.clone(),
+        detail: args.detail.min(bathyscope_capture::MAX_DETAIL),
+    };
+    let limit = args.timeout.or(limit);
+    let duration_ms = limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+    let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
+    let name = args.save.clone().unwrap_or_default();
+    let spec = CaptureSpec { name, method: Method::Count(count), target, limits };
+    spec.validate().map_err(|error| Failure::because("checking what to count", error))?;
+    Ok(spec)
+}
+
+/// Whose events, and how long if a command only says that.
+fn target(args: &StatArgs) -> Result<(Target, Option<Duration>), Failure> {
+    let (argv, children) = (args.words.clone(), !args.no_inherit);
+    if let Some(word) = argv.first().filter(|word| word.starts_with('-')) {
+        return Err(missing_option(word, "stat"));
+    }
+    if args.user.is_some() && argv.is_empty() {
+        return Err(Failure::new("--user is given without a command"));
+    }
+    if args.repeat > 1 && argv.is_empty() {
+        return Err(Failure::new("--repeat is given without a command"));
+    }
+    let Some(pid) = args.pid.map_or_else(|| args.tid.map(process_of).transpose(), |pid| Ok(Some(pid)))? else {
+        return Ok(match argv.is_empty() {
+            true => (Target::System, None),
+            false => (Target::Command { argv, user: args.user.clone(), children }, None),
+        });
+    };
+    // The way in which people say how long.
+    let limit = match argv.as_slice() {
+        [] => None,
+        [sleep, time] if sleep == "sleep" && duration(time).is_ok() => duration(time).ok(),
+        _ => {
+            return Err(Failure::new("a process is counted while another command runs")
+                .remedy("Say how long with --timeout TIME, or with the command `sleep SECONDS`."));
+        }
+    };
+    Ok((Target::Process { pid, children }, limit))
+}
+
+/// The process of a thread.
+fn process_of(tid: u32) -> Result<u32, Failure> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")).and_then(|pid| pid.trim().parse().ok());
+    pid.ok_or_else(|| Failure::new(format!("there is no thread {tid} (any more)")))
+}
+
+/// The one thread that is shown, if one was asked for.
+pub(super) fn only_thread(args: &StatArgs) -> Option<u32> {
+    args.tid
+}
+
+/// The core of each CPU, where lines are of cores.
+pub(super) fn cores(args: &StatArgs) -> Option<BTreeMap<u32, String>> {
+    let number = |cpu: u32, name: &str| {
+        let text = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/{name}")).ok()?;
+        text.trim().parse::<u32>().ok()
+    };
+    let core = |cpu: u32| {
+        let (socket, core) = (number(cpu, "physical_package_id")?, number(cpu, "core_id")?);
+        Some((cpu, format!("S{socket}-C{core}")))
+    };
+    args.per_core.then(|| (0..MAX_CPUS).map_while(core).collect())
+}
+
+fn groups(lists: &[String], matching: Matching<'_>) -> Result<Vec<Vec<String>>, Failure> {
+    let mut groups = Vec::new();
+    for list in lists {
+        // Without braces and slashes a pattern is a whole part of the list.
+        if list.contains(['*', '?']) && !list.contains(['{', '/']) {
+            for part in list.split(',') {
+                let found = if part.contains(['*', '?']) { matching(part)? } else { vec![part.to_owned()] };
+                if found.is_empty() {
+                    return Err(Failure::new(format!("no tracepoint matches `{}`", visible(part.as_bytes()))));
+                }
+                groups.extend(found.into_iter().map(|event| vec![event]));
+            }
+            continue;
+        }
+        let doing = || format!("reading the events `{}`", visible(list.as_bytes()));
+        let parsed = parse_events(list).map_err(|error| Failure::because(doing(), error))?;
+        groups.extend(parsed.iter().map(|group| group.iter().map(ToString::to_string).collect::<Vec<_>>()));
+    }
+    Ok(groups)
+}
+
+/// Reads a list such as `0,2-5`.
+fn cpus(list: &str) -> Result<Vec<u32>, Failure> {
+    let wrong = || Failure::new(format!("`{}` is no list of CPUs", visible(list.as_bytes()))).remedy("Write 0,2-5.");
+    let mut cpus = Vec::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else {
+            return Err(wrong());
+        };
+        if last >= MAX_CPUS || first > last {
+            return Err(wrong());
+        }
+        cpus.extend(first..=last);
+    }
+    Ok(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Verb};
+
+    fn args(words: &[&str]) -> StatArgs {
+        let cli = Cli::try_parse_from(["bathyscope", "stat"].iter().chain(words)).unwrap();
+        let Some(Verb::Stat(args)) = cli.verb else { panic!() };
+        args
+    }
+
+    fn made(words: &[&str]) -> (CountSpec, Target, Option<u64>) {
+        let mut matching = |pattern: &str| Ok(vec![format!("a:{}", pattern.len()), "a:b".to_owned()]);
+        let spec = spec(&args(words), &mut matching).unwrap();
+        let Method::Count(count) = spec.method else { panic!() };
+        (count, spec.target, spec.limits.duration_ms)
+    }
+
+    #[test]
+    fn arguments_become_a_spec() {
+        let command = |words: &[&str]| {
+            let argv = words.iter().map(|word| (*word).to_owned()).collect();
+            Target::Command { argv, user: None, children: true }
+        };
+        let (count, target, _) = made(&["ls", "-l"]);
+        assert_eq!((count, target), (CountSpec::default(), command(&["ls", "-l"])));
+        let (count, target, _) = made(&["-C", "0,2-3", "--", "sleep", "5"]);
+        assert_eq!((count.cpus, count.everywhere, target), (vec![0, 2, 3], true, command(&["sleep", "5"])));
+        let (count, target, _) = made(&["-a", "-I", "100", "-e", "{cycles,cs}:u,faults", "-e", "kmem:kmalloc"]);
+        assert_eq!((count.interval_ms, count.everywhere, target), (100, false, Target::System));
+        assert_eq!(count.groups, [vec!["cycles:u", "context-switches:u"], vec!["page-faults"], vec!["kmem:kmalloc"]]);
+        let (count, ..) = made(&["-e", "a:*,cs"]);
+        assert_eq!(count.groups, [["a:3"], ["a:b"], ["cs"]]);
+        let (count, target, limit) = made(&["-dd", "-p", "1", "sleep", "2"]);
+        assert_eq!((count.detail, target, limit), (2, Target::Process { pid: 1, children: true }, Some(2000)));
+        assert_eq!(made(&["-A", "-a"]).0.per, CountPer::Cpu);
+        assert_eq!(made(&["--per-thread", "-i", "-p", "1"]).1, Target::Process { pid: 1, children: false });
+        let pid = std::process::id().to_string();
+        let (count, target, limit) = made(&["-t", &pid, "--timeout", "3s"]);
+        assert_eq!((count.per, limit), (CountPer::Thread, Some(3000)));
+        assert_eq!(target, Target::Process { pid: std::process::id(), children: true });
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for words in [
+            &["-e", "cylces", "ls"][..],
+            &["-p", "1", "ls"],
+            &["-C", "3-1"],
+            &["-C", "x"],
+            &["--user", "root"],
+            &["-r", "3", "-a"],
+            &["--per-thread", "-a"],
+            &["-I", "1", "ls"],
+            &["-t", "4294967295"],
+            &["-G", "x", "ls"],
+        ] {
+            assert!(spec(&args(words), &mut |_| Ok(Vec::new())).is_err(), "{words:?}");
+        }
+        assert!(spec(&args(&["-e", "no:such*"]), &mut |_| Ok(Vec::new())).is_err());
+        for words in [&["-p", "1", "-t", "2"][..], &["--nonsense"], &["--nonsense", "ls"]] {
+            assert!(Cli::try_parse_from(["bathyscope", "stat"].iter().chain(words)).is_err(), "{words:?}");
+        }
+        assert_eq!(args(&["-x,", "ls", "-x"]).field_separator.as_deref(), Some(","));
+    }
+}

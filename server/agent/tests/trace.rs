@@ -522,6 +522,11 @@ fn other_tracers_go_on() {
         match Command::new(program).args(arguments).stdin(Stdio::null()).output() {
             Ok(output) => {
                 let told = String::from_utf8_lossy(&output.stderr);
+                // It wants to switch all function tracing on first, whatever it records.
+                if told.contains("Can't enable ftrace") {
+                    println!("SKIPPED: a trace beside {program} — a kernel that lets functions be traced");
+                    continue;
+                }
                 assert!(output.status.success(), "{program}: {told}");
                 if program == "perf" {
                     assert!(told.lines().any(|line| line.starts_with("1,")), "{told}");

@@ -118,7 +118,7 @@ const HOSTILE: [(&str, &str); 37] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 3", "schema version 3"),
+    ("PRAGMA user_version = 4", "schema version 4"),
     ("PRAGMA user_version = 1", "losses"),
     ("UPDATE scripts SET probes = 'x'", "the probes of a script"),
     ("UPDATE scripts SET plan = printf('%.5000000c', 'x')", "too long"),

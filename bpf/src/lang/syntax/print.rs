@@ -6,6 +6,7 @@ use super::super::ast::{
     BinaryOp, Block, Expr, ExprKind, Item, Macro, MapDeclaration, Parameter, PathStep, Probe, Script, Statement,
     StatementKind, TypeBase, TypeSuffix, TypeText, UnaryOp,
 };
+use super::types::{is_builtin, is_c_word};
 
 /// How strongly what stands outermost in an expression binds.
 const TERNARY: u8 = 0;
@@ -328,9 +329,7 @@ impl Printer {
     }
 
     fn conditional(&mut self, condition: &Expr, then: &Block, otherwise: Option<&Block>) {
-        self.put("(");
-        self.expression(condition);
-        self.put(") ");
+        self.condition(condition);
         self.block(then);
         if let Some(otherwise) = otherwise {
             self.put(" else ");
@@ -402,10 +401,22 @@ impl Printer {
 
     fn looped(&mut self, word: &str, condition: &Expr, body: &Block) {
         self.put(word);
-        self.put("(");
-        self.expression(condition);
-        self.put(") ");
+        self.condition(condition);
         self.block(body);
+    }
+
+    /// What stands between the word and the block. A type's name in parentheses would be a cast of the block; that it is no
+    /// value is for the check to say.
+    fn condition(&mut self, condition: &Expr) {
+        match &condition.kind {
+            ExprKind::Identifier(name) if is_builtin(name) || is_c_word(name) => self.put(name),
+            _ => {
+                self.put("(");
+                self.expression(condition);
+                self.put(")");
+            }
+        }
+        self.put(" ");
     }
 
     /// A statement that a semicolon ends.

@@ -376,6 +376,11 @@ const WORDS: &[&str] = &[
     "'",
 ];
 
+#[test]
+fn a_types_name_as_a_condition_prints_itself() {
+    survives("begin { if int32 { print(1) } else { print(2) } while char { } unroll uint8 { } }");
+}
+
 /// Whatever is read: no panic, errors within the text, rendering works, and what is accepted prints itself.
 fn survives(text: &str) {
     match parse(text) {

@@ -157,7 +157,7 @@ impl SyscallRows {
         let Some(files) = &self.files else { return };
         let mut all = files.borrow_mut();
         let Some(own) = all.get_mut(&record.pid) else { return };
-        let mut add = |fd: i64, path: String, flags: u64| {
+        let add = |own: &mut Files, fd: i64, path: String, flags: u64| {
             if let Ok(fd) = i32::try_from(fd)
                 && own.len() < MAX_FILES
                 && path.len() <= MAX_PATH_BYTES
@@ -171,27 +171,23 @@ impl SyscallRows {
                 if let Some(path) = path_of(call, at) {
                     let path = join(own, folder, &path);
                     let fd = if name == "chdir" { i64::from(WORKING_DIRECTORY) } else { result };
-                    if let Ok(fd) = i32::try_from(fd) {
-                        own.insert(fd, Open { path, closes_on_execute: flags & CLOSE_ON_EXECUTE != 0 });
-                    }
+                    add(own, fd, path, flags);
                 }
             }
             Opened::Same { flags } => {
                 if let Some(open) = i32::try_from(argument(0)).ok().and_then(|fd| own.get(&fd)).cloned() {
                     let fd = if name == "fchdir" { i64::from(WORKING_DIRECTORY) } else { result };
-                    if let Ok(fd) = i32::try_from(fd) {
-                        own.insert(fd, Open { closes_on_execute: flags & CLOSE_ON_EXECUTE != 0, ..open });
-                    }
+                    add(own, fd, open.path, flags);
                 } else if let Ok(fd) = i32::try_from(result) {
                     own.remove(&fd);
                 }
             }
-            Opened::Thing { name, flags } => add(result, name.to_owned(), flags),
+            Opened::Thing { name, flags } => add(own, result, name.to_owned(), flags),
             Opened::Pair { name, flags } => {
                 let pair = call.pieces.iter().find(|piece| piece.exit).and_then(|piece| piece.bytes);
                 for fd in pair.unwrap_or_default().chunks_exact(4).take(2) {
                     let fd = fd.try_into().map_or(-1, i32::from_le_bytes);
-                    add(i64::from(fd), name.to_owned(), flags);
+                    add(own, i64::from(fd), name.to_owned(), flags);
                 }
             }
         }

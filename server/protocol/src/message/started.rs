@@ -1,0 +1,173 @@
+//! What was made for a capture, and how its records look.
+
+use serde::{Deserialize, Serialize};
+
+/// A capture whose probes exist.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Started {
+    /// One for each stream, in the order of the request; a profile has one.
+    pub streams: Vec<StreamLayout>,
+    /// One for each descriptor that [`Request::TakeRings`] gives.
+    pub rings: Vec<RingInfo>,
+    /// Processes that are the target when it begins: the command's, or the given one.
+    pub target_pid: Option<u32>,
+    /// Whether two more descriptors follow the rings: the read ends of the command's stdout and stderr.
+    pub has_output: bool,
+    /// Nanoseconds spent on reading formats and compiling.
+    pub compile_ns: u64,
+    /// Nanoseconds spent on loading.
+    pub load_ns: u64,
+    /// Nanoseconds spent on attaching.
+    pub attach_ns: u64,
+    /// Of a trace: what its pages mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Box<TraceFacts>>,
+}
+
+/// What the pages of a trace mean.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceFacts {
+    /// The clock of the stamps, in nanoseconds: `mono`, `mono_raw` or `boot`.
+    pub clock: String,
+    /// That clock minus the monotonic clock, nanoseconds, when the capture was made. `mono_raw` drifts from it by up to
+    /// 500 ns in a millisecond, `boot` leaps when the machine sleeps.
+    pub clock_ahead_ns: i64,
+    /// Where the capture's files are in tracefs: `instances/NAME`, or empty for the global instance.
+    pub instance: String,
+    /// The events that can be in the pages: those asked for, in their order, the dynamic ones in theirs, then the
+    /// tracer's own.
+    pub events: Vec<TraceFormat>,
+}
+
+/// An event that can be in a trace's pages. Its format is that of [`KernelFile::EventFormat`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceFormat {
+    /// The event's number, `common_type` of its records.
+    pub id: u16,
+    /// Its group: the subsystem, a group of the capture's own for dynamic events, or `ftrace` for the tracer's own.
+    pub group: String,
+    /// Its name in the group.
+    pub name: String,
+    /// What the person called it: `sched:sched_switch`, or a dynamic event's name as it was written, `GROUP:NAME` or
+    /// `NAME`; where none was written, its name in the group.
+    pub label: String,
+    /// Index in the trace's dynamic events, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic: Option<u16>,
+}
+
+/// How the records of one stream look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum StreamLayout {
+    /// Records of a BPF ring: fixed size, columns at fixed places, the common ones first.
+    Records {
+        /// Bytes of each record.
+        record_bytes: u32,
+        /// The columns, in the stream's order.
+        columns: Vec<ColumnLayout>,
+    },
+    /// `PERF_RECORD_SAMPLE`s of perf rings.
+    PerfSamples,
+    /// Pages of ftrace's buffers, with events of several kinds; see [`Started::trace`].
+    TracePages,
+    /// System calls, in records of `bathyscope_bpf::syscalls`.
+    Syscalls,
+}
+
+/// Where a column is in a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnLayout {
+    /// The column's name.
+    pub name: String,
+    /// Offset of its first byte.
+    pub offset: u32,
+    /// What is there.
+    pub encoding: ColumnEncoding,
+}
+
+/// What is at a column's place, little endian on all supported machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ColumnEncoding {
+    /// An unsigned number of 1, 2, 4 or 8 bytes.
+    Unsigned {
+        /// Bytes.
+        bytes: u8,
+        /// Whether people read it in base sixteen (pointers, flags).
+        hex: bool,
+    },
+    /// A signed number of 1, 2, 4 or 8 bytes.
+    Signed {
+        /// Bytes.
+        bytes: u8,
+    },
+    /// Text of a fixed number of bytes, ending at the first NUL.
+    FixedText {
+        /// Bytes.
+        bytes: u16,
+    },
+    /// An `i32`, then room for text: the number is what the kernel's string helper returned, which is the length with
+    /// its NUL, or a negative error. A length of all the room means that the text was cut.
+    LengthText {
+        /// Bytes of room after the number.
+        room: u16,
+    },
+}
+
+/// A ring buffer that the console maps and reads, or a file of ftrace that it reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RingInfo {
+    /// Whose layout it has.
+    pub kind: RingKind,
+    /// What is in it.
+    pub content: RingContent,
+    /// Bytes of its data area, a power of two; for ftrace, bytes of that CPU's buffer.
+    pub data_bytes: u32,
+    /// The CPU that writes it; none for a ring that all CPUs share.
+    pub cpu: Option<u32>,
+}
+
+/// Whose layout a ring has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum RingKind {
+    /// A BPF ring buffer.
+    Bpf,
+    /// A perf event's buffer.
+    Perf {
+        /// `sample_type` of its `perf_event_attr`.
+        sample_type: u64,
+        /// `read_format` of its `perf_event_attr`.
+        read_format: u64,
+        /// Whether records other than samples end in the sample's ids (`sample_id_all`).
+        sample_id_all: bool,
+    },
+    /// `trace_pipe_raw` of ftrace, not mapped but read, a page at a time, without waiting.
+    TracePipe {
+        /// Bytes of a page: what one read takes.
+        page_bytes: u32,
+    },
+}
+
+/// What is in a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum RingContent {
+    /// Rows of a stream, and for a profile also the side-band records.
+    Stream {
+        /// Its index.
+        stream: u16,
+    },
+    /// Only side-band records: mmap2, comm, fork, exit.
+    Sideband,
+    /// Records of a script, as its plan describes them.
+    Script,
+    /// A CPU's pages of a trace.
+    TracePages,
+}

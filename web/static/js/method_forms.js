@@ -34,7 +34,7 @@ async function perfEvents(word, signal) {
   const { items } = await events;
   const wanted = word.toLowerCase();
   const found = items.filter((one) => `${one.name} ${one.alias ?? ""}`.toLowerCase().includes(wanted)).sort((a, b) => Number(b.works) - Number(a.works)).slice(0, MOST)
-    .map((one) => ({ label: one.name, detail: one.works ? one.meaning : "not on this host", group: one.works ? `${one.kind} events` : "cannot be counted here" }));
+    .map((one) => ({ label: one.name, detail: one.meaning, group: one.works ? `${one.kind} events` : "cannot be counted here" }));
   const names = word.length > 1 ? await tracepoints(word, signal) : [];
   return [...found, ...names.map((label) => ({ label, group: "tracepoints" }))];
 }

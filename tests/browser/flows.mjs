@@ -66,6 +66,23 @@ export async function chooseCommand(page, { command, user }) {
   }
 }
 
+/** Fills the form for system calls of the whole system: a set found by typing, and which results. */
+export async function chooseCalls(page, { typed, set, results }) {
+  await page.getByRole('tab', { name: 'System calls', selected: true }).waitFor();
+  await page.getByRole('combobox', { name: 'Calls' }).pressSequentially(typed);
+  await page.getByRole('option').filter({ hasText: set }).first().click();
+  await page.getByRole('combobox', { name: 'Results' }).selectOption({ label: results });
+  await page.getByRole('radio', { name: 'Whole system' }).check();
+}
+
+/** Run again opens the same form with the same choices. */
+export async function runCallsAgain(page, { calls, results }) {
+  await page.getByRole('button', { name: /^Run again/ }).or(page.getByRole('link', { name: /^Run again/ })).click();
+  await page.getByRole('tab', { name: 'System calls', selected: true }).waitFor();
+  await until('the calls', async () => await page.getByRole('combobox', { name: 'Calls' }).inputValue() === calls);
+  assert.equal(await page.getByRole('combobox', { name: 'Results' }).inputValue(), results);
+}
+
 /** Presses Start; gives the capture's id when its page is there. */
 export async function startCapture(page) {
   await page.getByRole('button', { name: /^Start capture/ }).click();

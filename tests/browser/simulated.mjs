@@ -5,8 +5,8 @@ import { after, before, test } from 'node:test';
 
 import { IS_ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
-  addCondition, ended, openTab, readInfo, rowCount, rowsInSight, selectRange, settledValue, startCapture, tickFields, chooseTracepoint, walkFlame,
-  walkTimeline, watchAndStop,
+  addCondition, chooseCalls, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
+  chooseTracepoint, walkFlame, walkTimeline, watchAndStop,
 } from './flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
@@ -105,6 +105,19 @@ test('a profile as a flame graph', async () => {
   const answer = await (await page.request.get(page.url().replace('/captures/', '/api/captures/').replace(/\?.*/, '') + '/flame')).json();
   const name = answer.names[answer.nodes.name[answer.nodes.depth.findIndex((depth) => depth === 3)]];
   await walkFlame(page, { expects: [name], search: name.slice(0, 12) });
+});
+
+test('system calls: chosen by a set, recorded, run again', async () => {
+  await page.goto(`${server.origin}/new?method=syscalls`);
+  await chooseCalls(page, { typed: '%fi', set: '%file', results: 'only errors' });
+  await page.getByLabel('After').fill('1');
+  const made = await startCapture(page);
+  await ended(page);
+  await openTab(page, 'Events');
+  await until('failed calls', async () => (await rowsInSight(page)).some((row) => row.some((cell) => /ENOENT/.test(cell))));
+  const asked = (await (await page.request.get(`${server.origin}/api/captures/${made}`)).json()).spec.method;
+  assert.deepEqual(asked, { syscalls: { calls: ['%file'], outcome: 'failed', min_duration_ns: 0, string_bytes: 32, fd_paths: true } });
+  await runCallsAgain(page, { calls: '%file', results: 'failed' });
 });
 
 test('a script: written, corrected, completed', async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { emptyForm, formOf, specOf, targetText } from "../static/js/spec.js";
+import { lastWord } from "../static/js/spec_methods.js";
 import { joinWords, splitWords } from "../static/js/words.js";
 
 const limits = { duration_ms: 10000, max_events: null, max_bytes: 1 << 30, budget_cpu_permille: 50 };
@@ -36,6 +37,75 @@ test("targets in words", () => {
   assert.equal(targetText("system", joinWords), "whole system");
   assert.equal(targetText({ process: { pid: 3, children: true } }, joinWords), "pid 3 and its children");
   assert.equal(targetText({ command: { argv: ["a b"], user: "u", children: true } }, joinWords), "'a b' as u");
+});
+
+const process = { process: { pid: 7, children: true } };
+
+test("every method survives the form", () => {
+  const count = (more) => ({ count: { groups: [], interval_ms: 1000, per: "total", ...more } });
+  const syscalls = (more) => ({ syscalls: { calls: [], outcome: "any", min_duration_ns: 0, string_bytes: 32, fd_paths: true, ...more } });
+  for (const method of [
+    syscalls({}),
+    syscalls({ calls: ["!%file", "read", "?statx"], outcome: "failed", min_duration_ns: 1500, path: "/etc/a b, c ", string_bytes: 0, fd_paths: false }),
+    syscalls({ outcome: "succeeded", min_duration_ns: 2_000_000_000, string_bytes: 1024 }),
+    syscalls({ min_duration_ns: 1_500_000 }),
+    { trace: { tracer: "function" } },
+    {
+      trace: {
+        tracer: "function_graph", functions: ["vfs_*", "*:mod:ext4"], not_functions: ["vfs_fsync"], graph_roots: ["do_sys_open"], graph_not: ["schedule", "x"], max_depth: 3,
+        events: [{ event: "a:b", filter: "x == 1 && y ~ \"*,\"" }, { event: "a:c" }], dynamic: ["p:mine vfs_read a=%di", "r4:x /bin/a:0x10 $retval"],
+        options: [["funcgraph-proc", true], ["sleep-time", false], ["no", true]], clock: "boot", buffer_kib: 4096, overwrite: true,
+      },
+    },
+    { trace: { events: [{ event: "sched:sched_switch" }], clock: "mono" } },
+    { trace: { dynamic: ["e:mine a.b c=$d"] } },
+    count({}),
+    count({ groups: [["cycles:u", "instructions"], ["cs"], ["cpu/event=0x3c,umask=0/k"], ["mem:0x1000/8:rw", "r1a8"], ["sched:sched_switch"]], interval_ms: 100, per: "thread" }),
+    count({ groups: [["mem:0x1000/8:rw"], ["cs"]], interval_ms: 60000, per: "cpu", cpus: [0, 1, 2, 3, 8, 5], everywhere: true, cgroup: "/a b", detail: 3 }),
+    { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: true, event: "page-faults:u", period: 1, call_graph: "dwarf", stack_bytes: 4096 } },
+    { profile: { frequency_hz: 49, kernel_stacks: false, user_stacks: true, event: "sched:sched_switch", call_graph: "lbr" } },
+  ]) {
+    const spec = { name: "", method, target: process, limits };
+    assert.deepEqual(specOf(formOf(spec, joinWords), splitWords), { spec, problems: [] });
+  }
+});
+
+test("what is missing or wrong with a method is said", () => {
+  const problems = (method, patch, target = {}) => {
+    const form = { ...emptyForm(), method, ...target };
+    return specOf({ ...form, [method]: { ...form[method], ...patch } }, splitWords).problems;
+  };
+  assert.deepEqual([problems("syscalls", {}), problems("count", {}), problems("trace", { tracer: "function" })], [[], [], []]);
+  for (const [method, patch, expected] of [
+    ["syscalls", { calls: "read, !write" }, /only before the first/], ["syscalls", { calls: "! " }, /leave out/], ["syscalls", { path: "/".repeat(129) }, /128 bytes/],
+    ["syscalls", { minDuration: "-1" }, /least duration/], ["syscalls", { stringBytes: "" }, /whole number from 0 to 1024/],
+    ["trace", {}, /tracer, add an event/], ["trace", { functions: "vfs_*", dynamic: "p:a b" }, /Functions need a tracer/],
+    ["trace", { tracer: "function_graph", maxDepth: "0" }, /depth/], ["trace", { tracer: "function", bufferKib: "1" }, /buffer/],
+    ["count", { interval: "0.001" }, /from 0.01 to 3600/], ["count", { per: "thread" }, /process or a command/], ["count", { cpus: "0-" }, /0-3,8/], ["count", { cpus: "3-1" }, /3-1/],
+    ["count", { cpus: "0-999999" }, /0-999999/], ["count", { events: "{a,b" }, /group/], ["count", { events: "{a}:u" }, /modifiers/], ["count", { events: "a,{}" }, /empty/],
+  ]) {
+    const found = problems(method, patch);
+    assert.equal(found.length, 1, JSON.stringify(patch));
+    assert.match(found[0], expected);
+  }
+  const some = { target: "process", pid: "7" };
+  assert.match(problems("count", { cgroup: "/a" }, some).join(), /whole CPUs/);
+  assert.deepEqual(problems("count", { cgroup: "/a", everywhere: true }, some), []);
+  for (const patch of [{ period: "5" }, { callGraph: "dwarf", user: false }, { event: "cs", period: "0" }]) {
+    assert.equal(specOf({ ...emptyForm(), method: "profile", ...patch }, splitWords).problems.length, 1, JSON.stringify(patch));
+  }
+});
+
+test("what only the graph tracer has is left out for others", () => {
+  const form = emptyForm();
+  const trace = { ...form.trace, tracer: "function", graphRoots: "a", maxDepth: "x" };
+  assert.deepEqual(specOf({ ...form, method: "trace", trace }, splitWords), { spec: { name: "", method: { trace: { tracer: "function" } }, target: "system", limits: { ...limits } }, problems: [] });
+});
+
+test("the last word of a list is what is being written", () => {
+  for (const [text, before, word] of [["", "", ""], ["op", "", "op"], ["!op", "!", "op"], ["read, %f", "read, ", "%f"], ["{cyc", "{", "cyc"], ["a, ", "a, ", ""], ["a && pre", "a && ", "pre"]]) {
+    assert.deepEqual(lastWord(text), { before, word }, text);
+  }
 });
 
 test("what the form does not show of a profile stays", () => {

@@ -43,15 +43,8 @@ export class CaptureHeader {
     return `/new?from=${this.context.id}`;
   }
 
-  /** Through the form, or at once as it was where the form has no place for it. */
-  async #runAgain() {
-    if (!this.context.isCounts) return location.assign(this.#again);
-    try {
-      const { url } = await send("POST", "/api/captures", this.context.info.spec);
-      location.assign(url);
-    } catch (error) {
-      noteError(error);
-    }
+  #runAgain() {
+    location.assign(this.#again);
   }
 
   /** Writes everything again. */
@@ -83,8 +76,7 @@ export class CaptureHeader {
       actions.push(h("button", { type: "button", class: "primary", id: "stop", disabled: this.stopping, on: { click: () => this.#stop() } }, this.stopping ? "Stopping" : "Stop ", !this.stopping && h("kbd", { text: "X" })));
     }
     if (!info.running && mayRecord()) {
-      const again = this.context.isCounts ? h("button", { type: "button", text: "Run again", on: { click: () => this.#runAgain() } }) : h("a", { class: "button", href: this.#again, text: "Run again" });
-      actions.push(again);
+      actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
     }
     actions.push(this.#exportMenu(info), h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }));
     if (mayRecord() && !this.editing) actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));

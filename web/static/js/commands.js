@@ -29,6 +29,9 @@ export function commonCommands() {
       { name: "New capture: trace events", run: go("/new?method=events") },
       { name: "New capture: profile CPU", run: go("/new?method=profile") },
       { name: "New capture: write a script", run: go("/new?method=script") },
+      { name: "New capture: system calls", run: go("/new?method=syscalls") },
+      { name: "New capture: trace with ftrace", run: go("/new?method=trace") },
+      { name: "New capture: count events", run: go("/new?method=count") },
     );
   }
   addCommands(

@@ -35,6 +35,17 @@ function table(heads, rows) {
     h("thead", {}, h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text })))), h("tbody", {}, ...rows)));
 }
 
+/** A trace by ftrace: only what was asked for. */
+function tracedEntries({ tracer, functions = [], not_functions: not = [], graph_roots: roots = [], graph_not: leftOut = [], max_depth: depth, events = [], dynamic = [] }) {
+  const codes = (name, words) => (words.length ? entry(name, h("code", { text: words.join(" ") })) : []);
+  return [
+    ...codes("Tracer", tracer ? [tracer] : []), ...codes("Functions", functions), ...codes("Not the functions", not), ...codes("Graph begins at", roots),
+    ...codes("Graph leaves out", leftOut), ...(depth ? entry("Depth", exact(depth)) : []),
+    ...events.flatMap(({ event, filter }, i) => entry(i === 0 ? "Events" : "", h("code", { text: event }), filter && h("div", {}, "only where ", h("code", { text: filter })))),
+    ...dynamic.flatMap((line, i) => entry(i === 0 ? "Own probes" : "", h("code", { text: line }))),
+  ];
+}
+
 /** The tab. */
 export class InfoView {
   /**
@@ -76,7 +87,7 @@ export class InfoView {
 
   #spec(info) {
     const { spec } = info;
-    const { events, profile, script, syscalls, count: counts } = spec.method;
+    const { events, profile, script, syscalls, trace, count: counts } = spec.method;
     const json = h("pre", { class: "json", text: JSON.stringify(spec, null, 2) });
     const method = script
       ? entry("Script", script.file && h("code", { text: script.file }), script.params?.length > 0 && h("code", { text: ` ${joinWords(script.params)}` }), scriptText(script.text))
@@ -87,6 +98,8 @@ export class InfoView {
       : syscalls
       ? [...entry("System calls", h("code", { text: syscalls.calls?.join(", ") || "all" }), syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`),
         ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []), ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : [])]
+      : trace
+      ? tracedEntries(trace)
       : (events?.probes ?? []).flatMap((probe, i) => entry(i === 0 ? "Events" : "", h("code", { text: probe.tracepoint }), probe.fields.length ? `: ${probe.fields.join(", ")}` : "", probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate }))));
     const limits = spec.limits ?? {};
     const ends = [limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`, limits.max_events && `after ${plural(limits.max_events, "row")}`, limits.max_bytes && `at ${bytes(limits.max_bytes)}`].filter(Boolean);

@@ -6,6 +6,7 @@ import { addCommands } from "./commands.js";
 import { byId, h, put } from "./dom.js";
 import { agentNotice } from "./host_view.js";
 import { bind } from "./keys.js";
+import { showGraph, startMethods } from "./method_forms.js";
 import { errorNotice, noteError, showError, waitFor } from "./notice.js";
 import { ProbeEditor } from "./probe_editor.js";
 import { ScriptForm } from "./script_form.js";
@@ -14,9 +15,17 @@ import { emptyForm, formOf, specOf } from "./spec.js";
 import { startTabs } from "./tabs.js";
 import { joinWords, splitWords } from "./words.js";
 
-/** Fields of the form by the id of their element. */
+/** Fields of the form by the id of their element; a dot leads into the part of a method. */
 const INPUTS = {
-  name: "name", frequency: "frequency", kernel: "kernel", user: "user", pid: "pid", argv: "argv", "run-as": "runAs", children: "children",
+  name: "name", frequency: "frequency", kernel: "kernel", user: "user", event: "event", period: "period", "call-graph": "callGraph",
+  "sys-calls": "syscalls.calls", "sys-outcome": "syscalls.outcome", "sys-min": "syscalls.minDuration", "sys-min-unit": "syscalls.minUnit",
+  "sys-path": "syscalls.path", "sys-bytes": "syscalls.stringBytes", "sys-fd-paths": "syscalls.fdPaths",
+  "trace-tracer": "trace.tracer", "trace-functions": "trace.functions", "trace-not-functions": "trace.notFunctions", "trace-roots": "trace.graphRoots",
+  "trace-graph-not": "trace.graphNot", "trace-depth": "trace.maxDepth", "trace-dynamic": "trace.dynamic", "trace-options": "trace.options",
+  "trace-clock": "trace.clock", "trace-buffer": "trace.bufferKib", "trace-overwrite": "trace.overwrite",
+  "count-events": "count.events", "count-interval": "count.interval", "count-interval-unit": "count.intervalUnit", "count-per": "count.per",
+  "count-cpus": "count.cpus", "count-everywhere": "count.everywhere", "count-cgroup": "count.cgroup", "count-detail": "count.detail",
+  pid: "pid", argv: "argv", "run-as": "runAs", children: "children",
   "group-kind": "groupKind", group: "group", "of-user": "ofUser", comm: "comm",
   duration: "duration", "duration-unit": "durationUnit", "max-events": "maxEvents", "max-size": "maxSize", "max-size-unit": "maxSizeUnit", budget: "budget", "over-budget": "overBudget",
 };
@@ -24,11 +33,14 @@ const INPUTS = {
 const params = new URLSearchParams(location.search);
 /** @type {ProbeEditor[]} */
 let editors = [];
-const METHODS = ["events", "profile", "script"];
+/** What the form does not show of a profile. */
+let sampling = {};
+const METHODS = ["events", "profile", "syscalls", "trace", "count", "script"];
 let method = METHODS.find((one) => one === params.get("method")) ?? (params.has("tool") || params.has("script") ? "script" : "events");
 let starting = false;
 
 startShell();
+const traced = startMethods();
 const script = new ScriptForm({ run: start, named: (name) => { byId("name").value = name; }, changed: () => put(byId("problems")) });
 const showTab = startTabs(document.querySelector(".tabs"), (name) => {
   method = name;
@@ -52,12 +64,31 @@ function showWords() {
     problem && h("p", { class: "word-note stop", text: problem }), ...notes.map((text) => h("p", { class: "word-note", text })));
 }
 
-function fill(form) {
+/** Where the value of an input is in a form. */
+function placeOf(form, key) {
+  const [part, name] = key.split(".");
+  return name ? [form[part], name] : [form, part];
+}
+
+/** Fills the inputs; those under "More" are shown where they hold anything unusual. */
+function fillInputs(form) {
+  const usual = emptyForm();
+  for (const more of document.querySelectorAll("details.more")) more.open = false;
   for (const [id, key] of Object.entries(INPUTS)) {
     const input = byId(id);
-    if (input.type === "checkbox") input.checked = form[key];
-    else input.value = form[key];
+    const [part, name] = placeOf(form, key);
+    input[input.type === "checkbox" ? "checked" : "value"] = part[name];
+    const [usualPart] = placeOf(usual, key);
+    const more = input.closest("details.more");
+    if (more && part[name] !== usualPart[name]) more.open = true;
   }
+}
+
+function fill(form) {
+  fillInputs(form);
+  sampling = form.sampling;
+  for (const event of form.trace.events) traced.add(event);
+  showGraph();
   document.querySelector(`input[name=target][value=${form.target}]`).checked = true;
   method = form.method;
   showTab(method);
@@ -72,9 +103,11 @@ function formNow() {
   const form = emptyForm();
   for (const [id, key] of Object.entries(INPUTS)) {
     const input = byId(id);
-    form[key] = input.type === "checkbox" ? input.checked : input.value;
+    const [part, name] = placeOf(form, key);
+    part[name] = input.type === "checkbox" ? input.checked : input.value;
   }
-  return { ...form, method, target: target(), probes: editors.map((editor) => editor.value()), script: script.value() };
+  form.trace.events = traced.value();
+  return { ...form, sampling, method, target: target(), probes: editors.map((editor) => editor.value()), script: script.value() };
 }
 
 function addProbe(probe) {

@@ -1,12 +1,15 @@
 // A capture spec and the form that makes one. Pure.
 
+import { countForm, countOf, emptyMethods, number, syscallsForm, syscallsOf, traceForm, traceOf } from "./spec_methods.js";
+
 /** The form as it is before anything is filled in. */
 export function emptyForm() {
   return {
     method: "events", name: "",
     probes: [],
-    // `sampling` is what the form does not show: the event, its period, how stacks are found.
-    frequency: "99", kernel: true, user: true, sampling: {},
+    // `sampling` is what the form does not show: the bytes of stack that are copied.
+    frequency: "99", kernel: true, user: true, event: "", period: "", callGraph: "frame_pointer", sampling: {},
+    ...emptyMethods(),
     script: { text: "", file: "", params: [], allow_unsafe: false },
     target: "system", pid: "", argv: "", runAs: "", children: true, groupKind: "unit", group: "", ofUser: "", comm: "",
     duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5", overBudget: "",
@@ -15,14 +18,6 @@ export function emptyForm() {
 
 const SECONDS = { s: 1, min: 60, h: 3600 };
 const SIZES = { MiB: 1 << 20, GiB: 2 ** 30 };
-
-function number(text, what, problems, { least = 0, most = Number.MAX_SAFE_INTEGER, whole = true } = {}) {
-  const value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value) || value < least || value > most || (whole && !Number.isInteger(value))) {
-    problems.push(`${what} must be ${whole ? "a whole number" : "a number"} from ${least} to ${most}.`);
-  }
-  return value;
-}
 
 /**
  * The form as a spec for the API, with what is wrong in words.
@@ -37,16 +32,32 @@ export function specOf(form, split) {
 }
 
 function methodOf(form, problems) {
-  if (form.method === "profile") {
-    if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
-    return { profile: { ...form.sampling, frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }), kernel_stacks: form.kernel, user_stacks: form.user } };
-  }
+  if (form.method === "profile") return { profile: profileOf(form, problems) };
+  if (form.method === "syscalls") return { syscalls: syscallsOf(form.syscalls, problems) };
+  if (form.method === "trace") return { trace: traceOf(form.trace, problems) };
+  if (form.method === "count") return { count: countOf(form.count, form.target !== "system", problems) };
   if (form.method === "script") return { script: scriptOf(form.script) };
   if (form.probes.length === 0) problems.push("Add at least one tracepoint.");
   return {
     events: {
       probes: form.probes.map(({ tracepoint, fields, predicate }) => ({ tracepoint, fields, ...(predicate.trim() ? { predicate: predicate.trim() } : {}) })),
     },
+  };
+}
+
+function profileOf(form, problems) {
+  const { stack_bytes: bytes, ...sampling } = form.sampling;
+  const event = form.event.trim();
+  if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
+  else if (form.callGraph !== "frame_pointer" && !form.user) problems.push("Only the stacks of programs can be found in another way; record them too.");
+  if (form.period.trim() && !event) problems.push("A period needs the event that is counted; choose one.");
+  return {
+    ...sampling, frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }), kernel_stacks: form.kernel, user_stacks: form.user,
+    ...(event ? { event } : {}),
+    ...(form.period.trim() ? { period: number(form.period, "The period", problems, { least: 1 }) } : {}),
+    ...(form.callGraph === "frame_pointer" ? {} : { call_graph: form.callGraph }),
+    // Only DWARF takes a copy of the stack.
+    ...(bytes && form.callGraph === "dwarf" ? { stack_bytes: bytes } : {}),
   };
 }
 
@@ -99,13 +110,16 @@ function limitsOf(form, problems) {
 export function formOf(spec, join) {
   const form = emptyForm();
   form.name = spec.name ?? "";
-  const { events, profile, script } = spec.method;
+  const { events, profile, script, syscalls, trace, count } = spec.method;
   if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
   if (events) form.probes = events.probes.map((probe) => ({ tracepoint: probe.tracepoint, fields: [...probe.fields], predicate: probe.predicate ?? "" }));
   if (profile) {
-    const { frequency_hz: frequency, kernel_stacks: kernel, user_stacks: user, ...sampling } = profile;
-    Object.assign(form, { method: "profile", frequency: String(frequency), kernel, user, sampling });
+    const { frequency_hz: frequency, kernel_stacks: kernel, user_stacks: user, event = "", period, call_graph: callGraph = "frame_pointer", ...sampling } = profile;
+    Object.assign(form, { method: "profile", frequency: String(frequency), kernel, user, event: event ?? "", period: period ? String(period) : "", callGraph, sampling });
   }
+  if (syscalls) Object.assign(form, { method: "syscalls", syscalls: syscallsForm(syscalls) });
+  if (trace) Object.assign(form, { method: "trace", trace: traceForm(trace) });
+  if (count) Object.assign(form, { method: "count", count: countForm(count) });
   const { process, command, cgroup, unit, container, user, comm } = typeof spec.target === "object" ? spec.target : {};
   if (process) Object.assign(form, { target: "process", pid: String(process.pid), children: process.children });
   if (command) Object.assign(form, { target: "command", argv: join(command.argv), runAs: command.user ?? "", children: command.children });

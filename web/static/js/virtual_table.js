@@ -10,13 +10,17 @@ import { VirtualScroll } from "./virtual_scroll.js";
 const ROW = 24;
 const PROCESS_NAME = /(^|[._])comm$/;
 
+/** Columns that all captures of a kind have, in characters: what is known to be short leaves room for what is long. */
+const KNOWN = new Map([["cpu", 7], ["pid", 9], ["tid", 9], ["call", 16], ["error", 14], ["scope", 14], ["value", 15]]);
+
 /** The width of a column, by what is in it. */
 function track(column) {
   const head = column.name.length + 4;
+  if (KNOWN.has(column.name)) return `${KNOWN.get(column.name)}ch`;
   const chars = { time_ns: 19, duration_ns: 12, hex: 20 }[column.display] ?? { stack: 0, text: 0 }[columnType(column)] ?? 11;
   if (chars) return `${Math.max(chars, head)}ch`;
   if (columnType(column) === "stack") return "minmax(40ch, 3fr)";
-  return PROCESS_NAME.test(column.name) ? `${Math.max(20, head)}ch` : `minmax(${Math.max(24, head)}ch, 2fr)`;
+  return PROCESS_NAME.test(column.name) ? `${Math.max(20, head)}ch` : `minmax(${Math.max(column.name === "args" ? 30 : 24, head)}ch, 2fr)`;
 }
 
 /**

@@ -1,0 +1,128 @@
+// What the forms for system calls, ftrace, counts and profiles have beside plain fields: suggestions, and the list of
+// events of a trace.
+
+import { get } from "./api.js";
+import { Combobox } from "./combobox.js";
+import { byId, h } from "./dom.js";
+import { lastWord } from "./spec_methods.js";
+
+/** Sets of system calls that have a name. */
+const SETS = [
+  ["%file", "calls that take a path"], ["%network", "sockets"], ["%process", "making, ending and waiting for processes"], ["%memory", "mapping and protecting memory"],
+  ["%signal", "signals"], ["%ipc", "shared memory, semaphores and queues of System V"], ["%desc", "calls that take a descriptor"],
+];
+const TRACERS = [
+  ["function", "each call of a function"], ["function_graph", "calls as a tree, with durations"], ["irqsoff", "the longest time with interrupts off"],
+  ["preemptoff", "the longest time without preemption"], ["preemptirqsoff", "the longest time without either"], ["wakeup", "the longest wait of any task from waking to running"],
+  ["wakeup_rt", "the same for tasks of real time"], ["wakeup_dl", "the same for tasks with deadlines"], ["hwlat", "delays by the hardware and firmware"],
+  ["osnoise", "what keeps programs from a CPU"], ["timerlat", "delays of timers"], ["blk", "the life of block requests"],
+];
+const MOST = 40;
+
+const fitting = (list, word) => list.filter(([label, detail]) => `${label} ${detail}`.includes(word)).map(([label, detail]) => ({ label, detail }));
+
+/** Tracepoints that match. */
+async function tracepoints(query, signal) {
+  return (await get("/api/tracepoints", { q: query, limit: MOST }, signal)).items;
+}
+
+let events = null;
+
+/** Events that can be counted: those that work here first, then tracepoints. */
+async function perfEvents(word, signal) {
+  events ??= get("/api/perf_events").catch((error) => { events = null; throw error; });
+  const { items } = await events;
+  const wanted = word.toLowerCase();
+  const found = items.filter((one) => `${one.name} ${one.alias ?? ""}`.toLowerCase().includes(wanted)).sort((a, b) => Number(b.works) - Number(a.works)).slice(0, MOST)
+    .map((one) => ({ label: one.name, detail: one.meaning, group: one.works ? `${one.kind} events` : "cannot be counted here" }));
+  const names = word.length > 1 ? await tracepoints(word, signal) : [];
+  return [...found, ...names.map((label) => ({ label, group: "tracepoints" }))];
+}
+
+async function systemCalls(word, signal) {
+  const sets = fitting(SETS, word);
+  if (word.startsWith("%") || word === "") return sets;
+  const names = await tracepoints(`sys_enter_${word}`, signal);
+  const calls = names.filter((name) => name.startsWith("syscalls:sys_enter_")).map((name) => ({ label: name.slice("syscalls:sys_enter_".length) }));
+  // The kernel's names of some calls differ from those that people write (newstat is stat): any word can be kept.
+  return [...calls.slice(0, MOST), ...sets];
+}
+
+/** Suggests the last word of a list; what stands before it stays. */
+function suggestWords(input, source, after = ", ") {
+  new Combobox({
+    input, keepsText: true,
+    source: async (text, signal) => {
+      const { before, word } = lastWord(text);
+      return (await source(word, signal)).map((item) => ({ ...item, text: `${before}${item.label}${after}` }));
+    },
+    pick: () => input.focus(),
+  });
+}
+
+/** The events of a trace, each with a filter. */
+class TraceEvents {
+  #rows = [];
+
+  constructor() {
+    this.list = byId("trace-events");
+    this.adding = byId("trace-add");
+    new Combobox({
+      input: this.adding, firstIsActive: true, empty: "No tracepoint of this kernel has such a name.",
+      source: async (query, signal) => (await tracepoints(query.trim(), signal)).map((label) => ({ label, value: label })),
+      pick: ({ value }) => { this.add({ event: value, filter: "" }); this.adding.focus(); },
+      enter: (text) => { if (/^[\w.-]+:[\w.-]+$/.test(text.trim())) this.add({ event: text.trim(), filter: "" }); },
+    });
+  }
+
+  add({ event, filter }) {
+    this.adding.value = "";
+    if (this.#rows.some((row) => row.event === event)) return;
+    const input = h("input", { type: "text", class: "mono", placeholder: "filter: none", "aria-label": `Filter of ${event}`, spellcheck: "false" });
+    input.value = filter;
+    const row = { event, input };
+    row.element = h("div", { class: "trace-event", role: "group", "aria-label": event }, h("code", { text: event }), input,
+      h("button", { type: "button", class: "plain", "aria-label": `Remove ${event}`, text: "Remove", on: { click: () => this.#remove(row) } }));
+    this.#rows.push(row);
+    this.list.append(row.element);
+    let fields = null;
+    suggestWords(input, async (word, signal) => {
+      fields ??= await get(`/api/tracepoints/${event.split(":").map(encodeURIComponent).join("/")}`, {}, signal);
+      return word ? fitting(fields.fields.map((one) => [one.name, one.type]), word) : [];
+    }, " ");
+  }
+
+  #remove(row) {
+    this.#rows = this.#rows.filter((one) => one !== row);
+    row.element.remove();
+    this.adding.focus();
+  }
+
+  value() {
+    return this.#rows.map(({ event, input }) => ({ event, filter: input.value }));
+  }
+}
+
+/** Shows what only the graph tracer has. */
+export function showGraph() {
+  byId("trace-graph").hidden = byId("trace-tracer").value.trim() !== "function_graph";
+}
+
+/**
+ * Brings these forms to life.
+ * @returns {{add: (event: {event: string, filter: string}) => void, value: () => {event: string, filter: string}[]}} the
+ * events of a trace
+ */
+export function startMethods() {
+  suggestWords(byId("sys-calls"), systemCalls);
+  suggestWords(byId("count-events"), perfEvents);
+  suggestWords(byId("event"), perfEvents, "");
+  new Combobox({ input: byId("trace-tracer"), keepsText: true, source: (text) => fitting(TRACERS, text.trim()), pick: showGraph });
+  byId("trace-tracer").addEventListener("input", showGraph);
+  new Combobox({
+    input: byId("count-cgroup"), keepsText: true,
+    source: async (query, signal) => (await get("/api/groups", { q: query.trim(), limit: MOST }, signal)).items.map(({ path }) => ({ label: path })),
+    pick: () => {},
+  });
+  return new TraceEvents();
+}

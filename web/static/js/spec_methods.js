@@ -1,0 +1,193 @@
+// The forms for system calls, ftrace and counts: what they hold, as the method of a spec and back. Pure. Everything that
+// a method can say has a place in its form, so that a capture that is run again asks for the same.
+
+export const TIMES = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
+const INTERVALS = { ms: 1, s: 1000 };
+const MOST_CPUS = 8192;
+
+/** These forms as they are before anything is filled in. */
+export function emptyMethods() {
+  return {
+    syscalls: { calls: "", outcome: "any", minDuration: "", minUnit: "ms", path: "", stringBytes: "32", fdPaths: true },
+    trace: {
+      tracer: "", functions: "", notFunctions: "", graphRoots: "", graphNot: "", maxDepth: "", events: [], dynamic: "", options: "",
+      clock: "", bufferKib: "", overwrite: false,
+    },
+    count: { events: "", interval: "1", intervalUnit: "s", per: "total", cpus: "", everywhere: false, cgroup: "", detail: "0" },
+  };
+}
+
+/** Reads a number, or says what it must be. */
+export function number(text, what, problems, { least = 0, most = Number.MAX_SAFE_INTEGER, whole = true } = {}) {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value) || value < least || value > most || (whole && !Number.isInteger(value))) {
+    problems.push(`${what} must be ${whole ? "a whole number" : "a number"} from ${least} to ${most}.`);
+  }
+  return value;
+}
+
+/** Words with blanks or commas between them. */
+const wordsOf = (text) => text.split(/[\s,]+/).filter(Boolean);
+
+/** The largest unit in which a number is whole. */
+function inUnit(value, units) {
+  const [name, size] = Object.entries(units).sort(([, a], [, b]) => b - a).find(([, one]) => value % one === 0);
+  return [String(value / size), name];
+}
+
+/**
+ * System calls as the spec has them.
+ * @param {ReturnType<typeof emptyMethods>["syscalls"]} form
+ * @param {string[]} problems gets what is wrong, in words
+ */
+export function syscallsOf(form, problems) {
+  const calls = wordsOf(form.calls);
+  if (calls.slice(1).some((word) => word.startsWith("!"))) problems.push("Write ! only before the first system call: it means all calls but those of the list.");
+  if (calls[0] === "!") problems.push("Write the system calls to leave out after the !.");
+  if (new TextEncoder().encode(form.path).length > 128) problems.push("The beginning of the path can have 128 bytes at most; shorten it.");
+  return {
+    calls, outcome: form.outcome,
+    min_duration_ns: form.minDuration.trim() ? Math.round(number(form.minDuration, "The least duration", problems, { whole: false }) * TIMES[form.minUnit]) : 0,
+    ...(form.path ? { path: form.path } : {}),
+    string_bytes: number(form.stringBytes, "The bytes kept of a text", problems, { most: 1024 }), fd_paths: form.fdPaths,
+  };
+}
+
+/** The form for these system calls; what the spec does not say is as usual. */
+export function syscallsForm({ calls = [], outcome = "any", min_duration_ns: least = 0, path = "", string_bytes: kept = 32, fd_paths: fdPaths = true }) {
+  const [minDuration, minUnit] = least ? inUnit(least, TIMES) : ["", "ms"];
+  return { calls: calls.join(", "), outcome, minDuration, minUnit, path, stringBytes: String(kept), fdPaths };
+}
+
+/** An option with `no` before it is switched off, as in the kernel's own file. */
+const optionOf = (word) => (/^no./.test(word) ? [word.slice(2), false] : [word, true]);
+
+/**
+ * A trace as the spec has it: without what is as usual. What only the graph tracer has is left out for others.
+ * @param {ReturnType<typeof emptyMethods>["trace"]} form
+ * @param {string[]} problems gets what is wrong, in words
+ */
+export function traceOf(form, problems) {
+  const tracer = form.tracer.trim();
+  const dynamic = form.dynamic.split("\n").map((line) => line.trim()).filter(Boolean);
+  const [functions, not_functions] = [form.functions, form.notFunctions].map(wordsOf);
+  if (!tracer && form.events.length === 0 && dynamic.length === 0) problems.push("Choose a tracer, add an event, or write a probe of your own.");
+  else if (!tracer && functions.length + not_functions.length > 0) problems.push("Functions need a tracer: choose function or function_graph.");
+  const graph = tracer === "function_graph";
+  const texts = { tracer, clock: form.clock };
+  const lists = {
+    functions, not_functions, graph_roots: graph ? wordsOf(form.graphRoots) : [], graph_not: graph ? wordsOf(form.graphNot) : [],
+    events: form.events.map(({ event, filter }) => ({ event, ...(filter.trim() ? { filter: filter.trim() } : {}) })),
+    dynamic, options: wordsOf(form.options).map(optionOf),
+  };
+  return {
+    ...Object.fromEntries(Object.entries({ ...texts, ...lists }).filter(([, value]) => value.length > 0)),
+    ...(graph && form.maxDepth.trim() ? { max_depth: number(form.maxDepth, "The depth", problems, { least: 1, most: 256 }) } : {}),
+    ...(form.bufferKib.trim() ? { buffer_kib: number(form.bufferKib, "The buffer", problems, { least: 16, most: 262144 }) } : {}),
+    ...(form.overwrite ? { overwrite: true } : {}),
+  };
+}
+
+/** The form for this trace. */
+export function traceForm(trace) {
+  const words = (list) => (list ?? []).join(" ");
+  const digits = (value) => (value === undefined || value === null ? "" : String(value));
+  return {
+    tracer: trace.tracer ?? "", functions: words(trace.functions), notFunctions: words(trace.not_functions),
+    graphRoots: words(trace.graph_roots), graphNot: words(trace.graph_not), maxDepth: digits(trace.max_depth),
+    events: (trace.events ?? []).map(({ event, filter }) => ({ event, filter: filter ?? "" })),
+    dynamic: (trace.dynamic ?? []).join("\n"), options: words((trace.options ?? []).map(([name, on]) => (on ? name : `no${name}`))),
+    clock: trace.clock ?? "", bufferKib: digits(trace.buffer_kib), overwrite: trace.overwrite ?? false,
+  };
+}
+
+/** Splits at commas that are neither in braces nor between the slashes of a PMU's event. */
+function splitEvents(text) {
+  const parts = [];
+  let [part, braces, slashes] = ["", false, false];
+  for (const c of text) {
+    if (c === "," && !braces && !slashes) {
+      parts.push(part.trim());
+      part = "";
+      continue;
+    }
+    if (c === "{") braces = true;
+    if (c === "}") braces = false;
+    // The one slash of a breakpoint's length has no second one.
+    if (c === "/") slashes = !slashes && !/(^|[,{])\s*mem:[^,]*$/.test(part);
+    part += c;
+  }
+  return [...parts, part.trim()].filter(Boolean);
+}
+
+function groupsOf(text, problems) {
+  return splitEvents(text).map((part) => {
+    if (!/[{}]/.test(part)) return [part];
+    const inside = /^\{([^{}]*)\}$/.exec(part)?.[1];
+    const events = splitEvents(inside ?? "");
+    if (inside === undefined) problems.push(`Write a group of events as {cycles, instructions}, with modifiers at its events; ${part} is not one.`);
+    else if (events.length === 0) problems.push("A group of events is empty; write events between { and }.");
+    return events;
+  });
+}
+
+/** `0-3,8` as numbers. */
+function cpusOf(text, problems) {
+  const cpus = [];
+  for (const part of wordsOf(text)) {
+    const [, from, to = from] = /^(\d{1,6})(?:-(\d{1,6}))?$/.exec(part) ?? [];
+    if (from === undefined || Number(to) < Number(from) || cpus.length + Number(to) - Number(from) >= MOST_CPUS) {
+      problems.push(`Write CPUs as 0-3,8; ${part} is not one of them.`);
+      break;
+    }
+    for (let cpu = Number(from); cpu <= Number(to); cpu += 1) cpus.push(cpu);
+  }
+  return cpus;
+}
+
+function cpusText(cpus) {
+  const runs = [];
+  for (const cpu of cpus) {
+    const run = runs.at(-1);
+    if (run && cpu === run[1] + 1) run[1] = cpu;
+    else runs.push([cpu, cpu]);
+  }
+  return runs.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join(",");
+}
+
+/**
+ * Counts as the spec has them.
+ * @param {ReturnType<typeof emptyMethods>["count"]} form
+ * @param {boolean} ofSome whether the target is less than the whole system
+ * @param {string[]} problems gets what is wrong, in words
+ */
+export function countOf(form, ofSome, problems) {
+  const cpus = cpusOf(form.cpus, problems);
+  const unit = INTERVALS[form.intervalUnit];
+  const interval = number(form.interval, "The time between readings", problems, { least: 10 / unit, most: 3600000 / unit, whole: false });
+  const one = ofSome && !form.everywhere;
+  if (form.per === "thread" && !one) problems.push("Rows for each thread need a process or a command as target.");
+  if (form.cgroup && one) problems.push("A control group is counted on whole CPUs: choose the whole system as target, or everything on the CPUs.");
+  return {
+    groups: groupsOf(form.events, problems), interval_ms: Math.round(interval * unit), per: form.per,
+    ...(cpus.length ? { cpus } : {}), ...(form.everywhere ? { everywhere: true } : {}), ...(form.cgroup ? { cgroup: form.cgroup } : {}),
+    ...(form.detail === "0" ? {} : { detail: Number(form.detail) }),
+  };
+}
+
+/** The form for these counts; what the spec does not say is as usual. */
+export function countForm({ groups = [], interval_ms: every = 1000, per = "total", cpus = [], everywhere = false, cgroup = "", detail = 0 }) {
+  const [interval, intervalUnit] = inUnit(every, INTERVALS);
+  const events = groups.map((group) => (group.length > 1 ? `{${group.join(", ")}}` : group[0])).join(", ");
+  return { events, interval, intervalUnit, per, cpus: cpusText(cpus), everywhere, cgroup: cgroup ?? "", detail: String(detail) };
+}
+
+/**
+ * The word that is being written at the end of a list, and what stands before it.
+ * @param {string} text
+ * @returns {{before: string, word: string}}
+ */
+export function lastWord(text) {
+  const [, before, word] = /^((?:[^]*[\s,{])?!?)([^\s,{]*)$/.exec(text);
+  return { before, word };
+}

@@ -354,10 +354,11 @@ const PROBE: &str = "bathyscope_original";
 struct PerfProbe;
 
 impl PerfProbe {
-    /// On a function of a program. Gives the kernel's own line for it.
-    fn on(program: &Path, function: &str) -> Option<(Self, String)> {
-        let program = program.to_str()?;
-        let made = original(["perf", "probe", "-q", "-x", program, &format!("{PROBE}={function}")]);
+    /// On a function of a program; perf keeps what it knows of that in `folder`. Gives the kernel's own line for it.
+    fn on(program: &Path, function: &str, folder: &TempDir) -> Option<(Self, String)> {
+        let (program, cache) = (program.to_str()?, folder.path().to_str()?);
+        let made =
+            original(["perf", "--buildid-dir", cache, "probe", "-q", "-x", program, &format!("{PROBE}={function}")]);
         let guard = Self;
         let lines = fs::read_to_string("/sys/kernel/tracing/uprobe_events").ok()?;
         let line = lines.lines().find(|line| line.contains(PROBE))?.to_owned();
@@ -375,7 +376,7 @@ impl Drop for PerfProbe {
 fn f11_p7_a_uprobe_is_hit_as_often_as_perfs() {
     let Some((_alone, folder)) = beside("perf", "uprobes beside perf's") else { return };
     let Some(brief) = program("brief") else { return skip("uprobes beside perf's", "gcc") };
-    let Some((_probe, line)) = PerfProbe::on(&brief, "brief_one") else {
+    let Some((_probe, line)) = PerfProbe::on(&brief, "brief_one", &folder) else {
         return skip("uprobes beside perf's", "a kernel that takes probes of `perf probe`");
     };
     let brief = brief.to_str().unwrap();

@@ -1,0 +1,464 @@
+//! What our commands say beside what the original tools say of the same workload: strace, perf and trace-cmd, as Debian
+//! has them. Needs root; `tests/lab/run` runs the same on kernels that have the function tracers.
+//!
+//! A comparison looks at content, such as calls, counts and names, never at times. Originals get the environment and the
+//! folder that the agent gives to a command, since a C library reads other files in others.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::{Command, Output, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use bathyscope_tests::{
+    command_line::{run, stdout_of},
+    is_root,
+    programs::program,
+    skip,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Where the agent starts a command of root's.
+const HOME: &str = "/root";
+/// The environment of a command that the agent starts as root.
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+    ("LANG", "C.UTF-8"),
+    ("TERM", "dumb"),
+    ("HOME", HOME),
+    ("USER", "root"),
+];
+const WRITES: &str = "syscalls:sys_enter_write";
+
+/// One at a time, with a folder of its own, if there are root and the original `tool`.
+fn beside(tool: &str, what: &str) -> Option<(MutexGuard<'static, ()>, TempDir)> {
+    static ONE: Mutex<()> = Mutex::new(());
+    if !is_root() {
+        skip(what, "root");
+        return None;
+    }
+    if Command::new(tool).arg("--version").stdin(Stdio::null()).output().is_err() {
+        skip(what, tool);
+        return None;
+    }
+    Some((ONE.lock().unwrap_or_else(PoisonError::into_inner), tempfile::tempdir().expect("a folder")))
+}
+
+/// The original on its workload; it inherits nothing.
+fn original<'a>(words: impl IntoIterator<Item = &'a str>) -> Output {
+    let mut words = words.into_iter();
+    let mut command = Command::new(words.next().expect("a program"));
+    command.args(words).env_clear().envs(ENVIRONMENT).current_dir(HOME).stdin(Stdio::null());
+    command.output().expect("the original starts")
+}
+
+/// As `original`, where it must succeed; gives what it printed.
+#[track_caller]
+fn said_by<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let output = original(words);
+    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn path(folder: &TempDir, name: &str) -> String {
+    folder.path().join(name).to_str().expect("a path that is text").to_owned()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"))
+}
+
+fn dd(count: u32) -> [String; 5] {
+    ["dd".into(), "if=/dev/zero".into(), "of=/dev/null".into(), "bs=1".into(), format!("count={count}")]
+}
+
+/// Words put together.
+fn words<'a>(first: &[&'a str], then: &'a [impl AsRef<str>]) -> Vec<&'a str> {
+    first.iter().copied().chain(then.iter().map(AsRef::as_ref)).collect()
+}
+
+// strace.
+
+/// Addresses and process ids are of one run only: addresses become `ADDRESS`, ids the number of the process.
+fn without_run(text: &str, pids: &[String]) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_alphanumeric()) {
+        let (before, word) = rest.split_at(at);
+        let end = word.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(word.len());
+        let (word, after) = word.split_at(end);
+        plain += before;
+        let is_address = word.starts_with("0x") && word.len() > 8;
+        match pids.iter().position(|pid| pid == word) {
+            Some(index) => plain += &format!("PROCESS{index}"),
+            None if is_address => plain += "ADDRESS",
+            None => plain += word,
+        }
+        rest = after;
+    }
+    plain + rest
+}
+
+/// The lines of each process in the order of its first one. Halves of a call are put together; what of it cannot be the
+/// same twice is replaced. Signals are left out: we say that we do not show them.
+fn calls(text: &str) -> Vec<Vec<String>> {
+    let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.trim_start().split_once(' ')).collect();
+    let mut pids: Vec<String> = Vec::new();
+    let mut processes: Vec<Vec<String>> = Vec::new();
+    for (pid, line) in lines {
+        let index = pids.iter().position(|known| known == pid).unwrap_or_else(|| {
+            pids.push(pid.to_owned());
+            processes.push(Vec::new());
+            pids.len() - 1
+        });
+        let line = line.trim_start();
+        let known = &mut processes[index];
+        if let Some((_, rest)) = line.strip_prefix("<... ").and_then(|rest| rest.split_once(" resumed>")) {
+            known.last_mut().expect("a first half").push_str(rest);
+        } else if !line.starts_with("---") {
+            known.push(line.strip_suffix(" <unfinished ...>").unwrap_or(line).to_owned());
+        }
+    }
+    let same = |line: &String| {
+        let spaces = line.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        match ["getrandom(", "getppid("].into_iter().find(|call| spaces.starts_with(call)) {
+            Some(random) => random.to_owned(),
+            None => without_run(&spaces, &pids),
+        }
+    };
+    processes.iter().map(|lines| lines.iter().map(same).collect()).collect()
+}
+
+/// Both tools on one command; the exit statuses are the command's.
+fn strace_both(folder: &TempDir, options: &[&str], command: &[&str]) -> (String, String) {
+    let (theirs, ours) = (path(folder, "theirs"), path(folder, "ours"));
+    let first = original(words(&[&["strace", "-o", &theirs][..], options].concat(), command));
+    let second = run(words(&[&["strace", "-o", &ours][..], options, &["--"]].concat(), command));
+    assert_eq!(first.status.code(), second.status.code(), "{}", String::from_utf8_lossy(&second.stderr));
+    assert_eq!(String::from_utf8_lossy(&first.stdout), String::from_utf8_lossy(&second.stdout));
+    (read(&theirs), read(&ours))
+}
+
+/// Every process has the same lines; the first that differs is named.
+#[track_caller]
+fn assert_same(theirs: &[Vec<String>], ours: &[Vec<String>], what: &str) {
+    for (process, (theirs, ours)) in theirs.iter().zip(ours).enumerate() {
+        for (line, (theirs, ours)) in theirs.iter().zip(ours).enumerate() {
+            assert_eq!(theirs, ours, "{what}: process {process}, line {line}");
+        }
+        assert_eq!(theirs.len(), ours.len(), "{what}: process {process}: {theirs:#?}{ours:#?}");
+    }
+    assert_eq!(theirs.len(), ours.len(), "{what}: processes");
+}
+
+/// A folder's two files, and one that is not there.
+fn files(folder: &TempDir) -> [String; 3] {
+    fs::write(folder.path().join("a"), "one\n").expect("a file");
+    fs::write(folder.path().join("b"), "two\tand three\n").expect("a file");
+    [path(folder, "a"), path(folder, "b"), path(folder, "missing")]
+}
+
+#[test]
+fn b1_lines_are_those_of_strace() {
+    let Some((_alone, folder)) = beside("strace", "the comparison with strace") else { return };
+    let [a, b, missing] = files(&folder);
+    let (theirs, ours) = strace_both(&folder, &["-f"], &["/usr/bin/cat", &a, &b, &missing]);
+    let (theirs, ours) = (calls(&theirs), calls(&ours));
+    assert!(theirs[0].len() > 20, "{theirs:#?}");
+    assert_same(&theirs, &ours, "cat");
+}
+
+#[test]
+fn b1_processes_are_followed_as_strace_does() {
+    let Some((_alone, folder)) = beside("strace", "children beside strace's") else { return };
+    let [a, b, _] = files(&folder);
+    let script = format!("/usr/bin/cat {a}; /usr/bin/cat {b}; exit 7");
+    let (theirs, ours) = strace_both(&folder, &["-f"], &["/bin/sh", "-c", &script]);
+    let (mut theirs, ours) = (calls(&theirs), calls(&ours));
+    assert_eq!(theirs.len(), 3, "{theirs:#?}");
+    // The kernel's event for the end of rt_sigreturn does not say which call ended, and we do not show it.
+    theirs[0].retain(|line| !line.starts_with("rt_sigreturn("));
+    assert_same(&theirs, &ours, "sh");
+}
+
+#[test]
+fn b1_chosen_calls_are_those_of_strace() {
+    let Some((_alone, folder)) = beside("strace", "-e beside strace's") else { return };
+    let [a, b, missing] = files(&folder);
+    for choice in ["trace=openat,close", "%file", "!mmap,close", "status=failed"] {
+        let (theirs, ours) = strace_both(&folder, &["-f", "-e", choice], &["/usr/bin/cat", &a, &b, &missing]);
+        let (mut theirs, ours) = (calls(&theirs), calls(&ours));
+        // We know how a process ended from its call of exit_group, where that is among the chosen ones.
+        if !choice.starts_with('!') {
+            theirs[0].retain(|line| !line.starts_with("+++"));
+        }
+        assert_same(&theirs, &ours, choice);
+    }
+}
+
+/// Calls and errors by name.
+fn table(text: &str) -> BTreeMap<String, (u64, u64)> {
+    let rows = text.lines().skip(2).map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    let rows = rows.filter(|row| row.len() >= 5 && !row[0].starts_with('-'));
+    rows.map(|row| {
+        let errors = if row.len() > 5 { row[4].parse().expect("a number of errors") } else { 0 };
+        (row[row.len() - 1].to_owned(), (row[3].parse().expect("a number of calls"), errors))
+    })
+    .collect()
+}
+
+#[test]
+fn b1_the_table_counts_as_strace_does() {
+    let Some((_alone, folder)) = beside("strace", "the table beside strace's") else { return };
+    let [a, b, missing] = files(&folder);
+    let cat = ["/usr/bin/cat", &a, &b, &missing];
+    let (theirs, ours) = strace_both(&folder, &["-c"], &cat);
+    assert!(table(&theirs).contains_key("openat"), "{theirs}");
+    assert_eq!(table(&theirs), table(&ours));
+    let many = dd(5000);
+    let (theirs, ours) = strace_both(&folder, &["-c", "-e", "read,write"], &words(&[], &many));
+    assert_eq!(table(&theirs), table(&ours));
+}
+
+// perf.
+
+/// Counts by event, summed over intervals, of `-x,`, and how many lines there were.
+fn counts(text: &str, with_time: bool) -> (BTreeMap<String, u64>, usize) {
+    let mut counts = BTreeMap::new();
+    let mut rows = 0;
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let fields: Vec<_> = line.split(',').map(str::trim).skip(usize::from(with_time)).collect();
+        let count: u64 = fields[0].parse().unwrap_or_else(|_| panic!("a count in {line:?}"));
+        *counts.entry(fields[2].to_owned()).or_default() += count;
+        rows += 1;
+    }
+    (counts, rows)
+}
+
+/// What both count of a command.
+fn stat_both(folder: &TempDir, options: &[&str], command: &[&str]) -> [BTreeMap<String, u64>; 2] {
+    let (theirs, ours) = (path(folder, "theirs"), path(folder, "ours"));
+    said_by(words(&[&["perf", "stat", "-x,", "-o", &theirs][..], options, &["--"]].concat(), command));
+    stdout_of(words(&[&["stat", "-x,", "-o", &ours][..], options, &["--"]].concat(), command));
+    [theirs, ours].map(|file| counts(&read(&file), false).0)
+}
+
+#[test]
+fn p15_counts_are_those_of_perf_stat() {
+    let Some((_alone, folder)) = beside("perf", "counts beside perf's") else { return };
+    let many = dd(5000);
+    let [theirs, ours] =
+        stat_both(&folder, &["-e", "syscalls:sys_enter_write,syscalls:sys_enter_read"], &words(&[], &many));
+    assert!(theirs[WRITES] >= 5000, "{theirs:?}");
+    assert_eq!(theirs, ours);
+    let Some(brief) = program("brief") else { return skip("page faults beside perf's", "gcc") };
+    let [theirs, ours] = stat_both(&folder, &["-e", "page-faults"], &[brief.to_str().unwrap()]);
+    let (theirs, ours) = (theirs["page-faults"], ours["page-faults"]);
+    // Where stack and libraries come to lie is another page each time.
+    assert!(theirs > 20 && theirs.abs_diff(ours) <= 6, "{theirs} and {ours}");
+}
+
+#[test]
+fn p16_intervals_sum_to_what_perf_counts() {
+    let Some((_alone, folder)) = beside("perf", "intervals beside perf's") else { return };
+    let many = dd(600_000);
+    let many = words(&[], &many);
+    // Without intervals: with them, perf's last one is sometimes missing.
+    let (theirs, ours) = (path(&folder, "theirs"), path(&folder, "ours"));
+    said_by(words(&["perf", "stat", "-x,", "-o", &theirs, "-e", WRITES, "--"], &many));
+    stdout_of(words(&["stat", "-x,", "-o", &ours, "-I", "100", "-e", WRITES, "--"], &many));
+    let ((theirs, _), (ours, rows)) = (counts(&read(&theirs), false), counts(&read(&ours), true));
+    assert!(rows > 1, "{rows}");
+    assert_eq!(theirs, ours);
+}
+
+/// Samples that `perf record` takes; `options` come before the command. `-N`: it keeps no copies of programs at home.
+fn perf_samples(folder: &TempDir, options: &[&str], command: &[&str]) -> usize {
+    let file = path(folder, "perf.data");
+    said_by(words(&[&["perf", "record", "-q", "-N", "-o", &file][..], options, &["--"]].concat(), command));
+    said_by(["perf", "script", "-i", &file]).lines().count()
+}
+
+#[test]
+fn p19_samples_of_an_event_are_as_many_as_perfs() {
+    let Some((_alone, folder)) = beside("perf", "samples of an event beside perf's") else { return };
+    let many = dd(3000);
+    let many = words(&[], &many);
+    let theirs = perf_samples(&folder, &["-e", WRITES, "-c", "1"], &many);
+    let printed = stdout_of(words(&["profile", "-e", WRITES, "-c", "1", "--json", "--"], &many));
+    let rows = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let ours: u64 = rows.filter_map(|row| row["samples"].as_u64()).sum();
+    assert!(theirs >= 3000, "{theirs}");
+    assert_eq!(theirs as u64, ours);
+}
+
+/// The share in percent of function `name`: of the first word that is one, on its line.
+fn share(text: &str, name: &str) -> f64 {
+    let of_it = |line: &&str| line.split_ascii_whitespace().next_back() == Some(name);
+    let line = text.lines().find(of_it).unwrap_or_else(|| panic!("no {name} in {text}"));
+    let word = line.split_ascii_whitespace().next().and_then(|word| word.strip_suffix('%'));
+    word.and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("no share in {line:?}"))
+}
+
+#[test]
+fn p2_the_hottest_function_is_perfs() {
+    let Some((_alone, folder)) = beside("perf", "a profile beside perf's") else { return };
+    let Some(spin) = program("spin") else { return skip("a profile beside perf's", "gcc") };
+    let spin = [spin.to_str().unwrap(), "1500"];
+    let file = path(&folder, "perf.data");
+    said_by(words(&["perf", "record", "-q", "-N", "-F", "199", "-g", "-e", "cpu-clock", "-o", &file, "--"], &spin));
+    let report = ["perf", "report", "-i", &file, "--no-children", "--stdio", "-g", "none", "-F", "overhead,symbol"];
+    let theirs = share(&said_by(report), "spin_inner");
+    let ours = share(&stdout_of(words(&["profile", "-F", "199", "--"], &spin)), "spin_inner");
+    assert!(theirs > 50.0 && (theirs - ours).abs() < 10.0, "{theirs} % and {ours} %");
+}
+
+// ftrace: trace-cmd, and perf where it records the same.
+
+/// What `record` with `options` keeps of a command, as `report` prints it.
+fn reported(options: &[&str], command: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().to_str().expect("a path that is text");
+    stdout_of(words(&[&["record", "--data", data][..], options, &["--"]].concat(), command));
+    stdout_of(["report", "--data", data])
+}
+
+/// Lines of threads called `comm` with event `name`.
+fn events(report: &str, comm: &str, name: &str) -> usize {
+    let begin = format!("{comm}-");
+    let of_it = |line: &&str| line.trim_start().starts_with(&begin) && line.contains(&format!(": {name}:"));
+    report.lines().filter(of_it).count()
+}
+
+#[test]
+fn f9_events_and_filters_of_record_are_perfs() {
+    let Some((_alone, folder)) = beside("perf", "records beside perf's") else { return };
+    let many = dd(2000);
+    let many = words(&[], &many);
+    let ours = events(&reported(&["-e", WRITES], &many), "dd", "sys_enter_write");
+    assert_eq!(perf_samples(&folder, &["-e", WRITES, "-c", "1"], &many), ours);
+    let ours = events(&reported(&["-e", WRITES, "-f", "count > 10"], &many), "dd", "sys_enter_write");
+    assert!(ours > 0 && ours < 2000, "{ours}");
+    assert_eq!(perf_samples(&folder, &["-e", WRITES, "--filter", "count > 10", "-c", "1"], &many), ours);
+}
+
+/// What a probe of perf's is called, in its tables and in the kernel's.
+const PROBE: &str = "bathyscope_original";
+
+/// A probe of perf's, removed in the end.
+struct PerfProbe;
+
+impl PerfProbe {
+    /// On a function of a program; perf keeps what it knows of that in `folder`. Gives the kernel's own line for it.
+    fn on(program: &Path, function: &str, folder: &TempDir) -> Option<(Self, String)> {
+        let (program, cache) = (program.to_str()?, folder.path().to_str()?);
+        let made =
+            original(["perf", "--buildid-dir", cache, "probe", "-q", "-x", program, &format!("{PROBE}={function}")]);
+        let guard = Self;
+        let lines = fs::read_to_string("/sys/kernel/tracing/uprobe_events").ok()?;
+        let line = lines.lines().find(|line| line.contains(PROBE))?.to_owned();
+        made.status.success().then_some((guard, line))
+    }
+}
+
+impl Drop for PerfProbe {
+    fn drop(&mut self) {
+        let _gone = original(["perf", "probe", "-q", "--del", &format!("*:{PROBE}")]);
+    }
+}
+
+#[test]
+fn f11_p7_a_uprobe_is_hit_as_often_as_perfs() {
+    let Some((_alone, folder)) = beside("perf", "uprobes beside perf's") else { return };
+    let Some(brief) = program("brief") else { return skip("uprobes beside perf's", "gcc") };
+    let Some((_probe, line)) = PerfProbe::on(&brief, "brief_one", &folder) else {
+        return skip("uprobes beside perf's", "a kernel that takes probes of `perf probe`");
+    };
+    let brief = brief.to_str().unwrap();
+    let script = format!("for i in 1 2 3 4 5; do {brief}; done");
+    let command = ["/bin/sh", "-c", &script];
+    let (event, place) = line.split_once(' ').expect("an event and its place");
+    let event = event.trim_start_matches("p:").replace('/', ":");
+    assert_eq!(perf_samples(&folder, &["-e", &event, "-c", "1"], &command), 5, "{line}");
+    let report = reported(&["--probe", &format!("p:mine {place}")], &command);
+    assert_eq!(events(&report, "brief", "mine"), 5, "{report}");
+}
+
+/// What trace-cmd reports of a command; nothing if this kernel does not let it record at all.
+fn trace_cmd(folder: &TempDir, what: &str, options: &[&str], command: &[&str]) -> Option<String> {
+    let file = path(folder, "trace.dat");
+    let output = original(words(&[&["trace-cmd", "record", "-q", "-F", "-o", &file][..], options].concat(), command));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("Can't enable ftrace") {
+        skip(what, "a kernel that lets trace-cmd write kernel.ftrace_enabled");
+        return None;
+    }
+    assert!(output.status.success(), "{}: {said}", output.status);
+    Some(said_by(["trace-cmd", "report", "-i", &file]))
+}
+
+#[test]
+fn f7_events_and_filters_are_trace_cmds() {
+    let what = "events beside trace-cmd's";
+    let Some((_alone, folder)) = beside("trace-cmd", what) else { return };
+    let many = dd(2000);
+    let many = words(&[], &many);
+    for filter in [&[][..], &["-f", "count > 10"]] {
+        let options = [&["-e", "sched:sched_switch", "-e", WRITES], filter].concat();
+        let Some(theirs) = trace_cmd(&folder, what, &options, &many) else { return };
+        let ours = reported(&options, &many);
+        let (theirs, ours) = (events(&theirs, "dd", "sys_enter_write"), events(&ours, "dd", "sys_enter_write"));
+        assert!(theirs > 0, "{options:?}");
+        assert_eq!(theirs, ours, "{options:?}");
+    }
+}
+
+/// Functions that are called by the one a graph begins with, with how often.
+fn called(report: &str) -> BTreeMap<String, u64> {
+    let mut called = BTreeMap::new();
+    for line in report.lines().filter(|line| line.trim_start().starts_with("dd-")) {
+        let Some(call) = line.split_once('|').and_then(|(_, call)| call.trim_end().strip_prefix("    ")) else {
+            continue;
+        };
+        if let Some((name, _)) = call.split_once('(').filter(|_| !call.starts_with([' ', '}'])) {
+            *called.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    called
+}
+
+#[test]
+fn f5_functions_are_trace_cmds() {
+    let what = "functions beside trace-cmd's";
+    let Some((_alone, folder)) = beside("trace-cmd", what) else { return };
+    if std::env::var_os("BATHYSCOPE_LAB").is_none() {
+        return skip(what, "the function tracers, which the kernel lab has");
+    }
+    let many = dd(2000);
+    let many = words(&[], &many);
+    let function = ["-p", "function", "-l", "vfs_write"];
+    let theirs = trace_cmd(&folder, what, &function, &many).expect("the lab lets it");
+    let (theirs, ours) = (events(&theirs, "dd", "function"), events(&reported(&function, &many), "dd", "function"));
+    assert!(theirs >= 2000, "{theirs}");
+    assert_eq!(theirs, ours);
+    // A probe on a function is hit as often as the function is traced.
+    let probe = events(&reported(&["--probe", "p:mine vfs_write"], &many), "dd", "mine");
+    assert_eq!(theirs, probe);
+    let graph = ["-p", "function_graph", "-g", "vfs_read", "--max-graph-depth", "3"];
+    let theirs = called(&trace_cmd(&folder, what, &graph, &many).expect("the lab lets it"));
+    let ours = called(&reported(&graph, &many));
+    // Interrupts come in between by chance; what vfs_read calls is there each time.
+    let often = |all: &BTreeMap<String, u64>| {
+        all.iter().filter(|(_, n)| **n >= 1000).map(|(f, _)| f.clone()).collect::<Vec<_>>()
+    };
+    assert!(!often(&theirs).is_empty(), "{theirs:?}");
+    assert_eq!(often(&theirs), often(&ours), "{theirs:?} {ours:?}");
+    for name in often(&theirs) {
+        assert!(theirs[&name].abs_diff(ours[&name]) * 20 <= theirs[&name], "{name}: {theirs:?} {ours:?}");
+    }
+}

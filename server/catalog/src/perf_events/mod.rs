@@ -140,7 +140,7 @@ impl fmt::Display for Modifiers {
 }
 
 impl PerfEvent {
-    /// The same event without modifiers, as [`PerfEvent::to_string`] writes it.
+    /// The same event without modifiers, as its text says it.
     pub fn name(&self) -> String {
         match &self.source {
             EventSource::Fixed { type_, config } => {

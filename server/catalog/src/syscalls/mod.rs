@@ -2,7 +2,7 @@
 //!
 //! What is known of each call is in two tables in `data/`: `calls.txt` (arguments, by name) and `flags.txt` (names of
 //! bits and numbers); numbers come from [`crate::constants`]. The agent asks [`Definition::grabs`] which memory of a
-//! process to copy at a call's entry and exit; the console gives that memory back to [`decode`] with the arguments.
+//! process to copy at a call's entry and exit; the console gives that memory back to [`decode()`] with the arguments.
 //!
 //! Constraints: what a process passed is bytes that may be anything: nothing here panics on it, lengths come from the
 //! bytes that are there, and text is escaped until only printable ASCII is left. No I/O, and no state between calls.

@@ -256,7 +256,13 @@ fn open_cpu(
     let sampler = match threads {
         None => Event::open(&mut attributes, Scope::Cpu(cpu))?,
         Some(_) => {
+            // Nor does it report: kernels mark the maps of a second reporter by the first one's way of naming files.
             let mut nothing = sideband::attributes(SAMPLE_TYPE, false);
+            nothing.set_mmap(0);
+            nothing.set_mmap2(0);
+            nothing.set_comm(0);
+            nothing.set_comm_exec(0);
+            nothing.set_task(0);
             nothing.read_format = READ_FORMAT;
             Event::open(&mut nothing, Scope::Cpu(cpu))?
         }

@@ -126,7 +126,7 @@ pub enum WireCallGraph {
     Lbr,
 }
 
-/// What is counted. The rows come in one stream, [`StreamLayout::Records`], of a ring that the agent itself writes.
+/// What is counted. The rows come in one stream, [`super::StreamLayout::Records`], of a ring that the agent itself writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireCount {
@@ -181,7 +181,7 @@ pub enum WireTarget {
         /// With those that it forks.
         children: bool,
     },
-    /// Those of a program that the agent starts, stopped before its first instruction until [`Request::Enable`].
+    /// Those of a program that the agent starts, stopped before its first instruction until [`super::Request::Enable`].
     Command {
         /// Program and arguments.
         argv: Vec<String>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Started {
     /// One for each stream, in the order of the request; a profile has one.
     pub streams: Vec<StreamLayout>,
-    /// One for each descriptor that [`Request::TakeRings`] gives.
+    /// One for each descriptor that [`super::Request::TakeRings`] gives.
     pub rings: Vec<RingInfo>,
     /// Processes that are the target when it begins: the command's, or the given one.
     pub target_pid: Option<u32>,
@@ -41,7 +41,7 @@ pub struct TraceFacts {
     pub events: Vec<TraceFormat>,
 }
 
-/// An event that can be in a trace's pages. Its format is that of [`KernelFile::EventFormat`].
+/// An event that can be in a trace's pages. Its format is that of [`super::KernelFile::EventFormat`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceFormat {

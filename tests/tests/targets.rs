@@ -15,6 +15,7 @@ use std::{
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use bathyscope_tests::{is_root, server::Server, skip, wait::until};
@@ -26,6 +27,16 @@ const BYTES: usize = 300;
 const READS: u64 = BYTES as u64 + 1;
 /// A user that nothing else here is.
 const UID: u32 = 54_321;
+
+/// One at a time: what one of these tests does costs the captures of another.
+fn alone(what: &str) -> Option<MutexGuard<'static, ()>> {
+    static ONE: Mutex<()> = Mutex::new(());
+    if !is_root() {
+        skip(what, "root");
+        return None;
+    }
+    Some(ONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
 
 /// A `dd` that waits for its input.
 struct Worker(Child);
@@ -84,12 +95,12 @@ fn reads(target: &Value) -> Value {
     let probe = json!({
         "tracepoint": "raw_syscalls:sys_enter", "fields": ["id"], "predicate": "id == 0 && args[0] == 0 && args[2] == 1",
     });
-    json!({"method": {"events": {"probes": [probe]}}, "target": target, "limits": {"duration_ms": 60_000}})
+    json!({"method": {"events": {"probes": [probe]}}, "target": target, "limits": {"duration_ms": 60_000, "over_budget": "warn"}})
 }
 
 fn counting_script(target: &Value) -> Value {
     let text = "tracepoint:raw_syscalls:sys_enter /args.id == 0 && args.args[0] == 0 && args.args[2] == 1/ { @[pid] = count(); }";
-    json!({"method": {"script": {"text": text}}, "target": target, "limits": {"duration_ms": 60_000}})
+    json!({"method": {"script": {"text": text}}, "target": target, "limits": {"duration_ms": 60_000, "over_budget": "warn"}})
 }
 
 fn stop(server: &Server, id: &str) -> Value {
@@ -127,9 +138,7 @@ fn only_the_member_is_recorded(
 
 #[test]
 fn control_groups_users_and_names_are_targets() {
-    if !is_root() {
-        return skip("control groups, users and names as targets", "root");
-    }
+    let Some(_alone) = alone("control groups, users and names as targets") else { return };
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     let by_user = || Worker::start(Path::new("/bin/dd"), Some(UID));
@@ -165,9 +174,7 @@ fn control_groups_users_and_names_are_targets() {
 
 #[test]
 fn p24_probes_that_cost_too_much_are_detached() {
-    if !is_root() {
-        return skip("the guard", "root");
-    }
+    let Some(_alone) = alone("the guard") else { return };
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
     let mut load = Command::new("/bin/dd").args(["if=/dev/zero", "of=/dev/null", "bs=1"]).spawn().unwrap();

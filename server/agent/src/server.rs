@@ -82,7 +82,7 @@ pub fn run(options: &AgentOptions) -> Result<std::convert::Infallible, RunError>
 /// If the supervisor is gone.
 pub fn run_on(connection: &Connection, options: &AgentOptions) -> Result<(), RunError> {
     follow_supervisor(options.supervisor)?;
-    report(&session::serve(connection, backend(options, |kernel| kernel).as_mut()));
+    report(&session::serve(connection, backend(options, KernelBackend::at_a_terminal).as_mut()));
     // What is in tracefs stays there when this process ends.
     trace::settle();
     Ok(())

@@ -12,7 +12,10 @@ use std::{
         unix::ffi::OsStrExt as _,
     },
     path::Path,
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -61,7 +64,7 @@ fn locate(program: &str) -> Result<CString, AgentError> {
         path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
     if program.contains('/') {
-        if !program.starts_with('/') {
+        if !program.starts_with('/') && !STAYS.load(Ordering::Relaxed) {
             let remedy = "Give its whole path from `/`.";
             return Err(failed(AgentErrorKind::Invalid, doing, "the path is not absolute", remedy));
         }
@@ -94,6 +97,15 @@ struct Plan {
     change_user: bool,
     /// How many files it may open, if the agent has raised that for itself.
     open_files: Option<libc::rlimit>,
+    /// Whether it runs in the folder in which the agent runs, and not in the user's home.
+    stays: bool,
+}
+
+static STAYS: AtomicBool = AtomicBool::new(false);
+
+/// Lets commands run in the folder in which this agent runs: that of whoever started it at a terminal.
+pub(crate) fn run_in_own_folder() {
+    STAYS.store(true, Ordering::Relaxed);
 }
 
 static OPEN_FILES_BEFORE: OnceLock<Rlimit> = OnceLock::new();
@@ -129,6 +141,7 @@ impl Plan {
             change_user: user.uid != rustix::process::geteuid().as_raw() || rustix::process::geteuid().is_root(),
             user,
             open_files: open_files_before(),
+            stays: STAYS.load(Ordering::Relaxed),
         })
     }
 }
@@ -350,7 +363,7 @@ unsafe fn run_child(
         }
         // After the change of user, which clears it.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-        if libc::chdir(plan.user.home.as_ptr()) != 0 {
+        if !plan.stays && libc::chdir(plan.user.home.as_ptr()) != 0 {
             libc::chdir(c"/".as_ptr());
         }
         // Last of all, so that a capture of the command begins with its execution and not with this preparation.

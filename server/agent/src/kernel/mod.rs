@@ -73,6 +73,14 @@ impl KernelBackend {
         Self { scripts, ..self }
     }
 
+    /// For whoever started it at a terminal: commands run in the folder in which it was started, so that relative paths mean
+    /// there what they mean in the shell.
+    #[must_use]
+    pub fn at_a_terminal(self) -> Self {
+        command::run_in_own_folder();
+        self
+    }
+
     /// Prepared for captures of events, so that the first starts as quickly as all others. A script does not need it.
     #[must_use]
     pub fn prepared(mut self) -> Self {

@@ -29,7 +29,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/predicate", [401, 404, 200, 200]),
     ("GET", "/api/processes", [401, 404, 503, 503]),
     ("GET", "/api/users", [401, 404, 200, 200]),
-    ("GET", "/api/groups", [401, 404, 200, 200]),
+    ("GET", "/api/groups", [401, 404, 503, 503]),
     ("GET", "/api/captures", [401, 200, 200, 200]),
     ("POST", "/api/captures", [401, 404, 400, 400]),
     ("GET", "/api/captures/{id}", [401, 200, 200, 200]),

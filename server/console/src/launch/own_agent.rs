@@ -39,6 +39,10 @@ impl OwnAgent {
         let failed = |error: std::io::Error| Failure::because("starting an agent", error);
         let (ours, theirs) = Connection::pair().map_err(|error| Failure::because("starting an agent", error))?;
         let mut command = this_binary("agent");
+        // The traced command runs there too.
+        if let Ok(folder) = std::env::current_dir() {
+            command.current_dir(folder);
+        }
         command.arg("--on-stdin");
         command.args(["--console-uid", &rustix::process::geteuid().as_raw().to_string()]);
         command.args(["--command-uid", &invoking_uid().to_string()]);

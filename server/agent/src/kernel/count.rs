@@ -122,12 +122,7 @@ impl RunningCapture for CountCapture {
     }
 
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
-        match (index, self.target.outputs()) {
-            (0, _) => Some(self.ring.as_fd()),
-            (1, Some((stdout, _stderr))) => Some(stdout.as_fd()),
-            (2, Some((_stdout, stderr))) => Some(stderr.as_fd()),
-            _ => None,
-        }
+        index.checked_sub(1).map_or(Some(self.ring.as_fd()), |index| self.target.output(index))
     }
 
     fn enable(&mut self) -> Result<u64, AgentError> {

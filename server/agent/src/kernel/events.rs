@@ -17,8 +17,8 @@ use bathyscope_bpf::probe::{
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{EventFormat, parse_event_format};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, ColumnEncoding, ColumnLayout, GuardStage, ProbeReading, Readings, RingContent,
-    RingInfo, RingKind, Started, StreamLayout, WireProbe,
+    AgentError, AgentErrorKind, Budget, ColumnEncoding, ColumnLayout, ProbeReading, Readings, RingContent, RingInfo,
+    RingKind, Started, StreamLayout, WireProbe,
 };
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 
@@ -79,8 +79,6 @@ pub(crate) struct EventsCapture {
     /// Until the guard takes it.
     allowance: Option<Allowance>,
     cost: Option<CostMeter>,
-    /// What the guard had done when the probes were detached.
-    guard: GuardStage,
     /// Keeps the maps that nothing else holds.
     _loaded: Loaded,
 }
@@ -295,13 +293,14 @@ impl EventsCapture {
             budget: Budget::default(),
             allowance,
             cost: None,
-            guard: GuardStage::default(),
             _loaded: loaded,
         })
     }
 
     fn detach(&mut self) {
-        self.cost = None;
+        if let Some(cost) = &mut self.cost {
+            cost.end();
+        }
         close_links(take(&self.links));
         self.sideband.disable();
     }
@@ -403,14 +402,7 @@ impl RunningCapture for EventsCapture {
             return Some(stream.ring.as_fd());
         }
         let index = index - self.streams.len();
-        self.sideband.descriptor(index).or_else(|| {
-            let (stdout, stderr) = self.target.outputs()?;
-            match index - self.sideband.infos().len() {
-                0 => Some(stdout.as_fd()),
-                1 => Some(stderr.as_fd()),
-                _ => None,
-            }
-        })
+        self.sideband.descriptor(index).or_else(|| self.target.output(index - self.sideband.infos().len()))
     }
 
     fn set_budget(&mut self, budget: Budget) {
@@ -444,22 +436,16 @@ impl RunningCapture for EventsCapture {
             ProbeReading { hits, filtered, ring_full, limited, missed, ns_per_hit, ..ProbeReading::default() }
         };
         let probes = self.streams.iter_mut().enumerate().map(read).collect();
-        let guard = self.cost.as_ref().map_or_else(|| self.guard.clone(), CostMeter::stage);
+        let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), guard, ..Readings::default() }
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {
-        let cost = self.cost.take();
-        self.guard = cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         self.detach();
         if end_command {
             self.target.end();
         }
-        let mut readings = self.readings();
-        for (index, probe) in readings.probes.iter_mut().enumerate() {
-            probe.ns_per_hit = cost.as_ref().and_then(|cost| cost.ns_per_hit(index));
-        }
-        readings
+        self.readings()
     }
 }
 

@@ -12,7 +12,7 @@ use aya::{
 };
 use bathyscope_bpf::{
     Code, ir,
-    probe::{ALLOWANCE_MAP, TARGETS_MAP},
+    probe::{ALLOWANCE_MAP, COUNTERS_BYTES, TARGETS_MAP},
 };
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
@@ -92,8 +92,12 @@ impl Loaded {
         clone(data.fd().as_fd(), doing)
     }
 
-    /// Takes the counters `name`.
-    pub(crate) fn counters(&mut self, name: &str, doing: &str) -> Result<Counters, AgentError> {
+    /// Takes the counters `name`, of so many words.
+    pub(crate) fn counters<const WORDS: usize>(
+        &mut self,
+        name: &str,
+        doing: &str,
+    ) -> Result<Counters<WORDS>, AgentError> {
         let absent = || failed(AgentErrorKind::Internal, doing, format!("there are no counters `{name}`"), "");
         let map = self.ebpf.take_map(name).ok_or_else(absent)?;
         let map = PerCpuArray::try_from(map).map_err(|error| map_error(doing, &error))?;
@@ -106,14 +110,6 @@ impl Loaded {
         let map = self.ebpf.take_map(ALLOWANCE_MAP).ok_or_else(absent)?;
         let map = Array::try_from(map).map_err(|error| map_error(doing, &error))?;
         Ok(Allowance { map })
-    }
-
-    /// Takes the counters `name` of four numbers: those of [`Counts`], then calls that found no room for their thread.
-    pub(crate) fn four_counters(&mut self, name: &str, doing: &str) -> Result<FourCounters, AgentError> {
-        let absent = || failed(AgentErrorKind::Internal, doing, format!("there are no counters `{name}`"), "");
-        let map = self.ebpf.take_map(name).ok_or_else(absent)?;
-        let map = PerCpuArray::try_from(map).map_err(|error| map_error(doing, &error))?;
-        Ok(FourCounters { map })
     }
 
     /// Puts a process among the targets.
@@ -135,12 +131,15 @@ fn clone(fd: BorrowedFd<'_>, doing: &str) -> Result<OwnedFd, AgentError> {
         .map_err(|error| failed(kind_of(&error), doing, words(&error), "Raise the limit of open files (`ulimit -n`)."))
 }
 
-/// The counters of one program.
-pub(crate) struct Counters {
-    map: PerCpuArray<MapData, [u64; 6]>,
+/// The counters of one program, or of several that share them.
+pub(crate) struct Counters<const WORDS: usize = PROBE_WORDS> {
+    map: PerCpuArray<MapData, [u64; WORDS]>,
 }
 
-impl std::fmt::Debug for Counters {
+/// Words of the counters of `bathyscope_bpf::probe`.
+const PROBE_WORDS: usize = COUNTERS_BYTES as usize / 8;
+
+impl<const WORDS: usize> std::fmt::Debug for Counters<WORDS> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Counters")
     }
@@ -159,16 +158,23 @@ pub(crate) struct Counts {
     pub(crate) limited: u64,
 }
 
-impl Counters {
-    /// Reads them. The sums of a running program are of slightly different moments.
-    pub(crate) fn read(&self) -> io::Result<Counts> {
+impl<const WORDS: usize> Counters<WORDS> {
+    /// Their sums over all CPUs. Those of a running program are of slightly different moments.
+    pub(crate) fn sums(&self) -> io::Result<[u64; WORDS]> {
         let per_cpu = self.map.get(&0, 0).map_err(io::Error::other)?;
-        Ok(per_cpu.iter().fold(Counts::default(), |sum, [hits, filtered, ring_full, limited, ..]| Counts {
-            hits: sum.hits + hits,
-            filtered: sum.filtered + filtered,
-            ring_full: sum.ring_full + ring_full,
-            limited: sum.limited + limited,
-        }))
+        let mut sums = [0_u64; WORDS];
+        for values in per_cpu.iter() {
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        }
+        Ok(sums)
+    }
+}
+
+impl Counters {
+    /// Reads them.
+    pub(crate) fn read(&self) -> io::Result<Counts> {
+        let [hits, filtered, ring_full, limited, ..] = self.sums()?;
+        Ok(Counts { hits, filtered, ring_full, limited })
     }
 }
 
@@ -187,29 +193,6 @@ impl Allowance {
     /// Lets each program write so many rows on each CPU in a window of time; 0 means any number.
     pub(crate) fn set(&mut self, rows: u64) -> io::Result<()> {
         self.map.set(0, rows, 0).map_err(io::Error::other)
-    }
-}
-
-/// The counters of programs that count what found no room in a map, too.
-pub(crate) struct FourCounters {
-    map: PerCpuArray<MapData, [u64; 4]>,
-}
-
-impl std::fmt::Debug for FourCounters {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("FourCounters")
-    }
-}
-
-impl FourCounters {
-    /// Reads them, summed over all CPUs.
-    pub(crate) fn read(&self) -> io::Result<[u64; 4]> {
-        let per_cpu = self.map.get(&0, 0).map_err(io::Error::other)?;
-        let mut sum = [0_u64; 4];
-        for values in per_cpu.iter() {
-            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
-        }
-        Ok(sum)
     }
 }
 

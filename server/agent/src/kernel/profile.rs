@@ -381,12 +381,7 @@ impl RunningCapture for ProfileCapture {
         if let Some(cpu) = self.cpus.get(index) {
             return Some(cpu.sampler.as_fd());
         }
-        let (stdout, stderr) = self.target.outputs()?;
-        match index - self.cpus.len() {
-            0 => Some(stdout.as_fd()),
-            1 => Some(stderr.as_fd()),
-            _ => None,
-        }
+        self.target.output(index - self.cpus.len())
     }
 
     fn enable(&mut self) -> Result<u64, AgentError> {

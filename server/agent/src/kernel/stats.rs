@@ -97,14 +97,21 @@ impl CostMeter {
     }
 }
 
-impl Drop for CostMeter {
-    fn drop(&mut self) {
+impl CostMeter {
+    /// Measures and guards no more; what is known stays.
+    pub(crate) fn end(&mut self) {
         self.shared.lock().ended = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
             // It does not panic, and ends at once.
             let _ended = thread.join();
         }
+    }
+}
+
+impl Drop for CostMeter {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

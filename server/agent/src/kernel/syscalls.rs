@@ -17,14 +17,14 @@ use bathyscope_bpf::{
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{constants::Arch, parse_event_format, syscalls::select};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, GuardStage, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
-    StreamLayout, WireOutcome, WireSyscalls,
+    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout,
+    WireOutcome, WireSyscalls,
 };
 
 use super::{
     bpf,
     events::{Attachment, Following, attach, elapsed_ns, hold, open_attachment, take},
-    loader::{FourCounters, Loaded, Loader, compile},
+    loader::{Counters, Loaded, Loader, compile},
     retire::{close_links, drop_aside},
     sideband::Sideband,
     stats::{CostMeter, Guarded},
@@ -42,7 +42,7 @@ use crate::{
 pub(crate) struct SyscallCapture {
     started: Started,
     ring: OwnedFd,
-    counters: Arc<FourCounters>,
+    counters: Arc<Counters<4>>,
     last: [u64; 4],
     following: Option<Following>,
     /// What forgets, the exits, the entries: in the order of attaching.
@@ -52,8 +52,6 @@ pub(crate) struct SyscallCapture {
     target: Target,
     budget: Budget,
     cost: Option<CostMeter>,
-    /// What the guard had done when the probes were detached.
-    guard: GuardStage,
     /// Keeps the maps that nothing else holds.
     _loaded: Loaded,
 }
@@ -148,7 +146,7 @@ impl SyscallCapture {
         let named: Vec<(TracepointName, u32, String)> =
             follow.into_iter().map(|(name, id, program)| (name, id, program.name)).collect();
         let following = if named.is_empty() { None } else { Some(Following::open(&mut loaded, &named)?) };
-        let (ring, counters) = (loaded.ring(RING, doing)?, loaded.four_counters(COUNTERS, doing)?);
+        let (ring, counters) = (loaded.ring(RING, doing)?, loaded.counters(COUNTERS, doing)?);
         let load_ns = elapsed_ns(clock);
 
         let clock = Instant::now();
@@ -177,14 +175,15 @@ impl SyscallCapture {
             target,
             budget: Budget::default(),
             cost: None,
-            guard: GuardStage::default(),
             _loaded: loaded,
         })
     }
 
     /// The entries first, so that no call is kept any more; what is in a call then is not recorded.
     fn detach(&mut self) {
-        self.cost = None;
+        if let Some(cost) = &mut self.cost {
+            cost.end();
+        }
         detach_in_order(&self.links);
         if let Some(following) = &mut self.following {
             following.disable();
@@ -207,14 +206,7 @@ impl RunningCapture for SyscallCapture {
 
     fn descriptor(&self, index: usize) -> Option<BorrowedFd<'_>> {
         let Some(index) = index.checked_sub(1) else { return Some(self.ring.as_fd()) };
-        self.sideband.descriptor(index).or_else(|| {
-            let (stdout, stderr) = self.target.outputs()?;
-            match index - self.sideband.infos().len() {
-                0 => Some(stdout.as_fd()),
-                1 => Some(stderr.as_fd()),
-                _ => None,
-            }
-        })
+        self.sideband.descriptor(index).or_else(|| self.target.output(index - self.sideband.infos().len()))
     }
 
     fn set_budget(&mut self, budget: Budget) {
@@ -240,7 +232,7 @@ impl RunningCapture for SyscallCapture {
                     // Half of the calls would be worth less than none.
                     guard: Guard::new(self.budget.cpu_permille, self.budget.detach, false),
                     rows: Box::new(move || {
-                        let [hits, filtered, ..] = counters.read().unwrap_or_default();
+                        let [hits, filtered, ..] = counters.sums().unwrap_or_default();
                         hits.saturating_sub(filtered)
                     }),
                     thin: Box::new(|_rows_per_s| {}),
@@ -254,7 +246,7 @@ impl RunningCapture for SyscallCapture {
 
     fn readings(&mut self) -> Readings {
         // A map that cannot be read keeps its last counts, which is better than none.
-        self.last = self.counters.read().unwrap_or(self.last);
+        self.last = self.counters.sums().unwrap_or(self.last);
         let [hits, filtered, ring_full, no_room] = self.last;
         let missed = |attachment: &Attachment| bpf::program_stats(attachment.program()).unwrap_or_default().missed;
         let missed = self.attachments.iter().skip(1).map(missed).sum();
@@ -269,22 +261,16 @@ impl RunningCapture for SyscallCapture {
             ..ProbeReading::default()
         };
         let target = self.target.state();
-        let guard = self.cost.as_ref().map_or_else(|| self.guard.clone(), CostMeter::stage);
+        let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {
-        let cost = self.cost.take();
-        self.guard = cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         self.detach();
         if end_command {
             self.target.end();
         }
-        let mut readings = self.readings();
-        for probe in &mut readings.probes {
-            probe.ns_per_hit = cost.as_ref().and_then(cost_of_a_call);
-        }
-        readings
+        self.readings()
     }
 }
 

@@ -141,6 +141,16 @@ impl Target {
         if let Self::Command { command, .. } = self { Some(command.outputs()) } else { None }
     }
 
+    /// Of these the first or the second.
+    pub(crate) fn output(&self, index: usize) -> Option<BorrowedFd<'_>> {
+        let (stdout, stderr) = self.outputs()?;
+        match index {
+            0 => Some(stdout.as_fd()),
+            1 => Some(stderr.as_fd()),
+            _ => None,
+        }
+    }
+
     /// Lets a command run.
     pub(crate) fn release(&mut self) -> Result<(), AgentError> {
         if let Self::Command { command, .. } = self { command.release() } else { Ok(()) }
@@ -169,6 +179,12 @@ impl Target {
             Self::Command { command, .. } => command.state(),
         }
     }
+}
+
+/// The threads that a process has now, at most so many.
+pub(crate) fn threads(pid: u32, most: usize) -> io::Result<Vec<u32>> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task"))?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).take(most).collect())
 }
 
 /// The kernel's filters see ids of the first namespace, a person in a container sees others.

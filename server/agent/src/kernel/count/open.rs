@@ -17,7 +17,7 @@ use crate::{
         cpus, host,
         perf::{Attributes, Event, Scope},
         perf_event,
-        target::Target,
+        target::{Target, threads},
     },
 };
 
@@ -247,10 +247,8 @@ pub(in crate::kernel) fn threads_of(pid: u32, is_command: bool) -> Result<Vec<u3
         return Ok(vec![pid]);
     }
     let doing = format!("listing the threads of process {pid}");
-    let entries = std::fs::read_dir(format!("/proc/{pid}/task"))
-        .map_err(|error| refused(&doing, &error, "Choose a process that runs."))?;
-    let threads = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let mut threads: Vec<u32> = threads.take(MAX_THREADS + 1).collect();
+    let mut threads =
+        threads(pid, MAX_THREADS + 1).map_err(|error| refused(&doing, &error, "Choose a process that runs."))?;
     threads.sort_unstable();
     if threads.len() > MAX_THREADS {
         let why = format!("it has more than {MAX_THREADS} threads");

@@ -35,20 +35,22 @@ pub(crate) fn first_mount() -> Option<String> {
     mount_points(&mounts).next().map(str::to_owned)
 }
 
-/// A control group by its path, which may be written as for [`cgroup_id`].
-pub(crate) fn group(path: &str) -> Option<Group> {
+/// What `find` gives at the first place where control groups are mounted that has this path: below the place if the path
+/// begins with it, else from the root on.
+fn at_mount<T>(path: &str, find: impl Fn(&str, &Path) -> Option<T>) -> Option<T> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let mounts: Vec<&str> = mount_points(&mounts).take(MAX_MOUNTS).collect();
-    let level = |below: &Path| {
-        let parts = below.components().filter(|part| matches!(part, std::path::Component::Normal(_)));
-        u32::try_from(parts.count()).ok()
-    };
-    let find = |mount: &str, below: &Path| {
-        let id = rustix::fs::fstat(&open_in(mount, below)?).ok()?.st_ino;
-        Some(Group { id, level: level(below)? })
-    };
     let with_mount = mounts.iter().find_map(|mount| find(mount, Path::new(path).strip_prefix(mount).ok()?));
     with_mount.or_else(|| mounts.iter().find_map(|mount| find(mount, Path::new(path.trim_start_matches('/')))))
+}
+
+/// A control group by its path, which may be written as for [`cgroup_id`].
+pub(crate) fn group(path: &str) -> Option<Group> {
+    at_mount(path, |mount, below| {
+        let id = rustix::fs::fstat(&open_in(mount, below)?).ok()?.st_ino;
+        let parts = below.components().filter(|part| matches!(part, std::path::Component::Normal(_)));
+        Some(Group { id, level: u32::try_from(parts.count()).ok()? })
+    })
 }
 
 /// The threads of a control group and of those below it; none if it is gone.
@@ -61,11 +63,13 @@ pub(crate) fn group_threads(path: &str) -> Vec<u32> {
             add(&entry.path(), level - 1, threads);
         }
     }
-    let Some(mount) = first_mount().filter(|_| group(path).is_some()) else { return Vec::new() };
-    let below = Path::new(path).strip_prefix(&mount).unwrap_or_else(|_| Path::new(path.trim_start_matches('/')));
-    let mut threads = Vec::new();
-    add(&Path::new(&mount).join(below), MAX_LEVEL, &mut threads);
-    threads
+    let threads = at_mount(path, |mount, below| {
+        open_in(mount, below)?;
+        let mut threads = Vec::new();
+        add(&Path::new(mount).join(below), MAX_LEVEL, &mut threads);
+        Some(threads)
+    });
+    threads.unwrap_or_default()
 }
 
 /// The id of a control group by its path: with the place where the file system is mounted (`/sys/fs/cgroup/system.slice`), or
@@ -76,10 +80,7 @@ pub fn cgroup_id(path: &str) -> Option<u64> {
 
 /// The folder of a control group, open, by its path as in [`cgroup_id`].
 pub(crate) fn open_cgroup(path: &str) -> Option<OwnedFd> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let mounts: Vec<&str> = mount_points(&mounts).take(MAX_MOUNTS).collect();
-    let with_mount = mounts.iter().find_map(|mount| open_in(mount, Path::new(path).strip_prefix(mount).ok()?));
-    with_mount.or_else(|| mounts.iter().find_map(|mount| open_in(mount, Path::new(path.trim_start_matches('/')))))
+    at_mount(path, open_in)
 }
 
 /// Where control groups of version 2 are mounted. What has unusual characters in its path is left out.

@@ -9,7 +9,7 @@ use std::{
 
 use bathyscope_bpf::lang::plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, RING, USER_STACKS};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, GuardStage, ProbeFailure, ProbeReading, Readings, ScriptEnabled, ScriptStarted,
+    AgentError, AgentErrorKind, Budget, ProbeFailure, ProbeReading, Readings, ScriptEnabled, ScriptStarted,
 };
 
 use super::{
@@ -49,8 +49,6 @@ pub(crate) struct KernelScript {
     links: Arc<Mutex<Vec<Link>>>,
     budget: Budget,
     cost: Option<CostMeter>,
-    /// What the guard had done when the probes were detached.
-    guard: GuardStage,
     /// By program: what was read last.
     last: Vec<ProbeReading>,
     /// By program: what its links did not deliver, as read last.
@@ -85,7 +83,6 @@ impl KernelScript {
             links: Arc::default(),
             budget: Budget::default(),
             cost: None,
-            guard: GuardStage::default(),
             link_missed: vec![0; last.len()],
             last,
             progress: Arc::default(),
@@ -197,8 +194,8 @@ impl KernelScript {
     }
 
     fn disable(&mut self) {
-        if let Some(cost) = self.cost.take() {
-            self.guard = cost.stage();
+        if let Some(cost) = &mut self.cost {
+            cost.end();
         }
         if let Some(sideband) = &mut self.sideband {
             sideband.disable();
@@ -280,7 +277,7 @@ impl RunningScript for KernelScript {
         // Before the counters: if nothing is attached any more, they are final.
         let detaching = self.progress.left();
         self.read_counters();
-        let guard = self.cost.as_ref().map_or_else(|| self.guard.clone(), CostMeter::stage);
+        let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         Readings { time_ns: monotonic_ns(), probes: self.last.clone(), target: self.target.state(), guard, detaching }
     }
 

@@ -172,14 +172,7 @@ impl RunningCapture for TraceCapture {
             return Some(pages.as_fd());
         }
         let index = index - self.pages.len();
-        self.sideband.descriptor(index).or_else(|| {
-            let (stdout, stderr) = self.target.outputs()?;
-            match index - self.sideband.infos().len() {
-                0 => Some(stdout.as_fd()),
-                1 => Some(stderr.as_fd()),
-                _ => None,
-            }
-        })
+        self.sideband.descriptor(index).or_else(|| self.target.output(index - self.sideband.infos().len()))
     }
 
     /// First what reports processes, then the trace, then the command.

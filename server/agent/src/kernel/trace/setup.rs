@@ -17,7 +17,12 @@ use super::{
 };
 use crate::{
     error::{failed, refused, words},
-    kernel::{cpus, host::function_bytes, target::Target, tracefs::Tracefs},
+    kernel::{
+        cpus,
+        host::function_bytes,
+        target::{Target, threads},
+        tracefs::Tracefs,
+    },
 };
 
 /// KiB of buffer for each CPU unless the trace says.
@@ -232,11 +237,11 @@ impl Setup<'_> {
             Target::System => return Ok(()),
             Target::Process { pid, .. } => {
                 let pid = *pid;
-                Box::new(move || threads(pid))
+                Box::new(move || threads(pid, usize::MAX).unwrap_or_default())
             }
             Target::Command { command, .. } => {
                 let pid = command.pid();
-                Box::new(move || threads(pid))
+                Box::new(move || threads(pid, usize::MAX).unwrap_or_default())
             }
             Target::Cgroup { path, .. } => Box::new(move || crate::kernel::host::group_threads(path)),
             Target::User(_) | Target::Comm(_) => return target.must_be_known_by_thread("traces"),
@@ -476,10 +481,4 @@ fn available_kib() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.split_ascii_whitespace().next()?.parse().ok()
-}
-
-/// The threads of a process.
-fn threads(pid: u32) -> Vec<u32> {
-    let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }

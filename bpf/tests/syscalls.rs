@@ -15,16 +15,17 @@ use std::{
 use aya::{
     Ebpf, EbpfLoader,
     maps::{HashMap, MapData, PerCpuArray, RingBuf},
-    programs::TracePoint,
+    programs::{RawTracePoint, TracePoint},
 };
 use bathyscope_bpf::{
     compile, object,
     probe::{TARGETS_MAP, TargetFilter},
-    syscalls::{COUNTERS, Outcome, RING, Record, SyscallProbe, TARGET_WILL_EXECUTE, programs},
+    syscalls::{COUNTERS, EndPlaces, Outcome, RING, Record, SyscallProbe, TARGET_WILL_EXECUTE, What, programs},
 };
 use bathyscope_catalog::{
     constants::Arch,
-    syscalls::{Style, decode, result_text, select},
+    syscalls::{Style, decode, result_text, select, signal_text},
+    types::{Btf, Types},
 };
 
 const TRACEFS: &str = "/sys/kernel/tracing";
@@ -35,6 +36,14 @@ static LOADER: LazyLock<Mutex<EbpfLoader<'static>>> = LazyLock::new(|| {
     loader.btf(None);
     Mutex::new(loader)
 });
+
+thread_local! {
+    static ENDS: Option<EndPlaces> = {
+        let bytes = fs::read("/sys/kernel/btf/vmlinux").ok();
+        let types = bytes.map(|bytes| Types::new(std::sync::Arc::new(Btf::parse(bytes).unwrap())));
+        types.map(|types| EndPlaces::find(&types).unwrap())
+    };
+}
 
 /// Whether the tests can run; says why if not.
 fn ready() -> bool {
@@ -63,6 +72,8 @@ fn probe(calls: &str, target: TargetFilter) -> SyscallProbe {
         path: None,
         string_bytes: 32,
         ring_bytes: 16 << 20,
+        signals: true,
+        ends: ENDS.with(|ends| *ends),
     }
 }
 
@@ -74,7 +85,8 @@ struct Tracing {
 impl Tracing {
     fn start(probe: &SyscallProbe, target: Option<(u32, u32)>) -> Self {
         let made = programs(probe).unwrap();
-        let codes = [&made.forget, &made.exit, &made.enter].map(|program| compile(program).unwrap());
+        let all = [&made.forget, &made.exit, &made.enter, &made.inside].into_iter().chain(&made.signal);
+        let codes: Vec<_> = all.map(|program| compile(program).unwrap()).collect();
         let mut ebpf = LOADER.lock().unwrap().load(&object(&codes.iter().collect::<Vec<_>>()).unwrap()).unwrap();
         let ring = RingBuf::try_from(ebpf.take_map(RING).unwrap()).unwrap();
         if let Some((pid, state)) = target {
@@ -87,6 +99,13 @@ impl Tracing {
             ("sys_exit", "raw_syscalls", "sys_exit"),
             ("sys_enter", "raw_syscalls", "sys_enter"),
         ];
+        if made.signal.is_some() {
+            let program: &mut RawTracePoint = ebpf.program_mut("sys_signal").unwrap().try_into().unwrap();
+            program.load().unwrap_or_else(|error| panic!("sys_signal was refused: {error:?}"));
+            program.attach("signal_deliver").unwrap();
+        }
+        let inside: &mut RawTracePoint = ebpf.program_mut("sys_inside").unwrap().try_into().unwrap();
+        inside.load().unwrap_or_else(|error| panic!("sys_inside was refused: {error:?}"));
         for (name, system, event) in points {
             let program: &mut TracePoint = ebpf.program_mut(name).unwrap().try_into().unwrap();
             program.load().unwrap_or_else(|error| panic!("{name} was refused: {error:?}"));
@@ -111,6 +130,11 @@ impl Tracing {
 
 fn line(record: &Record<'_>) -> String {
     let call = record.call();
+    match record.what {
+        What::Signal => return format!("--- {} ---", signal_text(call.number, &record.signal()).1),
+        What::End(end) => return format!("+++ {} of {} +++", end.status, if end.is_last { "all" } else { "some" }),
+        What::Call | What::Unfinished | What::Inside => {}
+    }
     let decoded = decode(Arch::HOST, &call, &Style { strings: 32, file_of: None });
     let result = result_text(Arch::HOST, call.number, call.result, &decoded.note);
     format!("{}({}) = {result}", decoded.name, decoded.arguments)
@@ -151,7 +175,9 @@ fn a_command_is_recorded_from_its_first_call_to_its_last() {
         "{first}"
     );
     assert!(first.ends_with("*/) = 0"), "{first}");
-    assert_eq!(lines.last().unwrap(), "exit_group(1) = ?");
+    let last = if ENDS.with(Option::is_some) { "+++ 256 of all +++" } else { "exit_group(1) = ?" };
+    assert_eq!(lines.last().unwrap(), last);
+    assert!(lines.contains(&"exit_group(1) = ?".to_owned()));
     let expected = [
         r#"openat(AT_FDCWD, "/etc/hostname", O_RDONLY) = 3"#,
         r#"openat(AT_FDCWD, "/nowhere/bathyscope", O_RDONLY) = -1 ENOENT (No such file or directory)"#,
@@ -232,6 +258,77 @@ fn a_flood_of_calls_is_counted_to_the_last() {
     command.0.wait().unwrap();
 }
 
+/// A program in C, made of a text.
+fn compiled(text: &str) -> Option<String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (source, program) = (folder.join("syscalls_made.c"), folder.join("syscalls_made"));
+    fs::write(&source, text).unwrap();
+    let made = Command::new("gcc").args(["-O1", "-w", "-o"]).args([&program, &source]).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("SKIPPED: needs gcc");
+        return None;
+    }
+    Some(program.to_str().unwrap().to_owned())
+}
+
+const SIGNALS: &str = r#"
+#include <signal.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void caught(int number) {}
+int main() {
+    struct sigaction action = { .sa_handler = caught };
+    sigaddset(&action.sa_mask, SIGHUP);
+    sigaction(SIGUSR1, &action, 0);
+    kill(getpid(), SIGUSR1);
+    int pair[2];
+    pipe(pair);
+    write(pair[1], "x", 1);
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(pair[0], &set);
+    struct timeval time = { 1, 0 };
+    syscall(SYS_select, pair[0] + 1, &set, 0, 0, &time);
+    int parent = getpid();
+    if (fork() == 0) { usleep(100000); kill(parent, SIGKILL); }
+    else { char byte; read(pair[0], &byte, 1); read(pair[0], &byte, 1); }
+}"#;
+
+#[test]
+fn signals_ends_and_calls_that_do_not_return_are_recorded() {
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    if !ready() {
+        return;
+    }
+    let Some(program) = compiled(SIGNALS) else { return };
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "read go; exec \"$0\"", &program]).stdin(Stdio::piped()).process_group(0);
+    let mut command = Waiting(command.spawn().unwrap());
+    let pid = command.0.id();
+    let mut tracing = Tracing::start(&probe("all", TargetFilter::Targets), Some((pid, TARGET_WILL_EXECUTE)));
+    command.go();
+    assert_eq!(command.0.wait().unwrap().signal(), Some(9));
+    let records = tracing.records();
+    let all = lines(&records);
+    let has = |line: &str| assert!(all.iter().any(|known| known == line), "no {line} in {all:#?}");
+    has(&format!("--- {{si_signo=SIGUSR1, si_code=SI_USER, si_pid={pid}, si_uid=0}} ---"));
+    if ENDS.with(Option::is_some) {
+        has("rt_sigreturn({mask=[]}) = 0");
+        has("+++ 9 of all +++");
+    }
+    assert!(
+        all.iter()
+            .any(|line| line
+                .starts_with("select(4, [3], NULL, NULL, {tv_sec=1, tv_usec=0}) = 1 (in [3], left {tv_sec=0, ")),
+        "{all:#?}"
+    );
+    // The call of a process that is killed comes back, though nobody gets its result.
+    assert!(all.iter().any(|line| line.starts_with("read(3, 0x") && line.contains("? ERESTARTSYS")), "{all:#?}");
+    let [hits, filtered, ring_full, no_room] = tracing.counters();
+    assert_eq!(hits, filtered + ring_full + no_room + records.len() as u64);
+}
+
 #[test]
 fn the_verifier_accepts_every_form() {
     if !ready() {
@@ -241,6 +338,7 @@ fn the_verifier_accepts_every_form() {
     let forms = [
         any.clone(),
         SyscallProbe { excluded: vec![1, 2], string_bytes: 1024, ..any.clone() },
+        SyscallProbe { signals: false, ends: None, ..any.clone() },
         SyscallProbe { string_bytes: 0, path: Some(vec![b'/'; 128]), ..any.clone() },
         SyscallProbe { outcome: Outcome::Failed, min_duration_ns: u64::MAX, target: TargetFilter::Targets, ..any },
     ];

@@ -227,9 +227,144 @@ export async function walkFlame(page, { expects, search }) {
   return answer;
 }
 
+/** The functions of the same samples: ordered by what they took themselves, then with what they called; one leads back. */
+export async function listFunctions(page) {
+  const own = await nextJson(page, /\/flame\/functions\?/, () => page.getByRole('button', { name: 'Functions', exact: true }).click());
+  assert.ok(own.functions.length > 1 && own.functions[0].own >= own.functions[1].own);
+  const table = page.locator('.flame-functions table');
+  await until('a row for each', async () => await table.locator('tbody tr').count() === own.functions.length);
+  const total = await nextJson(page, /\/flame\/functions\?.*sort=total/, () => table.getByRole('button', { name: 'Total' }).click());
+  assert.equal(Math.max(...total.functions.map((one) => one.total)), total.functions[0].total);
+  await until('the table in the address', () => query(page).get('flame') === 'functions' && query(page).get('top') === 'total');
+  const { name } = total.functions[0];
+  const found = await nextJson(page, /\/flame\?.*search=/, () => table.getByRole('button', { name, exact: true }).first().click());
+  assert.ok(found.matched_samples > 0, `${name} is in the graph`);
+  await nextJsonless(page, /\/flame\?/, () => page.getByRole('searchbox', { name: 'Find in names' }).fill(''));
+}
+
+/** Fills the form for system calls from a line of sysdig; one that cannot be filtered is refused beside it. */
+export async function bringSysdigLine(page, origin) {
+  await page.goto(`${origin}/new?method=syscalls`);
+  const line = page.getByRole('textbox', { name: 'sysdig filter' });
+  await line.fill('fd.port=80');
+  const [refused] = await Promise.all([page.waitForResponse(/\/api\/syscalls\/filter/), line.press('Enter')]);
+  assert.equal(refused.status(), 400);
+  await page.getByText('cannot be decided while recording').waitFor();
+  await line.fill('proc.name=nginx and evt.type in (open, openat) and evt.failed=true');
+  await line.press('Enter');
+  await page.getByText('The form is filled from it.').waitFor();
+  assert.equal(await page.getByRole('combobox', { name: 'Calls' }).inputValue(), 'open, openat');
+  assert.equal(await page.getByLabel('Thread name').inputValue(), 'nginx');
+  assert.ok(await page.getByRole('radio', { name: 'Threads by name' }).isChecked());
+}
+
 /** The Info tab: what was asked, where, what it cost, and books that balance. */
 export async function readInfo(page, words) {
   await openTab(page, 'Info');
   const panel = page.locator('#panel-info');
   for (const word of words) await panel.getByText(word).first().waitFor();
+}
+
+/** Fills the form for ftrace's tree of calls of the whole system, with an event beside. */
+export async function chooseGraph(page, { event }) {
+  const tracer = page.getByRole('combobox', { name: 'Tracer' });
+  await tracer.pressSequentially('function_g');
+  await page.getByRole('option', { name: /^function_graph/ }).first().click();
+  await page.getByRole('combobox', { name: 'Events', exact: true }).pressSequentially(event);
+  await page.getByRole('option').filter({ hasText: event }).first().click();
+  await page.getByRole('radio', { name: 'Whole system' }).check();
+}
+
+const callRows = (page) => page.getByRole('treegrid', { name: 'Calls' }).evaluate((grid) => [...grid.querySelectorAll('.vt-row')]
+  .filter((row) => row.checkVisibility()).map((row) => ({ level: Number(row.getAttribute('aria-level')), name: row.querySelector('.call-name')?.textContent ?? '', current: row.classList.contains('is-current') })));
+const currentCall = async (page) => (await callRows(page)).find((row) => row.current);
+
+/** The tree of calls: unfolds with the keyboard, searches, and the address opens the same again. */
+export async function walkCalls(page) {
+  await openTab(page, 'Calls');
+  const grid = page.getByRole('treegrid', { name: 'Calls' });
+  await until('calls', async () => (await callRows(page)).some((row) => row.name.startsWith('do_syscall_64()')));
+  await grid.focus();
+  await page.keyboard.press('Home');
+  // What began before the recording has no beginning.
+  await page.getByText('no beginning recorded').first().waitFor();
+  for (let press = 0; press < 40 && (await currentCall(page))?.name !== 'do_syscall_64() { … }'; press += 1) await page.keyboard.press('ArrowDown');
+  for (const [level, name] of [[1, 'do_syscall_64() {'], [2, 'ksys_'], [3, 'vfs_']]) {
+    await until(`${name} at level ${level}`, async () => { const now = await currentCall(page); return now?.level === level && now.name.startsWith(name.slice(0, 5)); });
+    await page.keyboard.press('ArrowRight');
+    await until('what is within it', async () => { const rows = await callRows(page); const at = rows.findIndex((row) => row.current); return rows[at + 1]?.level === level + 1 && rows[at + 1].name !== ''; });
+    await page.keyboard.press('ArrowRight');
+  }
+  await until('the fourth level', async () => (await currentCall(page))?.level === 4);
+  await until('the unfolded calls in the address', () => /^\d+\.\d+\.\d+$/.test(query(page).get('open') ?? ''));
+  const before = { rows: await callRows(page), call: query(page).get('call') };
+  await page.reload();
+  await until('the same rows', async () => JSON.stringify(await callRows(page)) === JSON.stringify(before.rows));
+  assert.equal(query(page).get('call'), before.call);
+  await page.keyboard.press('/');
+  const found = await nextJson(page, /\/calls\?.*search=/, async () => { await page.keyboard.type('schedule'); await page.keyboard.press('Enter'); });
+  assert.ok(found.total > 0);
+  await until('a call that was found', async () => (await currentCall(page))?.name === 'schedule()');
+  await page.getByText(new RegExp(`^\\d+ of ${found.total.toLocaleString('en-US')}$`)).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Only calls longer than').fill('50us');
+  await nextJson(page, /\/calls\?.*longer=50000/, () => page.getByLabel('Only calls longer than').press('Enter'));
+  await page.getByLabel('Only calls longer than').fill('');
+  await page.getByLabel('Only calls longer than').press('Enter');
+}
+
+/** The ranking: sorted, by interrupt, and from the longest call to its place in the tree. */
+export async function rankCalls(page) {
+  const panel = page.getByRole('tabpanel', { name: 'Calls' });
+  await panel.getByRole('button', { name: 'Functions', exact: true }).click();
+  await panel.getByRole('button', { name: 'By interrupt' }).click();
+  const ranked = await nextJson(page, /rank=longest/, () => panel.getByRole('columnheader', { name: 'Longest' }).getByRole('button').click());
+  assert.match(ranked.rows[0].part, /\(irq \d+\)$/);
+  await panel.getByRole('cell', { name: ranked.rows[0].part }).first().waitFor();
+  await panel.getByRole('row').nth(1).getByRole('cell').nth(8).getByRole('button').click();
+  await until('the longest call in the tree', async () => (await currentCall(page))?.name.startsWith(`${ranked.rows[0].function}()`));
+  assert.equal(query(page).get('call'), String(ranked.rows[0].longest_id));
+}
+
+const CHART = '#panel-calls canvas';
+
+/** The chart: keys zoom and walk, a drag selects, Escape clears, and the address opens the same again. */
+export async function walkChart(page) {
+  const panel = page.getByRole('tabpanel', { name: 'Calls' });
+  await nextJson(page, /\/calls\/chart\?/, () => panel.getByRole('button', { name: 'Chart', exact: true }).click());
+  const canvas = page.locator(CHART);
+  await until('a drawn chart', async () => await colours(page, CHART) > 4);
+  await canvas.focus();
+  await page.keyboard.press('0');
+  for (let press = 0; press < 6; press += 1) await page.keyboard.press('w');
+  const seen = await until('a window in the address', () => query(page).get('to') && [Number(query(page).get('from')), Number(query(page).get('to'))]);
+  assert.ok(seen[1] > seen[0]);
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('ArrowRight');
+  await until('a call in the address', () => query(page).get('call'));
+  await until('a call in the readout', async () => /\w+\(\) .*ns\)/.test(await panel.locator('.readout').textContent()));
+  await nextJson(page, /\/calls\/chart\?.*lanes=cpu/, () => panel.getByRole('button', { name: 'CPUs', exact: true }).click());
+  await panel.getByText(/2 CPUs/).waitFor();
+  const box = await canvas.boundingBox();
+  await page.mouse.move(box.x + 300, box.y + box.height - 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + 500, box.y + box.height - 20, { steps: 4 });
+  await page.mouse.up();
+  await until('a range in the address', () => query(page).get('start'));
+  const address = page.url();
+  await page.reload();
+  await until('the chart again', async () => await colours(page, CHART) > 4);
+  assert.equal(page.url(), address);
+  await canvas.focus();
+  await page.keyboard.press('Escape');
+  await until('no range', () => !query(page).get('start'));
+}
+
+/** Calls as a flame graph: time instead of samples. */
+export async function flameOfCalls(page) {
+  await openTab(page, 'Flame graph');
+  const panel = page.getByRole('tabpanel', { name: 'Flame graph' });
+  await until('time in calls', async () => /^[\d.]+ (µs|ms|s)( ·|$)/.test(await panel.locator('.flame-said').textContent()));
+  await panel.getByRole('searchbox', { name: 'Find in names' }).fill('vfs_read');
+  await until('time that was found', async () => /^[\d.]+ (µs|ms|s), [\d.]+ %$/.test(await panel.getByRole('status').first().textContent()));
 }

@@ -154,6 +154,26 @@ test('a tool and an example open in the editor', async () => {
   await openExample(page);
 });
 
+test('probes of a capture are detached by their buttons, on its page and on the host\u2019s', async () => {
+  const dynamic = ['readline', 'add_history'].map((typed) => ({ typed, file: '/bin/bash' }));
+  const cookies = await page.context().cookies();
+  server.cookie = cookies.map((one) => `${one.name}=${one.value}`).join('; ');
+  ({ id: ids.probes } = await server.api('POST', '/api/captures', { method: { trace: { dynamic } }, target: 'system', limits: { duration_ms: 120_000 } }));
+  const path = `/api/captures/${ids.probes}/probes/detach`;
+  for (const [url, name] of [[`/captures/${ids.probes}?v=1&tab=info`, 'probe_bash:readline'], ['/host', 'probe_bash:add_history']]) {
+    await page.goto(server.origin + url);
+    const button = page.getByRole('button', { name: `Detach ${name}` });
+    await button.waitFor();
+    const [answer] = await Promise.all([page.waitForResponse((response) => response.url().endsWith(path)), button.press('Enter')]);
+    assert.equal(answer.status(), 200);
+    assert.deepEqual(await answer.json(), { detached: [name] });
+    await page.getByText(`Detached ${name}; the capture goes on.`).waitFor();
+  }
+  await server.api('POST', `/api/captures/${ids.probes}/stop`);
+  await page.goto(`${server.origin}/captures/${ids.probes}`);
+  await ended(page);
+});
+
 test('7. history lists the captures; after a restart the address restores the view', async () => {
   await page.getByRole('link', { name: 'History' }).click();
   await until('all captures', async () => await page.locator('#history tbody tr').count() === Object.keys(ids).length);

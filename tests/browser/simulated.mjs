@@ -6,13 +6,15 @@ import { after, before, test } from 'node:test';
 import { IS_ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
   addCondition, chooseCalls, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
-  chooseTracepoint, walkFlame, walkTimeline, watchAndStop,
+  bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkTimeline, watchAndStop,
 } from './flows.mjs';
+import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
   walkMaps, walkStacks,
 } from './script_flows.mjs';
+import { insertNames, makeMistakes, runExample, seeLines } from './sql_flows.mjs';
 
 const TRACEPOINT = 'sched:sched_switch';
 const HOSTILE = '"><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>\u202e';
@@ -96,6 +98,15 @@ test('the timeline: zoom, pan and selection', async () => {
   assert.ok(start < end);
 });
 
+test('questions in SQL: examples, names, lines, mistakes', async () => {
+  await page.goto(`${server.origin}/captures/${id}`);
+  await runExample(page);
+  await insertNames(page);
+  await seeLines(page);
+  await makeMistakes(page);
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*\/query/.test(text)));
+});
+
 test('a profile as a flame graph', async () => {
   await page.goto(`${server.origin}/new?method=profile`);
   await page.getByRole('radio', { name: 'Whole system' }).check();
@@ -105,6 +116,7 @@ test('a profile as a flame graph', async () => {
   const answer = await (await page.request.get(page.url().replace('/captures/', '/api/captures/').replace(/\?.*/, '') + '/flame')).json();
   const name = answer.names[answer.nodes.name[answer.nodes.depth.findIndex((depth) => depth === 3)]];
   await walkFlame(page, { expects: [name], search: name.slice(0, 12) });
+  await listFunctions(page);
 });
 
 test('system calls: chosen by a set, recorded, run again', async () => {
@@ -116,8 +128,32 @@ test('system calls: chosen by a set, recorded, run again', async () => {
   await openTab(page, 'Events');
   await until('failed calls', async () => (await rowsInSight(page)).some((row) => row.some((cell) => /ENOENT/.test(cell))));
   const asked = (await (await page.request.get(`${server.origin}/api/captures/${made}`)).json()).spec.method;
-  assert.deepEqual(asked, { syscalls: { calls: ['%file'], outcome: 'failed', min_duration_ns: 0, string_bytes: 32, fd_paths: true } });
+  assert.deepEqual(asked, { syscalls: { calls: ['%file'], outcome: 'failed', min_duration_ns: 0, string_bytes: 32, fd_paths: true, signals: true } });
   await runCallsAgain(page, { calls: '%file', results: 'failed' });
+});
+
+test('a filter line of sysdig fills the form', async () => {
+  await bringSysdigLine(page, server.origin);
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*syscalls\/filter/.test(text)));
+});
+
+test('calls of functions: as a tree, ranked, over time, folded', async () => {
+  await page.goto(`${server.origin}/new?method=trace`);
+  await chooseGraph(page, { event: 'irq:irq_handler_entry' });
+  await page.getByLabel('After').fill('2');
+  await startCapture(page);
+  await ended(page);
+  await walkCalls(page);
+  await rankCalls(page);
+  await walkChart(page);
+  await flameOfCalls(page);
+});
+
+test('the catalogue: searched by typing, opened, linked to', async () => {
+  await searchCatalogue(page, { typed: 'sched switch', name: 'sched:sched_switch', shows: 'next_pid' });
+  await chooseKind(page, { kind: 'Tracers', has: 'hwlat' });
+  await chooseKind(page, { kind: 'BPF programs', has: 'count_reads #3' });
+  await findNothing(page);
 });
 
 test('a script: written, corrected, completed', async () => {

@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    path::Path,
     process::{Command, Output, Stdio},
 };
 
@@ -15,21 +14,8 @@ use crate::workspace::binary;
 /// # Panics
 /// If it cannot be started.
 pub fn run<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Output {
-    run_in(Path::new("."), words)
-}
-
-/// Runs a verb to its end, started in `folder`.
-///
-/// # Panics
-/// If it cannot be started.
-pub fn run_in<S: AsRef<OsStr>>(folder: &Path, words: impl IntoIterator<Item = S>) -> Output {
     let mut command = Command::new(binary());
-    command
-        .current_dir(folder)
-        .args(words)
-        .stdin(Stdio::null())
-        .env_remove("BATHYSCOPE_DATA")
-        .env_remove("BATHYSCOPE_LISTEN");
+    command.args(words).stdin(Stdio::null()).env_remove("BATHYSCOPE_DATA").env_remove("BATHYSCOPE_LISTEN");
     command.output().expect("the binary starts")
 }
 

@@ -18,7 +18,10 @@ pub mod tracing;
 pub mod wait;
 pub mod workspace;
 
-use std::io::Write as _;
+use std::{
+    io::Write as _,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 /// Says that something could not be tested and what it would need, in the form that `tests/run` collects.
 pub fn skip(what: &str, missing: &str) {
@@ -29,4 +32,20 @@ pub fn skip(what: &str, missing: &str) {
 /// Whether this process is root, as most tests on a real kernel need.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
+}
+
+/// Whether this runs in the kernel lab: an emulated machine, which is slow and may be brought into trouble.
+pub fn in_lab() -> bool {
+    std::env::var_os("BATHYSCOPE_LAB").is_some()
+}
+
+/// Lets the tests of a program that need root run one at a time, because what one does would be seen by another. None, and
+/// told as skipped, without root.
+pub fn alone(what: &str) -> Option<MutexGuard<'static, ()>> {
+    static ONE: Mutex<()> = Mutex::new(());
+    if !is_root() {
+        skip(what, "root");
+        return None;
+    }
+    Some(ONE.lock().unwrap_or_else(PoisonError::into_inner))
 }

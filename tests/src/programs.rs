@@ -41,7 +41,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 mod tests {
     #[test]
     fn programs_compile() {
-        for name in ["acts", "brief", "chain", "crowd", "spin", "words", "work"] {
+        for name in ["acts", "brief", "chain", "crowd", "signals", "spin", "words", "work"] {
             let _ = super::program(name);
         }
     }

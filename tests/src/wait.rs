@@ -7,7 +7,7 @@ use std::{
 
 /// How long a state may take to come before a test fails. Long, because an emulated kernel is 15 times slower; it is
 /// never waited out in a test that passes.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Looks again and again until `look` finds what it looks for.

@@ -3,17 +3,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::Path,
-    process::Command,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use bathyscope_tests::{
+    alone,
     command_line::{json_of, run, stdout_of},
-    is_root, proc,
+    in_lab, proc,
     programs::program,
     server::{Server, signal},
     skip,
@@ -23,20 +18,6 @@ use bathyscope_tests::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// One at a time: these tests count what the whole system does.
-fn alone(what: &str) -> Option<MutexGuard<'static, ()>> {
-    static ONE: Mutex<()> = Mutex::new(());
-    if !is_root() {
-        skip(what, "root");
-        return None;
-    }
-    Some(ONE.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-fn in_lab() -> bool {
-    std::env::var_os("BATHYSCOPE_LAB").is_some()
-}
 
 fn data() -> TempDir {
     tempfile::tempdir().expect("a folder for captures")
@@ -133,6 +114,35 @@ fn a_commands_system_calls_are_recorded_to_the_last_one() {
     assert_eq!((of(0), of(1)), (1000, 1000));
     let output = server.send("GET", &format!("/api/captures/{id}/output"), None).text();
     assert!(output.contains("1000 bytes"), "{output}");
+}
+
+#[test]
+fn signals_and_ends_are_rows_among_the_calls() {
+    let Some(_alone) = alone("signals among system calls") else { return };
+    let data = data();
+    let server = Server::start(data.path(), &[]);
+    let script = "trap : USR1; kill -USR1 $$; /bin/true; exit 7";
+    let spec = |signals: bool| {
+        json!({"method": {"syscalls": {"calls": ["kill", "exit_group"], "signals": signals}},
+            "target": command(&["/bin/sh", "-c", script]), "limits": {"duration_ms": 60_000}})
+    };
+    let id = server.capture(&spec(true));
+    let capture = server.ended(&id);
+    let all = stored(&capture);
+    let rows = |id: &str, filter: &str| {
+        let page = server.get(&format!("/api/captures/{id}/rows?stream=0&limit=50&filter={filter}"));
+        (page["matched"].as_u64().unwrap(), page["rows"].to_string())
+    };
+    let (signals, told) = rows(&id, "call%20==%20%22SIGUSR1%22%20%26%26%20kind%20==%20%22signal%22");
+    assert!(signals == 1 && told.contains("si_code=SI_USER, si_pid="), "{told}");
+    let (ends, told) = rows(&id, "kind%20==%20%22exit%22");
+    assert!(ends == 2 && told.contains("exited"), "{told}");
+    let (ends, _) = rows(&id, "kind%20==%20%22exit%22%20%26%26%20result%20==%207");
+    let (calls, _) = rows(&id, "kind%20==%20%22call%22");
+    // One `kill`, and `exit_group` of both; the signal of the child's end too, where the shell handles it.
+    assert!(ends == 1 && calls == 3 && all >= 6, "{ends} {calls} {all}");
+    let id = server.capture(&spec(false));
+    assert_eq!(stored(&server.ended(&id)), 3);
 }
 
 #[test]
@@ -281,7 +291,11 @@ fn killing_the_agent_ends_a_script_which_keeps_what_it_had() {
     let server = Server::start(data.path(), &[]);
     let text = "tracepoint:sched:sched_switch { printf(\"switch %d\\n\", pid); @[comm] = count(); } \
                 interval:ms:10 { @ticks = count(); print(@ticks); }";
-    let script = |text: &str| json!({"method": {"script": {"text": text}}, "target": "system", "limits": {"duration_ms": 60_000}});
+    let script = |text: &str| {
+        json!({"method": {"script": {"text": text}}, "target": "system",
+        // An emulated processor spends more on it than is usual, and it is not to end by that.
+        "limits": {"duration_ms": 60_000, "budget_cpu_permille": 1000}})
+    };
     let id = server.capture(&script(text));
     let rows = |capture: &Value| -> u64 {
         let streams = capture["streams"].as_array().expect("streams");

@@ -17,60 +17,64 @@ use std::{
     fs,
     path::Path,
     process::{Command, Output, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::MutexGuard,
 };
 
-use bathyscope_tests::{
-    command_line::{run, run_in, stdout_of},
-    is_root,
-    programs::program,
-    skip,
-};
+use bathyscope_tests::{alone, in_lab, programs::program, skip, workspace::binary};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The environment of a command that the agent starts as root.
-const ENVIRONMENT: [(&str, &str); 5] = [
+const ENVIRONMENT: [(&str, &str); 4] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("LANG", "C.UTF-8"),
-    ("TERM", "dumb"),
     ("HOME", "/root"),
     ("USER", "root"),
 ];
+/// Its last write is shorter than the others.
+const UNEVEN: [&str; 7] = ["dd", "if=/dev/zero", "of=/dev/null", "ibs=16", "obs=24", "status=none", "count=2000"];
 const WRITES: &str = "syscalls:sys_enter_write";
 
 /// One at a time, with a folder of its own, if there are root and the original `tool`.
 fn beside(tool: &str, what: &str) -> Option<(MutexGuard<'static, ()>, TempDir)> {
-    static ONE: Mutex<()> = Mutex::new(());
-    if !is_root() {
-        skip(what, "root");
-        return None;
-    }
+    let alone = alone(what)?;
     if Command::new(tool).arg("--version").stdin(Stdio::null()).output().is_err() {
         skip(what, tool);
         return None;
     }
-    Some((ONE.lock().unwrap_or_else(PoisonError::into_inner), tempfile::tempdir().expect("a folder")))
+    Some((alone, tempfile::tempdir().expect("a folder")))
 }
 
-fn in_lab() -> bool {
-    std::env::var_os("BATHYSCOPE_LAB").is_some()
-}
-
-/// The original on its workload; it inherits nothing.
-fn original<'a>(words: impl IntoIterator<Item = &'a str>) -> Output {
+/// A tool, theirs or ours, with an environment that is the same wherever this runs.
+fn prepared<'a>(words: impl IntoIterator<Item = &'a str>) -> Command {
     let mut words = words.into_iter();
     let mut command = Command::new(words.next().expect("a program"));
     command.args(words).env_clear().envs(ENVIRONMENT).stdin(Stdio::null());
-    command.output().expect("the original starts")
+    command
+}
+
+/// Ours, with the same environment.
+fn run<'a>(words: impl IntoIterator<Item = &'a str>) -> Output {
+    let mut command = Command::new(binary());
+    command.args(words).env_clear().envs(ENVIRONMENT).stdin(Stdio::null());
+    command.output().expect("the binary starts")
+}
+
+/// What ours prints, which must succeed.
+#[track_caller]
+fn stdout_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let output = run(words);
+    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The original on its workload.
+fn original<'a>(words: impl IntoIterator<Item = &'a str>) -> Output {
+    prepared(words).output().expect("the original starts")
 }
 
 /// As `original`, in a folder.
 fn original_in<'a>(folder: &TempDir, words: impl IntoIterator<Item = &'a str>) -> Output {
-    let mut words = words.into_iter();
-    let mut command = Command::new(words.next().expect("a program"));
-    command.args(words).env_clear().envs(ENVIRONMENT).current_dir(folder).stdin(Stdio::null());
-    command.output().expect("the original starts")
+    prepared(words).current_dir(folder).output().expect("the original starts")
 }
 
 /// As `original`, where it must succeed; gives what it printed.
@@ -89,8 +93,10 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
-fn dd(count: u32) -> [String; 5] {
-    ["dd".into(), "if=/dev/zero".into(), "of=/dev/null".into(), "bs=1".into(), format!("count={count}")]
+/// It says nothing in the end: how it does so, and how often it writes for that, depends on how long it took.
+fn dd(count: u32) -> [String; 6] {
+    let [dd, from, to, bytes, quiet] = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "status=none"].map(String::from);
+    [dd, from, to, bytes, quiet, format!("count={count}")]
 }
 
 /// Words put together.
@@ -121,7 +127,7 @@ fn without_run(text: &str, pids: &[String]) -> String {
 }
 
 /// The lines of each process in the order of its first one. Halves of a call are put together; what of it cannot be the
-/// same twice is replaced. Signals are left out: we say that we do not show them.
+/// same twice is replaced.
 fn calls(text: &str) -> Vec<Vec<String>> {
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.trim_start().split_once(' ')).collect();
     let mut pids: Vec<String> = Vec::new();
@@ -136,12 +142,13 @@ fn calls(text: &str) -> Vec<Vec<String>> {
         let known = &mut processes[index];
         if let Some((_, rest)) = line.strip_prefix("<... ").and_then(|rest| rest.split_once(" resumed>")) {
             known.last_mut().expect("a first half").push_str(rest);
-        } else if !line.starts_with("---") {
+        } else {
             known.push(line.strip_suffix(" <unfinished ...>").unwrap_or(line).to_owned());
         }
     }
     let same = |line: &String| {
         let spaces = line.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        let spaces = without_times(&spaces);
         match ["getrandom(", "getppid("].into_iter().find(|call| spaces.starts_with(call)) {
             Some(random) => random.to_owned(),
             None => without_run(&spaces, &pids),
@@ -150,11 +157,27 @@ fn calls(text: &str) -> Vec<Vec<String>> {
     processes.iter().map(|lines| lines.iter().map(same).collect()).collect()
 }
 
+/// What was left of a time, and what a child took, is another each time.
+fn without_times(line: &str) -> String {
+    let mut plain = line.to_owned();
+    for (begin, end) in [("left {", '}'), ("si_utime=", ','), ("si_stime=", '}')] {
+        if let Some((_, rest)) = line.split_once(begin) {
+            let value = rest.split(end).next().unwrap_or_default();
+            plain = plain.replace(&format!("{begin}{value}"), begin);
+        }
+    }
+    plain
+}
+
 /// Both tools on one command in a folder; the exit statuses are the command's.
 fn strace_both(folder: &TempDir, options: &[&str], command: &[&str]) -> (String, String) {
     let (theirs, ours) = (path(folder, "theirs"), path(folder, "ours"));
+    // Both are there for both: some file systems tell a folder's size by its entries.
+    fs::write(&theirs, "").and_then(|()| fs::write(&ours, "")).expect("two files");
     let first = original_in(folder, words(&[&["strace", "-o", &theirs][..], options].concat(), command));
-    let second = run_in(folder.path(), words(&[&["strace", "-o", &ours][..], options, &["--"]].concat(), command));
+    let binary = binary();
+    let first_words = [&[binary.to_str().expect("a path that is text"), "strace", "-o", &ours][..], options, &["--"]];
+    let second = original_in(folder, words(&first_words.concat(), command));
     assert_eq!(first.status.code(), second.status.code(), "{}", String::from_utf8_lossy(&second.stderr));
     assert_eq!(String::from_utf8_lossy(&first.stdout), String::from_utf8_lossy(&second.stdout));
     (read(&theirs), read(&ours))
@@ -195,10 +218,17 @@ fn b1_processes_are_followed_as_strace_does() {
     let [a, b, _] = files(&folder);
     let script = format!("/usr/bin/cat {a}; /usr/bin/cat {b}; exit 7");
     let (theirs, ours) = strace_both(&folder, &["-f"], &["/bin/sh", "-c", &script]);
-    let (mut theirs, ours) = (calls(&theirs), calls(&ours));
+    let (mut theirs, mut ours) = (calls(&theirs), calls(&ours));
     assert_eq!(theirs.len(), 3, "{theirs:#?}");
-    // The kernel's event for the end of rt_sigreturn does not say which call ended, and we do not show it.
-    theirs[0].retain(|line| !line.starts_with("rt_sigreturn("));
+    // A child may end before the shell waits for it or while it does, and the handler returns to what was going on.
+    let signals = |lines: &mut Vec<String>| -> Vec<String> {
+        let is_one = |line: &mut String| line.starts_with("---") || line.starts_with("rt_sigreturn(");
+        let shown = lines.extract_if(.., is_one).map(|line| line.split(" = ").next().unwrap_or_default().to_owned());
+        shown.collect()
+    };
+    let told = signals(&mut theirs[0]);
+    assert_eq!(told.len(), 4, "{told:#?}");
+    assert_eq!(told, signals(&mut ours[0]));
     assert_same(&theirs, &ours, "sh");
 }
 
@@ -208,13 +238,82 @@ fn b1_chosen_calls_are_those_of_strace() {
     let [a, b, missing] = files(&folder);
     for choice in ["trace=openat,close", "%file", "!mmap,close", "status=failed"] {
         let (theirs, ours) = strace_both(&folder, &["-f", "-e", choice], &["/usr/bin/cat", a, b, missing]);
-        let (mut theirs, ours) = (calls(&theirs), calls(&ours));
-        // We know how a process ended from its call of exit_group, where that is among the chosen ones.
-        if !choice.starts_with('!') {
-            theirs[0].retain(|line| !line.starts_with("+++"));
-        }
+        let (theirs, ours) = (calls(&theirs), calls(&ours));
+        assert!(theirs[0].last().is_some_and(|line| line == "+++ exited with 1 +++"), "{theirs:#?}");
         assert_same(&theirs, &ours, choice);
     }
+}
+
+/// Its lines from the first one with `from` on: what a C library does before that is told by other tests.
+fn since(all: Vec<Vec<String>>, from: &str) -> Vec<Vec<String>> {
+    let cut = |lines: Vec<String>| {
+        let first = lines.iter().position(|line| line.contains(from)).unwrap_or(0);
+        lines.into_iter().skip(first).collect()
+    };
+    all.into_iter().map(cut).collect()
+}
+
+#[test]
+fn b1_signals_ends_and_structures_are_those_of_strace() {
+    let Some((_alone, folder)) = beside("strace", "signals beside strace's") else { return };
+    let Some(signals) = program("signals") else { return skip("signals beside strace's", "gcc") };
+    let signals = signals.to_str().unwrap();
+    for way in ["segv", "kill"] {
+        let (theirs, ours) = (path(&folder, "theirs"), path(&folder, "ours"));
+        let binary = binary();
+        let _killed = original(["strace", "-f", "-o", &theirs, signals, way]);
+        let _killed = original([binary.to_str().unwrap(), "strace", "-f", "-o", &ours, "--", signals, way]);
+        let read = |file: &str| {
+            let mut all = since(calls(&read(file)), "rt_sigaction(SIGHUP");
+            // The kernel tells what the call of a process that is killed gave, though nobody gets it.
+            let ends = ["read(3, ", "kill(PROCESS0, SIGKILL)"];
+            for lines in &mut all {
+                if let [.., call, end] = lines.as_mut_slice()
+                    && end == "+++ killed by SIGKILL +++"
+                    && let Some(known) = ends.into_iter().find(|known| call.starts_with(known))
+                {
+                    *call = known.to_owned();
+                }
+            }
+            // What kind of event a timer makes is not decoded.
+            all.iter_mut().for_each(|lines| lines.retain(|line| !line.starts_with("timer_create(")));
+            all
+        };
+        let (theirs, ours) = (read(&theirs), read(&ours));
+        let all = theirs.concat().join("\n");
+        for part in ["si_code=CLD_EXITED", "rt_sigreturn({mask=[]})", " entries */", "SCM_RIGHTS", "(in [", "(Timeout)"]
+        {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+        assert!(all.contains(if way == "kill" { "+++ killed by SIGKILL" } else { "+++ killed by SIGSEGV" }), "{all}");
+        assert_same(&theirs, &ours, way);
+    }
+}
+
+#[test]
+fn b1_a_call_that_has_not_returned_in_the_end_is_shown() {
+    let Some((_alone, folder)) = beside("strace", "calls that do not return") else { return };
+    let mut child = prepared(["sleep", "1000"]).spawn().expect("sleep");
+    let pid = child.id().to_string();
+    let ours = path(&folder, "ours");
+    stdout_of(["strace", "-o", &ours, "-p", &pid, "--duration", "300ms"]);
+    // It began before the capture did.
+    assert_eq!(read(&ours), "");
+    child.kill().and_then(|()| child.wait()).expect("its end");
+    // It is nearly always in one.
+    let script = "while :; do sleep 1; done";
+    let mut child = prepared(["/bin/sh", "-c", script]).spawn().expect("sh");
+    let pid = child.id().to_string();
+    stdout_of(["strace", "-o", &ours, "-p", &pid, "--duration", "2500ms"]);
+    child.kill().and_then(|()| child.wait()).expect("its end");
+    let text = read(&ours);
+    let last = text.lines().last().unwrap_or_default();
+    assert_eq!(last, "wait4(-1,  <detached ...>", "{text}");
+    // With all calls of the machine the ledger counts them too.
+    let waiting = "nanosleep,clock_nanosleep,poll,ppoll,epoll_wait,epoll_pwait,select,pselect6,futex,wait4";
+    let output = run(["strace", "--all", "-e", waiting, "-o", &ours, "--duration", "1500ms"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("nothing lost"), "{said}");
 }
 
 /// Calls and errors by name.
@@ -341,6 +440,54 @@ fn p2_the_hottest_function_is_perfs() {
     assert!(theirs > 50.0 && (theirs - ours).abs() < 10.0, "{theirs} % and {ours} %");
 }
 
+/// Addresses of instructions with their shares in percent, as perf prints them: `   69.08 :   11c4:   jle    11a2 …`.
+fn instructions_of_perf(text: &str) -> Vec<(u64, f64)> {
+    let line = |line: &str| {
+        let (share, rest) = line.split_once(':')?;
+        let (address, _instruction) = rest.split_once(':')?;
+        Some((u64::from_str_radix(address.trim(), 16).ok()?, share.trim().parse().ok()?))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+fn hottest(instructions: &[(u64, f64)]) -> (u64, f64) {
+    let hottest = instructions.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    *hottest.expect("an instruction")
+}
+
+#[test]
+fn p19_the_hottest_instruction_is_perfs() {
+    let Some((_alone, folder)) = beside("perf", "instructions beside perf's") else { return };
+    if Command::new("objdump").arg("--version").stdin(Stdio::null()).output().is_err() {
+        return skip("instructions beside perf's", "objdump, by which perf reads instructions");
+    }
+    let Some(spin) = program("spin") else { return skip("instructions beside perf's", "gcc") };
+    let spin = [spin.to_str().unwrap(), "4000"];
+    let (file, data) = (path(&folder, "perf.data"), path(&folder, "data"));
+    said_by(words(&["perf", "record", "-q", "-N", "-F", "199", "-e", "cpu-clock", "-o", &file, "--"], &spin));
+    let theirs = instructions_of_perf(&said_by(["perf", "annotate", "-i", &file, "--stdio", "-s", "spin_inner"]));
+    stdout_of(words(&["trace", "--profile", "--save", "kept", "--data", &data, "--"], &spin));
+    let answer = stdout_of(["report", "--annotate", "spin_inner", "--json", "--data", &data]);
+    let answer: Value = serde_json::from_str(&answer).expect("JSON");
+    let shown = &answer["shown"];
+    let all = shown["samples"].as_f64().expect("a number");
+    let row = |row: &Value| (row["address"].as_u64().unwrap(), row["samples"].as_f64().unwrap() * 100.0 / all);
+    let ours: Vec<(u64, f64)> = shown["rows"].as_array().expect("rows").iter().map(row).collect();
+    let addresses = |of: &[(u64, f64)]| of.iter().map(|(address, _)| *address).collect::<Vec<_>>();
+    assert_eq!(addresses(&ours), addresses(&theirs), "{answer:#}");
+    let (ours, theirs) = (hottest(&ours), hottest(&theirs));
+    assert_eq!(ours.0, theirs.0, "{ours:?} and {theirs:?}: {answer:#}");
+    assert!((ours.1 - theirs.1).abs() < 25.0, "{} % and {} %", ours.1, theirs.1);
+    let source = &shown["sources"][0];
+    assert!(source["file"].as_str().is_some_and(|file| file.ends_with("tests/programs/spin.c")), "{source}");
+    assert_eq!(source["function"], "spin_inner");
+    // As text, by a part of the name, with its source lines; and a name that is not there.
+    let text = stdout_of(["report", "--annotate", "pin_inner", "--data", &data]);
+    assert!(text.contains("tests/programs/spin.c:") && text.contains(&format!("{:x}", ours.0)), "{text}");
+    let none = run(["report", "--annotate", "no_such_function", "--data", &data]);
+    assert!(!none.status.success() && String::from_utf8_lossy(&none.stderr).contains("--functions"), "{none:?}");
+}
+
 // ftrace: trace-cmd, and perf where it records the same.
 
 /// What `record` with `options` keeps of a command, as `report` prints it.
@@ -365,9 +512,10 @@ fn f9_events_and_filters_of_record_are_perfs() {
     let many = words(&[], &many);
     let ours = events(&reported(&["-e", WRITES], &many), "dd", "sys_enter_write");
     assert_eq!(perf_samples(&folder, &["-e", WRITES, "-c", "1"], &many), ours);
-    let ours = events(&reported(&["-e", WRITES, "-f", "count > 10"], &many), "dd", "sys_enter_write");
-    assert!(ours > 0 && ours < 2000, "{ours}");
-    assert_eq!(perf_samples(&folder, &["-e", WRITES, "--filter", "count > 10", "-c", "1"], &many), ours);
+    let all = events(&reported(&["-e", WRITES], &UNEVEN), "dd", "sys_enter_write");
+    let ours = events(&reported(&["-e", WRITES, "-f", "count > 10"], &UNEVEN), "dd", "sys_enter_write");
+    assert!(ours > 0 && ours < all, "{ours} of {all}");
+    assert_eq!(perf_samples(&folder, &["-e", WRITES, "--filter", "count > 10", "-c", "1"], &UNEVEN), ours);
 }
 
 /// What a probe of perf's is called, in its tables and in the kernel's.
@@ -443,11 +591,10 @@ fn f7_events_and_filters_are_trace_cmds() {
     let Some((_alone, folder)) = beside("trace-cmd", what) else { return };
     let many = dd(2000);
     let many = words(&[], &many);
-    // Its lines of status are longer than a byte.
-    for (filter, least) in [(&[][..], 2000), (&["-f", "count > 10"], 1)] {
+    for (filter, command, least) in [(&[][..], &many[..], 2000), (&["-f", "count > 10"], &UNEVEN, 1000)] {
         let options = [&["-e", "sched:sched_switch", "-e", WRITES], filter].concat();
-        let Some(theirs) = trace_cmd(&folder, what, &options, &many) else { return };
-        let ours = reported(&options, &many);
+        let Some(theirs) = trace_cmd(&folder, what, &options, command) else { return };
+        let ours = reported(&options, command);
         let (theirs, ours) = (events(&theirs, "dd", "sys_enter_write"), events(&ours, "dd", "sys_enter_write"));
         assert_as_many(theirs, ours, least);
     }
@@ -497,4 +644,72 @@ fn f5_functions_are_trace_cmds() {
         let (theirs, ours) = (theirs[&name], ours[&name]);
         assert!(ours >= 2000 && theirs <= ours + ours / 20, "{name}: theirs {theirs}, ours {ours}");
     }
+}
+
+/// The outermost calls of `comm` in a text of calls, trace-cmd's or the kernel's: what each called, nested, and how many
+/// microseconds it took. Calls that do not begin and end in the text are left out.
+fn trees(text: &str, comm: &str) -> Vec<(String, f64)> {
+    let begin = format!("{comm}-");
+    let mut trees = Vec::new();
+    let (mut open, mut tree) = (0_usize, String::new());
+    for line in text.lines().filter(|line| line.contains(&begin)) {
+        let Some((before, call)) = line.rsplit_once('|') else { continue };
+        let level = (call.len() - call.trim_start().len()).saturating_sub(2) / 2;
+        let call = call.trim();
+        let took = before.rsplit_once(" us").and_then(|(number, _)| number.rsplit([' ', '+', '!', '#']).next());
+        let took = took.and_then(|number| number.parse::<f64>().ok());
+        if call.starts_with('}') {
+            open = open.saturating_sub(1);
+            tree.push('}');
+        } else if level == open {
+            tree.push_str(call.trim_end_matches(';'));
+            open += usize::from(call.ends_with('{'));
+        }
+        if open == 0 {
+            let done = std::mem::take(&mut tree);
+            trees.extend(took.filter(|_| !done.starts_with('}')).map(|took| (done.replace("/*", " "), took)));
+        }
+    }
+    trees
+}
+
+/// The most frequent tree, how often it is there, and its median time.
+fn usual(trees: &[(String, f64)]) -> (String, usize, f64) {
+    let mut by_shape: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    trees.iter().for_each(|(shape, took)| by_shape.entry(shape).or_default().push(*took));
+    let (shape, mut times) = by_shape.into_iter().max_by_key(|(_, times)| times.len()).expect("a tree");
+    times.sort_by(f64::total_cmp);
+    (shape.to_owned(), times.len(), times[times.len() / 2])
+}
+
+#[test]
+fn f5_f10_the_tree_of_calls_is_trace_cmds() {
+    let what = "the tree of calls beside trace-cmd's";
+    let Some((_alone, folder)) = beside("trace-cmd", what) else { return };
+    if !in_lab() {
+        return skip(what, "the function tracers, which the kernel lab has");
+    }
+    let many = dd(500);
+    let many = words(&[], &many);
+    let graph = ["-p", "function_graph", "-g", "vfs_read", "--max-graph-depth", "4"];
+    let theirs = trees(&trace_cmd(&folder, what, &graph, &many).expect("the lab lets it"), "dd");
+    // An empty one: the console makes it its own.
+    let kept = tempfile::tempdir().expect("a folder");
+    let data = kept.path().to_str().expect("a path that is text");
+    stdout_of(words(&[&["record", "--data", data][..], &graph, &["--"]].concat(), &many));
+    let text = stdout_of(["report", "--data", data, "--graph", "-F", "comm == \"dd\""]);
+    let ours = trees(&text, "dd");
+    // Interrupts come in between by chance, and another file is read in between; most reads are of /dev/zero.
+    let ((their_shape, _, their_us), (our_shape, count, our_us)) = (usual(&theirs), usual(&ours));
+    assert!(our_shape.starts_with("vfs_read() {") && our_shape.ends_with('}'), "{our_shape}");
+    assert_eq!(their_shape, our_shape);
+    assert!(ours.len() >= 500 && count > 300, "{count} of {}", ours.len());
+    assert!(our_us > their_us / 3.0 && our_us < their_us * 3.0, "{our_us} us, theirs {their_us} us");
+    // The ranking has the same calls.
+    let rows = stdout_of(["report", "--data", data, "--calls", "--json", "-F", "comm == \"dd\""]);
+    let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let read = rows.iter().find(|row| row["function"] == "vfs_read").expect("vfs_read");
+    assert!(read["calls"].as_u64().expect("a number") >= 500 && read["median"].as_u64() > Some(0), "{read}");
+    let median_us = read["median"].as_u64().expect("a number") as f64 / 1000.0;
+    assert!(median_us > our_us / 2.0 && median_us < our_us * 2.0, "{median_us} us, in the tree {our_us} us");
 }

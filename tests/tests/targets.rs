@@ -15,10 +15,9 @@ use std::{
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use bathyscope_tests::{is_root, server::Server, skip, wait::until};
+use bathyscope_tests::{alone, server::Server, skip, wait::until};
 use serde_json::{Value, json};
 
 /// Bytes that a worker copies one by one.
@@ -27,16 +26,6 @@ const BYTES: usize = 300;
 const READS: u64 = BYTES as u64 + 1;
 /// A user that nothing else here is.
 const UID: u32 = 54_321;
-
-/// One at a time: what one of these tests does costs the captures of another.
-fn alone(what: &str) -> Option<MutexGuard<'static, ()>> {
-    static ONE: Mutex<()> = Mutex::new(());
-    if !is_root() {
-        skip(what, "root");
-        return None;
-    }
-    Some(ONE.lock().unwrap_or_else(PoisonError::into_inner))
-}
 
 /// A `dd` that waits for its input.
 struct Worker(Child);
@@ -172,24 +161,37 @@ fn control_groups_users_and_names_are_targets() {
     assert_eq!(capture["reason"], format!("control group {path} is gone"), "{capture:#}");
 }
 
+/// A process that keeps the kernel busy until it is dropped, also by a test that fails.
+struct Load(Child);
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ended = (self.0.kill(), self.0.wait());
+    }
+}
+
 #[test]
 fn p24_probes_that_cost_too_much_are_detached() {
     let Some(_alone) = alone("the guard") else { return };
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &[]);
-    let mut load = Command::new("/bin/dd").args(["if=/dev/zero", "of=/dev/null", "bs=1"]).spawn().unwrap();
+    let _load = Load(Command::new("/bin/dd").args(["if=/dev/zero", "of=/dev/null", "bs=1"]).spawn().unwrap());
     let probe = json!({"tracepoint": "raw_syscalls:sys_enter", "fields": ["id"]});
     let events = json!({"events": {"probes": [probe]}});
     let script =
         json!({"script": {"text": "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); } END { @done = 1; }"}});
-    for method in [events, script] {
+    let trace = json!({"trace": {"events": [{"event": "raw_syscalls:sys_enter"}]}});
+    let calls = json!({"profile": {"event": "raw_syscalls:sys_enter", "period": 10, "frequency_hz": 99, "kernel_stacks": true, "user_stacks": true}});
+    let samples = json!({"profile": {"frequency_hz": 9999, "kernel_stacks": true, "user_stacks": true}});
+    let counts = json!({"count": {"groups": [["raw_syscalls:sys_enter"]], "interval_ms": 1000}});
+    for method in [events, script, trace, calls, samples, counts] {
         // A whole second of dd is more than a thousandth of a CPU, whatever the machine.
         let limits = json!({"duration_ms": 60_000, "budget_cpu_permille": 1});
         let id = server.capture(&json!({"method": method, "target": "system", "limits": limits}));
         let capture = server.ended(&id);
         let reason = capture["reason"].as_str().unwrap();
         assert!(reason.contains("and the budget is 0.1 %: they were detached"), "{capture:#}");
-        println!("ended after {} ns: {reason}", capture["duration_ns"]);
+        println!("{method}: {reason}");
         if method.get("events").is_some() {
             let losses = capture["ledger"]["losses"].as_array().unwrap();
             let limited: u64 =
@@ -201,8 +203,59 @@ fn p24_probes_that_cost_too_much_are_detached() {
             assert_eq!(number("emitted"), number("stored") + lost, "{capture:#}");
         }
     }
-    load.kill().unwrap();
-    load.wait().unwrap();
+}
+
+/// Bytes and rows a second, and what is used by the agent itself, have budgets too.
+#[test]
+fn p24_rows_and_bytes_and_the_agent_keep_to_their_budgets() {
+    let Some(_alone) = alone("budgets of rows and bytes") else { return };
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let _load = Load(Command::new("/bin/dd").args(["if=/dev/zero", "of=/dev/null", "bs=1"]).spawn().unwrap());
+    let record = |method: &Value, budgets: &Value, ms: u64| {
+        let limits = json!({"duration_ms": ms, "budget_cpu_permille": 1000, "budgets": budgets});
+        let id = server.capture(&json!({"method": method, "target": "system", "limits": limits}));
+        let capture = server.ended(&id);
+        println!("{method} {budgets}: {}", capture["reason"]);
+        capture
+    };
+    let probe = json!({"tracepoint": "raw_syscalls:sys_enter", "fields": ["id"]});
+    let events = json!({"events": {"probes": [probe, {"tracepoint": "raw_syscalls:sys_exit", "fields": []}]}});
+    let stored = |capture: &Value| {
+        let streams = capture["ledger"]["streams"].as_array().unwrap();
+        streams.iter().map(|stream| stream["stored"].as_u64().unwrap()).sum::<u64>()
+    };
+    // Held by the programs: of all CPUs and both probes together, whatever else happens.
+    let capture = record(&events, &json!({"rows_per_s": 1000}), 3000);
+    let reason = capture["reason"].as_str().unwrap();
+    assert!(reason.starts_with("3 s have passed; the probes wrote "), "{reason}");
+    assert!(reason.contains("the budget is 1000 rows, so at most 1000 rows a second were recorded"), "{reason}");
+    let rows = stored(&capture);
+    // Where attaching and detaching are slow (in the lab), the programs run for some seconds more.
+    assert!((1000..10_000).contains(&rows), "about 3000, and windows that were begun: {rows}");
+    let losses = capture["ledger"]["losses"].as_array().unwrap();
+    assert!(losses.iter().all(|loss| loss["stage"] == "limited"), "{losses:?}");
+    // A row of these has 40 to 56 bytes with what the kernel puts before it.
+    let capture = record(&events, &json!({"bytes_per_s": 65536}), 3000);
+    let reason = capture["reason"].as_str().unwrap();
+    assert!(reason.contains("the budget is 64 KiB, so at most "), "{reason}");
+    let rows = stored(&capture);
+    assert!((1000..10_000).contains(&rows), "{rows}");
+    // Where the kernel cannot leave rows out, the probes are detached.
+    let calls = json!({"syscalls": {"calls": []}});
+    let trace = json!({"trace": {"events": [{"event": "raw_syscalls:sys_enter"}]}});
+    let script =
+        json!({"script": {"text": "tracepoint:raw_syscalls:sys_enter { printf(\"%s %d\\n\", comm, args.id); }"}});
+    for method in [calls, trace, script] {
+        let reason = record(&method, &json!({"bytes_per_s": 65536}), 60_000)["reason"].as_str().unwrap().to_owned();
+        assert!(reason.starts_with("the probes wrote ") && reason.ends_with("were detached"), "{reason}");
+    }
+    // Counters of every CPU, read as often as can be, are work for the agent.
+    let groups = [["task-clock"], ["page-faults"], ["context-switches"], ["cpu-migrations"], ["sched:sched_switch"]];
+    let counts = json!({"count": {"groups": groups, "interval_ms": 10, "per": "cpu"}});
+    let reason = record(&counts, &json!({"agent_cpu_permille": 1}), 8000)["reason"].as_str().unwrap().to_owned();
+    let told = ["so it read more rarely", "the probes were detached"].into_iter().any(|end| reason.ends_with(end));
+    assert!(reason.contains("the agent used ") && reason.contains("and the budget is 0.1 %") && told, "{reason}");
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub enum Nav {
     New,
     /// The list of captures.
     History,
+    /// Everything that can be traced.
+    Catalog,
     /// The tools.
     Tools,
     /// What this host can do.
@@ -106,6 +108,16 @@ pub struct Capture<'a> {
     pub title: &'a str,
 }
 
+/// Everything of this host that can be traced. What is looked for is in the address.
+#[derive(Debug, Template)]
+#[template(path = "catalog.html")]
+pub struct Catalog<'a> {
+    /// Of this response's policy.
+    pub nonce: &'a str,
+    /// Who sees it.
+    pub frame: Frame<'a>,
+}
+
 /// The scripts that come with the console.
 #[derive(Debug, Template)]
 #[template(path = "tools.html")]
@@ -172,6 +184,7 @@ mod tests {
             ("new", New { nonce, frame }.render().unwrap()),
             ("history", History { nonce, frame }.render().unwrap()),
             ("capture", Capture { nonce, frame, id: "00000000000000ff", title: HOSTILE }.render().unwrap()),
+            ("catalog", Catalog { nonce, frame }.render().unwrap()),
             ("tools", Tools { nonce, frame }.render().unwrap()),
             ("language", Language { nonce, frame }.render().unwrap()),
             ("host", Host { nonce, frame }.render().unwrap()),

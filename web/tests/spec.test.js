@@ -17,6 +17,8 @@ test("a spec survives the form", () => {
     { name: "", method: { events: { probes: [{ tracepoint: "a:b", fields: [] }] } }, target: { process: { pid: 7, children: true } }, limits: { ...limits, duration_ms: 7200000, max_bytes: 100 << 20 } },
     { name: "", method: { script: { text: "begin { exit(); }" } }, target: "system", limits: { ...limits, duration_ms: null } },
     { name: "", method: { script: { text: "x" } }, target: "system", limits: { ...limits, over_budget: "warn" } },
+    { name: "", method: { script: { text: "x" } }, target: "system", limits: { ...limits, budgets: { rows_per_s: 500, bytes_per_s: 10 << 20, agent_cpu_permille: 25, agent_bytes: 2 ** 31 } } },
+    { name: "", method: { script: { text: "x" } }, target: "system", limits: { ...limits, budgets: { bytes_per_s: 65536 } } },
     ...[{ cgroup: { path: "/a/b" } }, { unit: { name: "a.service" } }, { container: { name: "db" } }, { user: { user: "www" } }, { comm: { pattern: "a*" } }]
       .map((target) => ({ name: "", method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } }, target, limits })),
     { name: "", method: { script: { text: "begin { exit(); }", file: "x.bt", params: ["1", "--a=b"], allow_unsafe: true } }, target: "system", limits },
@@ -43,10 +45,10 @@ const process = { process: { pid: 7, children: true } };
 
 test("every method survives the form", () => {
   const count = (more) => ({ count: { groups: [], interval_ms: 1000, per: "total", ...more } });
-  const syscalls = (more) => ({ syscalls: { calls: [], outcome: "any", min_duration_ns: 0, string_bytes: 32, fd_paths: true, ...more } });
+  const syscalls = (more) => ({ syscalls: { calls: [], outcome: "any", min_duration_ns: 0, string_bytes: 32, fd_paths: true, signals: true, ...more } });
   for (const method of [
     syscalls({}),
-    syscalls({ calls: ["!%file", "read", "?statx"], outcome: "failed", min_duration_ns: 1500, path: "/etc/a b, c ", string_bytes: 0, fd_paths: false }),
+    syscalls({ calls: ["!%file", "read", "?statx"], outcome: "failed", min_duration_ns: 1500, path: "/etc/a b, c ", string_bytes: 0, fd_paths: false, signals: false }),
     syscalls({ outcome: "succeeded", min_duration_ns: 2_000_000_000, string_bytes: 1024 }),
     syscalls({ min_duration_ns: 1_500_000 }),
     { trace: { tracer: "function" } },

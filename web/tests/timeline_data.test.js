@@ -10,14 +10,16 @@ test("a screen on each side, within the capture", () => {
 });
 
 test("what was got fits until it is too coarse, too fine or too short", () => {
-  const shown = { start: 4e6, end: 5e6 };
-  const data = paddedWindow(shown, 1000, 1e8);
-  assert.ok(fits(data, shown, 1000, 1e8));
+  // As the server answers: bins of 1024 ns for pixels of 1000.
+  const data = { start: 2999296, end: 6000640, width: 2931 };
+  assert.ok(fits(data, { start: 4e6, end: 5e6 }, 1000, 1e8));
   assert.ok(fits(data, { start: 4.9e6, end: 5.9e6 }, 1000, 1e8));
   assert.ok(!fits(data, { start: 5.5e6, end: 6.5e6 }, 1000, 1e8));
-  assert.ok(!fits(data, { start: 4.2e6, end: 4.8e6 }, 1000, 1e8));
+  // Pixels of 600 ns get bins of 1024 too, those of 500 and of 2000 get others.
+  assert.ok(fits(data, { start: 4.2e6, end: 4.8e6 }, 1000, 1e8));
+  assert.ok(!fits(data, { start: 4.2e6, end: 4.7e6 }, 1000, 1e8));
   assert.ok(!fits(data, { start: 3.5e6, end: 5.5e6 }, 1000, 1e8));
   // Where the server gives no finer bins, what is there fits.
-  const clamped = paddedWindow({ start: 4e6, end: 5e6 }, 5000, 1e8);
+  const clamped = { start: 2999808, end: 6000128, width: 5860 };
   assert.ok(fits(clamped, { start: 4e6, end: 5e6 }, 5000, 1e8));
 });

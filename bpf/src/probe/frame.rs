@@ -1,8 +1,9 @@
 //! What all programs of a capture share: counting, the target filter, names.
 
-use super::{ALLOWANCE_MAP, COUNTERS_BYTES, ProbeError, TargetFilter, target::tgid_of};
+use super::{ALLOWANCE_MAP, ALLOWANCE_WORDS, COUNTERS_BYTES, ProbeError, TargetFilter, target::tgid_of};
 use crate::ir::{
-    BinaryOp, BlockId, Builder, End, Helper, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size, Test, Width,
+    AtomicOp, BinaryOp, BlockId, Builder, End, Helper, MapDefinition, MapKind, Op, Operand, ProgramKind, Reg, Size,
+    Test, Width,
 };
 
 /// The most characters of a program's name, so that its maps' names fit into the kernel's 15.
@@ -20,6 +21,20 @@ pub(super) enum Counter {
 /// Where the count of the current window is in a counters map.
 const WINDOW: i16 = 32;
 const USED: i16 = 40;
+/// Offsets in the value of the map of the guard's limits.
+struct Allowance;
+
+impl Allowance {
+    const EACH: i16 = 0;
+    const ROWS: i16 = 8;
+    const BYTES_IN_ALL: i16 = 16;
+    const WINDOW: i16 = 24;
+    const USED_ROWS: i16 = 32;
+    const USED_BYTES: i16 = 40;
+    /// All of it.
+    const BYTES: i16 = 8 * ALLOWANCE_WORDS as i16;
+}
+
 /// A window of the guard's limit is 2 to the power of so many nanoseconds long: 134 ms.
 const WINDOW_BITS: i64 = 27;
 
@@ -88,24 +103,46 @@ impl Frame {
         target.require(&mut self.builder, Some(self.pid_tgid), self.filtered);
     }
 
-    /// Goes on only if the guard still lets this CPU write a row in the current window of time; elsewhere counts the hit as
-    /// limited and returns 0. Where nobody has set a limit, that costs one lookup in an array.
-    pub(super) fn require_allowance(&mut self) {
-        let (read, limited) = (self.builder.block(), self.builder.block());
-        let (go_on, given) = (self.builder.block(), self.builder.block());
-        let definition = MapDefinition::new(ALLOWANCE_MAP.to_owned(), MapKind::Array, 4, 8, 1);
-        let map = self.builder.map(definition);
+    /// Goes on only if the guard still lets a row of so many bytes be written in the current window of time; elsewhere
+    /// counts the hit as limited and returns 0. Where nobody has set a limit, that costs one lookup in an array.
+    ///
+    /// There are two limits: one of rows for each program and CPU, which no CPU needs another for, and one of rows and
+    /// bytes for the whole capture. The latter is written by all CPUs, but never more often than it lets rows through.
+    pub(super) fn require_allowance(&mut self, record_bytes: u32) {
+        let (read, given, limited) = (self.builder.block(), self.builder.block(), self.builder.block());
+        let go_on = self.builder.block();
+        let bytes = Allowance::BYTES as u32;
+        let map = self.builder.map(MapDefinition::new(ALLOWANCE_MAP.to_owned(), MapKind::Array, 4, bytes, 1));
         let key = self.builder.slot(8);
         self.builder.push(Op::StoreSlot { slot: key, offset: 0, size: Size::B4, value: Operand::Constant(0) });
         let (map, address) = (self.builder.map_address(map), self.builder.slot_address(key));
         let found = self.builder.call(Helper::MapLookup, &[map.into(), address.into()]);
         self.builder.branch(Test::Eq, found, 0, go_on, read);
         self.builder.switch_to(read);
-        let allowance = self.load(found, 0);
-        self.builder.branch(Test::Eq, allowance, 0, go_on, given);
+        let each = self.load(found, Allowance::EACH);
+        let (rows, bytes) = (self.load(found, Allowance::ROWS), self.load(found, Allowance::BYTES_IN_ALL));
+        let in_all = self.builder.binary(BinaryOp::Or, rows, bytes);
+        let any = self.builder.binary(BinaryOp::Or, in_all, each);
+        self.builder.branch(Test::Eq, any, 0, go_on, given);
         self.builder.switch_to(given);
         let now = self.builder.call(Helper::KtimeGetNs, &[]);
         let window = self.builder.binary(BinaryOp::Shr, now, WINDOW_BITS);
+        let (own, shared, ask) = (self.builder.block(), self.builder.block(), self.builder.block());
+        self.builder.branch(Test::Eq, each, 0, shared, own);
+        self.builder.switch_to(own);
+        self.require_own(each, window, shared, limited);
+        self.builder.switch_to(shared);
+        self.builder.branch(Test::Eq, in_all, 0, go_on, ask);
+        self.builder.switch_to(ask);
+        self.require_shared([found, rows, bytes, window], record_bytes, go_on, limited);
+        self.builder.switch_to(limited);
+        self.count(Counter::Limited);
+        self.builder.end(End::Return(Operand::Constant(0)));
+        self.builder.switch_to(go_on);
+    }
+
+    /// Counts a row of this program on this CPU, up to `each` in a window.
+    fn require_own(&mut self, each: Reg, window: Reg, go_on: BlockId, limited: BlockId) {
         let (another, same, used) = (self.builder.block(), self.builder.block(), self.builder.block());
         let last = self.load(self.counters, WINDOW);
         self.builder.branch(Test::Eq, last, window, same, another);
@@ -115,15 +152,51 @@ impl Frame {
         self.builder.jump(go_on);
         self.builder.switch_to(same);
         let before = self.load(self.counters, USED);
-        self.builder.branch(Test::Lt, before, allowance, used, limited);
+        self.builder.branch(Test::Lt, before, each, used, limited);
         self.builder.switch_to(used);
         let after = self.builder.binary(BinaryOp::Add, before, 1);
         self.store(USED, after.into());
         self.builder.jump(go_on);
-        self.builder.switch_to(limited);
-        self.count(Counter::Limited);
-        self.builder.end(End::Return(Operand::Constant(0)));
-        self.builder.switch_to(go_on);
+    }
+
+    /// Counts a row of the capture, as long as both limits have room for some of it. CPUs that ask in the same moment may
+    /// each write one more, and those that begin a window together may count as one.
+    fn require_shared(
+        &mut self,
+        [found, rows, bytes, window]: [Reg; 4],
+        record_bytes: u32,
+        go_on: BlockId,
+        limited: BlockId,
+    ) {
+        let [another, same, ask_rows, then, ask_bytes, used] = std::array::from_fn(|_| self.builder.block());
+        let record_bytes = i64::from(record_bytes);
+        let last = self.load(found, Allowance::WINDOW);
+        self.builder.branch(Test::Eq, last, window, same, another);
+        self.builder.switch_to(another);
+        for (offset, value) in [
+            (Allowance::WINDOW, window.into()),
+            (Allowance::USED_ROWS, Operand::Constant(1)),
+            (Allowance::USED_BYTES, Operand::Constant(record_bytes)),
+        ] {
+            self.builder.push(Op::Store { base: found, offset, size: Size::B8, value });
+        }
+        self.builder.jump(go_on);
+        self.builder.switch_to(same);
+        self.builder.branch(Test::Eq, rows, 0, then, ask_rows);
+        self.builder.switch_to(ask_rows);
+        let before = self.load(found, Allowance::USED_ROWS);
+        self.builder.branch(Test::Lt, before, rows, then, limited);
+        self.builder.switch_to(then);
+        self.builder.branch(Test::Eq, bytes, 0, used, ask_bytes);
+        self.builder.switch_to(ask_bytes);
+        let before = self.load(found, Allowance::USED_BYTES);
+        self.builder.branch(Test::Lt, before, bytes, used, limited);
+        self.builder.switch_to(used);
+        for (offset, amount) in [(Allowance::USED_ROWS, 1), (Allowance::USED_BYTES, record_bytes)] {
+            let amount = self.builder.set(amount);
+            self.builder.atomic(AtomicOp::Add, Width::W64, found, offset, amount);
+        }
+        self.builder.jump(go_on);
     }
 
     fn load(&mut self, base: Reg, offset: i16) -> Reg {

@@ -36,9 +36,12 @@ pub const TARGETS_MAP: &str = "targets";
 /// Bytes of the value of a counters map: hits, filtered, ring_full, limited, then two that the limit of rows needs, each a
 /// `u64`, at key 0, one for each CPU.
 pub const COUNTERS_BYTES: u32 = 48;
-/// The name of the map with the guard's limit, which the programs of a capture share: at key 0 a `u64`, the most rows that
-/// one program may write on one CPU in [`ALLOWANCE_WINDOW_NS`]; 0 for no limit.
+/// The name of the map with the guard's limits, which the programs of a capture share: at key 0 so many `u64` as
+/// [`ALLOWANCE_WORDS`]. The first are limits for each window of [`ALLOWANCE_WINDOW_NS`], 0 for none: rows of one program on
+/// one CPU, rows of the capture, bytes of its records. The others are the programs' own.
 pub const ALLOWANCE_MAP: &str = "allowance";
+/// Words of the value of the map of limits.
+pub const ALLOWANCE_WORDS: usize = 6;
 /// The time for which an allowance holds.
 pub const ALLOWANCE_WINDOW_NS: u64 = 1 << 27;
 

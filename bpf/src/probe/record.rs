@@ -40,7 +40,7 @@ pub fn tracepoint_program(probe: &TracepointProbe<'_>) -> Result<ProbeProgram, P
         let conditions = Conditions::new(&mut frame, probe.format, predicate);
         cpu = conditions.require(predicate)?;
     }
-    frame.require_allowance();
+    frame.require_allowance(record_bytes);
     let ring_name = format!("{}_ring", probe.name);
     let record = reserve(&mut frame, &ring_name, probe.ring_bytes, record_bytes);
     fill(&mut frame, record, cpu, &columns, &layout);

@@ -3,15 +3,17 @@
 //! The verifier must see that what is written stays inside the value. So the length so far is read anew from the value
 //! and compared each time; that also lets paths through the program meet again as soon as a piece is done.
 
-use bathyscope_catalog::syscalls::{MAX_GRABS, PATH_ROOM, VECTORS as MAX_VECTORS, WORDS as MAX_WORDS};
+use bathyscope_catalog::syscalls::{CONTROL_PART, MAX_GRABS, PATH_ROOM, VECTORS as MAX_VECTORS, WORDS as MAX_WORDS};
 
-use super::{HEADER_BYTES, Place, plan};
+use super::{HEADER_BYTES, Place, entries, plan};
 use crate::ir::{BinaryOp, BlockId, Builder, FunctionId, Helper, MapId, Memory, Parameter, Reg, Round, Size, Test};
 
 /// Bytes of a piece before its content.
 const PIECE_BYTES: u32 = 8;
 /// The part number of a vector's array in a message.
 const MESSAGE_VECTORS_PART: i64 = 2;
+/// The most bytes of what comes beside a message that are looked at.
+const CONTROL_BYTES: u32 = 128;
 /// Bytes of a `struct msghdr` that are looked at.
 const MESSAGE_BYTES: u32 = 56;
 
@@ -72,10 +74,11 @@ impl Copier<'_> {
         let appenders =
             Appenders { text: self.appender(b, "append_text", true), memory: self.appender(b, "append", false) };
         let vectors = self.vectors(b, appenders);
+        let counter = self.exit.then(|| entries::counter(b));
         let (function, registers) = b.begin_function("copy_all", &[Parameter::Value(self.threads), Parameter::Number]);
         if let [state, number] = registers[..] {
             let entry = self.entry(b, number);
-            self.specials(b, appenders, vectors, state, entry);
+            self.specials(b, appenders, (vectors, counter), state, entry);
             b.repeat(MAX_GRABS as i64, |b, round| self.grab(b, appenders, state, entry, round));
             b.ret(0);
         }
@@ -145,7 +148,7 @@ impl Copier<'_> {
     }
 
     /// A piece's first word: argument, part, whether it is of the exit.
-    fn word(b: &mut Builder, argument: Reg, part: i64, exit: bool) -> Reg {
+    pub(super) fn word(b: &mut Builder, argument: Reg, part: i64, exit: bool) -> Reg {
         b.binary(BinaryOp::Or, argument, part << 8 | if exit { 1 << 16 } else { 0 })
     }
 
@@ -227,7 +230,16 @@ impl Copier<'_> {
         b.jump(scaled);
         b.switch_to(not_result);
         let value = Self::argument(b, state, grab, part(4));
-        let (given, behind) = (b.block(), b.block());
+        let (bits, no_bits, given, behind) = (b.block(), b.block(), b.block(), b.block());
+        b.branch(Test::Eq, source, plan::BITS, bits, no_bits);
+        b.switch_to(bits);
+        let words = b.binary(BinaryOp::And, value, 0xffff);
+        let words = b.binary(BinaryOp::Add, words, 63);
+        let words = b.binary(BinaryOp::Shr, words, 6);
+        let bytes = b.binary(BinaryOp::Shl, words, 3);
+        b.assign(length, bytes);
+        b.jump(scaled);
+        b.switch_to(no_bits);
         b.branch(Test::Eq, source, plan::ARGUMENT, given, behind);
         b.switch_to(given);
         b.assign(length, value);
@@ -286,7 +298,14 @@ impl Copier<'_> {
     }
 
     /// What does not lie in one piece. It comes first: a program's words are worth more than its environment.
-    fn specials(&self, b: &mut Builder, appenders: Appenders, vectors: FunctionId, state: Reg, entry: Reg) {
+    fn specials(
+        &self,
+        b: &mut Builder,
+        appenders: Appenders,
+        (vectors, counter): (FunctionId, Option<FunctionId>),
+        state: Reg,
+        entry: Reg,
+    ) {
         let (some, done) = (b.block(), b.block());
         let kind = load(b, entry, 4, Size::B1);
         b.branch(Test::Eq, kind, 0, done, some);
@@ -312,12 +331,21 @@ impl Copier<'_> {
             self.words(b, appenders, state, [address, argument], done);
         }
         b.switch_to(other);
-        b.branch(Test::Eq, kind, plan::VECTORS, is_vectors, message);
+        let rest = b.block();
+        b.branch(Test::Eq, kind, plan::VECTORS, is_vectors, rest);
         b.switch_to(is_vectors);
         let count = Self::argument(b, state, entry, 6);
         let word = Self::word(b, argument, 0, self.exit);
         b.call_function(vectors, &[state.into(), address.into(), count.into(), word.into()]);
         b.jump(done);
+        b.switch_to(rest);
+        let is_entries = b.block();
+        b.branch(Test::Eq, kind, plan::ENTRIES, is_entries, message);
+        b.switch_to(is_entries);
+        match counter {
+            Some(counter) => self.entries(b, counter, state, [address, argument], done),
+            None => b.jump(done),
+        }
         b.switch_to(message);
         self.message(b, appenders, vectors, state, [address, argument]);
         b.jump(done);
@@ -348,15 +376,19 @@ impl Copier<'_> {
         });
         b.jump(counted);
         b.switch_to(counted);
-        // The number of words is a piece too, of 4 bytes.
+        self.number(b, state, [argument, count], done);
+    }
+
+    /// A number as a piece of 4 bytes; goes to `done`.
+    pub(super) fn number(&self, b: &mut Builder, state: Reg, [word, number]: [Reg; 2], done: BlockId) {
         let used = load(b, state, Place::USED, Size::B4);
         let fits = b.block();
         b.branch(Test::Gt, used, i64::from(self.sizes.limit), done, fits);
         b.switch_to(fits);
         let piece = b.binary(BinaryOp::Add, state, used);
-        b.store(piece, at(HEADER_BYTES), Size::B4, argument);
+        b.store(piece, at(HEADER_BYTES), Size::B4, word);
         b.store(piece, at(HEADER_BYTES + 4), Size::B4, 4);
-        b.store(piece, at(HEADER_BYTES + 8), Size::B8, count);
+        b.store(piece, at(HEADER_BYTES + 8), Size::B8, number);
         let after = b.binary(BinaryOp::Add, used, 16);
         b.store(state, at(Place::USED), Size::B4, after);
         b.jump(done);
@@ -438,5 +470,18 @@ impl Copier<'_> {
         let count = b.load_slot(slot, 24, Size::B8, false);
         let word = Self::word(b, argument, MESSAGE_VECTORS_PART, self.exit);
         b.call_function(vectors, &[state.into(), array.into(), count.into(), word.into()]);
+        let (beside, known, end) = (b.block(), b.block(), b.block());
+        let control = b.load_slot(slot, 32, Size::B8, false);
+        let length = b.load_slot(slot, 40, Size::B8, false);
+        b.branch(Test::Eq, control, 0, end, beside);
+        b.switch_to(beside);
+        let most = i64::from(CONTROL_BYTES);
+        let length = b.select(Test::Gt, crate::ir::Width::W64, length, most, most, length);
+        b.branch(Test::Eq, length, 0, end, known);
+        b.switch_to(known);
+        let word = Self::word(b, argument, i64::from(CONTROL_PART), self.exit);
+        b.call_function(appenders.memory, &[state.into(), control.into(), length.into(), word.into()]);
+        b.jump(end);
+        b.switch_to(end);
     }
 }

@@ -16,22 +16,32 @@
 //! it is not wanted or does not return, else at the exit. One whose entry was not seen, because it began before the
 //! capture, is recorded without start and arguments.
 //!
+//! A call that does not end is recorded too: when its thread ends in it, by the program that forgets the thread; when the
+//! capture ends before it, by a program that is run by hand once everything is detached and walks the map. Signals and
+//! the ends of threads are records of the same ring, so that they stand in the order of what happened.
+//!
 //! Calls of 32-bit programs have numbers of their own, which tracepoints do not tell from the others; they are taken
 //! for calls of 64-bit programs.
 
 mod copy;
+mod ends;
+mod entries;
+mod exits;
 mod plan;
 mod programs;
 mod record;
 
 use std::collections::BTreeSet;
 
-use bathyscope_catalog::constants::Arch;
+use bathyscope_catalog::{
+    constants::Arch,
+    types::{Kind, Types},
+};
 
 use crate::{ir, probe::TargetFilter};
 
 pub use programs::programs;
-pub use record::Record;
+pub use record::{Record, ThreadEnd, What};
 
 /// The ring's name.
 pub const RING: &str = "sys_ring";
@@ -69,6 +79,8 @@ impl Place {
     pub const CPU: u32 = 36;
     pub const ARGUMENTS: u32 = 40;
     pub const COMM: u32 = 88;
+    /// Of the end of a thread: see [`ThreadEnd`].
+    pub const END: u32 = 40;
     /// Bytes of pieces.
     pub const USED: u32 = 104;
     /// [`RecordFlags`].
@@ -90,6 +102,15 @@ impl RecordFlags {
     pub const NO_START: i64 = 2;
     /// It does not return: there is no result.
     pub const NO_RETURN: i64 = 4;
+    /// Its thread ended in it.
+    pub const UNFINISHED: i64 = 8;
+    /// Its thread was still in it when the capture ended.
+    pub const INSIDE: i64 = 16;
+    /// No call but a signal: the number is the signal's, and instead of arguments there is the beginning of its
+    /// `siginfo_t`.
+    pub const SIGNAL: i64 = 32;
+    /// No call but the end of a thread: see [`ThreadEnd`].
+    pub const END: i64 = 64;
 }
 
 /// Which results are recorded.
@@ -102,6 +123,38 @@ pub enum Outcome {
     Failed,
     /// All but errors.
     Succeeded,
+}
+
+/// Where the kernel keeps how a thread ended, in bytes from the beginning of the structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndPlaces {
+    /// `task_struct.exit_code`.
+    pub exit_code: u32,
+    /// `task_struct.signal`.
+    pub signal: u32,
+    /// `signal_struct.live`.
+    pub live: u32,
+    /// `signal_struct.flags`.
+    pub flags: u32,
+    /// `signal_struct.group_exit_code`.
+    pub group_exit_code: u32,
+}
+
+impl EndPlaces {
+    /// Looks the places up in the kernel's types; none if one is not there.
+    pub fn find(types: &Types) -> Option<Self> {
+        let place = |structure: &str, member: &str| {
+            let field = types.field(types.find(Kind::Struct, structure)?, member)?;
+            u32::try_from(field.byte_offset()).ok()
+        };
+        Some(Self {
+            exit_code: place("task_struct", "exit_code")?,
+            signal: place("task_struct", "signal")?,
+            live: place("signal_struct", "live")?,
+            flags: place("signal_struct", "flags")?,
+            group_exit_code: place("signal_struct", "group_exit_code")?,
+        })
+    }
 }
 
 /// What the programs shall record.
@@ -125,6 +178,10 @@ pub struct SyscallProbe {
     pub string_bytes: u16,
     /// Bytes of the ring: a power of two, at least a page.
     pub ring_bytes: u32,
+    /// Whether signals are recorded.
+    pub signals: bool,
+    /// Where the kernel keeps how threads ended, if that is recorded.
+    pub ends: Option<EndPlaces>,
 }
 
 /// The programs.
@@ -136,6 +193,10 @@ pub struct SyscallPrograms {
     pub exit: ir::Program,
     /// For `sched:sched_process_exit`; to be attached first.
     pub forget: ir::Program,
+    /// For the raw tracepoint `signal_deliver`, if signals are recorded.
+    pub signal: Option<ir::Program>,
+    /// To be run by hand once after the others were detached: records the calls that have not returned.
+    pub inside: ir::Program,
 }
 
 /// Programs that cannot be made.

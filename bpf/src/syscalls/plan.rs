@@ -5,7 +5,7 @@ use bathyscope_catalog::syscalls::{Grab, Length, MAX_CALLS, MAX_GRABS, Moment, S
 use super::SyscallProbe;
 
 /// Bytes of an entry; a power of two.
-pub(super) const ENTRY_BYTES: u32 = 64;
+pub(super) const ENTRY_BYTES: u32 = 128;
 /// Where an entry's pieces begin, and bytes of each.
 pub(super) const GRABS_AT: u32 = 8;
 const _FITS: () = assert!(GRABS_AT as usize + MAX_GRABS * 8 <= ENTRY_BYTES as usize);
@@ -24,10 +24,12 @@ pub(super) const PATH: i64 = 3;
 pub(super) const FIXED: i64 = 0;
 pub(super) const ARGUMENT: i64 = 1;
 pub(super) const RESULT: i64 = 2;
+pub(super) const BITS: i64 = 4;
 /// Kinds of specials.
 pub(super) const WORDS: i64 = 1;
 pub(super) const VECTORS: i64 = 2;
 pub(super) const MESSAGE: i64 = 3;
+pub(super) const ENTRIES: i64 = 4;
 
 /// The table's bytes.
 pub(super) fn content(probe: &SyscallProbe) -> Vec<u8> {
@@ -51,6 +53,7 @@ fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
         Special::None => [0; 4],
         Special::Words { argument } => [WORDS as u8, argument, 0, 0],
         Special::Vectors { argument, count, moment: when } => [VECTORS as u8, argument, count, moment(when)],
+        Special::Entries { argument } => [ENTRIES as u8, argument, 0, 1],
         Special::Message { argument, moment: when } => [MESSAGE as u8, argument, 0, moment(when)],
     };
     let mut bytes = vec![flags as u8, 0, 0, 0];
@@ -72,6 +75,7 @@ fn piece(grab: Grab, moment: u8) -> [u8; 8] {
         Length::Argument(at) => (ARGUMENT, at),
         Length::Result => (RESULT, 0),
         Length::Behind(at) => (3, at),
+        Length::Bits(at) => (BITS, at),
     };
     let [low, high] = grab.most.to_le_bytes();
     let unit = u8::try_from(grab.unit).unwrap_or(u8::MAX);

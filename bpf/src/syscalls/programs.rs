@@ -1,31 +1,31 @@
-//! The three programs.
+//! The programs at the entries and exits of calls.
 
 use super::{
     COUNTERS, COUNTERS_BYTES, HEADER_BYTES, MAX_THREADS, Outcome, Place, RING, RecordFlags, SyscallError, SyscallProbe,
-    SyscallPrograms, TARGET_RUNS, TARGET_WILL_EXECUTE,
+    SyscallPrograms, TARGET_WILL_EXECUTE,
     copy::{Copier, Sizes},
     plan,
 };
 use crate::{
     ir::{
-        BinaryOp, BlockId, Builder, Helper, MapDefinition, MapId, MapKind, Memory, Operand, Program, ProgramKind, Reg,
-        Size, Test,
+        BinaryOp, BlockId, Builder, Helper, MapDefinition, MapId, MapKind, Operand, Program, ProgramKind, Reg, Size,
+        Test,
     },
     probe::{COMM_BYTES, TargetFilter, targets_map},
 };
-use bathyscope_catalog::{constants::syscall_number, syscalls::MAX_CALLS};
+use bathyscope_catalog::{
+    constants::{Arch, syscall_number},
+    syscalls::MAX_CALLS,
+};
 
 /// Where the records of `raw_syscalls` have their fields; the tracepoints' formats are part of the kernel's interface.
 const ID_AT: u32 = 8;
 const ARGUMENTS_AT: u32 = 16;
-const RESULT_AT: u32 = 16;
 /// Nobody is woken: readers poll.
 const NO_WAKEUP: i64 = 1;
-/// Results from here to -1 are errors.
-const LAST_ERROR: i64 = -4095;
 
 #[derive(Clone, Copy)]
-enum Counter {
+pub(super) enum Counter {
     Hits = 0,
     Filtered = 8,
     RingFull = 16,
@@ -40,9 +40,11 @@ pub fn programs(probe: &SyscallProbe) -> Result<SyscallPrograms, SyscallError> {
     probe.check()?;
     let content = plan::content(probe);
     Ok(SyscallPrograms {
-        enter: Writer::new(probe, "sys_enter", &content).enter(),
-        exit: Writer::new(probe, "sys_exit", &content).exit(),
-        forget: forget(probe),
+        enter: Writer::new(probe, "sys_enter", &content, ProgramKind::Tracepoint).enter(),
+        exit: Writer::new(probe, "sys_exit", &content, ProgramKind::Tracepoint).exit(),
+        forget: Writer::new(probe, "sys_forget", &content, ProgramKind::Tracepoint).forget(),
+        signal: probe.signals.then(|| Writer::new(probe, "sys_signal", &content, ProgramKind::RawTracepoint).signal()),
+        inside: Writer::new(probe, "sys_inside", &content, ProgramKind::RawTracepoint).inside(),
     })
 }
 
@@ -51,73 +53,76 @@ fn threads_map(probe: &SyscallProbe) -> MapDefinition {
     MapDefinition::new("sys_threads", MapKind::Hash, 4, bytes, MAX_THREADS).with_flags(MapDefinition::NO_PREALLOC)
 }
 
-/// Forgets a thread when it ends.
-fn forget(probe: &SyscallProbe) -> Program {
-    let mut b = Builder::new("sys_forget", ProgramKind::Tracepoint);
-    let map = b.map(threads_map(probe));
-    let pid_tgid = b.call(Helper::GetCurrentPidTgid, &[]);
-    let key = b.slot(8);
-    b.store_slot(key, 0, Size::B4, pid_tgid);
-    let (map, key) = (b.map_address(map), b.slot_address(key));
-    b.call_only(Helper::MapDelete, &[map.into(), key.into()]);
-    b.ret(0);
-    b.finish()
-}
-
-struct Writer<'a> {
-    b: Builder,
-    probe: &'a SyscallProbe,
-    sizes: Sizes,
-    threads: MapId,
+pub(super) struct Writer<'a> {
+    pub(super) b: Builder,
+    pub(super) probe: &'a SyscallProbe,
+    pub(super) sizes: Sizes,
+    pub(super) threads: MapId,
     table: MapId,
     zeros: MapId,
     ring: MapId,
-    counters: Reg,
-    number: Reg,
-    pid_tgid: Reg,
+    pub(super) counters_map: MapId,
+    pub(super) counters: Reg,
+    /// The call's number; in the programs that see no call anything.
+    pub(super) number: Reg,
+    pub(super) pid_tgid: Reg,
     /// Ends the program and counts nothing.
-    nothing: BlockId,
+    pub(super) nothing: BlockId,
     /// Counts a hit that is not wanted.
-    filtered: BlockId,
+    pub(super) filtered: BlockId,
 }
 
 impl<'a> Writer<'a> {
-    fn new(probe: &'a SyscallProbe, name: &str, content: &[u8]) -> Self {
-        let mut b = Builder::new(name, ProgramKind::Tracepoint);
+    fn new(probe: &'a SyscallProbe, name: &str, content: &[u8], kind: ProgramKind) -> Self {
+        let mut b = Builder::new(name, kind);
         let sizes = Sizes::of(probe.string_bytes);
         let threads = b.map(threads_map(probe));
         let table = b.map(MapDefinition::constant("sys_table", content.to_vec()));
         let zeros = b.map(MapDefinition::constant("sys_zeros", vec![0; sizes.value_bytes() as usize]));
         let ring = b.map(MapDefinition::ring(RING, probe.ring_bytes));
-        let counters = b.map(MapDefinition::scratch(COUNTERS, COUNTERS_BYTES));
-        let counters = b.array_value(counters, 0);
+        let counters_map = b.map(MapDefinition::scratch(COUNTERS, COUNTERS_BYTES));
+        let counters = b.array_value(counters_map, 0);
         let (nothing, filtered) = (b.block(), b.block());
         let number = b.load_context(ID_AT, Size::B8, false);
         let pid_tgid = b.call(Helper::GetCurrentPidTgid, &[]);
-        Self { b, probe, sizes, threads, table, zeros, ring, counters, number, pid_tgid, nothing, filtered }
+        Self {
+            b,
+            probe,
+            sizes,
+            threads,
+            table,
+            zeros,
+            ring,
+            counters_map,
+            counters,
+            number,
+            pid_tgid,
+            nothing,
+            filtered,
+        }
     }
 
-    fn copier(&self, exit: bool) -> Copier<'a> {
+    pub(super) fn copier(&self, exit: bool) -> Copier<'a> {
         let path = self.probe.path.as_deref();
         Copier { threads: self.threads, table: self.table, sizes: self.sizes, exit, path }
     }
 
-    fn count(&mut self, counter: Counter) {
+    pub(super) fn count(&mut self, counter: Counter) {
         let at = counter as i16;
         let before = self.b.load(self.counters, at, Size::B8, false);
         let after = self.b.binary(BinaryOp::Add, before, 1);
         self.b.store(self.counters, at, Size::B8, after);
     }
 
-    fn load(&mut self, state: Reg, place: u32, size: Size) -> Reg {
+    pub(super) fn load(&mut self, state: Reg, place: u32, size: Size) -> Reg {
         self.b.load(state, i16::try_from(place).unwrap_or(i16::MAX), size, false)
     }
 
-    fn store(&mut self, state: Reg, place: u32, size: Size, value: impl Into<Operand>) {
+    pub(super) fn store(&mut self, state: Reg, place: u32, size: Size, value: impl Into<Operand>) {
         self.b.store(state, i16::try_from(place).unwrap_or(i16::MAX), size, value);
     }
 
-    fn key_of(&mut self, value: Reg) -> Reg {
+    pub(super) fn key_of(&mut self, value: Reg) -> Reg {
         let slot = self.b.slot(8);
         self.b.store_slot(slot, 0, Size::B4, value);
         self.b.slot_address(slot)
@@ -125,7 +130,7 @@ impl<'a> Writer<'a> {
 
     /// Goes on where the process is a target, else to `no`. Where targets are in a map and one has not executed its
     /// command yet, gives the address of what says so.
-    fn require_target(&mut self, no: BlockId) -> Option<Reg> {
+    pub(super) fn require_target(&mut self, no: BlockId) -> Option<Reg> {
         let tgid = self.b.binary(BinaryOp::Shr, self.pid_tgid, 32);
         let go_on = self.b.block();
         let mut found = None;
@@ -157,12 +162,16 @@ impl<'a> Writer<'a> {
     }
 
     /// The number of the call that begins a command.
-    fn execute(&self) -> i64 {
-        syscall_number(self.probe.arch, "execve").unwrap_or(-1)
+    pub(super) fn execute(&self) -> i64 {
+        self.number_of("execve")
+    }
+
+    pub(super) fn number_of(&self, name: &str) -> i64 {
+        syscall_number(self.probe.arch, name).unwrap_or(-1)
     }
 
     /// Goes on where the call is wanted, else to `no`; gives its entry of the table.
-    fn require_wanted(&mut self, no: BlockId) -> Reg {
+    pub(super) fn require_wanted(&mut self, no: BlockId) -> Reg {
         let (inside, wanted) = (self.b.block(), self.b.block());
         self.b.branch(Test::Ge, self.number, MAX_CALLS as i64, no, inside);
         self.b.switch_to(inside);
@@ -174,7 +183,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The thread's value, made if there is none; goes to `no_room` if that cannot be.
-    fn state(&mut self, no_room: BlockId) -> Reg {
+    pub(super) fn state(&mut self, no_room: BlockId) -> Reg {
         let key = self.key_of(self.pid_tgid);
         let state = self.b.reg();
         let (there, absent, done) = (self.b.block(), self.b.block(), self.b.block());
@@ -194,12 +203,23 @@ impl<'a> Writer<'a> {
         self.b.branch(Test::Ne, second, 0, made, no_room);
         self.b.switch_to(made);
         self.b.assign(state, second);
+        // Every record renews it; this one is for a first call that does not return.
+        self.name(state);
         self.b.jump(done);
         self.b.switch_to(done);
         state
     }
 
-    fn begin(&mut self, state: Reg, flags: i64) {
+    /// Puts the thread's name into its value.
+    fn name(&mut self, state: Reg) {
+        let comm = self.b.binary(BinaryOp::Add, state, i64::from(Place::COMM));
+        self.b.call_only(Helper::GetCurrentComm, &[comm.into(), i64::from(COMM_BYTES).into()]);
+    }
+
+    pub(super) fn begin(&mut self, state: Reg, flags: i64) {
+        let tgid = self.b.binary(BinaryOp::Shr, self.pid_tgid, 32);
+        self.store(state, Place::PID, Size::B4, tgid);
+        self.store(state, Place::TID, Size::B4, self.pid_tgid);
         let now = self.b.call(Helper::KtimeGetNs, &[]);
         self.store(state, Place::START_NS, Size::B8, now);
         self.store(state, Place::DURATION_NS, Size::B8, 0);
@@ -212,30 +232,41 @@ impl<'a> Writer<'a> {
     }
 
     /// Completes the record and gives it to the ring; ends the program.
-    fn submit(&mut self, state: Reg) {
-        let tgid = self.b.binary(BinaryOp::Shr, self.pid_tgid, 32);
-        self.store(state, Place::PID, Size::B4, tgid);
-        self.store(state, Place::TID, Size::B4, self.pid_tgid);
+    pub(super) fn submit(&mut self, state: Reg) {
+        self.identify(state);
+        self.output(state, self.nothing);
+    }
+
+    /// Says on which CPU the call ended, and what its thread is called now.
+    pub(super) fn identify(&mut self, state: Reg) {
         let cpu = self.b.call(Helper::GetSmpProcessorId, &[]);
         self.store(state, Place::CPU, Size::B4, cpu);
-        let comm = self.b.binary(BinaryOp::Add, state, i64::from(Place::COMM));
-        self.b.call_only(Helper::GetCurrentComm, &[comm.into(), i64::from(COMM_BYTES).into()]);
+        self.name(state);
+    }
+
+    /// Gives the record to the ring, and goes to `done`.
+    pub(super) fn output(&mut self, state: Reg, done: BlockId) {
         let used = self.load(state, Place::USED, Size::B4);
         let (fits, full) = (self.b.block(), self.b.block());
         let most = self.sizes.value_bytes() - HEADER_BYTES;
         self.b.branch(Test::Gt, used, i64::from(most), full, fits);
         self.b.switch_to(fits);
         let bytes = self.b.binary(BinaryOp::Add, used, i64::from(HEADER_BYTES));
-        let ring = self.b.map_address(self.ring);
-        let put = self.b.call(Helper::RingbufOutput, &[ring.into(), state.into(), bytes.into(), NO_WAKEUP.into()]);
-        self.b.branch(Test::Eq, put, 0, self.nothing, full);
+        self.put(state, bytes.into(), done, full);
         self.b.switch_to(full);
         self.count(Counter::RingFull);
-        self.b.ret(0);
+        self.b.jump(done);
+    }
+
+    /// Gives so many bytes to the ring; goes to `full` where there is no room.
+    pub(super) fn put(&mut self, from: Reg, bytes: Operand, done: BlockId, full: BlockId) {
+        let ring = self.b.map_address(self.ring);
+        let put = self.b.call(Helper::RingbufOutput, &[ring.into(), from.into(), bytes, NO_WAKEUP.into()]);
+        self.b.branch(Test::Eq, put, 0, done, full);
     }
 
     /// Goes on where a path was the one asked for.
-    fn require_path(&mut self, state: Reg, no: BlockId) {
+    pub(super) fn require_path(&mut self, state: Reg, no: BlockId) {
         if self.probe.path.is_some() {
             let matched = self.load(state, Place::MATCHED, Size::B4);
             let go_on = self.b.block();
@@ -244,7 +275,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn finish(mut self) -> Program {
+    pub(super) fn finish(mut self) -> Program {
         self.b.switch_to(self.nothing);
         self.b.ret(0);
         self.b.switch_to(self.filtered);
@@ -252,6 +283,31 @@ impl<'a> Writer<'a> {
         self.count(Counter::Filtered);
         self.b.ret(0);
         self.b.finish()
+    }
+
+    /// The return from a signal's handler has no arguments; the signals that it blocks again stand for its first one.
+    fn note_frame(&mut self, state: Reg) {
+        let number = self.number_of("rt_sigreturn");
+        if !self.probe.calls.contains(&number) {
+            return;
+        }
+        let (returns, go_on) = (self.b.block(), self.b.block());
+        self.b.branch(Test::Eq, self.number, number, returns, go_on);
+        self.b.switch_to(returns);
+        let mask = match (self.probe.ends, self.probe.arch) {
+            // Without the kernel's types it does not give its registers either.
+            (None, _) => self.b.set(0),
+            (Some(_), arch) => {
+                let (stack_pointer, mask) = if arch == Arch::Aarch64 { (248, 168) } else { (152, 296) };
+                let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
+                let registers = self.b.call(Helper::TaskPtRegs, &[task.into()]);
+                let stack = self.b.load(registers, stack_pointer, Size::B8, false);
+                self.b.binary(BinaryOp::Add, stack, mask)
+            }
+        };
+        self.store(state, Place::ARGUMENTS, Size::B8, mask);
+        self.b.jump(go_on);
+        self.b.switch_to(go_on);
     }
 
     fn enter(mut self) -> Program {
@@ -276,6 +332,7 @@ impl<'a> Writer<'a> {
             let argument = self.b.load_context(ARGUMENTS_AT + 8 * index, Size::B8, false);
             self.store(state, Place::ARGUMENTS + 8 * index, Size::B8, argument);
         }
+        self.note_frame(state);
         self.b.call_function(copy, &[state.into(), self.number.into()]);
         let last = self.b.block();
         self.b.branch(Test::Bits, flags, plan::NEVER_RETURNS, last, nothing);
@@ -289,100 +346,5 @@ impl<'a> Writer<'a> {
             self.b.jump(filtered);
         }
         self.finish()
-    }
-
-    fn exit(mut self) -> Program {
-        let copier = self.copier(true);
-        let copy = copier.write(&mut self.b);
-        let (nothing, filtered) = (self.nothing, self.filtered);
-        let result = self.b.load_context(RESULT_AT, Size::B8, false);
-        if let Some(target) = self.require_target(nothing) {
-            self.note_execution(target, result);
-        }
-        let flags = self.require_wanted(nothing);
-        let (no_room, known, unknown, ended) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
-        let state = self.state(no_room);
-        let state_flags = self.load(state, Place::FLAGS, Size::B4);
-        let active = self.b.block();
-        self.b.branch(Test::Bits, state_flags, RecordFlags::ACTIVE, active, unknown);
-        self.b.switch_to(active);
-        let number = self.load(state, Place::NUMBER, Size::B4);
-        self.b.branch(Test::Eq, number, self.number, known, unknown);
-
-        self.b.switch_to(unknown);
-        self.unseen(state, flags);
-        self.b.jump(ended);
-
-        self.b.switch_to(known);
-        let now = self.b.call(Helper::KtimeGetNs, &[]);
-        let start = self.load(state, Place::START_NS, Size::B8);
-        let duration = self.b.binary(BinaryOp::Sub, now, start);
-        self.store(state, Place::DURATION_NS, Size::B8, duration);
-        self.store(state, Place::FLAGS, Size::B4, 0);
-        if self.probe.min_duration_ns > 0 {
-            let long = self.b.block();
-            let least = self.probe.min_duration_ns.cast_signed();
-            self.b.branch(Test::Lt, duration, least, filtered, long);
-            self.b.switch_to(long);
-        }
-        self.b.jump(ended);
-
-        self.b.switch_to(ended);
-        self.store(state, Place::RESULT, Size::B8, result);
-        self.require_outcome(result);
-        // What could not be read at the entry may be a path.
-        self.b.call_function(copy, &[state.into(), self.number.into()]);
-        self.require_path(state, filtered);
-        self.count(Counter::Hits);
-        self.submit(state);
-
-        self.b.switch_to(no_room);
-        self.count(Counter::Hits);
-        self.count(Counter::NoRoom);
-        self.b.ret(0);
-        self.finish()
-    }
-
-    /// From the end of the call that begins a command on its process is a target; before that it is ours.
-    fn note_execution(&mut self, target: Reg, result: Reg) {
-        let nothing = self.nothing;
-        let (ours, begins, begun, go_on) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
-        let what = self.b.load(target, 0, Size::B4, false);
-        self.b.branch(Test::Eq, what, i64::from(TARGET_WILL_EXECUTE), ours, go_on);
-        self.b.switch_to(ours);
-        let execute = self.execute();
-        self.b.branch(Test::Eq, self.number, execute, begins, nothing);
-        self.b.switch_to(begins);
-        self.b.branch(Test::Eq, result, 0, begun, go_on);
-        self.b.switch_to(begun);
-        self.b.store(target, 0, Size::B4, i64::from(TARGET_RUNS));
-        self.b.jump(go_on);
-        self.b.switch_to(go_on);
-    }
-
-    /// A call whose entry was not seen. A new thread returns from the call that made it, and has not made it itself.
-    fn unseen(&mut self, state: Reg, flags: Reg) {
-        let own = self.b.block();
-        let nothing = self.nothing;
-        self.b.branch(Test::Bits, flags, plan::FORKS, nothing, own);
-        self.b.switch_to(own);
-        self.begin(state, RecordFlags::NO_START);
-        self.b.zero(Memory::Pointer(state, i16::try_from(Place::ARGUMENTS).unwrap_or(i16::MAX)), 48);
-        if self.probe.min_duration_ns > 0 {
-            let filtered = self.filtered;
-            self.b.jump(filtered);
-        }
-    }
-
-    fn require_outcome(&mut self, result: Reg) {
-        let filtered = self.filtered;
-        let go_on = self.b.block();
-        // As unsigned numbers the errors are the largest.
-        match self.probe.outcome {
-            Outcome::Any => return,
-            Outcome::Failed => self.b.branch(Test::Ge, result, LAST_ERROR, go_on, filtered),
-            Outcome::Succeeded => self.b.branch(Test::Ge, result, LAST_ERROR, filtered, go_on),
-        }
-        self.b.switch_to(go_on);
     }
 }

@@ -7,9 +7,40 @@ use super::{HEADER_BYTES, Place, RecordFlags};
 /// The most pieces of a record that are looked at.
 const MAX_PIECES: usize = 64;
 
+/// What a record tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A call that has returned, or never does.
+    Call,
+    /// A call that its thread ended in.
+    Unfinished,
+    /// A call that its thread was in when the capture ended.
+    Inside,
+    /// A signal; the number is the signal's.
+    Signal,
+    /// The end of a thread.
+    End(ThreadEnd),
+}
+
+/// How a thread ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadEnd {
+    /// As `wait` tells it: the code times 256, or the signal, with 128 where the memory was written to a file.
+    pub status: u32,
+    /// Whether all threads of its process have ended now.
+    pub is_last: bool,
+    /// Whether the status is that of the whole process.
+    pub is_of_process: bool,
+}
+
+/// A bit of `signal_struct.flags`: the process ends as a whole.
+const GROUP_EXIT: u32 = 4;
+
 /// A call as the programs recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
+    /// What it tells; what is said of calls goes for the others in their own way.
+    pub what: What,
     /// When it began, monotonic; without an entry, when it ended.
     pub start_ns: u64,
     /// How long it took; 0 without an entry or an exit.
@@ -52,8 +83,18 @@ impl<'a> Record<'a> {
         }
         let used = u32_at(Place::USED)? as usize;
         let content = bytes.get(HEADER_BYTES as usize..)?;
-        let returned = flags & RecordFlags::NO_RETURN == 0;
+        let what = match flags {
+            flags if flags & RecordFlags::SIGNAL != 0 => What::Signal,
+            flags if flags & RecordFlags::END != 0 => {
+                What::End(thread_end([0, 4, 8, 12].map(|offset| u32_at(Place::END + offset).unwrap_or(0))))
+            }
+            flags if flags & RecordFlags::UNFINISHED != 0 => What::Unfinished,
+            flags if flags & RecordFlags::INSIDE != 0 => What::Inside,
+            _ => What::Call,
+        };
+        let returned = flags & RecordFlags::NO_RETURN == 0 && what == What::Call;
         Some(Self {
+            what,
             start_ns: u64_at(Place::START_NS)?,
             duration_ns: u64_at(Place::DURATION_NS)?,
             result: returned.then_some(u64_at(Place::RESULT)?.cast_signed()),
@@ -70,8 +111,25 @@ impl<'a> Record<'a> {
 
     /// The call, to be written.
     pub fn call(&self) -> Call<'_> {
-        Call { number: i64::from(self.number), arguments: self.arguments, result: self.result, pieces: &self.pieces }
+        Call {
+            number: i64::from(self.number),
+            arguments: self.arguments,
+            result: self.result,
+            unfinished: matches!(self.what, What::Unfinished | What::Inside),
+            pieces: &self.pieces,
+        }
     }
+
+    /// Of a signal: the beginning of its `siginfo_t`.
+    pub fn signal(&self) -> Vec<u8> {
+        self.arguments.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// A thread of a process that ends as a whole ends as its process does, whatever it did itself.
+fn thread_end([code, group_code, flags, live]: [u32; 4]) -> ThreadEnd {
+    let is_of_process = flags & GROUP_EXIT != 0;
+    ThreadEnd { status: if is_of_process { group_code } else { code }, is_last: live == 0, is_of_process }
 }
 
 fn pieces(mut bytes: &[u8]) -> Option<Vec<Piece<'_>>> {
@@ -116,6 +174,27 @@ mod tests {
         let expected =
             [piece(1, 0, false, Some(&b"x\0"[..])), piece(2, 0, true, None), piece(3, 4, true, Some(&b""[..]))];
         assert_eq!(read.pieces, expected);
+    }
+
+    #[test]
+    fn calls_that_do_not_return_signals_and_ends_are_told_apart() {
+        let with = |flags: i64, end: [u32; 4]| {
+            let mut bytes = record();
+            bytes[Place::FLAGS as usize..][..8].copy_from_slice(&flags.to_le_bytes());
+            for (at, number) in end.iter().enumerate() {
+                bytes[Place::END as usize + 4 * at..][..4].copy_from_slice(&number.to_le_bytes());
+            }
+            let read = Record::read(&bytes).unwrap();
+            (read.what, read.result, read.call().unfinished)
+        };
+        assert_eq!(with(0, [0; 4]), (What::Call, Some(-2), false));
+        assert_eq!(with(RecordFlags::NO_RETURN, [0; 4]), (What::Call, None, false));
+        assert_eq!(with(RecordFlags::UNFINISHED, [0; 4]), (What::Unfinished, None, true));
+        assert_eq!(with(RecordFlags::INSIDE, [0; 4]), (What::Inside, None, true));
+        assert_eq!(with(RecordFlags::SIGNAL, [0; 4]).0, What::Signal);
+        let end = |status, is_last, is_of_process| What::End(ThreadEnd { status, is_last, is_of_process });
+        assert_eq!(with(RecordFlags::END, [9, 256, 4, 0]).0, end(256, true, true));
+        assert_eq!(with(RecordFlags::END, [9, 256, 0, 2]).0, end(9, false, false));
     }
 
     #[test]

@@ -4,16 +4,16 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{
-    CallGraph, CaptureSpec, CountPer, CountSpec, EventProbe, Limits, Method, ProfileSpec, SyscallOutcome, SyscallSpec,
-    Target, TraceEvent, TraceSpec, visible,
+    CallGraph, CaptureSpec, CountPer, CountSpec, DynamicProbe, EventProbe, Limits, Method, ProfileSpec, SyscallOutcome,
+    SyscallSpec, Target, TraceEvent, TraceSpec, visible,
 };
 use bathyscope_catalog::perf_events::{PerfEvent, parse_event};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, Capability, KernelFile, MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES,
-    MAX_SCRIPT_PARAMETERS, MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES, PerfEventInfo, ProcessFile, Readings,
-    ScriptChecked, ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, Started, UnwindTable,
-    WireCallGraph, WireCountPer, WireMethod, WireOutcome, WireProfile, WireScript, WireTarget, WireTrace,
-    WireTraceEvent,
+    AgentError, AgentErrorKind, BpfLink, BpfProgram, Budget, Capability, DynamicEvents, KernelFile,
+    MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES,
+    PerfEventInfo, ProcessFile, Readings, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage,
+    ScriptStarted, Started, UnwindTable, WireCallGraph, WireCountPer, WireMethod, WireOutcome, WireProfile, WireScript,
+    WireTarget, WireTrace, WireTraceEvent,
 };
 
 use crate::error::failed;
@@ -84,6 +84,7 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
             everywhere: count.everywhere,
             cgroup: count.cgroup.clone(),
             detail: 0,
+            dynamic: count.dynamic.iter().map(|line| DynamicProbe::of_line(line)).collect(),
         }),
         WireMethod::Trace(trace) => Method::Trace(trace_spec(trace)),
         WireMethod::Syscalls(wire) => Method::Syscalls(SyscallSpec {
@@ -97,6 +98,7 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
             path: wire.path.clone(),
             string_bytes: wire.string_bytes,
             fd_paths: false,
+            signals: wire.signals,
         }),
     };
     let target = match target.clone() {
@@ -120,7 +122,7 @@ fn trace_spec(wire: &WireTrace) -> TraceSpec {
         graph_not: wire.graph_not.clone(),
         max_depth: wire.max_depth,
         events: wire.events.iter().map(event).collect(),
-        dynamic: wire.dynamic.clone(),
+        dynamic: wire.dynamic.iter().map(|line| DynamicProbe::of_line(line)).collect(),
         options: wire.options.clone(),
         clock: wire.clock.clone(),
         buffer_kib: wire.buffer_kib,
@@ -316,6 +318,18 @@ pub trait Backend {
     /// What a container runtime calls a container.
     fn container_name(&mut self, id: &str) -> Option<String>;
 
+    /// BPF programs with a greater number than `after`, ascending, at most `limit`, and whether there are more.
+    ///
+    /// # Errors
+    /// If they may not be looked at.
+    fn bpf_programs(&mut self, after: u32, limit: usize) -> Result<(Vec<BpfProgram>, bool), AgentError>;
+
+    /// What holds BPF programs with a greater number than `after`, ascending, at most `limit`, and whether there are more.
+    ///
+    /// # Errors
+    /// If they may not be looked at.
+    fn bpf_links(&mut self, after: u32, limit: usize) -> Result<(Vec<BpfLink>, bool), AgentError>;
+
     /// Opens a file of a process.
     ///
     /// # Errors
@@ -327,6 +341,33 @@ pub trait Backend {
     /// # Errors
     /// If anything of it cannot be made; then all of it is undone.
     fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError>;
+
+    /// The dynamic events of the host.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    fn dynamic_events(&mut self) -> Result<DynamicEvents, AgentError>;
+
+    /// Lets the kernel optimise its probes, or not.
+    ///
+    /// # Errors
+    /// If it has no such setting, or it may not be written.
+    fn optimize_kprobes(&mut self, on: bool) -> Result<(), AgentError>;
+
+    /// Switches a dynamic event of another agent of this program off. Returns in how many instances it was on.
+    ///
+    /// # Errors
+    /// If nobody may here, or the event is not of such an agent.
+    fn detach_others(&mut self, group: &str, name: &str) -> Result<u32, AgentError> {
+        let doing = format!("detaching {}:{}", visible(group.as_bytes()), visible(name.as_bytes()));
+        let remedy = "Run `bathyscope probe --del` as root in a terminal.";
+        Err(failed(
+            AgentErrorKind::Denied,
+            doing,
+            "it belongs to another process, and this agent serves a console",
+            remedy,
+        ))
+    }
 
     /// What scripts can use.
     fn features(&mut self) -> Features;
@@ -365,6 +406,9 @@ pub trait RunningScript {
 
     /// What it may cost; said before it is enabled, if at all.
     fn set_budget(&mut self, budget: Budget);
+
+    /// Detaches all probes, without running its `end`; counters, maps and rings stay, and it can only be stopped.
+    fn detach(&mut self);
 
     /// Runs `begin` probes, attaches the others, and lets the command run.
     ///
@@ -439,6 +483,14 @@ pub trait RunningCapture {
     /// What it may cost; said before it is enabled, if at all. Does nothing for captures whose cost is not known.
     fn set_budget(&mut self, _budget: Budget) {}
 
+    /// Makes it cost the agent less, once. Returns whether it can.
+    fn spare_agent(&mut self) -> bool {
+        false
+    }
+
+    /// Detaches what costs something; counters and rings stay, and it can only be stopped.
+    fn detach(&mut self);
+
     /// Begins to record. Returns the moment after, monotonic nanoseconds.
     ///
     /// # Errors
@@ -447,6 +499,15 @@ pub trait RunningCapture {
 
     /// Counters and states.
     fn readings(&mut self) -> Readings;
+
+    /// Switches some of its dynamic events off; the rest goes on. Returns how many were on.
+    ///
+    /// # Errors
+    /// If it has none, or the kernel fails.
+    fn detach_events(&mut self, _events: &[u16]) -> Result<u32, AgentError> {
+        let why = "it has no dynamic events";
+        Err(failed(AgentErrorKind::Invalid, "detaching probes of the capture", why, "Stop the whole capture."))
+    }
 
     /// Detaches; the rings keep what they hold. Returns the final counters.
     fn stop(&mut self, end_command: bool) -> Readings;

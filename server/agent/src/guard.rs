@@ -4,7 +4,7 @@
 //! its probes are detached. Each step waits for the next reading, so that one burst costs no data, and a capture that has
 //! become cheap again is left alone.
 
-use bathyscope_protocol::{AgentError, AgentErrorKind, Budget, GuardStage};
+use bathyscope_protocol::{AgentError, AgentErrorKind, Budget, BudgetOf, GuardStage, Overspent};
 
 use crate::error::failed;
 
@@ -34,12 +34,18 @@ pub(crate) fn check_stage(budget: Budget, used_permille: f64, attached: usize, a
 }
 
 /// One reading.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cost {
     /// Share of one CPU that the capture's programs used, in thousandths.
     pub(crate) cpu_permille: f64,
     /// Rows that they wrote, per second.
     pub(crate) rows_per_s: f64,
+    /// Bytes of records that they wrote, per second.
+    pub(crate) bytes_per_s: f64,
+    /// Rows that they left out to keep to a budget, per second.
+    pub(crate) held_rows_per_s: f64,
+    /// Bytes of these, per second.
+    pub(crate) held_bytes_per_s: f64,
 }
 
 /// What is to be done.
@@ -59,17 +65,30 @@ pub(crate) enum Action {
 /// Watches one capture.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
-    budget_cpu_permille: u32,
-    detaches: bool,
+    budget: Budget,
     can_thin: bool,
+    /// The programs hold the budgets of rows and bytes themselves.
+    holds_rates: bool,
+    thinned: bool,
     stage: GuardStage,
     over: u32,
 }
 
+/// How much was used, with its budget.
+fn overspent(of: BudgetOf, used: f64, budget: u64) -> Overspent {
+    Overspent { of, used: used as u64, budget }
+}
+
 impl Guard {
     /// For a capture with this budget. One that may not be detached is only warned of.
-    pub(crate) fn new(budget_cpu_permille: u32, detaches: bool, can_thin: bool) -> Self {
-        Self { budget_cpu_permille, detaches, can_thin, stage: GuardStage::Watching, over: 0 }
+    pub(crate) fn new(budget: Budget, can_thin: bool) -> Self {
+        Self { budget, can_thin, holds_rates: false, thinned: false, stage: GuardStage::Watching, over: 0 }
+    }
+
+    /// One whose programs hold the budgets of rows and bytes that were chosen: that they do is told, and no reason to detach
+    /// them.
+    pub(crate) fn holding_rates(self) -> Self {
+        Self { holds_rates: self.budget.detach, ..self }
     }
 
     /// How far it has gone.
@@ -79,35 +98,80 @@ impl Guard {
 
     /// Whether the next reading should come soon after `last`.
     pub(crate) fn is_alert(&self, last: Cost) -> bool {
-        last.cpu_permille * 2.0 > f64::from(self.budget_cpu_permille)
+        let Budget { cpu_permille, rows_per_s, .. } = self.budget;
+        last.cpu_permille * 2.0 > f64::from(cpu_permille)
+            || rows_per_s.is_some_and(|rows| last.rows_per_s * 2.0 > rows as f64)
+            || last.bytes_per_s * 2.0 > self.budget.most_bytes_per_s() as f64
+    }
+
+    /// What is used most above its budget.
+    fn worst(&self, cost: Cost) -> Option<Overspent> {
+        let budget = self.budget;
+        let rows = budget.rows_per_s.filter(|_| !self.holds_rates);
+        let bytes = Some(budget.most_bytes_per_s()).filter(|_| !self.holds_rates || budget.bytes_per_s.is_none());
+        let all = [
+            (BudgetOf::Probes, cost.cpu_permille, Some(u64::from(budget.cpu_permille))),
+            (BudgetOf::Rows, cost.rows_per_s, rows),
+            (BudgetOf::Bytes, cost.bytes_per_s, bytes),
+        ];
+        let over = all.into_iter().filter_map(|(of, used, budget)| Some((of, used, budget?)));
+        let over = over.filter(|(_, used, budget)| *used > *budget as f64);
+        let ratio = |(_, used, budget): &(BudgetOf, f64, u64)| used / (*budget).max(1) as f64;
+        let worst = over.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        worst.map(|(of, used, budget)| overspent(of, used, budget))
+    }
+
+    /// Tells that the programs leave rows out, and to which budget they keep.
+    fn note_held(&mut self, cost: Cost) {
+        let thinned = matches!(self.stage, GuardStage::Thinned { .. } | GuardStage::Detached { .. });
+        if !self.holds_rates || thinned || cost.held_rows_per_s <= 0.0 {
+            return;
+        }
+        let (rows, bytes) = (cost.rows_per_s + cost.held_rows_per_s, cost.bytes_per_s + cost.held_bytes_per_s);
+        let (of_rows, of_bytes) = (self.budget.rows_per_s, self.budget.bytes_per_s);
+        let over = |used: f64, budget: Option<u64>| budget.map_or(0.0, |budget| used / budget.max(1) as f64);
+        let over = match (of_rows, of_bytes) {
+            (Some(budget), _) if over(rows, of_rows) >= over(bytes, of_bytes) => {
+                overspent(BudgetOf::Rows, rows, budget)
+            }
+            (_, Some(budget)) => overspent(BudgetOf::Bytes, bytes, budget),
+            // What nobody has chosen is told by the counter of what was left out.
+            _ => return,
+        };
+        let rows_per_s = match over.of {
+            BudgetOf::Rows => Some(over.budget),
+            _ => Some((rows * over.budget as f64 / bytes.max(1.0)) as u64),
+        };
+        self.stage = GuardStage::Thinned { over, rows_per_s };
     }
 
     /// Takes a reading.
     pub(crate) fn look(&mut self, cost: Cost) -> Action {
-        let budget = f64::from(self.budget_cpu_permille);
-        if cost.cpu_permille <= budget {
+        self.note_held(cost);
+        let Some(over) = self.worst(cost) else {
             self.over = 0;
             return Action::Leave;
-        }
+        };
         self.over += 1;
-        let used_permille = cost.cpu_permille.min(f64::from(u32::MAX)) as u32;
-        let thinned = matches!(self.stage, GuardStage::Thinned { .. });
-        match (self.over, &self.stage) {
-            (_, GuardStage::Detached { .. }) => Action::Leave,
-            (1, _) | (_, GuardStage::Watching) => {
-                if !thinned {
-                    self.stage = GuardStage::Warned { used_permille };
+        let told = !matches!(self.stage, GuardStage::Watching);
+        match self.over {
+            _ if self.stage.is_detached() => Action::Leave,
+            over_for if over_for == 1 || !told => {
+                if !matches!(self.stage, GuardStage::Thinned { .. }) {
+                    self.stage = GuardStage::Warned { over };
                 }
                 Action::Leave
             }
-            _ if !self.detaches => Action::Leave,
-            _ if self.can_thin && !thinned && cost.rows_per_s > LEAST_ROWS_PER_S as f64 => {
-                let rows_per_s = ((cost.rows_per_s * budget / cost.cpu_permille) as u64).max(LEAST_ROWS_PER_S);
-                self.stage = GuardStage::Thinned { used_permille, rows_per_s };
+            _ if !self.budget.detach => Action::Leave,
+            _ if self.can_thin && !self.thinned && cost.rows_per_s > LEAST_ROWS_PER_S as f64 => {
+                self.thinned = true;
+                let fitting = cost.rows_per_s * over.budget as f64 / (over.used as f64).max(1.0);
+                let rows_per_s = (fitting as u64).max(LEAST_ROWS_PER_S);
+                self.stage = GuardStage::Thinned { over, rows_per_s: Some(rows_per_s) };
                 Action::Thin { rows_per_s }
             }
             _ => {
-                self.stage = GuardStage::Detached { used_permille };
+                self.stage = GuardStage::Detached { over };
                 Action::Detach
             }
         }
@@ -121,12 +185,12 @@ mod tests {
     const BUDGET: u32 = 50;
 
     fn cost(cpu_permille: f64) -> Cost {
-        Cost { cpu_permille, rows_per_s: 100_000.0 }
+        Cost { cpu_permille, rows_per_s: 100_000.0, ..Cost::default() }
     }
 
     /// The stages after each reading, by their first letters.
     fn stages(detaches: bool, can_thin: bool, readings: &[f64]) -> String {
-        let mut guard = Guard::new(BUDGET, detaches, can_thin);
+        let mut guard = Guard::new(Budget::of_cpu(BUDGET, detaches), can_thin);
         let stage = |permille: &f64| {
             guard.look(cost(*permille));
             match guard.stage() {
@@ -155,13 +219,53 @@ mod tests {
 
     #[test]
     fn p24_as_many_rows_are_left_as_fit_the_budget() {
-        let mut guard = Guard::new(BUDGET, true, true);
+        let mut guard = Guard::new(Budget::of_cpu(BUDGET, true), true);
         assert_eq!(guard.look(cost(200.0)), Action::Leave);
         assert_eq!(guard.look(cost(200.0)), Action::Thin { rows_per_s: 25_000 });
         assert_eq!(guard.look(cost(200.0)), Action::Detach);
         assert_eq!(guard.look(cost(200.0)), Action::Leave);
-        let mut few = Guard::new(BUDGET, true, true);
-        let rare = Cost { cpu_permille: 200.0, rows_per_s: 50.0 };
+        let mut few = Guard::new(Budget::of_cpu(BUDGET, true), true);
+        let rare = Cost { cpu_permille: 200.0, rows_per_s: 50.0, ..Cost::default() };
         assert_eq!((few.look(rare), few.look(rare)), (Action::Leave, Action::Detach));
+    }
+
+    fn rates(rows_per_s: f64, bytes_per_s: f64) -> Cost {
+        Cost { rows_per_s, bytes_per_s, ..Cost::default() }
+    }
+
+    #[test]
+    fn p24_rows_and_bytes_have_budgets_too() {
+        let budget = Budget { rows_per_s: Some(1000), bytes_per_s: Some(1 << 20), ..Budget::of_cpu(BUDGET, true) };
+        let mut rows = Guard::new(budget, false);
+        let over = Overspent { of: BudgetOf::Rows, used: 5000, budget: 1000 };
+        assert_eq!(rows.look(rates(5000.0, 1e6)), Action::Leave);
+        assert_eq!(*rows.stage(), GuardStage::Warned { over });
+        assert_eq!(rows.look(rates(5000.0, 1e6)), Action::Detach);
+        assert_eq!(*rows.stage(), GuardStage::Detached { over });
+        // The one that is exceeded most is the reason.
+        let mut bytes = Guard::new(budget, false);
+        bytes.look(rates(1500.0, 8e6));
+        assert_eq!(bytes.stage().over(), Some(Overspent { of: BudgetOf::Bytes, used: 8_000_000, budget: 1 << 20 }));
+        // Without a choice there is a limit of bytes that no usual capture comes near, and none of rows.
+        let mut usual = Guard::new(Budget::of_cpu(BUDGET, true), false);
+        assert_eq!(usual.look(rates(1e9, 100e6)), Action::Leave);
+        assert!(usual.stage().is_watching());
+        assert_eq!((usual.look(rates(1e9, 200e6)), usual.look(rates(1e9, 200e6))), (Action::Leave, Action::Detach));
+    }
+
+    #[test]
+    fn p24_rates_that_the_programs_hold_are_told_and_detach_nothing() {
+        let budget = Budget { rows_per_s: Some(1000), bytes_per_s: Some(1 << 20), ..Budget::of_cpu(BUDGET, true) };
+        let mut guard = Guard::new(budget, true).holding_rates();
+        let held = Cost { held_rows_per_s: 9000.0, held_bytes_per_s: 9e5, ..rates(1050.0, 1e5) };
+        for _ in 0..5 {
+            assert_eq!(guard.look(held), Action::Leave);
+        }
+        let over = Overspent { of: BudgetOf::Rows, used: 10_050, budget: 1000 };
+        assert_eq!(*guard.stage(), GuardStage::Thinned { over, rows_per_s: Some(1000) });
+        // The time of the probes still ends it.
+        let dear = Cost { cpu_permille: 500.0, ..held };
+        let then = [guard.look(dear), guard.look(dear), guard.look(dear)];
+        assert_eq!(then, [Action::Leave, Action::Thin { rows_per_s: 105 }, Action::Detach]);
     }
 }

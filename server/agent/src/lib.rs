@@ -8,6 +8,7 @@
 //! It is one process of ordinary threads. It never listens on a network, starts no shell, and touches nothing in the
 //! kernel that it did not create itself.
 
+mod agent_guard;
 mod backend;
 mod compile;
 mod count_row;
@@ -18,6 +19,7 @@ mod kernel;
 mod server;
 mod session;
 mod simulated;
+mod spending;
 
 pub use backend::{
     Backend, Elements, MAX_RING_BYTES, MIN_RING_BYTES, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble,

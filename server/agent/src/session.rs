@@ -1,17 +1,18 @@
 //! One console's connection: requests in order, one reply each. Whatever is out of order ends it.
 
 mod script;
+mod watch;
 
 use std::{
     collections::HashMap,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, CaptureHandle, Connection, MAX_CAPTURES, MAX_CONTAINER_IDS,
-    MAX_CONTAINER_NAME_BYTES, MAX_GROUP_PAGE_BYTES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE, PROTOCOL_VERSION, ProtocolError,
-    Readings, Reply, Request, WireMethod, WireTarget,
+    AgentError, AgentErrorKind, Budget, CaptureHandle, Connection, MAX_BPF_PAGE, MAX_CAPTURES, MAX_CONTAINER_IDS,
+    MAX_CONTAINER_NAME_BYTES, MAX_GROUP_PAGE_BYTES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE, PROTOCOL_VERSION, ProcessUse,
+    ProtocolError, Readings, Reply, Request, WireMethod, WireTarget,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
@@ -21,6 +22,7 @@ use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript},
     error::failed,
 };
+use watch::{Looked, Watched};
 
 /// How long the console may take nothing of a reply.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -58,6 +60,17 @@ enum Stage {
 struct Entry {
     capture: Running,
     stage: Stage,
+    watched: Watched,
+}
+
+impl Entry {
+    fn new(capture: Running, watched: Watched) -> Self {
+        Self { capture, stage: Stage::Made, watched }
+    }
+
+    fn readings(&mut self) -> Readings {
+        self.watched.overlay(self.capture.readings())
+    }
 }
 
 enum Running {
@@ -74,9 +87,25 @@ impl Running {
     }
 
     fn readings(&mut self) -> Readings {
-        match self {
+        let readings = match self {
             Self::Capture(capture) => capture.readings(),
             Self::Script(script) => script.readings(),
+        };
+        Readings { agent: ProcessUse::own(), ..readings }
+    }
+
+    fn detach(&mut self) {
+        match self {
+            Self::Capture(capture) => capture.detach(),
+            Self::Script(script) => script.detach(),
+        }
+    }
+
+    /// Makes it cost the agent less. A script's maps are read by the console, which is told and reads them more rarely.
+    fn spare_agent(&mut self) -> bool {
+        match self {
+            Self::Capture(capture) => capture.spare_agent(),
+            Self::Script(script) => !script.started().plan.maps.is_empty(),
         }
     }
 
@@ -104,23 +133,28 @@ impl Running {
 
 /// Serves one connection until it ends. All captures of it are gone when this returns.
 pub fn serve(connection: &Connection, backend: &mut dyn Backend) -> SessionEnd {
-    let mut session = Session { backend, captures: HashMap::new(), greeted: false };
+    let mut session = Session { backend, captures: HashMap::new(), greeted: false, looked: Looked::default() };
+    let mut silent_since = Instant::now();
     loop {
         let running = session.captures.values().any(|entry| entry.stage == Stage::Enabled);
-        let request = match connection.receive_large::<Request>(running.then_some(LEASE), MAX_LARGE_REQUEST_BYTES) {
+        session.look(running);
+        let patience = running.then_some(watch::EVERY);
+        let request = match connection.receive_large::<Request>(patience, MAX_LARGE_REQUEST_BYTES) {
             Ok(received) if !received.descriptors.is_empty() => return SessionEnd::Violation("it sent descriptors"),
             Ok(received) if received.large && !may_be_large(&received.message) => {
                 return SessionEnd::Violation("it sent too large a message");
             }
             Ok(received) => received.message,
             Err(ProtocolError::Closed) => return SessionEnd::Closed,
+            Err(ProtocolError::TimedOut(_)) if silent_since.elapsed() < LEASE => continue,
             Err(ProtocolError::TimedOut(_)) => return SessionEnd::Lease,
             Err(ProtocolError::Malformed { .. }) => return SessionEnd::Violation("it sent an unknown message"),
             Err(ProtocolError::TooLarge) => return SessionEnd::Violation("it sent too large a message"),
             Err(ProtocolError::Descriptors { .. }) => return SessionEnd::Violation("it sent descriptors"),
             Err(error) => return SessionEnd::Connection(error),
         };
-        let answer = match session.answer(request) {
+        silent_since = Instant::now();
+        let answer = match session.answer_on_account(request) {
             Ok(answer) => answer,
             Err(violation) => return SessionEnd::Violation(violation),
         };
@@ -151,6 +185,7 @@ struct Session<'a> {
     backend: &'a mut dyn Backend,
     captures: HashMap<CaptureHandle, Entry>,
     greeted: bool,
+    looked: Looked,
 }
 
 type Violation = &'static str;
@@ -181,6 +216,20 @@ impl Session<'_> {
             Request::Hello { .. } => return Err("it speaks another version"),
             Request::Capabilities => Answer::Plain(Reply::Capabilities { capabilities: self.backend.capabilities() }),
             Request::PerfEvents => Answer::Plain(Reply::PerfEvents { events: self.backend.perf_events() }),
+            Request::BpfPrograms { after } => {
+                let page = self.backend.bpf_programs(after, MAX_BPF_PAGE);
+                plain(page.map(|(programs, more)| Reply::BpfPrograms { programs, more }))
+            }
+            Request::BpfLinks { after } => {
+                let page = self.backend.bpf_links(after, MAX_BPF_PAGE);
+                plain(page.map(|(links, more)| Reply::BpfLinks { links, more }))
+            }
+            Request::DynamicEvents => plain(self.backend.dynamic_events().map(Reply::DynamicEvents)),
+            Request::DetachOthers { group, name } => {
+                plain(self.backend.detach_others(&group, &name).map(|count| Reply::Changed { count }))
+            }
+            Request::OptimizeKprobes { on } => plain(self.backend.optimize_kprobes(on).map(|()| Reply::Done)),
+            Request::DetachEvents { capture, events } => plain(self.detach_events(capture, &events)?),
             Request::OpenKernelFile { file } => file_answer(self.backend.open_kernel_file(&file)),
             Request::OpenProcessFile { pid, file } => file_answer(self.backend.open_process_file(pid, &file)),
             Request::ListProcesses { after } => {
@@ -206,7 +255,7 @@ impl Session<'_> {
             Request::Enable { capture } => Answer::Plain(self.enable(capture)?),
             Request::Readings { capture } => {
                 let entry = self.captures.get_mut(&capture).ok_or("it named an unknown capture")?;
-                Answer::Plain(Reply::Readings(entry.capture.readings()))
+                Answer::Plain(Reply::Readings(entry.readings()))
             }
             Request::Stop { capture, end_command } => {
                 let entry = self.captures.get_mut(&capture).ok_or("it named an unknown capture")?;
@@ -214,7 +263,7 @@ impl Session<'_> {
                     return Err("it stopped a capture twice");
                 }
                 entry.stage = Stage::Stopped;
-                Answer::Plain(Reply::Stopped(entry.capture.stop(end_command)))
+                Answer::Plain(Reply::Stopped(entry.watched.overlay(entry.capture.stop(end_command))))
             }
             Request::Discard { capture } => {
                 let entry = self.captures.remove(&capture).ok_or("it named an unknown capture")?;
@@ -247,10 +296,12 @@ impl Session<'_> {
         if let Some(error) = self.no_room_for(handle)? {
             return Ok(Err(error));
         }
-        let made = Plan::checked(method, target, ring_bytes).and_then(|plan| self.backend.start(&plan));
+        let watched = Watched::begin();
+        let made =
+            watched.pays(|| Plan::checked(method, target, ring_bytes).and_then(|plan| self.backend.start(&plan)));
         Ok(made.map(|capture| {
             let reply = Reply::Started(capture.started().clone());
-            self.captures.insert(handle, Entry { capture: Running::Capture(capture), stage: Stage::Made });
+            self.captures.insert(handle, Entry::new(Running::Capture(capture), watched.made()));
             reply
         }))
     }
@@ -275,11 +326,25 @@ impl Session<'_> {
                 format!("{} thousandths of a CPU are outside of 1 to {MAX_BUDGET_CPU_PERMILLE}", budget.cpu_permille);
             return Ok(Err(failed(AgentErrorKind::Invalid, "setting the capture's budget", why, "")));
         }
+        if let Err(error) = budget.budgets().validate() {
+            return Ok(Err(failed(AgentErrorKind::Invalid, "setting the capture's budget", error.to_string(), "")));
+        }
+        entry.watched.set_budget(budget);
         match &mut entry.capture {
             Running::Capture(capture) => capture.set_budget(budget),
             Running::Script(script) => script.set_budget(budget),
         }
         Ok(Ok(Reply::Done))
+    }
+
+    fn detach_events(&mut self, handle: CaptureHandle, events: &[u16]) -> Result<Result<Reply, AgentError>, Violation> {
+        let entry = self.captures.get_mut(&handle).ok_or("it named an unknown capture")?;
+        let Running::Capture(capture) = &mut entry.capture else { return Err("it named a script for a trace") };
+        if entry.stage != Stage::Enabled {
+            let why = "it does not record now";
+            return Ok(Err(failed(AgentErrorKind::Invalid, "detaching probes of the capture", why, "")));
+        }
+        Ok(capture.detach_events(events).map(|count| Reply::Changed { count }))
     }
 
     fn enable(&mut self, handle: CaptureHandle) -> Result<Reply, Violation> {

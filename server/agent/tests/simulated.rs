@@ -105,7 +105,7 @@ fn what_is_listed_can_be_described() {
     assert!(client.simulated());
     let names: Vec<TracepointName> =
         parse_available_events(&read(client.open_kernel_file(KernelFile::AvailableEvents).unwrap()));
-    assert_eq!(names.len(), 8);
+    assert_eq!(names.len(), 9);
     for tracepoint in names {
         let file = client.open_kernel_file(KernelFile::EventFormat { tracepoint: tracepoint.clone() }).unwrap();
         assert_eq!(parse_event_format(&read(file)).unwrap().name, tracepoint.name());
@@ -181,4 +181,13 @@ fn commands_print_and_end_and_short_lived_processes_go() {
     assert_eq!(client.readings(1).unwrap().target, TargetState::Running);
     client.enable(1).unwrap();
     wait_for("its end", || client.readings(1).unwrap().target == TargetState::Gone);
+}
+
+#[test]
+fn programs_of_others_come_in_pages_that_lead_on() {
+    let mut client = simulated("");
+    let programs = client.bpf_programs().unwrap();
+    assert!(programs.is_sorted_by_key(|program| program.id) && programs.iter().all(|program| !program.ours));
+    let links = client.bpf_links().unwrap();
+    assert!(links.iter().all(|link| programs.iter().any(|program| program.id == link.program)), "{links:?}");
 }

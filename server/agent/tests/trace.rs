@@ -18,8 +18,8 @@ use std::{
 
 use bathyscope_agent::{ScriptRights, cleanup};
 use bathyscope_protocol::{
-    AgentClient, AgentError, AgentErrorKind, ClientError, KernelFile, RingContent, RingKind, Started, TakenRings,
-    TargetState, WireMethod, WireTarget, WireTrace, WireTraceEvent,
+    AgentClient, AgentError, AgentErrorKind, Budget, ClientError, KernelFile, RingContent, RingKind, Started,
+    TakenRings, TargetState, WireMethod, WireTarget, WireTrace, WireTraceEvent,
 };
 use common::{kernel, kernel_with, wait_for};
 use object::{Object as _, ObjectSegment as _};
@@ -386,7 +386,7 @@ fn functions_are_traced() {
 
 /// What a graph may change of the machine's own instance.
 fn state() -> Vec<String> {
-    let files = "current_tracer set_graph_function max_graph_depth set_ftrace_filter set_ftrace_pid trace_clock tracing_on \
+    let files = "current_tracer set_graph_function max_graph_depth set_ftrace_filter set_ftrace_notrace set_ftrace_pid trace_clock tracing_on \
         set_event set_event_pid options/funcgraph-proc options/overwrite options/event-fork";
     files.split(' ').map(tracefs).collect()
 }
@@ -433,6 +433,66 @@ fn graphs_are_traced_and_the_machine_is_put_back() {
     fs::File::create(format!("{TRACEFS}/set_graph_function")).unwrap();
     wait_for("the end of the attempt", nothing_left);
     assert_eq!(state(), before);
+}
+
+/// Functions that some tracer is called at.
+fn hooked(begin: &str) -> usize {
+    tracefs("enabled_functions").lines().filter(|line| line.starts_with(begin)).count()
+}
+
+/// A process that keeps the kernel busy until it is dropped.
+struct Load(Child);
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        let _ended = (self.0.kill(), self.0.wait());
+    }
+}
+
+#[test]
+fn p24_a_trace_over_its_budget_is_unhooked_while_its_pages_are_open() {
+    if !possible("unhooking a trace") {
+        return;
+    }
+    let _alone = alone();
+    let mut client = kernel();
+    drop(client.open_kernel_file(KernelFile::AvailableEvents).unwrap());
+    let before = state();
+    for tracer in ["function", "function_graph"] {
+        if !functions(&mut client, tracer) {
+            return;
+        }
+        wait_for("the end of the attempt", || state() == before);
+        let functions = words(&["vfs_*"]);
+        let events = vec![event("sched:sched_process_exec", None)];
+        let trace = WireTrace { tracer: Some(tracer.to_owned()), functions, events, ..WireTrace::default() };
+        let load = Load(Command::new("/bin/dd").args(["if=/dev/zero", "of=/dev/null", "bs=1"]).spawn().unwrap());
+        let pages = Pages::start(&mut client, trace, WireTarget::System);
+        assert!(hooked("vfs_") > 5);
+        let budget = Budget { bytes_per_s: Some(65_536), ..Budget::of_cpu(1, true) };
+        client.set_budget(1, budget).unwrap();
+        client.enable(1).unwrap();
+        wait_for("the guard", || client.readings(1).unwrap().guard.is_detached());
+        let instance = &pages.started.trace.as_ref().unwrap().instance;
+        println!("{tracer} in `{instance}`");
+        // Seen on 6.12: an instance's own function_graph keeps its functions whatever its lists say, until its pages are closed.
+        if tracer == "function_graph" && !instance.is_empty() {
+            println!(
+                "SKIPPED: unhooking function_graph with open pages — a kernel where its lists can be changed in an instance"
+            );
+        } else {
+            wait_for("nothing to be hooked", || hooked("vfs_") == 0);
+        }
+        let written = |client: &mut AgentClient| client.readings(1).unwrap().probes[0].hits;
+        let (now, exec) = (written(&mut client), Command::new("/usr/bin/true").status().unwrap());
+        assert!(exec.success());
+        assert_eq!(written(&mut client), now, "nothing is written any more");
+        drop(load);
+        client.stop(1, false).unwrap();
+        client.discard(1).unwrap();
+        drop(pages);
+        wait_for("the removal of the trace", || nothing_left() && state() == before);
+    }
 }
 
 #[test]

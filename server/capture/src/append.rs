@@ -1,6 +1,6 @@
 //! What a recorder hands to the store at one time: one transaction, so a capture always ends at such a boundary.
 
-use crate::{EncodedChunk, Frame, FrameId, Ledger, Mapping, MappingId, Stack, StackId, StringId, Symbol};
+use crate::{EncodedChunk, Frame, FrameId, FunctionCode, Ledger, Mapping, MappingId, Stack, StackId, StringId, Symbol};
 
 /// New rows and everything that they refer to. Dictionaries hold only what earlier appends did not.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Append {
     pub stacks: Vec<(StackId, Stack)>,
     /// Names of frames, new or better than before.
     pub symbols: Vec<(FrameId, Symbol)>,
+    /// Instructions of functions, new or better than before.
+    pub code: Vec<FunctionCode>,
     /// Changes of the process history, in time order.
     pub processes: Vec<ProcessChange>,
     /// What the traced command printed.

@@ -33,10 +33,10 @@
 //!
 //! A reader decodes only the columns that it wants and checks their CRCs, so damage in others does not stop it.
 
-mod codec;
+pub(crate) mod codec;
 mod stats;
 
-use crate::{Batch, ColumnData, ColumnType, StreamSchema};
+use crate::{Batch, ColumnData, ColumnType, IndexBlock, StreamSchema, leaf_blocks};
 
 pub use stats::ColumnStats;
 
@@ -67,6 +67,8 @@ pub struct EncodedChunk {
     pub stats: Vec<ColumnStats>,
     /// The encoded columns.
     pub bytes: Vec<u8>,
+    /// Its leaves in the time index; none where they were not made, or for rows that are no events.
+    pub leaves: Option<Box<[IndexBlock; 2]>>,
 }
 
 /// A chunk that cannot be read.
@@ -89,7 +91,7 @@ pub enum ChunkError {
     },
 }
 
-const fn damaged(offset: usize, what: &'static str) -> ChunkError {
+pub(crate) const fn damaged(offset: usize, what: &'static str) -> ChunkError {
     ChunkError::Damaged { offset, what }
 }
 
@@ -168,7 +170,8 @@ pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> Result<EncodedChunk
     bytes.extend_from_slice(&bodies);
     let first_ns = times.first().copied().unwrap_or(0);
     let last_ns = times.last().copied().unwrap_or(0);
-    Ok(EncodedChunk { rows, first_ns, last_ns, stats: batch.columns.iter().map(ColumnStats::of).collect(), bytes })
+    let stats = batch.columns.iter().map(ColumnStats::of).collect();
+    Ok(EncodedChunk { rows, first_ns, last_ns, stats, bytes, leaves: leaf_blocks(schema, batch).map(Box::new) })
 }
 
 /// The times of a batch that can be encoded.
@@ -275,20 +278,20 @@ fn read_directory(schema: &StreamSchema, reader: &mut Reader<'_>) -> Result<(usi
 }
 
 /// Reads on from an offset, never past the end.
-struct Reader<'a> {
-    bytes: &'a [u8],
-    offset: usize,
+pub(crate) struct Reader<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) offset: usize,
 }
 
 impl<'a> Reader<'a> {
-    fn slice(&mut self, length: usize) -> Result<&'a [u8], ChunkError> {
+    pub(crate) fn slice(&mut self, length: usize) -> Result<&'a [u8], ChunkError> {
         let rest = self.bytes.get(self.offset..).unwrap_or_default();
         let slice = rest.get(..length).ok_or(damaged(self.offset, "it ends too early"))?;
         self.offset += length;
         Ok(slice)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], ChunkError> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], ChunkError> {
         let at = self.offset;
         self.slice(N)?.try_into().map_err(|_length| damaged(at, "it ends too early"))
     }

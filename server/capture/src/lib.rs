@@ -11,9 +11,13 @@
 
 mod append;
 mod chunk;
+mod code;
 mod columns;
+mod dynamic;
 mod host;
 mod id;
+mod id_map;
+mod index;
 mod ledger;
 mod predicate;
 mod schema;
@@ -28,27 +32,33 @@ pub use chunk::{
     ChunkError, ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, MAX_CHUNK_ROWS, decode_chunk,
     encode_chunk,
 };
+pub use code::{CodeLine, CodeLines, CodeMissing, FunctionCode, MAX_CODE_BYTES, MAX_CODES, Machine};
 pub use columns::{Batch, ColumnData};
+pub use dynamic::{DynamicProbe, MAX_DYNAMIC_BYTES};
 pub use host::HostFacts;
 pub use id::{CaptureId, ParseIdError};
+pub use id_map::IdMap;
+pub use index::{
+    Grouping, IndexBin, IndexBlock, IndexBuilder, IndexDirectory, IndexForest, IndexNode, IndexPiece, IndexTrack,
+    MAX_INDEX_BYTES, TopNames, leaf_blocks,
+};
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
 pub use predicate::{
     CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
 };
-pub use schema::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
+pub use schema::{Column, ColumnType, Display, KernelFormat, StreamKind, StreamSchema, column_name_of_field};
 pub use script::{ScriptProbe, ScriptRecord};
 pub use spec::{
-    CallGraph, CaptureSpec, CountPer, CountSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_COUNTED, MAX_DETAIL,
-    MAX_EVENT_BYTES, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_STACK_BYTES, Method,
-    OverBudget, ProfileSpec, ScriptSpec, SpecError, SyscallOutcome, SyscallSpec, Target, TracepointName,
-    USUAL_STACK_BYTES,
+    Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_COUNTED,
+    MAX_DETAIL, MAX_EVENT_BYTES, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_STACK_BYTES,
+    Method, OverBudget, ProfileSpec, ScriptSpec, SpecError, SyscallOutcome, SyscallSpec, Target, TracepointName,
+    USUAL_BUDGET_BYTES_PER_S, USUAL_STACK_BYTES,
 };
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
 };
 pub use text::{StringDictionary, StringId, visible};
 pub use trace::{
-    MAX_DYNAMIC_BYTES, MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, MAX_FUNCTION_BYTES, MAX_FUNCTION_LINES,
-    MAX_TRACE_BUFFER_KIB, MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent,
-    TraceSpec,
+    MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, MAX_FUNCTION_BYTES, MAX_FUNCTION_LINES, MAX_TRACE_BUFFER_KIB,
+    MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent, TraceSpec,
 };

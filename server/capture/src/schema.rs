@@ -1,5 +1,7 @@
 //! What the columns of a stream mean.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// What a row of a stream is.
@@ -56,6 +58,26 @@ pub struct Column {
     pub display: Display,
 }
 
+/// How the kernel describes and prints an event, as it was when the capture was made: ids, fields, values and even the
+/// words differ between kernels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelFormat {
+    /// The text of the event's format file.
+    pub text: String,
+    /// Values of names in the print format that the kernel left there, such as those of enumerations; and, as `_text`,
+    /// where the kernel's code begins, if its functions are named in the text.
+    pub constants: BTreeMap<String, i64>,
+}
+
+impl KernelFormat {
+    /// The longest text that is kept, in bytes; the longest of any kernel seen has some 80 KiB.
+    pub const MAX_TEXT_BYTES: usize = 256 << 10;
+    /// The most constants.
+    pub const MAX_CONSTANTS: usize = 4096;
+    /// The name of the constant that says where the kernel's code begins.
+    pub const CODE_START: &'static str = "_text";
+}
+
 /// The columns of one stream.
 ///
 /// Every stream begins with the five columns of [`StreamSchema::COMMON`], in that order; the samples of a profile then
@@ -68,6 +90,10 @@ pub struct StreamSchema {
     pub kind: StreamKind,
     /// All columns in order, the common ones first.
     pub columns: Vec<Column>,
+    /// How the kernel prints the event, if a row is one of the kernel's and this was recorded. Captures from before there
+    /// was this field have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Box<KernelFormat>>,
 }
 
 impl StreamSchema {
@@ -95,7 +121,7 @@ impl StreamSchema {
     /// A schema of the common columns followed by `own`.
     pub fn new(name: impl Into<String>, kind: StreamKind, own: impl IntoIterator<Item = Column>) -> Self {
         let common = Self::COMMON.map(|(name, ty, display)| Column { name: name.to_owned(), ty, display });
-        Self { name: name.into(), kind, columns: common.into_iter().chain(own).collect() }
+        Self { name: name.into(), kind, columns: common.into_iter().chain(own).collect(), format: None }
     }
 
     /// Whether a row is something that happened, and not an element of a snapshot.

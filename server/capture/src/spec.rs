@@ -1,6 +1,7 @@
 //! What a person asked for. The builder, the command line and the API all end in one [`CaptureSpec`], which is stored
 //! with the capture, so that every capture can be run again.
 
+mod budgets;
 mod perf;
 mod syscalls;
 mod target;
@@ -9,6 +10,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+pub use budgets::{Budgets, USUAL_BUDGET_BYTES_PER_S};
 pub use perf::{
     CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_STACK_BYTES, ProfileSpec,
     USUAL_STACK_BYTES,
@@ -171,6 +173,9 @@ pub struct Limits {
     pub max_bytes: Option<u64>,
     /// Share of one CPU, in thousandths, that the probes may use before the guard acts.
     pub budget_cpu_permille: u32,
+    /// What else it may cost.
+    #[serde(skip_serializing_if = "Budgets::is_usual")]
+    pub budgets: Budgets,
     /// What the guard does when they use more; none for what suits the target, see [`CaptureSpec::over_budget`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_budget: Option<OverBudget>,
@@ -193,6 +198,7 @@ impl Default for Limits {
             max_events: None,
             max_bytes: Some(1 << 30),
             budget_cpu_permille: 50,
+            budgets: Budgets::default(),
             over_budget: None,
         }
     }
@@ -391,7 +397,8 @@ impl Limits {
             in_range("the duration in milliseconds", ms, 1, MAX_DURATION_MS)?;
         }
         let most = u64::from(MAX_BUDGET_CPU_PERMILLE);
-        in_range("the budget in thousandths of a CPU", u64::from(self.budget_cpu_permille), 1, most)
+        in_range("the budget in thousandths of a CPU", u64::from(self.budget_cpu_permille), 1, most)?;
+        self.budgets.validate()
     }
 }
 

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SpecError, TracepointName, spec::in_range};
+use crate::{DynamicProbe, SpecError, TracepointName, spec::in_range};
 
 /// The most events in one trace.
 pub const MAX_TRACE_EVENTS: usize = 256;
@@ -17,8 +17,6 @@ pub const MAX_DYNAMIC_EVENTS: usize = 64;
 pub const MAX_FUNCTION_LINES: usize = 256;
 /// The longest pattern of functions, in bytes.
 pub const MAX_FUNCTION_BYTES: usize = 256;
-/// The longest line of a dynamic event, in bytes.
-pub const MAX_DYNAMIC_BYTES: usize = 2048;
 /// The longest filter of an event, in bytes; the kernel takes less than a page.
 pub const MAX_FILTER_BYTES: usize = 4000;
 /// The most options.
@@ -67,10 +65,9 @@ pub struct TraceSpec {
     /// Events to record.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TraceEvent>,
-    /// Probes to make and record, a line of the kernel's grammar each: `p…` and `r…` at functions of the kernel or places
-    /// in files, `e…` on other events.
+    /// Probes to make and record: at functions of the kernel, at functions and places in files, on other events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub dynamic: Vec<String>,
+    pub dynamic: Vec<DynamicProbe>,
     /// Options of `trace_options`, by name, on or off.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<(String, bool)>,
@@ -105,7 +102,8 @@ impl TraceSpec {
     /// What it records, in a few words: the tracer, or the first event.
     pub fn title(&self) -> String {
         let events = self.events.iter().map(|event| event.event.to_string());
-        let mut all = self.tracer.iter().cloned().chain(events).chain(self.dynamic.iter().cloned());
+        let mut all =
+            self.tracer.iter().cloned().chain(events).chain(self.dynamic.iter().map(|probe| probe.typed.clone()));
         let Some(first) = all.next() else { return "an empty trace".to_owned() };
         match all.count() {
             0 => first,
@@ -179,7 +177,7 @@ impl TraceSpec {
             }
         }
         in_range("the number of dynamic events", self.dynamic.len() as u64, 0, MAX_DYNAMIC_EVENTS as u64)?;
-        self.dynamic.iter().try_for_each(|line| validate_dynamic(line))
+        self.dynamic.iter().try_for_each(DynamicProbe::validate)
     }
 }
 
@@ -227,26 +225,6 @@ fn validate_option(name: &str) -> Result<(), SpecError> {
     refused("the option", name, &REFUSED_OPTIONS)
 }
 
-fn validate_dynamic(line: &str) -> Result<(), SpecError> {
-    in_range("the length of a dynamic event in bytes", line.len() as u64, 3, MAX_DYNAMIC_BYTES as u64)?;
-    one_line("a dynamic event", line)?;
-    // The kernel takes the rest of a line after it for a comment.
-    if line.contains('#') {
-        return Err(SpecError::Character { what: "a dynamic event", found: "a `#`" });
-    }
-    let head = line.split(' ').next().unwrap_or_default();
-    let kind = head.split(':').next().unwrap_or_default();
-    let right = match kind.split_at_checked(1) {
-        Some(("p" | "e", "")) => true,
-        Some(("r", most)) => most.len() <= 6 && most.bytes().all(|byte| byte.is_ascii_digit()),
-        _ => false,
-    };
-    if right && head.len() < line.len() {
-        return Ok(());
-    }
-    Err(part("the dynamic event", line, "write p, r or e, then a name and a place, such as `p:mine vfs_read`"))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
@@ -279,27 +257,6 @@ mod tests {
             assert_eq!(spec.validate().is_ok(), right, "{line:?}");
         }
         assert!(TraceSpec { functions: vec!["x".repeat(MAX_FUNCTION_BYTES + 1)], ..graph() }.validate().is_err());
-    }
-
-    #[test]
-    fn dynamic_events_are_one_line_of_probes() {
-        let cases = [
-            ("p:mine vfs_read", true),
-            ("p vfs_read+0x10 %di +0x3c(%di):u32", true),
-            ("r16:zfree_exit /bin/zsh:0x46420 %ip", true),
-            ("e:mine sched.sched_switch prev=$prev_pid", true),
-            ("-:mine", false),
-            ("-:mine vfs_read", false),
-            ("p:mine", false),
-            ("s:mine long a", false),
-            ("p:mine vfs_read # ", false),
-            ("p:a vfs_read\n-:b", false),
-            ("r1234567 vfs_read", false),
-        ];
-        for (line, right) in cases {
-            let spec = TraceSpec { dynamic: vec![line.to_owned()], ..TraceSpec::default() };
-            assert_eq!(spec.validate().is_ok(), right, "{line:?}");
-        }
     }
 
     #[test]

@@ -303,7 +303,7 @@ fn without_qualifiers(type_name: &str) -> String {
 }
 
 /// Bytes and signedness of the C types that system calls take and arrays hold, on 64-bit machines.
-fn scalar(plain: &str) -> Option<(u32, bool)> {
+pub(crate) fn scalar(plain: &str) -> Option<(u32, bool)> {
     Some(match plain {
         "char" | "signed char" | "s8" | "__s8" | "int8_t" => (1, true),
         "unsigned char" | "u8" | "__u8" | "uint8_t" | "bool" => (1, false),

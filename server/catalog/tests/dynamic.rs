@@ -165,13 +165,7 @@ fn what_perf_probe_takes() {
 }
 
 #[test]
-fn names_of_functions_and_parameters_are_replaced_by_places() {
-    let position = |name: &str| (name == "filename").then_some(2);
-    let probe = parse_perf_probe("do_sys_open filename:string dfd file->f_mode", None).unwrap();
-    assert_eq!(
-        probe.with_parameters(position).to_string(),
-        "p:probe/do_sys_open do_sys_open filename=+0($arg2):string dfd file->f_mode"
-    );
+fn a_function_in_a_file_is_replaced_by_its_place() {
     let probe = parse_perf_probe("readline+4", Some("/bin/bash")).unwrap();
     assert_eq!(probe.at_offset(0x100).to_string(), "p:probe_bash/readline /bin/bash:0x104");
 }

@@ -17,7 +17,7 @@ fn text(name: &str, arguments: &[u64], result: i64, pieces: &[At<'_>]) -> String
         .iter()
         .map(|&(argument, part, exit, bytes)| Piece { argument, part, exit, bytes: Some(bytes) })
         .collect();
-    let call = Call { number, arguments: all, result: Some(result), pieces: &pieces };
+    let call = Call { number, arguments: all, result: Some(result), unfinished: false, pieces: &pieces };
     let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None });
     let result = result_text(Arch::X86_64, number, Some(result), &decoded.note);
     format!("{}({}) = {result}", decoded.name, decoded.arguments)
@@ -131,7 +131,7 @@ fn calls_are_written_as_strace_writes_them() {
 
 #[test]
 fn a_number_without_a_name_is_shown_with_all_arguments() {
-    let call = Call { number: 500, arguments: [1, 2, 3, 0, 0, 0], result: Some(-38), pieces: &[] };
+    let call = Call { number: 500, arguments: [1, 2, 3, 0, 0, 0], result: Some(-38), unfinished: false, pieces: &[] };
     let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None });
     assert_eq!((decoded.name.as_str(), decoded.arguments.as_str()), ("syscall_0x1f4", "0x1, 0x2, 0x3, 0, 0, 0"));
     assert_eq!(result_text(Arch::X86_64, 500, None, ""), "?");
@@ -142,7 +142,7 @@ fn a_number_without_a_name_is_shown_with_all_arguments() {
 fn descriptors_have_files_where_they_are_known() {
     let number = syscall_number(Arch::X86_64, "openat").unwrap();
     let pieces = [Piece { argument: 1, part: 0, exit: false, bytes: Some(b"f\0") }];
-    let call = Call { number, arguments: [HERE, 1, 0, 0, 0, 0], result: Some(3), pieces: &pieces };
+    let call = Call { number, arguments: [HERE, 1, 0, 0, 0, 0], result: Some(3), unfinished: false, pieces: &pieces };
     let file_of = |fd: i32| match fd {
         -100 => Some("/home".to_owned()),
         3 => Some("/home/\x1bf".to_owned()),
@@ -183,9 +183,68 @@ fn any_bytes_in_any_place_are_decoded() {
             2 => Some((next() % 300) as i64),
             _ => Some(next().cast_signed()),
         };
-        let call = Call { number, arguments, result, pieces: &pieces };
+        let call = Call { number, arguments, result, unfinished: false, pieces: &pieces };
         let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None });
         let line = format!("{} {}", decoded.arguments, result_text(Arch::X86_64, number, result, &decoded.note));
         assert!(line.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{line:?}");
     }
+}
+
+/// Numbers of 32 bits one after the other.
+fn words(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+#[test]
+fn sets_entries_messages_and_returns_from_handlers_are_decoded() {
+    let (three, both, left) = ([8, 0, 0, 0, 0, 0, 0, 0], [0x28, 0, 0, 0, 0, 0, 0, 0], words(&[0, 0, 996, 0]));
+    let time = words(&[1, 0, 0, 0]);
+    let select = [(1, 0, false, &three[..]), (2, 0, false, &both), (4, 0, false, &time)];
+    let found = [&select[..], &[(1, 0, true, &[0; 8]), (2, 0, true, &both), (4, 0, true, &left)]].concat();
+    let asked = "select(6, [3], [3 5], NULL, {tv_sec=1, tv_usec=0})";
+    assert_eq!(
+        text("select", &[6, 1, 2, 0, 4], 2, &found),
+        format!("{asked} = 2 (out [3 5], left {{tv_sec=0, tv_usec=996}})")
+    );
+    assert_eq!(text("select", &[6, 1, 2, 0, 4], 0, &select), format!("{asked} = 0 (Timeout)"));
+    let mask = words(&[0x1000, 0, 8, 0]);
+    assert_eq!(
+        text("pselect6", &[6, 1, 0, 0, 0, 5], -4, &[(1, 0, false, &three), (5, 0, false, &mask)]),
+        "pselect6(6, [3], NULL, NULL, NULL, {sigmask=0x1000, sigsetsize=8}) = -1 EINTR (Interrupted system call)"
+    );
+    assert_eq!(
+        text("getdents64", &[3, 0x5000, 100], 72, &[(1, 0, true, &words(&[3]))]),
+        "getdents64(3, 0x5000 /* 3 entries */, 100) = 72"
+    );
+    assert_eq!(text("getdents64", &[3, 0x5000, 100], 0, &[]), "getdents64(3, 0x5000 /* 0 entries */, 100) = 0");
+    assert_eq!(text("getdents64", &[3, 0x5000, 100], 72, &[]), "getdents64(3, 0x5000, 100) = 72");
+    assert_eq!(
+        text("rt_sigreturn", &[1], 0, &[(0, 0, false, &[1, 0, 0, 0, 0, 0, 0, 0])]),
+        "rt_sigreturn({mask=[HUP]}) = 0"
+    );
+    assert_eq!(text("rt_sigreturn", &[0], 0, &[]), "rt_sigreturn() = 0");
+    let before = words(&[0x7000, 0, 128, 0]);
+    let after = words(&[0x7000, 0, 0, 0, 0, 0, 0, 0, 0x8000, 0, 24, 0, 0, 0]);
+    let beside = words(&[20, 0, 1, 1, 6, 0]);
+    assert_eq!(
+        text("recvmsg", &[3, 1, 0], 1, &[(1, 0, false, &before), (1, 0, true, &after), (1, 15, true, &beside)]),
+        "recvmsg(3, {msg_name=0x7000, msg_namelen=128 => 0, msg_iov=NULL, msg_iovlen=0, msg_control=[{cmsg_len=20, \
+         cmsg_level=SOL_SOCKET, cmsg_type=SCM_RIGHTS, cmsg_data=[6]}], msg_controllen=24, msg_flags=0}, 0) = 1"
+    );
+    assert_eq!(
+        text("recvmsg", &[3, 1, 0], -11, &[(1, 0, false, &before)]),
+        "recvmsg(3, {msg_namelen=128}, 0) = -1 EAGAIN (Resource temporarily unavailable)"
+    );
+}
+
+#[test]
+fn what_a_call_would_have_filled_is_not_shown_before_it_has() {
+    let unfinished = |name: &str, arguments: [u64; 6]| {
+        let number = syscall_number(Arch::X86_64, name).unwrap();
+        let call = Call { number, arguments, result: None, unfinished: true, pieces: &[] };
+        decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None }).arguments
+    };
+    assert_eq!(unfinished("read", [3, 0x5000, 10, 0, 0, 0]), "3, ");
+    assert_eq!(unfinished("wait4", [u64::MAX, 0x5000, 0, 0, 0, 0]), "-1, ");
+    assert_eq!(unfinished("pause", [0; 6]), "");
 }

@@ -1,16 +1,19 @@
-//! A socket in the data directory through which the command line asks the running console for another login link.
+//! A socket in the data directory through which the command line asks the running console: for another login link, about
+//! the probes of its captures, and to detach them.
 //!
 //! The directory is the console user's own (0700), the socket too, and the peer's user is checked: only that user and
 //! root get an answer. One JSON line each way.
 
 use std::{
+    collections::BTreeSet,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
     os::fd::{AsRawFd as _, OwnedFd},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use bathyscope_store::Role;
+use bathyscope_capture::CaptureId;
+use bathyscope_store::{AuditEntry, Role, Store};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -19,12 +22,18 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{Failure, http::Sessions};
+use crate::{
+    Failure,
+    http::Sessions,
+    recorder::{AgentLink, CaptureProbe, Recorder, words},
+};
 
 /// The socket's name in the data directory.
 const NAME: &str = "control.sock";
-/// The longest line.
+/// The longest request.
 const LINE_BYTES: u64 = 4096;
+/// The longest answer.
+const ANSWER_BYTES: u64 = 1 << 20;
 /// How long either side waits for the other.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -33,6 +42,20 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
     LoginLink { user: String, role: Role },
+    Probes,
+    DetachProbes { pattern: String },
+    OptimizeKprobes { on: bool },
+}
+
+/// What the socket answers with beside sessions: the running captures, and the agent.
+#[derive(Clone, Debug)]
+pub struct Tracing {
+    /// What makes captures.
+    pub recorder: Recorder,
+    /// The connection to the agent.
+    pub link: AgentLink,
+    /// Where it is noted who did what.
+    pub store: Store,
 }
 
 /// What is answered.
@@ -40,6 +63,8 @@ enum Request {
 #[serde(rename_all = "snake_case")]
 enum Answer {
     LoginLink { url: String },
+    Probes { probes: Vec<CaptureProbe> },
+    Done,
     Failed { why: String },
 }
 
@@ -50,9 +75,17 @@ pub struct Control {
     directory: OwnedFd,
     sessions: Sessions,
     origin: String,
+    tracing: Option<Tracing>,
 }
 
 impl Control {
+    /// The same, which answers about captures too.
+    #[must_use]
+    pub fn with_tracing(mut self, tracing: Tracing) -> Self {
+        self.tracing = Some(tracing);
+        self
+    }
+
     /// Listens in `dir`, whose database this process holds open, so that a socket that is there is a dead one. Links
     /// begin with `origin`, such as `http://127.0.0.1:7070`.
     ///
@@ -66,7 +99,7 @@ impl Control {
         }
         let listener = UnixListener::bind(through(&directory))?;
         rustix::fs::chmodat(&directory, NAME, Mode::RUSR | Mode::WUSR, rustix::fs::AtFlags::empty())?;
-        Ok(Self { listener, directory, sessions, origin })
+        Ok(Self { listener, directory, sessions, origin, tracing: None })
     }
 
     /// Answers, one at a time, until `stop` is cancelled.
@@ -102,13 +135,62 @@ impl Control {
         let answer = match serde_json::from_str(&line) {
             Ok(Request::LoginLink { user, role }) => match self.sessions.login_token(&user, role).await {
                 Ok(secret) => Answer::LoginLink { url: login_url(&self.origin, secret.reveal()) },
-                Err(error) => Answer::Failed { why: crate::recorder::words(&error) },
+                Err(error) => Answer::Failed { why: words(&error) },
+            },
+            Ok(request) => match &self.tracing {
+                Some(tracing) => tracing.answer(request).await,
+                None => Answer::Failed { why: "it makes no captures".to_owned() },
             },
             Err(_unknown) => Answer::Failed { why: "the console is of another version".to_owned() },
         };
         let mut line = serde_json::to_vec(&answer)?;
         line.push(b'\n');
         writing.write_all(&line).await
+    }
+}
+
+impl Tracing {
+    async fn answer(&self, request: Request) -> Answer {
+        match request {
+            Request::LoginLink { .. } => Answer::Failed { why: "links are made elsewhere".to_owned() },
+            Request::Probes => Answer::Probes { probes: self.recorder.probes("*") },
+            Request::DetachProbes { pattern } => self.detach(&pattern).await,
+            Request::OptimizeKprobes { on } => {
+                if let Err(error) = self.link.call(move |client| client.optimize_kprobes(on)).await {
+                    return Answer::Failed { why: words(&error) };
+                }
+                self.note("host.set", "debug.kprobes-optimization", if on { "1" } else { "0" }).await;
+                Answer::Done
+            }
+        }
+    }
+
+    async fn detach(&self, pattern: &str) -> Answer {
+        let probes = self.recorder.probes(pattern);
+        let captures: BTreeSet<CaptureId> = probes.iter().map(|probe| probe.capture).collect();
+        for capture in captures {
+            match self.recorder.detach(capture, pattern).await {
+                Ok(names) => self.note("capture.detach", &capture.to_string(), &names.join(" ")).await,
+                Err(error) => return Answer::Failed { why: words(&error) },
+            }
+        }
+        Answer::Probes { probes }
+    }
+
+    /// The audit log has it as done by whoever may use this socket.
+    async fn note(&self, action: &str, object: &str, detail: &str) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let entry = AuditEntry {
+            time_unix_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            user: "terminal".to_owned(),
+            role: Role::Admin,
+            action: action.to_owned(),
+            object: object.to_owned(),
+            detail: detail.to_owned(),
+        };
+        if let Err(error) = self.store.add_audit(entry).await {
+            tracing::error!(%error, action, "an entry of the audit log could not be written");
+        }
     }
 }
 
@@ -130,7 +212,8 @@ pub fn login_url(origin: &str, token: &str) -> String {
 /// If no console runs there, or it refuses.
 pub fn login_link(dir: &Path, user: &str, role: Role) -> Result<String, Failure> {
     let doing = || format!("asking the console that runs on {}", dir.display());
-    let line = ask(dir, user, role).map_err(|error| {
+    let request = Request::LoginLink { user: user.to_owned(), role };
+    let line = ask(dir, &request).map_err(|error| {
         Failure::because(doing(), error).remedy(
             "Start one with `bathyscope serve`, or name its directory with --data. Only its user and root may ask.",
         )
@@ -138,19 +221,62 @@ pub fn login_link(dir: &Path, user: &str, role: Role) -> Result<String, Failure>
     match serde_json::from_str(&line) {
         Ok(Answer::LoginLink { url }) => Ok(url),
         Ok(Answer::Failed { why }) => Err(Failure::new(format!("{}: {why}", doing()))),
+        Ok(_other) => Err(Failure::new(format!("{}: it answered something else", doing()))),
         Err(error) => Err(Failure::because(doing(), error)),
     }
 }
 
-fn ask(dir: &Path, user: &str, role: Role) -> io::Result<String> {
+/// The dynamic events of the running captures of the console that runs on `dir`; none if no console runs there.
+///
+/// # Errors
+/// If it does not answer as agreed.
+pub fn probes(dir: &Path) -> Result<Option<Vec<CaptureProbe>>, Failure> {
+    asked(dir, "asking the console for its captures' probes", &Request::Probes)
+}
+
+/// Switches off those whose names match a pattern; gives them. None if no console runs there.
+///
+/// # Errors
+/// If it does not answer as agreed, or could not do it.
+pub fn detach_probes(dir: &Path, pattern: &str) -> Result<Option<Vec<CaptureProbe>>, Failure> {
+    asked(dir, "detaching probes", &Request::DetachProbes { pattern: pattern.to_owned() })
+}
+
+/// Lets the kernel optimise its probes, or not; whether a console did it. False if none runs there.
+///
+/// # Errors
+/// If it does not answer as agreed, or could not do it.
+pub fn optimize_kprobes(dir: &Path, on: bool) -> Result<bool, Failure> {
+    let done = asked(dir, "setting debug.kprobes-optimization", &Request::OptimizeKprobes { on })?;
+    Ok(done.is_some())
+}
+
+fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<CaptureProbe>>, Failure> {
+    let line = match ask(dir, request) {
+        Ok(line) => line,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(Failure::because(doing, error)),
+    };
+    match serde_json::from_str(&line) {
+        Ok(Answer::Probes { probes }) => Ok(Some(probes)),
+        Ok(Answer::Done) => Ok(Some(Vec::new())),
+        Ok(Answer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
+        Ok(Answer::LoginLink { .. }) => Err(Failure::new(format!("{doing}: it answered something else"))),
+        Err(error) => Err(Failure::because(doing, error)),
+    }
+}
+
+fn ask(dir: &Path, request: &Request) -> io::Result<String> {
     let directory = open_directory(dir)?;
     let mut stream = std::os::unix::net::UnixStream::connect(through(&directory))?;
     stream.set_read_timeout(Some(TIMEOUT))?;
-    let mut request = serde_json::to_vec(&Request::LoginLink { user: user.to_owned(), role })?;
+    let mut request = serde_json::to_vec(request)?;
     request.push(b'\n');
     stream.write_all(&request)?;
     let mut line = String::new();
-    BufReader::new(stream.take(LINE_BYTES)).read_line(&mut line)?;
+    BufReader::new(stream.take(ANSWER_BYTES)).read_line(&mut line)?;
     Ok(line)
 }
 
@@ -165,7 +291,7 @@ fn through(directory: &OwnedFd) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use bathyscope_store::{Options, Store};
+    use bathyscope_store::Options;
 
     use super::*;
     use crate::http::SessionClock;
@@ -193,5 +319,7 @@ mod tests {
         let asked = deep.clone();
         let refused = tokio::task::spawn_blocking(move || login_link(&asked, "alice", Role::Viewer)).await.unwrap();
         assert!(refused.unwrap_err().report().contains("bathyscope serve"));
+        assert_eq!(probes(&deep).unwrap(), None, "no console runs there any more");
+        assert!(!optimize_kprobes(&deep, true).unwrap());
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use bathyscope_capture::{CaptureId, StreamKind, visible};
 use bathyscope_store::{CaptureRecord, Store, StoreError};
-use bathyscope_views::{Cancel, RowCursor, Source as _, SvgOptions, ViewError};
+use bathyscope_views::{Cancel, RowCursor, Source as _, SvgOptions, ViewError, calls_stream};
 use clap::ValueEnum;
 use serde::Deserialize;
 
@@ -67,7 +67,7 @@ pub fn check(view: &CaptureView, format: Format, query: &ViewQuery) -> Result<()
         Format::Folded | Format::Svg => {
             let samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
             query.flame(view)?;
-            if samples { Ok(()) } else { Err(ViewError::NoSamples) }
+            if samples || calls_stream(view).is_some() { Ok(()) } else { Err(ViewError::NoSamples) }
         }
         Format::Bathy => Ok(()),
     }

@@ -10,11 +10,14 @@ use std::{
 
 use bathyscope_capture::{HostFacts, TracepointName, visible};
 use bathyscope_catalog::{EventFormat, FormatError, MAX_FORMAT_BYTES, parse_available_events, parse_event_format};
-use bathyscope_protocol::{AgentClient, Capability, ClientError, KernelFile, PerfEventInfo, ProcessFile};
+use bathyscope_protocol::{
+    AgentClient, Capability, ClientError, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile,
+};
 use serde::Serialize;
 use tokio::sync::Mutex;
 
 use crate::{
+    dynamic::KernelFacts,
     groups::Group,
     http::hex,
     recorder::{AgentLink, AgentStatus, LinkError},
@@ -87,6 +90,7 @@ pub struct Host {
     processes: Slot<Arc<[Process]>>,
     groups: Slot<Arc<[Group]>>,
     capabilities: Slot<Vec<Capability>>,
+    facts: Slot<Arc<std::sync::Mutex<KernelFacts>>>,
 }
 
 impl Host {
@@ -98,6 +102,7 @@ impl Host {
             processes: Slot::default(),
             groups: Slot::default(),
             capabilities: Slot::default(),
+            facts: Slot::default(),
         }
     }
 
@@ -180,6 +185,52 @@ impl Host {
         let value: Arc<[Process]> = all.into();
         *slot = Some(self.kept(Arc::clone(&value)));
         Ok(value)
+    }
+
+    /// Asks about the kernel's functions and their types, which are kept for a while, in a thread that may wait.
+    ///
+    /// # Errors
+    /// If there is no thread.
+    pub async fn with_facts<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&mut AgentLink, &mut KernelFacts) -> T + Send + 'static,
+    ) -> Result<T, HostError> {
+        let facts = {
+            let mut slot = self.facts.lock().await;
+            match self.fresh(&slot, TRACEPOINTS_FRESH) {
+                Some(kept) => kept,
+                None => {
+                    let value = Arc::<std::sync::Mutex<KernelFacts>>::default();
+                    *slot = Some(self.kept(Arc::clone(&value)));
+                    value
+                }
+            }
+        };
+        let mut link = self.link.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            let mut facts = facts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            ask(&mut link, &mut facts)
+        });
+        asked.await.map_err(|error| {
+            let (what, source) = ("what is known about the kernel".to_owned(), std::io::Error::other(error));
+            HostError::Read { what, source }
+        })
+    }
+
+    /// The dynamic events of this host, whoever made them.
+    ///
+    /// # Errors
+    /// If the agent is not there, or cannot list them.
+    pub async fn dynamic_events(&self) -> Result<DynamicEvents, HostError> {
+        Ok(self.link.call(AgentClient::dynamic_events).await?)
+    }
+
+    /// Lets the kernel optimise its probes, or not.
+    ///
+    /// # Errors
+    /// If the agent is not there, or cannot.
+    pub async fn optimize_kprobes(&self, on: bool) -> Result<(), HostError> {
+        Ok(self.link.call(move |client| client.optimize_kprobes(on)).await?)
     }
 
     /// The control groups of this host, with the units and containers that they are.

@@ -5,9 +5,14 @@
 //! how a view is computed (`views`). No shell is ever started here, and no text from a client reaches a path.
 #![forbid(unsafe_code)]
 
+mod call_forests;
+pub mod calls_query;
+pub mod catalogue;
 pub mod cli;
 pub mod config;
 pub mod control;
+mod decoded;
+pub mod dynamic;
 pub mod export;
 pub mod failure;
 pub mod groups;

@@ -20,7 +20,7 @@ use crate::{
     Failure, Outcome,
     cli::console::ConsoleArgs,
     config::{ListenArgs, ScriptArgs},
-    control::{Control, login_url},
+    control::{Control, Tracing, login_url},
     http::{self, AppState, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
     recorder::{AgentLink, Recorder, RecorderOptions},
 };
@@ -93,7 +93,9 @@ async fn start(args: &ConsoleArgs, dir: &Path, store: Store) -> Result<Console, 
     let (listener, bound) = bind(args.listen.listen).await?;
     let hosts = HostPolicy::new(&args.listen, bound)?;
     let origin = origin(&args.listen, bound);
+    let tracing = Tracing { recorder: recorder.clone(), link: link.clone(), store: store.clone() };
     let control = Control::bind(dir, sessions.clone(), origin.clone())
+        .map(|control| control.with_tracing(tracing))
         .inspect_err(|error| tracing::warn!(%error, "no control socket; `bathyscope login-link` will not work"));
     let token = sessions.login_token(FIRST_USER, Role::Admin).await;
     let token = token.map_err(|error| Failure::because("making a login link", error))?;

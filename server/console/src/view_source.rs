@@ -1,5 +1,5 @@
 //! Stored captures as views read them: chunk lists and dictionaries in memory, chunks decoded when asked for, and the
-//! decoded ones kept within [`MAX_DECODED_BYTES`].
+//! decoded ones kept for a while ([`crate::decoded`]).
 //!
 //! What a view gets is a snapshot ([`CaptureView`]): a running capture as it was at the last stored chunk. The next
 //! snapshot of it reads only what is new.
@@ -12,13 +12,17 @@ use std::{
     },
 };
 
-use bathyscope_capture::{Batch, CaptureId, ColumnData, Loss, StreamSchema, decode_chunk};
+use bathyscope_capture::{Batch, CaptureId, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema, decode_chunk};
+use bathyscope_query::Capture;
 use bathyscope_store::{CaptureRecord, CaptureState, ChunkInfo, Store, StoreError};
-use bathyscope_views::{ChunkMeta, Dictionaries, Source, ViewError};
+use bathyscope_views::{CallForest, Cancel, ChunkMeta, Dictionaries, Source, TimeRange, ViewError};
 use tokio::runtime::Handle;
 
-/// Decoded columns that are kept for the next view.
-const MAX_DECODED_BYTES: usize = 128 << 20;
+use crate::{
+    call_forests::CallForests,
+    decoded::{Decoded, Key, Part},
+};
+
 /// Captures whose chunk lists and dictionaries are kept.
 const MAX_CAPTURES: usize = 6;
 
@@ -27,6 +31,7 @@ const MAX_CAPTURES: usize = 6;
 pub struct CaptureCache {
     store: Store,
     decoded: Arc<Decoded>,
+    forests: CallForests,
     captures: Arc<Mutex<HashMap<CaptureId, Known>>>,
     clock: Arc<AtomicU64>,
 }
@@ -37,12 +42,16 @@ struct Known {
     used: u64,
 }
 
+/// Which blocks of the time index a capture has.
+type Directories = Arc<HashMap<(u16, Grouping), IndexDirectory>>;
+
 /// What was read of a capture.
 #[derive(Clone, Debug)]
 struct Loaded {
     /// Nothing of it changes any more but its title.
     settled: bool,
     chunks: Arc<Vec<Vec<ChunkMeta>>>,
+    index: Directories,
     dictionaries: Arc<Dictionaries>,
     last_mapping: u32,
     last_frame: u32,
@@ -55,6 +64,7 @@ impl Loaded {
         Self {
             settled: false,
             chunks: Arc::new(vec![Vec::new(); streams]),
+            index: Arc::default(),
             dictionaries: Arc::default(),
             last_mapping: 0,
             last_frame: 0,
@@ -70,8 +80,10 @@ pub struct CaptureView {
     record: Arc<CaptureRecord>,
     schemas: Vec<StreamSchema>,
     chunks: Arc<Vec<Vec<ChunkMeta>>>,
+    index: Directories,
     dictionaries: Arc<Dictionaries>,
     decoded: Arc<Decoded>,
+    forests: CallForests,
     store: Store,
     runtime: Handle,
 }
@@ -79,7 +91,13 @@ pub struct CaptureView {
 impl CaptureCache {
     /// A cache over `store`, empty.
     pub fn new(store: Store) -> Self {
-        Self { store, decoded: Arc::default(), captures: Arc::default(), clock: Arc::default() }
+        Self {
+            store,
+            decoded: Arc::default(),
+            forests: CallForests::default(),
+            captures: Arc::default(),
+            clock: Arc::default(),
+        }
     }
 
     /// A snapshot of a capture. `is_busy` says that its recorder still works on it, be it only on its symbols.
@@ -112,8 +130,10 @@ impl CaptureCache {
             schemas: record.streams.iter().map(|stream| stream.schema.clone()).collect(),
             record: Arc::new(record),
             chunks: loaded.chunks,
+            index: loaded.index,
             dictionaries: loaded.dictionaries,
             decoded: Arc::clone(&self.decoded),
+            forests: self.forests.clone(),
             store: self.store.clone(),
             runtime: Handle::current(),
         })
@@ -123,6 +143,7 @@ impl CaptureCache {
     pub fn forget(&self, id: CaptureId) {
         self.captures.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         self.decoded.forget(id);
+        self.forests.forget(id);
     }
 
     fn known(&self, id: CaptureId) -> Arc<tokio::sync::Mutex<Option<Loaded>>> {
@@ -137,9 +158,11 @@ impl CaptureCache {
         Arc::clone(&known.loaded)
     }
 
-    /// Reads what is new. Chunks first: what they refer to was stored with them or before.
+    /// Reads what is new. Blocks of the index before chunks, which are stored with them or before; then chunks: what they
+    /// refer to was stored with them or before.
     async fn read_new(&self, record: &CaptureRecord, loaded: &mut Loaded) -> Result<(), StoreError> {
         let (store, id) = (&self.store, record.id);
+        loaded.index = Arc::new(store.index(id).await?);
         let chunks = Arc::make_mut(&mut loaded.chunks);
         for (stream, known) in chunks.iter_mut().enumerate() {
             let Ok(stream) = u16::try_from(stream) else { break };
@@ -182,6 +205,24 @@ impl CaptureView {
         &self.record
     }
 
+    /// The calls of functions, put together; of `range` at least.
+    ///
+    /// # Errors
+    /// [`ViewError::NoCalls`] if there are none, or if chunks cannot be loaded, or `cancel` was set.
+    pub fn calls(&self, range: TimeRange, cancel: &Cancel) -> Result<Arc<CallForest>, ViewError> {
+        self.forests.of(self.record.id, self, range, cancel)
+    }
+
+    /// The capture for queries.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn to_query(self) -> Result<Capture, StoreError> {
+        let processes = self.store.processes(self.record.id).await?;
+        let totals = self.record.ledger.streams.clone();
+        Ok(Capture { source: Arc::new(self), processes: Arc::new(processes), totals })
+    }
+
     fn load(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
         let schema = self.schemas.get(usize::from(stream));
         let schema = schema.ok_or(ViewError::NoSuchStream { stream, count: self.schemas.len() })?;
@@ -207,7 +248,7 @@ impl Source for CaptureView {
     }
 
     fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
-        let key = Key { capture: self.record.id, stream, chunk };
+        let key = Key { capture: self.record.id, part: Part::Chunk(stream, chunk) };
         let wanted = match self.decoded.find(key, wanted) {
             Ok(batch) => return Ok(batch),
             Err(all) => all,
@@ -217,122 +258,36 @@ impl Source for CaptureView {
         Ok(batch)
     }
 
+    fn index(&self, stream: u16, grouping: Grouping) -> Option<&IndexDirectory> {
+        self.index.get(&(stream, grouping))
+    }
+
+    fn index_block(
+        &self,
+        stream: u16,
+        grouping: Grouping,
+        level: u8,
+        number: u32,
+    ) -> Result<Arc<IndexBlock>, ViewError> {
+        let place = (stream, grouping, level, number);
+        if let Some(block) = self.decoded.block(self.record.id, place) {
+            return Ok(block);
+        }
+        let chunk = number as usize;
+        let bytes = self.runtime.block_on(self.store.index_block(self.record.id, place));
+        let bytes = bytes.map_err(|error| ViewError::Load { stream, chunk, source: Box::new(error) })?;
+        let missing = ViewError::Shape { stream, chunk, what: "a block of the time index is missing" };
+        let block = IndexBlock::decode(&bytes.ok_or(missing)?);
+        let block = Arc::new(block.map_err(|source| ViewError::Chunk { stream, chunk, source })?);
+        self.decoded.keep_block(self.record.id, place, &block);
+        Ok(block)
+    }
+
     fn dictionaries(&self) -> &Dictionaries {
         &self.dictionaries
     }
 
     fn losses(&self) -> &[Loss] {
         &self.record.ledger.losses
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    capture: CaptureId,
-    stream: u16,
-    chunk: usize,
-}
-
-/// Decoded chunks, the least recently used forgotten first.
-#[derive(Debug, Default)]
-struct Decoded {
-    inner: Mutex<DecodedInner>,
-}
-
-#[derive(Debug, Default)]
-struct DecodedInner {
-    chunks: HashMap<Key, DecodedChunk>,
-    bytes: usize,
-    clock: u64,
-}
-
-#[derive(Debug)]
-struct DecodedChunk {
-    batch: Arc<Batch>,
-    columns: Vec<usize>,
-    bytes: usize,
-    used: u64,
-}
-
-impl Decoded {
-    /// The chunk if all wanted columns of it are there, else the columns to decode: the wanted ones and those that
-    /// were there.
-    fn find(&self, key: Key, wanted: &[usize]) -> Result<Arc<Batch>, Vec<usize>> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.clock += 1;
-        let clock = inner.clock;
-        let Some(known) = inner.chunks.get_mut(&key) else { return Err(wanted.to_vec()) };
-        known.used = clock;
-        if wanted.iter().all(|column| known.columns.contains(column)) {
-            return Ok(Arc::clone(&known.batch));
-        }
-        let mut all: Vec<usize> = known.columns.iter().chain(wanted).copied().collect();
-        all.sort_unstable();
-        all.dedup();
-        Err(all)
-    }
-
-    fn keep(&self, key: Key, columns: Vec<usize>, batch: &Arc<Batch>) {
-        let bytes: usize = batch.columns.iter().map(column_bytes).sum();
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.clock += 1;
-        let used = inner.clock;
-        let new = DecodedChunk { batch: Arc::clone(batch), columns, bytes, used };
-        let old = inner.chunks.insert(key, new).map_or(0, |old| old.bytes);
-        inner.bytes = inner.bytes + bytes - old;
-        while inner.bytes > MAX_DECODED_BYTES {
-            let oldest = inner.chunks.iter().min_by_key(|(_key, chunk)| chunk.used).map(|(key, _chunk)| *key);
-            let Some(oldest) = oldest.and_then(|key| inner.chunks.remove(&key)) else { break };
-            inner.bytes -= oldest.bytes;
-        }
-    }
-
-    fn forget(&self, capture: CaptureId) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.chunks.retain(|key, _chunk| key.capture != capture);
-        inner.bytes = inner.chunks.values().map(|chunk| chunk.bytes).sum();
-    }
-}
-
-fn column_bytes(column: &ColumnData) -> usize {
-    match column {
-        ColumnData::U64(values) => values.len() * 8,
-        ColumnData::I64(values) => values.len() * 8,
-        ColumnData::Id(values) => values.len() * 4,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(chunk: usize) -> Key {
-        Key { capture: CaptureId::from_bits(1), stream: 0, chunk }
-    }
-
-    fn batch(rows: usize) -> Arc<Batch> {
-        Arc::new(Batch { columns: vec![ColumnData::U64(vec![0; rows])] })
-    }
-
-    #[test]
-    fn columns_that_are_missing_are_decoded_with_those_that_were_there() {
-        let decoded = Decoded::default();
-        assert_eq!(decoded.find(key(0), &[0, 2]), Err(vec![0, 2]));
-        decoded.keep(key(0), vec![0, 2], &batch(1));
-        assert!(decoded.find(key(0), &[2]).is_ok());
-        assert_eq!(decoded.find(key(0), &[1]), Err(vec![0, 1, 2]));
-    }
-
-    #[test]
-    fn what_was_used_longest_ago_is_forgotten_first() {
-        let decoded = Decoded::default();
-        let third = MAX_DECODED_BYTES / 8 / 3;
-        (0..3).for_each(|chunk| decoded.keep(key(chunk), vec![0], &batch(third)));
-        assert!(decoded.find(key(0), &[0]).is_ok());
-        decoded.keep(key(3), vec![0], &batch(third));
-        let there = (0..4).map(|chunk| decoded.find(key(chunk), &[0]).is_ok());
-        assert_eq!(there.collect::<Vec<_>>(), [true, false, true, true]);
-        decoded.forget(CaptureId::from_bits(1));
-        assert_eq!(decoded.inner.lock().unwrap().bytes, 0);
     }
 }

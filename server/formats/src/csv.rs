@@ -20,7 +20,7 @@ pub fn write_csv(rows: &mut RowCursor<'_>, out: &mut dyn Write) -> Result<u64, V
     let (columns, dictionaries) = (&rows.schema().columns, rows.dictionaries());
     let head = columns.iter().enumerate().try_for_each(|(index, column)| {
         separator(index, out)?;
-        text(&visible(column.name.as_bytes()), out)
+        write_csv_text(&visible(column.name.as_bytes()), out)
     });
     head.and_then(|()| out.write_all(b"\r\n")).map_err(ViewError::Write)?;
     let (mut stacks, mut written) = (StackTexts::default(), 0);
@@ -31,8 +31,8 @@ pub fn write_csv(rows: &mut RowCursor<'_>, out: &mut dyn Write) -> Result<u64, V
                 Value::Null => {}
                 Value::U64(number) => write!(out, "{number}")?,
                 Value::I64(number) => write!(out, "{number}")?,
-                Value::Text(bytes) => text(&visible(bytes), out)?,
-                Value::Stack(id) => text(stacks.get(dictionaries, id, joined), out)?,
+                Value::Text(bytes) => write_csv_text(&visible(bytes), out)?,
+                Value::Stack(id) => write_csv_text(stacks.get(dictionaries, id, joined), out)?,
             }
         }
         out.write_all(b"\r\n")
@@ -53,7 +53,10 @@ fn joined(names: Vec<String>) -> String {
 }
 
 /// Writes a field of text.
-fn text(text: &str, out: &mut dyn Write) -> io::Result<()> {
+///
+/// # Errors
+/// If the output cannot be written.
+pub fn write_csv_text(text: &str, out: &mut dyn Write) -> io::Result<()> {
     let formula = ['=', '+', '-', '@', '\t', '\r', '\n', '\'', '＝', '＋', '－', '＠'];
     let guard = if text.starts_with(formula) { "'" } else { "" };
     if text.is_empty() || text.contains([',', '"', '\r', '\n']) {
@@ -86,7 +89,7 @@ mod tests {
         ];
         for (field, expected) in cases {
             let mut out = Vec::new();
-            text(field, &mut out).unwrap();
+            write_csv_text(field, &mut out).unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
     }

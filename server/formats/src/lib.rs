@@ -1,5 +1,5 @@
 //! Captures as other tools' files: folded stacks, CSV, lines of JSON, and the texts of `perf script`
-//! and `trace-cmd report`; and what ftrace writes, read ([`ftrace`]).
+//! and `trace-cmd report`, and of ftrace's calls; and what ftrace writes, read ([`ftrace`]).
 //!
 //! Writers stream: they hold one chunk of rows at a time and a bounded cache of stacks' names. Hostile names cannot break
 //! out of a field: text goes through [`bathyscope_capture::visible`] first, so no control character is left, and each
@@ -11,13 +11,17 @@
 mod csv;
 mod folded;
 pub mod ftrace;
+mod graph_text;
 mod ndjson;
 mod perf_script;
 mod stacks;
+mod sysdig;
 mod trace_report;
 
-pub use csv::write_csv;
+pub use csv::{write_csv, write_csv_text};
 pub use folded::write_folded;
+pub use graph_text::write_graph_text;
 pub use ndjson::write_ndjson;
 pub use perf_script::write_perf_script;
-pub use trace_report::{MAX_REPORT_CALLS, Reported, write_report_note, write_trace_report};
+pub use sysdig::{MAX_LINE_BYTES, SysdigError, SysdigFilter, parse_sysdig_filter};
+pub use trace_report::{MAX_REPORT_CALLS, Reported, duration_mark, write_report_note, write_trace_report};

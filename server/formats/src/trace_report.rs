@@ -1,7 +1,7 @@
 //! The text of `trace-cmd report`: one line for each event, and the tree of calls of `function_graph`.
 //!
-//! A line is `COMM-TID [CPU] SECONDS: EVENT: FIELDS`, in the order of monotonic time over all streams; the fields are
-//! `name=value`, as the kernel's own formats are not kept. Calls are drawn as the kernel draws them: one line for a call
+//! A line is `COMM-TID [CPU] SECONDS: EVENT: TEXT`, in the order of monotonic time over all streams; the text is what the
+//! kernel's format of the event prints, or `name=value` of its fields where that cannot be told. Calls are drawn as the kernel draws them: one line for a call
 //! without others in it, else one where it begins and one where it ends.
 
 use std::{
@@ -11,7 +11,7 @@ use std::{
 };
 
 use bathyscope_capture::{Display, StreamSchema, visible};
-use bathyscope_views::{Row, RowCursor, Value, ViewError};
+use bathyscope_views::{EventText, Row, RowCursor, Value, ViewError};
 
 /// The most calls that are drawn: their tree needs all of them in memory.
 pub const MAX_REPORT_CALLS: usize = 1 << 20;
@@ -30,7 +30,7 @@ type Line = (i128, String);
 
 /// The streams' lines, each in order.
 enum Lines<'a> {
-    Events(Box<RowCursor<'a>>),
+    Events(Box<RowCursor<'a>>, Option<Box<EventText<'a>>>),
     Calls(std::vec::IntoIter<Line>),
 }
 
@@ -48,7 +48,11 @@ pub fn write_trace_report(
     for stream in streams {
         let lines = match CallColumns::of(stream.schema()) {
             Some(columns) => Lines::Calls(call_lines(stream, &columns, start_ns, &mut reported.cut)?.into_iter()),
-            None => Lines::Events(Box::new(stream)),
+            None => {
+                // What is not understood is shown by its fields.
+                let text = EventText::of(stream.schema(), stream.dictionaries()).ok().flatten();
+                Lines::Events(Box::new(stream), text.map(Box::new))
+            }
         };
         sources.push(lines);
     }
@@ -69,15 +73,17 @@ pub fn write_trace_report(
 
 impl Lines<'_> {
     fn next(&mut self, start_ns: u64) -> Result<Option<Line>, ViewError> {
-        let cursor = match self {
+        let (cursor, text) = match self {
             Self::Calls(lines) => return Ok(lines.next()),
-            Self::Events(cursor) => cursor,
+            Self::Events(cursor, text) => (cursor, text),
         };
         let schema = cursor.schema();
         let Some(row) = cursor.next_row()? else { return Ok(None) };
         let time = number(row.value(StreamSchema::TIME));
         let mut line = head(&Task::of(&row), time, start_ns, event_name(schema));
-        fields(schema, &row, &mut line);
+        if !text.as_ref().is_some_and(|text| text.write(|column| row.value(column), &mut line)) {
+            fields(schema, &row, &mut line);
+        }
         Ok(Some((time, line)))
     }
 }
@@ -119,7 +125,7 @@ fn head(task: &Task, time: i128, start_ns: u64, event: &str) -> String {
     let micros = (time + i128::from(start_ns)).max(0) / 1000;
     let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
     let event = format!("{}:", visible(event.as_bytes()));
-    format!("{:>16}-{:<7} [{:03}] {seconds:>5}.{micros:06}: {event:<21}", task.comm, task.tid, task.cpu)
+    format!("{:>16}-{:<7} [{:03}] {seconds:>5}.{micros:06}: {event:<20} ", task.comm, task.tid, task.cpu)
 }
 
 fn fields(schema: &StreamSchema, row: &Row<'_>, line: &mut String) {
@@ -269,11 +275,16 @@ impl CallRow {
     }
 }
 
-/// Microseconds with a mark for the long ones, as the kernel writes it.
-fn duration(ns: i128) -> String {
+/// The kernel's mark for a call of this length: `+` above 10 µs, `!` 100 µs, `#` 1 ms, `*` 10 ms, `@` 100 ms, `$` 1 s.
+pub fn duration_mark(ns: u64) -> char {
     let marks =
         [(1_000_000_000, '$'), (100_000_000, '@'), (10_000_000, '*'), (1_000_000, '#'), (100_000, '!'), (10_000, '+')];
-    let mark = marks.iter().find(|(least, _)| ns > *least).map_or(' ', |(_, mark)| *mark);
+    marks.iter().find(|(least, _)| ns > *least).map_or(' ', |(_, mark)| *mark)
+}
+
+/// Microseconds with a mark for the long ones, as the kernel writes it.
+fn duration(ns: i128) -> String {
+    let mark = duration_mark(u64::try_from(ns).unwrap_or(0));
     let micros = (ns / 1000).to_string();
     let rest = format!("{:03}", ns % 1000);
     let room = 7_usize.saturating_sub(micros.len()).min(3);

@@ -1,5 +1,6 @@
 //! The console's side: one request, one reply.
 
+mod attached;
 mod script;
 
 use std::{os::fd::OwnedFd, path::Path, time::Duration};
@@ -7,9 +8,9 @@ use std::{os::fd::OwnedFd, path::Path, time::Duration};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
-    AgentError, Budget, Capability, CaptureHandle, Connection, KernelFile, MAX_CONTAINER_IDS, MAX_MESSAGE_FDS,
-    PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply, Request, ScriptRefused, Started,
-    WireMethod, WireTarget,
+    AgentError, Budget, Capability, CaptureHandle, Connection, DynamicEvents, KernelFile, MAX_CONTAINER_IDS,
+    MAX_MESSAGE_FDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply, Request,
+    ScriptRefused, Started, WireMethod, WireTarget,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
@@ -106,6 +107,50 @@ impl AgentClient {
         match self.call(&Request::PerfEvents, SLOW_CALL_TIMEOUT)? {
             (Reply::PerfEvents { events }, _none) => Ok(events),
             _other => Err(self.wrong_reply("perf_events")),
+        }
+    }
+
+    /// The dynamic events of the host.
+    ///
+    /// # Errors
+    /// If they cannot be listed, or the connection breaks.
+    pub fn dynamic_events(&mut self) -> Result<DynamicEvents, ClientError> {
+        match self.call(&Request::DynamicEvents, CALL_TIMEOUT)? {
+            (Reply::DynamicEvents(events), _none) => Ok(events),
+            _other => Err(self.wrong_reply("dynamic_events")),
+        }
+    }
+
+    /// Switches dynamic events of a trace off; returns how many.
+    ///
+    /// # Errors
+    /// If the agent cannot, or the connection breaks.
+    pub fn detach_events(&mut self, capture: CaptureHandle, events: Vec<u16>) -> Result<u32, ClientError> {
+        match self.call(&Request::DetachEvents { capture, events }, SLOW_CALL_TIMEOUT)? {
+            (Reply::Changed { count }, _none) => Ok(count),
+            _other => Err(self.wrong_reply("detach_events")),
+        }
+    }
+
+    /// Switches a dynamic event of another agent off; returns in how many instances it was on.
+    ///
+    /// # Errors
+    /// If the agent may not, or the connection breaks.
+    pub fn detach_others(&mut self, group: String, name: String) -> Result<u32, ClientError> {
+        match self.call(&Request::DetachOthers { group, name }, SLOW_CALL_TIMEOUT)? {
+            (Reply::Changed { count }, _none) => Ok(count),
+            _other => Err(self.wrong_reply("detach_others")),
+        }
+    }
+
+    /// Lets the kernel optimise its probes, or not.
+    ///
+    /// # Errors
+    /// If the agent cannot, or the connection breaks.
+    pub fn optimize_kprobes(&mut self, on: bool) -> Result<(), ClientError> {
+        match self.call(&Request::OptimizeKprobes { on }, SLOW_CALL_TIMEOUT)? {
+            (Reply::Done, _none) => Ok(()),
+            _other => Err(self.wrong_reply("optimize_kprobes")),
         }
     }
 

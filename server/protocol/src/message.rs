@@ -1,11 +1,13 @@
 //! Requests and replies.
 
+mod attached;
+mod dynamic;
 mod method;
 mod readings;
 mod started;
 
 use bathyscope_bpf::lang::host::Features;
-use bathyscope_capture::TracepointName;
+use bathyscope_capture::{Budgets, TracepointName, USUAL_BUDGET_BYTES_PER_S};
 use serde::{Deserialize, Serialize};
 
 use crate::script::{
@@ -13,12 +15,14 @@ use crate::script::{
     WireScript,
 };
 
+pub use attached::*;
+pub use dynamic::*;
 pub use method::*;
 pub use readings::*;
 pub use started::*;
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 /// The largest packet.
 pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
 /// The most descriptors with one packet (the kernel's limit is 253).
@@ -33,6 +37,10 @@ pub const MAX_CONTAINER_IDS: usize = 256;
 pub const MAX_CONTAINER_NAME_BYTES: usize = 256;
 /// The most captures that one agent runs at a time.
 pub const MAX_CAPTURES: usize = 16;
+/// The most BPF programs, or links of them, in one reply.
+pub const MAX_BPF_PAGE: usize = 64;
+/// The longest name or path of what a BPF program is attached to, in bytes; longer ones are cut.
+pub const MAX_ATTACHED_BYTES: usize = 512;
 /// The most links of descriptors in one list.
 pub const MAX_FILE_LINKS: usize = 4096;
 
@@ -131,6 +139,17 @@ pub enum Request {
     PerfEvents,
     /// What scripts can use on this host. Answered by [`Reply::Features`].
     HostFeatures,
+    /// The BPF programs that the kernel has loaded, whoever did it, in the order of their numbers. Answered by
+    /// [`Reply::BpfPrograms`].
+    BpfPrograms {
+        /// Only those with a greater number.
+        after: u32,
+    },
+    /// What holds BPF programs where they are attached, in the order of its numbers. Answered by [`Reply::BpfLinks`].
+    BpfLinks {
+        /// Only those with a greater number.
+        after: u32,
+    },
     /// Compile a script and load nothing. Answered by [`Reply::ScriptChecked`]. May be large (see [`crate::large`]).
     CheckScript {
         /// What to compile.
@@ -225,6 +244,30 @@ pub enum Request {
         /// Index in the plan's probes.
         probe: u32,
     },
+    /// Which dynamic events there are on this host, whoever made them. Answered by [`Reply::DynamicEvents`].
+    DynamicEvents,
+    /// Switch dynamic events of a capture off, which goes on with the rest. Answered by [`Reply::Changed`].
+    DetachEvents {
+        /// Which capture; a trace that is enabled.
+        capture: CaptureHandle,
+        /// Their indices in [`WireTrace::dynamic`].
+        events: Vec<u16>,
+    },
+    /// Switch a dynamic event off that another agent of this program records, whose capture goes on with the rest. Only an
+    /// agent that serves whoever sits at a terminal as root does. Answered by [`Reply::Changed`] with the number of instances
+    /// in which it was on.
+    DetachOthers {
+        /// Its group, which names its owner.
+        group: String,
+        /// Its name.
+        name: String,
+    },
+    /// Let the kernel replace breakpoints of its probes by jumps, or not, for the whole machine. Answered by
+    /// [`Reply::Done`].
+    OptimizeKprobes {
+        /// Whether it may.
+        on: bool,
+    },
     /// Open a program or library to look up its symbols: regular ELF files of executables and shared objects only.
     /// Answered by [`Reply::UserFile`] with one descriptor.
     OpenUserFile {
@@ -241,13 +284,47 @@ pub enum Request {
 pub struct Budget {
     /// Share of one CPU that its programs may use, in thousandths.
     pub cpu_permille: u32,
+    /// Rows that it may write in a second, over all CPUs; none for as many as there are.
+    pub rows_per_s: Option<u64>,
+    /// Bytes of records that it may write in a second, over all CPUs; none for [`USUAL_BUDGET_BYTES_PER_S`].
+    pub bytes_per_s: Option<u64>,
+    /// Share of one CPU that the agent may use while it records, in thousandths.
+    pub agent_cpu_permille: u32,
+    /// Bytes of memory that the agent may hold while it records.
+    pub agent_bytes: u64,
     /// Whether more than that, if it lasts, has fewer rows recorded and then the probes detached; otherwise it is only told.
     pub detach: bool,
 }
 
+impl Budget {
+    /// So much of a CPU, and otherwise what is usual.
+    pub fn of_cpu(cpu_permille: u32, detach: bool) -> Self {
+        let Budgets { rows_per_s, bytes_per_s, agent_cpu_permille, agent_bytes } = Budgets::default();
+        Self { cpu_permille, rows_per_s, bytes_per_s, agent_cpu_permille, agent_bytes, detach }
+    }
+
+    /// What it has beside the time of the probes.
+    pub fn budgets(&self) -> Budgets {
+        let Self { rows_per_s, bytes_per_s, agent_cpu_permille, agent_bytes, .. } = *self;
+        Budgets { rows_per_s, bytes_per_s, agent_cpu_permille, agent_bytes }
+    }
+
+    /// The bytes that it may write in a second.
+    pub fn most_bytes_per_s(&self) -> u64 {
+        self.bytes_per_s.unwrap_or(USUAL_BUDGET_BYTES_PER_S)
+    }
+
+    /// With these budgets beside that of the probes' time.
+    #[must_use]
+    pub fn with(self, budgets: Budgets) -> Self {
+        let Budgets { rows_per_s, bytes_per_s, agent_cpu_permille, agent_bytes } = budgets;
+        Self { rows_per_s, bytes_per_s, agent_cpu_permille, agent_bytes, ..self }
+    }
+}
+
 impl Default for Budget {
     fn default() -> Self {
-        Self { cpu_permille: 50, detach: false }
+        Self::of_cpu(50, false)
     }
 }
 
@@ -275,6 +352,14 @@ pub enum KernelFile {
     },
     /// `available_filter_functions` of tracefs: a function a line, with its module in brackets.
     FilterFunctions,
+    /// `available_tracers` of tracefs: their names, with blanks between them.
+    AvailableTracers,
+    /// `dynamic_events` of tracefs: the probes that anyone has made by a text, a line each.
+    DynamicEvents,
+    /// `kprobes/blacklist` of debugfs: functions that a kprobe would break, a range and a name a line.
+    ProbeBlacklist,
+    /// `/proc/modules`: a module a line.
+    Modules,
     /// `events/header_page` of tracefs: the head of a page of its buffers. It must be read in one piece.
     TraceHeaderPage,
     /// `events/header_event` of tracefs: the head of an event in such a page. It must be read in one piece.
@@ -364,8 +449,10 @@ pub enum Reply {
     Readings(Readings),
     /// To [`Request::Stop`]: the final counters.
     Stopped(Readings),
-    /// To [`Request::SetBudget`] and [`Request::Discard`].
+    /// To [`Request::SetBudget`], [`Request::Discard`] and [`Request::OptimizeKprobes`].
     Done,
+    /// To [`Request::DynamicEvents`]. May be large.
+    DynamicEvents(DynamicEvents),
     /// To [`Request::PerfEvents`]. May be large.
     PerfEvents {
         /// Hardware, software and cache events, then those that PMUs of the host name.
@@ -373,6 +460,20 @@ pub enum Reply {
     },
     /// To [`Request::HostFeatures`].
     Features(Features),
+    /// To [`Request::BpfPrograms`].
+    BpfPrograms {
+        /// At most [`MAX_BPF_PAGE`], ascending.
+        programs: Vec<BpfProgram>,
+        /// Whether there are more after the last.
+        more: bool,
+    },
+    /// To [`Request::BpfLinks`].
+    BpfLinks {
+        /// At most [`MAX_BPF_PAGE`], ascending.
+        links: Vec<BpfLink>,
+        /// Whether there are more after the last.
+        more: bool,
+    },
     /// To [`Request::ScriptFacts`].
     ScriptFacts(ScriptFacts),
     /// To [`Request::CheckScript`].
@@ -392,9 +493,9 @@ pub enum Reply {
         /// How many stacks.
         count: u32,
     },
-    /// To [`Request::ClearMap`], [`Request::ZeroMap`] and [`Request::DeleteKeys`].
+    /// To [`Request::ClearMap`], [`Request::ZeroMap`], [`Request::DeleteKeys`] and [`Request::DetachEvents`].
     Changed {
-        /// Elements removed or set to zero.
+        /// Elements removed or set to zero, or events switched off.
         count: u32,
     },
     /// To [`Request::RunSignal`] and [`Request::ReadIterator`].

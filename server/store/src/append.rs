@@ -1,15 +1,16 @@
 //! Making, filling, naming and ending captures: what runs in the writer.
 
 use bathyscope_capture::{
-    Append, CaptureId, CaptureSpec, FrameId, Ledger, Loss, LossStage, Method, ScriptRecord, StreamTotals, Symbol,
-    Target,
+    Append, CaptureId, CaptureSpec, FrameId, FunctionCode, Ledger, Loss, LossStage, Method, ScriptRecord, StreamTotals,
+    Symbol, Target,
 };
 use sqlx::SqliteConnection;
 
 use crate::{
     CaptureState, End, NewCapture, Origin, StoreError,
     error::failed,
-    insert::{at_most, insert_all, insert_append, insert_symbols, limit},
+    index,
+    insert::{at_most, insert_all, insert_append, insert_code, insert_symbols, limit},
     rows::{loss_stage, sql, to_json, unsigned},
     writer::{Durability, Writer},
 };
@@ -140,11 +141,33 @@ pub(crate) async fn append(writer: &mut Writer, id: CaptureId, append: &Append) 
     writer.has_room_for(2 * size_of(append)).await?;
     writer.begin(Durability::Normal).await?;
     let done = append_in(writer, id, append).await;
-    writer.end(done).await?;
+    end_growing(writer, id, done).await?;
     if let Some(ledger) = &append.ledger {
         writer.losses.insert(id, ledger.losses.clone());
     }
     Ok(())
+}
+
+/// Ends the transaction that an append of [`grow`] is in.
+pub(crate) async fn end_growing(
+    writer: &mut Writer,
+    id: CaptureId,
+    done: Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let ended = writer.end(done).await;
+    if let Some(forests) = writer.forests.get_mut(&id) {
+        forests.settle(ended.is_ok());
+    }
+    ended
+}
+
+/// Adds what an append holds but for its ledger, and its part of the time index, in the transaction that is open.
+pub(crate) async fn grow(writer: &mut Writer, id: CaptureId, append: &Append) -> Result<(), StoreError> {
+    let numbers = insert_append(&mut writer.conn, id, append).await?;
+    let mut forests = writer.forests.remove(&id).unwrap_or_default();
+    let indexed = forests.insert_leaves(&mut writer.conn, id, &append.chunks, &numbers).await;
+    writer.forests.insert(id, forests);
+    indexed
 }
 
 /// About how many bytes an append takes on the disk.
@@ -153,13 +176,14 @@ pub(crate) fn size_of(append: &Append) -> u64 {
     let strings: usize = append.strings.iter().map(|(_, text)| text.len() + 16).sum();
     let stacks: usize = append.stacks.iter().map(|(_, stack)| stack.len() * 4 + 16).sum();
     let output: usize = append.output.iter().map(|line| line.bytes.len() + 32).sum();
+    let code: usize = append.code.iter().map(|code| code.bytes.len() + code.lines.rows.len() * 16 + 256).sum();
     let small = append.mappings.len() * 128 + append.frames.len() * 32 + append.processes.len() * 40;
-    (chunks + strings + stacks + output + small + append.symbols.len() * 160 + (64 << 10)) as u64
+    (chunks + strings + stacks + output + code + small + append.symbols.len() * 160 + (64 << 10)) as u64
 }
 
 async fn append_in(writer: &mut Writer, id: CaptureId, append: &Append) -> Result<(), StoreError> {
     must_be_recording(&mut writer.conn, id).await?;
-    insert_append(&mut writer.conn, id, append).await?;
+    grow(writer, id, append).await?;
     if let Some(ledger) = &append.ledger {
         let known = writer.losses.get(&id).map_or(&[][..], Vec::as_slice);
         put_ledger(&mut writer.conn, id, ledger, known).await?;
@@ -240,6 +264,19 @@ pub(crate) async fn put_symbols(
     writer.end(done).await
 }
 
+/// Adds or replaces instructions of functions of a capture in any state.
+pub(crate) async fn put_code(writer: &mut Writer, id: CaptureId, code: Vec<FunctionCode>) -> Result<(), StoreError> {
+    let append = Append { code, ..Append::default() };
+    writer.has_room_for(2 * size_of(&append)).await?;
+    writer.begin(Durability::Normal).await?;
+    let done = async {
+        state_of(&mut writer.conn, id).await?;
+        insert_code(&mut writer.conn, id, &append.code).await
+    };
+    let done = done.await;
+    writer.end(done).await
+}
+
 /// Keeps what was compiled for a capture, or replaces it.
 pub(crate) async fn put_script(writer: &mut Writer, id: CaptureId, script: &ScriptRecord) -> Result<(), StoreError> {
     writer.has_room_for(2 * script.plan.len() as u64).await?;
@@ -293,6 +330,7 @@ pub(crate) async fn finish(writer: &mut Writer, id: CaptureId, end: End) -> Resu
     if end.state == CaptureState::Recording {
         return Err(StoreError::Refused { what: "the end of a capture", why: "it cannot end as recording".to_owned() });
     }
+    index::close(writer, id).await;
     let end = std::sync::Arc::new(end);
     let finished = writer
         .with_room(|writer| {

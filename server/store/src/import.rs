@@ -4,14 +4,14 @@
 //! own schema is not trusted, and before a table is read its objects must be exactly those of this version, text for
 //! text: no view, trigger, generated column or expression of somebody else's is ever evaluated. Then SQLite checks the
 //! pages, limits are checked where the sizes can be seen without reading the values, and everything is decoded on the
-//! way: chunks are decoded completely, and their extremes are computed anew. Rows go over as values, through the same
+//! way: chunks are decoded completely, and their extremes and the time index are made anew. Rows go over as values, through the same
 //! functions as those of a recorder; the file is never attached to the database.
 
 use std::{collections::HashSet, io::Write as _, path::Path};
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, ColumnData, ColumnStats, ColumnType, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, ScriptRecord,
-    StreamKind, StreamSchema, decode_chunk,
+    Append, Batch, CaptureId, ColumnData, ColumnStats, ColumnType, KernelFormat, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS,
+    ScriptRecord, StreamKind, StreamSchema, decode_chunk, leaf_blocks,
 };
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
@@ -21,7 +21,8 @@ use crate::{
     disk::Unfinished,
     error::failed,
     export::{end_of, new_capture},
-    insert::{insert_append, limit},
+    index,
+    insert::limit,
     pages::{self, Content, Cursor},
     read,
     rows::{sql, unsigned},
@@ -90,14 +91,15 @@ async fn import_from(store: &Store, file: &mut SqliteConnection, owner: &str) ->
     let record = read_record(file).await.map_err(of_file)?;
     check_record(&record)?;
     let script = if version >= SCRIPTS_SINCE { read::script(file, record.id).await.map_err(of_file)? } else { None };
-    let digest = pages::digest(file, &record, script.as_ref()).await.map_err(of_file)?;
+    let digest = pages::digest(file, &record, script.as_ref(), Cursor::of_version(version)).await.map_err(of_file)?;
     let id = match choose_id(store, record.id, &digest).await? {
         Choice::Known(id) => return Ok(id),
         Choice::Free(id) => id,
     };
     let new = new_capture(&record, id, owner);
     store.write(move |writer| Box::pin(async move { begin(writer, &new).await })).await.map_err(of_file)?;
-    match copy(store, file, (&record, script), id, &digest).await {
+    let from = (&record, script, Cursor::of_version(version));
+    match copy(store, file, from, id, &digest).await {
         Ok(()) => Ok(id),
         Err(error) => {
             store.remove_rows(id).await?;
@@ -175,9 +177,17 @@ const SCRIPT_LIMITS: [(&str, &str); 1] = [(
       coalesce(max(octet_length(probes)), 0) > 4194304 FROM scripts",
 )];
 
+/// Rows of instructions that must not be there.
+const CODE_LIMITS: [(&str, &str); 1] = [(
+    "instructions that are too many or too long",
+    "SELECT count(*) > 4096 OR coalesce(max(octet_length(bytes)), 0) > 65536 OR \
+      coalesce(max(octet_length(lines)), 0) > 1048576 FROM code",
+)];
+
 /// Checks version, tables, pages and sizes, in this order: each is safe once those before it are. Gives the version.
 ///
-/// A file of an older version is read as it is: version 1 has no scripts, and its losses are of fewer stages.
+/// A file of an older version is read as it is: version 1 has no scripts, and its losses are of fewer
+/// stages; those before version 5 have no instructions.
 async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
     let known = schema::newest(&MIGRATIONS);
     let version = match schema::file_version(file).await? {
@@ -206,7 +216,8 @@ async fn check_file(file: &mut SqliteConnection) -> Result<i64, StoreError> {
         return Err(refuse("its pages are damaged"));
     }
     let of_scripts = SCRIPT_LIMITS.into_iter().filter(|_| version >= SCRIPTS_SINCE);
-    for (what, select) in LIMITS.into_iter().chain(of_scripts) {
+    let of_code = CODE_LIMITS.into_iter().filter(|_| version >= pages::CODE_SINCE);
+    for (what, select) in LIMITS.into_iter().chain(of_scripts).chain(of_code) {
         let query = sqlx::query_as(select).bind(sql(MAX_CHUNK_BYTES as u64));
         let (bad,): (i64,) = query.fetch_one(&mut *file).await.map_err(failed(DOING))?;
         if bad != 0 {
@@ -264,6 +275,15 @@ fn check_schema(schema: &StreamSchema) -> Result<(), &'static str> {
     if !schema.columns.iter().all(|column| names.insert(&column.name)) {
         return Err("two columns of a stream have the same name");
     }
+    if let Some(format) = &schema.format {
+        let longest = format.constants.keys().map(String::len).max();
+        if format.text.len() > KernelFormat::MAX_TEXT_BYTES
+            || format.constants.len() > KernelFormat::MAX_CONSTANTS
+            || longest > Some(NAME_BYTES)
+        {
+            return Err("the kernel's format of an event is too long");
+        }
+    }
     let longest = schema.columns.iter().map(|column| column.name.len()).chain([schema.name.len()]).max();
     if longest > Some(NAME_BYTES) { Err("the name of a stream or column is too long") } else { Ok(()) }
 }
@@ -289,7 +309,7 @@ async fn choose_id(store: &Store, own: CaptureId, digest: &[u8; 32]) -> Result<C
         if phase == Phase::Ready.as_str() {
             let record = read::capture(&mut conn, id).await?;
             let script = read::script(&mut conn, id).await?;
-            if pages::digest(&mut conn, &record, script.as_ref()).await? == *digest {
+            if pages::digest(&mut conn, &record, script.as_ref(), Cursor::START).await? == *digest {
                 return Ok(Choice::Known(id));
             }
         }
@@ -307,7 +327,7 @@ async fn begin(writer: &mut Writer, new: &crate::NewCapture) -> Result<(), Store
 async fn copy(
     store: &Store,
     file: &mut SqliteConnection,
-    (record, script): (&CaptureRecord, Option<ScriptRecord>),
+    (record, script, mut cursor): (&CaptureRecord, Option<ScriptRecord>, Cursor),
     id: CaptureId,
     digest: &[u8; 32],
 ) -> Result<(), StoreError> {
@@ -316,7 +336,6 @@ async fn copy(
         let added = store.write(move |writer| Box::pin(async move { add_script(writer, id, &script).await })).await;
         added.map_err(of_file)?;
     }
-    let mut cursor = Cursor::START;
     let mut known = Known::default();
     while let Some(mut page) = pages::next(file, record, &mut cursor).await.map_err(of_file)? {
         content.add(&page);
@@ -331,6 +350,7 @@ async fn copy(
     store
         .write(move |writer| {
             Box::pin(async move {
+                index::close(writer, id).await;
                 writer.begin(Durability::Full).await?;
                 let done = show(&mut writer.conn, id, &end).await;
                 writer.end(done).await
@@ -342,8 +362,8 @@ async fn copy(
 async fn add(writer: &mut Writer, id: CaptureId, page: &Append) -> Result<(), StoreError> {
     writer.has_room_for(2 * append::size_of(page)).await?;
     writer.begin(Durability::Normal).await?;
-    let done = insert_append(&mut writer.conn, id, page).await;
-    writer.end(done).await
+    let done = append::grow(writer, id, page).await;
+    append::end_growing(writer, id, done).await
 }
 
 async fn add_script(writer: &mut Writer, id: CaptureId, script: &ScriptRecord) -> Result<(), StoreError> {
@@ -393,6 +413,7 @@ impl Known {
             (chunk.first_ns, chunk.last_ns) = (*first, *last);
             chunk.rows = u32::try_from(times.len()).map_err(|_many| "a chunk has too many rows")?;
             chunk.stats = batch.columns.iter().map(ColumnStats::of).collect();
+            chunk.leaves = leaf_blocks(schema, &batch).map(Box::new);
         }
         Ok(())
     }

@@ -1,15 +1,18 @@
 //! Rows of an append: chunks, dictionaries, process history, output.
 
 use bathyscope_capture::{
-    Append, CaptureId, EncodedChunk, Frame, FrameId, MAX_CHUNK_BYTES, Mapping, MappingId, OutputLine, ProcessChange,
-    Stack, StackId, StringId, Symbol,
+    Append, CaptureId, EncodedChunk, Frame, FrameId, FunctionCode, MAX_CHUNK_BYTES, MAX_CODE_BYTES, Mapping, MappingId,
+    OutputLine, ProcessChange, Stack, StackId, StringId, Symbol,
 };
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::{
     StoreError,
     error::failed,
-    rows::{descriptor, mapping_kind, process_change, sql, stack_to_bytes, stats_to_bytes, to_json},
+    rows::{
+        code_missing, descriptor, machine, mapping_kind, narrow, process_change, sql, stack_to_bytes, stats_to_bytes,
+        to_json,
+    },
 };
 
 /// Limits on what is stored, here and from files.
@@ -24,6 +27,7 @@ pub(crate) mod limit {
     pub(crate) const BUILD_ID_BYTES: usize = 64;
     pub(crate) const STACK_FRAMES: usize = 4096;
     pub(crate) const SYMBOL_BYTES: usize = 256 << 10;
+    pub(crate) const CODE_LINES_BYTES: usize = 1 << 20;
     pub(crate) const OUTPUT_BYTES: usize = 64 << 10;
     pub(crate) const LOSSES: usize = 100_000;
 }
@@ -38,22 +42,23 @@ pub(crate) fn at_most(what: &'static str, bytes: usize, most: usize) -> Result<(
     Err(StoreError::Refused { what, why: format!("it has {bytes} bytes or entries; at most {most} are stored") })
 }
 
-/// Adds what an append holds but for its ledger, in the transaction that is open.
+/// Adds what an append holds but for its ledger, in the transaction that is open. Gives the numbers of its chunks.
 pub(crate) async fn insert_append(
     conn: &mut SqliteConnection,
     id: CaptureId,
     append: &Append,
-) -> Result<(), StoreError> {
+) -> Result<Vec<u32>, StoreError> {
     insert_strings(conn, id, &append.strings).await?;
     insert_mappings(conn, id, &append.mappings).await?;
     insert_frames(conn, id, &append.frames).await?;
     insert_stacks(conn, id, &append.stacks).await?;
     insert_symbols(conn, id, &append.symbols).await?;
+    insert_code(conn, id, &append.code).await?;
     insert_processes(conn, id, &append.processes).await?;
     let output_bytes = insert_output(conn, id, &append.output).await?;
-    let (mut rows, mut bytes) = (0, 0);
+    let (mut rows, mut bytes, mut numbers) = (0, 0, Vec::with_capacity(append.chunks.len()));
     for (stream, chunk) in &append.chunks {
-        insert_chunk(conn, id, *stream, chunk).await?;
+        numbers.push(insert_chunk(conn, id, *stream, chunk).await?);
         rows += u64::from(chunk.rows);
         bytes += chunk.bytes.len() as u64;
     }
@@ -69,7 +74,7 @@ pub(crate) async fn insert_append(
     .execute(conn)
     .await
     .map_err(failed("adding to a capture"))?;
-    Ok(())
+    Ok(numbers)
 }
 
 async fn insert_chunk(
@@ -77,7 +82,7 @@ async fn insert_chunk(
     id: CaptureId,
     stream: u16,
     chunk: &EncodedChunk,
-) -> Result<(), StoreError> {
+) -> Result<u32, StoreError> {
     const DOING: &str = "storing a chunk";
     at_most("a chunk", chunk.bytes.len(), MAX_CHUNK_BYTES)?;
     let (capture, bytes) = (sql(id.bits()), sql(chunk.bytes.len() as u64));
@@ -109,7 +114,7 @@ async fn insert_chunk(
         .map_err(failed(DOING))?;
     let insert = sqlx::query("INSERT INTO chunk_data VALUES (?, ?, ?, ?)").bind(capture).bind(stream).bind(seq);
     insert.bind(chunk.bytes.as_slice()).execute(conn).await.map_err(failed(DOING))?;
-    Ok(())
+    narrow(seq, "a chunk's number")
 }
 
 /// Runs one INSERT for each batch of `values`.
@@ -223,6 +228,27 @@ pub(crate) async fn insert_symbols(
             row.push_bind(*at).push_bind(lines.clone());
         },
     )
+    .await
+}
+
+/// Adds or replaces instructions of functions, in the transaction that is open.
+pub(crate) async fn insert_code(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    code: &[FunctionCode],
+) -> Result<(), StoreError> {
+    let mut rows = Vec::with_capacity(code.len());
+    for function in code {
+        at_most("the instructions of a function", function.bytes.len(), MAX_CODE_BYTES)?;
+        let lines = to_json(&function.lines, "the lines of a function")?;
+        at_most("the lines of a function", lines.len(), limit::CODE_LINES_BYTES)?;
+        rows.push((function, lines));
+    }
+    insert_all(conn, "INSERT OR REPLACE INTO code ", &rows, "storing instructions", |row, (function, lines)| {
+        row.push_bind(sql(id.bits())).push_bind(function.mapping).push_bind(sql(function.start));
+        row.push_bind(sql(function.address)).push_bind(sql(function.length)).push_bind(machine(function.machine));
+        row.push_bind(function.missing.map(code_missing)).push_bind(function.bytes.clone()).push_bind(lines.clone());
+    })
     .await
 }
 

@@ -19,6 +19,7 @@ mod export;
 #[cfg(feature = "testing")]
 mod fingerprint;
 mod import;
+mod index;
 mod insert;
 mod model;
 mod pages;

@@ -13,6 +13,10 @@ use crate::{
 const PAGE: i64 = 5000;
 /// Entries of those that may be large.
 const LARGE_PAGE: i64 = 256;
+/// Functions with their instructions.
+const CODE_PAGE: i64 = 16;
+/// The schema version from which on instructions are kept.
+pub(crate) const CODE_SINCE: i64 = 5;
 
 /// How far a capture has been read: dictionaries first, then what refers to them.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +24,8 @@ pub(crate) struct Cursor {
     part: Part,
     /// The last id read, or how many entries were.
     after: u64,
+    /// Whether there are instructions; not in files of older versions.
+    has_code: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +35,19 @@ enum Part {
     Frames,
     Stacks,
     Symbols,
+    Code,
     Processes,
     Output,
     Chunks(u16),
 }
 
 impl Cursor {
-    pub(crate) const START: Self = Self { part: Part::Strings, after: 0 };
+    pub(crate) const START: Self = Self { part: Part::Strings, after: 0, has_code: true };
+
+    /// The beginning of a file of a version.
+    pub(crate) const fn of_version(version: i64) -> Self {
+        Self { has_code: version >= CODE_SINCE, ..Self::START }
+    }
 
     const fn begin(&mut self, part: Part) {
         self.part = part;
@@ -88,6 +100,11 @@ pub(crate) async fn next(
             Part::Symbols => {
                 page.symbols = read::symbols(conn, id, after, LARGE_PAGE).await?;
                 cursor.pass(page.symbols.iter().map(|entry| entry.0))?;
+                if cursor.has_code { Part::Code } else { Part::Processes }
+            }
+            Part::Code => {
+                page.code = read::code(conn, id, cursor.after, CODE_PAGE).await?;
+                cursor.after += page.code.len() as u64;
                 Part::Processes
             }
             Part::Processes => {
@@ -126,11 +143,12 @@ async fn read_chunk(
 ) -> Result<EncodedChunk, StoreError> {
     let info = read::chunk_info(conn, id, stream, seq).await?;
     let bytes = read::chunk(conn, id, stream, seq).await?;
-    Ok(EncodedChunk { rows: info.rows, first_ns: info.first_ns, last_ns: info.last_ns, stats: info.stats, bytes })
+    let (rows, first_ns, last_ns, stats) = (info.rows, info.first_ns, info.last_ns, info.stats);
+    Ok(EncodedChunk { rows, first_ns, last_ns, stats, bytes, leaves: None })
 }
 
 /// What a capture holds but for its names: two captures with the same digest are the same recording. The title, the
-/// owner and the symbols do not count, because they may change.
+/// owner, the symbols and what is kept of code do not count, because they may change.
 pub(crate) struct Content(Sha256);
 
 impl Content {
@@ -207,14 +225,14 @@ impl Content {
     }
 }
 
-/// The digest of a whole capture.
+/// The digest of a whole capture from its beginning.
 pub(crate) async fn digest(
     conn: &mut SqliteConnection,
     record: &CaptureRecord,
     script: Option<&ScriptRecord>,
+    mut cursor: Cursor,
 ) -> Result<[u8; 32], StoreError> {
     let mut content = Content::begin(record, script)?;
-    let mut cursor = Cursor::START;
     while let Some(page) = next(conn, record, &mut cursor).await? {
         content.add(&page);
     }

@@ -1,8 +1,8 @@
 //! Reading: each function is one or a few short statements, and holds nothing when it returns.
 
 use bathyscope_capture::{
-    CaptureId, Frame, FrameId, Ledger, Loss, Mapping, MappingId, OutputLine, ProcessChange, ScriptRecord, Stack,
-    StackId, StreamTotals, StringId, Symbol,
+    CaptureId, Frame, FrameId, FunctionCode, Ledger, Loss, Mapping, MappingId, OutputLine, ProcessChange, ScriptRecord,
+    Stack, StackId, StreamTotals, StringId, Symbol,
 };
 use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection, sqlite::SqliteRow};
 
@@ -11,8 +11,8 @@ use crate::{
     append::cut,
     error::failed,
     rows::{
-        descriptor_from, from_json, loss_stage_from, mapping_kind_from, narrow, process_change_from, sql,
-        stack_from_bytes, stats_from_bytes, unreadable, unsigned,
+        code_missing_from, descriptor_from, from_json, loss_stage_from, machine_from, mapping_kind_from, narrow,
+        process_change_from, sql, stack_from_bytes, stats_from_bytes, unreadable, unsigned,
     },
 };
 
@@ -22,7 +22,11 @@ const QUERY_BYTES: usize = 256;
 const MAX_PAGE: u32 = 10_000;
 
 /// Every row of a query as tuples.
-async fn all<T>(conn: &mut SqliteConnection, query: Query<'_>, doing: &'static str) -> Result<Vec<T>, StoreError>
+pub(crate) async fn all<T>(
+    conn: &mut SqliteConnection,
+    query: Query<'_>,
+    doing: &'static str,
+) -> Result<Vec<T>, StoreError>
 where
     T: for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
 {
@@ -30,9 +34,9 @@ where
     rows.iter().map(T::from_row).collect::<Result<_, _>>().map_err(failed(doing))
 }
 
-type Query<'q> = sqlx::query::Query<'q, Sqlite, sqlx::sqlite::SqliteArguments>;
+pub(crate) type Query<'q> = sqlx::query::Query<'q, Sqlite, sqlx::sqlite::SqliteArguments>;
 
-fn of(statement: &'static str, id: CaptureId) -> Query<'static> {
+pub(crate) fn of(statement: &'static str, id: CaptureId) -> Query<'static> {
     sqlx::query(statement).bind(sql(id.bits()))
 }
 
@@ -337,6 +341,50 @@ pub(crate) async fn symbols(
         Ok((narrow(frame, "a frame's id")?, Symbol { function, offset: unsigned(offset), lines }))
     };
     rows.into_iter().map(symbol).collect()
+}
+
+type CodeRow = (i64, i64, i64, i64, String, Option<String>, Vec<u8>, String);
+
+fn function_code(row: CodeRow) -> Result<FunctionCode, StoreError> {
+    let (mapping, start, address, length, machine, missing, bytes, lines) = row;
+    Ok(FunctionCode {
+        mapping: narrow(mapping, "a mapping's id")?,
+        start: unsigned(start),
+        address: unsigned(address),
+        length: unsigned(length),
+        machine: machine_from(&machine)?,
+        bytes,
+        lines: from_json(&lines, "the lines of a function")?,
+        missing: missing.as_deref().map(code_missing_from).transpose()?,
+    })
+}
+
+/// Instructions of functions, the first `offset` left out.
+pub(crate) async fn code(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    offset: u64,
+    most: Most,
+) -> Result<Vec<FunctionCode>, StoreError> {
+    let select = "SELECT mapping_id, place, address, length, machine, missing, bytes, lines FROM code \
+                  WHERE capture_id = ? ORDER BY mapping_id, place LIMIT ? OFFSET ?";
+    let query = of(select, id).bind(most).bind(sql(offset));
+    let rows: Vec<CodeRow> = all(conn, query, "reading instructions").await?;
+    rows.into_iter().map(function_code).collect()
+}
+
+/// The instructions of the function that begins at a place.
+pub(crate) async fn code_at(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    mapping: MappingId,
+    start: u64,
+) -> Result<Option<FunctionCode>, StoreError> {
+    let select = "SELECT mapping_id, place, address, length, machine, missing, bytes, lines FROM code \
+                  WHERE capture_id = ? AND mapping_id = ? AND place = ?";
+    let query = of(select, id).bind(mapping).bind(sql(start));
+    let rows: Vec<CodeRow> = all(conn, query, "reading instructions").await?;
+    rows.into_iter().next().map(function_code).transpose()
 }
 
 pub(crate) async fn processes(

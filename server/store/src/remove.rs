@@ -22,13 +22,17 @@ const STEP: Duration = Duration::from_millis(20);
 const MAX_PAGES: u32 = 1024;
 
 /// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
-const STATEMENTS: [&str; 13] = [
+const STATEMENTS: [&str; 16] = [
+    "DELETE FROM index_data WHERE rowid IN (SELECT rowid FROM index_data WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM index_blocks WHERE (capture_id, stream, grouping, level, number) IN \
+     (SELECT capture_id, stream, grouping, level, number FROM index_blocks WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM chunk_data WHERE rowid IN (SELECT rowid FROM chunk_data WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM chunks WHERE (capture_id, stream, seq) IN \
      (SELECT capture_id, stream, seq FROM chunks WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM symbols WHERE capture_id = ?1 AND frame_id IN \
      (SELECT frame_id FROM symbols WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM frames WHERE capture_id = ?1 AND id IN (SELECT id FROM frames WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM code WHERE rowid IN (SELECT rowid FROM code WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM mappings WHERE capture_id = ?1 AND id IN (SELECT id FROM mappings WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM stacks WHERE capture_id = ?1 AND id IN (SELECT id FROM stacks WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM strings WHERE capture_id = ?1 AND id IN (SELECT id FROM strings WHERE capture_id = ?1 LIMIT ?2)",
@@ -99,6 +103,7 @@ pub(crate) async fn step(
     mut progress: Progress,
 ) -> Result<Option<Progress>, StoreError> {
     let Some(statement) = STATEMENTS.get(progress.statement).copied() else { return Ok(None) };
+    writer.forests.remove(&id);
     let size = progress.size;
     let start = Instant::now();
     let deleted = writer

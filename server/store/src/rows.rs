@@ -1,6 +1,8 @@
 //! Values as columns keep them, and back.
 
-use bathyscope_capture::{ColumnStats, FrameId, LossStage, MappingKind, OutputStream, ProcessChangeKind, Stack};
+use bathyscope_capture::{
+    CodeMissing, ColumnStats, FrameId, LossStage, Machine, MappingKind, OutputStream, ProcessChangeKind, Stack,
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::StoreError;
@@ -95,6 +97,35 @@ pub(crate) const fn mapping_kind(kind: MappingKind) -> &'static str {
 pub(crate) fn mapping_kind_from(text: &str) -> Result<MappingKind, StoreError> {
     let all = [MappingKind::Kernel, MappingKind::File, MappingKind::Anonymous, MappingKind::Unknown];
     all.into_iter().find(|kind| mapping_kind(*kind) == text).ok_or_else(|| unreadable("a kind of mapping"))
+}
+
+pub(crate) const fn machine(machine: Machine) -> &'static str {
+    match machine {
+        Machine::X86_64 => "x86_64",
+        Machine::X86 => "x86",
+        Machine::Aarch64 => "aarch64",
+        Machine::Other => "other",
+    }
+}
+
+pub(crate) fn machine_from(text: &str) -> Result<Machine, StoreError> {
+    let all = [Machine::X86_64, Machine::X86, Machine::Aarch64, Machine::Other];
+    all.into_iter().find(|known| machine(*known) == text).ok_or_else(|| unreadable("a machine"))
+}
+
+pub(crate) const fn code_missing(why: CodeMissing) -> &'static str {
+    match why {
+        CodeMissing::NoFile => "no_file",
+        CodeMissing::OtherFile => "other_file",
+        CodeMissing::Unreadable => "unreadable",
+        CodeMissing::NoRoom => "no_room",
+    }
+}
+
+pub(crate) fn code_missing_from(text: &str) -> Result<CodeMissing, StoreError> {
+    use CodeMissing::{NoFile, NoRoom, OtherFile, Unreadable};
+    let all = [NoFile, OtherFile, Unreadable, NoRoom];
+    all.into_iter().find(|why| code_missing(*why) == text).ok_or_else(|| unreadable("a reason for missing code"))
 }
 
 pub(crate) const fn loss_stage(stage: LossStage) -> &'static str {

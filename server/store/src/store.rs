@@ -1,13 +1,14 @@
 //! The door to the database.
 
 use std::{
+    collections::HashMap,
     path::Path,
     sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
 };
 
 use bathyscope_capture::{
-    Append, CaptureId, Frame, FrameId, Mapping, MappingId, OutputLine, ProcessChange, ScriptRecord, Stack, StackId,
-    StringId, Symbol,
+    Append, CaptureId, Frame, FrameId, FunctionCode, Grouping, IndexDirectory, Mapping, MappingId, OutputLine,
+    ProcessChange, ScriptRecord, Stack, StackId, StringId, Symbol,
 };
 use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
@@ -15,7 +16,7 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{
     AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, NewCapture, NewSession, Options, Role, Session, StoreError,
-    SummaryPage, SummaryQuery, TokenHash, append, disk::Place, entry, export, import, read, remove, schema,
+    SummaryPage, SummaryQuery, TokenHash, append, disk::Place, entry, export, import, index, read, remove, schema,
     writer::Job,
 };
 
@@ -142,6 +143,26 @@ impl Store {
         self.done(read::chunk(&mut *self.reader().await?, id, stream, seq).await)
     }
 
+    /// Which blocks of the time index there are, by stream and grouping; captures from before there was one have none.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn index(&self, id: CaptureId) -> Result<HashMap<(u16, Grouping), IndexDirectory>, StoreError> {
+        self.done(index::directories(&mut *self.reader().await?, id).await)
+    }
+
+    /// The bytes of a block of the time index, for `bathyscope_capture::IndexBlock::decode`; none if there is no such block.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn index_block(
+        &self,
+        id: CaptureId,
+        place: (u16, Grouping, u8, u32),
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        self.done(index::block(&mut *self.reader().await?, id, place).await)
+    }
+
     /// The strings with ids above `after`, in order of ids; 0 for all.
     ///
     /// # Errors
@@ -188,6 +209,27 @@ impl Store {
     /// [`StoreError::NoCapture`], [`StoreError::Refused`], [`StoreError::DiskFull`], or the database's.
     pub async fn put_symbols(&self, id: CaptureId, symbols: Vec<(FrameId, Symbol)>) -> Result<(), StoreError> {
         self.write(move |writer| Box::pin(async move { append::put_symbols(writer, id, &symbols).await })).await
+    }
+
+    /// Adds or replaces instructions of functions, also after the capture has ended.
+    ///
+    /// # Errors
+    /// [`StoreError::NoCapture`], [`StoreError::Refused`], [`StoreError::DiskFull`], or the database's.
+    pub async fn put_code(&self, id: CaptureId, code: Vec<FunctionCode>) -> Result<(), StoreError> {
+        self.write(move |writer| Box::pin(append::put_code(writer, id, code))).await
+    }
+
+    /// The instructions of the function that begins at an offset of a mapping; none if none were kept.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn code_at(
+        &self,
+        id: CaptureId,
+        mapping: MappingId,
+        start: u64,
+    ) -> Result<Option<FunctionCode>, StoreError> {
+        self.done(read::code_at(&mut *self.reader().await?, id, mapping, start).await)
     }
 
     /// Keeps what was compiled for a capture that is being recorded by a script, or replaces it.

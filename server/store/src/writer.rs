@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::mpsc;
 
-use crate::{StoreError, disk::Place, error::failed, schema::PAGE_BYTES};
+use crate::{StoreError, disk::Place, error::failed, index::Forests, schema::PAGE_BYTES};
 
 /// Log that is not yet in the database before it is moved there.
 const CHECKPOINT_BYTES: u64 = 8 << 20;
@@ -43,6 +43,8 @@ pub(crate) struct Writer {
     durability: Option<Durability>,
     /// The losses that are stored of captures being recorded, so that an append writes only those that are new.
     pub(crate) losses: HashMap<CaptureId, Vec<Loss>>,
+    /// The time indexes of captures that grow.
+    pub(crate) forests: HashMap<CaptureId, Forests>,
     stopped: bool,
     /// Bytes in the log that are not in the database yet.
     log_bytes: u64,
@@ -50,7 +52,15 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(conn: SqliteConnection, place: Arc<Place>) -> Self {
-        Self { conn, place, durability: None, losses: HashMap::new(), stopped: false, log_bytes: 0 }
+        Self {
+            conn,
+            place,
+            durability: None,
+            losses: HashMap::new(),
+            forests: HashMap::new(),
+            stopped: false,
+            log_bytes: 0,
+        }
     }
 
     /// Makes changes until every [`crate::Store`] is gone or one of them closes.

@@ -46,6 +46,10 @@ async fn a_capture_survives_the_way_out_and_in() {
     assert_eq!(here, there);
     assert_eq!(second.strings(ID, 0).await.unwrap(), store.strings(ID, 0).await.unwrap());
     assert_eq!(second.symbols(ID, 0).await.unwrap(), store.symbols(ID, 0).await.unwrap());
+    for code in code() {
+        assert_eq!(second.code_at(ID, code.mapping, code.start).await.unwrap(), Some(code));
+    }
+    assert_eq!(second.code_at(ID, 2, 49).await.unwrap(), None);
     assert_eq!(second.stacks(ID, 0).await.unwrap(), store.stacks(ID, 0).await.unwrap());
     assert_eq!(second.processes(ID).await.unwrap(), store.processes(ID).await.unwrap());
     assert_eq!(second.script(ID).await.unwrap(), Some(script()));
@@ -65,6 +69,17 @@ async fn a_capture_survives_the_way_out_and_in() {
     let size = fs::metadata(&file).unwrap().len();
     assert!(size < 200_000, "{size}");
     assert!(!dir.path().join("again.bathy.partial").exists());
+}
+
+/// A file of the version before, as a release made it.
+#[tokio::test]
+async fn a_file_of_version_3_is_read_as_it_is() {
+    let (_dir, second) = other().await;
+    let file = include_bytes!("fixtures/v3.bathy");
+    assert_eq!(second.import_bytes(file, "grace").await.unwrap(), ID);
+    assert_eq!(second.symbols(ID, 0).await.unwrap().len(), 1);
+    assert_eq!(second.code_at(ID, 2, 48).await.unwrap(), None, "there was no code then");
+    assert_eq!(second.import_bytes(file, "grace").await.unwrap(), ID, "known by its content");
 }
 
 #[tokio::test]
@@ -108,7 +123,7 @@ async fn refused(store: &Store, file: &Path) -> String {
 }
 
 /// Statements that make a good file bad, and a part of what is said about it.
-const HOSTILE: [(&str, &str); 37] = [
+const HOSTILE: [(&str, &str); 42] = [
     ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
     ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
     ("CREATE TABLE more (a)", "its table more"),
@@ -118,8 +133,9 @@ const HOSTILE: [(&str, &str); 37] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 4", "schema version 4"),
-    ("PRAGMA user_version = 1", "losses"),
+    ("PRAGMA user_version = 6", "schema version 6"),
+    ("PRAGMA user_version = 1", "its table "),
+    ("PRAGMA user_version = 3", "its table "),
     ("UPDATE scripts SET probes = 'x'", "the probes of a script"),
     ("UPDATE scripts SET plan = printf('%.5000000c', 'x')", "too long"),
     ("DELETE FROM captures", "more or less than one capture"),
@@ -145,6 +161,10 @@ const HOSTILE: [(&str, &str); 37] = [
     ("UPDATE strings SET text = zeroblob(70000) WHERE id = 2", "too long"),
     ("UPDATE stacks SET frames = x'63000000'", "does not exist"),
     ("UPDATE frames SET mapping_id = 9", "not known"),
+    ("UPDATE code SET bytes = zeroblob(70000)", "too long"),
+    ("UPDATE code SET mapping_id = 9 WHERE mapping_id = 2", "not known"),
+    ("UPDATE code SET lines = '[]'", "the lines of a function"),
+    ("UPDATE code SET machine = 'z80'", "a machine"),
     ("UPDATE processes SET value = -5", "cannot be read"),
 ];
 
@@ -171,9 +191,19 @@ async fn hostile_files_are_refused_and_leave_nothing() {
     assert_eq!(left.len(), 2, "{left:?}");
     let options = SqliteConnectOptions::new().filename(database(other_dir.path()));
     let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
-    for table in
-        ["captures", "streams", "chunks", "chunk_data", "strings", "frames", "stacks", "processes", "output", "scripts"]
-    {
+    for table in [
+        "captures",
+        "streams",
+        "chunks",
+        "chunk_data",
+        "strings",
+        "frames",
+        "stacks",
+        "processes",
+        "output",
+        "scripts",
+        "code",
+    ] {
         let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
         let (rows,): (i64,) = sqlx::query_as(count).fetch_one(&mut conn).await.unwrap();
         assert_eq!(rows, 0, "{table}");

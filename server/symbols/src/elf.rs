@@ -1,4 +1,6 @@
-//! The build id of an ELF file, and of the notes that the kernel shows of itself.
+//! The build id of an ELF file, and of the notes that the kernel shows of itself; where the code of a file is.
+
+use bathyscope_capture::Machine;
 
 /// The most program headers that are looked at.
 const MAX_HEADERS: u64 = 256;
@@ -8,6 +10,10 @@ const MAX_NOTE_BYTES: u64 = 64 << 10;
 const MAX_BUILD_ID_BYTES: usize = 64;
 /// Type of a segment that holds notes.
 const PT_NOTE: u32 = 4;
+/// Type of a segment that is loaded.
+const PT_LOAD: u32 = 1;
+/// Bit of a segment that holds code.
+const PF_X: u64 = 1;
 /// Type of the note that holds the build id.
 const NT_GNU_BUILD_ID: u32 = 3;
 
@@ -33,6 +39,64 @@ pub enum ElfError {
 /// # Errors
 /// If it is not an ELF file, or a damaged one.
 pub fn elf_build_id(mut read: impl FnMut(u64, &mut [u8]) -> bool) -> Result<Vec<u8>, ElfError> {
+    let headers = headers(&mut read)?;
+    for segment in headers.segments.iter().filter(|segment| segment.kind == PT_NOTE) {
+        let size = usize::try_from(segment.size.min(MAX_NOTE_BYTES)).unwrap_or(0);
+        let mut notes = vec![0; size];
+        if !read(segment.offset, &mut notes) {
+            return Err(ElfError::Damaged { what: "its notes" });
+        }
+        if let Some(id) = build_id_of_notes(&notes) {
+            return Ok(id.to_vec());
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Code of a file, as it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeSegment {
+    /// For which machine.
+    pub machine: Machine,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Bytes in the file.
+    pub size: u64,
+    /// Address of the first byte as the file counts.
+    pub address: u64,
+}
+
+/// The loaded code of the ELF file whose bytes `read` gives, as [`elf_build_id`], around an offset of it; none if there is no
+/// code.
+///
+/// # Errors
+/// If it is not an ELF file, or a damaged one.
+pub fn elf_code_at(offset: u64, mut read: impl FnMut(u64, &mut [u8]) -> bool) -> Result<Option<CodeSegment>, ElfError> {
+    let headers = headers(&mut read)?;
+    let mut code = headers.segments.iter().filter(|segment| segment.kind == PT_LOAD && segment.flags & PF_X != 0);
+    let around = |segment: &&Segment| offset.checked_sub(segment.offset).is_some_and(|into| into < segment.size);
+    Ok(code.find(around).map(|&Segment { offset, size, address, .. }| CodeSegment {
+        machine: headers.machine,
+        offset,
+        size,
+        address,
+    }))
+}
+
+struct Segment {
+    kind: u32,
+    flags: u64,
+    offset: u64,
+    address: u64,
+    size: u64,
+}
+
+struct Headers {
+    machine: Machine,
+    segments: Vec<Segment>,
+}
+
+fn headers(read: &mut impl FnMut(u64, &mut [u8]) -> bool) -> Result<Headers, ElfError> {
     let mut header = [0_u8; 64];
     // A file of 32-bit code may be shorter than a 64-bit header.
     if !read(0, &mut header) && !read(0, header.get_mut(..52).unwrap_or_default()) {
@@ -50,6 +114,13 @@ pub fn elf_build_id(mut read: impl FnMut(u64, &mut [u8]) -> bool) -> Result<Vec<
         (number(&header, 28, 4), number(&header, 42, 2), number(&header, 44, 2))
     };
     let (table, entry, count) = (table.ok_or(damaged)?, entry.ok_or(damaged)?, count.ok_or(damaged)?);
+    let machine = match (number(&header, 18, 2), wide) {
+        (Some(62), true) => Machine::X86_64,
+        (Some(3), false) => Machine::X86,
+        (Some(183), true) => Machine::Aarch64,
+        _ => Machine::Other,
+    };
+    let mut segments = Vec::new();
     for index in 0..count.min(MAX_HEADERS) {
         let damaged = ElfError::Damaged { what: "its program headers" };
         let at = index.checked_mul(entry).and_then(|offset| table.checked_add(offset)).ok_or(damaged)?;
@@ -58,24 +129,20 @@ pub fn elf_build_id(mut read: impl FnMut(u64, &mut [u8]) -> bool) -> Result<Vec<
         if !read(at, bytes) {
             return Err(damaged);
         }
-        if number(&program, 0, 4) != Some(u64::from(PT_NOTE)) {
-            continue;
-        }
-        let (start, size) = if wide {
-            (number(&program, 8, 8), number(&program, 32, 8))
-        } else {
-            (number(&program, 4, 4), number(&program, 16, 4))
-        };
-        let size = usize::try_from(size.unwrap_or(0).min(MAX_NOTE_BYTES)).unwrap_or(0);
-        let mut notes = vec![0; size];
-        if !read(start.unwrap_or(0), &mut notes) {
-            return Err(ElfError::Damaged { what: "its notes" });
-        }
-        if let Some(id) = build_id_of_notes(&notes) {
-            return Ok(id.to_vec());
-        }
+        segments.extend(segment(&program, wide));
     }
-    Ok(Vec::new())
+    Ok(Headers { machine, segments })
+}
+
+fn segment(program: &[u8], wide: bool) -> Option<Segment> {
+    let kind = u32::try_from(number(program, 0, 4)?).ok()?;
+    let at = |place, size| number(program, place, size);
+    let (flags, offset, address, size) = if wide {
+        (at(4, 4)?, at(8, 8)?, at(16, 8)?, at(32, 8)?)
+    } else {
+        (at(24, 4)?, at(4, 4)?, at(8, 4)?, at(16, 4)?)
+    };
+    Some(Segment { kind, flags, offset, address, size })
 }
 
 /// The build id in a sequence of ELF notes, such as `/sys/kernel/notes`.

@@ -12,18 +12,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bathyscope_capture::{Symbol, SymbolLine};
+use bathyscope_capture::{MAX_CODE_BYTES, Machine, Symbol, SymbolLine};
 use blazesym::symbolize::{
     Input, Sym, Symbolized, Symbolizer,
     source::{Elf, Source},
 };
 
-use crate::{ElfError, elf_build_id};
+use crate::{ElfError, elf_build_id, elf_code_at};
 
 /// The longest name of a function or source file that is kept.
 const MAX_NAME_BYTES: usize = 4096;
 /// The most inlined functions that are kept of one place.
 const MAX_INLINED: usize = 64;
+/// The longest instruction of any machine, in bytes.
+const LONGEST_INSTRUCTION: u64 = 16;
 /// Bytes copied at a time.
 const COPY_BYTES: usize = 1 << 20;
 /// Sections that name other files by path; a copy does not have them. A copy is made of files that somebody else can
@@ -48,6 +50,19 @@ pub struct Place {
     pub is_return: bool,
 }
 
+/// The instructions of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionBytes {
+    /// For which machine.
+    pub machine: Machine,
+    /// Address of the first byte as the file counts.
+    pub address: u64,
+    /// The whole length in bytes; 0 where the symbols do not tell.
+    pub length: u64,
+    /// The first bytes, at most [`MAX_CODE_BYTES`].
+    pub bytes: Vec<u8>,
+}
+
 /// Why a file gave no names.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -63,6 +78,12 @@ pub enum FileError {
     /// It is not an ELF file.
     #[error("no symbols can be read")]
     Elf(#[from] ElfError),
+    /// There is no code at that place.
+    #[error("no code of the file is loaded from offset {offset:#x}")]
+    NoCode {
+        /// Where.
+        offset: u64,
+    },
     /// It is too large.
     #[error("the file has {bytes} bytes; the limit is {limit}")]
     TooLarge {
@@ -133,6 +154,42 @@ impl FileResolver {
         recorded: &[u8],
         places: &[Place],
     ) -> Result<Vec<Option<Symbol>>, FileError> {
+        self.with(descriptor, recorded, |symbolizer, path| symbols_of(symbolizer, path, places))
+    }
+
+    /// The instructions of the function that begins at offset `start` of the file behind `descriptor` and reaches at least
+    /// to `last`. Where symbols do not tell its length, it is taken for that long.
+    ///
+    /// # Errors
+    /// As [`FileResolver::resolve`], and if there is no code at the place.
+    pub fn function(
+        &mut self,
+        descriptor: &OwnedFd,
+        recorded: &[u8],
+        start: u64,
+        last: u64,
+    ) -> Result<FunctionBytes, FileError> {
+        let length = self.with(descriptor, recorded, |symbolizer, path| length_of(symbolizer, path, start, last))?;
+        let file = duplicate(descriptor)?;
+        let segment = elf_code_at(start, |offset, buffer| file.read_exact_at(buffer, offset).is_ok())?;
+        let segment = segment.ok_or(FileError::NoCode { offset: start })?;
+        let reached = last.saturating_sub(start).saturating_add(LONGEST_INSTRUCTION);
+        let left = segment.offset.saturating_add(segment.size).saturating_sub(start);
+        let wanted = if length == 0 { reached } else { length }.min(left).min(MAX_CODE_BYTES as u64);
+        let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(0)];
+        let io = |source| FileError::Io { doing: "reading instructions", source };
+        file.read_exact_at(&mut bytes, start).map_err(io)?;
+        let address = segment.address.wrapping_add(start - segment.offset);
+        Ok(FunctionBytes { machine: segment.machine, address, length, bytes })
+    }
+
+    /// Does something with the symbols of a file, which are read once.
+    fn with<T>(
+        &mut self,
+        descriptor: &OwnedFd,
+        recorded: &[u8],
+        find: impl FnOnce(&Symbolizer, &Path) -> Result<T, FileError>,
+    ) -> Result<T, FileError> {
         let found = Self::build_id(descriptor)?;
         if !recorded.is_empty() && found != recorded {
             let found = if found.is_empty() { "none".to_owned() } else { hex(&found) };
@@ -143,11 +200,11 @@ impl FileResolver {
             Some(read) => read,
             None => self.open(descriptor)?,
         };
-        let symbols = symbols_of(&symbolizer, &path, places);
-        if symbols.is_ok() {
+        let found = find(&symbolizer, &path);
+        if found.is_ok() {
             self.read.insert(key, (path, symbolizer));
         }
-        symbols
+        found
     }
 
     /// The build id, or for files without one what tells them apart.
@@ -246,18 +303,39 @@ fn read_now(symbolizer: &Symbolizer, path: &Path) -> Result<(), FileError> {
     symbols_of(symbolizer, path, &[Place { offset: 0, is_return: false }]).map(drop)
 }
 
+fn symbolized<'a>(
+    symbolizer: &'a Symbolizer,
+    path: &Path,
+    offsets: &[u64],
+    debug_syms: bool,
+) -> Result<Vec<Symbolized<'a>>, FileError> {
+    let source = Source::Elf(Elf { debug_syms, ..Elf::new(path) });
+    let resolve = || symbolizer.symbolize(&source, Input::FileOffset(offsets));
+    let found = std::panic::catch_unwind(AssertUnwindSafe(resolve)).map_err(|_panic| FileError::Damaged)?;
+    found.map_err(|error| {
+        tracing::debug!(%error, "a mapped file has no readable symbols");
+        FileError::Damaged
+    })
+}
+
+/// The length of the function that begins at `start`, found by a place in it; 0 where no symbol tells.
+fn length_of(symbolizer: &Symbolizer, path: &Path, start: u64, last: u64) -> Result<u64, FileError> {
+    let length = |debug_syms| {
+        let found = symbolized(symbolizer, path, &[last], debug_syms)?;
+        let symbol = found.first().and_then(Symbolized::as_sym);
+        let same = symbol.filter(|symbol| last.checked_sub(symbol.offset as u64) == Some(start));
+        Ok(same.and_then(|symbol| symbol.size).map_or(0, |size| size as u64))
+    };
+    match length(true) {
+        Ok(length) if length > 0 => Ok(length),
+        _ => length(false),
+    }
+}
+
 fn symbols_of(symbolizer: &Symbolizer, path: &Path, places: &[Place]) -> Result<Vec<Option<Symbol>>, FileError> {
     let offsets: Vec<u64> =
         places.iter().map(|place| place.offset.saturating_sub(u64::from(place.is_return))).collect();
-    let resolve = |debug_syms| {
-        let source = Source::Elf(Elf { debug_syms, ..Elf::new(path) });
-        let resolve = || symbolizer.symbolize(&source, Input::FileOffset(&offsets));
-        let found = std::panic::catch_unwind(AssertUnwindSafe(resolve)).map_err(|_panic| FileError::Damaged)?;
-        found.map_err(|error| {
-            tracing::debug!(%error, "a mapped file has no readable symbols");
-            FileError::Damaged
-        })
-    };
+    let resolve = |debug_syms| symbolized(symbolizer, path, &offsets, debug_syms);
     // Debug information knows lines and inlined functions, but often only the last part of a function's name; the
     // symbol table has all of it. Damaged debug information does not keep the symbol table from being used.
     let plain = resolve(false);

@@ -18,8 +18,8 @@ mod kallsyms;
 mod perf_map;
 mod process_maps;
 
-pub use elf::{ElfError, build_id_of_notes, elf_build_id};
-pub use file::{FileError, FileOptions, FileResolver, Place};
+pub use elf::{CodeSegment, ElfError, build_id_of_notes, elf_build_id, elf_code_at};
+pub use file::{FileError, FileOptions, FileResolver, FunctionBytes, Place};
 pub use kallsyms::{Kallsyms, KallsymsError, KernelSymbol};
 pub use perf_map::PerfMap;
 pub use process_maps::{ProcessMap, ProcessMaps};

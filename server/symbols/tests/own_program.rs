@@ -44,6 +44,28 @@ fn a_function_of_this_program_is_named_with_its_line() {
 }
 
 #[test]
+fn a_function_of_this_program_has_its_instructions() {
+    let directory = tempfile::tempdir().unwrap();
+    let start = offset_of_function();
+    let path = std::fs::read_link("/proc/self/exe").unwrap();
+    let program = File::open(&path).unwrap().into();
+    let mut resolver = resolver(directory.path());
+    let code = resolver.function(&program, &[], start, start).unwrap();
+    assert!(code.length > 0 && code.bytes.len() as u64 == code.length, "{code:?}");
+    let at = usize::try_from(start).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap()[at..at + code.bytes.len()], code.bytes);
+    let within = resolver.function(&program, &[], start, start + code.length - 1).unwrap();
+    assert_eq!(within, code);
+    // Where no function begins, what is between is given; where no code is, nothing.
+    let unknown = resolver.function(&program, &[], start + 1, start + 2).unwrap();
+    assert_eq!((unknown.length, unknown.bytes.len()), (0, 17));
+    let header = resolver.function(&program, &[], 0, 0).unwrap_err();
+    assert!(matches!(header, FileError::NoCode { offset: 0 }), "{header:?}");
+    let other = resolver.function(&program, &[0xab; 20], start, start).unwrap_err();
+    assert!(matches!(other, FileError::OtherFile { .. }), "{other:?}");
+}
+
+#[test]
 fn a_file_that_others_can_change_is_read_through_a_copy() {
     let directory = tempfile::tempdir().unwrap();
     let theirs = directory.path().join("theirs");

@@ -1,7 +1,8 @@
 //! A capture's dictionaries in memory, compactly, shared by all views of it.
 
 use bathyscope_capture::{
-    Append, Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, StackId, StringId, Symbol,
+    Append, Frame, FrameId, Mapping, MappingId, MappingKind, ProcessChange, ProcessChangeKind, StackId, StringId,
+    Symbol,
 };
 
 use crate::hash::IdMap;
@@ -119,6 +120,16 @@ impl Dictionaries {
         u32::try_from(self.stacks.len()).unwrap_or(u32::MAX)
     }
 
+    /// The largest frame id.
+    pub fn last_frame(&self) -> FrameId {
+        u32::try_from(self.frames.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The largest mapping id.
+    pub fn last_mapping(&self) -> MappingId {
+        u32::try_from(self.mappings.len()).unwrap_or(u32::MAX)
+    }
+
     /// A frame.
     pub fn frame(&self, id: FrameId) -> Option<Frame> {
         at(&self.frames, id).copied()
@@ -132,6 +143,15 @@ impl Dictionaries {
     /// What a frame is called, where that is known.
     pub fn symbol(&self, id: FrameId) -> Option<&Symbol> {
         self.symbols.get(&id)
+    }
+
+    /// Names of places in the kernel, by their offset from the start of its code.
+    pub(crate) fn kernel_names(&self) -> impl Iterator<Item = (u64, &Symbol)> {
+        let is_kernel = |id| self.mapping(id).is_some_and(|mapping| mapping.kind == MappingKind::Kernel);
+        self.symbols.iter().filter_map(move |(id, symbol)| {
+            let frame = self.frame(*id).filter(|frame| is_kernel(frame.mapping))?;
+            Some((frame.offset, symbol))
+        })
     }
 
     /// What the process was called at that moment, where the history tells.

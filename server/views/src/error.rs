@@ -64,6 +64,9 @@ pub enum ViewError {
     /// The capture has no stream of samples.
     #[error("this capture has no sampled stacks; a flame graph needs a profile")]
     NoSamples,
+    /// The capture has no stream of calls.
+    #[error("this capture has no calls of functions; record it with ftrace's function_graph tracer")]
+    NoCalls,
     /// A chunk could not be decoded.
     #[error("chunk {chunk} of stream {stream} cannot be read")]
     Chunk {
@@ -111,6 +114,7 @@ impl ViewError {
                 | Self::OutOfRange { .. }
                 | Self::TooFar { .. }
                 | Self::NoSamples
+                | Self::NoCalls
         )
     }
 }

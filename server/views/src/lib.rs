@@ -12,11 +12,13 @@
 //! [`bathyscope_capture::visible`], except where a type says that it holds bytes.
 #![forbid(unsafe_code)]
 
+mod calls;
 mod cell;
 mod colour;
 mod counts;
 mod dictionaries;
 mod error;
+mod event_text;
 mod filter;
 mod flame;
 mod hash;
@@ -29,7 +31,14 @@ mod scan;
 mod source;
 mod svg;
 mod timeline;
+mod window;
 
+pub use calls::{
+    CallBoxes, CallChart, CallChoice, CallForest, CallLine, CallPage, CallPlace, CallQuery, CallState, CallStep,
+    CallThread, ChartQuery, FoundCall, FunctionRank, FunctionRow, FunctionsPage, FunctionsQuery, IrqShare, Lane, Lanes,
+    MAX_CALL_LINES, MAX_CALL_PAGE, MAX_CALLS, MAX_CHART_BOXES, MAX_CHART_LANES, MAX_FUNCTION_PAGE, MAX_PLACES, Part,
+    call_chart, call_flame, call_lines, call_page, calls_stream, find_call, places, rank_functions,
+};
 pub use cell::{Cell, ColumnHead, MAX_EXACT_NUMBER, Value, cells, heads};
 pub use colour::{PALETTE, PALETTE_SIZE, Rgb, colour, family, ink, palette_index};
 pub use counts::{
@@ -38,10 +47,14 @@ pub use counts::{
 };
 pub use dictionaries::Dictionaries;
 pub use error::ViewError;
+pub use event_text::EventText;
 pub use filter::Filter;
 pub use flame::{
-    Cut, FlameGraph, FlameQuery, FoldedStack, FoldedStacks, GroupBy, MATCH_BELOW, MATCH_SELF, MAX_FLAME_NODES,
-    MAX_FLAME_WIDTH, NodeId, NodeKind, Nodes, ParseNodeIdError, flame, fold, frame_names,
+    Annotation, CodePlace, CodeRow, Cut, FlameGraph, FlameQuery, Flow, FoldedStack, FoldedStacks, FunctionOrder,
+    FunctionSamples, GroupBy, Instruction, MATCH_BELOW, MATCH_SELF, MAX_CODE_ROWS, MAX_FLAME_NODES, MAX_FLAME_WIDTH,
+    MAX_FUNCTIONS, NodeId, NodeKind, Nodes, ParseNodeIdError, ParsePlaceError, PlaceLine, SampledFunction,
+    SampledFunctions, SampledPlace, ShownCode, SourceLine, annotate, flame, fold, frame_names, function_samples,
+    instructions, sampled_functions,
 };
 pub use maps::{
     At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, Line, MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE,

@@ -1,8 +1,11 @@
 //! A capture in memory, for tests and for rows that are not stored.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use bathyscope_capture::{Batch, ColumnData, ColumnStats, Loss, StreamSchema};
+use bathyscope_capture::{
+    Batch, ColumnData, ColumnStats, Grouping, IndexBlock, IndexDirectory, IndexForest, IndexNode, Loss, StreamSchema,
+    leaf_blocks,
+};
 
 use crate::{ChunkMeta, Dictionaries, Source, ViewError};
 
@@ -16,6 +19,7 @@ pub struct MemorySource {
     /// See [`Source::dictionaries`].
     pub dictionaries: Dictionaries,
     schemas: Vec<StreamSchema>,
+    index: HashMap<(u16, Grouping), Indexed>,
     chunks: Vec<Vec<ChunkMeta>>,
     batches: Vec<Vec<Arc<Batch>>>,
 }
@@ -32,6 +36,39 @@ impl MemorySource {
         self.chunks.push(kept.iter().map(|batch| meta_of(batch)).collect());
         self.batches.push(kept);
         self.schemas.push(schema);
+    }
+
+    /// Makes the time index of all streams, as a store would have it.
+    pub fn make_index(&mut self) {
+        for (stream, (schema, batches)) in (0..).zip(self.schemas.iter().zip(&self.batches)) {
+            let mut forests = [IndexForest::default(), IndexForest::default()];
+            for (number, batch) in (0..).zip(batches) {
+                let leaves = leaf_blocks(schema, batch).into_iter().flatten();
+                for ((grouping, forest), leaf) in Grouping::ALL.into_iter().zip(&mut forests).zip(leaves) {
+                    let indexed = self.index.entry((stream, grouping)).or_default();
+                    forest.push(number, &leaf).into_iter().for_each(|node| indexed.insert(node));
+                    indexed.insert(IndexNode { level: 0, number, block: leaf });
+                }
+            }
+            for (grouping, forest) in Grouping::ALL.into_iter().zip(forests) {
+                let Some(indexed) = self.index.get_mut(&(stream, grouping)) else { continue };
+                forest.close().into_iter().for_each(|node| indexed.insert(node));
+            }
+        }
+    }
+}
+
+/// The blocks of one stream and grouping.
+#[derive(Clone, Debug, Default)]
+struct Indexed {
+    directory: IndexDirectory,
+    blocks: HashMap<(u8, u32), Arc<IndexBlock>>,
+}
+
+impl Indexed {
+    fn insert(&mut self, node: IndexNode) {
+        self.directory.insert(node.level, node.number, node.block.shift);
+        self.blocks.insert((node.level, node.number), Arc::new(node.block));
     }
 }
 
@@ -73,6 +110,22 @@ impl Source for MemorySource {
     fn batch(&self, stream: u16, chunk: usize, _wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
         let found = self.batches.get(usize::from(stream)).and_then(|batches| batches.get(chunk));
         found.cloned().ok_or(ViewError::Shape { stream, chunk, what: "there is no such chunk" })
+    }
+
+    fn index(&self, stream: u16, grouping: Grouping) -> Option<&IndexDirectory> {
+        self.index.get(&(stream, grouping)).map(|indexed| &indexed.directory)
+    }
+
+    fn index_block(
+        &self,
+        stream: u16,
+        grouping: Grouping,
+        level: u8,
+        number: u32,
+    ) -> Result<Arc<IndexBlock>, ViewError> {
+        let indexed = self.index.get(&(stream, grouping));
+        let block = indexed.and_then(|indexed| indexed.blocks.get(&(level, number))).cloned();
+        block.ok_or(ViewError::Shape { stream, chunk: number as usize, what: "there is no such block of the index" })
     }
 
     fn dictionaries(&self) -> &Dictionaries {

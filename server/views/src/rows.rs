@@ -9,7 +9,7 @@ use bathyscope_capture::{ColumnType, StackId, StreamSchema};
 use serde::Serialize;
 
 use crate::{
-    Cancel, Cell, ColumnHead, Dictionaries, Filter, Source, TimeRange, Value, ViewError,
+    Cancel, Cell, ColumnHead, Dictionaries, EventText, Filter, Source, TimeRange, Value, ViewError,
     cell::{self, cells, heads},
     filter::no_such_column,
     hash::IdMap,
@@ -61,6 +61,9 @@ pub struct RowsPage {
     pub columns: Vec<ColumnHead>,
     /// The rows.
     pub rows: Vec<Vec<Cell>>,
+    /// Each row as the kernel prints it; empty if the stream has no format for that, and none for a row that it does not fit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<Option<String>>,
     /// Rows in the stream.
     pub total: u64,
     /// Rows in the range that satisfy the filter.
@@ -97,8 +100,8 @@ pub fn page(source: &dyn Source, query: &RowsQuery, cancel: &Cancel) -> Result<R
         sorted(source, &mut scan, (column, descending), query.offset, limit)?
     };
     let total = scan.total();
-    let rows = fetch(source, query.stream, schema, &places)?;
-    Ok(RowsPage { columns: heads(schema), rows, total, matched, offset: query.offset })
+    let (rows, texts) = fetch(source, query.stream, schema, &places)?;
+    Ok(RowsPage { columns: heads(schema), rows, texts, total, matched, offset: query.offset })
 }
 
 /// The places of a page and how many rows match, in time order: chunks are counted, not loaded, where that is enough.
@@ -218,28 +221,41 @@ impl Window {
     }
 }
 
-/// The cells of rows in the order of `places`; each chunk is loaded once.
+/// The cells and texts of rows in the order of `places`; each chunk is loaded once.
+#[expect(clippy::type_complexity, reason = "two lists, named where they are used")]
 fn fetch(
     source: &dyn Source,
     stream: u16,
     schema: &StreamSchema,
     places: &[Place],
-) -> Result<Vec<Vec<Cell>>, ViewError> {
+) -> Result<(Vec<Vec<Cell>>, Vec<Option<String>>), ViewError> {
     let mut by_chunk: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
     for (slot, (chunk, row)) in places.iter().enumerate() {
         by_chunk.entry(*chunk).or_default().push((slot, *row));
     }
+    let (dictionaries, origin_ns) = (source.dictionaries(), source.origin_ns());
+    // What is not understood is shown by its fields.
+    let text = EventText::of(schema, dictionaries).ok().flatten();
     let columns: Vec<usize> = (0..schema.columns.len()).collect();
     let mut rows = vec![Vec::new(); places.len()];
+    let mut texts = vec![None; if text.is_some() { places.len() } else { 0 }];
     for (chunk, wanted) in by_chunk {
         let batch = load(source, stream, chunk, &columns)?;
         for (slot, row) in wanted {
             if let Some(cells_of_row) = rows.get_mut(slot) {
-                *cells_of_row = cells(source.dictionaries(), schema, &batch, row, source.origin_ns());
+                *cells_of_row = cells(dictionaries, schema, &batch, row, origin_ns);
+            }
+            if let Some((text, slot)) = text.as_ref().zip(texts.get_mut(slot)) {
+                let mut printed = String::new();
+                let value = |column: usize| match schema.columns.get(column) {
+                    Some(of) => cell::value(dictionaries, of, batch.columns.get(column), row, origin_ns),
+                    None => Value::Null,
+                };
+                *slot = text.write(value, &mut printed).then_some(printed);
             }
         }
     }
-    Ok(rows)
+    Ok((rows, texts))
 }
 
 /// Goes through rows in time order, for exports; holds one chunk at a time.

@@ -142,6 +142,12 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// The same without a filter, of another range.
+    pub(crate) fn within(&self, range: TimeRange) -> Self {
+        let (source, stream, schema, chunks) = (self.source, self.stream, self.schema, self.chunks);
+        Self { source, stream, schema, chunks, range, filter: None, wanted: self.wanted.clone(), cancel: self.cancel }
+    }
+
     pub(crate) fn stream(&self) -> u16 {
         self.stream
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use bathyscope_capture::{Batch, ColumnStats, EncodedChunk, Loss, StreamSchema};
+use bathyscope_capture::{Batch, ColumnStats, EncodedChunk, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema};
 
 use crate::{Dictionaries, ViewError};
 
@@ -48,6 +48,25 @@ pub trait Source {
     /// # Errors
     /// [`ViewError::Load`] or [`ViewError::Chunk`].
     fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError>;
+
+    /// Which blocks of the time index there are of a stream; nothing if it has no index.
+    fn index(&self, _stream: u16, _grouping: Grouping) -> Option<&IndexDirectory> {
+        None
+    }
+
+    /// Loads a block that [`Source::index`] has.
+    ///
+    /// # Errors
+    /// [`ViewError::Load`] or [`ViewError::Chunk`].
+    fn index_block(
+        &self,
+        stream: u16,
+        _grouping: Grouping,
+        _level: u8,
+        number: u32,
+    ) -> Result<Arc<IndexBlock>, ViewError> {
+        Err(ViewError::Shape { stream, chunk: number as usize, what: "there is no such block of the index" })
+    }
 
     /// Strings, stacks, frames, mappings, symbols and process names.
     fn dictionaries(&self) -> &Dictionaries;

@@ -117,20 +117,20 @@ impl Place<'_> {
 
     fn foot(&self, out: &mut String, height: u64) -> fmt::Result {
         let graph = self.graph;
-        let mut said = Samples(graph.focus_total).to_string();
+        let mut said = Amount(graph.focus_total, graph).to_string();
         if graph.focus_total != graph.total {
             write!(said, " of {}", Grouped(graph.total))?;
         }
         if graph.cut.nodes > 0 {
-            let (nodes, samples) = (Grouped(graph.cut.nodes), Samples(graph.cut.samples));
+            let (nodes, samples) = (Grouped(graph.cut.nodes), Amount(graph.cut.samples, graph));
             write!(said, "; not drawn, being too narrow: {nodes} more nodes with {samples}")?;
         }
         let mut more = Vec::new();
         if graph.unresolved > 0 {
-            more.push(format!("{} with places without names", Samples(graph.unresolved)));
+            more.push(format!("{} with places without names", Amount(graph.unresolved, graph)));
         }
         if graph.matched_samples > 0 {
-            more.push(format!("{} found by the search", Samples(graph.matched_samples)));
+            more.push(format!("{} found by the search", Amount(graph.matched_samples, graph)));
         }
         let room = self.width - 2 * MARGIN;
         for (y, text) in [(height - FOOT + 18, said), (height - FOOT + 34, more.join("; "))] {
@@ -176,7 +176,7 @@ impl Place<'_> {
             _ => "",
         };
         let share = Share { part: value, whole: self.graph.total.max(1) };
-        write!(out, "<g><title>{} ({}, {}, {share}", Escaped(name), kind_word(kind), Samples(value))?;
+        write!(out, "<g><title>{} ({}, {}, {share}", Escaped(name), kind_word(kind), Amount(value, self.graph))?;
         if whole != self.graph.total && value <= whole {
             write!(out, ", {} of the focus", Share { part: value, whole: whole.max(1) })?;
         }
@@ -293,12 +293,17 @@ impl fmt::Display for Share {
     }
 }
 
-/// How many samples, in words.
-struct Samples(u64);
+/// How many samples, or how much time where calls were folded, in words.
+struct Amount<'a>(u64, &'a FlameGraph);
 
-impl fmt::Display for Samples {
+impl fmt::Display for Amount<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", Grouped(self.0), if self.0 == 1 { "sample" } else { "samples" })
+        let unit = match (self.1.unit, self.0) {
+            ("nanoseconds", _) => "ns",
+            (_, 1) => "sample",
+            _ => "samples",
+        };
+        write!(f, "{} {unit}", Grouped(self.0))
     }
 }
 

@@ -1,11 +1,11 @@
-//! What ran where and when: tracks of bins one pixel wide, and their binary form.
+//! What ran where and when: tracks of bins one or two pixels wide, and their binary form.
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use bathyscope_capture::{StreamKind, StreamSchema, StringId, visible};
+use bathyscope_capture::{Grouping, IndexBlock, StringId, TopNames, visible};
 use serde::Serialize;
 
-use crate::{Cancel, Filter, Source, TimeRange, ViewError, hash::IdMap, rate::Bins, scan::Scan, source::relative};
+use crate::{Cancel, Filter, Source, TimeRange, ViewError, hash::IdMap, source::relative, window::Window};
 
 /// The widest timeline in pixels.
 pub const MAX_TIMELINE_WIDTH: u32 = 8192;
@@ -29,7 +29,8 @@ pub enum Group {
 pub struct TimelineQuery {
     /// From when to when.
     pub range: TimeRange,
-    /// Pixels, 1 to [`MAX_TIMELINE_WIDTH`].
+    /// Pixels, 1 to [`MAX_TIMELINE_WIDTH`]: the most bins (or 2). There are at least half as many, as their length is a power of
+    /// two of nanoseconds.
     pub width: u32,
     /// What a track is.
     pub group: Group,
@@ -42,11 +43,11 @@ pub struct TimelineQuery {
 /// A window of a timeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Timeline {
-    /// Start of the range, relative to the capture's start.
+    /// Start of the first bin, relative to the capture's start: at or before the start of the range.
     pub start: i64,
-    /// End of the range, relative to the capture's start.
+    /// End of the last bin, relative to the capture's start: at or after the end of the range.
     pub end: i64,
-    /// Number of bins.
+    /// Number of bins, all of one length. Rows outside of the range do not count in them.
     pub width: u32,
     /// What a track is.
     pub group: Group,
@@ -96,44 +97,33 @@ pub struct TrackBins {
 /// # Errors
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn timeline(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> Result<Timeline, ViewError> {
-    let bins = Bins::new(query.range, query.width, MAX_TIMELINE_WIDTH, "the width of the timeline in pixels")?;
+    let what = "the width of the timeline in pixels";
+    let window = Window::new(query.range, query.width, MAX_TIMELINE_WIDTH, what)?;
     if query.limit_tracks == 0 || query.limit_tracks > MAX_TRACKS {
         let (value, most) = (u64::from(query.limit_tracks), u64::from(MAX_TRACKS));
         return Err(ViewError::OutOfRange { what: "the number of tracks", value, least: 1, most });
     }
-    let lanes = Lanes::count(source, query, cancel)?;
-    let mut builder = Builder { source, query, bins, cells: IdMap::default() };
-    builder.fill(&lanes, cancel)?;
-    Ok(builder.finish(lanes))
+    let blocks = window.fill(source, query.filter.as_ref(), query.group.grouping(), cancel)?;
+    let lanes = Lanes::of(&blocks, query);
+    let grouping = query.group.grouping();
+    let cells = lanes.lanes.iter().map(|lane| cells(source, &blocks, &window, grouping, lane.key)).collect();
+    Ok(Builder { source, query, window, cells }.finish(lanes))
 }
 
-impl TimelineQuery {
-    fn key_column(&self) -> usize {
-        match self.group {
-            Group::Cpu => StreamSchema::CPU,
-            Group::Thread => StreamSchema::TID,
+impl Group {
+    fn grouping(self) -> Grouping {
+        match self {
+            Self::Cpu => Grouping::Cpu,
+            Self::Thread => Grouping::Thread,
         }
     }
-
-    fn scans<'a>(
-        &self,
-        source: &'a dyn Source,
-        wanted: &[usize],
-        cancel: &'a Cancel,
-    ) -> Result<Vec<Scan<'a>>, ViewError> {
-        Scan::all(source, self.range, self.filter.as_ref(), wanted, cancel, StreamSchema::has_events)
-    }
 }
 
-/// The tracks that are kept: first of two passes, so that memory is for these only.
+/// The tracks that are kept.
 struct Lanes {
     lanes: Vec<Lane>,
-    by_key: IdMap<u64, u32>,
     more: u64,
 }
-
-/// A thread that renames itself without end gets no list without end: later names cannot become its label.
-const MAX_LANE_NAMES: usize = 16;
 
 /// A track as it is counted.
 #[derive(Default)]
@@ -141,119 +131,87 @@ struct Lane {
     key: u64,
     pid: u64,
     rows: u64,
-    /// How often each name was seen; only for threads.
-    comms: Vec<(StringId, u64)>,
-}
-
-impl Lane {
-    fn see_comm(&mut self, comm: StringId) {
-        if let Some((_, count)) = self.comms.iter_mut().find(|(seen, _)| *seen == comm) {
-            *count += 1;
-        } else if self.comms.len() < MAX_LANE_NAMES {
-            self.comms.push((comm, 1));
-        }
-    }
+    /// Only of threads.
+    names: TopNames,
 }
 
 impl Lanes {
-    fn count(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> Result<Self, ViewError> {
-        let mut lanes: Vec<Lane> = Vec::new();
-        let mut by_key: IdMap<u64, u32> = IdMap::default();
-        let (key, threads) = (query.key_column(), query.group == Group::Thread);
-        let wanted: &[usize] =
-            if threads { &[StreamSchema::PID, StreamSchema::TID, StreamSchema::COMM] } else { &[key] };
-        for mut scan in query.scans(source, wanted, cancel)? {
-            scan.for_each_hit(|hit| {
-                let keys = hit.u64s(key)?;
-                let (pids, comms) = match threads {
-                    true => (hit.u64s(StreamSchema::PID)?, hit.ids(StreamSchema::COMM)?),
-                    false => (&[][..], &[][..]),
-                };
-                hit.picked.for_each(|row| {
-                    let Some(key) = keys.get(row) else { return };
-                    let index = *by_key.entry(*key).or_insert(lanes.len() as u32);
-                    if index as usize == lanes.len() {
-                        lanes.push(Lane { key: *key, pid: pids.get(row).copied().unwrap_or(0), ..Lane::default() });
-                    }
-                    let Some(lane) = lanes.get_mut(index as usize) else { return };
-                    lane.rows += 1;
-                    if let Some(comm) = comms.get(row) {
-                        lane.see_comm(*comm);
-                    }
-                });
-                Ok(())
-            })?;
+    /// The busiest, in the order of the tracks.
+    fn of(blocks: &[(u16, IndexBlock)], query: &TimelineQuery) -> Self {
+        let mut by_key: IdMap<u64, Lane> = IdMap::default();
+        for track in blocks.iter().flat_map(|(_, block)| &block.tracks) {
+            let new = || Lane { key: track.key, pid: track.pid, ..Lane::default() };
+            let lane = by_key.entry(track.key).or_insert_with(new);
+            lane.rows += track.rows();
+            lane.names.merge(&track.names);
         }
-        Ok(Self::keep(lanes, query))
-    }
-
-    /// Keeps the busiest and puts them in the order of the tracks.
-    fn keep(mut lanes: Vec<Lane>, query: &TimelineQuery) -> Self {
+        let mut lanes: Vec<Lane> = by_key.into_values().collect();
         lanes.sort_by_key(|lane| (Reverse(lane.rows), lane.key));
-        let more = lanes.len().saturating_sub(query.limit_tracks as usize) as u64;
+        let dropped: u64 = blocks.iter().map(|(_, block)| block.dropped_tracks).sum();
+        let more = lanes.len().saturating_sub(query.limit_tracks as usize) as u64 + dropped;
         lanes.truncate(query.limit_tracks as usize);
         if query.group == Group::Cpu {
             lanes.sort_by_key(|lane| lane.key);
         }
-        let by_key = (0u32..).zip(&lanes).map(|(index, lane)| (lane.key, index)).collect();
-        Self { lanes, by_key, more }
+        Self { lanes, more }
     }
-}
-
-/// Track and bin, then what a name is: a string, or a stream for events of threads.
-type CellKey = (u64, u32);
-
-struct Builder<'a> {
-    source: &'a dyn Source,
-    query: &'a TimelineQuery,
-    bins: Bins,
-    cells: IdMap<CellKey, u64>,
 }
 
 /// Names that are streams have this bit, so that both kinds can be in one timeline.
 const STREAM_NAME: u32 = 1 << 31;
 
-fn cell_of(track: u32, bin: u32) -> u64 {
-    u64::from(track) << 32 | u64::from(bin)
+/// A bin of a track: its number, rows, and most frequent name.
+type Cell = (u32, u64, u32);
+
+/// The bins of one track, in order.
+fn cells(
+    source: &dyn Source,
+    blocks: &[(u16, IndexBlock)],
+    window: &Window,
+    grouping: Grouping,
+    key: u64,
+) -> Vec<Cell> {
+    // The rows of a bin of a stream stand under no name, those of its names under each.
+    let mut parts: Vec<(u32, Option<u32>, u64)> = Vec::new();
+    for (stream, block) in blocks {
+        let Ok(at) = block.tracks.binary_search_by_key(&key, |track| track.key) else { continue };
+        let has_names = source.streams().get(usize::from(*stream)).is_some_and(|schema| grouping.has_names(schema));
+        for bin in block.tracks.get(at).into_iter().flat_map(|track| &track.bins) {
+            let number = window.relative(bin.number);
+            parts.push((number, None, bin.rows));
+            if has_names {
+                let name = |(name, rows)| (number, Some(name & !STREAM_NAME), u64::from(rows));
+                parts.extend(bin.names.iter().map(name));
+            } else {
+                parts.push((number, Some(STREAM_NAME | u32::from(*stream)), bin.rows));
+            }
+        }
+    }
+    parts.sort_unstable();
+    parts.chunk_by(|a, b| a.0 == b.0).filter_map(cell).collect()
+}
+
+/// One bin of its parts. Of names with equally many rows it is the one with the lowest id.
+fn cell(parts: &[(u32, Option<u32>, u64)]) -> Option<Cell> {
+    let bin = parts.first()?.0;
+    let rows = parts.iter().filter(|part| part.1.is_none()).map(|part| part.2).sum();
+    let of_name = |same: &[(u32, Option<u32>, u64)]| {
+        let name = same.first()?.1?;
+        Some((same.iter().map(|part| part.2).sum::<u64>(), Reverse(name)))
+    };
+    let best = parts.chunk_by(|a, b| a.1 == b.1).filter_map(of_name).max();
+    Some((bin, rows, best.map_or(0, |(_, Reverse(name))| name)))
+}
+
+struct Builder<'a> {
+    source: &'a dyn Source,
+    query: &'a TimelineQuery,
+    window: Window,
+    /// By track.
+    cells: Vec<Vec<Cell>>,
 }
 
 impl Builder<'_> {
-    fn fill(&mut self, lanes: &Lanes, cancel: &Cancel) -> Result<(), ViewError> {
-        let key = self.query.key_column();
-        let all = [StreamSchema::TIME, key, StreamSchema::COMM];
-        let (bins, cells) = (&mut self.bins, &mut self.cells);
-        for mut scan in self.query.scans(self.source, &all, cancel)? {
-            let by_comm = self.query.group == Group::Cpu || scan.schema().kind == StreamKind::Samples;
-            let stream = STREAM_NAME | u32::from(scan.stream());
-            let mut last: Option<(CellKey, u64)> = None;
-            scan.for_each_hit(|hit| {
-                let (times, keys, comms) =
-                    (hit.u64s(StreamSchema::TIME)?, hit.u64s(key)?, hit.ids(StreamSchema::COMM)?);
-                hit.picked.for_each(|row| {
-                    let (Some(time), Some(key), Some(comm)) = (times.get(row), keys.get(row), comms.get(row)) else {
-                        return;
-                    };
-                    let (Some(bin), Some(track)) = (bins.of(*time), lanes.by_key.get(key)) else { return };
-                    let cell = (cell_of(*track, bin), if by_comm { *comm & !STREAM_NAME } else { stream });
-                    // The same thing often happens many times in a row.
-                    match &mut last {
-                        Some((same, count)) if *same == cell => *count += 1,
-                        _ => {
-                            if let Some((cell, count)) = last.replace((cell, 1)) {
-                                *cells.entry(cell).or_insert(0) += count;
-                            }
-                        }
-                    }
-                });
-                Ok(())
-            })?;
-            if let Some((cell, count)) = last {
-                *cells.entry(cell).or_insert(0) += count;
-            }
-        }
-        Ok(())
-    }
-
     fn name(&self, name: u32) -> String {
         if name & STREAM_NAME == 0 {
             return comm_text(self.source, name);
@@ -263,47 +221,29 @@ impl Builder<'_> {
     }
 
     fn finish(self, lanes: Lanes) -> Timeline {
-        let best = self.most_frequent();
-        let used: BTreeSet<u32> = best.iter().map(|(_, _, name)| *name).collect();
+        let used: BTreeSet<u32> = self.cells.iter().flatten().map(|(_, _, name)| *name).collect();
         // Two ids can look the same when shown; they are one name then.
         let texts: Vec<(u32, String)> = used.iter().map(|name| (*name, self.name(*name))).collect();
         let names: Vec<String> =
             texts.iter().map(|(_, text)| text.clone()).collect::<BTreeSet<_>>().into_iter().collect();
         let index_of: IdMap<u32, u32> =
             texts.iter().map(|(name, text)| (*name, names.partition_point(|other| other < text) as u32)).collect();
-        let mut bins = vec![TrackBins::default(); lanes.lanes.len()];
-        for (cell, count, name) in best {
-            if let Some(track) = bins.get_mut((cell >> 32) as usize) {
-                track.bin.push(cell as u32);
-                track.count.push(u32::try_from(count).unwrap_or(u32::MAX));
-                track.name.push(index_of.get(&name).copied().unwrap_or(0));
-            }
-        }
-        let origin = self.source.origin_ns();
+        let track = |cells: &Vec<Cell>| TrackBins {
+            bin: cells.iter().map(|(bin, _, _)| *bin).collect(),
+            count: cells.iter().map(|(_, rows, _)| u32::try_from(*rows).unwrap_or(u32::MAX)).collect(),
+            name: cells.iter().map(|(_, _, name)| index_of.get(name).copied().unwrap_or(0)).collect(),
+        };
+        let (origin, span) = (self.source.origin_ns(), self.window.span());
         Timeline {
-            start: relative(origin, self.query.range.start_ns),
-            end: relative(origin, self.query.range.end_ns),
-            width: self.query.width,
+            start: relative(origin, span.start_ns),
+            end: relative(origin, span.end_ns),
+            width: self.window.bins,
             group: self.query.group,
             tracks: lanes.lanes.iter().map(|lane| self.track(lane)).collect(),
-            names,
             more_tracks: lanes.more,
-            bins,
+            bins: self.cells.iter().map(track).collect(),
+            names,
         }
-    }
-
-    /// Each track's bins with the sum of rows and the name with most of them (the lower id of equals), in order.
-    fn most_frequent(&self) -> Vec<(u64, u64, u32)> {
-        let mut all: Vec<(u64, u32, u64)> =
-            self.cells.iter().map(|((cell, name), count)| (*cell, *name, *count)).collect();
-        all.sort_unstable();
-        let same_cell = all.chunk_by(|a, b| a.0 == b.0);
-        same_cell
-            .filter_map(|names| {
-                let (cell, name, _) = names.iter().max_by_key(|(_, name, count)| (*count, Reverse(*name)))?;
-                Some((*cell, names.iter().map(|(_, _, count)| count).sum(), *name))
-            })
-            .collect()
     }
 
     fn track(&self, lane: &Lane) -> Track {
@@ -314,8 +254,7 @@ impl Builder<'_> {
                 Track { key: format!("cpu:{key}"), label, sub, rows, pid: None, tid: None, cpu: Some(key) }
             }
             Group::Thread => {
-                let comm = lane.comms.iter().max_by_key(|(comm, count)| (*count, Reverse(*comm)));
-                let label = comm.map(|(comm, _)| comm_text(self.source, *comm)).unwrap_or_default();
+                let label = lane.names.first().map(|name| comm_text(self.source, name)).unwrap_or_default();
                 let sub = if pid == key { format!("pid {pid}") } else { format!("pid {pid} tid {key}") };
                 Track { key: format!("tid:{key}"), label, sub, rows, pid: Some(pid), tid: Some(key), cpu: None }
             }

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bathyscope_capture::{ColumnType, Display, MappingKind, StreamKind};
 use bathyscope_views::{
-    Cell, Filter, FlameGraph, FlameQuery, Group, GroupBy, MATCH_BELOW, MATCH_SELF, MemorySource, Order, RateQuery,
-    RowsQuery, TimeRange, TimelineQuery, flame, fold, page, rate, timeline,
+    Cell, Filter, FlameGraph, FlameQuery, FunctionOrder, Group, GroupBy, MATCH_BELOW, MATCH_SELF, MemorySource, Order,
+    RateQuery, RowsQuery, SampledFunction, TimeRange, TimelineQuery, flame, fold, page, rate, sampled_functions,
+    timeline,
 };
 use fixture::{Build, GO, ORIGIN, Own, symbol};
 use proptest::{collection::vec, prelude::*};
@@ -132,9 +133,12 @@ proptest! {
     #[test]
     fn bins_sum_to_the_rows_of_the_range(
         rows in rows(), chunk in 1usize..70, a in 0u64..30_000, length in 1u64..30_000, width in 1u32..300,
-        limit_tracks in 1u32..8, by_cpu: bool, profile: bool, only_sh: bool,
+        limit_tracks in 1u32..8, by_cpu: bool, profile: bool, only_sh: bool, indexed: bool,
     ) {
-        let source = if profile { samples(&rows, chunk) } else { events(&rows, chunk) };
+        let mut source = if profile { samples(&rows, chunk) } else { events(&rows, chunk) };
+        if indexed {
+            source.make_index();
+        }
         let range = TimeRange::relative(ORIGIN, a, a + length);
         let mut expected = in_range(&rows, range);
         expected.retain(|row| !only_sh || row.3 == 0);
@@ -143,6 +147,10 @@ proptest! {
         let query = TimelineQuery { range, width, group, filter: filter.clone(), limit_tracks };
         let window = timeline(&source, &query, &GO).unwrap();
 
+        let bin_ns = ((window.end - window.start) / i64::from(window.width)).cast_unsigned();
+        prop_assert!(window.width <= width.max(2) && bin_ns.is_power_of_two());
+        prop_assert!(window.start <= a.cast_signed() && window.end >= (a + length).cast_signed());
+        prop_assert!(bin_ns == 1 || window.width > width.max(2) / 2 - 1, "{} of {}", window.width, width);
         let key_of = |row: &Row| if by_cpu { row.1 } else { row.2 };
         let keys: BTreeSet<u64> = expected.iter().map(key_of).collect();
         prop_assert_eq!(window.tracks.len(), keys.len().min(limit_tracks as usize));
@@ -152,7 +160,7 @@ proptest! {
             let of_track: Vec<&Row> = expected.iter().filter(|row| key_of(row) == key).collect();
             let mut model: BTreeMap<u32, BTreeMap<&str, u32>> = BTreeMap::new();
             for row in &of_track {
-                let bin = (u128::from(row.0 - a) * u128::from(width) / u128::from(length)) as u32;
+                let bin = ((row.0.cast_signed() - window.start).cast_unsigned() / bin_ns) as u32;
                 let name = if by_cpu || profile { COMMS[row.3] } else { "a:b" };
                 *model.entry(bin).or_default().entry(name).or_default() += 1;
             }
@@ -279,6 +287,25 @@ proptest! {
 
         let folded = fold(&source, &wide, &GO).unwrap();
         prop_assert_eq!(folded.iter().map(|stack| stack.samples).sum::<u64>(), full.total);
+
+        // Functions: the same sums as by walking over every stack.
+        let plain = FlameQuery { by: GroupBy::None, invert: false, search: None, ..wide.clone() };
+        let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for stack in fold(&source, &plain, &GO).unwrap().iter() {
+            let names: BTreeSet<&str> = stack.frames.iter().map(|(name, _)| *name).collect();
+            names.into_iter().for_each(|name| sums.entry(name.to_owned()).or_default().1 += stack.samples);
+            sums.get_mut(stack.frames.last().unwrap().0).unwrap().0 += stack.samples;
+        }
+        for order in [FunctionOrder::Own, FunctionOrder::Total] {
+            let listed = sampled_functions(&source, &FlameQuery { search: None, ..wide.clone() }, order, 1000, &GO).unwrap();
+            let all = listed.functions.iter().map(|one| (one.name.clone(), (one.own, one.total))).collect();
+            prop_assert_eq!(&sums, &all);
+            let key = |one: &SampledFunction| if order == FunctionOrder::Own { one.own } else { one.total };
+            prop_assert!(listed.functions.is_sorted_by(|a, b| key(a) >= key(b)));
+            let one = sampled_functions(&source, &FlameQuery { search: Some("READ".into()), ..wide.clone() }, order, 1, &GO).unwrap();
+            prop_assert_eq!(one.total, sums.keys().filter(|name| name.to_lowercase().contains("read")).count());
+            prop_assert!(one.functions.len() <= 1);
+        }
     }
 }
 

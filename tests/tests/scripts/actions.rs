@@ -7,10 +7,10 @@ use std::{
     process::{Child, Command, Output, Stdio},
 };
 
-use bathyscope_tests::{is_root, programs::program, skip};
+use bathyscope_tests::{in_lab, is_root, programs::program, skip};
 use tempfile::TempDir;
 
-use crate::{Kernel, places::in_lab, traced};
+use crate::{Kernel, traced};
 
 /// A copy of `tests/programs/acts.c`, so that nobody else runs what is probed.
 pub(crate) struct Acts {

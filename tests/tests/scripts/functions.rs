@@ -2,9 +2,9 @@
 
 use std::{fs, net::UdpSocket, process::Command};
 
-use bathyscope_tests::{command_line::stdout_of, is_root, skip, tracing::shows};
+use bathyscope_tests::{command_line::stdout_of, in_lab, is_root, skip, tracing::shows};
 
-use crate::{Kernel, places::in_lab, traced};
+use crate::{Kernel, traced};
 
 fn possible(what: &str) -> bool {
     let possible = is_root() && Kernel::running().kprobes;

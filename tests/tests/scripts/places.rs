@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use bathyscope_tests::{programs::program, workspace::root};
+use bathyscope_tests::{in_lab, programs::program, workspace::root};
 use tempfile::TempDir;
 
 use crate::cases::Need;
@@ -24,11 +24,6 @@ pub(crate) struct Place {
     /// The workload, which is done but still there.
     child: Option<Child>,
     group: Option<Group>,
-}
-
-/// Whether this is a kernel that may be brought into trouble.
-pub(crate) fn in_lab() -> bool {
-    std::env::var_os("BATHYSCOPE_LAB").is_some()
 }
 
 /// Where files are on a disk: the lab has one made for that, else one folder that can be written.

@@ -43,6 +43,11 @@ export class CaptureContext extends EventTarget {
     return this.info.streams.some((stream) => stream.kind === "samples" || stream.columns.some((column) => columnType(column) === "stack"));
   }
 
+  /** Whether it has calls of functions, which `function_graph` records. */
+  get hasCalls() {
+    return this.info.streams.some((stream) => stream.name === "function_graph" && stream.kind === "events");
+  }
+
   /** Whether a script made it. */
   get isScript() {
     return Boolean(this.info.spec.method.script);

@@ -4,10 +4,10 @@ import { send } from "./api.js";
 import { captureState } from "./capture_list.js";
 import { addCommands, mayRecord } from "./commands.js";
 import { byId, copyText, h, put } from "./dom.js";
-import { count, duration, exact, permille, plural, wall } from "./format.js";
+import { bytes, count, duration, exact, permille, plural, wall } from "./format.js";
 import { bind } from "./keys.js";
 import { note, noteError } from "./notice.js";
-import { targetText } from "./spec.js";
+import { ESTIMATED, costIsEstimated, targetText } from "./spec.js";
 import { joinWords } from "./words.js";
 
 const EXPORTS = [
@@ -65,9 +65,10 @@ export class CaptureHeader {
     const { lost } = this.context;
     const cost = info.readings.reduce((sum, reading) => sum + (reading?.cpu_permille ?? 0), 0);
     const measured = info.readings.some((reading) => reading?.cpu_permille !== null && reading?.cpu_permille !== undefined);
+    const estimated = costIsEstimated(info.spec);
     const chip = (text, section, name, title) => h("button", { type: "button", class: `chip ${name}`, title, text, on: { click: () => this.details(section) } });
     put(byId("cap-chips"), !info.running && chip(lost ? `${count(lost)} lost` : "No losses", lost ? "info-losses" : "info-ledger", lost ? "chip-loss" : "", lost ? `${plural(lost, "event")} lost` : "Everything that was emitted is stored"),
-      !info.running && measured && chip(`${permille(cost)} CPU`, "info-overhead", "", "Share of one CPU that the probes used, on average"));
+      !info.running && measured && chip(`${estimated ? "≈ " : ""}${permille(cost)} CPU`, "info-overhead", "", `Share of one CPU that the probes used, on average${estimated ? `. ${ESTIMATED}` : ""}`));
   }
 
   #drawActions(info) {
@@ -185,19 +186,23 @@ export class CaptureHeader {
 /**
  * The readouts of a running capture: what each stream does, costs and loses.
  * @param {object} tick
+ * @param {boolean} estimated whether what a hit costs is an estimate
  * @returns {HTMLElement[]}
  */
-export function tickReadouts(tick) {
+export function tickReadouts(tick, estimated) {
   const value = (text, label, title = "", name = "") => h("span", { class: `reading ${name}`, title }, h("b", { text }), ` ${label}`);
+  const about = estimated ? "≈ " : "";
   const streams = tick.streams.map((stream) => h("div", { class: "live-stream" },
     tick.streams.length > 1 && h("code", { class: "cut", text: stream.name }),
     value(count(Math.round(stream.hits_per_s)), "hits/s", `${exact(Math.round(stream.hits_per_s))} hits per second`),
     value(count(Math.round(stream.rows_per_s)), "rows/s"),
-    value(stream.ns_per_hit === null || stream.ns_per_hit === undefined ? "–" : `${Math.round(stream.ns_per_hit)} ns`, "per hit"),
-    value(permille(stream.cpu_permille), "of a CPU"),
+    value(stream.ns_per_hit === null || stream.ns_per_hit === undefined ? "–" : `${about}${Math.round(stream.ns_per_hit)} ns`, "per hit", estimated ? ESTIMATED : ""),
+    value(`${about}${permille(stream.cpu_permille)}`, "of a CPU", estimated ? ESTIMATED : ""),
     value(count(stream.stored), "stored", exact(stream.stored)),
     value(count(stream.filtered), "filtered", exact(stream.filtered)),
     stream.lost > 0 ? value(count(stream.lost), "lost", exact(stream.lost), "loss") : value("0", "lost")));
-  const recording = h("div", { class: "live-stream", title: "What the console itself uses" }, value(permille(tick.console_cpu_permille), "of a CPU for recording"));
+  const used = (name, share, peak, what) => value(permille(share), `of a CPU, ${bytes(peak)} ${name}`, `What ${what} uses now, and the most memory that it had resident. All captures share it.`);
+  const recording = h("div", { class: "live-stream" }, used("console", tick.console_cpu_permille, tick.console_peak_bytes, "the console, which reads and stores,"),
+    used("agent", tick.agent_cpu_permille, tick.agent_peak_bytes, "the agent, which holds the probes,"));
   return [h("span", { class: "reading" }, h("b", { text: duration(tick.elapsed) })), h("div", { class: "live-streams" }, ...streams, recording)];
 }

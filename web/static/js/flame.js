@@ -4,13 +4,14 @@ import { Latest, get } from "./api.js";
 import { mayRecord } from "./commands.js";
 import { h, put, s, settled } from "./dom.js";
 import { FRAME, drawFlame, frameTop } from "./flame_draw.js";
-import { FlameModel } from "./flame_model.js";
-import { exact, percent, plural } from "./format.js";
+import { FlameCode } from "./flame_code.js";
+import { functionTable } from "./flame_functions.js";
+import { FlameModel, KINDS } from "./flame_model.js";
+import { duration, exact, percent, plural } from "./format.js";
 import { bind, describe } from "./keys.js";
 import { showError, waitFor } from "./notice.js";
 
-const QUERY = ["start", "end", "filter", "focus", "search", "invert", "by", "source", "snapshot"];
-const KINDS = ["all samples", "process", "kernel", "user", "inlined", "run-time compiled", "without a name"];
+const QUERY = ["start", "end", "filter", "focus", "search", "invert", "by", "source", "snapshot", "flame", "top", "code", "at"];
 
 /** The tab. */
 export class FlameView {
@@ -48,15 +49,20 @@ export class FlameView {
     this.found = h("span", { class: "quiet", role: "status" });
     this.invert = h("button", { type: "button", text: "Invert", title: "The innermost function at the root, its callers above it", on: { click: () => state.set({ invert: !this.context.view.invert, focus: "" }) } });
     this.by = h("button", { type: "button", text: "By process", title: "Processes as the first level", on: { click: () => state.set({ by: this.context.view.by === "process" ? "none" : "process", focus: "" }) } });
+    this.list = h("button", { type: "button", text: "Functions", title: "A table of functions instead of the graph", on: { click: () => state.set({ flame: this.context.view.flame === "graph" ? "functions" : "graph", code: "", at: "" }) } });
+    this.table = h("div", { class: "flame-functions", hidden: true });
+    this.code = h("div", { class: "flame-functions flame-code", hidden: true, tabindex: "-1" });
+    this.instructions = new FlameCode(this.context, this.code);
     this.reset = h("button", { type: "button", hidden: true, on: { click: () => state.set({ focus: "" }) } }, "Reset zoom ", h("kbd", { text: "Esc" }));
     this.crumbs = h("nav", { class: "crumbs mono", "aria-label": "Zoomed path" });
     this.readout = h("p", { class: "readout mono", "aria-live": "polite" });
+    this.lines = h("div", { class: "flame-lines" }, this.crumbs, this.readout);
     this.said = h("p", { class: "flame-said quiet small" });
     this.problem = h("div");
     this.svg = s("svg", { class: "flame", tabindex: "0", role: "application", "aria-label": "Flame graph. Arrow keys walk, Enter zooms, Escape resets." });
     this.scroller = h("div", { class: "flame-scroll" }, this.svg);
-    put(panel, h("div", { class: "panel-bar" }, this.search, this.found, h("span", { class: "grow" }), this.reset, this.by, this.invert),
-      h("div", { class: "flame-lines" }, this.crumbs, this.readout), this.problem, this.scroller, this.said);
+    put(panel, h("div", { class: "panel-bar" }, this.search, this.found, h("span", { class: "grow" }), this.reset, this.by, this.invert, this.list),
+      this.lines, this.problem, this.scroller, this.table, this.code, this.said);
     this.svg.addEventListener("pointerover", (event) => this.#hover(event));
     this.svg.addEventListener("pointerleave", () => this.#tell(this.current));
     this.svg.addEventListener("click", (event) => this.#click(event));
@@ -68,19 +74,38 @@ export class FlameView {
 
   #startKeys() {
     const when = () => this.visible;
-    bind("f", { what: "Find in names; Enter goes to the next", group: "Flame graph", when }, () => { this.search.focus(); this.search.select(); });
+    bind("f", { what: "Find in names; Enter goes to the next", group: "Flame graph", when: () => when() && !this.#coded }, () => { this.search.focus(); this.search.select(); });
     bind("i", { what: "Invert", group: "Flame graph", when }, () => this.invert.click());
-    bind("Escape", { what: "Reset the zoom", group: "Flame graph", shown: "Esc", when: () => when() && this.context.view.focus !== "" }, () => this.context.state.set({ focus: "" }));
+    bind("Escape", { what: "Reset the zoom", group: "Flame graph", shown: "Esc", when: () => when() && this.context.view.focus !== "" && !this.#listed }, () => this.context.state.set({ focus: "" }));
+    const reading = () => when() && this.#coded;
+    bind("n", { what: "The next hottest instruction", group: "Instructions of a function", when: reading }, () => this.instructions.hottest(1));
+    bind("p", { what: "The one with more samples", group: "Instructions of a function", when: reading }, () => this.instructions.hottest(-1));
+    bind("Escape", { what: "Back to the functions", group: "Instructions of a function", shown: "Esc", when: reading }, () => this.context.state.set({ code: "", at: "" }));
     describe("← → ↑ ↓", "Walk through the frames", "Flame graph");
     describe("Enter", "Zoom into the frame", "Flame graph");
   }
 
   #drawControls() {
-    const { invert, by, focus, search } = this.context.view;
+    const { invert, by, focus, search, flame } = this.context.view;
     this.invert.setAttribute("aria-pressed", String(invert));
     this.by.setAttribute("aria-pressed", String(by === "process"));
-    this.reset.hidden = !focus;
+    this.list.setAttribute("aria-pressed", String(flame === "functions"));
+    this.list.hidden = this.context.isScript;
+    const listed = this.#listed;
+    for (const part of [this.invert, this.by, this.lines]) part.hidden = listed;
+    for (const part of [this.search, this.found]) part.hidden = this.#coded;
+    this.reset.hidden = !focus || listed;
     if (document.activeElement !== this.search) this.search.value = search;
+  }
+
+  /** Whether functions are shown in place of the graph; stacks of maps have no table. */
+  get #listed() {
+    return this.context.view.flame === "functions" && !this.context.isScript;
+  }
+
+  /** Whether a function's instructions are shown in place of the functions. */
+  get #coded() {
+    return this.#listed && this.context.view.code !== "";
   }
 
   /** The tab is in sight. */
@@ -107,7 +132,12 @@ export class FlameView {
   }
 
   async #load() {
-    if (!this.context.hasStacks) return this.#noStacks();
+    if (!this.context.hasStacks && !this.context.hasCalls) return this.#noStacks();
+    this.table.hidden = !this.#listed || this.#coded;
+    this.code.hidden = !this.#coded;
+    this.scroller.hidden = this.#listed;
+    if (this.#coded) return this.#loadCode();
+    if (this.#listed) return this.#loadFunctions();
     const width = this.scroller.clientWidth;
     if (width === 0) return;
     this.stale = false;
@@ -122,6 +152,42 @@ export class FlameView {
       this.filterProblem(null);
       put(this.problem);
       this.#show(answer);
+    } catch (error) {
+      this.filterProblem(error.status === 400 ? error : null);
+      if (error.status !== 400) showError(this.problem, error, () => this.#load());
+    }
+  }
+
+  async #loadFunctions() {
+    this.stale = false;
+    const { start, end, filter, search, top } = this.context.view;
+    try {
+      const query = { start, end, filter, search, sort: top };
+      const answer = await this.#latest.run((signal) => waitFor("Counting functions", get(`${this.context.path}/flame/functions`, query, signal), () => this.#latest.cancel()));
+      if (!answer) return;
+      this.filterProblem(null);
+      put(this.problem);
+      put(this.table, functionTable(answer, { top, sort: (to) => this.context.state.set({ top: to }), find: (name) => this.context.state.set({ flame: "graph", search: name, focus: "" }), open: (name) => this.context.state.set({ code: name, at: "" }) }));
+      const more = answer.total - answer.functions.length;
+      this.found.textContent = search ? plural(answer.total, "function") : "";
+      this.said.textContent = [answer.unit === "samples" ? plural(answer.samples, "sample") : duration(answer.samples), more > 0 ? `${plural(more, "more function")}; find them by name` : ""].filter(Boolean).join(" · ");
+    } catch (error) {
+      this.filterProblem(error.status === 400 ? error : null);
+      if (error.status !== 400) showError(this.problem, error, () => this.#load());
+    }
+  }
+
+  async #loadCode() {
+    this.stale = false;
+    const { start, end, filter, code, at } = this.context.view;
+    try {
+      const query = { start, end, filter, function: code, place: at };
+      const answer = await this.#latest.run((signal) => waitFor("Reading instructions", get(`${this.context.path}/flame/annotate`, query, signal), () => this.#latest.cancel()));
+      if (!answer) return;
+      this.filterProblem(null);
+      put(this.problem);
+      this.instructions.show(answer);
+      this.said.textContent = FlameCode.said(answer);
     } catch (error) {
       this.filterProblem(error.status === 400 ? error : null);
       if (error.status !== 400) showError(this.problem, error, () => this.#load());
@@ -143,7 +209,7 @@ export class FlameView {
     if (this.model.total === 0) {
       put(this.svg);
       this.svg.style.height = "0";
-      put(this.problem, h("p", { class: "empty", text: this.context.view.start === null && !this.context.view.filter ? "No samples: nothing of the target ran while it was sampled." : "No samples in this range and filter." }));
+      put(this.problem, h("p", { class: "empty", text: this.context.view.start === null && !this.context.view.filter ? this.context.hasCalls ? "No time in calls of known length." : "No samples: nothing of the target ran while it was sampled." : `No ${this.context.hasCalls ? "calls" : "samples"} in this range and filter.` }));
       this.said.textContent = "";
       this.#drawCrumbs();
       return;
@@ -186,11 +252,17 @@ export class FlameView {
 
   #say() {
     const { cut, total, unresolved, matched, focusTotal } = this.model;
-    const parts = [plural(total, "sample")];
-    if (cut.nodes > 0) parts.push(`${plural(cut.nodes, "frame")} with ${plural(cut.samples, "sample")} below one pixel not drawn; zoom in to see them`);
-    if (unresolved > 0) parts.push(`${plural(unresolved, "sample")} with a place that has no name`);
+    const amount = (value) => this.#amount(value);
+    const parts = [amount(total)];
+    if (cut.nodes > 0) parts.push(`${plural(cut.nodes, "frame")} with ${amount(cut.samples)} below one pixel not drawn; zoom in to see them`);
+    if (unresolved > 0) parts.push(`${amount(unresolved)} with a place that has no name`);
     this.said.textContent = parts.join(" · ");
-    this.found.textContent = this.context.view.search ? `${plural(matched, "sample")}, ${percent(matched, focusTotal)}` : "";
+    this.found.textContent = this.context.view.search ? `${amount(matched)}, ${percent(matched, focusTotal)}` : "";
+  }
+
+  /** So many samples, or so much time in calls. */
+  #amount(value) {
+    return this.model.isTime ? duration(value) : plural(value, "sample");
   }
 
   #index(event) {
@@ -211,7 +283,7 @@ export class FlameView {
     }
     const { value, own, kind } = model.nodes;
     const zoomed = model.focus > 0 && !model.isAncestor(i) ? `, ${percent(value[i], model.focusTotal)} of the zoom` : "";
-    put(this.readout, h("b", { text: model.name(i) }), `  ${KINDS[kind[i]] ?? ""}  ${plural(value[i], "sample")}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${exact(own[i])} its own` : ""}`);
+    put(this.readout, h("b", { text: model.name(i) }), `  ${KINDS[kind[i]] ?? ""}  ${this.#amount(value[i])}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${this.model.isTime ? duration(own[i]) : exact(own[i])} its own` : ""}`);
   }
 
   #click(event) {

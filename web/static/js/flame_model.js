@@ -4,12 +4,15 @@
 export const MATCH_SELF = 1;
 /** See {@link MATCH_SELF}. */
 export const MATCH_BELOW = 2;
+/** What nodes and functions are, by the number that the API gives. */
+export const KINDS = ["all samples", "process", "kernel", "user", "inlined", "run-time compiled", "without a name"];
 
 /** The answer of the flame endpoint, indexed. */
 export class FlameModel {
   /** @param {object} answer of the API */
   constructor(answer) {
     Object.assign(this, { total: answer.total, focusTotal: answer.focus_total, maxDepth: answer.max_depth, cut: answer.cut, matched: answer.matched_samples, unresolved: answer.unresolved });
+    this.isTime = answer.unit === "nanoseconds";
     this.names = answer.names;
     this.nodes = answer.nodes;
     this.count = answer.nodes.id.length;

@@ -5,8 +5,10 @@ import { h, put } from "./dom.js";
 import { bytes, count, duration, exact, moment, permille, plural, wall } from "./format.js";
 import { factEntries } from "./host_view.js";
 import { showError } from "./notice.js";
+import { kernelLine, probeLines } from "./probe_text.js";
+import { showProbes } from "./probes_view.js";
 import { scriptText } from "./script_text.js";
-import { targetText } from "./spec.js";
+import { ESTIMATED, costIsEstimated, targetText } from "./spec.js";
 import { joinWords } from "./words.js";
 
 const STAGES = {
@@ -23,6 +25,8 @@ export function stageText(stage) {
   return STAGES[stage] ?? stage;
 }
 
+/** How often the probes of a running capture are asked for. */
+const PROBES_EVERY_MS = 1500;
 /** What the server gives at one time. */
 const MOST_OUTPUT = 1000;
 
@@ -36,13 +40,21 @@ function table(heads, rows) {
 }
 
 /** A trace by ftrace: only what was asked for. */
+/** What a capture may cost, of all that it has budgets for. */
+function budgetsText(limits) {
+  const { rows_per_s: rows, bytes_per_s: written, agent_cpu_permille: agent = 500, agent_bytes: memory = 2 ** 30 } = limits.budgets ?? {};
+  const all = [`${permille(limits.budget_cpu_permille)} of one CPU in probes`, rows && `${exact(rows)} rows/s`, `${bytes(written ?? 128 * 2 ** 20)}/s of records`,
+    `${permille(agent)} of one CPU`, `${bytes(memory)} of memory in the agent`].filter(Boolean);
+  return `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
+}
+
 function tracedEntries({ tracer, functions = [], not_functions: not = [], graph_roots: roots = [], graph_not: leftOut = [], max_depth: depth, events = [], dynamic = [] }) {
   const codes = (name, words) => (words.length ? entry(name, h("code", { text: words.join(" ") })) : []);
   return [
     ...codes("Tracer", tracer ? [tracer] : []), ...codes("Functions", functions), ...codes("Not the functions", not), ...codes("Graph begins at", roots),
     ...codes("Graph leaves out", leftOut), ...(depth ? entry("Depth", exact(depth)) : []),
     ...events.flatMap(({ event, filter }, i) => entry(i === 0 ? "Events" : "", h("code", { text: event }), filter && h("div", {}, "only where ", h("code", { text: filter })))),
-    ...dynamic.flatMap((line, i) => entry(i === 0 ? "Own probes" : "", h("code", { text: line }))),
+    ...dynamic.flatMap((probe, i) => entry(i === 0 ? "Own probes" : "", h("code", { text: probeLines([probe])[0] }), kernelLine(probe) && h("div", { class: "quiet small" }, "for the kernel ", h("code", { text: kernelLine(probe) })))),
   ];
 }
 
@@ -58,6 +70,8 @@ export class InfoView {
     this.visible = false;
     this.output = h("div");
     this.outputAsked = -1;
+    this.probes = h("div");
+    this.probesAsked = -Infinity;
     context.addEventListener("info", () => this.visible && this.#draw());
   }
 
@@ -81,7 +95,7 @@ export class InfoView {
     const { info } = this.context;
     put(this.panel, h("div", { class: "info-columns" },
       h("div", {}, this.#spec(info), section("info-host", "Host", h("dl", { class: "facts" }, ...factEntries(info.host)))),
-      h("div", {}, this.#ledger(info), this.#losses(info), this.#overhead(info), info.output_bytes > 0 && section("info-output", "Output of the command", this.output))));
+      h("div", {}, this.#ledger(info), this.#losses(info), this.#overhead(info), this.#ownProbes(info), info.output_bytes > 0 && section("info-output", "Output of the command", this.output))));
     if (info.output_bytes > 0 && this.outputAsked !== info.output_bytes) this.#loadOutput();
   }
 
@@ -104,9 +118,19 @@ export class InfoView {
     const limits = spec.limits ?? {};
     const ends = [limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`, limits.max_events && `after ${plural(limits.max_events, "row")}`, limits.max_bytes && `at ${bytes(limits.max_bytes)}`].filter(Boolean);
     return section("info-spec", "What was asked for", h("dl", { class: "facts" }, ...method, ...entry("Target", targetText(spec.target, joinWords)),
-      ...entry("Ends", ends.join(", or ") || "when it is stopped"), ...entry("Warns above", `${permille(limits.budget_cpu_permille)} of one CPU`),
+      ...entry("Ends", ends.join(", or ") || "when it is stopped"), ...entry("Guard above", budgetsText(limits)),
       ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`), ...entry("Ended", info.running ? "it runs" : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`),
       ...(info.simulated ? entry("Agent", "simulated: the events are made up") : [])), h("details", {}, h("summary", { text: "Spec as JSON" }), json));
+  }
+
+  /** Hits and misses of its own probes, while it runs; each can be detached. */
+  #ownProbes(info) {
+    if (!info.running || !info.spec.method.trace?.dynamic?.length) return null;
+    if (performance.now() - this.probesAsked > PROBES_EVERY_MS) {
+      this.probesAsked = performance.now();
+      showProbes(this.probes, { capture: info.id });
+    }
+    return section("info-probes", "Own probes, now", this.probes);
   }
 
   #ledger(info) {
@@ -138,11 +162,13 @@ export class InfoView {
   }
 
   #overhead(info) {
+    const estimated = costIsEstimated(info.spec);
+    const about = estimated ? "≈ " : "";
     const rows = info.readings.map((reading, i) => reading && h("tr", {}, h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
       h("td", { class: "num", title: exact(reading.hits_per_s), text: `${count(Math.round(reading.hits_per_s))}/s` }),
-      h("td", { class: "num", text: reading.ns_per_hit === null || reading.ns_per_hit === undefined ? "not measured" : `${Math.round(reading.ns_per_hit)} ns` }), h("td", { class: "num", text: permille(reading.cpu_permille) }))).filter(Boolean);
+      h("td", { class: "num", text: reading.ns_per_hit === null || reading.ns_per_hit === undefined ? "not measured" : `${about}${Math.round(reading.ns_per_hit)} ns` }), h("td", { class: "num", text: `${about}${permille(reading.cpu_permille)}` }))).filter(Boolean);
     return section("info-overhead", info.running ? "Cost of the probes, last reading" : "Cost of the probes, average", rows.length === 0 ? h("p", { text: "There was no reading: the capture was too short, or this kernel gives none." })
-      : table([["Stream"], ["Hits", true], ["Each hit", true], ["Share of one CPU", true]], rows));
+      : table([["Stream"], ["Hits", true], ["Each hit", true], ["Share of one CPU", true]], rows), estimated && rows.length > 0 && h("p", { class: "quiet prose", text: ESTIMATED }));
   }
 
   async #loadOutput() {

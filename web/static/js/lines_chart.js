@@ -33,7 +33,7 @@ export class LinesChart {
     });
   }
 
-  /** Shows another view. The element must be in the page by now. */
+  /** Shows another view; `plain` says that it is not over time but over plain numbers. The element must be in the page by now. */
   show(view) {
     this.view = view;
     this.moment = -1;
@@ -66,7 +66,8 @@ export class LinesChart {
 
   #go(moment) {
     this.moment = moment;
-    this.parts.readout(moment >= 0 ? `at ${duration(this.view.at[moment].time)}` : "");
+    const at = moment >= 0 && this.view.at[moment].time;
+    this.parts.readout(moment < 0 ? "" : `at ${this.view.plain ? exact(at) : duration(at)}`);
     this.#drawLegend();
     this.drawing?.redraw();
   }
@@ -125,6 +126,6 @@ export class LinesChart {
     context.textAlign = "center";
     context.textBaseline = "top";
     const marks = ticks(first, first + span, Math.max(1, Math.floor((width - LEFT) / 100)));
-    for (const time of marks.at) context.fillText(tickLabel(time, marks.step), x(time), base + 5);
+    for (const time of marks.at) context.fillText(this.view.plain ? count(time) : tickLabel(time, marks.step), x(time), base + 5);
   }
 }

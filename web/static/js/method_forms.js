@@ -1,9 +1,10 @@
 // What the forms for system calls, ftrace, counts and profiles have beside plain fields: suggestions, and the list of
 // events of a trace.
 
-import { get } from "./api.js";
+import { get, Latest } from "./api.js";
 import { Combobox } from "./combobox.js";
-import { byId, h } from "./dom.js";
+import { byId, h, put, settled } from "./dom.js";
+import { exact, plural } from "./format.js";
 import { lastWord } from "./spec_methods.js";
 
 /** Sets of system calls that have a name. */
@@ -11,15 +12,33 @@ const SETS = [
   ["%file", "calls that take a path"], ["%network", "sockets"], ["%process", "making, ending and waiting for processes"], ["%memory", "mapping and protecting memory"],
   ["%signal", "signals"], ["%ipc", "shared memory, semaphores and queues of System V"], ["%desc", "calls that take a descriptor"],
 ];
-const TRACERS = [
-  ["function", "each call of a function"], ["function_graph", "calls as a tree, with durations"], ["irqsoff", "the longest time with interrupts off"],
-  ["preemptoff", "the longest time without preemption"], ["preemptirqsoff", "the longest time without either"], ["wakeup", "the longest wait of any task from waking to running"],
-  ["wakeup_rt", "the same for tasks of real time"], ["wakeup_dl", "the same for tasks with deadlines"], ["hwlat", "delays by the hardware and firmware"],
-  ["osnoise", "what keeps programs from a CPU"], ["timerlat", "delays of timers"], ["blk", "the life of block requests"],
-];
 const MOST = 40;
 
 const fitting = (list, word) => list.filter(([label, detail]) => `${label} ${detail}`.includes(word)).map(([label, detail]) => ({ label, detail }));
+
+/** Tracers of ftrace: those of this kernel first, the others with what it would need. */
+async function tracers(query, signal) {
+  const { items } = await get("/api/catalog", { kind: "tracer", q: query.trim(), limit: MOST }, signal);
+  const group = (works) => (works ? "tracers of this kernel" : "not in this kernel");
+  return items.sort((a, b) => Number(b.works) - Number(a.works)).map(({ name, note, works }) => ({ label: name, detail: note, group: group(works) }));
+}
+
+/** Says below a field how many functions its patterns stand for, before anything is traced. */
+function countFunctions(input, place) {
+  const latest = new Latest();
+  const tell = async () => {
+    const patterns = input.value.split(/[\s,]+/).filter(Boolean);
+    if (!patterns.some((pattern) => /[*?[:]/.test(pattern))) { latest.cancel(); put(place); return; }
+    try {
+      const counts = await latest.run((signal) => Promise.all(patterns.slice(0, 8).map((pattern) => get("/api/catalog/count", { kind: "function", pattern }, signal))));
+      if (counts) put(place, ...counts.map(({ total, usable }, i) => h("span", { class: total === 0 ? "stop" : "" }, h("code", { text: patterns[i] }), `: ${plural(total, "function")}${usable < total ? `, ${exact(usable)} of them can be traced` : ""} `)));
+    } catch (error) {
+      put(place, error.message);
+    }
+  };
+  input.addEventListener("input", settled(200, tell));
+  return tell;
+}
 
 /** Tracepoints that match. */
 async function tracepoints(query, signal) {
@@ -117,7 +136,8 @@ export function startMethods() {
   suggestWords(byId("sys-calls"), systemCalls);
   suggestWords(byId("count-events"), perfEvents);
   suggestWords(byId("event"), perfEvents, "");
-  new Combobox({ input: byId("trace-tracer"), keepsText: true, source: (text) => fitting(TRACERS, text.trim()), pick: showGraph });
+  new Combobox({ input: byId("trace-tracer"), keepsText: true, source: tracers, pick: showGraph });
+  for (const id of ["trace-functions", "trace-roots"]) countFunctions(byId(id), byId(`${id}-count`));
   byId("trace-tracer").addEventListener("input", showGraph);
   new Combobox({
     input: byId("count-cgroup"), keepsText: true,

@@ -156,7 +156,7 @@ export class Minimap {
     const selection = this.preview ?? this.#selection();
     if (selection) drawSelection(ctx, colors, place(selection.start), place(selection.end), chart);
     const { from, to, tab } = this.context.view;
-    if (tab === "timeline" && from !== null) {
+    if ((tab === "timeline" || (tab === "calls" && this.context.view.calls === "chart")) && from !== null) {
       ctx.strokeStyle = colors["--accent"];
       ctx.strokeRect(place(from) + 0.5, 0.5, Math.max(2, place(to) - place(from) - 1), chart - 1);
     }

@@ -1,18 +1,25 @@
-// The one field on top: search over pages, captures and tracepoints; commands after `>`.
+// The one field on top: search over pages, captures and everything that can be traced; commands after `>`.
 
 import { get } from "./api.js";
+import { formatAddress } from "./catalog_address.js";
 import { Combobox } from "./combobox.js";
 import { findCommands, mayRecord } from "./commands.js";
 import { byId } from "./dom.js";
-import { ago, plural } from "./format.js";
+import { ago, exact, plural } from "./format.js";
 import { bind } from "./keys.js";
 
 const PAGES = [
   { label: "Start", path: "/" }, { label: "New capture", path: "/new", records: true },
-  { label: "History", path: "/captures" }, { label: "Tools", path: "/tools" }, { label: "Language reference", path: "/language" }, { label: "Host", path: "/host" },
+  { label: "History", path: "/captures" }, { label: "Catalogue", path: "/catalog", records: true }, { label: "Tools", path: "/tools" }, { label: "Language reference", path: "/language" }, { label: "Host", path: "/host" },
 ];
 
 const link = (path) => ({ value: () => location.assign(path) });
+
+/** A tracepoint can be traced at once; of the others is shown what they are first. */
+function toEntry({ kind, name, raw, in: within }, text) {
+  if (kind === "tracepoint") return `/new?method=events&tracepoint=${encodeURIComponent(name)}`;
+  return `/catalog${formatAddress({ q: text, entry: { kind, name: raw ?? name, within } })}`;
+}
 
 async function search(query, signal) {
   const text = query.trim();
@@ -24,17 +31,18 @@ async function search(query, signal) {
     .map((page) => ({ label: page.label, plain: true, group: "Pages", ...link(page.path) }));
   if (!text) return pages;
   const nothing = { items: [] };
-  const [captures, tracepoints] = await Promise.all([
+  const [captures, entries] = await Promise.all([
     get("/api/captures", { q: text, limit: 6 }, signal),
-    // Without an agent there are no tracepoints to find; captures are found all the same.
-    mayRecord() ? get("/api/tracepoints", { q: text, limit: 8 }, signal).catch((error) => { if (signal.aborted) throw error; return nothing; }) : nothing,
+    // Without an agent there is no catalogue; captures are found all the same.
+    mayRecord() ? get("/api/catalog", { q: text, limit: 10 }, signal).catch((error) => { if (signal.aborted) throw error; return nothing; }) : nothing,
   ]);
   return [
     ...pages,
     ...captures.items.map((one) => ({
       label: one.title, plain: true, group: "Captures", detail: `${ago(one.started_unix_ns, Date.now())}, ${plural(one.rows, "row")}`, ...link(`/captures/${one.id}`),
     })),
-    ...tracepoints.items.map((name) => ({ label: name, detail: "trace it", group: "Tracepoints", ...link(`/new?method=events&tracepoint=${encodeURIComponent(name)}`) })),
+    ...entries.items.map((one) => ({ label: one.shown ?? one.name, detail: one.kind, group: "Catalogue", ...link(toEntry(one, text)) })),
+    ...(entries.total > entries.items.length ? [{ label: `All ${exact(entries.total)} entries`, plain: true, group: "Catalogue", ...link(`/catalog${formatAddress({ q: text })}`) }] : []),
   ];
 }
 

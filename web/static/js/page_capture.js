@@ -1,6 +1,7 @@
 // The page of one capture: loads it, puts the parts together, lets them know of each other.
 
 import { get } from "./api.js";
+import { CallsView } from "./calls_view.js";
 import { CaptureContext } from "./capture_context.js";
 import { CaptureHeader, tickReadouts } from "./capture_header.js";
 import { addCommands } from "./commands.js";
@@ -17,18 +18,22 @@ import { Minimap } from "./minimap.js";
 import { note, noteError, showError, waitFor } from "./notice.js";
 import { OutputView } from "./output_view.js";
 import { startShell } from "./shell.js";
+import { costIsEstimated } from "./spec.js";
+import { SqlView } from "./sql_view.js";
 import { startTabs } from "./tabs.js";
 import { TimelineView } from "./timeline.js";
 import { ViewState } from "./url_state.js";
 
 /** How often stored views of a running capture are asked for again. */
 const GROW_MS = 2000;
-const TABS = ["events", "timeline", "flame", "info"];
+const TABS = ["events", "timeline", "flame", "info", "sql"];
 /** What only captures of scripts have, shown first. */
 const SCRIPT_TABS = ["maps", "output"];
 /** What captures of counts have: their rows are no moments of threads, so that a timeline of them says nothing. */
-const COUNT_TABS = ["counts", "events", "info"];
-const TITLES = { counts: "counts", events: "events", timeline: "timeline", flame: "flame graph", info: "info", maps: "maps", output: "output" };
+const COUNT_TABS = ["counts", "events", "info", "sql"];
+/** What captures with calls of functions have, shown first. */
+const CALL_TABS = ["calls", ...TABS];
+const TITLES = { calls: "calls", counts: "counts", events: "events", timeline: "timeline", flame: "flame graph", info: "info", maps: "maps", output: "output", sql: "SQL" };
 
 function filterProblem(error) {
   const place = byId("filter-problem");
@@ -87,7 +92,7 @@ function startRange(context) {
 function startViews(context, views) {
   const { state } = context;
   const first = context.hasMaps ? SCRIPT_TABS : SCRIPT_TABS.toReversed();
-  const tabs = context.isCounts ? COUNT_TABS : context.isScript ? [...first, ...TABS] : TABS;
+  const tabs = context.isCounts ? COUNT_TABS : context.isScript ? [...first, ...TABS] : context.hasCalls ? CALL_TABS : TABS;
   // A link without a tab shows what this capture is for.
   if (!tabs.includes(state.view.tab)) state.view.tab = tabs[0];
   if (context.isScript) first.forEach((name, i) => { const tab = byId(`tab-${name}`); tab.hidden = false; tab.parentElement.insertBefore(tab, tab.parentElement.children[i]); });
@@ -95,6 +100,10 @@ function startViews(context, views) {
     for (const name of TABS) byId(`tab-${name}`).hidden = !tabs.includes(name);
     byId("tab-counts").hidden = false;
     byId("tab-events").before(byId("tab-counts"));
+  }
+  if (context.hasCalls) {
+    byId("tab-calls").hidden = false;
+    byId("tab-events").before(byId("tab-calls"));
   }
   const show = startTabs(document.querySelector(".cap-bar .tabs"), (name) => state.set({ tab: name }));
   const apply = () => {
@@ -106,7 +115,7 @@ function startViews(context, views) {
   tabs.forEach((name, i) => bind(String(i + 1), { what: "", group: "Capture", hidden: true }, () => state.set({ tab: name })));
   describe(tabs.map((_, i) => i + 1).join(" "), tabs.map((name) => TITLES[name]).join(", "), "Capture");
   addCommands(...tabs.map((name, i) => ({ name: `Show ${TITLES[name]}`, detail: String(i + 1), run: () => state.set({ tab: name }) })));
-  bind("Escape", { what: "Clear the selected range", group: "Capture", shown: "Esc", when: () => context.range.start !== null && state.view.tab !== "flame" }, () => context.select(null));
+  bind("Escape", { what: "Clear the selected range", group: "Capture", shown: "Esc", when: () => context.range.start !== null && state.view.tab !== "flame" && !(state.view.tab === "calls" && state.view.calls === "chart") }, () => context.select(null));
   apply();
 }
 
@@ -126,6 +135,7 @@ function startLive(context, views, minimap, readout) {
     views.maps.grown();
     views.output.grown();
     views.counts.grown();
+    views.calls.grown();
   };
   const ended = async () => {
     if (ending) return;
@@ -140,6 +150,7 @@ function startLive(context, views, minimap, readout) {
       views.maps.grown();
       views.output.grown();
       views.counts.grown();
+      views.calls.grown();
     } catch (error) {
       noteError(error);
     }
@@ -149,7 +160,8 @@ function startLive(context, views, minimap, readout) {
     rows: (message) => views.events.liveRows(message),
     tick: (tick) => {
       if (context.info.streams.length < tick.streams.length) context.refresh().then(() => views.events.setRunning(true)).catch(noteError);
-      put(strip, ...tickReadouts(tick), said);
+      if (tick.guard) said.textContent = tick.guard;
+      put(strip, ...tickReadouts(tick, costIsEstimated(context.info.spec)), said);
       minimap.tick(tick);
       context.info.end_ns = Math.max(context.info.end_ns, context.info.start_ns + tick.elapsed);
       readout.grown();
@@ -182,8 +194,10 @@ async function start() {
     flame: new FlameView(context, byId("panel-flame"), filterProblem),
     maps: new MapsView(context, byId("panel-maps")),
     output: new OutputView(context, byId("panel-output")),
+    calls: new CallsView(context, byId("panel-calls"), filterProblem),
     counts: new CountsView(context, byId("panel-counts")),
     info: new InfoView(context, byId("panel-info")),
+    sql: new SqlView(context, byId("panel-sql")),
   };
   new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.info.reveal(section); });
   startViews(context, views);

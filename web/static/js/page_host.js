@@ -5,6 +5,7 @@ import { addCommands } from "./commands.js";
 import { byId, h, put } from "./dom.js";
 import { agentNotice, factEntries, fullCapabilities } from "./host_view.js";
 import { note, showError, waitFor } from "./notice.js";
+import { showProbes } from "./probes_view.js";
 import { startShell } from "./shell.js";
 
 function show({ facts, agent, capabilities }) {
@@ -37,6 +38,8 @@ async function check() {
 
 startShell();
 load();
+const probes = document.getElementById("host-probes");
+if (probes) showProbes(probes, { admin: probes.dataset.role === "admin" });
 if (document.getElementById("check")) {
   byId("check").addEventListener("click", check);
   addCommands({ name: "Check again what this host can do", run: check });

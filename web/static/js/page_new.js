@@ -7,6 +7,7 @@ import { byId, h, put } from "./dom.js";
 import { agentNotice } from "./host_view.js";
 import { bind } from "./keys.js";
 import { showGraph, startMethods } from "./method_forms.js";
+import { ProbeBuilder } from "./probe_builder.js";
 import { errorNotice, noteError, showError, waitFor } from "./notice.js";
 import { ProbeEditor } from "./probe_editor.js";
 import { ScriptForm } from "./script_form.js";
@@ -19,7 +20,7 @@ import { joinWords, splitWords } from "./words.js";
 const INPUTS = {
   name: "name", frequency: "frequency", kernel: "kernel", user: "user", event: "event", period: "period", "call-graph": "callGraph",
   "sys-calls": "syscalls.calls", "sys-outcome": "syscalls.outcome", "sys-min": "syscalls.minDuration", "sys-min-unit": "syscalls.minUnit",
-  "sys-path": "syscalls.path", "sys-bytes": "syscalls.stringBytes", "sys-fd-paths": "syscalls.fdPaths",
+  "sys-path": "syscalls.path", "sys-bytes": "syscalls.stringBytes", "sys-fd-paths": "syscalls.fdPaths", "sys-signals": "syscalls.signals",
   "trace-tracer": "trace.tracer", "trace-functions": "trace.functions", "trace-not-functions": "trace.notFunctions", "trace-roots": "trace.graphRoots",
   "trace-graph-not": "trace.graphNot", "trace-depth": "trace.maxDepth", "trace-dynamic": "trace.dynamic", "trace-options": "trace.options",
   "trace-clock": "trace.clock", "trace-buffer": "trace.bufferKib", "trace-overwrite": "trace.overwrite",
@@ -28,6 +29,7 @@ const INPUTS = {
   pid: "pid", argv: "argv", "run-as": "runAs", children: "children",
   "group-kind": "groupKind", group: "group", "of-user": "ofUser", comm: "comm",
   duration: "duration", "duration-unit": "durationUnit", "max-events": "maxEvents", "max-size": "maxSize", "max-size-unit": "maxSizeUnit", budget: "budget", "over-budget": "overBudget",
+  "budget-rows": "budgetRows", "budget-bytes": "budgetBytes", "budget-agent": "budgetAgent", "budget-memory": "budgetMemory",
 };
 
 const params = new URLSearchParams(location.search);
@@ -41,6 +43,7 @@ let starting = false;
 
 startShell();
 const traced = startMethods();
+const builder = new ProbeBuilder();
 const script = new ScriptForm({ run: start, named: (name) => { byId("name").value = name; }, changed: () => put(byId("problems")) });
 const showTab = startTabs(document.querySelector(".tabs"), (name) => {
   method = name;
@@ -89,6 +92,7 @@ function fill(form) {
   sampling = form.sampling;
   for (const event of form.trace.events) traced.add(event);
   showGraph();
+  builder.filled();
   document.querySelector(`input[name=target][value=${form.target}]`).checked = true;
   method = form.method;
   showTab(method);
@@ -166,7 +170,34 @@ function groupItem({ path, unit, container }) {
   return { label: path, value: { kind: "cgroup" } };
 }
 
+/** Fills the form from a filter line of sysdig. */
+async function readLine() {
+  const [input, help] = [byId("sys-line"), byId("sys-line-help")];
+  const say = (text, bad) => {
+    help.classList.toggle("stop", bad);
+    put(help, text);
+    input.setAttribute("aria-invalid", String(bad));
+  };
+  try {
+    const { target: asked, syscalls } = await get("/api/syscalls/filter", { line: input.value });
+    const now = formNow();
+    const read = formOf({ method: { syscalls }, target: asked ?? "system", limits: {} }, joinWords);
+    const own = Object.fromEntries(["pid", "children", "groupKind", "group", "ofUser", "comm"].map((key) => [key, read[key]]));
+    fillInputs({ ...now, ...own, syscalls: { ...read.syscalls, stringBytes: now.syscalls.stringBytes, fdPaths: now.syscalls.fdPaths, signals: now.syscalls.signals } });
+    document.querySelector(`input[name=target][value=${read.target}]`).checked = true;
+    showTarget();
+    say("The form is filled from it.", false);
+  } catch (error) {
+    say([error.why, error.remedy].filter(Boolean).join(". "), true);
+  }
+}
+
 function startFields() {
+  byId("sys-line").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.ctrlKey) return;
+    event.preventDefault();
+    readLine();
+  });
   const adding = byId("add-event");
   new Combobox({
     input: adding, firstIsActive: true, empty: "No tracepoint of this kernel has such a name.",
@@ -204,6 +235,19 @@ function startFields() {
   addCommands({ name: "Start this capture", detail: "Ctrl+Enter", run: start });
 }
 
+/** Which parameter of the address fills which input, beside those that need more. */
+const FROM_ADDRESS = { tracer: "trace-tracer", functions: "trace-functions", roots: "trace-roots", events: "count-events", event: "event" };
+
+/** The form as the address has it: other pages lead here with what they show. */
+function prefilled() {
+  const form = { ...emptyForm(), method };
+  for (const [name, id] of Object.entries(FROM_ADDRESS)) {
+    const [part, key] = placeOf(form, INPUTS[id]);
+    if (params.has(name)) part[key] = params.get(name);
+  }
+  return form;
+}
+
 async function first() {
   const from = params.get("from");
   if (from && /^[0-9a-f]{16}$/.test(from)) {
@@ -215,7 +259,7 @@ async function first() {
       noteError(error);
     }
   }
-  fill({ ...emptyForm(), method });
+  fill(prefilled());
   if (params.has("tool")) await script.openTool(params.get("tool"));
   else if (params.has("script")) script.setText(params.get("script"));
   else if (params.has("tracepoint")) addTracepoint(params.get("tracepoint"));

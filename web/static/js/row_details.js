@@ -49,14 +49,20 @@ export class RowDetails {
     const entries = columns.flatMap((column, i) => this.#entry(column, row[i]));
     const stackAt = columns.findIndex((column) => columnType(column) === "stack");
     const frames = h("div");
-    put(this.body, h("dl", { class: "facts row-facts" }, h("dt", { text: "wall time" }), h("dd", { text: wall(started + Number(row[0]), true) }), ...entries), stackAt >= 0 && frames);
+    const printed = row.text ? this.#fact("as the kernel prints it", "", row.text, row.text) : [];
+    put(this.body, h("dl", { class: "facts row-facts" }, h("dt", { text: "wall time" }), h("dd", { text: wall(started + Number(row[0]), true) }), ...printed, ...entries), stackAt >= 0 && frames);
     if (stackAt >= 0) this.#stack(row[stackAt], frames);
   }
 
   #entry(column, value) {
     const text = value === null ? "not there" : cellText(value, column) + (column.display === "time_ns" ? " s" : "");
-    return [h("dt", { class: "mono", text: column.name }), h("dd", {},
-      h("button", { type: "button", class: value === null ? "copy quiet" : "copy mono", title: "Copy", text, on: { click: async () => { if (value !== null && (await copyText(cellText(value, column)))) note(`Copied ${column.name}.`, { ms: 2000 }); } } }))];
+    return this.#fact(column.name, "mono", text, value === null ? null : cellText(value, column));
+  }
+
+  /** A name and a text that a click copies; `copied` is what of it, or nothing. */
+  #fact(name, look, text, copied) {
+    return [h("dt", { class: look, text: name }), h("dd", {},
+      h("button", { type: "button", class: copied === null ? "copy quiet" : "copy mono", title: "Copy", text, on: { click: async () => { if (copied !== null && (await copyText(copied))) note(`Copied ${name}.`, { ms: 2000 }); } } }))];
   }
 
   async #stack(cell, place) {

@@ -80,6 +80,8 @@ export class RowSource extends EventTarget {
       const answer = await get(`${this.path}/rows`, { ...query, offset: page * PAGE_ROWS, limit: PAGE_ROWS }, controller.signal);
       if (query !== this.query) return;
       if (first) this.#pages.clear();
+      // Beside its cells a row has the line that the kernel would print, where that is known.
+      answer.texts?.forEach((text, i) => { answer.rows[i].text = text; });
       this.#keep(page, answer.rows);
       Object.assign(this, { count: answer.matched, total: answer.total, columns: answer.columns, known: true });
       this.dispatchEvent(new CustomEvent("rows", { detail: { first } }));

@@ -14,11 +14,23 @@ tracepoint:syscalls:sys_enter_openat {
 }
 `;
 
+/** What the places of a kind of probe are called. */
+function placeWord(name) {
+  if (/^(kprobe|kretprobe|k|kr|fentry|fexit|kfunc|kretfunc|uprobe|uretprobe|u|ur):/.test(name)) return "function";
+  return /^(tracepoint|t|rawtracepoint|rt):/.test(name) ? "tracepoint" : "place";
+}
+
+/** How many places each pattern stands for, before anything is attached. */
+function patterns(probes) {
+  const found = probes.filter(({ name }) => /[*?[]/.test(name)).map(({ name, attached }) => `${name}: ${plural(attached, placeWord(name))}`);
+  return found.length ? ` ${found.join("; ")}.` : "";
+}
+
 /** What a script that can run will do. */
 function compiled({ probes, maps, compile_ms: ms }) {
   const places = probes.reduce((sum, { attached }) => sum + attached, 0);
   const kept = maps.length ? `, keeps ${maps.map(({ name }) => name).join(", ")}` : "";
-  return `Compiles in ${duration(ms * 1e6)}: ${plural(places, "place")} of ${plural(probes.length, "program")}${kept}.`;
+  return `Compiles in ${duration(ms * 1e6)}: ${plural(places, "place")} of ${plural(probes.length, "program")}${kept}.${patterns(probes)}`;
 }
 
 /** The tab. The editor is loaded when it is shown for the first time. */

@@ -8,7 +8,7 @@ import { listen } from "./live.js";
 import { startOmnibox } from "./omnibox.js";
 import { nextTheme, theme, themeEvents } from "./theme.js";
 
-const GO = { KeyS: "/", KeyN: "/new", KeyH: "/captures", KeyT: "/tools", KeyL: "/language", KeyO: "/host" };
+const GO = { KeyS: "/", KeyN: "/new", KeyH: "/captures", KeyT: "/tools", KeyL: "/language", KeyO: "/host", KeyC: "/catalog" };
 
 function runningItem(item) {
   return h("li", {}, h("a", { href: `/captures/${encodeURIComponent(item.id)}`, title: item.title },
@@ -50,7 +50,7 @@ function startHelp() {
 
 function startGoTo() {
   let until = 0;
-  bind("code:KeyG", { what: "Go to start, new capture, history, host", group: "Everywhere", shown: "G then S N H O" }, () => { until = performance.now() + 1500; });
+  bind("code:KeyG", { what: "Go to start, new capture, catalogue, history, host", group: "Everywhere", shown: "G then S N C H O" }, () => { until = performance.now() + 1500; });
   document.addEventListener("keydown", (event) => {
     if (performance.now() >= until || event.ctrlKey || event.altKey || event.metaKey || !GO[event.code]) return;
     until = 0;

@@ -13,6 +13,7 @@ export function emptyForm() {
     script: { text: "", file: "", params: [], allow_unsafe: false },
     target: "system", pid: "", argv: "", runAs: "", children: true, groupKind: "unit", group: "", ofUser: "", comm: "",
     duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5", overBudget: "",
+    budgetRows: "", budgetBytes: "", budgetAgent: "", budgetMemory: "",
   };
 }
 
@@ -99,7 +100,22 @@ function limitsOf(form, problems) {
   if (form.maxSize.trim()) limits.max_bytes = Math.round(number(form.maxSize, "The most room", problems, { least: 0.1, most: 1e6, whole: false }) * SIZES[form.maxSizeUnit]);
   limits.budget_cpu_permille = Math.round(number(form.budget, "The budget", problems, { least: 0.1, most: 100, whole: false }) * 10);
   if (form.overBudget) limits.over_budget = form.overBudget;
+  const budgets = budgetsOf(form, problems);
+  if (Object.keys(budgets).length > 0) limits.budgets = budgets;
   return limits;
+}
+
+/** What else it may cost; without what is as usual. */
+function budgetsOf(form, problems) {
+  const amount = (text, what, range) => (text.trim() ? number(text, what, problems, range) : null);
+  const all = {
+    rows_per_s: amount(form.budgetRows, "The rows a second", { least: 100 }),
+    bytes_per_s: amount(form.budgetBytes, "The MiB a second", { least: 0.0625, most: 1e6, whole: false }),
+    agent_cpu_permille: amount(form.budgetAgent, "The agent's share of a CPU", { least: 0.1, most: 400, whole: false }),
+    agent_bytes: amount(form.budgetMemory, "The agent's memory", { least: 64, most: 1e6, whole: false }),
+  };
+  const scale = { rows_per_s: 1, bytes_per_s: SIZES.MiB, agent_cpu_permille: 10, agent_bytes: SIZES.MiB };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null).map(([key, value]) => [key, Math.round(value * scale[key])]));
 }
 
 /**
@@ -141,6 +157,15 @@ function limitsForm(limits) {
     maxEvents: limits.max_events ? String(limits.max_events) : "",
     maxSize: size ? String(Math.round((size / SIZES[sizeUnit]) * 100) / 100) : "", maxSizeUnit: sizeUnit,
     budget: String((limits.budget_cpu_permille ?? 50) / 10), overBudget: limits.over_budget ?? "",
+    ...budgetsForm(limits.budgets ?? {}),
+  };
+}
+
+function budgetsForm(budgets) {
+  const shown = (value, scale) => (value === undefined || value === null ? "" : String(Math.round((value / scale) * 10000) / 10000));
+  return {
+    budgetRows: shown(budgets.rows_per_s, 1), budgetBytes: shown(budgets.bytes_per_s, SIZES.MiB),
+    budgetAgent: shown(budgets.agent_cpu_permille, 10), budgetMemory: shown(budgets.agent_bytes, SIZES.MiB),
   };
 }
 
@@ -158,4 +183,15 @@ export function targetText(target, join) {
   if (target?.user) return `user ${target.user.user}`;
   if (target?.comm) return `threads called ${target.comm.pattern}`;
   return "whole system";
+}
+
+/** Said beside costs that were not measured. */
+export const ESTIMATED = "Estimated: the kernel keeps no time for ftrace and samples, so what one usually takes is multiplied with how many there were.";
+
+/**
+ * Whether what a capture's probes cost is an estimate.
+ * @param {{method: object}} spec
+ */
+export function costIsEstimated(spec) {
+  return Boolean(spec.method.trace ?? spec.method.profile);
 }

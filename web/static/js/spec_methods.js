@@ -1,6 +1,8 @@
 // The forms for system calls, ftrace and counts: what they hold, as the method of a spec and back. Pure. Everything that
 // a method can say has a place in its form, so that a capture that is run again asks for the same.
 
+import { probeLines } from "./probe_text.js";
+
 export const TIMES = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
 const INTERVALS = { ms: 1, s: 1000 };
 const MOST_CPUS = 8192;
@@ -8,7 +10,7 @@ const MOST_CPUS = 8192;
 /** These forms as they are before anything is filled in. */
 export function emptyMethods() {
   return {
-    syscalls: { calls: "", outcome: "any", minDuration: "", minUnit: "ms", path: "", stringBytes: "32", fdPaths: true },
+    syscalls: { calls: "", outcome: "any", minDuration: "", minUnit: "ms", path: "", stringBytes: "32", fdPaths: true, signals: true },
     trace: {
       tracer: "", functions: "", notFunctions: "", graphRoots: "", graphNot: "", maxDepth: "", events: [], dynamic: "", options: "",
       clock: "", bufferKib: "", overwrite: false,
@@ -49,14 +51,14 @@ export function syscallsOf(form, problems) {
     calls, outcome: form.outcome,
     min_duration_ns: form.minDuration.trim() ? Math.round(number(form.minDuration, "The least duration", problems, { whole: false }) * TIMES[form.minUnit]) : 0,
     ...(form.path ? { path: form.path } : {}),
-    string_bytes: number(form.stringBytes, "The bytes kept of a text", problems, { most: 1024 }), fd_paths: form.fdPaths,
+    string_bytes: number(form.stringBytes, "The bytes kept of a text", problems, { most: 1024 }), fd_paths: form.fdPaths, signals: form.signals,
   };
 }
 
 /** The form for these system calls; what the spec does not say is as usual. */
-export function syscallsForm({ calls = [], outcome = "any", min_duration_ns: least = 0, path = "", string_bytes: kept = 32, fd_paths: fdPaths = true }) {
+export function syscallsForm({ calls = [], outcome = "any", min_duration_ns: least = 0, path = "", string_bytes: kept = 32, fd_paths: fdPaths = true, signals = true }) {
   const [minDuration, minUnit] = least ? inUnit(least, TIMES) : ["", "ms"];
-  return { calls: calls.join(", "), outcome, minDuration, minUnit, path, stringBytes: String(kept), fdPaths };
+  return { calls: calls.join(", "), outcome, minDuration, minUnit, path, stringBytes: String(kept), fdPaths, signals };
 }
 
 /** An option with `no` before it is switched off, as in the kernel's own file. */
@@ -96,7 +98,7 @@ export function traceForm(trace) {
     tracer: trace.tracer ?? "", functions: words(trace.functions), notFunctions: words(trace.not_functions),
     graphRoots: words(trace.graph_roots), graphNot: words(trace.graph_not), maxDepth: digits(trace.max_depth),
     events: (trace.events ?? []).map(({ event, filter }) => ({ event, filter: filter ?? "" })),
-    dynamic: (trace.dynamic ?? []).join("\n"), options: words((trace.options ?? []).map(([name, on]) => (on ? name : `no${name}`))),
+    dynamic: probeLines(trace.dynamic ?? []).join("\n"), options: words((trace.options ?? []).map(([name, on]) => (on ? name : `no${name}`))),
     clock: trace.clock ?? "", bufferKib: digits(trace.buffer_kib), overwrite: trace.overwrite ?? false,
   };
 }

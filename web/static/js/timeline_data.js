@@ -24,7 +24,8 @@ export function paddedWindow(shown, pixels, duration) {
 }
 
 /**
- * Whether data still fits what is shown: it reaches far enough, and its bins are about as fine as a pixel. Pure.
+ * Whether data still fits what is shown: it reaches far enough, and its bins are those that would come for this window: one
+ * or two pixels wide, as their length is a power of two. Pure.
  * @param {{start: number, end: number, width: number}} data
  * @param {{start: number, end: number}} shown
  * @param {number} pixels
@@ -34,7 +35,7 @@ export function fits(data, shown, pixels, duration) {
   if (data.start > Math.max(0, shown.start) || data.end < Math.min(duration, shown.end)) return false;
   const finest = paddedWindow(shown, pixels, duration);
   const ratio = ((data.end - data.start) / data.width) / ((finest.end - finest.start) / finest.width);
-  return ratio > 0.85 && ratio < 1.18;
+  return ratio > 0.99 && ratio < 2.02;
 }
 
 /** Sends `data` when there is some, `error` with `detail`. */

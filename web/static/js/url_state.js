@@ -32,7 +32,7 @@ const pattern = (shape) => ({ fallback: "", read: (value) => (shape.test(value) 
 
 /** All parts of a view, in the order in which they are written. Times are nanoseconds from the capture's start. */
 const PARTS = {
-  tab: oneOf("", "events", "timeline", "flame", "info", "maps", "output", "counts"),
+  tab: oneOf("", "events", "timeline", "flame", "info", "maps", "output", "counts", "calls", "sql"),
   start: whole(null),
   end: whole(null),
   stream: whole(0),
@@ -47,11 +47,27 @@ const PARTS = {
   search: text(),
   invert: flag(),
   by: oneOf("process", "none"),
+  flame: oneOf("graph", "functions"),
+  top: oneOf("own", "total"),
+  code: text("", 4096),
+  at: pattern(/^\d{1,10}-[0-9a-f]{1,16}$/),
   source: pattern(/^@\d{1,4}$/),
   map: whole(0),
   show: oneOf("", "histogram", "heatmap", "table", "series"),
   snapshot: whole(null, 1),
   key: pattern(/^[0-9a-f]{16}$/),
+  calls: oneOf("tree", "functions", "chart"),
+  open: pattern(/^\d{1,15}(\.\d{1,15}){0,63}$/),
+  call: whole(null),
+  func: text("", 256),
+  thread: whole(null),
+  longer: whole(0),
+  rank: oneOf("total", "self", "calls", "average", "median", "p99", "longest", "name"),
+  turn: flag(),
+  part: oneOf("", "cpu", "thread", "irq"),
+  lanes: oneOf("thread", "cpu"),
+  sql: text("", 8000),
+  result: oneOf("table", "chart"),
 };
 
 /** The view of an address without parameters. */

@@ -11,10 +11,11 @@ const ROW = 24;
 const PROCESS_NAME = /(^|[._])comm$/;
 
 /** Columns that all captures of a kind have, in characters: what is known to be short leaves room for what is long. */
-const KNOWN = new Map([["cpu", 7], ["pid", 9], ["tid", 9], ["call", 16], ["error", 14], ["scope", 14], ["value", 15]]);
+const KNOWN = new Map([["cpu", 7], ["pid", 9], ["tid", 9], ["call", 16], ["error", 14], ["kind", 12], ["scope", 14], ["value", 15]]);
 
 /** The width of a column, by what is in it. */
 function track(column) {
+  if (column.width) return column.width;
   const head = column.name.length + 4;
   if (KNOWN.has(column.name)) return `${KNOWN.get(column.name)}ch`;
   const chars = { time_ns: 19, duration_ns: 12, hex: 20 }[column.display] ?? { stack: 0, text: 0 }[columnType(column)] ?? 11;
@@ -28,7 +29,7 @@ function track(column) {
  * @param {object} column
  */
 export function isNumber(column) {
-  return ["u64", "i64"].includes(columnType(column));
+  return ["u64", "i64", "f64"].includes(columnType(column));
 }
 
 /** The table. Its source has `count`, `row(index)` and `need(first, last)`. */
@@ -40,6 +41,7 @@ export class VirtualTable {
    * @param {(index: number) => void} [parts.move] another row is the current one
    * @param {(index: number) => void} [parts.open] Enter or a double click on a row
    * @param {() => void} [parts.scrolled] by the person
+   * @param {(index: number) => boolean} [parts.off] whether a row is of something that cannot be used
    * @param {(cell: any, column: object) => string} [parts.title] what hovering over a cell says
    */
   constructor(parts) {
@@ -175,6 +177,7 @@ export class VirtualTable {
     element.dataset.index = String(index);
     element.classList.toggle("is-current", index === this.row);
     element.classList.toggle("is-waiting", row === undefined);
+    element.classList.toggle("is-off", this.parts.off?.(index) ?? false);
     for (const [i, cell] of cells.entries()) {
       const column = this.columns[i];
       const value = row?.[i];

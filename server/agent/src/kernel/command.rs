@@ -1,8 +1,8 @@
 //! Starting the program of a capture, stopped before its first instruction.
 //!
 //! The child is forked when the capture is made, so that its process id can be put into the filters, and waits at a pipe
-//! until the capture is enabled. It never runs a shell, keeps no descriptor and no environment of the agent's, and is
-//! the wanted user before it touches a file.
+//! until the capture is enabled. It never runs a shell, keeps no descriptor of the agent's, and is the wanted user before it
+//! touches a file. It has an environment of its own, except where the agent was started at a terminal for this command.
 
 use std::{
     ffi::CString,
@@ -57,7 +57,7 @@ fn text(value: &str, doing: &str) -> Result<CString, AgentError> {
 }
 
 /// Finds the program: a name with a slash must be absolute, another one is looked up in [`COMMAND_PATH`].
-fn locate(program: &str) -> Result<CString, AgentError> {
+fn locate(program: &str, own_path: bool) -> Result<CString, AgentError> {
     let doing = format!("looking for the program `{}`", bathyscope_capture::visible(program.as_bytes()));
     let executable = |path: &Path| {
         use std::os::unix::fs::PermissionsExt as _;
@@ -77,15 +77,37 @@ fn locate(program: &str) -> Result<CString, AgentError> {
         }
         return text(program, &doing);
     }
-    let found = COMMAND_PATH.split(':').map(|folder| Path::new(folder).join(program)).find(|path| executable(path));
+    let own = if own_path { std::env::var("PATH").ok() } else { None };
+    let searched = own.as_deref().unwrap_or(COMMAND_PATH);
+    let found = searched.split(':').map(|folder| Path::new(folder).join(program)).find(|path| executable(path));
     match found {
         Some(path) => CString::new(path.as_os_str().as_bytes())
             .map_err(|_nul| failed(AgentErrorKind::Invalid, doing, "it has a NUL byte", "")),
         None => {
-            let why = format!("it is in none of {COMMAND_PATH}");
+            let why = format!("it is in none of {}", bathyscope_capture::visible(searched.as_bytes()));
             Err(failed(AgentErrorKind::NotFound, doing, why, "Give its whole path, or install it."))
         }
     }
+}
+
+/// What every command of the console gets: it knows nothing of who runs the agent.
+fn clean_environment(user: &User, doing: &str) -> Result<Vec<CString>, AgentError> {
+    let mut environment = vec![text(&format!("PATH={COMMAND_PATH}"), doing)?, c"LANG=C.UTF-8".to_owned()];
+    environment.push(c"TERM=dumb".to_owned());
+    for (name, value) in [("HOME", &user.home), ("USER", &user.name)] {
+        environment.push(text(&format!("{name}={}", value.to_string_lossy()), doing)?);
+    }
+    Ok(environment)
+}
+
+/// That of whoever started this agent at a terminal, as a shell would give it to the command.
+fn own_environment() -> Vec<CString> {
+    let line = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        let line = [name.as_bytes(), b"=", value.as_bytes()].concat();
+        // A variable of the environment has no NUL.
+        CString::new(line).ok()
+    };
+    std::env::vars_os().filter_map(line).collect()
 }
 
 /// Everything that the child needs, made before the fork: after it, nothing may be allocated.
@@ -103,7 +125,8 @@ struct Plan {
 
 static STAYS: AtomicBool = AtomicBool::new(false);
 
-/// Lets commands run in the folder in which this agent runs: that of whoever started it at a terminal.
+/// Lets commands run in the folder in which this agent runs, and with its environment if they run as its user: as if
+/// whoever started it at a terminal had started them.
 pub(crate) fn run_in_own_folder() {
     STAYS.store(true, Ordering::Relaxed);
 }
@@ -129,19 +152,16 @@ impl Plan {
     fn new(argv: &[String], user: User) -> Result<Self, AgentError> {
         let doing = "preparing the command";
         let first = argv.first().ok_or_else(|| failed(AgentErrorKind::Invalid, doing, "it has no words", ""))?;
-        let mut environment = vec![text(&format!("PATH={COMMAND_PATH}"), doing)?, c"LANG=C.UTF-8".to_owned()];
-        environment.push(c"TERM=dumb".to_owned());
-        for (name, value) in [("HOME", &user.home), ("USER", &user.name)] {
-            environment.push(text(&format!("{name}={}", value.to_string_lossy()), doing)?);
-        }
+        let stays = STAYS.load(Ordering::Relaxed);
+        let own = stays && user.uid == rustix::process::geteuid().as_raw();
         Ok(Self {
-            program: locate(first)?,
+            program: locate(first, own)?,
             arguments: argv.iter().map(|word| text(word, doing)).collect::<Result<_, _>>()?,
-            environment,
+            environment: if own { own_environment() } else { clean_environment(&user, doing)? },
             change_user: user.uid != rustix::process::geteuid().as_raw() || rustix::process::geteuid().is_root(),
             user,
             open_files: open_files_before(),
-            stays: STAYS.load(Ordering::Relaxed),
+            stays,
         })
     }
 }

@@ -9,26 +9,40 @@ mod reader;
 use std::{
     io,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     thread::JoinHandle,
     time::Instant,
 };
 
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, WireCount,
+    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, WireCount,
     rings::SimulatedBpfRing,
 };
 use rustix::event::EventfdFlags;
 
-use super::{perf::Event, target::Target};
+use super::{
+    estimates,
+    perf::Event,
+    stats::{CostMeter, Estimate, Guarded},
+    target::Target,
+    trace::{MadeEvents, make_events},
+};
 use crate::{
-    backend::{RunningCapture, monotonic_ns, read_events},
+    backend::{RunningCapture, monotonic_ns, read_event, read_events},
+    compile::ScriptRights,
     count_row,
     error::{failed, refused},
+    spending::Spending,
 };
 use open::Opened;
 pub(super) use open::threads_of;
 use reader::Reader;
+
+/// How many intervals become one when reading them costs the agent too much.
+const RARER: u32 = 8;
 
 /// What a row tells of: an event at a place, counted by one counter or the sum of many.
 #[derive(Debug)]
@@ -59,11 +73,43 @@ pub(crate) struct CountCapture {
     thread: Option<JoinHandle<()>>,
     stop: OwnedFd,
     told: Arc<Mutex<ProbeReading>>,
+    /// See [`Reader`].
+    rarer: Arc<AtomicU32>,
+    budget: Budget,
+    cost: Option<CostMeter>,
+    /// Events that were made for it; counted until the last counter is closed.
+    _made: Option<MadeEvents>,
+}
+
+/// The events of `counters` whose counting costs something, with what one takes.
+fn dear(counters: &[Counter]) -> io::Result<Vec<(Event, f64)>> {
+    let mut dear = Vec::new();
+    for counter in counters {
+        let Ok(Some(event)) = read_event(Some(&counter.row.event)) else { continue };
+        let ns_each = estimates::of_count(&event);
+        if ns_each > 0.0 {
+            for slot in &counter.slots {
+                dear.push((slot.event.try_clone()?, ns_each));
+            }
+        }
+    }
+    Ok(dear)
+}
+
+fn spent_ns(events: &[(Event, f64)]) -> u64 {
+    let of_event =
+        |(event, ns_each): &(Event, f64)| event.read_words().map_or(0.0, |[count, ..]| count as f64 * ns_each);
+    events.iter().map(of_event).sum::<f64>() as u64
 }
 
 impl CountCapture {
     /// Opens everything, disabled.
-    pub(crate) fn make(wish: &WireCount, target: Target, ring_bytes: u32) -> Result<Self, AgentError> {
+    pub(crate) fn make(
+        wish: &WireCount,
+        target: Target,
+        ring_bytes: u32,
+        rights: ScriptRights,
+    ) -> Result<Self, AgentError> {
         let clock = Instant::now();
         target.must_be_known_by_thread("counts")?;
         let of_group;
@@ -76,12 +122,15 @@ impl CountCapture {
         };
         let events = read_events(&wish.groups)?;
         let trouble = |error: &io::Error| refused("making the ring of a capture of counts", error, "");
-        let Opened { counters, on_exec } = open::open(wish, &events, &target)?;
+        let made = (!wish.dynamic.is_empty()).then(|| make_events(&wish.dynamic, rights)).transpose()?;
+        let names = made.as_ref().map_or(&[][..], |made| &made.names);
+        let Opened { counters, on_exec } = open::open(wish, &events, names, &target)?;
         let ring = SimulatedBpfRing::create(ring_bytes).map_err(|error| trouble(&error))?;
         let reading_end = ring.as_fd().try_clone_to_owned().map_err(|error| trouble(&error))?;
         let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|errno| trouble(&errno.into()))?;
         let told = Arc::new(Mutex::new(ProbeReading::default()));
+        let rarer = Arc::new(AtomicU32::new(1));
         let reader = Reader {
             counters,
             ring,
@@ -89,6 +138,8 @@ impl CountCapture {
             target: target.pidfd().map(|fd| fd.try_clone_to_owned()).transpose().map_err(|error| trouble(&error))?,
             stop: stop.try_clone().map_err(|error| trouble(&error))?,
             told: Arc::clone(&told),
+            rarer: Arc::clone(&rarer),
+            spending: Spending::of_here(),
             last_ns: 0,
             spent_ns: 0,
         };
@@ -103,10 +154,40 @@ impl CountCapture {
             attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),
             trace: None,
         };
-        Ok(Self { started, ring: reading_end, target, on_exec, ready: Some(reader), thread: None, stop, told })
+        Ok(Self {
+            started,
+            ring: reading_end,
+            target,
+            on_exec,
+            ready: Some(reader),
+            thread: None,
+            stop,
+            told,
+            rarer,
+            budget: Budget::default(),
+            cost: None,
+            _made: made,
+        })
+    }
+
+    /// Watches over what the counting costs, if any of it does.
+    fn guard(&mut self, counters: &[Counter]) {
+        let Ok(counted) = dear(counters).map(Arc::new) else { return };
+        if counted.is_empty() {
+            return;
+        }
+        let detached = Arc::clone(&counted);
+        let estimate = Estimate { spent_ns: Box::new(move || spent_ns(&counted)), ns_per_hit: 0.0 };
+        // One whose CPU went offline is disabled already.
+        let detach = move || detached.iter().for_each(|(event, _)| drop(event.disable()));
+        let guarded = Guarded::whole(self.budget, detach);
+        self.cost = Some(CostMeter::estimate(estimate, guarded));
     }
 
     fn end_thread(&mut self) {
+        if let Some(cost) = &mut self.cost {
+            cost.end();
+        }
         let Some(thread) = self.thread.take() else { return };
         // It only fails when the counter is full, and then the thread is woken all the same.
         let _told = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
@@ -125,6 +206,10 @@ impl RunningCapture for CountCapture {
         index.checked_sub(1).map_or(Some(self.ring.as_fd()), |index| self.target.output(index))
     }
 
+    fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
     fn enable(&mut self) -> Result<u64, AgentError> {
         let doing = "enabling the counters";
         let mut reader =
@@ -134,6 +219,7 @@ impl RunningCapture for CountCapture {
         }
         let time_ns = monotonic_ns();
         reader.last_ns = time_ns;
+        self.guard(&reader.counters);
         self.target.release()?;
         let thread = std::thread::Builder::new().name("counters".into()).spawn(move || reader.run());
         self.thread = Some(thread.map_err(|error| refused("starting the thread that reads counters", &error, ""))?);
@@ -143,7 +229,17 @@ impl RunningCapture for CountCapture {
     fn readings(&mut self) -> Readings {
         // The counters first: once the target is told to have ended, the last row is in the ring or on its way there.
         let probe = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], target: self.target.state(), ..Readings::default() }
+        let (target, guard) = (self.target.state(), self.cost.as_ref().map(CostMeter::stage).unwrap_or_default());
+        Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }
+    }
+
+    fn spare_agent(&mut self) -> bool {
+        self.rarer.store(RARER, Ordering::Relaxed);
+        true
+    }
+
+    fn detach(&mut self) {
+        self.end_thread();
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {

@@ -24,11 +24,11 @@ use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 
 use super::{
     bpf,
-    loader::{Allowance, Counters, Counts, Loaded, Loader, compile},
+    loader::{Allowance, Allowed, Counters, Counts, Loaded, Loader, compile},
     perf::{self, Event, Scope},
     retire::{close_links, drop_aside},
     sideband::{PERF_REMEDY, Sideband},
-    stats::{CostMeter, Guarded, cpu_permille_now},
+    stats::{CostMeter, Guarded, Written, cpu_permille_now},
     target::Target,
     tracefs::Tracefs,
 };
@@ -61,6 +61,7 @@ impl Attachment {
 struct Stream {
     attachment: Attachment,
     ring: OwnedFd,
+    record_bytes: u32,
     counters: Arc<Counters>,
     last: Counts,
 }
@@ -271,9 +272,10 @@ impl EventsCapture {
 
         let clock = Instant::now();
         let mut streams = Vec::new();
-        for ((described, _made), (program, ring, counters)) in compiled.probes.iter().zip(programs) {
+        for ((described, made), (program, ring, counters)) in compiled.probes.iter().zip(programs) {
             let attachment = open_attachment(&described.tracepoint, described.format.id, program)?;
-            streams.push(Stream { attachment, ring, counters: Arc::new(counters), last: Counts::default() });
+            let (record_bytes, counters) = (made.record_bytes, Arc::new(counters));
+            streams.push(Stream { attachment, ring, record_bytes, counters, last: Counts::default() });
         }
         let open = |(described, program): (&Described, OwnedFd)| {
             open_attachment(&described.tracepoint, described.format.id, program)
@@ -358,27 +360,32 @@ impl EventsCapture {
         Ok(())
     }
 
-    /// What the guard works with.
+    /// What the guard works with. Budgets of rows and bytes that somebody has chosen are held by the programs themselves, so
+    /// that they hold whatever becomes of those who read.
     fn guarded(&mut self) -> Result<Guarded, AgentError> {
         let doing = "setting the limit of rows";
         let missing = || failed(AgentErrorKind::Internal, doing, "there is none", "Report this as a defect.");
         let mut allowance = self.allowance.take().ok_or_else(missing)?;
+        let mut allowed = Allowed::default();
         if self.budget.detach {
-            let rows = allowance_of(USUAL_ROWS_PER_S_AND_CPU);
-            allowance.set(rows).map_err(|error| refused(doing, &error, ""))?;
+            let each_window = |per_s: Option<u64>| per_s.map_or(0, per_window);
+            allowed = Allowed {
+                rows_each: per_window(USUAL_ROWS_PER_S_AND_CPU),
+                rows: each_window(self.budget.rows_per_s),
+                bytes: each_window(self.budget.bytes_per_s),
+            };
+            allowance.set(allowed).map_err(|error| refused(doing, &error, ""))?;
         }
-        let counters: Vec<Arc<Counters>> = self.streams.iter().map(|stream| Arc::clone(&stream.counters)).collect();
-        let (links, programs) = (Arc::clone(&self.links), counters.len() as u64);
-        let cpus = super::cpus::online().map_or(1, |cpus| cpus.len()).max(1) as u64;
+        let counted = |stream: &Stream| (Arc::clone(&stream.counters), u64::from(stream.record_bytes));
+        let counters: Vec<(Arc<Counters>, u64)> = self.streams.iter().map(counted).collect();
+        let links = Arc::clone(&self.links);
         Ok(Guarded {
-            guard: Guard::new(self.budget.cpu_permille, self.budget.detach, true),
-            rows: Box::new(move || {
-                let written = |counts: Counts| counts.hits - counts.filtered - counts.ring_full - counts.limited;
-                counters.iter().filter_map(|counters| counters.read().ok()).map(written).sum()
-            }),
+            guard: Guard::new(self.budget, true).holding_rates(),
+            written: Box::new(move || written(&counters)),
             thin: Box::new(move |rows_per_s| {
-                let each = allowance_of(rows_per_s / cpus / programs.max(1));
-                if let Err(error) = allowance.set(each) {
+                let thinner = per_window(rows_per_s);
+                allowed.rows = if allowed.rows == 0 { thinner } else { thinner.min(allowed.rows) };
+                if let Err(error) = allowance.set(allowed) {
                     tracing::warn!(%error, "the rows of a capture cannot be limited");
                 }
             }),
@@ -387,9 +394,25 @@ impl EventsCapture {
     }
 }
 
-/// Rows in a window of time, at least one.
-fn allowance_of(rows_per_s: u64) -> u64 {
-    (rows_per_s.saturating_mul(probe::ALLOWANCE_WINDOW_NS) / 1_000_000_000).max(1)
+/// What programs have written and what they were not let write.
+fn written(counters: &[(Arc<Counters>, u64)]) -> Written {
+    let one = |sum: Written, (counters, record_bytes): &(Arc<Counters>, u64)| {
+        let Ok(Counts { hits, filtered, ring_full, limited }) = counters.read() else { return sum };
+        // Those of a running program are of slightly different moments.
+        let rows = hits.saturating_sub(filtered + ring_full + limited);
+        Written {
+            rows: sum.rows + rows,
+            bytes: sum.bytes + rows * record_bytes,
+            held_rows: sum.held_rows + limited,
+            held_bytes: sum.held_bytes + limited * record_bytes,
+        }
+    };
+    counters.iter().fold(Written::default(), one)
+}
+
+/// What is let through in a window of time, at least one.
+fn per_window(per_s: u64) -> u64 {
+    (per_s.saturating_mul(probe::ALLOWANCE_WINDOW_NS) / 1_000_000_000).max(1)
 }
 
 impl RunningCapture for EventsCapture {
@@ -438,6 +461,10 @@ impl RunningCapture for EventsCapture {
         let probes = self.streams.iter_mut().enumerate().map(read).collect();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
         Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), guard, ..Readings::default() }
+    }
+
+    fn detach(&mut self) {
+        Self::detach(self);
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {

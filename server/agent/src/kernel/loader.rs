@@ -12,7 +12,7 @@ use aya::{
 };
 use bathyscope_bpf::{
     Code, ir,
-    probe::{ALLOWANCE_MAP, COUNTERS_BYTES, TARGETS_MAP},
+    probe::{ALLOWANCE_MAP, ALLOWANCE_WORDS, COUNTERS_BYTES, TARGETS_MAP},
 };
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
@@ -79,6 +79,7 @@ impl Loaded {
         let absent = || failed(AgentErrorKind::Internal, doing, format!("there is no program `{name}`"), "");
         let fd = match self.ebpf.program_mut(name).ok_or_else(absent)? {
             Program::TracePoint(program) => program.load().and_then(|()| program.fd()),
+            Program::RawTracePoint(program) => program.load().and_then(|()| program.fd()),
             Program::PerfEvent(program) => program.load().and_then(|()| program.fd()),
             _ => return Err(absent()),
         };
@@ -104,7 +105,7 @@ impl Loaded {
         Ok(Counters { map })
     }
 
-    /// Takes the limit of rows.
+    /// Takes the guard's limits.
     pub(crate) fn allowance(&mut self, doing: &str) -> Result<Allowance, AgentError> {
         let absent = || failed(AgentErrorKind::Internal, doing, "there is no map of the guard's limit", "");
         let map = self.ebpf.take_map(ALLOWANCE_MAP).ok_or_else(absent)?;
@@ -178,9 +179,20 @@ impl Counters {
     }
 }
 
-/// The guard's limit of rows.
+/// The guard's limits.
 pub(crate) struct Allowance {
-    map: Array<MapData, u64>,
+    map: Array<MapData, [u64; ALLOWANCE_WORDS]>,
+}
+
+/// Limits for each window of time; 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    /// Rows of one program on one CPU.
+    pub(crate) rows_each: u64,
+    /// Rows of the capture.
+    pub(crate) rows: u64,
+    /// Bytes of the capture's records.
+    pub(crate) bytes: u64,
 }
 
 impl std::fmt::Debug for Allowance {
@@ -190,9 +202,9 @@ impl std::fmt::Debug for Allowance {
 }
 
 impl Allowance {
-    /// Lets each program write so many rows on each CPU in a window of time; 0 means any number.
-    pub(crate) fn set(&mut self, rows: u64) -> io::Result<()> {
-        self.map.set(0, rows, 0).map_err(io::Error::other)
+    /// Sets the limits. The current window begins anew.
+    pub(crate) fn set(&mut self, Allowed { rows_each, rows, bytes }: Allowed) -> io::Result<()> {
+        self.map.set(0, [rows_each, rows, bytes, 0, 0, 0], 0).map_err(io::Error::other)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Events from the kernel.
 
+mod attached;
 pub(crate) mod bpf;
 mod command;
 mod count;
 pub(crate) mod cpus;
+mod estimates;
 mod events;
 mod files;
 mod groups;
@@ -30,8 +32,8 @@ pub use trace::{Leftover, cleanup};
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, Capability, KernelFile, PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage,
-    WireMethod, WireScript,
+    AgentError, BpfLink, BpfProgram, Capability, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile, ScriptChecked,
+    ScriptFacts, ScriptStage, WireMethod, WireScript,
 };
 
 use crate::{
@@ -49,6 +51,8 @@ pub struct KernelBackend {
     command_uid: u32,
     scripts: ScriptRights,
     host: host::KernelHost,
+    /// Whoever started it at a terminal is whom it serves.
+    at_a_terminal: bool,
 }
 
 impl std::fmt::Debug for KernelBackend {
@@ -62,7 +66,13 @@ impl KernelBackend {
     pub fn new(command_uid: u32) -> Self {
         trace::remove_leftovers();
         command::raise_open_files();
-        Self { loader: Loader::default(), command_uid, scripts: ScriptRights::Off, host: host::KernelHost::default() }
+        Self {
+            loader: Loader::default(),
+            command_uid,
+            scripts: ScriptRights::Off,
+            host: host::KernelHost::default(),
+            at_a_terminal: false,
+        }
     }
 }
 
@@ -73,12 +83,12 @@ impl KernelBackend {
         Self { scripts, ..self }
     }
 
-    /// For whoever started it at a terminal: commands run in the folder in which it was started, so that relative paths mean
-    /// there what they mean in the shell.
+    /// For whoever started it at a terminal: commands run in the folder in which it was started and, as the same user, with
+    /// its environment, so that paths and variables mean there what they mean in the shell.
     #[must_use]
     pub fn at_a_terminal(self) -> Self {
         command::run_in_own_folder();
-        self
+        Self { at_a_terminal: true, ..self }
     }
 
     /// Prepared for captures of events, so that the first starts as quickly as all others. A script does not need it.
@@ -102,6 +112,18 @@ impl Backend for KernelBackend {
         perf_event::try_all()
     }
 
+    fn dynamic_events(&mut self) -> Result<DynamicEvents, AgentError> {
+        trace::dynamic_events()
+    }
+
+    fn detach_others(&mut self, group: &str, name: &str) -> Result<u32, AgentError> {
+        trace::detach_others(group, name, self.at_a_terminal && rustix::process::getuid().is_root())
+    }
+
+    fn optimize_kprobes(&mut self, on: bool) -> Result<(), AgentError> {
+        trace::optimize_kprobes(on)
+    }
+
     fn open_kernel_file(&mut self, file: &KernelFile) -> Result<OwnedFd, AgentError> {
         files::open_kernel_file(file)
     }
@@ -116,6 +138,14 @@ impl Backend for KernelBackend {
 
     fn container_name(&mut self, id: &str) -> Option<String> {
         groups::container_name(id)
+    }
+
+    fn bpf_programs(&mut self, after: u32, limit: usize) -> Result<(Vec<BpfProgram>, bool), AgentError> {
+        attached::programs(after, limit)
+    }
+
+    fn bpf_links(&mut self, after: u32, limit: usize) -> Result<(Vec<BpfLink>, bool), AgentError> {
+        attached::links(after, limit)
     }
 
     fn open_process_file(&mut self, pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {
@@ -156,10 +186,13 @@ impl Backend for KernelBackend {
             }
             WireMethod::Trace(wire) => Ok(Box::new(trace::TraceCapture::make(wire, target, self.scripts)?)),
             WireMethod::Syscalls(wanted) => {
-                let capture = syscalls::SyscallCapture::make(&mut self.loader, wanted, target, plan.ring_bytes)?;
+                let capture =
+                    syscalls::SyscallCapture::make(&mut self.loader, &self.host, wanted, target, plan.ring_bytes)?;
                 Ok(Box::new(capture))
             }
-            WireMethod::Count(count) => Ok(Box::new(count::CountCapture::make(count, target, plan.ring_bytes)?)),
+            WireMethod::Count(count) => {
+                Ok(Box::new(count::CountCapture::make(count, target, plan.ring_bytes, self.scripts)?))
+            }
         }
     }
 }

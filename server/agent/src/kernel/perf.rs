@@ -89,6 +89,11 @@ impl Event {
         Self::open(attributes, scope)
     }
 
+    /// Another descriptor of the same event.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { fd: self.fd.try_clone()? })
+    }
+
     /// Begins to count, or to sample.
     pub(crate) fn enable(&self) -> io::Result<()> {
         // SAFETY: a plain call on a descriptor that `self` owns.

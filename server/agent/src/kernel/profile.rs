@@ -6,26 +6,28 @@
 use std::{
     io,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    sync::Arc,
     time::Instant,
 };
 
 use bathyscope_bpf::probe::{SampleFilter, TargetFilter, sample_filter_program};
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ProbeReading, Readings, RingContent, RingInfo, Started, StreamLayout, USER_REGISTERS,
-    WireCallGraph, WireProfile,
+    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, Started, StreamLayout,
+    USER_REGISTERS, WireCallGraph, WireProfile,
 };
 use perf_event_open_sys::bindings as sys;
 
 use super::{
     bpf,
     count::threads_of,
-    cpus,
+    cpus, estimates,
     events::Following,
     loader::{Counters, Counts, Loaded, Loader, compile},
     perf::{self, Buffer, Event, Scope},
     perf_event,
     sideband::{self, PERF_REMEDY},
+    stats::{CostMeter, Estimate, Guarded},
     target::Target,
 };
 use crate::{
@@ -170,7 +172,7 @@ impl Cpu {
 #[derive(Debug)]
 struct Filter {
     program: OwnedFd,
-    counters: Counters,
+    counters: Arc<Counters>,
     last: Counts,
     _loaded: Loaded,
 }
@@ -185,6 +187,12 @@ pub(crate) struct ProfileCapture {
     filter: Option<Filter>,
     following: Option<Following>,
     target: Target,
+    /// What a sample takes, about.
+    ns_per_sample: f64,
+    /// How many events a sample stands for; none where a frequency was asked for.
+    period: Option<u64>,
+    budget: Budget,
+    cost: Option<CostMeter>,
 }
 
 /// Each CPU's share of the memory for rings, a power of two.
@@ -236,7 +244,7 @@ impl Filter {
         }
         let program = loaded.load_program(&name, doing)?;
         let following = if places.is_empty() { None } else { Some(Following::open(&mut loaded, &places)?) };
-        let counters = loaded.counters(&counters, doing)?;
+        let counters = Arc::new(loaded.counters(&counters, doing)?);
         Ok((Self { program, counters, last: Counts::default(), _loaded: loaded }, following))
     }
 }
@@ -353,10 +361,46 @@ impl ProfileCapture {
             trace: None,
         };
         let on_exec = threads.is_some_and(|threads| threads.on_exec);
-        Ok(Self { started, cpus, on_exec, filter, following, target })
+        let ns_per_sample = estimates::of_sample(&wish.profile, wish.stack_bytes);
+        let (period, budget) = (wish.profile.period, Budget::default());
+        Ok(Self { started, cpus, on_exec, filter, following, target, ns_per_sample, period, budget, cost: None })
+    }
+
+    /// How many samples have been taken, whoever was running: by the program that chooses, or by what was counted where a
+    /// sample is taken each so many events. None where neither tells.
+    fn samples(&self) -> Option<Box<dyn Fn() -> u64 + Send>> {
+        if let Some(filter) = &self.filter {
+            let counters = Arc::clone(&filter.counters);
+            return Some(Box::new(move || counters.read().map_or(0, |counts| counts.hits)));
+        }
+        let period = self.period?.max(1);
+        let events = self.events().ok()?;
+        let count = move || events.iter().map(|event| event.read().map_or(0, |(count, _lost)| count)).sum::<u64>();
+        Some(Box::new(move || count() / period))
+    }
+
+    /// Further descriptors of all that samples.
+    fn events(&self) -> io::Result<Vec<Event>> {
+        self.cpus.iter().flat_map(Cpu::samplers).map(Event::try_clone).collect()
+    }
+
+    /// Watches over what the samples cost. Fewer of them would be another profile, so they are taken or not. A frequency
+    /// takes the same share of every CPU, and it is this share that the budget is for: on a large machine a profile as usual
+    /// would be dear otherwise.
+    fn guard(&mut self) {
+        let (Some(samples), Ok(events)) = (self.samples(), self.events()) else { return };
+        let sharing = if self.period.is_none() { self.cpus.len().max(1) as f64 } else { 1.0 };
+        let ns_per_hit = self.ns_per_sample;
+        // One whose CPU went offline is disabled already.
+        let guarded = Guarded::whole(self.budget, move || events.iter().for_each(|event| drop(event.disable())));
+        let spent_ns = Box::new(move || (samples() as f64 * ns_per_hit / sharing) as u64);
+        self.cost = Some(CostMeter::estimate(Estimate { spent_ns, ns_per_hit }, guarded));
     }
 
     fn detach(&mut self) {
+        if let Some(cost) = &mut self.cost {
+            cost.end();
+        }
         for cpu in &self.cpus {
             // One whose CPU went offline is disabled already.
             cpu.samplers().for_each(|sampler| drop(sampler.disable()));
@@ -384,6 +428,10 @@ impl RunningCapture for ProfileCapture {
         self.target.output(index - self.cpus.len())
     }
 
+    fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
     fn enable(&mut self) -> Result<u64, AgentError> {
         let enable = |event: &Event| event.enable().map_err(|error| refused("enabling a perf event", &error, ""));
         self.cpus.iter().try_for_each(|cpu| enable(&cpu.reporter))?;
@@ -395,6 +443,7 @@ impl RunningCapture for ProfileCapture {
             self.cpus.iter().flat_map(|cpu| &cpu.threads).try_for_each(enable)?;
         }
         let time_ns = monotonic_ns();
+        self.guard();
         self.target.release()?;
         Ok(time_ns)
     }
@@ -409,10 +458,16 @@ impl RunningCapture for ProfileCapture {
                 let Counts { hits, filtered, .. } = filter.last;
                 let missed = bpf::program_stats(filter.program.as_fd()).unwrap_or_default().missed;
                 // The kernel's statistics cover the filter program alone, not walking and writing the stack.
-                ProbeReading { hits, filtered, ring_full: lost, missed, ns_per_hit: None, ..ProbeReading::default() }
+                let ns_per_hit = Some(self.ns_per_sample);
+                ProbeReading { hits, filtered, ring_full: lost, missed, ns_per_hit, ..ProbeReading::default() }
             }
         };
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], target: self.target.state(), ..Readings::default() }
+        let (target, guard) = (self.target.state(), self.cost.as_ref().map(CostMeter::stage).unwrap_or_default());
+        Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }
+    }
+
+    fn detach(&mut self) {
+        Self::detach(self);
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {

@@ -1,19 +1,23 @@
 //! What a hit costs, from the kernel's own statistics of running programs, and what the guard does about it.
 //!
 //! The statistics are one switch for the whole host and cost every program two readings of the clock, so they are on
-//! for a short window now and then only.
+//! for a short window now and then only. Of what runs no program (ftrace, samples, counters) the kernel tells no time: how
+//! often it happened is multiplied with what it costs on usual machines ([`CostMeter::estimate`]), and called an estimate.
 
 use std::{
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
 
-use bathyscope_protocol::GuardStage;
+use bathyscope_protocol::{Budget, GuardStage, rings::RingProgress};
 
 use super::bpf::{self, ProgramStats};
-use crate::guard::{Action, Cost, Guard};
+use crate::{
+    guard::{Action, Cost, Guard},
+    spending::Spending,
+};
 
 /// How long the statistics are on.
 const WINDOW: Duration = Duration::from_millis(50);
@@ -22,16 +26,83 @@ const PAUSE: Duration = Duration::from_millis(950);
 /// The same while the capture uses more than half of its budget: a breach that lasts is over within two seconds.
 const ALERT_PAUSE: Duration = Duration::from_millis(300);
 
+/// How often estimates are made.
+const ESTIMATE_PAUSE: Duration = Duration::from_millis(500);
+
+/// What happens in a capture that runs no programs.
+pub(crate) struct Estimate {
+    /// How many nanoseconds it has taken so far, by what was counted.
+    pub(crate) spent_ns: Box<dyn Fn() -> u64 + Send>,
+    /// What one hit takes.
+    pub(crate) ns_per_hit: f64,
+}
+
+/// What a capture has written so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// Rows.
+    pub(crate) rows: u64,
+    /// Bytes of records.
+    pub(crate) bytes: u64,
+    /// Rows that its programs left out, to keep to a budget.
+    pub(crate) held_rows: u64,
+    /// Bytes of these.
+    pub(crate) held_bytes: u64,
+}
+
+impl Written {
+    /// What it cost to write this since `before`, and `used_ns` of a CPU, in so much time.
+    fn cost_since(self, before: Self, used_ns: u64, elapsed: Duration) -> Cost {
+        let seconds = elapsed.as_secs_f64().max(1e-6);
+        let per_s = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
+        Cost {
+            cpu_permille: used_ns as f64 / seconds / 1e6,
+            rows_per_s: per_s(self.rows, before.rows),
+            bytes_per_s: per_s(self.bytes, before.bytes),
+            held_rows_per_s: per_s(self.held_rows, before.held_rows),
+            held_bytes_per_s: per_s(self.held_bytes, before.held_bytes),
+        }
+    }
+}
+
 /// What the guard of a capture can do.
 pub(crate) struct Guarded {
     /// Decides.
     pub(crate) guard: Guard,
-    /// How many rows have been written so far.
-    pub(crate) rows: Box<dyn Fn() -> u64 + Send>,
+    /// What has been written so far; nothing where that is not known or never much.
+    pub(crate) written: Box<dyn Fn() -> Written + Send>,
     /// Lets so many rows a second be written, over all CPUs.
     pub(crate) thin: Box<dyn FnMut(u64) + Send>,
     /// Detaches all probes.
     pub(crate) detach: Box<dyn FnMut() + Send>,
+}
+
+impl Guarded {
+    /// Of a capture that is detached or not: a part of its rows would be worth less than none, or would not make it cheaper.
+    pub(crate) fn whole(budget: Budget, detach: impl FnMut() + Send + 'static) -> Self {
+        Self {
+            guard: Guard::new(budget, false),
+            written: Box::new(Written::default),
+            thin: Box::new(|_rows_per_s| {}),
+            detach: Box::new(detach),
+        }
+    }
+
+    /// One that tells what it writes, so that its budgets of rows and bytes are watched too.
+    pub(crate) fn writing(self, written: impl Fn() -> Written + Send + 'static) -> Self {
+        Self { written: Box::new(written), ..self }
+    }
+
+    /// One that writes into a ring.
+    pub(crate) fn writing_into(self, ring: BorrowedFd<'_>) -> Self {
+        match RingProgress::of(ring) {
+            Ok(progress) => self.writing(move || Written { bytes: progress.bytes(), ..Written::default() }),
+            Err(error) => {
+                tracing::warn!(%error, "what a capture writes is not known, so nothing guards it");
+                self
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for Guarded {
@@ -51,6 +122,8 @@ struct State {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// Whose time the meter's is.
+    spending: Spending,
 }
 
 impl Shared {
@@ -75,13 +148,26 @@ pub(crate) struct CostMeter {
 impl CostMeter {
     /// Begins to measure `programs`, and to watch over them.
     pub(crate) fn start(programs: Vec<OwnedFd>, guarded: Guarded) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { spending: Spending::of_here(), ..Shared::default() });
         shared.lock().ns_per_hit = vec![None; programs.len()];
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("cost-meter".into())
             .spawn(move || measure(&programs, guarded, &theirs))
             .inspect_err(|error| tracing::warn!(%error, "the cost of probes is not measured"))
+            .ok();
+        Self { shared, thread }
+    }
+
+    /// Begins to watch over a capture whose cost can only be estimated.
+    pub(crate) fn estimate(estimate: Estimate, guarded: Guarded) -> Self {
+        let shared = Arc::new(Shared { spending: Spending::of_here(), ..Shared::default() });
+        shared.lock().ns_per_hit = vec![Some(estimate.ns_per_hit)];
+        let theirs = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("cost-meter".into())
+            .spawn(move || watch_estimate(&estimate, guarded, &theirs))
+            .inspect_err(|error| tracing::warn!(%error, "nothing guards what a capture costs"))
             .ok();
         Self { shared, thread }
     }
@@ -142,22 +228,39 @@ fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &Shared) {
                 return;
             }
         };
-        let (before, rows, clock) = (read(programs), (guarded.rows)(), Instant::now());
+        let (before, written, clock) = (read(programs), (guarded.written)(), Instant::now());
         let ended = shared.pause(WINDOW);
         let (after, elapsed) = (read(programs), clock.elapsed());
-        let rows = (guarded.rows)().saturating_sub(rows);
+        let now = (guarded.written)().cost_since(written, 0, elapsed);
         drop(switch);
         let used_ns = run_time_ns(&after).saturating_sub(run_time_ns(&before));
         note(shared, &before, &after);
         if ended {
             return;
         }
-        let seconds = elapsed.as_secs_f64().max(1e-6);
-        let now = Cost { cpu_permille: used_ns as f64 / seconds / 1e6, rows_per_s: rows as f64 / seconds };
+        let now = Cost { cpu_permille: used_ns as f64 / elapsed.as_secs_f64().max(1e-6) / 1e6, ..now };
         let pause = if guarded.guard.is_alert(now) { ALERT_PAUSE } else { PAUSE };
         act(&mut guarded, now);
+        shared.spending.note();
         shared.lock().stage = guarded.guard.stage().clone();
-        if matches!(guarded.guard.stage(), GuardStage::Detached { .. }) || shared.pause(pause) {
+        if guarded.guard.stage().is_detached() || shared.pause(pause) {
+            return;
+        }
+    }
+}
+
+fn watch_estimate(estimate: &Estimate, mut guarded: Guarded, shared: &Shared) {
+    loop {
+        let (before, written, clock) = ((estimate.spent_ns)(), (guarded.written)(), Instant::now());
+        if shared.pause(ESTIMATE_PAUSE) {
+            return;
+        }
+        let used_ns = (estimate.spent_ns)().saturating_sub(before);
+        let now = (guarded.written)().cost_since(written, used_ns, clock.elapsed());
+        act(&mut guarded, now);
+        shared.spending.note();
+        shared.lock().stage = guarded.guard.stage().clone();
+        if matches!(guarded.guard.stage(), GuardStage::Detached { .. }) {
             return;
         }
     }
@@ -186,7 +289,33 @@ fn cost(before: ProgramStats, after: ProgramStats) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use bathyscope_protocol::BudgetOf;
+
     use super::*;
+
+    #[test]
+    fn p24_what_is_estimated_to_cost_too_much_is_detached() {
+        let (spent_ns, (tell, told)) = (AtomicU64::new(0), std::sync::mpsc::sync_channel(1));
+        // Each look finds a second's worth of time more.
+        let spent_ns = Box::new(move || spent_ns.fetch_add(1_000_000_000, Ordering::Relaxed));
+        let guarded = Guarded {
+            guard: Guard::new(Budget::of_cpu(50, true), false),
+            written: Box::new(Written::default),
+            thin: Box::new(|_rows_per_s| {}),
+            detach: Box::new(move || tell.send(()).expect("somebody waits")),
+        };
+        let mut meter = CostMeter::estimate(Estimate { spent_ns, ns_per_hit: 100.0 }, guarded);
+        told.recv_timeout(Duration::from_secs(60)).expect("it is detached");
+        meter.end();
+        assert!(
+            matches!(meter.stage(), GuardStage::Detached { over } if over.of == BudgetOf::Probes && over.used > 50),
+            "{:?}",
+            meter.stage()
+        );
+        assert_eq!(meter.ns_per_hit(0), Some(100.0));
+    }
 
     #[test]
     fn cost_is_time_by_hits_and_nothing_without_hits() {

@@ -12,18 +12,19 @@ use std::{
 use bathyscope_bpf::{
     ir::Program,
     probe::TargetFilter,
-    syscalls::{COUNTERS, Outcome, RING, SyscallProbe, TARGET_RUNS, TARGET_WILL_EXECUTE, programs},
+    syscalls::{COUNTERS, EndPlaces, Outcome, RING, SyscallProbe, TARGET_RUNS, TARGET_WILL_EXECUTE, programs},
 };
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{constants::Arch, parse_event_format, syscalls::select};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout,
-    WireOutcome, WireSyscalls,
+    AgentError, AgentErrorKind, Budget, GuardStage, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
+    StreamLayout, WireOutcome, WireSyscalls,
 };
 
 use super::{
     bpf,
     events::{Attachment, Following, attach, elapsed_ns, hold, open_attachment, take},
+    host::KernelHost,
     loader::{Counters, Loaded, Loader, compile},
     retire::{close_links, drop_aside},
     sideband::Sideband,
@@ -33,8 +34,7 @@ use super::{
 };
 use crate::{
     backend::{RunningCapture, monotonic_ns},
-    error::failed,
-    guard::Guard,
+    error::{failed, refused},
 };
 
 /// A capture of system calls.
@@ -42,11 +42,14 @@ use crate::{
 pub(crate) struct SyscallCapture {
     started: Started,
     ring: OwnedFd,
-    counters: Arc<Counters<4>>,
+    counters: Counters<4>,
     last: [u64; 4],
     following: Option<Following>,
     /// What forgets, the exits, the entries: in the order of attaching.
     attachments: Vec<Attachment>,
+    signal: Option<OwnedFd>,
+    /// To be run once everything is detached.
+    inside: Option<OwnedFd>,
     links: Arc<Mutex<Vec<OwnedFd>>>,
     sideband: Sideband,
     target: Target,
@@ -89,6 +92,8 @@ pub(crate) fn probe_of(
         path: wanted.path.as_ref().map(|path| path.clone().into_bytes()),
         string_bytes: wanted.string_bytes,
         ring_bytes,
+        signals: wanted.signals,
+        ends: None,
     })
 }
 
@@ -111,6 +116,7 @@ impl SyscallCapture {
     /// Compiles, loads, and opens everything; attaches nothing.
     pub(crate) fn make(
         loader: &mut Loader,
+        host: &KernelHost,
         wanted: &WireSyscalls,
         target: Target,
         ring_bytes: u32,
@@ -118,17 +124,20 @@ impl SyscallCapture {
         let doing = "loading the programs for system calls";
         let clock = Instant::now();
         let filter = filter_of(&target);
-        let probe = probe_of(wanted, filter, ring_bytes)?;
+        let mut probe = probe_of(wanted, filter, ring_bytes)?;
+        // A kernel that does not tell its types does not tell how processes ended.
+        probe.ends = if wanted.signals { EndPlaces::find(host.types()) } else { None };
         let made = programs(&probe)
             .map_err(|error| failed(AgentErrorKind::Invalid, "recording system calls", error.to_string(), ""))?;
         let tracefs = Tracefs::find()?;
         let placed = [
-            place(&tracefs, "sched:sched_process_exit", made.forget)?,
-            place(&tracefs, "raw_syscalls:sys_exit", made.exit)?,
-            place(&tracefs, "raw_syscalls:sys_enter", made.enter)?,
+            place(&tracefs, "sched:sched_process_exit", made.forget.clone())?,
+            place(&tracefs, "raw_syscalls:sys_exit", made.exit.clone())?,
+            place(&tracefs, "raw_syscalls:sys_enter", made.enter.clone())?,
         ];
         let follow = if target.follows_children() { Following::programs()? } else { Vec::new() };
-        let all: Vec<Program> = placed.iter().chain(&follow).map(|(_, _, program)| program.clone()).collect();
+        let placed_programs = placed.iter().chain(&follow).map(|(_, _, program)| program);
+        let all: Vec<Program> = placed_programs.chain(&made.signal).chain([&made.inside]).cloned().collect();
         let object = compile(&all, "compiling the capture's programs")?;
         let compile_ns = elapsed_ns(clock);
 
@@ -145,6 +154,11 @@ impl SyscallCapture {
         }
         let named: Vec<(TracepointName, u32, String)> =
             follow.into_iter().map(|(name, id, program)| (name, id, program.name)).collect();
+        let signal = match &made.signal {
+            Some(program) => Some(loaded.load_program(&program.name, "loading the program for signals")?),
+            None => None,
+        };
+        let inside = loaded.load_program(&made.inside.name, "loading the program for calls that do not return")?;
         let following = if named.is_empty() { None } else { Some(Following::open(&mut loaded, &named)?) };
         let (ring, counters) = (loaded.ring(RING, doing)?, loaded.counters(COUNTERS, doing)?);
         let load_ns = elapsed_ns(clock);
@@ -166,10 +180,12 @@ impl SyscallCapture {
         Ok(Self {
             started,
             ring,
-            counters: Arc::new(counters),
+            counters,
             last: [0; 4],
             following,
             attachments,
+            signal,
+            inside: Some(inside),
             links: Arc::default(),
             sideband,
             target,
@@ -179,7 +195,18 @@ impl SyscallCapture {
         })
     }
 
-    /// The entries first, so that no call is kept any more; what is in a call then is not recorded.
+    /// Records the calls that have not returned; once, and not if the guard has detached before: then it is not known
+    /// which of them have.
+    fn record_inside(&mut self) {
+        let watching = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default() == GuardStage::Watching;
+        if let Some(program) = self.inside.take().filter(|_| watching)
+            && let Err(error) = bpf::programs::run(program.as_fd())
+        {
+            tracing::warn!(%error, "calls that have not returned cannot be recorded");
+        }
+    }
+
+    /// The entries first, so that no call is kept any more.
     fn detach(&mut self) {
         if let Some(cost) = &mut self.cost {
             cost.end();
@@ -221,23 +248,20 @@ impl RunningCapture for SyscallCapture {
         for attachment in &self.attachments {
             hold(&self.links, attach(attachment)?);
         }
+        if let Some(signal) = &self.signal {
+            let doing = "attaching the program for signals";
+            let link = bpf::open_raw_tracepoint(Some(c"signal_deliver"), signal.as_fd());
+            hold(&self.links, link.map_err(|error| refused(doing, &error, ""))?);
+        }
         let time_ns = monotonic_ns();
         let clone = |attachment: &Attachment| attachment.program().try_clone_to_owned().ok();
         // The exits and the entries; a thread ends far less often.
         if let Some(programs) = self.attachments.iter().skip(1).map(clone).collect::<Option<Vec<_>>>() {
-            let (links, counters) = (Arc::clone(&self.links), Arc::clone(&self.counters));
+            let links = Arc::clone(&self.links);
             self.cost = Some(CostMeter::start(
                 programs,
-                Guarded {
-                    // Half of the calls would be worth less than none.
-                    guard: Guard::new(self.budget.cpu_permille, self.budget.detach, false),
-                    rows: Box::new(move || {
-                        let [hits, filtered, ..] = counters.sums().unwrap_or_default();
-                        hits.saturating_sub(filtered)
-                    }),
-                    thin: Box::new(|_rows_per_s| {}),
-                    detach: Box::new(move || detach_in_order(&links)),
-                },
+                // Half of the calls would be worth less than none.
+                Guarded::whole(self.budget, move || detach_in_order(&links)).writing_into(self.ring.as_fd()),
             ));
         }
         self.target.release()?;
@@ -265,8 +289,13 @@ impl RunningCapture for SyscallCapture {
         Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }
     }
 
+    fn detach(&mut self) {
+        Self::detach(self);
+    }
+
     fn stop(&mut self, end_command: bool) -> Readings {
         self.detach();
+        self.record_inside();
         if end_command {
             self.target.end();
         }

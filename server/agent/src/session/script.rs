@@ -9,7 +9,7 @@ use bathyscope_protocol::{
     WireScript, WireTarget, large,
 };
 
-use super::{Answer, Entry, Running, Session, Stage, Violation, plain};
+use super::{Answer, Entry, Running, Session, Stage, Violation, plain, watch::Watched};
 use crate::{
     backend::{Elements, RunningScript, ScriptPlan, ScriptTrouble, check_script_sizes},
     error::{failed, refused},
@@ -88,13 +88,15 @@ impl Session<'_> {
         if let Some(error) = self.no_room_for(handle)? {
             return Ok(Reply::Failed(error));
         }
-        let made = ScriptPlan::checked(script, target, ring_bytes)
-            .map_err(ScriptTrouble::Agent)
-            .and_then(|plan| self.backend.start_script(&plan));
+        let watched = Watched::begin();
+        let made = watched.pays(|| {
+            let plan = ScriptPlan::checked(script, target, ring_bytes).map_err(ScriptTrouble::Agent);
+            plan.and_then(|plan| self.backend.start_script(&plan))
+        });
         Ok(match made {
             Ok(script) => {
                 let reply = Reply::ScriptStarted(Box::new(script.started().clone()));
-                self.captures.insert(handle, Entry { capture: Running::Script(script), stage: Stage::Made });
+                self.captures.insert(handle, Entry::new(Running::Script(script), watched.made()));
                 reply
             }
             Err(trouble) => trouble_reply(trouble),

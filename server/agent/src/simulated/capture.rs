@@ -11,7 +11,7 @@ use std::{
 use bathyscope_capture::TextPattern;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, GuardStage, ProbeReading, Readings, RingInfo, Started, StreamLayout,
-    TargetState, WireTarget,
+    TargetState, TraceFacts, WireTarget,
 };
 
 use super::world::{COMMAND_PID, PROCESSES, Process, SHORT_LIVED_PID, process};
@@ -23,6 +23,8 @@ use crate::{
 
 /// How often events are made.
 const TICK: Duration = Duration::from_millis(2);
+/// Bytes of a row, about.
+const ROW_BYTES: u32 = 64;
 /// How often the guard looks.
 const LOOK_EVERY_NS: u64 = 300_000_000;
 /// How long a command and the short-lived process run.
@@ -103,6 +105,10 @@ impl MadeTarget {
 pub(super) trait Work: Send + 'static {
     /// How its streams look.
     fn layouts(&self) -> Vec<StreamLayout>;
+    /// What its pages mean, if it is a trace.
+    fn facts(&self) -> Option<TraceFacts> {
+        None
+    }
     /// Its rings.
     fn rings(&self) -> Vec<RingInfo>;
     /// Descriptors of its rings, in order.
@@ -154,6 +160,7 @@ struct Watch {
     guard: Guard,
     looked_ns: u64,
     used_ns: f64,
+    rows: u64,
 }
 
 impl Watch {
@@ -170,7 +177,12 @@ impl Watch {
         let used_ns = Self::used_ns(probes);
         let cpu_permille = (used_ns - self.used_ns).max(0.0) * 1000.0 / since_ns as f64;
         (self.looked_ns, self.used_ns) = (now_ns, used_ns);
-        self.guard.look(Cost { cpu_permille, rows_per_s: 0.0 }) == Action::Detach
+        let rows = |probes: &[ProbeReading]| probes.iter().map(|probe| probe.hits - probe.filtered).sum::<u64>();
+        let rows_now = rows(probes);
+        let new_rows = rows_now.saturating_sub(std::mem::replace(&mut self.rows, rows_now));
+        let rows_per_s = new_rows as f64 * 1e9 / since_ns as f64;
+        let bytes_per_s = rows_per_s * f64::from(ROW_BYTES);
+        self.guard.look(Cost { cpu_permille, rows_per_s, bytes_per_s, ..Cost::default() }) == Action::Detach
     }
 }
 
@@ -196,7 +208,7 @@ impl SimulatedCapture {
             compile_ns: 100_000,
             load_ns: 200_000,
             attach_ns: 300_000,
-            trace: None,
+            trace: work.facts().map(Box::new),
         };
         let shared = Arc::new(Shared::default());
         shared.lock().probes = vec![ProbeReading::default(); started.streams.len()];
@@ -267,8 +279,8 @@ impl RunningCapture for SimulatedCapture {
         }
         let shared = Arc::clone(&self.shared);
         let Some(mut work) = self.work.take() else { return Ok(start_ns) };
-        let guard = Guard::new(self.budget.cpu_permille, self.budget.detach, false);
-        let mut watch = Watch { guard, looked_ns: start_ns, used_ns: 0.0 };
+        let guard = Guard::new(self.budget, false);
+        let mut watch = Watch { guard, looked_ns: start_ns, used_ns: 0.0, rows: 0 };
         let run = move || {
             loop {
                 let ended = shared.pause();
@@ -292,6 +304,10 @@ impl RunningCapture for SimulatedCapture {
         let state = self.shared.lock();
         let (probes, guard) = (state.probes.clone(), state.guard.clone());
         Readings { time_ns: monotonic_ns(), probes, target, guard, ..Readings::default() }
+    }
+
+    fn detach(&mut self) {
+        self.end_thread();
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {

@@ -2,10 +2,13 @@
 
 use std::{fmt::Write as _, os::fd::OwnedFd};
 
-use bathyscope_protocol::{AgentError, AgentErrorKind, Capability, CapabilityState, KernelFile, ProcessFile, large};
+use bathyscope_protocol::{
+    AgentError, AgentErrorKind, Capability, CapabilityState, DynamicEvent, DynamicEvents, KernelFile, ProcessFile,
+    large,
+};
 
 use super::{
-    elf,
+    attached, elf, trace,
     world::{
         self, CODE_ADDRESS, CODE_BYTES, CODE_OFFSET, COMPILED_ADDRESS, FUNCTION_BYTES, FUNCTIONS, KERNEL_ADDRESS,
         KERNEL_FUNCTIONS, Process, TRACEPOINTS,
@@ -29,6 +32,10 @@ pub(super) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
             let lines = TRACEPOINTS.iter().map(|one| format!("{}:{}\n", one.system, one.name));
             file_of(lines.collect::<String>().as_bytes())
         }
+        KernelFile::EventFormat { tracepoint } if tracepoint.system() == "ftrace" => {
+            let format = trace::own_format(tracepoint.name());
+            file_of(format.ok_or_else(|| no_such_tracepoint(&tracepoint.to_string()))?.as_bytes())
+        }
         KernelFile::EventFormat { tracepoint } => match world::tracepoint(tracepoint.system(), tracepoint.name()) {
             Some((number, made)) => file_of(made.format(number).as_bytes()),
             None => Err(no_such_tracepoint(&tracepoint.to_string())),
@@ -43,15 +50,34 @@ pub(super) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
             file_of(&notes)
         }
         KernelFile::FilterFunctions => file_of(KERNEL_FUNCTIONS.map(|name| format!("{name}\n")).concat().as_bytes()),
-        KernelFile::TraceHeaderPage | KernelFile::TraceHeaderEvent => {
-            let why = "the simulated kernel has no tracer of its own";
-            Err(failed(AgentErrorKind::NotFound, "opening a file of ftrace", why, "Record events or a profile."))
+        KernelFile::TraceHeaderPage => file_of(trace::HEADER_PAGE.as_bytes()),
+        KernelFile::TraceHeaderEvent => file_of(trace::HEADER_EVENT.as_bytes()),
+        KernelFile::AvailableTracers => file_of(b"function_graph hwlat blk nop\n"),
+        KernelFile::Modules => file_of(b"simulated_fs 16384 1 - Live 0xffffffffc0000000\n"),
+        KernelFile::DynamicEvents => file_of(attached::DYNAMIC_EVENTS.as_bytes()),
+        KernelFile::ProbeBlacklist => {
+            let first = KERNEL_ADDRESS + FUNCTION_BYTES;
+            file_of(format!("0x{first:016x}-0x{:016x}\t{}\n", first + FUNCTION_BYTES, KERNEL_FUNCTIONS[1]).as_bytes())
         }
         KernelFile::Btf | KernelFile::ModuleBtf { .. } => {
             let why = "the simulated kernel has no type information";
             Err(failed(AgentErrorKind::NotFound, "opening the kernel's type information", why, ""))
         }
     }
+}
+
+/// One that somebody else made: there is always something of others on a host.
+pub(super) fn dynamic_events() -> DynamicEvents {
+    let event = DynamicEvent {
+        group: "probe".to_owned(),
+        name: "tcp_sendmsg".to_owned(),
+        line: "p:probe/tcp_sendmsg tcp_sendmsg size=%dx:u64".to_owned(),
+        hits: Some(4711),
+        missed: Some(0),
+        marks: Some(vec!["FTRACE".to_owned()]),
+        owner: None,
+    };
+    DynamicEvents { events: vec![event], optimization: Some(true), limits: Vec::new() }
 }
 
 pub(super) fn no_such_tracepoint(name: &str) -> AgentError {
@@ -169,10 +195,10 @@ pub(super) fn capabilities() -> Vec<Capability> {
         "pmu" => {
             (CapabilityState::MissingHardware, "simulated: this CPU offers no cycle counter", "Use real hardware.")
         }
-        "kprobe" | "kprobe_multi" | "fentry" | "function_graph" => (
+        "kprobe" | "kprobe_multi" | "fentry" => (
             CapabilityState::MissingKernelFeature,
             "simulated: this kernel was built without it",
-            "Use a kernel with CONFIG_KPROBES and CONFIG_FUNCTION_TRACER.",
+            "Use a kernel with CONFIG_KPROBES.",
         ),
         "uprobe_multi" => {
             (CapabilityState::MissingPrivilege, "simulated: the agent lacks CAP_BPF", "Run the agent as root.")

@@ -3,6 +3,7 @@
 //! Everything but the clock is decided by a seed: event number k of a stream is the same in every run. What the
 //! simulation drops on purpose it counts exactly, so tests know the truth.
 
+mod attached;
 mod capture;
 mod counts;
 mod elf;
@@ -13,22 +14,21 @@ mod records;
 mod samples;
 mod script;
 mod syscalls;
+mod trace;
 mod world;
 
 use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Capability, KernelFile, PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts,
-    ScriptStage, WireMethod, WireScript,
+    AgentError, AgentErrorKind, BpfLink, BpfProgram, Capability, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile,
+    ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
 };
 
 pub use options::{ParseSimulationError, Simulation};
 
-use crate::{
-    backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
-    error::failed,
-};
+use crate::backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile};
+use crate::error::failed;
 
 /// A host that does not exist.
 #[derive(Debug)]
@@ -56,6 +56,15 @@ impl Backend for SimulatedBackend {
         counts::perf_events()
     }
 
+    fn dynamic_events(&mut self) -> Result<DynamicEvents, AgentError> {
+        Ok(host::dynamic_events())
+    }
+
+    fn optimize_kprobes(&mut self, _on: bool) -> Result<(), AgentError> {
+        let why = "the simulated kernel has no probes of its own";
+        Err(failed(AgentErrorKind::Unsupported, "setting debug.kprobes-optimization", why, "Start without --simulate."))
+    }
+
     fn open_kernel_file(&mut self, file: &KernelFile) -> Result<OwnedFd, AgentError> {
         host::open_kernel_file(file)
     }
@@ -74,6 +83,14 @@ impl Backend for SimulatedBackend {
 
     fn container_name(&mut self, id: &str) -> Option<String> {
         (id == world::CONTAINER_ID).then(|| world::CONTAINER_NAME.to_owned())
+    }
+
+    fn bpf_programs(&mut self, after: u32, limit: usize) -> Result<(Vec<BpfProgram>, bool), AgentError> {
+        Ok(attached::page(attached::programs(), after, limit, |program| program.id))
+    }
+
+    fn bpf_links(&mut self, after: u32, limit: usize) -> Result<(Vec<BpfLink>, bool), AgentError> {
+        Ok(attached::page(attached::links(), after, limit, |link| link.id))
     }
 
     fn open_process_file(&mut self, pid: u32, file: &ProcessFile) -> Result<OwnedFd, AgentError> {
@@ -117,10 +134,9 @@ impl Backend for SimulatedBackend {
                 let work = counts::CountWork::make(&self.simulation, count, &target, plan.ring_bytes)?;
                 Box::new(capture::SimulatedCapture::new(work, target)?)
             }
-            WireMethod::Trace(_) => {
-                let why = "the simulated kernel has no tracer of its own";
-                let remedy = "Record events or a profile, or start without --simulate.";
-                return Err(failed(AgentErrorKind::Unsupported, "making a trace", why, remedy));
+            WireMethod::Trace(wanted) => {
+                let work = trace::TraceWork::make(&self.simulation, wanted, &target)?;
+                Box::new(capture::SimulatedCapture::new(work, target)?)
             }
             WireMethod::Syscalls(wanted) => {
                 let work = syscalls::SyscallWork::make(&self.simulation, wanted, &target, plan.ring_bytes)?;

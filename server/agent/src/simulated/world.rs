@@ -107,7 +107,7 @@ pub(super) const FUNCTIONS: [&str; 10] = [
 ];
 
 /// Functions of the simulated kernel, in the order of their code.
-pub(super) const KERNEL_FUNCTIONS: [&str; 9] = [
+pub(super) const KERNEL_FUNCTIONS: [&str; 11] = [
     "_text",
     "entry_SYSCALL_64_after_hwframe",
     "do_syscall_64",
@@ -117,6 +117,8 @@ pub(super) const KERNEL_FUNCTIONS: [&str; 9] = [
     "vfs_write",
     "copy_user_generic",
     "schedule",
+    "common_interrupt",
+    "handle_irq_event",
 ];
 
 /// Bytes of code of each function.
@@ -278,7 +280,7 @@ const fn number(
     MadeField { name, declaration, offset, size, signed, make }
 }
 
-pub(super) const TRACEPOINTS: [MadeTracepoint; 8] = [
+pub(super) const TRACEPOINTS: [MadeTracepoint; 9] = [
     MadeTracepoint {
         system: "sched",
         name: "sched_switch",
@@ -386,6 +388,16 @@ pub(super) const TRACEPOINTS: [MadeTracepoint; 8] = [
                 },
             },
             MadeField { offset: 42, ..COMM },
+        ],
+    },
+    MadeTracepoint {
+        system: "irq",
+        name: "irq_handler_entry",
+        fields: &[
+            number("irq", "int irq", [8, 4], true, |draw, _| Made::Signed(draw.one_of(25, &[1, 24, 25]).unwrap_or(1))),
+            number("name", "__data_loc char[] name", [12, 4], false, |draw, _| {
+                Made::Text(draw.one_of(25, &[b"i8042".as_slice(), b"eth0", b"nvme0q1"]).unwrap_or_default().to_vec())
+            }),
         ],
     },
 ];

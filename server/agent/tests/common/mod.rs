@@ -71,6 +71,7 @@ pub(crate) fn count(events: &[&str]) -> WireCount {
         cpus: Vec::new(),
         everywhere: false,
         cgroup: None,
+        dynamic: Vec::new(),
     }
 }
 

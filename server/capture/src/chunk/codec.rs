@@ -11,20 +11,20 @@ const COMPRESSED: u8 = 2;
 
 /// How a column is coded; see the module above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Coding {
-    pub(super) differences: bool,
-    pub(super) compressed: bool,
-    pub(super) width: u8,
-    pub(super) base: u64,
-    pub(super) step: u64,
+pub(crate) struct Coding {
+    pub(crate) differences: bool,
+    pub(crate) compressed: bool,
+    pub(crate) width: u8,
+    pub(crate) base: u64,
+    pub(crate) step: u64,
 }
 
 impl Coding {
-    pub(super) const fn flags(&self) -> u8 {
+    pub(crate) const fn flags(&self) -> u8 {
         (if self.differences { DIFFERENCES } else { 0 }) | (if self.compressed { COMPRESSED } else { 0 })
     }
 
-    pub(super) const fn from_parts(flags: u8, width: u8, base: u64, step: u64) -> Option<Self> {
+    pub(crate) const fn from_parts(flags: u8, width: u8, base: u64, step: u64) -> Option<Self> {
         if flags & !(DIFFERENCES | COMPRESSED) != 0 || width > 8 {
             return None;
         }
@@ -37,7 +37,7 @@ impl Coding {
 const SIGN: u64 = 1 << 63;
 
 /// The values of a column as unsigned words.
-pub(super) fn to_words(data: &ColumnData) -> Vec<u64> {
+pub(crate) fn to_words(data: &ColumnData) -> Vec<u64> {
     match data {
         ColumnData::U64(values) => values.clone(),
         ColumnData::I64(values) => values.iter().map(|value| value.cast_unsigned() ^ SIGN).collect(),
@@ -46,7 +46,7 @@ pub(super) fn to_words(data: &ColumnData) -> Vec<u64> {
 }
 
 /// The column that [`to_words`] made these words of; none if an id does not fit.
-pub(super) fn from_words(ty: ColumnType, words: Vec<u64>) -> Option<ColumnData> {
+pub(crate) fn from_words(ty: ColumnType, words: Vec<u64>) -> Option<ColumnData> {
     match ty {
         ColumnType::U64 => Some(ColumnData::U64(words)),
         ColumnType::I64 => Some(ColumnData::I64(words.into_iter().map(|word| (word ^ SIGN).cast_signed()).collect())),
@@ -58,18 +58,18 @@ pub(super) fn from_words(ty: ColumnType, words: Vec<u64>) -> Option<ColumnData> 
 }
 
 /// Encodes columns, with one compressor for all of them.
-pub(super) struct Encoder {
+pub(crate) struct Encoder {
     compressor: Option<zstd::bulk::Compressor<'static>>,
 }
 
 impl Encoder {
     /// An encoder. Without memory for a compressor, columns are stored uncompressed.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { compressor: zstd::bulk::Compressor::new(ZSTD_LEVEL).ok() }
     }
 
     /// The smaller coding of these words and its body.
-    pub(super) fn encode(&mut self, words: &[u64]) -> (Coding, Vec<u8>) {
+    pub(crate) fn encode(&mut self, words: &[u64]) -> (Coding, Vec<u8>) {
         if words.len() > SAMPLE_ROWS {
             let sample = sample(words);
             let differences = self.with(&sample, true).1.len() < self.with(&sample, false).1.len();
@@ -142,17 +142,17 @@ fn from_planes(planes: &[u8], rows: usize) -> Vec<u64> {
 }
 
 /// Decodes columns, with one decompressor for all of them.
-pub(super) struct Decoder {
+pub(crate) struct Decoder {
     decompressor: Option<zstd::bulk::Decompressor<'static>>,
 }
 
 impl Decoder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { decompressor: None }
     }
 
     /// The words that were encoded to `body`.
-    pub(super) fn decode(&mut self, coding: &Coding, rows: usize, body: &[u8]) -> Result<Vec<u64>, &'static str> {
+    pub(crate) fn decode(&mut self, coding: &Coding, rows: usize, body: &[u8]) -> Result<Vec<u64>, &'static str> {
         let size = rows.min(MAX_CHUNK_ROWS) * usize::from(coding.width);
         let unpacked;
         let planes = if coding.compressed {

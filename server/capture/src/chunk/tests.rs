@@ -213,8 +213,12 @@ fn damage_in_a_column_does_not_stop_others() {
 
 #[test]
 fn a_compression_bomb_stops_at_the_size_of_the_column() {
-    let schema =
-        StreamSchema { name: "t".into(), kind: StreamKind::Events, columns: vec![schema().columns[0].clone()] };
+    let schema = StreamSchema {
+        name: "t".into(),
+        kind: StreamKind::Events,
+        columns: vec![schema().columns[0].clone()],
+        format: None,
+    };
     let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
     let mut directory = vec![1, 2, 8, 0];
     directory.extend((bomb.len() as u32).to_le_bytes());

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{SpecError, Target, in_range};
+use crate::{DynamicProbe, MAX_DYNAMIC_EVENTS};
 
 const MAX_FREQUENCY_HZ: u32 = 10_000;
 /// The most events that one capture counts.
@@ -107,6 +108,9 @@ pub struct CountSpec {
     /// How many more events of caches and TLBs are counted: 0 to [`MAX_DETAIL`].
     #[serde(skip_serializing_if = "is_zero")]
     pub detail: u8,
+    /// Probes that are made for these counts; their events are counted beside those of `groups`, which may name them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dynamic: Vec<DynamicProbe>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -124,6 +128,7 @@ impl Default for CountSpec {
             everywhere: false,
             cgroup: None,
             detail: 0,
+            dynamic: Vec::new(),
         }
     }
 }
@@ -208,6 +213,8 @@ impl CountSpec {
         in_range("the interval in milliseconds", interval, MIN_INTERVAL_MS, MAX_INTERVAL_MS)?;
         in_range("the detail of counting", u64::from(self.detail), 0, u64::from(MAX_DETAIL))?;
         in_range("the number of CPUs in the list", self.cpus.len() as u64, 0, MAX_LISTED_CPUS as u64)?;
+        in_range("the number of dynamic events", self.dynamic.len() as u64, 0, MAX_DYNAMIC_EVENTS as u64)?;
+        self.dynamic.iter().try_for_each(DynamicProbe::validate)?;
         if let Some(path) = &self.cgroup {
             in_range("the length of the control group's path", path.len() as u64, 1, MAX_CGROUP_BYTES as u64)?;
             if path.contains('\0') {
@@ -226,7 +233,7 @@ impl CountSpec {
     }
 
     pub(super) fn title(&self) -> String {
-        let mut names = self.groups.iter().flatten();
+        let mut names = self.groups.iter().flatten().chain(self.dynamic.iter().map(|probe| &probe.typed));
         match (names.next(), names.count()) {
             (None, _) => "counts".to_owned(),
             (Some(one), 0) => format!("counts of {one}"),

@@ -23,6 +23,8 @@ pub struct SyscallSpec {
     pub string_bytes: u16,
     /// Whether descriptors are shown with their files.
     pub fd_paths: bool,
+    /// Whether signals and the ends of processes are rows too.
+    pub signals: bool,
 }
 
 /// Which results of system calls are recorded.
@@ -41,7 +43,7 @@ pub enum SyscallOutcome {
 impl Default for SyscallSpec {
     fn default() -> Self {
         let (calls, path, outcome) = (Vec::new(), None, SyscallOutcome::Any);
-        Self { calls, outcome, min_duration_ns: 0, path, string_bytes: 32, fd_paths: true }
+        Self { calls, outcome, min_duration_ns: 0, path, string_bytes: 32, fd_paths: true, signals: true }
     }
 }
 

@@ -120,4 +120,68 @@ pub enum DynamicProblem {
         "source lines and patterns need debug information of the kernel or program, which is not read; name a function"
     )]
     DebugInformation,
+    /// A name where there is none: in a file, whose debug information is not read.
+    #[error(
+        "names of parameters and variables of a program are in its debug information, which is not read; write a register such as %di, or for a return $retval"
+    )]
+    FileVariable,
+    /// A parameter's name where the parameters are gone.
+    #[error(
+        "parameters have names only where a function begins or returns; leave out the offset, or write registers such as %di"
+    )]
+    VariableInside,
+    /// A name where there is no function.
+    #[error("there is no function here whose parameters have names")]
+    NoFunction,
+    /// A function that BTF does not describe.
+    #[error(
+        "the kernel's type information does not describe `{0}`, so its parameters have no names; write $arg1 or registers such as %di"
+    )]
+    NoSignature(String),
+    /// No such parameter.
+    #[error("`{function}` has no parameter `{name}`; it has {known}")]
+    NoParameter {
+        /// What was written.
+        name: String,
+        /// Of which function.
+        function: String,
+        /// Those that it has.
+        known: String,
+    },
+    /// No such member.
+    #[error("`{of}` has no member `{name}`{hint}")]
+    NoMember {
+        /// What was written.
+        name: String,
+        /// Its type.
+        of: String,
+        /// The nearest, or what there is.
+        hint: String,
+    },
+    /// `->` behind what is no pointer.
+    #[error("`{0}` is no pointer; write `.` instead of `->`")]
+    NoPointer(String),
+    /// `.` behind a pointer.
+    #[error("`{0}` is a pointer; write `->` instead of `.`")]
+    IsPointer(String),
+    /// A whole struct.
+    #[error("`{of}` is too large for one value; name a member, such as {members}, or give a type")]
+    Whole {
+        /// Its type.
+        of: String,
+        /// Some of its members.
+        members: String,
+    },
+    /// An argument whose place is not known.
+    #[error("`{0}` is passed as a whole struct, or behind one, and where is not known; write registers or $stackN")]
+    ByValue(String),
+    /// Text of something that is none.
+    #[error("`{0}` is no text")]
+    NoText(String),
+    /// A line that makes nothing.
+    #[error("probes are removed with their capture; leave this line out, or detach them with `bathyscope probe --del`")]
+    RemoveHere,
+    /// A quote that does not end.
+    #[error("the quote that begins here has no end")]
+    Quote,
 }

@@ -46,6 +46,9 @@ const OTHER_NAMES: [(&str, &str); 18] = [
     ("eip", "ip"),
 ];
 
+/// All parameters of a function: as perf calls them, and as newer kernels do.
+pub(super) const ALL_PARAMETERS: [&str; 3] = ["params", "vars", "arg*"];
+
 /// A word of a line, and where it stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
@@ -231,6 +234,11 @@ fn variable(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
             Err(word.error(Problem::ArgumentsGone))
         };
     }
+    if ALL_PARAMETERS.contains(&word.text) {
+        let problem = if context.user { Problem::FileVariable } else { Problem::VariableInside };
+        let known = context.begins && !context.user;
+        return if known { Ok(Fetch::Variable(format!("${}", word.text))) } else { Err(word.error(problem)) };
+    }
     match word.text {
         "stack" => Ok(Fetch::Stack),
         "comm" | "COMM" => Ok(Fetch::Comm),
@@ -255,9 +263,12 @@ fn dereference(word: Word<'_>, context: Context, depth: usize) -> Result<Fetch, 
 
 /// The name of a parameter, with members behind it.
 fn named(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
-    let part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'>');
-    if context.user || context.event || word.text.len() > MAX_SYMBOL_BYTES || !word.text.bytes().all(part) {
+    let part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'>' | b'[' | b']');
+    if context.event || word.text.len() > MAX_SYMBOL_BYTES || !word.text.bytes().all(part) {
         return Err(word.error(Problem::Fetch));
+    }
+    if context.user {
+        return Err(word.error(Problem::FileVariable));
     }
     Ok(Fetch::Variable(word.text.to_owned()))
 }

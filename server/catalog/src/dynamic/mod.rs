@@ -9,13 +9,19 @@
 
 mod error;
 mod fetch;
+mod functions;
 mod line;
 mod perf;
+mod resolve;
 mod text;
+mod typed;
 
 pub use error::{DynamicError, DynamicProblem};
+pub use functions::KernelFunctions;
 pub use line::parse_dynamic;
 pub use perf::parse_perf_probe;
+pub use resolve::{Variable, variables};
+pub use typed::{Dialect, Reading, Typed, argument_places, read_typed};
 
 /// The longest line; the kernel's own limit is about this.
 pub const MAX_LINE_BYTES: usize = 4096;
@@ -177,7 +183,7 @@ pub enum Fetch {
         of: Box<Fetch>,
     },
     /// A parameter by its name, or a member behind it: only kernels from 6.5 know these by themselves; see
-    /// [`Definition::with_parameters`].
+    /// [`Definition::with_types`]. `$params` and `$vars`, and `$arg*` as newer kernels call it, are all parameters.
     Variable(String),
 }
 
@@ -242,23 +248,6 @@ impl Definition {
             && let FilePlace::Function { offset, .. } = at
         {
             *at = FilePlace::Offset(found.saturating_add(*offset));
-        }
-        self
-    }
-
-    /// The same with the names of parameters replaced by their places: `position` gives a parameter's number, from 1.
-    /// Those that it does not know stay, for the kernel to find.
-    #[must_use]
-    pub fn with_parameters(mut self, position: impl Fn(&str) -> Option<u32>) -> Self {
-        for argument in &mut self.arguments {
-            let Fetch::Variable(name) = &argument.fetch else { continue };
-            let Some(number) = position(name) else { continue };
-            let fetch = Fetch::Argument(number);
-            let text = argument.ty.is_some_and(|ty| matches!(ty.base, BaseType::Text | BaseType::UserText));
-            argument.name.get_or_insert_with(|| name.clone());
-            // Text must be fetched from where the parameter points to.
-            argument.fetch =
-                if text { Fetch::Dereference { offset: 0, user: false, of: Box::new(fetch) } } else { fetch };
         }
         self
     }

@@ -1,7 +1,7 @@
 //! What `perf probe --add` takes, as far as it needs no debug information.
 //!
 //! `[[GROUP:]EVENT=]FUNCTION[+OFFSET|%return] [ARGUMENT …]`, in the kernel or, as with `-x FILE`, in a file. Arguments
-//! are those of the kernel's language; a bare name is a parameter, see [`Definition::with_parameters`].
+//! are those of the kernel's language; a bare name is a parameter, see [`Definition::with_types`].
 
 use super::{
     Definition, DynamicError, DynamicProblem as Problem, End, FilePlace, MAX_NAME_BYTES, Place,

@@ -2,6 +2,8 @@
 
 use super::{
     address::socket_address,
+    sets,
+    siginfo::signal_text,
     special,
     structs::{device, epoll_event, mode, signal, structure},
     table::{Argument, Definition, Kind, Returns, definition, set},
@@ -43,6 +45,8 @@ pub struct Call<'a> {
     pub arguments: [u64; 6],
     /// What it returned, an error as a negative number; none if it did not return.
     pub result: Option<i64>,
+    /// Whether it had not returned when its thread or the capture ended: what it would have filled is not shown then.
+    pub unfinished: bool,
     /// The memory.
     pub pieces: &'a [Piece<'a>],
 }
@@ -201,10 +205,15 @@ impl<'a> Writer<'a> {
                 continue;
             }
             self.comma();
+            if self.call.unfinished && argument.out {
+                return;
+            }
             self.argument(at, argument);
         }
-        if matches!(self.definition.name, "poll" | "ppoll") {
-            self.poll_note();
+        match self.definition.name {
+            "poll" | "ppoll" => self.poll_note(),
+            "select" | "pselect6" => sets::select_note(self),
+            _ => {}
         }
     }
 
@@ -330,6 +339,9 @@ impl<'a> Writer<'a> {
         let address = value(self.call, at);
         let length = self.out.len();
         let hidden = argument.out && self.failed() && argument.kind != Kind::AddressLength;
+        if hidden && argument.kind == Kind::Message && special::message_before(self, at).is_some() {
+            return;
+        }
         if address == 0 || hidden || self.pointed(at, argument).is_none() {
             self.out.truncate(length);
             pointer(&mut self.out, address);
@@ -378,6 +390,15 @@ impl<'a> Writer<'a> {
                     Some(())
                 })?;
             }
+            Kind::FdSet => sets::descriptors(self, bytes?),
+            Kind::LeftTimeval => structure(&mut self.out, Kind::Timeval, bytes?)?,
+            Kind::LeftTimespec => structure(&mut self.out, Kind::Timespec, bytes?)?,
+            Kind::MaskPointer => sets::mask_pointer(&mut self.out, Bytes(bytes?))?,
+            Kind::SignalInfo => {
+                let (_, text) = signal_text(i64::from(Bytes(bytes?).i32(0)?), bytes?);
+                self.out.push_str(&text);
+            }
+            Kind::Entries => sets::entries(self, at)?,
             Kind::CpuSet => cpus(&mut self.out, bytes?),
             Kind::CloneArguments => super::structs::clone_arguments(&mut self.out, Bytes(bytes?))?,
             Kind::OpenHow => super::structs::open_how(&mut self.out, Bytes(bytes?))?,
@@ -392,7 +413,7 @@ impl<'a> Writer<'a> {
         match argument.length {
             super::Length::Argument(at) => Some(value(self.call, usize::from(at))),
             super::Length::Result => self.call.result.and_then(|result| u64::try_from(result).ok()),
-            super::Length::Fixed | super::Length::Behind(_) => None,
+            super::Length::Fixed | super::Length::Behind(_) | super::Length::Bits(_) => None,
         }
     }
 

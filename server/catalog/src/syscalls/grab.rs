@@ -4,11 +4,13 @@ use super::table::{Argument, Definition, Kind, Returns};
 use crate::constants::Arch;
 
 /// The most pieces of one call, special ones not counted.
-pub const MAX_GRABS: usize = 6;
+pub const MAX_GRABS: usize = 9;
 /// Bytes that are kept of a path, with its NUL.
 pub const PATH_ROOM: u16 = 512;
 /// How many buffers of a vector are kept with their first bytes.
 pub const VECTORS: u16 = 8;
+/// The part number of a message's control data.
+pub const CONTROL_PART: u8 = 15;
 /// How many words of a program's arguments are kept.
 pub const WORDS: u16 = 16;
 
@@ -23,6 +25,8 @@ pub enum Length {
     Result,
     /// A 32-bit number to which an argument points.
     Behind(u8),
+    /// An argument that counts bits, of which as many words of 64 are there as they fill.
+    Bits(u8),
 }
 
 /// When memory is copied.
@@ -79,6 +83,11 @@ pub enum Special {
         /// When.
         moment: Moment,
     },
+    /// How many entries of a folder there are, at the exit.
+    Entries {
+        /// The argument that points to the first.
+        argument: u8,
+    },
 }
 
 /// Everything that is copied of a call.
@@ -103,9 +112,10 @@ fn size(kind: Kind) -> Option<u16> {
         Kind::Utsname => 195,
         Kind::Rusage | Kind::Itimerspec | Kind::Itimerval | Kind::Timespecs2 | Kind::Timevals2 => 32,
         Kind::Sigaction | Kind::Tms => 32,
+        Kind::SignalInfo => 48,
         Kind::Sysinfo => 112,
         Kind::SignalStack => 24,
-        Kind::Timespec | Kind::Timeval | Kind::Rlimit | Kind::FutexTime => 16,
+        Kind::Timespec | Kind::Timeval | Kind::Rlimit | Kind::FutexTime | Kind::MaskPointer => 16,
         Kind::EpollEvent => 12,
         Kind::Sigset | Kind::LongPointer | Kind::FdPair => 8,
         Kind::IntPointer | Kind::UintPointer | Kind::WaitStatus | Kind::AddressLength => 4,
@@ -131,7 +141,11 @@ impl Definition {
                 (Kind::Vectors, Length::Argument(count)) => {
                     all.special = Special::Vectors { argument: at, count, moment };
                 }
-                (Kind::Message, _) => all.special = Special::Message { argument: at, moment },
+                (Kind::Message, _) => {
+                    all.special = Special::Message { argument: at, moment };
+                    all.grabs.extend(pieces(at, argument, moment, strings));
+                }
+                (Kind::Entries, _) => all.special = Special::Entries { argument: at },
                 _ => all.grabs.extend(pieces(at, argument, moment, strings)),
             }
         }
@@ -155,6 +169,13 @@ fn pieces(at: u8, argument: &Argument, moment: Moment, strings: u16) -> Vec<Grab
         Kind::Address => vec![memory(argument.length, 1, 128)],
         Kind::SocketValue => vec![memory(argument.length, 1, 32)],
         Kind::AddressLength => also(memory(Length::Fixed, 1, 4), Moment::Entry),
+        Kind::FdSet => {
+            let bits = if let Length::Argument(at) = argument.length { Length::Bits(at) } else { argument.length };
+            also(memory(bits, 1, 128), Moment::Exit)
+        }
+        Kind::LeftTimeval | Kind::LeftTimespec => also(memory(Length::Fixed, 1, 16), Moment::Exit),
+        // The call says anew how long the name is.
+        Kind::Message if argument.out => vec![Grab { moment: Moment::Entry, ..memory(Length::Fixed, 1, 16) }],
         Kind::PollFds => also(memory(argument.length, 8, elements(8)), Moment::Exit),
         Kind::EpollEvents => vec![memory(argument.length, 12, elements(12))],
         Kind::Uints => vec![memory(argument.length, 4, elements(4))],
@@ -201,6 +222,8 @@ mod tests {
         assert_eq!(of("execve").special, Special::Words { argument: 1 });
         assert_eq!(of("readv").special, Special::Vectors { argument: 1, count: 2, moment: Moment::Exit });
         assert_eq!(of("sendmsg").special, Special::Message { argument: 1, moment: Moment::Entry });
+        assert_eq!(of("getdents64").special, Special::Entries { argument: 1 });
+        assert_eq!(of("select").grabs.first().map(|grab| grab.length), Some(Length::Bits(0)));
         assert!(of("exit_group").never_returns && !of("getpid").never_returns);
     }
 

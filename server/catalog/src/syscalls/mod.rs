@@ -11,6 +11,8 @@ mod address;
 mod decode;
 mod grab;
 mod select;
+mod sets;
+mod siginfo;
 mod special;
 mod structs;
 mod summary;
@@ -18,7 +20,8 @@ mod table;
 mod text;
 
 pub use decode::{Call, Decoded, Piece, Style, decode, error_of, result_text};
-pub use grab::{CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
+pub use grab::{CONTROL_PART, CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
 pub use select::{SelectError, select};
+pub use siginfo::signal_text;
 pub use summary::{Summary, SummaryOrder};
 pub use table::{Argument, Definition, Kind, MAX_CALLS, Returns, definition, definitions};

@@ -19,6 +19,7 @@ pub(super) fn write(arch: Arch, w: &mut Writer<'_>) -> Option<()> {
         "prctl" => process_control(w),
         "clone" => clone(arch, w),
         "ioctl" => device_control(w),
+        "rt_sigreturn" => signal_return(w),
         _ => return None,
     }
     Some(())
@@ -309,6 +310,17 @@ fn device_control(w: &mut Writer<'_>) {
     }
 }
 
+/// The signals that are blocked again; nothing if the kernel did not tell.
+fn signal_return(w: &mut Writer<'_>) {
+    let Some(bytes) = w.piece(0, 0, false) else { return };
+    let start = w.out.len();
+    w.out.push_str("{mask=");
+    match super::structs::structure(&mut w.out, Kind::Sigset, bytes) {
+        Some(()) => w.out.push('}'),
+        None => w.out.truncate(start),
+    }
+}
+
 fn window(out: &mut String, b: Bytes<'_>) -> Option<()> {
     put(out, format_args!("{{ws_row={}, ws_col={}", b.u16(0)?, b.u16(2)?));
     put(out, format_args!(", ws_xpixel={}, ws_ypixel={}}}", b.u16(4)?, b.u16(6)?));
@@ -331,7 +343,12 @@ pub(super) fn message(w: &mut Writer<'_>, at: usize, out: bool) -> Option<()> {
         Some(bytes) => super::address::socket_address(&mut w.out, bytes),
         None => pointer(&mut w.out, name),
     }
-    put(&mut w.out, format_args!(", msg_namelen={name_bytes}, msg_iov="));
+    put(&mut w.out, format_args!(", msg_namelen="));
+    match name_bytes_before(w, at).filter(|before| out && *before != name_bytes) {
+        Some(before) => put(&mut w.out, format_args!("{before} => {name_bytes}")),
+        None => put(&mut w.out, format_args!("{name_bytes}")),
+    }
+    w.out.push_str(", msg_iov=");
     let start = w.out.len();
     if w.vectors(at, 2, out).is_none() {
         w.out.truncate(start);
@@ -340,11 +357,29 @@ pub(super) fn message(w: &mut Writer<'_>, at: usize, out: bool) -> Option<()> {
     put(&mut w.out, format_args!(", msg_iovlen={count}"));
     if control_bytes != 0 {
         w.out.push_str(", msg_control=");
-        pointer(&mut w.out, control);
+        let bytes = w.piece(at, usize::from(super::CONTROL_PART), out).unwrap_or_default();
+        let start = w.out.len();
+        if bytes.len() as u64 != control_bytes || super::sets::control(&mut w.out, bytes).is_none() {
+            w.out.truncate(start);
+            pointer(&mut w.out, control);
+        }
     }
     put(&mut w.out, format_args!(", msg_controllen={control_bytes}, msg_flags="));
     set("msg").write_bits(&mut w.out, u64::from(flags));
     w.out.push('}');
+    Some(())
+}
+
+/// The length of a message's name before the call.
+fn name_bytes_before(w: &Writer<'_>, at: usize) -> Option<u32> {
+    let before = w.call.pieces.iter().find(|piece| usize::from(piece.argument) == at && !piece.exit)?;
+    Bytes(before.bytes?).u32(8)
+}
+
+/// A message that was not received: what was asked for.
+pub(super) fn message_before(w: &mut Writer<'_>, at: usize) -> Option<()> {
+    let name_bytes = name_bytes_before(w, at)?;
+    put(&mut w.out, format_args!("{{msg_namelen={name_bytes}}}"));
     Some(())
 }
 

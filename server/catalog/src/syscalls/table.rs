@@ -106,10 +106,16 @@ pub enum Kind {
     LongPointer,
     FdPair,
     WaitStatus,
+    FdSet,
+    LeftTimeval,
+    LeftTimespec,
+    MaskPointer,
+    Entries,
+    SignalInfo,
 }
 
 #[rustfmt::skip]
-const KINDS: [(&str, Kind); 82] = [
+const KINDS: [(&str, Kind); 88] = [
     ("int", Kind::Int), ("uint", Kind::Uint), ("long", Kind::Long), ("ulong", Kind::Ulong), ("hex", Kind::Hex),
     ("oct", Kind::Octal), ("ptr", Kind::Ptr), ("offset", Kind::Offset), ("fd", Kind::Fd), ("atfd", Kind::AtFd),
     ("mapfd", Kind::MapFd), ("mode", Kind::Mode), ("openmode", Kind::OpenMode), ("modetype", Kind::ModeType), ("dev", Kind::Dev),
@@ -133,6 +139,8 @@ const KINDS: [(&str, Kind); 82] = [
     ("utsname", Kind::Utsname), ("sysinfo", Kind::Sysinfo), ("tms", Kind::Tms), ("intp", Kind::IntPointer),
     ("uintp", Kind::UintPointer), ("longp", Kind::LongPointer), ("fdpair", Kind::FdPair),
     ("wstatus", Kind::WaitStatus), ("ints1", Kind::IntPointer), ("uints1", Kind::UintPointer),
+    ("fdset", Kind::FdSet), ("lefttimeval", Kind::LeftTimeval), ("lefttimespec", Kind::LeftTimespec),
+    ("maskptr", Kind::MaskPointer), ("dirents", Kind::Entries), ("siginfo", Kind::SignalInfo),
 ];
 
 /// An argument of a call.

@@ -88,6 +88,16 @@ impl Types {
         self.locals.names(kind).chain(of_btf)
     }
 
+    /// The names of a kind that the kernel and its modules describe, in no order, some of them several times, each with the
+    /// module that does; none is the kernel itself.
+    pub fn described(&self, kind: Kind) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.sources.iter().flat_map(move |source| {
+            let all = source.btf.all().filter(|(_, raw)| raw.name != 0);
+            let found = all.map(move |(_, raw)| Found { source, raw }).filter(move |it| is_definition(*it, kind));
+            found.map(move |it| (it.name(), source.btf.module_name())).filter(|(name, _)| !name.is_empty())
+        })
+    }
+
     /// An enum constant by name, whatever enum it is in.
     pub fn constant(&self, name: &str) -> Option<EnumConstant<'_>> {
         if let Some((of, at)) = self.locals.constant(name) {

@@ -1,10 +1,14 @@
-//! `list`: tracepoints of the running kernel.
+//! `list`: tracepoints of the running kernel, and by a word before the pattern everything else that can be traced.
+
+mod kinds;
 
 use std::{fs::File, io::Read as _, os::fd::OwnedFd};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{TracepointName, visible};
-use bathyscope_catalog::{EventFormat, Field, parse_available_events, parse_event_format, search_tracepoints};
+use bathyscope_catalog::{
+    EventFormat, Field, matches_wildcards, parse_available_events, parse_event_format, search_tracepoints,
+};
 use bathyscope_protocol::{AgentClient, KernelFile, PerfEventInfo};
 use clap::Args;
 
@@ -23,19 +27,29 @@ Examples:
   bathyscope list 'sched:*' --fields       by wildcards, with the fields that can be recorded
   bathyscope list raw_syscalls:sys_enter   one, with its fields
   bathyscope list perf                     hardware, software and cache events, and whether they work here
-  bathyscope list perf 'L1*'               some of them";
+  bathyscope list perf 'L1*'               some of them
+  bathyscope list functions 'vfs_*'        functions of the kernel, and how each can be probed
+  bathyscope list types task_struct        the kernel's types
+  bathyscope list tracers                  tracers of ftrace, and what those need that are not here
+  bathyscope list probes                   dynamic probes that anyone has made
+  bathyscope list programs                 BPF programs that anyone has loaded, and where they are attached
+  bathyscope list files ssh                programs and libraries that processes run
+  bathyscope list user /bin/bash 'read*'   functions and markers of a program or library";
 
 /// What `list` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
-    /// What to look for: `sched_switch`, or with wildcards `sched:*`; a full name lists its fields. `perf` lists events that
-    /// are counted
-    #[arg(value_name = "PATTERN")]
+    /// What to look for: `sched_switch`, or with wildcards `sched:*`; a full name lists its fields. Or a kind: `perf`,
+    /// `functions`, `types`, `tracers`, `probes`, `programs`, `files`, `user`
+    #[arg(value_name = "KIND|PATTERN", value_parser = kinds::FirstWord, hide_possible_values = true)]
     pub pattern: Option<String>,
-    /// After `perf`: only events whose name or kind matches, such as `L1*` or `software`
-    #[arg(value_name = "EVENTS")]
+    /// After a kind: only those whose name matches, such as `L1*` or `vfs_*`; after `user` the file
+    #[arg(value_name = "PATTERN|FILE")]
     pub events: Option<String>,
+    /// After `user` and a file: only functions and markers whose name matches
+    #[arg(value_name = "PATTERN", id = "names")]
+    pub names: Option<String>,
     /// List the fields of every tracepoint found
     #[arg(long)]
     pub fields: bool,
@@ -56,6 +70,18 @@ type Found = (TracepointName, Option<EventFormat>);
 /// If tracefs cannot be read, or nothing matches.
 pub fn run(args: ListArgs) -> Outcome {
     let mut agent = OwnAgent::start(args.simulate.as_ref(), None)?;
+    let first = args.pattern.as_deref();
+    if first == Some("user") {
+        let missing = || Failure::new("there is no file").remedy("Write `bathyscope list user /bin/bash`.");
+        let file = args.events.as_deref().ok_or_else(missing)?;
+        return kinds::user(&mut agent, file, args.names.as_deref(), args.json);
+    }
+    if let Some(word) = &args.names {
+        return Err(Failure::new(format!("there is one pattern too many: `{}`", visible(word.as_bytes()))));
+    }
+    if let Some(kind) = first.and_then(kinds::kind_of) {
+        return kinds::run(&mut agent, kind, args.events.as_deref(), args.json);
+    }
     let mut client = agent.client(None)?;
     if args.pattern.as_deref() == Some("perf") {
         return perf_events(&mut client, args.events.as_deref(), args.json);
@@ -143,35 +169,6 @@ fn choose(all: &[TracepointName], pattern: Option<&str>) -> Vec<TracepointName> 
     search_tracepoints(all, pattern, all.len()).best.into_iter().cloned().collect()
 }
 
-/// `*` is any text, `?` any one character. Takes time in proportion to the product of both lengths at most.
-pub(super) fn matches_wildcards(pattern: &str, text: &str) -> bool {
-    let (mut pattern, mut text) = (pattern.chars(), text.chars());
-    // Where to go on if what follows the last star does not match: one character further on.
-    let mut again = None;
-    loop {
-        let mut rest = pattern.clone();
-        match (rest.next(), text.clone().next()) {
-            (Some('*'), _) => {
-                pattern = rest;
-                again = Some((pattern.clone(), text.clone()));
-            }
-            (Some(wanted), Some(found)) if wanted == '?' || wanted == found => {
-                pattern = rest;
-                text.next();
-            }
-            (None, None) => return true,
-            _ => {
-                let Some((after_star, from)) = &mut again else { return false };
-                if from.next().is_none() {
-                    return false;
-                }
-                pattern = after_star.clone();
-                text = from.clone();
-            }
-        }
-    }
-}
-
 fn text_of(found: &[Found]) -> String {
     let one = |(name, format): &Found| {
         let fields: String = format.iter().flat_map(|format| &format.fields).map(line_of).collect();
@@ -208,29 +205,6 @@ fn json_of(found: &[Found]) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn wildcards_match_whole_names() {
-        let cases = [
-            ("*", "sched:sched_switch", true),
-            ("sched:*", "sched:sched_switch", true),
-            ("*switch", "sched:sched_switch", true),
-            ("*:sched_*tch", "sched:sched_switch", true),
-            ("sched:*", "raw_sched:x", false),
-            ("sched", "sched:sched_switch", false),
-            ("sched:sched_switch?", "sched:sched_switch", false),
-            ("sched:sched_switc?", "sched:sched_switch", true),
-            ("**a**", "bab", true),
-            ("", "", true),
-            ("?", "", false),
-            ("a*b*c", "aXbYbZc", true),
-            ("a*b*c", "aXbYbZ", false),
-            ("*aab", "aaab", true),
-        ];
-        for (pattern, text, expected) in cases {
-            assert_eq!(matches_wildcards(pattern, text), expected, "{pattern} {text}");
-        }
-    }
 
     #[test]
     fn a_full_name_is_one_and_a_part_is_searched() {

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::Outcome;
 
 pub mod agent;
+pub mod budgets;
 pub mod captures;
 pub mod cleanup;
 pub mod compile;
@@ -19,8 +20,10 @@ mod facts;
 pub mod list;
 pub mod login_link;
 mod open;
+pub mod probe;
 mod probes;
 pub mod profile;
+pub mod query;
 pub mod record;
 pub mod report;
 pub mod script;
@@ -50,6 +53,7 @@ Examples:
   bathyscope profile -e page-faults -c 1 --call-graph dwarf ./server --selftest
   bathyscope stat -e page-faults,context-switches make -j8
   bathyscope captures list --json
+  bathyscope query newest 'select comm, count(*) from sched_switch group by comm'
   bathyscope export 00f1e2d3c4b5a697 --format folded -o stacks.txt
 
 Every option has a twin in the environment, named in brackets in each verb's help. Options follow the verb.";
@@ -82,14 +86,18 @@ pub enum Verb {
     Serve(serve::ServeArgs),
     /// Say what this host can trace, found by trying, and what to change where it cannot
     Doctor(doctor::DoctorArgs),
-    /// List the tracepoints of the running kernel, or the fields of one
+    /// List what can be traced: tracepoints, functions, types, tracers, programs, what others have attached
     List(list::ListArgs),
+    /// Say what a dynamic event would record, what can be probed, and which probes there are
+    Probe(probe::ProbeArgs),
     /// Run a script, or make a capture, from the terminal and print what it finds as it comes
     Trace(Box<trace::TraceArgs>),
     /// Record what the kernel's own tracer, ftrace, sees, and keep it
     Record(Box<record::RecordArgs>),
     /// Print a stored trace, as trace-cmd does
     Report(report::ReportArgs),
+    /// Ask a stored capture by SQL
+    Query(query::QueryArgs),
     /// Print system calls with their arguments and results, in the look of strace
     Strace(strace::StraceArgs),
     /// Sample stacks by time or by any event, and print the functions found most often
@@ -137,9 +145,11 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Serve(args) => serve::run(args),
         Verb::Doctor(args) => doctor::run(args),
         Verb::List(args) => list::run(args),
+        Verb::Probe(args) => probe::run(args),
         Verb::Trace(args) => trace::run(&args),
         Verb::Record(args) => record::run(*args),
         Verb::Report(args) => report::run(args),
+        Verb::Query(args) => query::run(args),
         Verb::Strace(args) => strace::run(args),
         Verb::Profile(args) => profile::run(args),
         Verb::Stat(args) => stat::run(args),

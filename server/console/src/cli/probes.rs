@@ -6,13 +6,13 @@ use bathyscope_bpf::lang::{
     host::{Host as _, KernelFunction},
 };
 use bathyscope_capture::visible;
-use bathyscope_catalog::types::{Kind, Types};
+use bathyscope_catalog::{
+    matches_wildcards,
+    types::{Kind, Types},
+};
 use serde::Serialize;
 
-use super::{
-    facts::{HostFacts, link, request, script_failure},
-    list::matches_wildcards,
-};
+use super::facts::{HostFacts, link, request, script_failure};
 use crate::{Failure, Outcome, launch::OwnAgent, recorder::AgentLink};
 
 /// Events of `software:`.

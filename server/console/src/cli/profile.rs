@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bathyscope_agent::Simulation;
-use bathyscope_capture::{CallGraph, CaptureSpec, Limits, Method, ProfileSpec, Target, visible};
+use bathyscope_capture::{CallGraph, CaptureSpec, Method, ProfileSpec, Target, visible};
 use bathyscope_catalog::perf_events::{EventSource, parse_event};
 use clap::Args;
 
@@ -70,6 +70,9 @@ pub struct ProfileArgs {
     /// Make up events instead of sampling
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "", hide = true)]
     pub simulate: Option<Simulation>,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budgets: crate::cli::budgets::BudgetArgs,
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
@@ -130,8 +133,7 @@ fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
         call_graph,
         stack_bytes,
     };
-    let duration_ms = args.duration.or(limit).map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-    let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
+    let limits = args.budgets.limits(args.duration.or(limit));
     let name = args.save.clone().unwrap_or_default();
     let spec = CaptureSpec { name, method: Method::Profile(profile), target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to sample", error))?;

@@ -5,7 +5,7 @@
 use std::{process::ExitCode, time::Duration};
 
 use bathyscope_capture::{
-    CaptureSpec, Limits, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
+    CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
 };
 use bathyscope_catalog::parse_available_events;
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
@@ -31,7 +31,9 @@ Examples:
   bathyscope record -p function_graph -g do_sys_openat2 -O funcgraph-proc ls
   bathyscope record -p function -l 'vfs_*' -e sched_switch ls
   bathyscope record -e kmem:kmalloc -f 'bytes_req > 1000' -d 5s
+  bathyscope record --probe 'do_sys_openat2 filename:string' ls
   bathyscope record --probe 'p:open do_sys_openat2 file=+0($arg2):string' ls
+  bathyscope record -x bash --probe 'readline%return +0($retval):string' -d 1m
   bathyscope report | less
 
 Of a COMMAND only its own processes are traced, and those that it starts. Without a command and without -P everything is, \
@@ -48,9 +50,12 @@ pub struct RecordArgs {
     /// Events.
     #[command(flatten)]
     pub events: EventArgs,
-    /// Probe to make and record, in the grammar of kprobe_events, uprobe_events or dynamic_events; repeatable
-    #[arg(long, value_name = "LINE")]
+    /// Probe to make and record, as after `perf probe --add` or in the grammar of kprobe_events; repeatable
+    #[arg(long, value_name = "DEFINITION")]
     pub probe: Vec<String>,
+    /// Program or library that the probes' functions are in, a path or a name such as bash or libc
+    #[arg(short = 'x', long, value_name = "FILE", requires = "probe")]
+    pub exec: Option<String>,
     /// Functions to trace, a pattern such as 'vfs_*'; repeatable
     #[arg(short = 'l', long = "function", value_name = "FUNC")]
     pub functions: Vec<String>,
@@ -90,6 +95,9 @@ pub struct RecordArgs {
     /// Name of the capture
     #[arg(long, value_name = "NAME", default_value = "")]
     pub name: String,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budgets: crate::cli::budgets::BudgetArgs,
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
@@ -212,7 +220,15 @@ fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, 
         graph_not: Vec::new(),
         max_depth: args.max_graph_depth,
         events,
-        dynamic: args.probe.clone(),
+        dynamic: args
+            .probe
+            .iter()
+            .map(|typed| DynamicProbe {
+                typed: typed.clone(),
+                file: args.exec.clone().map(super::probe::absolute),
+                line: None,
+            })
+            .collect(),
         options: args.options.iter().map(option).collect(),
         clock: args.clock.clone(),
         buffer_kib: args.buffer,
@@ -227,8 +243,7 @@ fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, 
     if args.user.is_some() && args.command.is_empty() {
         return Err(Failure::new("--user is for a command, and there is none"));
     }
-    let duration_ms = args.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
-    let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
+    let limits = args.budgets.limits(args.duration);
     let spec = CaptureSpec { name: args.name.clone(), method: Method::Trace(trace), target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)

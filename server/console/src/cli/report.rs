@@ -1,5 +1,9 @@
 //! `report`: a stored trace as text, as `trace-cmd report` shows it.
 
+mod annotate;
+mod calls;
+mod functions;
+
 use std::{
     io::{BufWriter, Write as _},
     process::ExitCode,
@@ -14,6 +18,7 @@ use clap::Args;
 use super::open;
 use crate::{
     Failure, Outcome,
+    calls_query::{WirePart, WireRank},
     config::DataArgs,
     view_query::ViewQuery,
     view_source::{CaptureCache, CaptureView},
@@ -25,13 +30,41 @@ use crate::{
 Examples:
   bathyscope report                                     the newest capture
   bathyscope report 00f1e2d3c4b5a697 -F 'kmalloc: bytes_req > 1000'
-  bathyscope report -F 'sched_switch,sched_wakeup: comm == \"ls\"'")]
+  bathyscope report -F 'sched_switch,sched_wakeup: comm == \"ls\"'
+  bathyscope report --calls --rank longest              functions by their longest call
+  bathyscope report --calls --by irq --rank p99 --json  which interrupt has the highest latency
+  bathyscope report --functions                         functions of a profile by their own samples
+  bathyscope report --annotate spin_inner               instructions of one by the samples at each")]
 pub struct ReportArgs {
     /// Which capture [default: the newest]
     pub id: Option<CaptureId>,
     /// Only these events: EVENT[,EVENT…]: CONDITION, EVENT alone, or a condition for all; repeatable
     #[arg(short = 'F', long, value_name = "FILTER")]
     pub filter: Vec<String>,
+    /// Instead of rows a table of functions by what their calls took; filters are conditions on calls
+    #[arg(long)]
+    pub calls: bool,
+    /// Instead of rows the calls of functions in the shape of ftrace's own file `trace`; filters are conditions on calls
+    #[arg(long, conflicts_with = "calls")]
+    pub graph: bool,
+    /// Instead of rows a table of the functions of sampled stacks; filters are conditions on samples
+    #[arg(long, conflicts_with_all = ["calls", "graph"])]
+    pub functions: bool,
+    /// Functions by their samples with those of what they called
+    #[arg(long, requires = "functions")]
+    pub children: bool,
+    /// Instead of rows the instructions of a function with the samples at each; filters are conditions on samples
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["calls", "graph", "functions"])]
+    pub annotate: Option<String>,
+    /// What functions are ranked by
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t, requires = "calls")]
+    pub rank: WireRank,
+    /// Calls of a function apart by CPU, thread, or the interrupt that they handled
+    #[arg(long, value_enum, value_name = "WHAT", requires = "calls")]
+    pub by: Option<WirePart>,
+    /// One JSON object for each function, or one for all instructions
+    #[arg(long)]
+    pub json: bool,
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
@@ -42,32 +75,54 @@ pub struct ReportArgs {
 /// # Errors
 /// If there is no such capture, a filter does not fit, or the text cannot be written.
 pub fn run(args: ReportArgs) -> Outcome {
-    let (id, filters) = (args.id, args.filter);
-    let printed = open::reading(&args.data, async |store| print(store, id, &filters).await)?;
+    if args.json && !args.calls && !args.functions && args.annotate.is_none() {
+        let remedy = "Add --calls, --functions or --annotate, or use `bathyscope export ID --format ndjson` for rows.";
+        return Err(Failure::new("--json is for tables of functions").remedy(remedy));
+    }
+    let printed = open::reading(&args.data, async |store| print(store, &args).await)?;
     match printed {
         // Whoever reads has seen enough, as `head` has.
         Err(ViewError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(error) => Err(Failure::because("reporting the capture", error)),
-        Ok(true) => Ok(ExitCode::SUCCESS),
-        Ok(false) => Err(Failure::new("there are no captures").remedy("Make one with `bathyscope record`.")),
+        Ok(Printed::All) => Ok(ExitCode::SUCCESS),
+        Ok(Printed::Refused(failure)) => Err(failure),
+        Ok(Printed::NoCapture) => {
+            Err(Failure::new("there are no captures").remedy("Make one with `bathyscope record`."))
+        }
     }
 }
 
-/// Says whether there was a capture.
-async fn print(store: Store, id: Option<CaptureId>, filters: &[String]) -> Result<Result<bool, ViewError>, StoreError> {
-    let id = match id {
+/// What came of it.
+enum Printed {
+    All,
+    Refused(Failure),
+    NoCapture,
+}
+
+async fn print(store: Store, args: &ReportArgs) -> Result<Result<Printed, ViewError>, StoreError> {
+    let id = match args.id {
         Some(id) => id,
         None => {
             let newest = store.summaries(&SummaryQuery { text: String::new(), limit: 1, offset: 0 }).await?;
             match newest.items.first() {
                 Some(newest) => newest.id,
-                None => return Ok(Ok(false)),
+                None => return Ok(Ok(Printed::NoCapture)),
             }
         }
     };
-    let view = CaptureCache::new(store).view(id, false).await?;
+    let view = CaptureCache::new(store.clone()).view(id, false).await?;
+    if let Some(function) = &args.annotate {
+        let written = annotate::write(&store, &view, args, function).await?;
+        return Ok(written.map(|done| done.map_or_else(Printed::Refused, |()| Printed::All)));
+    }
     // Nothing else runs here that the work could hold up.
-    Ok(tokio::task::block_in_place(|| write(&view, filters).map(|()| true)))
+    Ok(tokio::task::block_in_place(|| match args.calls {
+        true => calls::write(&view, args),
+        false if args.functions => functions::write(&view, args),
+        false if args.graph => calls::write_graph(&view, args),
+        false => write(&view, &args.filter),
+    })
+    .map(|()| Printed::All))
 }
 
 fn write(view: &CaptureView, filters: &[String]) -> Result<(), ViewError> {

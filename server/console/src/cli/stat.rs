@@ -16,6 +16,7 @@ use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError, T
 use bathyscope_store::{Options, Store, StoreError};
 use clap::{ArgAction, Args};
 
+use super::agent::Scripts;
 use super::trace::{FLUSH_EVERY, LOOK_EVERY, Place, exit_code, start_failure};
 use crate::{
     Failure, Outcome,
@@ -37,6 +38,7 @@ Examples:
   bathyscope stat make -j8
   bathyscope stat -a -I 1000 -e kmem:kmalloc
   bathyscope stat -C 2,3 -- sleep 5
+  bathyscope stat -a -I 1000 --probe malloc --exec libc
   bathyscope stat -ddd -p 4711 sleep 10
   bathyscope stat -e 'syscalls:sys_enter_*' -x, -- ls
   bathyscope stat -r 5 -e '{cycles,instructions}:u' -- ./server --selftest
@@ -50,6 +52,12 @@ pub struct StatArgs {
     /// Events to count, with commas between them, groups in braces; repeatable [default: the usual ones]
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub events: Vec<String>,
+    /// Probe to make and count, as after `perf probe --add` or in the grammar of kprobe_events; repeatable
+    #[arg(long, value_name = "DEFINITION")]
+    pub probe: Vec<String>,
+    /// Program or library that the probes' functions are in, a path or a name such as bash or libc; -x too, with --probe
+    #[arg(long, value_name = "FILE", requires = "probe")]
+    pub exec: Option<String>,
     /// Everything on all CPUs
     #[arg(short = 'a', long)]
     pub all_cpus: bool,
@@ -107,6 +115,9 @@ pub struct StatArgs {
     /// Make up events instead of counting
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "", hide = true)]
     pub simulate: Option<Simulation>,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budgets: crate::cli::budgets::BudgetArgs,
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
@@ -122,10 +133,15 @@ pub struct StatArgs {
 ///
 /// # Errors
 /// If it cannot be started, or its counts cannot be read back.
-pub fn run(args: StatArgs) -> Outcome {
+pub fn run(mut args: StatArgs) -> Outcome {
+    arguments::take_file(&mut args);
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
-    let mut agent = OwnAgent::start(args.simulate.as_ref(), Some(&log))?;
+    let mut agent = match args.probe.is_empty() {
+        true => OwnAgent::start(args.simulate.as_ref(), Some(&log))?,
+        // Probes read memory as scripts do.
+        false => OwnAgent::start_for_scripts(args.simulate.as_ref(), Some(&log), Scripts::Observe)?,
+    };
     let account = console_account(None)?;
     let kept = match &args.save {
         Some(_) => Some(prepare_data(&args.data.directory()?, account.as_ref())?),
@@ -147,7 +163,7 @@ fn tracepoints(client: &mut AgentClient, pattern: &str) -> Result<Vec<String>, F
     let bytes =
         super::list::read(file.map_err(|error| agent_failure("listing tracepoints", error))?, "the tracepoints")?;
     let names = parse_available_events(&bytes).into_iter().map(|name| name.to_string());
-    Ok(names.filter(|name| super::list::matches_wildcards(pattern, name)).collect())
+    Ok(names.filter(|name| bathyscope_catalog::matches_wildcards(pattern, name)).collect())
 }
 
 async fn count(args: &StatArgs, spec: CaptureSpec, client: AgentClient, place: &Place, mut report: Report) -> Outcome {

@@ -9,12 +9,13 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, Limits, LossStage, Method, OutputStream, SyscallOutcome, SyscallSpec, Target,
+    CaptureId, CaptureSpec, LossStage, Method, OutputStream, SyscallOutcome, SyscallSpec, Target, visible,
 };
 use bathyscope_catalog::{
     constants::Arch,
     syscalls::{SummaryOrder, select},
 };
+use bathyscope_formats::{SysdigFilter, parse_sysdig_filter};
 use bathyscope_protocol::{AgentClient, TargetState};
 use bathyscope_store::Store;
 use clap::{ArgAction, Args, ValueEnum};
@@ -34,10 +35,12 @@ Examples:
   bathyscope strace -T -ttt -z -P /etc -o calls.txt -- make
   bathyscope strace -c dd if=/dev/zero of=/dev/null bs=1 count=500k
   bathyscope strace --all --duration 5s -e openat -Z
+  bathyscope strace --filter 'proc.name=redis-server and evt.type=open'
+  bathyscope strace --unit nginx.service -e %network
 
 Lines go to standard error or a file, what the command prints where it would print it. The process is not stopped: a \
 line comes shortly after its call. At the end it is said what tracing cost and what was lost. The exit status is the \
-command's. What strace does and this does not: signals, and changing calls.";
+command's. What strace does and this does not: signals that the process ignores, and changing calls.";
 
 /// What the table of calls is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -62,12 +65,18 @@ pub struct StraceArgs {
     #[arg(short, long = "attach", value_name = "PID", conflicts_with_all = ["command", "all"])]
     pub pid: Option<u32>,
     /// Every process of the system
-    #[arg(long, conflicts_with = "command")]
+    #[arg(long, conflicts_with_all = ["command", "cgroup", "unit", "container", "uid", "comm"])]
     pub all: bool,
+    /// Or whose calls.
+    #[command(flatten)]
+    pub of: trace::OfArgs,
+    /// Whose calls and which, as a filter of sysdig, such as 'proc.name=nginx and evt.type=open'
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["pid", "all", "command", "cgroup", "unit", "container", "uid", "comm", "slower", "path", "failed", "successful"])]
+    pub filter: Option<String>,
     /// With the processes that it forks
     #[arg(short, long = "follow-forks")]
     pub follow: bool,
-    /// Calls and sets to show, such as trace=openat,%network or !futex; status=failed or status=successful; repeatable
+    /// Calls and sets to show, such as trace=openat,%network or !futex; status=failed or status=successful; signal=none leaves out signals and the ends of processes; repeatable
     #[arg(short, long = "expr", value_name = "EXPR")]
     pub expressions: Vec<String>,
     /// Show how long each call took
@@ -124,6 +133,9 @@ pub struct StraceArgs {
     /// Make up calls instead of tracing
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "", hide = true)]
     pub simulate: Option<Simulation>,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budgets: crate::cli::budgets::BudgetArgs,
     /// Where captures are kept.
     #[command(flatten)]
     pub data: DataArgs,
@@ -167,50 +179,91 @@ pub fn run(args: StraceArgs) -> Outcome {
 
 /// The spec that the arguments describe.
 fn spec(args: &StraceArgs) -> Result<CaptureSpec, Failure> {
-    let (mut calls, mut outcome) = (Vec::new(), SyscallOutcome::Any);
+    let (target, calls) = match &args.filter {
+        Some(line) => filtered(args, line)?,
+        None => (target(args)?, chosen_calls(args)?),
+    };
+    select(Arch::HOST, &calls.calls.join(",")).map_err(|error| {
+        Failure::new(error.to_string()).remedy("Sets have a % in front: %file, %network, %process.")
+    })?;
+    let limits = args.budgets.limits(args.duration);
+    let name = args.save.clone().unwrap_or_default();
+    let spec = CaptureSpec { name, method: Method::Syscalls(calls), target, limits };
+    spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
+    Ok(spec)
+}
+
+/// What a filter line of sysdig describes; what it does not say is as without one.
+fn filtered(args: &StraceArgs, line: &str) -> Result<(Target, SyscallSpec), Failure> {
+    let SysdigFilter { target, calls } = parse_sysdig_filter(line).map_err(|error| {
+        let place =
+            format!("{line}\n{:>width$}", "^", width = line.get(..error.offset).map_or(1, |to| to.chars().count() + 1));
+        Failure::new(format!("the filter is not understood: {error}\n{}", visible_lines(&place))).remedy(error.remedy)
+    })?;
+    if !args.expressions.is_empty() {
+        return Err(
+            Failure::new("-e and --filter exclude each other").remedy("Write `evt.type in (…)` into the filter.")
+        );
+    }
+    let calls = SyscallSpec { string_bytes: args.strings, fd_paths: args.files, ..calls };
+    Ok((target.unwrap_or(Target::System), calls))
+}
+
+/// Lines that can be shown on a terminal.
+fn visible_lines(text: &str) -> String {
+    text.lines().map(|line| visible(line.as_bytes())).collect::<Vec<_>>().join("\n")
+}
+
+fn target(args: &StraceArgs) -> Result<Target, Failure> {
+    let children = args.follow;
+    match (args.pid, args.of.target(), args.command.is_empty()) {
+        (Some(_), Some(_), _) | (_, Some(_), false) => {
+            Err(Failure::new("a command, -p and --cgroup, --unit, --container, --uid or --comm exclude each other"))
+        }
+        (Some(pid), None, _) => Ok(Target::Process { pid, children }),
+        (None, Some(target), true) => Ok(target),
+        (None, None, false) => Ok(Target::Command { argv: args.command.clone(), user: args.user.clone(), children }),
+        (None, None, true) if args.all => Ok(Target::System),
+        (None, None, true) => {
+            let remedy = "Give a command, -p PID, --unit NAME, --container NAME, --comm NAME, or --all.";
+            Err(Failure::new("there is nothing to trace").remedy(remedy))
+        }
+    }
+}
+
+/// Which calls the options ask for.
+fn chosen_calls(args: &StraceArgs) -> Result<SyscallSpec, Failure> {
+    let (mut calls, mut outcome, mut signals) = (Vec::new(), SyscallOutcome::Any, true);
     for text in &args.expressions {
         match text.split_once('=') {
             Some(("status", "failed" | "unsuccessful")) => outcome = SyscallOutcome::Failed,
             Some(("status", "successful")) => outcome = SyscallOutcome::Succeeded,
             Some(("trace" | "t", words)) => calls.extend(words.split(',').map(|word| word.trim().to_owned())),
             None => calls.extend(text.split(',').map(|word| word.trim().to_owned())),
+            Some(("signal" | "s", "all")) => signals = true,
+            Some(("signal" | "s", "none")) => signals = false,
             Some((what, _)) => {
                 return Err(Failure::new(format!("-e {what}= is not known here"))
-                    .remedy("Use -e trace=CALLS, -e status=failed or -e status=successful."));
+                    .remedy("Use -e trace=CALLS, -e status=failed, -e status=successful or -e signal=none."));
             }
         }
     }
     calls.retain(|word| !word.is_empty());
-    select(Arch::HOST, &calls.join(",")).map_err(|error| {
-        Failure::new(error.to_string()).remedy("Sets have a % in front: %file, %network, %process.")
-    })?;
     if args.failed {
         outcome = SyscallOutcome::Failed;
     } else if args.successful {
         outcome = SyscallOutcome::Succeeded;
     }
-    let target = match (args.pid, args.command.is_empty()) {
-        (Some(pid), _) => Target::Process { pid, children: args.follow },
-        (None, false) => Target::Command { argv: args.command.clone(), user: args.user.clone(), children: args.follow },
-        (None, true) if args.all => Target::System,
-        (None, true) => {
-            return Err(Failure::new("there is nothing to trace").remedy("Give a command, -p PID, or --all."));
-        }
-    };
     let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let method = Method::Syscalls(SyscallSpec {
+    Ok(SyscallSpec {
         calls,
         outcome,
         min_duration_ns: args.slower.map_or(0, nanoseconds),
         path: args.path.clone(),
         string_bytes: args.strings,
         fd_paths: args.files,
-    });
-    let duration_ms = args.duration.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-    let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
-    let spec = CaptureSpec { name: args.save.clone().unwrap_or_default(), method, target, limits };
-    spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
-    Ok(spec)
+        signals,
+    })
 }
 
 fn look(args: &StraceArgs) -> Look {
@@ -232,7 +285,7 @@ fn look(args: &StraceArgs) -> Look {
             SortBy::Name => SummaryOrder::Name,
         }),
         in_file: args.output.is_some(),
-        many: args.follow || args.all,
+        many: args.command.is_empty() && args.pid.is_none() || args.follow,
     }
 }
 
@@ -298,7 +351,7 @@ impl Output {
 async fn report(store: &Store, id: CaptureId, saved: bool) -> Result<(), Failure> {
     let record = store.capture(id).await.map_err(|error| Failure::because("reading the capture", error))?;
     let totals = record.ledger.streams.first().copied().unwrap_or_default();
-    let mut text = format!("bathyscope: {} calls shown", totals.stored);
+    let mut text = format!("bathyscope: {} calls and signals shown", totals.stored);
     if let Some(reading) = record.streams.first().and_then(|stream| stream.reading)
         && let (Some(ns), Some(permille)) = (reading.ns_per_hit, reading.cpu_permille)
     {

@@ -14,7 +14,7 @@ use std::{
 };
 
 use bathyscope_agent::Simulation;
-use bathyscope_capture::{CaptureId, CaptureSpec, TracepointName};
+use bathyscope_capture::{CaptureId, CaptureSpec, Target, TracepointName};
 use bathyscope_catalog::{MAX_FORMAT_BYTES, parse_event_format};
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError, TargetState};
 use bathyscope_store::{Options, Store};
@@ -27,7 +27,7 @@ use crate::{
     launch::{OwnAgent, agent_failure, console_account, prepare_data},
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
 };
-pub(super) use arguments::{duration, limits, missing_option, read_script};
+pub(super) use arguments::{duration, missing_option, read_script};
 use rows::Printer;
 
 /// Prints the summary of a capture that was kept, on standard error.
@@ -98,6 +98,20 @@ pub struct OfArgs {
     pub comm: Option<String>,
 }
 
+impl OfArgs {
+    /// The target that they name; none if they name none.
+    pub fn target(&self) -> Option<Target> {
+        let named = [
+            self.cgroup.clone().map(|path| Target::Cgroup { path }),
+            self.unit.clone().map(|name| Target::Unit { name }),
+            self.container.clone().map(|name| Target::Container { name }),
+            self.uid.clone().map(|user| Target::User { user }),
+            self.comm.clone().map(|pattern| Target::Comm { pattern }),
+        ];
+        named.into_iter().flatten().next()
+    }
+}
+
 /// What `trace` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -162,9 +176,9 @@ pub struct TraceArgs {
     /// End after this time, such as 500ms, 5s or 2m
     #[arg(short, long, value_name = "TIME", value_parser = arguments::duration)]
     pub duration: Option<Duration>,
-    /// Detach the probes if they use more than this share of one CPU, in percent [default: 5, and only say so]
-    #[arg(long, value_name = "PERCENT", value_parser = arguments::percent)]
-    pub budget: Option<u32>,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budgets: crate::cli::budgets::BudgetArgs,
     /// Keep the capture under this name, to look at it in the browser; no console may be running on the same database
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
@@ -346,6 +360,10 @@ pub(super) fn start_failure(error: StartError) -> Failure {
     match error {
         StartError::Agent(crate::recorder::LinkError::Refused(error)) => {
             Failure::new(format!("{}: {}", error.doing, error.why)).remedy(error.remedy)
+        }
+        StartError::Dynamic { text, diagnostics } => {
+            let words = words(&StartError::Dynamic { text: text.clone(), diagnostics: diagnostics.clone() });
+            super::probe::refused(&text, &diagnostics).unwrap_or_else(|| Failure::new(words))
         }
         error => Failure::new(words(&error)),
     }

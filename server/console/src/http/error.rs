@@ -8,6 +8,7 @@ use axum::{
 };
 use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
+use bathyscope_query::QueryError;
 use bathyscope_store::StoreError;
 use bathyscope_views::ViewError;
 use bathyscope_web::{Template as _, pages};
@@ -20,7 +21,7 @@ use serde::Serialize;
 use super::context::{Context, Kind};
 use crate::{
     host::HostError,
-    recorder::{LinkError, StartError, words},
+    recorder::{DetachError, LinkError, StartError, words},
     script::ScriptFailure,
     wire::{self, WireSpecError},
 };
@@ -196,6 +197,14 @@ impl ApiError {
         error
     }
 
+    /// Dynamic events that cannot be made. `text` has what was written, a line each.
+    pub fn probes(text: &str, diagnostics: &[Diagnostic]) -> Self {
+        let why = diagnostics.first().map_or("it is not known why", |first| first.message.as_str());
+        let mut error = Self::invalid("reading the probes", why);
+        error.diagnostics = diagnostics.iter().map(|diagnostic| wire::ScriptMessage::new(text, diagnostic)).collect();
+        error
+    }
+
     /// Nobody is logged in.
     pub fn unauthenticated() -> Self {
         Self::new(ErrorKind::Unauthenticated, "asking for this address", "nobody is logged in")
@@ -228,6 +237,20 @@ impl From<ViewError> for ApiError {
             error if error.is_bad_request() => Self::invalid("making the view", words(&error)),
             error => Self::internal("making the view", error),
         }
+    }
+}
+
+impl From<QueryError> for ApiError {
+    fn from(error: QueryError) -> Self {
+        let doing = "answering the query";
+        let kind = match error {
+            QueryError::Capture(error) => return error.into(),
+            QueryError::Time { .. } | QueryError::Memory { .. } => ErrorKind::Limit,
+            // Nobody is there any more to read it.
+            QueryError::Cancelled => ErrorKind::Timeout,
+            _ => ErrorKind::Invalid,
+        };
+        Self::new(kind, doing, words(&error)).remedy(error.remedy())
     }
 }
 
@@ -283,10 +306,22 @@ impl From<StartError> for ApiError {
             StartError::Agent(error) => error.into(),
             StartError::Target(error) => Self::new(ErrorKind::NotFound, "finding what to record", words(&error)),
             StartError::Script(error) => error.into(),
+            StartError::Dynamic { text, diagnostics } => Self::probes(&text, &diagnostics),
             StartError::Store(error) => error.into(),
             StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),
             StartError::ShuttingDown => Self::new(ErrorKind::Busy, doing, words(&error)),
             error => Self::internal(doing, error),
+        }
+    }
+}
+
+impl From<DetachError> for ApiError {
+    fn from(error: DetachError) -> Self {
+        let doing = "detaching probes";
+        match error {
+            DetachError::NotRunning => Self::new(ErrorKind::Conflict, doing, words(&error)),
+            DetachError::NoMatch { .. } => Self::new(ErrorKind::NotFound, doing, words(&error)),
+            DetachError::Agent(error) => error.into(),
         }
     }
 }

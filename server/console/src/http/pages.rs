@@ -36,6 +36,11 @@ pub(super) async fn tools(Viewer(who): Viewer, context: Context) -> Result<Respo
     render(&pages::Tools { nonce: context.nonce(), frame: who.frame(pages::Nav::Tools) })
 }
 
+/// Everything of this host that can be traced.
+pub(super) async fn catalog(Operator(who): Operator, context: Context) -> Result<Response, ApiError> {
+    render(&pages::Catalog { nonce: context.nonce(), frame: who.frame(pages::Nav::Catalog) })
+}
+
 /// The reference of the probe language.
 pub(super) async fn language(Viewer(who): Viewer, context: Context) -> Result<Response, ApiError> {
     render(&pages::Language { nonce: context.nonce(), frame: who.frame(pages::Nav::Tools) })

@@ -24,6 +24,7 @@ use super::{
     workers::Workers,
 };
 use crate::{
+    catalogue::Catalogue,
     config::ScriptUsers,
     host::Host,
     recorder::{AgentLink, Recorder},
@@ -89,6 +90,7 @@ pub struct AppState {
 struct Inner {
     setup: Setup,
     host: Host,
+    catalogue: Catalogue,
     captures: CaptureCache,
     login_limit: RateLimit,
     workers: Workers,
@@ -99,10 +101,11 @@ impl AppState {
     /// The state of a console that begins.
     pub fn new(setup: Setup) -> Self {
         let host = Host::new(setup.link.clone());
+        let catalogue = Catalogue::new(setup.link.clone());
         let captures = CaptureCache::new(setup.store.clone());
         let login_limit = RateLimit::new(LOGIN_PER_SOURCE, LOGIN_GLOBAL, Instant::now());
         let (workers, panics) = (Workers::default(), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { setup, host, captures, login_limit, workers, panics }) }
+        Self { inner: Arc::new(Inner { setup, host, catalogue, captures, login_limit, workers, panics }) }
     }
 
     /// The database.
@@ -128,6 +131,11 @@ impl AppState {
     /// What is known about this host.
     pub fn host(&self) -> &Host {
         &self.inner.host
+    }
+
+    /// What can be traced on this host.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.inner.catalogue
     }
 
     /// By which names this console goes.

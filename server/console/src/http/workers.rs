@@ -7,6 +7,7 @@ use std::{
 };
 
 use axum::body::Body;
+use bathyscope_query::QueryError;
 use bathyscope_views::{Cancel, ViewError};
 use bytes::{Bytes, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -18,6 +19,8 @@ use super::error::{ApiError, ErrorKind};
 const TURN_TIMEOUT: Duration = Duration::from_secs(20);
 /// Downloads at a time; they last as long as the client takes.
 const DOWNLOADS: usize = 8;
+/// Queries at a time; each may take a CPU for long and much memory.
+const QUERIES: usize = 2;
 /// Bytes of a piece of a download.
 const PIECE_BYTES: usize = 64 << 10;
 /// Pieces that wait for the client.
@@ -27,13 +30,18 @@ const PIECES: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Workers {
     views: Arc<Semaphore>,
+    queries: Arc<Semaphore>,
     downloads: Arc<Semaphore>,
 }
 
 impl Default for Workers {
     fn default() -> Self {
         let cpus = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { views: Arc::new(Semaphore::new(cpus.max(2))), downloads: Arc::new(Semaphore::new(DOWNLOADS)) }
+        Self {
+            views: Arc::new(Semaphore::new(cpus.max(2))),
+            queries: Arc::new(Semaphore::new(QUERIES)),
+            downloads: Arc::new(Semaphore::new(DOWNLOADS)),
+        }
     }
 }
 
@@ -52,15 +60,30 @@ impl Workers {
         &self,
         make: impl FnOnce(&Cancel) -> Result<T, ViewError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let turn = turn(&self.views).await?;
+        Ok(Self::work(turn(&self.views).await?, move |cancel| make(cancel)).await??)
+    }
+
+    /// Answers a query, in turn with other queries only. If the caller is dropped, the cancel flag is set.
+    pub(super) async fn query<T: Send + 'static>(
+        &self,
+        answer: impl FnOnce(&Arc<Cancel>) -> Result<T, QueryError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        Ok(Self::work(turn(&self.queries).await?, answer).await??)
+    }
+
+    /// Works off the runtime; if the caller is dropped, the flag that `work` gets is set.
+    async fn work<T: Send + 'static>(
+        turn: OwnedSemaphorePermit,
+        work: impl FnOnce(&Arc<Cancel>) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
         let cancel = CancelOnDrop(Arc::default());
         let flag = Arc::clone(&cancel.0);
         let made = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            make(&flag)
+            work(&flag)
         });
         match made.await {
-            Ok(result) => Ok(result?),
+            Ok(result) => Ok(result),
             Err(error) => match error.try_into_panic() {
                 Ok(payload) => std::panic::resume_unwind(payload),
                 Err(error) => Err(ApiError::internal("making the view", error)),

@@ -41,7 +41,7 @@ impl OwnAgent {
         let mut command = this_binary("agent");
         // The traced command runs there too.
         if let Ok(folder) = std::env::current_dir() {
-            command.current_dir(folder);
+            command.current_dir(folder).envs(std::env::vars_os());
         }
         command.arg("--on-stdin");
         command.args(["--console-uid", &rustix::process::geteuid().as_raw().to_string()]);

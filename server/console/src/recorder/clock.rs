@@ -15,11 +15,6 @@ pub(crate) fn monotonic_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
-/// CPU time that all threads of this process have used.
-pub(crate) fn own_cpu_ns() -> u64 {
-    nanoseconds(ClockId::ProcessCPUTime)
-}
-
 /// Nanoseconds since 1970 by the wall clock.
 pub(crate) fn wall_unix_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

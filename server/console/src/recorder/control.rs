@@ -6,12 +6,13 @@ use std::{
 };
 
 use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, ScriptRecord, Target};
-use bathyscope_protocol::{CaptureHandle, GuardStage, Readings, TargetState};
+use bathyscope_protocol::{CaptureHandle, GuardStage, ProcessUse, Readings, TargetState};
 use bathyscope_store::{CaptureState, End, StoreError};
 
 use super::{
     Inner, LinkError,
-    clock::{monotonic_ns, own_cpu_ns},
+    clock::monotonic_ns,
+    guard_words::{end_words, guard_words},
     link::words,
     live::{LiveMessage, ProbeTick, StreamTick, Tick},
     naming::Namer,
@@ -60,7 +61,8 @@ enum Ending {
 struct LastTick {
     at: Instant,
     rows: Vec<u64>,
-    cpu_ns: u64,
+    console: ProcessUse,
+    agent: ProcessUse,
     guard: GuardStage,
     peak_permille: f64,
 }
@@ -72,7 +74,8 @@ impl Controller {
         let mut last = LastTick {
             at: self.enabled,
             rows: self.running.progress.rows_by_stream(),
-            cpu_ns: own_cpu_ns(),
+            console: ProcessUse::own(),
+            agent: ProcessUse::default(),
             guard: GuardStage::Watching,
             peak_permille: 0.0,
         };
@@ -160,9 +163,10 @@ impl Controller {
     }
 
     fn tick(&self, last: &mut LastTick) {
-        let (now, rows, cpu_ns) = (Instant::now(), self.running.progress.rows_by_stream(), own_cpu_ns());
+        let (now, rows, console) = (Instant::now(), self.running.progress.rows_by_stream(), ProcessUse::own());
         let seconds = now.duration_since(last.at).as_secs_f64().max(1e-3);
         let books = lock(&self.running.books);
+        let agent = books.agent();
         let (ledger, readings) = (books.ledger(&[]), books.readings().to_vec());
         let cpu_permille = books.cpu_permille().unwrap_or(0.0);
         drop(books);
@@ -194,12 +198,15 @@ impl Controller {
             streams,
             probes,
             maps,
-            // ns per second are parts of 10^9; thousandths are 10^6 of them.
-            console_cpu_permille: cpu_ns.saturating_sub(last.cpu_ns) as f64 / seconds / 1e6,
+            console_cpu_permille: share(console, last.console, seconds),
+            agent_cpu_permille: share(agent, last.agent, seconds),
+            console_peak_bytes: console.peak_bytes,
+            agent_peak_bytes: agent.peak_bytes,
             bytes: self.running.progress.bytes(),
+            guard: guard_words(&last.guard),
         }));
         last.peak_permille = last.peak_permille.max(cpu_permille);
-        (last.at, last.rows, last.cpu_ns) = (now, rows, cpu_ns);
+        (last.at, last.rows, last.console, last.agent) = (now, rows, console, agent);
     }
 
     /// Tells what the guard has done, and ends the capture if it has detached the probes (P24).
@@ -207,12 +214,15 @@ impl Controller {
         if guard == last.guard {
             return;
         }
-        let words = guard_words(&guard, self.spec.limits.budget_cpu_permille);
-        if let GuardStage::Detached { .. } = guard {
+        let words = guard_words(&guard);
+        if guard.is_detached() {
             self.running.progress.stop(words.clone());
         }
+        if let (GuardStage::Thinned { rows_per_s: None, .. }, Some(script)) = (&guard, &self.running.script) {
+            lock(&script.state).spared = true;
+        }
         if !words.is_empty() {
-            tracing::warn!(capture = %self.running.id, words, "the probes cost more than their budget");
+            tracing::warn!(capture = %self.running.id, words, "a capture costs more than its budget");
             self.running.hub.send(LiveMessage::State { state: CaptureState::Recording, message: words });
         }
         last.guard = guard;
@@ -342,14 +352,7 @@ impl Controller {
                 _ => (CaptureState::Finished, reason),
             },
         };
-        if !matches!(last.guard, GuardStage::Watching | GuardStage::Detached { .. }) {
-            let budget = percent(f64::from(self.spec.limits.budget_cpu_permille));
-            let peak = percent(last.peak_permille.max(f64::from(used_permille(&last.guard))));
-            reason.push_str(&format!("; the probes used up to {peak} of one CPU, over the budget of {budget}"));
-            if let GuardStage::Thinned { rows_per_s, .. } = last.guard {
-                reason.push_str(&format!(", so at most {rows_per_s} rows a second were recorded"));
-            }
-        }
+        reason.push_str(&end_words(&last.guard, last.peak_permille));
         if progress.output_left_out() > 0 {
             reason.push_str(&format!("; {} of the command's output were not kept", size(progress.output_left_out())));
         }
@@ -433,31 +436,19 @@ fn probe_tick(program: &ScriptProbe) -> ProbeTick {
     }
 }
 
+/// The share of one CPU that a process used, in thousandths. Nothing at its first reading, which tells of its whole life.
+fn share(now: ProcessUse, before: ProcessUse, seconds: f64) -> f64 {
+    if before.cpu_ns == 0 {
+        return 0.0;
+    }
+    // ns per second are parts of 10^9; thousandths are 10^6 of them.
+    now.cpu_ns.saturating_sub(before.cpu_ns) as f64 / seconds / 1e6
+}
+
 async fn sleep_until(moment: Option<tokio::time::Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
-    }
-}
-
-fn used_permille(guard: &GuardStage) -> u32 {
-    match guard {
-        GuardStage::Watching => 0,
-        GuardStage::Warned { used_permille }
-        | GuardStage::Thinned { used_permille, .. }
-        | GuardStage::Detached { used_permille } => *used_permille,
-    }
-}
-
-/// What the guard has done and why; empty if nothing.
-pub(crate) fn guard_words(guard: &GuardStage, budget_permille: u32) -> String {
-    let (used, budget) = (percent(f64::from(used_permille(guard))), percent(f64::from(budget_permille)));
-    let why = format!("the probes used {used} of one CPU, and the budget is {budget}");
-    match guard {
-        GuardStage::Watching => String::new(),
-        GuardStage::Warned { .. } => why,
-        GuardStage::Thinned { rows_per_s, .. } => format!("{why}: at most {rows_per_s} rows a second are recorded now"),
-        GuardStage::Detached { .. } => format!("{why}: they were detached"),
     }
 }
 
@@ -474,10 +465,6 @@ fn ended_target(state: TargetState, target: &Target) -> Option<String> {
         }
         (TargetState::Exited { .. }, _) => Some("the command has ended".to_owned()),
     }
-}
-
-fn percent(permille: f64) -> String {
-    if permille >= 100.0 { format!("{:.0} %", permille / 10.0) } else { format!("{:.1} %", permille / 10.0) }
 }
 
 /// A length of time in words: `10 s`, `1.5 s`, `250 ms`.
@@ -505,12 +492,5 @@ mod tests {
         let process = Target::Process { pid: 7, children: true };
         assert_eq!(ended_target(TargetState::Gone, &process).as_deref(), Some("the process 7 has ended"));
         assert_eq!(ended_target(TargetState::Running, &process), None);
-        let thinned = GuardStage::Thinned { used_permille: 120, rows_per_s: 700 };
-        assert_eq!(
-            guard_words(&thinned, 50),
-            "the probes used 12 % of one CPU, and the budget is 5.0 %: at most 700 rows a second are recorded now"
-        );
-        assert_eq!(guard_words(&GuardStage::Watching, 50), "");
-        assert_eq!((percent(52.0).as_str(), percent(250.0).as_str()), ("5.2 %", "25 %"));
     }
 }

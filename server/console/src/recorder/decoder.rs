@@ -9,8 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{Append, CaptureId, LossStage, StreamSchema, StringDictionary};
+use bathyscope_capture::{Append, CaptureId, ColumnData, LossStage, StreamSchema, StringDictionary};
 use bathyscope_protocol::{RingContent, RingInfo};
+use bathyscope_views::{Dictionaries, EventText};
 use tokio::sync::mpsc;
 
 use super::{
@@ -71,6 +72,8 @@ pub(crate) struct Rows {
 struct StreamState {
     rows: ChunkBuilder,
     is_event: bool,
+    /// Columns with addresses of the kernel that are shown as its functions.
+    addresses: Vec<usize>,
     decoder: Option<RecordDecoder>,
     /// Greatest time seen.
     last_ns: u64,
@@ -85,6 +88,12 @@ struct StreamState {
 pub(crate) fn spawn(setup: Setup, rows: Rows) -> std::io::Result<std::thread::JoinHandle<()>> {
     let run = move || Decoder::new(setup, rows).run();
     std::thread::Builder::new().name("decoder".to_owned()).spawn(run)
+}
+
+fn address_columns(schema: &StreamSchema) -> Vec<usize> {
+    let none = Dictionaries::default();
+    let text = EventText::of(schema, &none).ok().flatten();
+    text.map_or_else(Vec::new, |text| text.address_columns())
 }
 
 struct Decoder {
@@ -109,6 +118,7 @@ impl Decoder {
         let look = Lookup::new(samples, setup.link.clone(), std::mem::take(&mut setup.private_dir));
         let streams = std::mem::take(&mut setup.streams).into_iter().map(|(schema, decoder)| StreamState {
             is_event: schema.has_events(),
+            addresses: address_columns(&schema),
             rows: ChunkBuilder::new(schema),
             decoder,
             last_ns: 0,
@@ -142,6 +152,9 @@ impl Decoder {
             self.look.samples.learn(fact, &mut self.strings);
         }
         self.release(true);
+        if let Some(rows) = self.syscalls.as_ref().map(SyscallRows::finish) {
+            self.push_rows(rows);
+        }
         if let Some(script) = &mut self.script {
             let rows = script.finish(&mut self.look);
             self.push_rows(rows);
@@ -216,6 +229,10 @@ impl Decoder {
         for record in batch.records() {
             if decoder.decode(record, state.rows.rows_mut(), &mut self.strings) {
                 rows += 1;
+                for column in &state.addresses {
+                    let numbers = state.rows.rows_mut().columns.get(*column).map_or(&[][..], ColumnData::as_u64);
+                    numbers.last().into_iter().for_each(|address| self.look.samples.note_address(*address));
+                }
                 state.held_bytes += record.len();
                 state.last_ns = state.last_ns.max(decoder.time_ns(record).unwrap_or(0));
                 if watched {
@@ -234,10 +251,10 @@ impl Decoder {
         let (mut undecodable, mut last_ns) = (0, 0);
         if let Some(syscalls) = &self.syscalls {
             for record in batch.records() {
-                match syscalls.row(record) {
-                    Some((row, end_ns)) => {
+                match syscalls.rows(record) {
+                    Some((new, end_ns)) => {
                         last_ns = last_ns.max(end_ns);
-                        rows.push(row);
+                        rows.extend(new);
                     }
                     None => undecodable += 1,
                 }
@@ -267,6 +284,9 @@ impl Decoder {
             if watched && state.is_event {
                 let origin_ns = self.setup.start_ns;
                 self.setup.live.row(index, || row.shown(origin_ns));
+            }
+            for address in state.addresses.iter().filter_map(|column| row.number(*column)) {
+                self.look.samples.note_address(address);
             }
             state.held_bytes += row.bytes();
             state.last_ns = state.last_ns.max(row.time_ns());

@@ -70,6 +70,8 @@ pub(crate) struct Frames {
     returns: HashSet<FrameId>,
     new_returns: Vec<FrameId>,
     new_keys: Vec<(MappingId, FileKey)>,
+    /// Samples by innermost frame since the last call.
+    new_own: HashMap<FrameId, u64>,
     unwind: UnwindTables,
 }
 
@@ -89,6 +91,7 @@ impl Frames {
             returns: HashSet::new(),
             new_returns: Vec::new(),
             new_keys: Vec::new(),
+            new_own: HashMap::new(),
             unwind: UnwindTables::default(),
         }
     }
@@ -155,6 +158,13 @@ impl Frames {
         }
     }
 
+    /// A sample ended in a frame: the functions with the most of them are looked at more closely.
+    pub(crate) fn count_own(&mut self, innermost: Option<&FrameId>) {
+        if let Some(frame) = innermost {
+            *self.new_own.entry(*frame).or_default() += 1;
+        }
+    }
+
     /// The kernel's symbols, if they could be read.
     pub(crate) fn kernel(&self) -> Option<&Kallsyms> {
         self.kernel.as_deref()
@@ -201,6 +211,7 @@ impl Frames {
     ) -> (Vec<(MappingId, Mapping)>, Vec<(FrameId, Frame)>, Vec<(StackId, bathyscope_capture::Stack)>) {
         let (mappings, frames, stacks) = self.dictionary.take_new();
         naming.add(&mappings, &frames, &std::mem::take(&mut self.new_returns), std::mem::take(&mut self.new_keys));
+        naming.count(std::mem::take(&mut self.new_own));
         (mappings, frames, stacks)
     }
 
@@ -237,7 +248,8 @@ impl Frames {
         Ok((self.dictionary.stack(&stack), stack))
     }
 
-    fn kernel_frame(&mut self, address: u64) -> FrameId {
+    /// The frame of an address of the kernel.
+    pub(crate) fn kernel_frame(&mut self, address: u64) -> FrameId {
         let mapping = match self.kernel_mapping {
             Some(mapping) => mapping,
             None => {

@@ -1,7 +1,7 @@
 //! The books of a running capture (P28, P29): what the kernel counted, what was stored, what was lost, where and when.
 
 use bathyscope_capture::{Ledger, Loss, LossStage, Reading, ScriptProbe, StreamTotals};
-use bathyscope_protocol::{ProbeReading, Readings};
+use bathyscope_protocol::{ProbeReading, ProcessUse, Readings};
 
 use super::{script_ledger::ScriptBooks, trace_ledger::TraceBooks};
 
@@ -17,6 +17,8 @@ struct StreamBooks {
     stored: u64,
     /// Rows in appends that are not stored yet.
     pending: u64,
+    /// Rows among which the cost of a trace was shared.
+    shared: u64,
     lost: u64,
     /// Losses that a perf ring told of: how many, from when to when. Records other than samples are among them, so they
     /// only count where the kernel does not count the samples themselves.
@@ -48,6 +50,8 @@ pub(crate) struct Books {
     start_ns: u64,
     read_ns: u64,
     readings: Vec<Option<Reading>>,
+    /// What the agent has used, by its last reading.
+    agent: ProcessUse,
     /// Programs of a script, whose counters belong to no stream: one program feeds several.
     script: Option<ScriptBooks>,
     /// A trace, whose counters belong to no stream either.
@@ -64,6 +68,7 @@ impl Books {
             start_ns,
             read_ns: start_ns,
             readings: vec![None; streams],
+            agent: ProcessUse::default(),
             script: None,
             trace: None,
         }
@@ -76,8 +81,13 @@ impl Books {
 
     /// Books of a trace. `dynamic` are the streams of its dynamic events, in their order; with `overwrite` a full buffer
     /// loses its oldest events.
-    pub(crate) fn of_trace(streams: usize, start_ns: u64, overwrite: bool, dynamic: Vec<Option<u16>>) -> Self {
-        Self { trace: Some(TraceBooks::new(overwrite, dynamic)), ..Self::new(streams, start_ns) }
+    pub(crate) fn of_trace(
+        streams: usize,
+        start_ns: u64,
+        overwrite: bool,
+        (dynamic, names): (Vec<Option<u16>>, &[String]),
+    ) -> Self {
+        Self { trace: Some(TraceBooks::new(overwrite, dynamic, names)), ..Self::new(streams, start_ns) }
     }
 
     /// Records of a trace were read, whatever became of them.
@@ -105,8 +115,11 @@ impl Books {
         }
     }
 
-    /// The programs of a script as of the last reading; empty for others.
+    /// The programs of a script, or the dynamic events of a trace, as of the last reading; empty for others.
     pub(crate) fn programs(&self) -> &[ScriptProbe] {
+        if let Some(trace) = &self.trace {
+            return trace.probes();
+        }
         self.script.as_ref().map_or(&[], |script| script.programs())
     }
 
@@ -118,6 +131,7 @@ impl Books {
     /// Enters a reading of the kernel's counters. Counters never go back, whatever a reading says.
     pub(crate) fn read(&mut self, readings: &Readings) {
         let (since_ns, now_ns) = (self.read_ns, readings.time_ns.max(self.read_ns));
+        self.agent = readings.agent;
         if let Some(script) = &mut self.script {
             for (stage, count) in script.read(readings, since_ns, now_ns) {
                 self.enter(None, stage, count, since_ns, now_ns);
@@ -126,8 +140,11 @@ impl Books {
             return;
         }
         if let Some(trace) = &mut self.trace {
+            let before = trace.hits();
             let losses = trace.read(readings);
+            let hits = trace.hits() - before;
             self.lose_all(losses, since_ns, now_ns);
+            self.share_cost(readings.probes.first(), hits, since_ns, now_ns);
             self.read_ns = now_ns;
             return;
         }
@@ -166,6 +183,22 @@ impl Books {
             // ns per second and CPU are parts of 10^9; thousandths are 10^6 of them.
             let cpu_permille = ns_per_hit.map(|ns| ns * hits_per_s / 1e6);
             *reading = Some(Reading { time_ns: now_ns, hits_per_s, ns_per_hit, cpu_permille, lost });
+        }
+    }
+
+    /// Shares the events of a trace's buffers among its streams by the rows that came, as what costs is the event: a call is
+    /// two of them.
+    fn share_cost(&mut self, total: Option<&ProbeReading>, hits: u64, since_ns: u64, now_ns: u64) {
+        let Some(total) = total else { return };
+        let came = |books: &mut StreamBooks| {
+            let rows = books.stored + books.pending;
+            rows.saturating_sub(std::mem::replace(&mut books.shared, rows))
+        };
+        let came: Vec<u64> = self.streams.iter_mut().map(came).collect();
+        let all: u64 = came.iter().sum();
+        for (index, rows) in came.into_iter().enumerate() {
+            let share = (hits as f64 * rows as f64 / all.max(1) as f64) as u64;
+            self.note_cost(index, total, share, since_ns, now_ns);
         }
     }
 
@@ -297,10 +330,13 @@ impl Books {
 
     fn average(&mut self, ledger: &Ledger, end_ns: u64) {
         let seconds = end_ns.saturating_sub(self.start_ns).max(1) as f64 / 1e9;
+        // A trace's costs are by event, of which a row may be several.
+        let rows: u64 = ledger.streams.iter().map(|totals| totals.hits).sum();
+        let events_a_row = self.trace.as_ref().map_or(1.0, |trace| trace.hits() as f64 / rows.max(1) as f64);
         for (reading, (totals, books)) in self.readings.iter_mut().zip(ledger.streams.iter().zip(&self.streams)) {
             let Some(reading) = reading else { continue };
             let hits_per_s = totals.hits as f64 / seconds;
-            let cpu_permille = reading.ns_per_hit.map(|ns| ns * hits_per_s / 1e6);
+            let cpu_permille = reading.ns_per_hit.map(|ns| ns * hits_per_s * events_a_row / 1e6);
             *reading = Reading { time_ns: end_ns, hits_per_s, cpu_permille, lost: books.lost, ..*reading };
         }
     }
@@ -308,6 +344,11 @@ impl Books {
     /// The last reading of each stream; once the books are closed, its average over the capture.
     pub(crate) fn readings(&self) -> &[Option<Reading>] {
         &self.readings
+    }
+
+    /// What the agent has used, by its last reading.
+    pub(crate) fn agent(&self) -> ProcessUse {
+        self.agent
     }
 
     /// Events lost over all streams.

@@ -77,8 +77,17 @@ pub struct Tick {
     pub maps: Vec<MapTick>,
     /// Share of one CPU that this process used since the last tick, in thousandths.
     pub console_cpu_permille: f64,
+    /// The same of the agent.
+    pub agent_cpu_permille: f64,
+    /// The most memory that this process had resident, bytes.
+    pub console_peak_bytes: u64,
+    /// The same of the agent.
+    pub agent_peak_bytes: u64,
     /// Bytes of the chunks so far.
     pub bytes: u64,
+    /// What the guard has done and why, in words; empty if nothing.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub guard: String,
 }
 
 /// Counters of one program of a running script, totals since it began.

@@ -12,11 +12,15 @@
 mod appender;
 mod chunks;
 mod clock;
+mod code;
 mod control;
 mod decode_perf;
 mod decode_records;
 mod decoder;
 mod frames;
+mod go_returns;
+mod guard_words;
+mod kernel_formats;
 mod kernel_symbols;
 mod ledger;
 mod link;
@@ -37,6 +41,7 @@ mod script_ledger;
 mod script_rows;
 mod script_streams;
 mod start;
+pub(crate) mod syscall_kinds;
 mod syscall_rows;
 mod trace_ledger;
 mod trace_rows;
@@ -44,8 +49,8 @@ mod trace_streams;
 mod unwind;
 
 pub(crate) use clock::monotonic_ns;
-pub(crate) use control::guard_words;
 pub(crate) use decode_perf::{MapFile, NewMap, PerfEvent, PerfFormat, PerfRecord, parse_record};
+pub(crate) use guard_words::guard_words;
 pub(crate) use link::words;
 pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
 pub use live::{
@@ -120,6 +125,14 @@ pub enum StartError {
     /// The script is wrong, or does not run here.
     #[error(transparent)]
     Script(#[from] ScriptFailure),
+    /// The dynamic events cannot be made.
+    #[error("{}", .diagnostics.first().map_or("the probes are wrong", |first| first.message.as_str()))]
+    Dynamic {
+        /// What was written, a line each.
+        text: String,
+        /// What is wrong, with places in the text.
+        diagnostics: Vec<bathyscope_bpf::lang::Diagnostic>,
+    },
     /// The store refused.
     #[error("the capture cannot be stored")]
     Store(#[from] StoreError),
@@ -146,6 +159,41 @@ pub enum StartError {
         /// Why.
         why: String,
     },
+}
+
+/// A dynamic event of a running capture.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct CaptureProbe {
+    /// Its group in the kernel.
+    pub group: String,
+    /// Its name in the kernel.
+    pub name: String,
+    /// What it is called in the capture.
+    pub label: String,
+    /// The capture.
+    pub capture: CaptureId,
+    /// The capture's title.
+    pub title: String,
+}
+
+/// Why probes of a capture could not be detached.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DetachError {
+    /// It does not record.
+    #[error("the capture does not run, so its probes are gone")]
+    NotRunning,
+    /// None has such a name.
+    #[error("no probe of the capture matches `{pattern}`; it has {known}")]
+    NoMatch {
+        /// What was asked for.
+        pattern: String,
+        /// Those that it has.
+        known: String,
+    },
+    /// The agent refused or is not there.
+    #[error(transparent)]
+    Agent(#[from] LinkError),
 }
 
 impl From<TargetError> for StartError {
@@ -284,6 +332,54 @@ impl Recorder {
             running.progress.stop(format!("stopped by {}", visible(who.as_bytes())));
             true
         })
+    }
+
+    /// The running capture for which a dynamic event was made, and what it is called there.
+    pub(crate) fn made_by(&self, group: &str, name: &str) -> Option<(CaptureId, String)> {
+        self.inner.all().iter().find_map(|running| {
+            let event = running.made.events.iter().find(|event| event.group == group && event.name == name)?;
+            Some((running.id, event.label.clone()))
+        })
+    }
+
+    /// The dynamic events of running captures whose names match a pattern.
+    pub(crate) fn probes(&self, pattern: &str) -> Vec<CaptureProbe> {
+        let all = self.inner.all().into_iter().filter(|running| running.phase() == Phase::Recording);
+        let of = |running: Arc<Running>| {
+            let matching = running.made.events.iter().filter(|event| event.matches(pattern));
+            let probe = |event: &running::MadeEvent| CaptureProbe {
+                group: event.group.clone(),
+                name: event.name.clone(),
+                label: event.label.clone(),
+                capture: running.id,
+                title: running.title.clone(),
+            };
+            matching.map(probe).collect::<Vec<_>>()
+        };
+        all.flat_map(of).collect()
+    }
+
+    /// Switches the dynamic events of a running capture off whose names match a pattern of `*` and `?`; the capture goes on.
+    /// Gives their names.
+    ///
+    /// # Errors
+    /// If it does not run, none matches, or the agent cannot.
+    pub async fn detach(&self, id: CaptureId, pattern: &str) -> Result<Vec<String>, DetachError> {
+        let running = self.inner.find(id).filter(|running| running.phase() == Phase::Recording);
+        let running = running.ok_or(DetachError::NotRunning)?;
+        let made = &running.made;
+        let matching: Vec<_> = made.events.iter().filter(|event| event.matches(pattern)).collect();
+        if matching.is_empty() {
+            let labels: Vec<&str> = made.events.iter().map(|event| event.label.as_str()).collect();
+            let known = if labels.is_empty() { "none".to_owned() } else { labels.join(", ") };
+            return Err(DetachError::NoMatch { pattern: pattern.to_owned(), known });
+        }
+        if self.inner.link.status().connection != made.connection {
+            return Err(DetachError::NotRunning);
+        }
+        let (handle, indices) = (made.handle, matching.iter().map(|event| event.index).collect());
+        self.inner.link.call(move |client| client.detach_events(handle, indices)).await?;
+        Ok(matching.into_iter().map(|event| event.label.clone()).collect())
     }
 
     /// Waits until a capture is not recorded any more: its last rows and its ledger are stored. Names of its functions

@@ -1,6 +1,7 @@
 //! Names for the functions of a capture's frames: when it has ended, or when somebody looks at it before.
 
 use std::{
+    cmp::Reverse,
     collections::{HashMap, HashSet},
     fs::File,
     io::Read,
@@ -8,7 +9,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use bathyscope_capture::{Frame, FrameId, Mapping, MappingId, MappingKind, Symbol};
+use bathyscope_capture::{Frame, FrameId, MAX_CODES, Mapping, MappingId, MappingKind, Symbol};
 use bathyscope_protocol::ProcessFile;
 use bathyscope_symbols::{FileOptions, FileResolver, Kallsyms, PerfMap, Place};
 
@@ -33,7 +34,13 @@ struct State {
     keys: HashMap<MappingId, Option<FileKey>>,
     frames: Vec<(FrameId, Frame)>,
     returns: HashSet<FrameId>,
-    named: HashSet<FrameId>,
+    /// Offsets of frames that are named from the beginnings of their functions.
+    named: HashMap<FrameId, u64>,
+    /// Samples by innermost frame.
+    own: HashMap<FrameId, u64>,
+    /// Functions whose instructions were asked for, and the bytes that were kept of them.
+    looked_at: HashSet<(MappingId, u64)>,
+    code_bytes: usize,
 }
 
 /// The frames of a capture that are to be named, kept up to date by its decoder.
@@ -64,6 +71,59 @@ impl NamingWork {
         }
     }
 
+    /// Adds samples that ended in frames.
+    pub(crate) fn count(&self, own: HashMap<FrameId, u64>) {
+        if own.is_empty() {
+            return;
+        }
+        let mut state = lock(&self.0);
+        for (frame, samples) in own {
+            *state.own.entry(frame).or_default() += samples;
+        }
+    }
+
+    /// The functions in files that have the most own samples and were not given before, the most sampled first.
+    pub(super) fn hottest(&self) -> Vec<HotFunction> {
+        let mut guard = lock(&self.0);
+        let state = &mut *guard;
+        let mut found: HashMap<(MappingId, u64), HotFunction> = HashMap::new();
+        for (id, frame) in &state.frames {
+            let (Some(samples), Some(offset)) = (state.own.get(id), state.named.get(id)) else { continue };
+            let Some(start) = frame.offset.checked_sub(*offset) else { continue };
+            let mapping_id = frame.mapping;
+            let Some(mapping) = state.mappings.get(&mapping_id) else { continue };
+            let in_file = mapping.kind == MappingKind::File && !mapping.name.starts_with(b"[");
+            if !in_file || state.looked_at.contains(&(mapping_id, start)) {
+                continue;
+            }
+            let function = found.entry((mapping_id, start)).or_insert_with(|| HotFunction {
+                mapping_id,
+                build_id: mapping.build_id.clone(),
+                key: state.keys.get(&mapping_id).cloned().flatten(),
+                start,
+                last: start,
+                samples: 0,
+            });
+            function.last = function.last.max(frame.offset);
+            function.samples += samples;
+        }
+        let mut hottest: Vec<HotFunction> = found.into_values().collect();
+        hottest.sort_by_key(|function| (Reverse(function.samples), function.mapping_id, function.start));
+        hottest.truncate(MAX_CODES.saturating_sub(state.looked_at.len()));
+        state.looked_at.extend(hottest.iter().map(|function| (function.mapping_id, function.start)));
+        hottest
+    }
+
+    /// Takes room for the instructions of a function; says whether there was any.
+    pub(super) fn take_room(&self, bytes: usize, most: usize) -> bool {
+        let mut state = lock(&self.0);
+        let fits = state.code_bytes.saturating_add(bytes) <= most;
+        if fits {
+            state.code_bytes += bytes;
+        }
+        fits
+    }
+
     /// Whether there are no frames at all.
     pub(crate) fn is_empty(&self) -> bool {
         lock(&self.0).frames.is_empty()
@@ -73,26 +133,50 @@ impl NamingWork {
     fn to_do(&self) -> Vec<Job> {
         let state = lock(&self.0);
         let mut by_mapping: HashMap<MappingId, Vec<(FrameId, Place)>> = HashMap::new();
-        for (id, frame) in state.frames.iter().filter(|(id, _)| !state.named.contains(id)) {
+        for (id, frame) in state.frames.iter().filter(|(id, _)| !state.named.contains_key(id)) {
             let place = Place { offset: frame.offset, is_return: state.returns.contains(id) };
             by_mapping.entry(frame.mapping).or_default().push((*id, place));
         }
         let job = |(id, frames): (MappingId, Vec<_>)| {
             let mapping = state.mappings.get(&id)?.clone();
-            Some(Job { mapping, key: state.keys.get(&id).cloned().flatten(), frames })
+            Some(Job { mapping_id: id, mapping, key: state.keys.get(&id).cloned().flatten(), frames })
         };
-        by_mapping.into_iter().filter_map(job).collect()
+        let mut jobs: Vec<Job> = by_mapping.into_iter().filter_map(job).collect();
+        jobs.sort_by_key(Job::order);
+        jobs
     }
 
     fn done(&self, symbols: &[(FrameId, Symbol)]) {
-        lock(&self.0).named.extend(symbols.iter().map(|(id, _)| *id));
+        lock(&self.0).named.extend(symbols.iter().map(|(id, symbol)| (*id, symbol.offset)));
     }
 }
 
+/// A function that many samples ended in.
+#[derive(Debug)]
+pub(super) struct HotFunction {
+    pub(super) mapping_id: MappingId,
+    pub(super) build_id: Vec<u8>,
+    pub(super) key: Option<FileKey>,
+    /// Offset of its first byte.
+    pub(super) start: u64,
+    /// The greatest offset that was sampled.
+    pub(super) last: u64,
+    samples: u64,
+}
+
 struct Job {
+    mapping_id: MappingId,
     mapping: Mapping,
     key: Option<FileKey>,
     frames: Vec<(FrameId, Place)>,
+}
+
+impl Job {
+    /// What is known already comes first, so that nobody who looks meanwhile waits for the debug information of a large
+    /// file to see the kernel's functions; then the files that most frames are in.
+    fn order(&self) -> (bool, Reverse<usize>, MappingId) {
+        (self.mapping.kind == MappingKind::File, Reverse(self.frames.len()), self.mapping_id)
+    }
 }
 
 /// How far naming has come.
@@ -117,17 +201,16 @@ impl Namer {
     pub(crate) fn run(
         &self,
         work: &NamingWork,
+        files: &mut FileResolver,
         mut batch: impl FnMut(Vec<(FrameId, Symbol)>, Progress) -> bool,
     ) -> Progress {
         let jobs = work.to_do();
         let mut progress = Progress { of_mappings: jobs.len(), ..Progress::default() };
-        let options = FileOptions { private_dir: self.private_dir.clone(), max_file_bytes: MAX_FILE_BYTES };
-        let mut files = FileResolver::new(options, rustix::process::geteuid().as_raw());
         for job in jobs {
             progress.mappings += 1;
             let source = self.source(&job);
             for part in job.frames.chunks(BATCH) {
-                let symbols = self.name(&job.mapping, &source, part, &mut files);
+                let symbols = self.name(&job.mapping, &source, part, files);
                 progress.named += symbols.len();
                 progress.unnamed += part.len() - symbols.len();
                 work.done(&symbols);
@@ -137,6 +220,12 @@ impl Namer {
             }
         }
         progress
+    }
+
+    /// What reads files; it keeps what it has read.
+    pub(crate) fn files(&self) -> FileResolver {
+        let options = FileOptions { private_dir: self.private_dir.clone(), max_file_bytes: MAX_FILE_BYTES };
+        FileResolver::new(options, rustix::process::geteuid().as_raw())
     }
 
     fn source(&self, job: &Job) -> NameSource {
@@ -240,4 +329,47 @@ fn whole(file: OwnedFd) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_PERF_MAP_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_named_before_files_and_the_most_sampled_file_first() {
+        let mapping = |kind, name: &[u8]| Mapping { kind, build_id: Vec::new(), name: name.to_vec(), pid: 0 };
+        let mappings = [
+            (1, mapping(MappingKind::File, b"/seldom")),
+            (2, mapping(MappingKind::File, b"/often")),
+            (3, mapping(MappingKind::Kernel, b"[kernel]")),
+        ];
+        let frame = |id, mapping| (id, Frame { mapping, offset: u64::from(id) });
+        let work = NamingWork::default();
+        work.add(&mappings, &[frame(1, 1), frame(2, 2), frame(3, 2), frame(4, 3)], &[], Vec::new());
+        let order: Vec<Vec<u8>> = work.to_do().into_iter().map(|job| job.mapping.name).collect();
+        assert_eq!(order, [&b"[kernel]"[..], b"/often", b"/seldom"]);
+    }
+
+    #[test]
+    fn functions_in_files_are_looked_at_once_the_most_sampled_first() {
+        let mapping = |kind, name: &[u8]| Mapping { kind, build_id: vec![1], name: name.to_vec(), pid: 0 };
+        let mappings = [
+            (1, mapping(MappingKind::File, b"/x")),
+            (2, mapping(MappingKind::File, b"[vdso]")),
+            (3, mapping(MappingKind::Kernel, b"[kernel]")),
+        ];
+        let frame = |id, mapping, offset| (id, Frame { mapping, offset });
+        let frames = [frame(1, 1, 0x14), frame(2, 1, 0x18), frame(3, 1, 0x40), frame(4, 2, 0x10), frame(5, 3, 0x10)];
+        let work = NamingWork::default();
+        work.add(&mappings, &frames, &[], Vec::new());
+        work.count((1..=5).map(|id| (id, u64::from(id))).collect());
+        assert!(work.hottest().is_empty(), "nothing has a name yet");
+        let offsets = [(1, 4), (2, 8), (3, 0), (4, 0), (5, 0)];
+        work.done(&offsets.map(|(id, offset)| (id, plain("f".to_owned(), offset))));
+        // Three samples are in each; the first place decides.
+        let found = work.hottest().into_iter().map(|hot| (hot.mapping_id, hot.start, hot.last, hot.samples));
+        assert_eq!(found.collect::<Vec<_>>(), [(1, 0x10, 0x18, 3), (1, 0x40, 0x40, 3)]);
+        assert!(work.hottest().is_empty(), "each is looked at once");
+        assert!(work.take_room(6, 10) && !work.take_room(6, 10) && work.take_room(4, 10));
+    }
 }

@@ -6,8 +6,8 @@ use std::sync::{
 };
 
 use bathyscope_bpf::lang::plan::Plan;
-use bathyscope_capture::{CaptureId, FrameId, Symbol};
-use bathyscope_protocol::TargetState;
+use bathyscope_capture::{CaptureId, FrameId, FunctionCode, Symbol};
+use bathyscope_protocol::{CaptureHandle, Started, TargetState, TraceFormat};
 use bathyscope_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -54,6 +54,44 @@ pub(crate) struct RunningScript {
     pub(crate) state: Arc<Mutex<ScriptState>>,
 }
 
+/// Dynamic events that were made for a capture, and how the agent knows it.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) handle: CaptureHandle,
+    pub(crate) connection: u64,
+    pub(crate) events: Vec<MadeEvent>,
+}
+
+/// A dynamic event of a capture.
+#[derive(Debug)]
+pub(crate) struct MadeEvent {
+    pub(crate) index: u16,
+    /// Group and name in the kernel.
+    pub(crate) group: String,
+    pub(crate) name: String,
+    /// What it is called in the capture.
+    pub(crate) label: String,
+}
+
+impl MadeEvent {
+    /// Whether its name, with or without the group, is what a pattern means.
+    pub(crate) fn matches(&self, pattern: &str) -> bool {
+        let bare = self.label.rsplit(':').next().unwrap_or_default();
+        crate::script::matches(pattern, &self.label) || crate::script::matches(pattern, bare)
+    }
+}
+
+impl Made {
+    pub(crate) fn of(handle: CaptureHandle, connection: u64, started: &Started) -> Self {
+        let formats = started.trace.iter().flat_map(|facts| &facts.events);
+        let event = |format: &TraceFormat| {
+            let TraceFormat { group, name, label, dynamic, .. } = format.clone();
+            Some(MadeEvent { index: dynamic?, group, name, label })
+        };
+        Self { handle, connection, events: formats.filter_map(event).collect() }
+    }
+}
+
 /// What a capture's threads, its controller and everybody else share.
 #[derive(Debug)]
 pub(crate) struct Running {
@@ -71,6 +109,7 @@ pub(crate) struct Running {
     pub(crate) target: Mutex<TargetState>,
     /// What the capture's script says of itself, if a script makes it.
     pub(crate) script: Option<RunningScript>,
+    pub(crate) made: Made,
     phase: AtomicU8,
     stored: watch::Sender<bool>,
     named: watch::Sender<bool>,
@@ -83,7 +122,7 @@ impl Running {
         (id, title, owner): (CaptureId, String, String),
         (progress, books): (Arc<Progress>, Arc<Mutex<Books>>),
         slot: OwnedSemaphorePermit,
-        script: Option<RunningScript>,
+        (script, made): (Option<RunningScript>, Made),
     ) -> Self {
         Self {
             id,
@@ -98,6 +137,7 @@ impl Running {
             rows_per_s: Mutex::new(0.0),
             target: Mutex::default(),
             script,
+            made,
             phase: AtomicU8::new(Phase::Recording as u8),
             stored: watch::Sender::new(false),
             named: watch::Sender::new(false),
@@ -153,18 +193,30 @@ impl Running {
     pub(crate) async fn name_functions(&self, store: &Store, namer: Namer, told: impl Fn(NamingProgress)) {
         let _turn = self.naming_turn.lock().await;
         let work = self.naming.clone();
-        let (to_store, mut batches) = tokio::sync::mpsc::channel::<(Vec<(FrameId, Symbol)>, NamingProgress)>(2);
+        type Batch = (Vec<(FrameId, Symbol)>, Vec<FunctionCode>, Option<NamingProgress>);
+        let (to_store, mut batches) = tokio::sync::mpsc::channel::<Batch>(2);
         let naming = tokio::task::spawn_blocking(move || {
-            namer.run(&work, |symbols, progress| to_store.blocking_send((symbols, progress)).is_ok())
+            let mut files = namer.files();
+            let send = |batch| to_store.blocking_send(batch).is_ok();
+            let progress =
+                namer.run(&work, &mut files, |symbols, progress| send((symbols, Vec::new(), Some(progress))));
+            namer.code(&work, &mut files, |code| send((Vec::new(), code, None)));
+            progress
         });
-        while let Some((symbols, progress)) = batches.recv().await {
+        while let Some((symbols, code, progress)) = batches.recv().await {
             if !symbols.is_empty()
                 && let Err(error) = store.put_symbols(self.id, symbols).await
             {
                 tracing::warn!(capture = %self.id, error = words(&error), "names of functions cannot be stored");
                 break;
             }
-            told(progress);
+            if !code.is_empty()
+                && let Err(error) = store.put_code(self.id, code).await
+            {
+                tracing::warn!(capture = %self.id, error = words(&error), "instructions cannot be stored");
+                break;
+            }
+            progress.into_iter().for_each(&told);
         }
         drop(batches);
         match naming.await {

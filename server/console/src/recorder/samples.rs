@@ -34,6 +34,8 @@ const MAX_WAIT: Duration = Duration::from_millis(500);
 const MAX_ASKED_AT_ONCE: usize = 64;
 /// The most samples that wait.
 const MAX_WAITING: usize = 4096;
+/// The most addresses of the kernel outside of stacks that get a name.
+const MAX_NOTED: usize = 1 << 16;
 /// The most that is read of what the kernel says about a thread.
 const MAX_STATUS_BYTES: u64 = 4096;
 /// The most of them whose stack was copied, which can be 64 KiB each.
@@ -63,12 +65,14 @@ pub(crate) struct Samples {
     merged: Vec<Option<usize>>,
     processes: Processes,
     frames: Frames,
+    /// Addresses of the kernel that have a frame though they are in no stack.
+    noted: HashSet<u64>,
     waiting: VecDeque<Waiting>,
     early: VecDeque<Fact>,
     asked: HashSet<Need>,
     errands: VecDeque<Errand>,
     changes: Vec<ProcessChange>,
-    texts: HashMap<StringId, String>,
+    texts: HashMap<StringId, Box<[u8]>>,
     malformed: u64,
     throttled: u64,
 }
@@ -98,6 +102,7 @@ impl Samples {
             merged,
             processes: Processes::default(),
             frames,
+            noted: HashSet::new(),
             waiting: VecDeque::new(),
             early: VecDeque::new(),
             asked: HashSet::new(),
@@ -211,7 +216,7 @@ impl Samples {
 
     fn text(&mut self, text: &[u8], strings: &mut StringDictionary) -> StringId {
         let id = strings.id(text);
-        self.texts.entry(id).or_insert_with(|| visible(text));
+        self.texts.entry(id).or_insert_with(|| text.into());
         id
     }
 
@@ -250,11 +255,23 @@ impl Samples {
         }
     }
 
-    /// Whose a thread is, and what it is called as of what has been released. A thread that was not told of is asked for
+    /// An address of the kernel that is shown as a function there: it gets a name with those of the stacks.
+    pub(crate) fn note_address(&mut self, address: u64) {
+        if address != 0 && self.noted.len() < MAX_NOTED && self.noted.insert(address) {
+            self.frames.kernel_frame(address);
+        }
+    }
+
+    /// Whose a thread is, and what it is called, byte by byte, as of what has been released. A thread that was not told of is asked for
     /// once; where it has ended unseen, it is taken for a process of one thread and has no name.
-    pub(crate) fn thread(&mut self, tid: u32, link: &AgentLink, strings: &mut StringDictionary) -> (u32, Option<&str>) {
+    pub(crate) fn thread(
+        &mut self,
+        tid: u32,
+        link: &AgentLink,
+        strings: &mut StringDictionary,
+    ) -> (u32, Option<&[u8]>) {
         if tid == 0 {
-            return (0, Some("swapper"));
+            return (0, Some(b"swapper"));
         }
         if self.processes.leader(tid).is_none() {
             let found = link.call_blocking(move |client| client.open_process_file(tid, ProcessFile::Status));
@@ -262,12 +279,12 @@ impl Samples {
             let (pid, name) = thread_of_status(&status);
             self.processes.set_leader(tid, pid.unwrap_or(tid));
             if let Some(name) = name {
-                let comm = self.text(name, strings);
+                let comm = self.text(&name, strings);
                 self.processes.set_first_name(tid, comm);
             }
         }
         let pid = self.processes.leader(tid).unwrap_or(tid);
-        (pid, self.texts.get(&self.processes.name(pid, tid)).map(String::as_str))
+        (pid, self.texts.get(&self.processes.name(pid, tid)).map(|name| &**name))
     }
 
     fn change(&mut self, time_ns: u64, event: PerfEvent, strings: &mut StringDictionary) {
@@ -371,7 +388,7 @@ impl Samples {
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one row")]
     fn push(
-        &self,
+        &mut self,
         time_ns: u64,
         sample: &Sample,
         name: StringId,
@@ -381,6 +398,7 @@ impl Samples {
         row: &mut dyn FnMut(&MakeCells<'_>),
     ) {
         let Some(rows) = rows else { return };
+        self.frames.count_own(frames.first());
         for (index, column) in rows.rows_mut().columns.iter_mut().enumerate() {
             match (index, column) {
                 (StreamSchema::TIME, ColumnData::U64(values)) => values.push(time_ns),
@@ -397,7 +415,7 @@ impl Samples {
 
     fn cells(&self, time_ns: u64, sample: &Sample, name: StringId, stack: StackId, depth: usize) -> Vec<Cell> {
         let number = |number: u32| Cell::Number(i128::from(number));
-        let comm = self.texts.get(&name).map_or(Cell::Null, |name| Cell::Text(name.clone()));
+        let comm = self.texts.get(&name).map_or(Cell::Null, |name| Cell::Text(visible(name)));
         let stack = if stack == 0 { Cell::Null } else { Cell::Stack { id: stack, top: self.top(sample), depth } };
         vec![Cell::Number(i128::from(time_ns)), number(sample.cpu), number(sample.pid), number(sample.tid), comm, stack]
     }
@@ -433,7 +451,7 @@ impl Samples {
 
     /// The name that a process had last, if the side band told.
     pub(crate) fn process_name(&self, pid: u32) -> Option<String> {
-        self.texts.get(&self.processes.name(pid, pid)).filter(|name| !name.is_empty()).cloned()
+        self.texts.get(&self.processes.name(pid, pid)).filter(|name| !name.is_empty()).map(|name| visible(name))
     }
 
     /// The file that is mapped at an address of a process, and the place in it.
@@ -513,14 +531,30 @@ impl Samples {
     }
 }
 
-/// The process and the name in `/proc/TID/status`. The name has its control characters escaped there.
-fn thread_of_status(status: &[u8]) -> (Option<u32>, Option<&[u8]>) {
+/// The process and the name in `/proc/TID/status`, where the kernel writes line ends and backslashes of a name as `\n` and
+/// `\\`. Here the name is as the thread has it, as perf and the tracepoints tell it.
+fn thread_of_status(status: &[u8]) -> (Option<u32>, Option<Vec<u8>>) {
     let value = |key: &[u8]| {
         let line = status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(key));
-        line.map(<[u8]>::trim_ascii)
+        line.map(|line| line.strip_prefix(b"\t").unwrap_or(line))
     };
-    let pid = value(b"Tgid:").and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
-    (pid, value(b"Name:"))
+    let digits = value(b"Tgid:").map(<[u8]>::trim_ascii);
+    let pid = digits.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    (pid, value(b"Name:").map(unescaped))
+}
+
+fn unescaped(mut name: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(name.len());
+    while let [byte, rest @ ..] = name {
+        let (byte, rest) = match (byte, rest) {
+            (b'\\', [b'n', rest @ ..]) => (b'\n', rest),
+            (b'\\', [b'\\', rest @ ..]) => (b'\\', rest),
+            _ => (*byte, rest),
+        };
+        plain.push(byte);
+        name = rest;
+    }
+    plain
 }
 
 #[cfg(test)]
@@ -532,11 +566,13 @@ mod tests {
         let cases = [
             ("Name:\tworker 1\nUmask:\t0022\nTgid:\t70\nPid:\t75\n", Some(70), Some("worker 1")),
             ("Name:\ta\nTgid:\tx\n", None, Some("a")),
+            ("Name:\ta\\nb\\\\n\\x\nTgid:\t7\n", Some(7), Some("a\nb\\n\\x")),
+            ("Name:\t two \nTgid:\t7\n", Some(7), Some(" two ")),
             ("", None, None),
             ("Nam", None, None),
         ];
         for (status, pid, name) in cases {
-            assert_eq!(thread_of_status(status.as_bytes()), (pid, name.map(str::as_bytes)));
+            assert_eq!(thread_of_status(status.as_bytes()), (pid, name.map(|name| name.as_bytes().to_vec())));
         }
     }
 }

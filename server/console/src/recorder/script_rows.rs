@@ -36,6 +36,8 @@ use crate::script::{Follower, HostNames, MapSnapshot, ProcessNames, ScriptEvent}
 
 /// How often it is asked which maps are to be read.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// What reading a map is taken to cost where the agent is to be spared: each is read again after ten seconds or more.
+const SPARED_COST: Duration = Duration::from_millis(200);
 /// The most elements of a map whose snapshots are made without being asked for.
 const MAX_UNASKED_ELEMENTS: usize = 4096;
 /// The most rows of snapshots that were not asked for, in one capture.
@@ -62,6 +64,8 @@ pub(crate) struct ScriptState {
     pub(crate) troubles: Vec<String>,
     /// What reading maps costs.
     pub(crate) maps: Vec<MapTick>,
+    /// Maps are read far more rarely, to spare the agent.
+    pub(crate) spared: bool,
 }
 
 impl ScriptState {
@@ -111,6 +115,14 @@ impl NewRow {
     /// A row with these cells, in the order of the stream's columns.
     pub(crate) fn new(stream: u16, cells: Vec<RowCell>) -> Self {
         Self { stream, cells }
+    }
+
+    /// The number in a column, if one without a sign is there.
+    pub(crate) fn number(&self, column: usize) -> Option<u64> {
+        match self.cells.get(column) {
+            Some(RowCell::Unsigned(number)) => Some(*number),
+            _ => None,
+        }
     }
 
     /// About how much memory it takes.
@@ -381,7 +393,9 @@ impl ScriptRows {
             }
             let elements = self.unasked(map, keep, look, origin_ns, &mut rows);
             let large = elements > MAX_UNASKED_ELEMENTS;
-            self.pace.was_read(map, Instant::now(), clock.elapsed(), elements as u64, large);
+            let cost = clock.elapsed();
+            let cost = if lock(&self.setup.state).spared { cost.max(SPARED_COST) } else { cost };
+            self.pace.was_read(map, Instant::now(), cost, elements as u64, large);
             read = true;
         }
         if read {

@@ -11,9 +11,9 @@ use std::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
-    CallGraph, CaptureId, CaptureSpec, Column, ColumnType, CountPer, CountSpec, Display, Method, OverBudget,
-    ProfileSpec, ScriptProbe, ScriptRecord, ScriptSpec, StreamKind, StreamSchema, SyscallOutcome, Target, TraceEvent,
-    TraceSpec,
+    CallGraph, CaptureId, CaptureSpec, Column, ColumnType, CountPer, CountSpec, Display, DynamicProbe, Method,
+    OverBudget, ProfileSpec, ScriptProbe, ScriptRecord, ScriptSpec, StreamKind, StreamSchema, SyscallOutcome, Target,
+    TraceEvent, TraceSpec,
 };
 use bathyscope_catalog::perf_events::{detailed_events, usual_events};
 use bathyscope_protocol::{
@@ -33,6 +33,7 @@ use super::{
     decode_records::RecordDecoder,
     decoder,
     frames::Frames,
+    kernel_formats::{self, StreamFormat},
     ledger::Books,
     link::words,
     live::LiveMessage,
@@ -41,7 +42,7 @@ use super::{
     page_reader::PageReader,
     progress::Progress,
     reader::{self, QUEUED_BATCHES, Source},
-    running::{Phase, Running, RunningScript},
+    running::{Made, Phase, Running, RunningScript},
     samples::Samples,
     scout::{FirstLook, QUEUED_ERRANDS, QUEUED_FACTS, Scout},
     script_rows::{ScriptSetup, ScriptState},
@@ -55,8 +56,8 @@ use crate::script::{Follower, HostNames, ScriptEvent, ScriptFailure, ScriptOptio
 /// How old the kernel's symbols may be while a capture is recorded: only where the image lies is needed then.
 const OLD_SYMBOLS: Duration = Duration::from_secs(3600);
 
-/// What the agent made.
-struct Made {
+/// What the agent started.
+struct Begun {
     handle: CaptureHandle,
     connection: u64,
     started: Started,
@@ -80,6 +81,7 @@ pub(super) async fn start(
         tokio::sync::TryAcquireError::Closed => StartError::ShuttingDown,
         tokio::sync::TryAcquireError::NoPermits => StartError::TooMany { limit },
     })?;
+    let spec = resolved(&inner, spec).await?;
     let made = make(&inner, &spec).await?;
     let (handle, connection) = (made.handle, made.connection);
     let begun = begin(&inner, spec, (owner, tap), slot, made).await;
@@ -89,7 +91,19 @@ pub(super) async fn start(
     begun
 }
 
-async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
+/// With lines for the kernel in the place of what was written.
+async fn resolved(inner: &Inner, spec: CaptureSpec) -> Result<CaptureSpec, StartError> {
+    let mut link = inner.link.clone();
+    let resolving = tokio::task::spawn_blocking(move || crate::dynamic::resolve_spec(&mut link, spec)).await;
+    let resolved = resolving
+        .map_err(|error| StartError::System { doing: "looking up what probes name", why: error.to_string() })?;
+    let spec = resolved.map_err(|(text, diagnostics)| StartError::Dynamic { text, diagnostics })?;
+    // A path may have become a longer one.
+    spec.validate()?;
+    Ok(spec)
+}
+
+async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Begun, StartError> {
     let handle = inner.next_handle();
     let connection = inner.link.status().connection;
     let method = match &spec.method {
@@ -97,7 +111,15 @@ async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
         method => wire_method(method, &spec.target),
     };
     let (mut link, wanted) = (inner.link.clone(), spec.target.clone());
-    let finding = tokio::task::spawn_blocking(move || crate::groups::wire_target(&mut link, &wanted));
+    let dynamic: Vec<String> = match &spec.method {
+        Method::Trace(trace) => lines_of(&trace.dynamic),
+        Method::Count(count) => lines_of(&count.dynamic),
+        _ => Vec::new(),
+    };
+    let finding = tokio::task::spawn_blocking(move || {
+        super::go_returns::refuse(&mut link, &dynamic)?;
+        Ok::<_, StartError>(crate::groups::wire_target(&mut link, &wanted)?)
+    });
     let found = finding.await;
     let target =
         found.map_err(|error| StartError::System { doing: "finding the target", why: error.to_string() })??;
@@ -110,7 +132,7 @@ async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Made, StartError> {
             Ok((started, rings))
         })
         .await?;
-    Ok(Made { handle, connection, started, rings, plan: None, failed: Vec::new() })
+    Ok(Begun { handle, connection, started, rings, plan: None, failed: Vec::new() })
 }
 
 /// Finds the places that a script names and lets the agent compile and load it.
@@ -119,7 +141,7 @@ async fn make_script(
     script: &ScriptSpec,
     target: &Target,
     (handle, connection): (CaptureHandle, u64),
-) -> Result<Made, StartError> {
+) -> Result<Begun, StartError> {
     let request = ScriptRequest {
         text: script.text.clone(),
         name: if script.file.is_empty() { "script".to_owned() } else { script.file.clone() },
@@ -137,7 +159,7 @@ async fn make_script(
         .map_err(|error| StartError::System { doing: "preparing the script", why: error.to_string() })??;
     let ScriptStarted { started, plan, failed, .. } = made.started;
     let rings = TakenRings { rings: made.rings, output: made.output };
-    Ok(Made { handle, connection, started, rings, plan: Some(plan), failed })
+    Ok(Begun { handle, connection, started, rings, plan: Some(plan), failed })
 }
 
 /// Takes back what the agent made.
@@ -162,19 +184,19 @@ async fn begin(
     spec: CaptureSpec,
     (owner, tap): (String, Option<SyncSender<ScriptEvent>>),
     slot: OwnedSemaphorePermit,
-    made: Made,
+    made: Begun,
 ) -> Result<CaptureId, StartError> {
-    let Made { handle, connection, started, rings, plan, failed } = made;
+    let Begun { handle, connection, started, rings, plan, failed } = made;
     let rings_error = |why: String| StartError::Rings { why };
     let script = match (&spec.method, plan) {
         (Method::Script(script), Some(plan)) => Some(Script::new(plan, &script.text, failed).map_err(rings_error)?),
         _ => None,
     };
-    let trace = match &spec.method {
+    let mut trace = match &spec.method {
         Method::Trace(trace) => Some(trace_streams(&inner.link, trace, &started).await.map_err(rings_error)?),
         _ => None,
     };
-    let streams = match (&script, &trace) {
+    let mut streams = match (&script, &trace) {
         (Some(script), _) => undecoded(&script.streams.schemas),
         (None, Some(trace)) => undecoded(&trace.schemas),
         (None, None) => streams_of(&spec, &started).map_err(rings_error)?,
@@ -184,11 +206,18 @@ async fn begin(
     let shows_kernel = script.as_ref().is_some_and(|script| shows_kernel_addresses(&script.plan));
     let maps = script.as_ref().is_some_and(|script| shows_user_addresses(&script.plan));
     let host = crate::host::host_facts(&inner.link).await;
-    let kernel = if is_profile || shows_kernel || trace.is_some() {
-        inner.kernel.get(&inner.link, OLD_SYMBOLS).await
-    } else {
-        None
+    let formats = match &mut trace {
+        Some(trace) => std::mem::take(&mut trace.formats),
+        None => kernel_formats::of_probes(&inner.link, &spec.method).await,
     };
+    let kernel =
+        if is_profile || shows_kernel || trace.is_some() || formats.iter().any(StreamFormat::may_name_addresses) {
+            inner.kernel.get(&inner.link, OLD_SYMBOLS).await
+        } else {
+            None
+        };
+    let schemas = streams.iter_mut().map(|(schema, _)| schema).collect();
+    kernel_formats::keep(&inner.link, schemas, formats, kernel.as_ref().map(|kernel| kernel.base())).await;
     let kernel_build_id = from_hex(&host.kernel_build_id);
     let id = new_id()?;
     let Started { compile_ns, load_ns, attach_ns, .. } = &started;
@@ -220,7 +249,8 @@ async fn begin(
         json: script.json.clone(),
         state: Arc::clone(&script.state),
     });
-    let running = Arc::new(Running::new((id, title, owner), (progress, books), slot, told));
+    let made = Made::of(handle, connection, &started);
+    let running = Arc::new(Running::new((id, title, owner), (progress, books), slot, (told, made)));
     let script = script.map(|script| ScriptSetup {
         follower: Follower::new(handle, Arc::clone(&script.plan)),
         plan: script.plan,
@@ -271,7 +301,12 @@ fn books_of(
     match (method, script, trace) {
         (_, Some(script), _) => Books::of_script(streams, start_ns, script.probes.clone()),
         (Method::Trace(spec), _, Some(trace)) => {
-            Books::of_trace(streams, start_ns, spec.overwrite, trace.dynamic.clone())
+            let name = |stream: &Option<u16>| {
+                let schema = stream.and_then(|stream| trace.schemas.get(usize::from(stream)));
+                schema.map(|schema| schema.name.clone()).unwrap_or_default()
+            };
+            let names: Vec<String> = trace.dynamic.iter().map(name).collect();
+            Books::of_trace(streams, start_ns, spec.overwrite, (trace.dynamic.clone(), &names))
         }
         _ => Books::new(streams, start_ns),
     }
@@ -385,8 +420,8 @@ async fn enable(
     threads: Threads,
     start_ns: u64,
 ) -> Result<(), StartError> {
-    let budget =
-        Budget { cpu_permille: spec.limits.budget_cpu_permille, detach: spec.over_budget() == OverBudget::Detach };
+    let detach = spec.over_budget() == OverBudget::Detach;
+    let budget = Budget::of_cpu(spec.limits.budget_cpu_permille, detach).with(spec.limits.budgets);
     inner.link.call(move |client| client.set_budget(handle, budget)).await?;
     if let Some(script) = &running.script {
         let enabled = inner.link.call(move |client| client.enable_script(handle)).await;
@@ -455,6 +490,7 @@ fn wire_method(method: &Method, target: &Target) -> WireMethod {
             min_duration_ns: spec.min_duration_ns,
             path: spec.path.clone(),
             string_bytes: spec.string_bytes,
+            signals: spec.signals,
         }),
         Method::Profile(profile) => WireMethod::Profile(wire_profile(profile)),
         Method::Count(count) => WireMethod::Count(wire_count(count, target)),
@@ -474,12 +510,16 @@ fn wire_trace(trace: &TraceSpec) -> WireTrace {
         graph_not: trace.graph_not.clone(),
         max_depth: trace.max_depth,
         events: trace.events.iter().map(event).collect(),
-        dynamic: trace.dynamic.clone(),
+        dynamic: lines_of(&trace.dynamic),
         options: trace.options.clone(),
         clock: trace.clock.clone(),
         buffer_kib: trace.buffer_kib,
         overwrite: trace.overwrite,
     }
+}
+
+fn lines_of(probes: &[DynamicProbe]) -> Vec<String> {
+    probes.iter().map(|probe| probe.line().to_owned()).collect()
 }
 
 fn wire_profile(profile: &ProfileSpec) -> WireProfile {
@@ -502,12 +542,20 @@ fn wire_profile(profile: &ProfileSpec) -> WireProfile {
 fn wire_count(count: &CountSpec, target: &Target) -> WireCount {
     let everywhere = count.everywhere || *target == Target::System;
     let alone = |event: &str| vec![event.to_owned()];
+    // Events that are made for this are counted, whether or not they are named.
+    let made = count.dynamic.iter().filter_map(|probe| crate::dynamic::event_of(probe.line()));
+    let is_named = |event: &String| {
+        count.groups.iter().flatten().any(|named| named == event || named.starts_with(&format!("{event}:")))
+    };
+    let made: Vec<Vec<String>> = made.filter(|event| !is_named(event)).map(|event| vec![event]).collect();
     let groups = match count.groups.as_slice() {
+        [] if !made.is_empty() => Vec::new(),
         [] => usual_events(count.detail, everywhere).into_iter().map(alone).collect(),
         groups => groups.iter().cloned().chain(detailed_events(count.detail).into_iter().map(alone)).collect(),
     };
     WireCount {
-        groups,
+        groups: groups.into_iter().chain(made).collect(),
+        dynamic: lines_of(&count.dynamic),
         interval_ms: count.interval_ms,
         per: match count.per {
             CountPer::Total => WireCountPer::Total,

@@ -1,4 +1,4 @@
-//! Records of system calls → rows, with the files of descriptors.
+//! Records of system calls, signals and ends of threads → rows, with the files of descriptors.
 //!
 //! What a descriptor is follows from the calls themselves: opening, duplicating and closing. What a process had open
 //! before is asked of the agent once, when the process is first seen. So a file's path is the one that was opened,
@@ -11,7 +11,7 @@ use std::{
     io::Read as _,
 };
 
-use bathyscope_bpf::syscalls::Record;
+use bathyscope_bpf::syscalls::{Record, What};
 use bathyscope_capture::{Column, ColumnType, Display, StreamKind, StreamSchema, SyscallSpec};
 use bathyscope_catalog::{
     constants::Arch,
@@ -21,7 +21,8 @@ use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile};
 
 use super::{
     AgentLink,
-    script_rows::{NewRow, RowCell},
+    script_rows::NewRow,
+    syscall_kinds::{self, Ends, Words, kind},
 };
 
 /// The most processes whose files are kept.
@@ -47,6 +48,8 @@ pub(crate) fn schema() -> StreamSchema {
         column("error", ColumnType::Text, Display::Text),
         column("duration_ns", ColumnType::U64, Display::DurationNs),
         column("note", ColumnType::Text, Display::Text),
+        // What the row is: see `syscall_kinds`.
+        column("kind", ColumnType::Text, Display::Text),
     ];
     StreamSchema::new("syscalls", StreamKind::Events, own)
 }
@@ -66,13 +69,20 @@ pub(crate) struct SyscallRows {
     files: Option<RefCell<HashMap<u32, Files>>>,
     /// Processes in the order in which they were seen.
     seen: RefCell<VecDeque<u32>>,
+    ends: RefCell<Ends>,
     link: AgentLink,
 }
 
 impl SyscallRows {
     pub(crate) fn new(spec: &SyscallSpec, link: AgentLink) -> Self {
         let files = spec.fd_paths.then(RefCell::default);
-        Self { strings: usize::from(spec.string_bytes), files, seen: RefCell::default(), link }
+        Self {
+            strings: usize::from(spec.string_bytes),
+            files,
+            seen: RefCell::default(),
+            ends: RefCell::default(),
+            link,
+        }
     }
 
     /// Asks for the files of a process that is to be recorded, as long as it is certainly there.
@@ -80,9 +90,28 @@ impl SyscallRows {
         self.meet(pid);
     }
 
-    /// The row of a record; none if it is no record. Its end comes with it: rows come in the order of ends.
-    pub(crate) fn row(&self, bytes: &[u8]) -> Option<(NewRow, u64)> {
+    /// The rows of a record; none if it is no record. Its end comes with them: rows come in the order of ends.
+    pub(crate) fn rows(&self, bytes: &[u8]) -> Option<(Vec<NewRow>, u64)> {
         let record = Record::read(bytes)?;
+        let rows = match record.what {
+            What::Signal => vec![syscall_kinds::signal(&record)],
+            What::End(end) => {
+                if end.is_last {
+                    self.gone(record.pid);
+                }
+                self.ends.borrow_mut().rows(&record, end)
+            }
+            What::Call | What::Unfinished | What::Inside => vec![self.call(&record)],
+        };
+        Some((rows, record.start_ns.saturating_add(record.duration_ns)))
+    }
+
+    /// What is left when everything was read.
+    pub(crate) fn finish(&self) -> Vec<NewRow> {
+        self.ends.borrow_mut().finish()
+    }
+
+    fn call(&self, record: &Record<'_>) -> NewRow {
         self.meet(record.pid);
         let call = record.call();
         let of_process = |fd: i32| {
@@ -90,30 +119,21 @@ impl SyscallRows {
             all.get(&record.pid)?.get(&fd).map(|open| open.path.clone())
         };
         // A result that is a descriptor is shown with its file, so the file must be known before.
-        self.learn(&record, &call);
+        self.learn(record, &call);
         let style = Style { strings: self.strings, file_of: self.files.is_some().then_some(&of_process) };
         let mut decoded = decode(Arch::HOST, &call, &style);
         if !record.has_entry {
             decoded.arguments = "?".to_owned();
         }
-        self.forget(&record, &call);
-        let text = |text: String| if text.is_empty() { RowCell::Null } else { RowCell::Text(text.into_bytes()) };
-        let comm = record.comm.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
+        self.forget(record, &call);
+        let kind = match record.what {
+            What::Unfinished => kind::UNFINISHED,
+            What::Inside => kind::INSIDE,
+            What::Call | What::Signal | What::End(_) => kind::CALL,
+        };
         let error = record.result.and_then(error_of).unwrap_or_default();
-        let cells = vec![
-            RowCell::Unsigned(record.start_ns),
-            RowCell::Unsigned(u64::from(record.cpu)),
-            RowCell::Unsigned(u64::from(record.pid)),
-            RowCell::Unsigned(u64::from(record.tid)),
-            RowCell::Text(comm),
-            RowCell::Text(decoded.name.into_bytes()),
-            RowCell::Text(decoded.arguments.into_bytes()),
-            RowCell::Signed(record.result.unwrap_or(0)),
-            text(error.to_owned()),
-            RowCell::Unsigned(record.duration_ns),
-            text(decoded.note),
-        ];
-        Some((NewRow::new(0, cells), record.start_ns.saturating_add(record.duration_ns)))
+        let words = Words { call: &decoded.name, arguments: &decoded.arguments, error, note: &decoded.note };
+        syscall_kinds::row(record, kind, record.result.unwrap_or(0), &words)
     }
 
     /// Takes note of a process, and asks what it has open if it is new.
@@ -225,11 +245,16 @@ impl SyscallRows {
                     own.remove(&fd);
                 }
             }
-            "exit_group" => {
-                files.borrow_mut().remove(&record.pid);
-                self.seen.borrow_mut().retain(|pid| *pid != record.pid);
-            }
+            "exit_group" => self.gone(record.pid),
             _ => {}
+        }
+    }
+
+    fn gone(&self, gone: u32) {
+        if let Some(files) = &self.files
+            && files.borrow_mut().remove(&gone).is_some()
+        {
+            self.seen.borrow_mut().retain(|pid| *pid != gone);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the kernel counted of a trace, whose counters belong to no stream: one buffer takes all events.
 
-use bathyscope_capture::LossStage;
+use bathyscope_capture::{LossStage, ScriptProbe};
 use bathyscope_protocol::Readings;
 
 /// The counters of a trace.
@@ -10,8 +10,8 @@ pub(super) struct TraceBooks {
     overwrite: bool,
     /// The stream of each dynamic event.
     dynamic: Vec<Option<u16>>,
-    /// Hits of each that its handler missed.
-    missed: Vec<u64>,
+    /// What each is called, its hits, and those that its handler missed.
+    probes: Vec<ScriptProbe>,
     hits: u64,
     ring_full: u64,
     /// Lost events that are in the ledger.
@@ -25,9 +25,16 @@ type Lost = (Option<u16>, LossStage, u64);
 
 impl TraceBooks {
     /// `dynamic` are the streams of the dynamic events, in their order.
-    pub(super) fn new(overwrite: bool, dynamic: Vec<Option<u16>>) -> Self {
-        let missed = vec![0; dynamic.len()];
-        Self { overwrite, dynamic, missed, hits: 0, ring_full: 0, entered: 0, seen: 0 }
+    pub(super) fn new(overwrite: bool, dynamic: Vec<Option<u16>>, names: &[String]) -> Self {
+        let probe = |name: &String| ScriptProbe { name: name.clone(), attached: 1, ..ScriptProbe::default() };
+        let mut probes: Vec<ScriptProbe> = names.iter().map(probe).collect();
+        probes.resize(dynamic.len(), ScriptProbe::default());
+        Self { overwrite, dynamic, probes, hits: 0, ring_full: 0, entered: 0, seen: 0 }
+    }
+
+    /// The dynamic events as of the last reading.
+    pub(super) fn probes(&self) -> &[ScriptProbe] {
+        &self.probes
     }
 
     /// Enters a reading: the buffers' counters, then those of the dynamic events. Gives what was lost since the last and
@@ -42,14 +49,20 @@ impl TraceBooks {
         if !self.overwrite {
             losses.extend(self.untold());
         }
-        for ((stream, missed), probe) in self.dynamic.iter().zip(&mut self.missed).zip(probes) {
-            let more = probe.missed.saturating_sub(*missed);
-            *missed = probe.missed.max(*missed);
+        for ((stream, known), probe) in self.dynamic.iter().zip(&mut self.probes).zip(probes) {
+            let more = probe.missed.saturating_sub(known.missed);
+            known.missed = probe.missed.max(known.missed);
+            known.hits = probe.hits.max(known.hits);
             if more > 0 {
                 losses.push((*stream, LossStage::KernelMissed, more));
             }
         }
         losses
+    }
+
+    /// What the buffers were given so far, in events.
+    pub(super) fn hits(&self) -> u64 {
+        self.hits
     }
 
     fn untold(&mut self) -> Option<Lost> {
@@ -99,13 +112,15 @@ mod tests {
 
     #[test]
     fn dropped_events_are_told_by_the_counters() {
-        let mut books = TraceBooks::new(false, vec![Some(3)]);
+        let mut books = TraceBooks::new(false, vec![Some(3)], &["probe:mine".to_owned()]);
         assert_eq!(
             books.read(&readings(10, 4, 1)),
             [(None, LossStage::RingFull, 4), (Some(3), LossStage::KernelMissed, 1)]
         );
         assert_eq!(books.read(&readings(12, 5, 1)), [(None, LossStage::RingFull, 1)]);
         assert_eq!(books.told(Some(9)), 0);
+        let told: Vec<_> = books.probes().iter().map(|it| (it.name.as_str(), it.hits, it.missed)).collect();
+        assert_eq!(told, [("probe:mine", 7, 1)]);
         books.seen(6);
         assert_eq!(books.read(&readings(3, 2, 0)), []);
         assert_eq!(books.close(), [(None, LossStage::Interrupted, 1)]);
@@ -113,7 +128,7 @@ mod tests {
 
     #[test]
     fn overwritten_events_are_told_by_pages_and_the_rest_at_the_end() {
-        let mut books = TraceBooks::new(true, Vec::new());
+        let mut books = TraceBooks::new(true, Vec::new(), &[]);
         assert_eq!(books.read(&readings(100, 40, 0)), []);
         assert_eq!((books.told(Some(30)), books.told(None)), (30, 1));
         books.seen(60);

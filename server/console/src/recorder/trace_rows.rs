@@ -239,7 +239,7 @@ impl TraceRows {
             RowCell::Unsigned(u64::from(cpu)),
             RowCell::Unsigned(u64::from(pid)),
             RowCell::Unsigned(u64::from(tid)),
-            RowCell::Text(comm.unwrap_or_default().as_bytes().to_vec()),
+            RowCell::Text(comm.unwrap_or_default().to_vec()),
         ]
     }
 

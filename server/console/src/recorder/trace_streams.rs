@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 
 use bathyscope_capture::{Column, ColumnType, Display, StreamKind, StreamSchema, TraceSpec, column_name_of_field};
-use bathyscope_catalog::{ColumnSource, EventFormat, Field, FieldKind, MAX_FORMAT_BYTES, columns_of};
+use bathyscope_catalog::{ColumnSource, EventFormat, Field, FieldKind, columns_of};
 use bathyscope_formats::ftrace::{Events, Layout, Role};
 use bathyscope_protocol::{KernelFile, Started, TraceFacts, TraceFormat};
 
-use super::{AgentLink, link::words};
+use super::{
+    AgentLink,
+    kernel_formats::{StreamFormat, read_whole},
+    link::words,
+};
 
 /// The most streams of a capture.
 const MAX_STREAMS: usize = 512;
-/// What one read of a description takes: more than any has, because some must be read in one piece.
-const READ_BYTES: usize = 64 << 10;
 /// The tracer's own events that need no stream by themselves: calls, and what is made of them.
 const GRAPH_EVENTS: [&str; 3] = ["funcgraph_entry", "funcgraph_exit", "fgraph_retaddr_entry"];
 
@@ -52,6 +54,8 @@ pub(crate) struct TraceStreams {
     pub(crate) dynamic: Vec<Option<u16>>,
     /// The buffer's clock minus the monotonic clock, nanoseconds.
     pub(crate) ahead_ns: i64,
+    /// How the kernel prints the events with a stream of their own.
+    pub(super) formats: Vec<StreamFormat>,
 }
 
 /// Reads through the agent what the kernel says about the pages of a trace.
@@ -61,36 +65,17 @@ pub(super) async fn trace_streams(
     started: &Started,
 ) -> Result<TraceStreams, String> {
     let facts = started.trace.as_deref().ok_or("the agent did not tell what its pages mean")?;
-    let page = read(link, KernelFile::TraceHeaderPage).await?;
-    let event = read(link, KernelFile::TraceHeaderEvent).await?;
+    let page = read_whole(link, KernelFile::TraceHeaderPage).await?;
+    let event = read_whole(link, KernelFile::TraceHeaderEvent).await?;
     let layout = Layout::parse(&page, &event).map_err(|error| words(&error))?;
     let mut formats = Vec::new();
     for format in &facts.events {
         let TraceFormat { group, name, .. } = format;
         let tracepoint = format!("{group}:{name}").parse();
         let tracepoint = tracepoint.map_err(|_name| format!("the event {group:?}:{name:?} cannot be"))?;
-        formats.push((format, read(link, KernelFile::EventFormat { tracepoint }).await?));
+        formats.push((format, read_whole(link, KernelFile::EventFormat { tracepoint }).await?));
     }
     streams_of(layout, spec, facts, &formats)
-}
-
-async fn read(link: &AgentLink, file: KernelFile) -> Result<Vec<u8>, String> {
-    let what = format!("{file:?}");
-    let file = link.open_kernel_file(file).await.map_err(|error| words(&error))?;
-    let reading = tokio::task::spawn_blocking(move || {
-        let (mut all, mut part) = (Vec::new(), vec![0; READ_BYTES]);
-        loop {
-            match rustix::io::read(&file, part.as_mut_slice()) {
-                Ok(0) => return Ok(all),
-                Ok(count) if all.len() + count > MAX_FORMAT_BYTES => return Err("it is too long".to_owned()),
-                Ok(count) => all.extend_from_slice(part.get(..count).unwrap_or_default()),
-                Err(rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(errno.to_string()),
-            }
-        }
-    });
-    let read = reading.await.unwrap_or_else(|error| Err(error.to_string()));
-    read.map_err(|why| format!("{what} cannot be read: {why}"))
 }
 
 fn streams_of(
@@ -107,6 +92,7 @@ fn streams_of(
         graph: None,
         dynamic: vec![None; spec.dynamic.len()],
         ahead_ns: facts.clock_ahead_ns,
+        formats: Vec::new(),
     };
     // The streams of what was asked for come first, in its order, then the tracer's.
     let (own, asked): (Vec<_>, Vec<_>) = formats.iter().partition(|(format, _)| format.group == "ftrace");
@@ -116,6 +102,7 @@ fn streams_of(
         let (sources, columns) = field_columns(&format);
         let stream = streams.add(StreamSchema::new(told.label.as_str(), StreamKind::Events, columns))?;
         streams.uses.insert(id, RecordUse::Fields(stream, sources));
+        streams.formats.push(StreamFormat { stream, group: told.group.clone(), text: text.clone() });
         if let Some(slot) = told.dynamic.and_then(|index| streams.dynamic.get_mut(usize::from(index))) {
             *slot = Some(stream);
         }

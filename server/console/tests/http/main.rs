@@ -11,9 +11,13 @@
 
 mod access;
 mod anonymous;
+mod calls;
+mod catalog;
+mod dynamic;
 mod harness;
 mod headers;
 mod limits;
+mod query;
 mod recording;
 mod roles;
 mod scripts;

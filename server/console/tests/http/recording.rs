@@ -131,6 +131,57 @@ async fn a_profile_has_a_flame_graph_and_leaves_as_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_hot_instructions_of_a_function_are_kept_and_leave_with_the_capture() {
+    let console = console(simulated("")).await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let id = start(&console, &operator, PROFILE).await;
+    console.state.recorder().wait(id).await;
+    let annotated = |id: &str, function: &str| format!("/api/captures/{id}/flame/annotate?function={function}");
+    let id = id.to_string();
+    let kept = async {
+        loop {
+            let list = console.get(&format!("/api/captures/{id}/flame/functions"), &operator).await.json();
+            let functions = list["functions"].as_array().unwrap().clone();
+            // Of the program, with samples of its own.
+            let hot = functions.iter().find(|function| function["kind"] == 3 && function["own"].as_u64() > Some(0));
+            let Some(hot) = hot else { continue };
+            let answer = console.get(&annotated(&id, hot["name"].as_str().unwrap()), &operator).await.json();
+            if answer["shown"]["kept"].as_u64() > Some(0) {
+                return (hot.clone(), answer);
+            }
+        }
+    };
+    let (hot, answer) = tokio::time::timeout(Duration::from_secs(30), kept).await.unwrap();
+    assert_eq!(answer["own"], hot["own"]);
+    let shown = &answer["shown"];
+    let rows = shown["rows"].as_array().unwrap();
+    let samples = rows.iter().map(|row| row["samples"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(samples + shown["outside"].as_u64().unwrap(), shown["samples"].as_u64().unwrap());
+    // The simulated program is made of returns.
+    assert!(rows.iter().all(|row| row["text"] == "ret" && row["bytes"] == "c3"), "{}", rows[0]);
+    let hottest = shown["hottest"][0].as_u64().unwrap() as usize;
+    assert!(rows.iter().all(|row| row["samples"].as_u64() <= rows[hottest]["samples"].as_u64()));
+
+    // Another console, which never saw the program.
+    let file = console.get(&format!("/api/captures/{id}/export?format=bathy"), &operator).await;
+    let elsewhere = Console::new().await;
+    let viewer = elsewhere.cookie("bob", Role::Viewer).await;
+    let there = elsewhere.store.import_bytes(&file.body, "bob").await.unwrap().to_string();
+    let name = hot["name"].as_str().unwrap();
+    assert_eq!(elsewhere.get(&annotated(&there, name), &viewer).await.json(), answer);
+    // The kernel's instructions are not kept, and that is said.
+    let list = elsewhere.get(&format!("/api/captures/{there}/flame/functions"), &viewer).await.json();
+    let kernel = list["functions"].as_array().unwrap().iter().find(|f| f["kind"] == 2 && f["own"].as_u64() > Some(0));
+    let said = elsewhere.get(&annotated(&there, kernel.unwrap()["name"].as_str().unwrap()), &viewer).await.json();
+    assert!(said["shown"]["note"].as_str().unwrap().contains("/proc/kcore"), "{said}");
+    assert_eq!(elsewhere.get(&annotated(&there, "none"), &viewer).await.json()["shown"], serde_json::Value::Null);
+    for wrong in ["?function=x&place=y", ""] {
+        let answer = elsewhere.get(&format!("/api/captures/{there}/flame/annotate{wrong}"), &viewer).await;
+        assert_eq!(answer.status, 400, "{wrong}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_host_can_be_asked() {
     let console = console(simulated("")).await;
     let operator = console.cookie("alice", Role::Operator).await;
@@ -223,4 +274,25 @@ async fn p44_a_client_that_goes_away_leaves_no_half_deletion() {
     for capture in console.store.summaries(&SummaryQuery::default()).await.unwrap().items {
         assert_eq!(console.get(&format!("/api/captures/{}/rows", capture.id), &admin).await.status, 200);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_of_sysdig_says_what_to_record() {
+    let console = console(simulated("")).await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let answer = async |line: &str| console.get(&format!("/api/syscalls/filter?line={line}"), &operator).await;
+    let good = answer("proc.name%3Dnginx+and+evt.type%3Dopen").await;
+    assert_eq!(good.status, 200, "{}", good.text());
+    let asked = good.json();
+    assert_eq!(asked["target"], serde_json::json!({"comm": {"pattern": "nginx"}}));
+    // What the API says can be sent to it as it is.
+    let spec = serde_json::json!({"method": {"syscalls": asked["syscalls"]}, "target": asked["target"]});
+    start(&console, &operator, &spec.to_string()).await;
+    let bad = answer("fd.port%3D80").await;
+    assert_eq!(bad.status, 400);
+    assert!(
+        bad.text().contains("cannot be decided while recording") && bad.text().contains("character 1"),
+        "{}",
+        bad.text()
+    );
 }

@@ -19,6 +19,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/captures/{id}", [303, 200, 200, 200]),
     ("GET", "/host", [303, 200, 200, 200]),
     ("GET", "/new", [303, 404, 200, 200]),
+    ("GET", "/catalog", [303, 404, 200, 200]),
     ("GET", "/language", [303, 200, 200, 200]),
     ("GET", "/tools", [303, 200, 200, 200]),
     ("GET", "/api/host", [401, 200, 200, 200]),
@@ -26,10 +27,23 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/tracepoints", [401, 404, 503, 503]),
     ("GET", "/api/tracepoints/{system}/{name}", [401, 404, 503, 503]),
     ("GET", "/api/perf_events", [401, 404, 503, 503]),
+    ("GET", "/api/syscalls/filter", [401, 404, 200, 200]),
+    ("GET", "/api/catalog", [401, 404, 503, 503]),
+    // How it stands with each kind is told without an agent too.
+    ("GET", "/api/catalog/kinds", [401, 404, 200, 200]),
+    ("GET", "/api/catalog/entry", [401, 404, 503, 503]),
+    ("GET", "/api/catalog/count", [401, 404, 503, 503]),
+    ("POST", "/api/catalog/refresh", [401, 404, 200, 200]),
     ("GET", "/api/predicate", [401, 404, 200, 200]),
     ("GET", "/api/processes", [401, 404, 503, 503]),
     ("GET", "/api/users", [401, 404, 200, 200]),
     ("GET", "/api/groups", [401, 404, 503, 503]),
+    ("GET", "/api/dynamic", [401, 404, 503, 503]),
+    ("POST", "/api/dynamic/check", [401, 404, 400, 400]),
+    // Without an agent it is not known.
+    ("GET", "/api/dynamic/variables", [401, 404, 404, 404]),
+    ("GET", "/api/dynamic/functions", [401, 404, 200, 200]),
+    ("POST", "/api/host/kprobes", [401, 404, 404, 400]),
     ("GET", "/api/captures", [401, 200, 200, 200]),
     ("POST", "/api/captures", [401, 404, 400, 400]),
     ("GET", "/api/captures/{id}", [401, 200, 200, 200]),
@@ -37,14 +51,22 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     // It is somebody else's capture.
     ("DELETE", "/api/captures/{id}", [401, 404, 404, 204]),
     ("POST", "/api/captures/{id}/stop", [401, 404, 200, 200]),
+    ("POST", "/api/captures/{id}/probes/detach", [401, 404, 400, 400]),
     ("GET", "/api/captures/{id}/output", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rows", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rate", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/timeline", [401, 200, 200, 200]),
     // It has no counts.
     ("GET", "/api/captures/{id}/counts", [401, 404, 404, 404]),
+    // It has no calls of functions.
+    ("GET", "/api/captures/{id}/calls", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/calls/functions", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/calls/chart", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/calls/text", [401, 400, 400, 400]),
     // It has no stacks.
     ("GET", "/api/captures/{id}/flame", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/flame/functions", [401, 400, 400, 400]),
+    ("GET", "/api/captures/{id}/flame/annotate", [401, 400, 400, 400]),
     // It has none.
     ("GET", "/api/captures/{id}/stacks/{stack}", [401, 404, 404, 404]),
     // No script made it.
@@ -61,6 +83,9 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/tools", [401, 200, 200, 200]),
     // There is no such tool.
     ("GET", "/api/tools/{name}", [401, 404, 404, 404]),
+    ("GET", "/api/captures/{id}/query", [401, 200, 200, 200]),
+    // There is no query in an empty body.
+    ("POST", "/api/captures/{id}/query", [401, 400, 400, 400]),
     ("GET", "/api/captures/{id}/export", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/live", [401, 200, 200, 200]),
     ("GET", "/api/live", [401, 200, 200, 200]),
@@ -81,6 +106,10 @@ pub fn address(path: &str, id: impl std::fmt::Display) -> String {
         .replace("{name}", "sched_switch");
     match path {
         "/api/captures/{id}/export" => format!("{filled}?format=csv"),
+        "/api/captures/{id}/flame/annotate" => format!("{filled}?function=main"),
+        "/api/catalog/entry" => format!("{filled}?kind=function&name=vfs_read"),
+        "/api/catalog/count" => format!("{filled}?kind=function&pattern=vfs_*"),
+        "/api/dynamic/variables" => format!("{filled}?function=vfs_read"),
         "/api/predicate" => format!("{filled}?text=pid==1"),
         _ => filled,
     }

@@ -23,7 +23,7 @@ use bathyscope_capture::{
     CaptureId, CaptureSpec, EventProbe, Limits, Loss, LossStage, Method, OutputStream, OverBudget, ProfileSpec,
     StreamSchema, Target, decode_chunk,
 };
-use bathyscope_protocol::GuardStage;
+use bathyscope_protocol::{BudgetOf, GuardStage, Overspent};
 use bathyscope_store::{CaptureRecord, CaptureState, Options, Store};
 use made_agent::{Behaviour, Seen, link};
 
@@ -52,6 +52,11 @@ fn spec(probes: usize, limits: Limits) -> CaptureSpec {
     let probes = names.iter().take(probes).map(probe).collect();
     let target = Target::Command { argv: vec!["true".to_owned()], user: None, children: true };
     CaptureSpec { name: String::new(), method: Method::Events { probes }, target, limits }
+}
+
+/// The probes used so many thousandths of a CPU, and may use 50.
+fn over(used: u64) -> Overspent {
+    Overspent { of: BudgetOf::Probes, used, budget: 50 }
 }
 
 fn unlimited() -> Limits {
@@ -189,7 +194,7 @@ async fn limits_end_a_capture_and_say_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn p24_what_the_guard_does_is_told_and_stored() {
-    let detached = Behaviour { guard: GuardStage::Detached { used_permille: 120 }, ..Behaviour::default() };
+    let detached = Behaviour { guard: GuardStage::Detached { over: over(120) }, ..Behaviour::default() };
     let ended = async |target: Target, limits: Limits| {
         let bench = bench(detached.clone()).await;
         let limits = Limits { duration_ms: Some(600), ..limits };
@@ -205,7 +210,7 @@ async fn p24_what_the_guard_does_is_told_and_stored() {
     let never = Limits { over_budget: Some(OverBudget::Warn), ..unlimited() };
     assert_eq!(ended(Target::System, never).await, "600 ms have passed");
 
-    let thinned = GuardStage::Thinned { used_permille: 90, rows_per_s: 700 };
+    let thinned = GuardStage::Thinned { over: over(90), rows_per_s: Some(700) };
     let bench = bench(Behaviour { guard: thinned, ..Behaviour::default() }).await;
     let limits = Limits { duration_ms: Some(600), ..unlimited() };
     let id = bench.start(CaptureSpec { target: Target::System, ..spec(1, limits) }).await;

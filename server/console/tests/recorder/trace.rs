@@ -151,7 +151,7 @@ async fn events_become_a_stream_each() {
         "syscalls:sys_enter_openat",
         "raw_syscalls:sys_exit",
     ];
-    let dynamic = vec!["p:start /bin/true:0".to_owned(), "p:texts /bin/true:0".to_owned()];
+    let dynamic = vec!["p:start /bin/true:0".into(), "p:texts /bin/true:0".into()];
     let (streams, losses) =
         record(TraceSpec { events: names.map(event).to_vec(), dynamic, ..TraceSpec::default() }).await;
     let lines = lines("events");

@@ -76,6 +76,8 @@ pub struct WireSyscalls {
     pub path: Option<String>,
     /// Bytes that are kept of a text or buffer that is no path.
     pub string_bytes: u16,
+    /// Whether signals and ends of threads are recorded too.
+    pub signals: bool,
 }
 
 /// Which results of system calls are recorded.
@@ -142,6 +144,9 @@ pub struct WireCount {
     pub everywhere: bool,
     /// Only threads of this control group.
     pub cgroup: Option<String>,
+    /// Probes that are made for these counts, in the kernel's grammar, each with its group and name; events name them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dynamic: Vec<String>,
 }
 
 /// What has a row of its own in each interval.

@@ -19,6 +19,77 @@ pub struct Readings {
     /// What is still being detached after a stop.
     #[serde(default, skip_serializing_if = "Detaching::is_done")]
     pub detaching: Detaching,
+    /// What the agent itself has used.
+    #[serde(default)]
+    pub agent: ProcessUse,
+}
+
+/// What a process has used since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessUse {
+    /// Time on a CPU, nanoseconds.
+    pub cpu_ns: u64,
+    /// The most memory that it had resident, bytes.
+    pub peak_bytes: u64,
+}
+
+impl ProcessUse {
+    /// Of the process that asks.
+    pub fn own() -> Self {
+        Self { cpu_ns: Self::own_cpu_ns(), peak_bytes: peak_bytes() }
+    }
+
+    /// Time on a CPU of the process that asks, nanoseconds.
+    pub fn own_cpu_ns() -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+    }
+}
+
+/// `VmHWM` of the own process; 0 if it cannot be read.
+fn peak_bytes() -> u64 {
+    status_bytes("VmHWM:")
+}
+
+/// Bytes of memory that this process has resident now; 0 if that cannot be read.
+pub fn resident_bytes() -> u64 {
+    status_bytes("VmRSS:")
+}
+
+fn status_bytes(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.unwrap_or(0).saturating_mul(1024)
+}
+
+/// What a capture used more of than it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overspent {
+    /// Of what.
+    pub of: BudgetOf,
+    /// How much, in the unit of that.
+    pub used: u64,
+    /// How much it may use.
+    pub budget: u64,
+}
+
+/// What there are budgets of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetOf {
+    /// Time of the probes, thousandths of one CPU.
+    Probes,
+    /// Rows, a second.
+    Rows,
+    /// Bytes of records, a second.
+    Bytes,
+    /// Time of the agent, thousandths of one CPU.
+    AgentCpu,
+    /// Memory of the agent, bytes.
+    AgentMemory,
 }
 
 /// What the guard has done about a capture that used more than its budget.
@@ -30,20 +101,20 @@ pub enum GuardStage {
     Watching,
     /// It has told.
     Warned {
-        /// Share of one CPU that was used, in thousandths.
-        used_permille: u32,
+        /// Why.
+        over: Overspent,
     },
-    /// It lets fewer rows be recorded; what is left out is counted as [`ProbeReading::limited`].
+    /// It lets fewer rows be recorded, which are counted as [`ProbeReading::limited`], or has counters read more rarely.
     Thinned {
-        /// Share of one CPU that was used, in thousandths.
-        used_permille: u32,
-        /// At most so many rows a second are recorded, over all CPUs.
-        rows_per_s: u64,
+        /// Why.
+        over: Overspent,
+        /// At most so many rows a second are recorded, over all CPUs; none where no rows are left out.
+        rows_per_s: Option<u64>,
     },
     /// It has detached all probes. The rings keep what they hold; the capture can only be stopped.
     Detached {
-        /// Share of one CPU that was used, in thousandths.
-        used_permille: u32,
+        /// Why.
+        over: Overspent,
     },
 }
 
@@ -51,6 +122,31 @@ impl GuardStage {
     /// Whether there was no reason to do anything.
     pub fn is_watching(&self) -> bool {
         *self == Self::Watching
+    }
+
+    /// Whether nothing runs any more.
+    pub fn is_detached(&self) -> bool {
+        matches!(self, Self::Detached { .. })
+    }
+
+    /// Why something was done.
+    pub fn over(&self) -> Option<Overspent> {
+        match self {
+            Self::Watching => None,
+            Self::Warned { over } | Self::Thinned { over, .. } | Self::Detached { over } => Some(*over),
+        }
+    }
+
+    /// The one of two guards that has gone further.
+    #[must_use]
+    pub fn further(self, other: Self) -> Self {
+        let step = |stage: &Self| match stage {
+            Self::Watching => 0,
+            Self::Warned { .. } => 1,
+            Self::Thinned { .. } => 2,
+            Self::Detached { .. } => 3,
+        };
+        if step(&other) > step(&self) { other } else { self }
     }
 }
 
@@ -126,4 +222,19 @@ pub enum TargetState {
         /// The signal that ended it.
         signal: Option<i32>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_knows_what_it_uses() {
+        let before = ProcessUse::own();
+        let mut sum = 0_u64;
+        while ProcessUse::own().cpu_ns <= before.cpu_ns {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(before.peak_bytes > 1 << 20, "a test program is larger than a MiB: {before:?}");
+    }
 }

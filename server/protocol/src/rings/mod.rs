@@ -6,11 +6,13 @@
 
 mod layout;
 mod memory;
+mod progress;
 mod reader;
 mod simulated;
 
 #[cfg(test)]
 mod tests;
 
+pub use progress::RingProgress;
 pub use reader::{Drained, RingError, RingReader};
 pub use simulated::{SimulatedBpfRing, SimulatedPerfRing};

@@ -88,18 +88,18 @@ async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
     whole(&store).await;
     assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v3.bak")).unwrap() == before, "the backup is the old file");
-    let expected = ["bathyscope.db", "bathyscope.db.v3.bak", "bathyscope.lock"];
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v5.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v5.bak", "bathyscope.lock"];
     assert_eq!(names(dir.path()), expected);
     let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
-    assert!(matches!(error, StoreError::Newer { found: 4, known: 3, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 6, known: 5, .. }), "{error:?}");
     // Put back, the backup works, and can be migrated again beside its own backup.
-    std::fs::copy(dir.path().join("bathyscope.db.v3.bak"), dir.path().join("bathyscope.db")).unwrap();
+    std::fs::copy(dir.path().join("bathyscope.db.v5.bak"), dir.path().join("bathyscope.db")).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     whole(&store).await;
     store.close().await;
     Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
-    assert!(dir.path().join("bathyscope.db.v3.2.bak").exists());
+    assert!(dir.path().join("bathyscope.db.v5.2.bak").exists());
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn p38_a_failed_migration_leaves_the_old_file_usable() {
         let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
             panic!("{failure}: it was opened")
         };
-        assert!(matches!(error, StoreError::Migration { from: 3, to: 4, .. }), "{failure}: {error:?}");
+        assert!(matches!(error, StoreError::Migration { from: 5, to: 6, .. }), "{failure}: {error:?}");
         assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
         assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.lock"]);
         whole(&Store::open(dir.path(), options()).await.unwrap()).await;
@@ -133,13 +133,11 @@ async fn p38_the_log_of_a_killed_process_is_not_left_out() {
     assert_eq!(store.capture(ID).await.unwrap().title, "only in the log");
 }
 
-/// Version 1 with something in every table, as a release made it.
-#[tokio::test]
-async fn p38_a_database_of_version_1_is_renewed() {
-    const FIXTURE: &[u8] = include_bytes!("../../tests/fixtures/v1.db");
+/// A database with something in every table, as a release of an older version made it.
+async fn is_renewed(version: u32, fixture: &[u8]) {
     const WHOLE: CaptureId = CaptureId::from_bits(0xfedc_ba98_7654_3210);
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("bathyscope.db"), FIXTURE).unwrap();
+    std::fs::write(dir.path().join("bathyscope.db"), fixture).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     let capture = store.capture(WHOLE).await.unwrap();
     assert_eq!((capture.title.as_str(), capture.state), ("whole", CaptureState::Finished));
@@ -149,13 +147,28 @@ async fn p38_a_database_of_version_1_is_renewed() {
     store.chunk(WHOLE, 1, 0).await.unwrap();
     assert_eq!(store.symbols(WHOLE, 0).await.unwrap().len(), 1);
     assert_eq!((store.processes(WHOLE).await.unwrap().len(), store.output(WHOLE, 0, 9).await.unwrap().len()), (4, 2));
-    assert_eq!(store.script(WHOLE).await.unwrap(), None);
+    assert_eq!(store.script(WHOLE).await.unwrap().is_some(), version >= 2);
+    assert_eq!(store.code_at(WHOLE, 2, 48).await.unwrap(), None);
+    let code = bathyscope_capture::FunctionCode::without(2, 48, bathyscope_capture::CodeMissing::NoFile);
+    store.put_code(WHOLE, vec![code.clone()]).await.unwrap();
+    assert_eq!(store.code_at(WHOLE, 2, 48).await.unwrap(), Some(code));
     assert_eq!(store.audit(0, 9).await.unwrap().len(), 1);
     let (user, role) = store.redeem_login_token(crate::TokenHash::of(b"token"), 20).await.unwrap().unwrap();
     assert_eq!((user.as_str(), role), ("ada", crate::Role::Admin));
     assert_eq!(store.session(crate::TokenHash::of(b"cookie"), 20).await.unwrap().unwrap().user, "grace");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v1.bak")).unwrap() == FIXTURE, "the backup is the old file");
+    let backup = dir.path().join(format!("bathyscope.db.v{version}.bak"));
+    assert!(std::fs::read(backup).unwrap() == fixture, "the backup is the old file");
+}
+
+#[tokio::test]
+async fn p38_a_database_of_version_1_is_renewed() {
+    is_renewed(1, include_bytes!("../../tests/fixtures/v1.db")).await;
+}
+
+#[tokio::test]
+async fn p38_a_database_of_version_3_is_renewed() {
+    is_renewed(3, include_bytes!("../../tests/fixtures/v3.db")).await;
 }
 
 #[test]

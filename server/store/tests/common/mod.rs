@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use bathyscope_capture::{
-    Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EncodedChunk, Frame, HostFacts,
-    Ledger, Limits, Loss, LossStage, Mapping, MappingKind, Method, OutputLine, OutputStream, ProcessChange,
-    ProcessChangeKind, ProfileSpec, ScriptProbe, ScriptRecord, StreamKind, StreamSchema, StreamTotals, Symbol,
-    SymbolLine, Target, encode_chunk,
+    Append, Batch, CaptureId, CaptureSpec, CodeLines, CodeMissing, Column, ColumnData, ColumnType, Display,
+    EncodedChunk, Frame, FunctionCode, HostFacts, Ledger, Limits, Loss, LossStage, Machine, Mapping, MappingKind,
+    Method, OutputLine, OutputStream, ProcessChange, ProcessChangeKind, ProfileSpec, ScriptProbe, ScriptRecord,
+    StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Reserve, Store};
 
@@ -83,6 +83,18 @@ pub fn totals(stored: u64, emitted: u64) -> StreamTotals {
     StreamTotals { hits: emitted + 5, filtered: 5, emitted, stored }
 }
 
+/// Instructions of one function, and why there are none of another.
+pub fn code() -> Vec<FunctionCode> {
+    let mut lines = CodeLines::default();
+    lines.push(0, "outer", "/src/a.c", 7);
+    let missing = FunctionCode::without(1, u64::MAX - 16, CodeMissing::NoFile);
+    let (length, machine, bytes) = (3, Machine::X86_64, vec![0x31, 0xc0, 0xc3]);
+    vec![
+        missing,
+        FunctionCode { mapping: 2, start: 48, address: 0x40_0030, length, machine, bytes, lines, missing: None },
+    ]
+}
+
 /// One of everything: 100 rows in stream 0, 10 samples, 3 events lost.
 pub fn full_append() -> Append {
     let mapping = |name: &[u8], kind| Mapping { kind, build_id: vec![1, 2, 3], name: name.to_vec(), pid: 0 };
@@ -99,6 +111,7 @@ pub fn full_append() -> Append {
         frames: vec![(1, Frame { mapping: 1, offset: u64::MAX }), (2, Frame { mapping: 2, offset: 64 })],
         stacks: vec![(1, [1, 2, 2].as_slice().into())],
         symbols: vec![(1, symbol)],
+        code: code(),
         processes: vec![
             change(0, ProcessChangeKind::Existing { comm: 1 }),
             change(START_NS + 2, ProcessChangeKind::Fork { parent_pid: 1 }),

@@ -5,7 +5,13 @@ use std::{cmp::Reverse, sync::atomic::Ordering};
 use bathyscope_capture::{StackId, StreamKind, StreamSchema, StringId};
 
 use super::{FlameQuery, GroupBy, NodeKind, names::Names};
-use crate::{Cancel, Source, ViewError, hash::IdMap, needle::shown, scan::Scan};
+use crate::{
+    Cancel, Source, ViewError,
+    calls::{calls_stream, fold_calls},
+    hash::IdMap,
+    needle::shown,
+    scan::Scan,
+};
 
 /// The most names in one stack; what is above is left out.
 const MAX_STACK_NAMES: usize = 2048;
@@ -16,8 +22,10 @@ const MAX_NAMES: usize = 1 << 25;
 const END: u32 = u32::MAX;
 
 /// All stacks of a query with their counts, sorted by names; stacks with the same names are one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct FoldedStacks {
+    /// What is counted.
+    pub(super) unit: &'static str,
     /// Sorted, so that the order of indexes is that of names.
     names: Vec<String>,
     /// The names of all stacks one after another, each with [`END`] after it.
@@ -25,6 +33,13 @@ pub struct FoldedStacks {
     path_kinds: Vec<NodeKind>,
     stacks: Vec<Span>,
     total: u64,
+}
+
+impl Default for FoldedStacks {
+    fn default() -> Self {
+        let (names, path_names, path_kinds, stacks, total) = Default::default();
+        Self { unit: "samples", names, path_names, path_kinds, stacks, total }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +113,10 @@ impl FoldedStacks {
 /// # Errors
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FoldedStacks, ViewError> {
+    let has_samples = source.streams().iter().any(|schema| schema.kind == StreamKind::Samples);
+    if !has_samples && calls_stream(source).is_some() {
+        return fold_calls(source, query, cancel);
+    }
     let mut counts: Vec<_> = count(source, query, cancel)?.into_iter().collect();
     // The most frequent first, because those beyond the limit become one.
     counts.sort_unstable_by_key(|(key, samples)| (Reverse(*samples), *key));
@@ -124,6 +143,30 @@ pub(crate) struct Weighted {
     pub(crate) weight: u64,
 }
 
+/// Stacks of names that are folded as they come.
+pub(crate) struct NamedStacks<'a>(Builder<'a>);
+
+impl<'a> NamedStacks<'a> {
+    pub(crate) fn new(source: &'a dyn Source, query: &'a FlameQuery) -> Self {
+        let names = Names::new(source.dictionaries());
+        Self(Builder { source, query, names, out: FoldedStacks { unit: "nanoseconds", ..FoldedStacks::default() } })
+    }
+
+    /// Adds a stack of functions of the kernel, the inner one first, below a group.
+    pub(crate) fn add(&mut self, group: Option<&str>, names: &[&str], weight: u64) {
+        let start = self.0.out.path_names.len();
+        for name in names {
+            let unnamed = name.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            self.0.push_text(name, if unnamed { NodeKind::Unresolved } else { NodeKind::Kernel });
+        }
+        self.0.close(start, group, weight);
+    }
+
+    pub(crate) fn finish(self) -> FoldedStacks {
+        self.0.finish()
+    }
+}
+
 /// Folds stacks that are no samples; `grouped` says whether there is a first level of groups.
 pub(crate) fn fold_weighted(
     source: &dyn Source,
@@ -141,7 +184,7 @@ pub(crate) fn fold_weighted(
 }
 
 /// Samples by process name (0 if they are not grouped by it) and stack.
-fn count(
+pub(super) fn count(
     source: &dyn Source,
     query: &FlameQuery,
     cancel: &Cancel,
@@ -214,6 +257,11 @@ impl Builder<'_> {
                 self.push_text("[no stack]", NodeKind::Unresolved);
             }
         }
+        self.close(start, group, samples);
+    }
+
+    /// Ends the stack whose names begin at `start`.
+    fn close(&mut self, start: usize, group: Option<&str>, samples: u64) {
         if let Some(group) = group {
             self.push_text(group, NodeKind::Process);
         }

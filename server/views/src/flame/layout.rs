@@ -272,7 +272,7 @@ impl Layout<'_> {
         }
         let names = std::iter::once(ROOT).chain(used.iter().map(|name| self.folded.name(*name)));
         FlameGraph {
-            unit: "samples",
+            unit: self.folded.unit,
             total: self.folded.total(),
             focus_total,
             focus,

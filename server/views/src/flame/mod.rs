@@ -1,6 +1,9 @@
 //! Flame graphs: samples folded by the names in their stacks, cut below a pixel.
 
+mod annotate;
 mod fold;
+mod functions;
+mod instructions;
 mod layout;
 mod names;
 
@@ -10,8 +13,14 @@ use serde::{Serialize, Serializer};
 
 use crate::{Cancel, Filter, Source, TimeRange, ViewError};
 
+pub use annotate::{
+    Annotation, CodePlace, CodeRow, FunctionSamples, MAX_CODE_ROWS, ParsePlaceError, PlaceLine, SampledPlace,
+    ShownCode, SourceLine, annotate, function_samples,
+};
 pub use fold::{FoldedStack, FoldedStacks, fold};
-pub(crate) use fold::{Weighted, fold_weighted};
+pub(crate) use fold::{NamedStacks, Weighted, fold_weighted};
+pub use functions::{FunctionOrder, MAX_FUNCTIONS, SampledFunction, SampledFunctions, sampled_functions};
+pub use instructions::{Flow, Instruction, instructions};
 pub use names::frame_names;
 
 /// The most nodes of a flame graph; the smallest are cut beyond it.
@@ -101,7 +110,7 @@ pub enum NodeKind {
 /// A flame graph, as the browser gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlameGraph {
-    /// What values count: `samples`.
+    /// What values count: `samples`, or `nanoseconds` where calls were folded.
     pub unit: &'static str,
     /// All samples of the query.
     pub total: u64,
@@ -162,12 +171,16 @@ pub struct Cut {
 /// # Errors
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn flame(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<FlameGraph, ViewError> {
-    let (least, most) = (1, u64::from(MAX_FLAME_WIDTH));
-    if !(least..=most).contains(&u64::from(query.width)) {
-        let what = "the width of the flame graph in pixels";
-        return Err(ViewError::OutOfRange { what, value: u64::from(query.width), least, most });
-    }
+    checked_width(query.width)?;
     Ok(fold(source, query, cancel)?.graph(query.focus, query.search.as_deref(), query.width))
+}
+
+pub(crate) fn checked_width(width: u32) -> Result<(), ViewError> {
+    let (value, least, most) = (u64::from(width), 1, u64::from(MAX_FLAME_WIDTH));
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(ViewError::OutOfRange { what: "the width of the flame graph in pixels", value, least, most })
 }
 
 /// The text is not 16 lower-case hexadecimal digits.

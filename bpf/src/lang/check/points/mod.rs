@@ -4,13 +4,12 @@ mod alternatives;
 mod denied;
 mod events;
 mod functions;
-mod glob;
 mod tracepoints;
 mod user;
 
+pub(super) use bathyscope_catalog::{has_wildcard, matches_wildcards as matches};
 pub use denied::denied as denied_function;
 pub(super) use events::{HARDWARE_EVENTS, SOFTWARE_EVENTS};
-pub(super) use glob::{has_wildcard, matches};
 pub(super) use tracepoints::ITERATORS;
 
 use super::{

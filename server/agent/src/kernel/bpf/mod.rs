@@ -1,6 +1,7 @@
 //! The calls of bpf(2) that aya has not, or makes in a way that does not fit here.
 
 pub(crate) mod links;
+pub(crate) mod listing;
 pub(crate) mod maps;
 pub(crate) mod programs;
 

@@ -5,7 +5,8 @@ use std::{
     os::fd::{AsRawFd as _, OwnedFd},
 };
 
-use bathyscope_catalog::perf_events::PerfEvent;
+use bathyscope_capture::TracepointName;
+use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
 use bathyscope_protocol::{AgentError, AgentErrorKind, WireCount, WireCountPer};
 use perf_event_open_sys::bindings as sys;
 
@@ -53,7 +54,12 @@ struct Places {
 ///
 /// # Errors
 /// If none of them can be counted, or one does not exist.
-pub(super) fn open(wish: &WireCount, groups: &[Vec<PerfEvent>], target: &Target) -> Result<Opened, AgentError> {
+pub(super) fn open(
+    wish: &WireCount,
+    groups: &[Vec<PerfEvent>],
+    names: &[(String, TracepointName)],
+    target: &Target,
+) -> Result<Opened, AgentError> {
     let everywhere = wish.everywhere || target.pid().is_none();
     let places = places(wish, target, everywhere)?;
     let events: usize = groups.iter().map(Vec::len).sum();
@@ -65,7 +71,7 @@ pub(super) fn open(wish: &WireCount, groups: &[Vec<PerfEvent>], target: &Target)
     }
     let on_exec = !everywhere && target.is_command();
     let mut opener =
-        Opener { places: &places, on_exec, inherit: Inherit::of(target, everywhere), counters: Vec::new() };
+        Opener { places: &places, on_exec, inherit: Inherit::of(target, everywhere), counters: Vec::new(), names };
     let mut first_error = None;
     for (index, group) in groups.iter().enumerate() {
         opener.group(u32::try_from(index).unwrap_or(u32::MAX), group, &mut first_error)?;
@@ -100,6 +106,8 @@ struct Opener<'a> {
     on_exec: bool,
     inherit: Inherit,
     counters: Vec<Counter>,
+    /// What events that were made for this are called, and what they are.
+    names: &'a [(String, TracepointName)],
 }
 
 impl Opener<'_> {
@@ -135,6 +143,14 @@ impl Opener<'_> {
         Ok(())
     }
 
+    /// The same event, under the name that it was made with if it was made for this.
+    fn really(&self, event: &PerfEvent) -> PerfEvent {
+        let EventSource::Tracepoint(name) = &event.source else { return event.clone() };
+        let made = self.names.iter().find(|(label, _)| *label == name.to_string());
+        let source = made.map_or_else(|| event.source.clone(), |(_, name)| EventSource::Tracepoint(name.clone()));
+        PerfEvent { source, modifiers: event.modifiers }
+    }
+
     fn event(
         &mut self,
         event: &PerfEvent,
@@ -142,7 +158,7 @@ impl Opener<'_> {
         in_group: bool,
         leaders: &mut [Option<(usize, usize)>],
     ) -> Result<(), AgentError> {
-        let mut attributes = perf_event::attributes(event)?;
+        let mut attributes = perf_event::attributes(&self.really(event))?;
         for (place, leader) in self.places.places.iter().zip(leaders) {
             let led = leader.and_then(|(counter, slot)| Some(&self.counters.get(counter)?.slots.get(slot)?.event));
             self.prepare(&mut attributes, led.is_none());

@@ -3,7 +3,10 @@
 use std::{
     io,
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -11,7 +14,7 @@ use bathyscope_protocol::{ProbeReading, rings::SimulatedBpfRing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Counter;
-use crate::{backend::monotonic_ns, count_row::CountRow};
+use crate::{backend::monotonic_ns, count_row::CountRow, spending::Spending};
 
 /// Everything that the thread needs.
 #[derive(Debug)]
@@ -24,6 +27,10 @@ pub(super) struct Reader {
     /// Readable when the counting is to end.
     pub(super) stop: OwnedFd,
     pub(super) told: Arc<Mutex<ProbeReading>>,
+    /// Only each so many intervals are read, to spare the agent.
+    pub(super) rarer: Arc<AtomicU32>,
+    /// Whose time this is.
+    pub(super) spending: Spending,
     /// End of the last interval.
     pub(super) last_ns: u64,
     /// Nanoseconds spent on reading.
@@ -42,10 +49,12 @@ impl Reader {
 
     /// Reads at each interval until the target ends or the capture is stopped, then once more.
     pub(super) fn run(mut self) {
-        let interval = Duration::from_millis(u64::from(self.interval_ms));
-        let mut next = Instant::now() + interval;
+        let usual = Duration::from_millis(u64::from(self.interval_ms));
+        let mut next = Instant::now() + usual;
         while self.wait(next) {
             self.read();
+            self.spending.note();
+            let interval = usual * self.rarer.load(Ordering::Relaxed).max(1);
             let now = Instant::now();
             while next <= now {
                 next += interval;

@@ -12,12 +12,15 @@ fn wish(groups: &[&[&str]]) -> WireCount {
         cpus: Vec::new(),
         everywhere: false,
         cgroup: None,
+        dynamic: Vec::new(),
     }
 }
 
 #[test]
 fn what_does_not_exist_is_told() {
-    let make = |wish: &WireCount| CountCapture::make(wish, Target::System, 1 << 16).map(|_made| ()).unwrap_err();
+    let make = |wish: &WireCount| {
+        CountCapture::make(wish, Target::System, 1 << 16, ScriptRights::Off).map(|_made| ()).unwrap_err()
+    };
     if !rustix::process::geteuid().is_root() {
         return;
     }
@@ -28,5 +31,5 @@ fn what_does_not_exist_is_told() {
     let error = make(&WireCount { cgroup: Some("../../etc".to_owned()), ..wish(&[&["cs"]]) });
     assert_eq!(error.kind, AgentErrorKind::NotFound);
     let target = Target::take(&WireTarget::System, 0).unwrap();
-    assert!(CountCapture::make(&wish(&[&["task-clock", "cs"]]), target, 1 << 16).is_ok());
+    assert!(CountCapture::make(&wish(&[&["task-clock", "cs"]]), target, 1 << 16, ScriptRights::Off).is_ok());
 }

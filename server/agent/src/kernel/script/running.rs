@@ -25,7 +25,7 @@ use crate::{
     backend::{Elements, RunningScript, ScriptTrouble, monotonic_ns},
     compile::elapsed_ns,
     error::{failed, refused},
-    guard::{Guard, SECOND_STAGE, check_stage},
+    guard::{SECOND_STAGE, check_stage},
     kernel::{
         bpf::{self, links, maps, programs},
         retire::{close_links, drop_aside},
@@ -137,15 +137,11 @@ impl KernelScript {
     fn measure(&mut self) {
         let Some(programs) = self.programs() else { return };
         let links = Arc::clone(&self.links);
-        self.cost = Some(CostMeter::start(
-            programs,
-            Guarded {
-                guard: Guard::new(self.budget.cpu_permille, self.budget.detach, false),
-                rows: Box::new(|| 0),
-                thin: Box::new(|_rows_per_s| {}),
-                detach: Box::new(move || close_links(take(&links))),
-            },
-        ));
+        let mut guarded = Guarded::whole(self.budget, move || close_links(take(&links)));
+        if let Some(ring) = self.object.map(RING) {
+            guarded = guarded.writing_into(ring.fd.as_fd());
+        }
+        self.cost = Some(CostMeter::start(programs, guarded));
     }
 
     /// Reads what links at functions of the kernel did not deliver, as long as there are any.
@@ -278,7 +274,19 @@ impl RunningScript for KernelScript {
         let detaching = self.progress.left();
         self.read_counters();
         let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
-        Readings { time_ns: monotonic_ns(), probes: self.last.clone(), target: self.target.state(), guard, detaching }
+        Readings {
+            time_ns: monotonic_ns(),
+            probes: self.last.clone(),
+            target: self.target.state(),
+            guard,
+            detaching,
+            ..Readings::default()
+        }
+    }
+
+    fn detach(&mut self) {
+        self.disable();
+        close_links(take(&self.links));
     }
 
     fn stop(&mut self, end_command: bool) -> Readings {

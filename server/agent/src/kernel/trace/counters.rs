@@ -1,5 +1,10 @@
 //! Counters that tracefs keeps: what each CPU's buffer took and lost, and how often probes were hit.
 
+/// Bytes of an event where none tells.
+const USUAL_EVENT_BYTES: u64 = 32;
+/// No event is longer than a page.
+const MOST_EVENT_BYTES: u64 = 4096;
+
 /// What one buffer, or all of them, took and lost, in events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stats {
@@ -9,6 +14,8 @@ pub(crate) struct Stats {
     pub(crate) overrun: u64,
     /// Never written, as the buffer was full or busy.
     pub(crate) dropped: u64,
+    /// How many bytes an event takes on average, as far as the unread ones tell.
+    pub(crate) each_bytes: u64,
 }
 
 impl Stats {
@@ -18,12 +25,11 @@ impl Stats {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
             line.and_then(|digits| digits.trim().parse().ok()).unwrap_or(0_u64)
         };
-        let overrun = value("overrun");
-        Self {
-            written: value("entries").saturating_add(value("read events")).saturating_add(overrun),
-            overrun,
-            dropped: value("dropped events").saturating_add(value("commit overrun")),
-        }
+        let (overrun, entries) = (value("overrun"), value("entries"));
+        let written = entries.saturating_add(value("read events")).saturating_add(overrun);
+        let dropped = value("dropped events").saturating_add(value("commit overrun"));
+        let each_bytes = value("bytes").checked_div(entries).unwrap_or(USUAL_EVENT_BYTES).min(MOST_EVENT_BYTES);
+        Self { written, overrun, dropped, each_bytes }
     }
 
     /// Both together.
@@ -32,6 +38,7 @@ impl Stats {
             written: self.written.saturating_add(other.written),
             overrun: self.overrun.saturating_add(other.overrun),
             dropped: self.dropped.saturating_add(other.dropped),
+            each_bytes: self.each_bytes.max(other.each_bytes),
         }
     }
 }
@@ -43,19 +50,22 @@ pub(crate) type Hits = (u64, u64);
 /// that of `kprobe_profile` or `uprobe_profile`: a profile has the names without their groups, so that the lines are
 /// told apart by their order, which both have.
 pub(crate) fn hits(events: &str, profile: &str, group: &str) -> Vec<(String, Hits)> {
+    let all = all_hits(events, profile).into_iter();
+    all.filter(|(its_group, ..)| its_group == group).map(|(_, name, hits)| (name, hits)).collect()
+}
+
+/// The hits of all events, by group and name; see [`hits`].
+pub(crate) fn all_hits(events: &str, profile: &str) -> Vec<(String, String, Hits)> {
     if events.lines().count() != profile.lines().count() {
         return Vec::new();
     }
     let of_line = |(event, counts): (&str, &str)| {
         let named = event.split(' ').next()?.split_once(':')?.1;
         let (its_group, name) = named.split_once('/')?;
-        if its_group != group {
-            return None;
-        }
         let words: Vec<&str> = counts.split_ascii_whitespace().collect();
         let at = words.iter().rposition(|word| *word == name)?;
         let number = |index: usize| words.get(index).and_then(|word| word.parse().ok());
-        Some((name.to_owned(), (number(at + 1)?, number(at + 2).unwrap_or(0))))
+        Some((its_group.to_owned(), name.to_owned(), (number(at + 1)?, number(at + 2).unwrap_or(0))))
     };
     events.lines().zip(profile.lines()).filter_map(of_line).collect()
 }
@@ -68,10 +78,10 @@ mod tests {
     fn what_was_read_and_overwritten_was_written_too() {
         let text = "entries: 5\noverrun: 2\ncommit overrun: 1\nbytes: 900\noldest event ts:  1.0\n\
             now ts:   2.0\ndropped events: 3\nread events: 10\n";
-        assert_eq!(Stats::parse(text), Stats { written: 17, overrun: 2, dropped: 4 });
-        assert_eq!(Stats::parse("entries: x"), Stats::default());
-        let one = Stats { written: 1, overrun: 2, dropped: u64::MAX };
-        assert_eq!(one.plus(one), Stats { written: 2, overrun: 4, dropped: u64::MAX });
+        assert_eq!(Stats::parse(text), Stats { written: 17, overrun: 2, dropped: 4, each_bytes: 180 });
+        assert_eq!(Stats::parse("entries: x"), Stats { each_bytes: USUAL_EVENT_BYTES, ..Stats::default() });
+        let one = Stats { written: 1, overrun: 2, dropped: u64::MAX, each_bytes: 7 };
+        assert_eq!(one.plus(one), Stats { written: 2, overrun: 4, dropped: u64::MAX, each_bytes: 7 });
     }
 
     #[test]

@@ -1,16 +1,18 @@
-//! Dynamic events: lines of the kernel's grammar, looked at as far as safety needs, and rewritten into a group of the
-//! capture's own.
+//! Dynamic events: lines of the kernel's grammar, understood, and written again into a group of the capture's own.
 //!
-//! What follows the place, the arguments, is left to the kernel, which checks it. The place is looked at here: which
-//! function, so that none is probed that would stop the machine; which file, so that it is the one that was found and a
-//! regular one; and whether it is a bare address, which nobody can vouch for.
+//! What the kernel is given is the text of what was understood ([`bathyscope_catalog::dynamic`]), never the words of whoever
+//! asked. Whether there is such a register or field only the kernel knows. The place is looked at here: which function, so
+//! that none is probed that would stop the machine; which file, so that it is the one that was found and a regular one;
+//! and whether it is a bare address, which nobody can vouch for.
 
 use std::{collections::BTreeSet, os::fd::OwnedFd};
 
 use bathyscope_bpf::lang::denied_function;
 use bathyscope_capture::visible;
+use bathyscope_catalog::dynamic::{Definition, DynamicError, End, FilePlace, Line, Place, parse_dynamic};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
+use super::refusals;
 use crate::{
     compile::ScriptRights,
     error::failed,
@@ -31,33 +33,6 @@ pub(crate) enum Kind {
     Eprobe,
 }
 
-/// Where an event is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Place<'a> {
-    /// A function of the kernel, and bytes behind its begin.
-    Function { name: &'a str, offset: u64 },
-    /// An address in the kernel.
-    Address,
-    /// A file and the rest of the place: offset, reference counter, `%return`.
-    File { path: &'a str, offset: u64, rest: &'a str },
-    /// Another event.
-    Event { system: &'a str, name: &'a str },
-}
-
-/// A line, taken apart.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Parsed<'a> {
-    /// `p`, `e`, `r` or `r16`.
-    letter: &'a str,
-    /// What the person called it.
-    group: Option<&'a str>,
-    name: Option<&'a str>,
-    place: Place<'a>,
-    place_text: &'a str,
-    /// Arguments, with the space before them.
-    arguments: &'a str,
-}
-
 /// A dynamic event, ready to be made.
 #[derive(Debug)]
 pub(crate) struct Dynamic {
@@ -69,11 +44,8 @@ pub(crate) struct Dynamic {
     pub(crate) label: String,
     /// The line as it was given.
     pub(crate) given: String,
-    /// The line for the kernel, without the name: what is before and what is after it.
-    letter: String,
-    rest: String,
-    /// Bytes of the arguments at the end of both lines.
-    arguments: usize,
+    /// What was understood of it, with the file named by its descriptor.
+    definition: Definition,
     /// For a place inside a function of the kernel, the function's name and the offset in it.
     pub(crate) inside: Option<(String, u64)>,
     /// For a function of the kernel, its name.
@@ -86,133 +58,65 @@ fn wrong(line: &str, why: impl Into<String>, remedy: impl Into<String>) -> Agent
     failed(AgentErrorKind::Invalid, format!("reading the probe `{}`", visible(line.as_bytes())), why, remedy)
 }
 
-fn number(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => u64::from_str_radix(digits, 16).ok(),
-        None if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
-        _ => None,
-    }
-}
-
-fn is_name(text: &str) -> bool {
-    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    (1..=MAX_NAME_BYTES).contains(&text.len())
-        && text.bytes().all(in_name)
-        && !text.starts_with(|first: char| first.is_ascii_digit())
-}
-
-fn parse(line: &str) -> Result<Parsed<'_>, AgentError> {
-    let usage = "Write p:NAME PLACE ARGUMENTS; places are FUNCTION+OFFSET, /FILE:OFFSET, and for e another event, \
-        GROUP.EVENT.";
-    let (head, rest) = line.split_once(' ').ok_or_else(|| wrong(line, "it has no place", usage))?;
-    let rest = rest.trim_start();
-    let place_text = rest.split(' ').next().unwrap_or_default();
-    let arguments = rest.get(place_text.len()..).unwrap_or_default();
-    let (letter, called) = head.split_once(':').map_or((head, None), |(letter, called)| (letter, Some(called)));
-    let (group, name) = match called {
-        None | Some("") => (None, None),
-        Some(called) => match called.split_once(['/', '.']) {
-            Some((group, "")) => (Some(group), None),
-            Some((group, name)) => (Some(group), Some(name)),
-            None => (None, Some(called)),
-        },
+fn parse(line: &str) -> Result<Definition, AgentError> {
+    let told = |error: &DynamicError| {
+        let error_in_words = wrong(line, error.to_string(), "");
+        AgentError { detail: refusals::marked(line, error.at), ..error_in_words }
     };
-    if let Some(bad) = group.into_iter().chain(name).find(|text| !is_name(text)) {
-        let why = format!("`{}` cannot be a name", visible(bad.as_bytes()));
-        return Err(wrong(line, why, "Names have letters, digits and _, at most 63, and no digit first."));
-    }
-    let place = place_of(line, letter, place_text)?;
-    Ok(Parsed { letter, group, name, place, place_text, arguments })
-}
-
-fn place_of<'a>(line: &str, letter: &str, text: &'a str) -> Result<Place<'a>, AgentError> {
-    if letter == "e" {
-        let parts = text.split_once(['.', '/']).filter(|(system, name)| is_name(system) && is_name(name));
-        let remedy = "Write the event that it is on as GROUP.EVENT, such as sched.sched_switch.";
-        return parts
-            .map(|(system, name)| Place::Event { system, name })
-            .ok_or_else(|| wrong(line, format!("`{}` is no event", visible(text.as_bytes())), remedy));
-    }
-    if text.starts_with('/') {
-        let remedy = "Write the file and the offset in it: /bin/bash:0x30000.";
-        let no_offset = || wrong(line, format!("`{}` has no offset", visible(text.as_bytes())), remedy);
-        let (path, rest) = text.rsplit_once(':').ok_or_else(no_offset)?;
-        let end = rest.find(['(', '%']).unwrap_or(rest.len());
-        let offset = rest.get(..end).and_then(number).ok_or_else(no_offset)?;
-        return Ok(Place::File { path, offset, rest });
-    }
-    let bare = text.strip_suffix("%return").unwrap_or(text);
-    if bare.starts_with(|first: char| first.is_ascii_digit()) {
-        return Ok(Place::Address);
-    }
-    let (symbol, offset) = match bare.split_once('+') {
-        Some((symbol, offset)) => (symbol, number(offset)),
-        None => (bare, Some(0)),
-    };
-    let (module, name) = symbol.split_once(':').unwrap_or(("kernel", symbol));
-    let is_symbol = |text: &str| {
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.$-".contains(&byte))
-    };
-    match offset.filter(|_offset| is_symbol(module) && is_symbol(name)) {
-        Some(offset) => Ok(Place::Function { name, offset }),
-        None => {
-            let why = format!("`{}` is no place", visible(text.as_bytes()));
-            Err(wrong(line, why, "Write a function, MODULE:FUNCTION, or FUNCTION+OFFSET, or /FILE:OFFSET."))
-        }
+    match parse_dynamic(line).map_err(|error| told(&error))? {
+        Line::Define(definition) => Ok(definition),
+        Line::Remove { .. } => Err(wrong(line, "it makes no event", "Events are removed with their capture.")),
     }
 }
 
-impl Parsed<'_> {
-    fn kind(&self) -> Kind {
-        match self.place {
-            Place::Function { .. } | Place::Address => Kind::Kprobe,
-            Place::File { .. } => Kind::Uprobe,
-            Place::Event { .. } => Kind::Eprobe,
-        }
+fn kind_of(definition: &Definition) -> Kind {
+    match definition.place {
+        Place::Function { .. } | Place::Address { .. } => Kind::Kprobe,
+        Place::File { .. } => Kind::Uprobe,
+        Place::Event { .. } => Kind::Eprobe,
     }
+}
 
-    /// A name like the one that the kernel makes where none is given.
-    fn made_name(&self) -> String {
-        let letter = if self.letter.starts_with('r') || self.place_text.ends_with("%return") { 'r' } else { 'p' };
-        let name = match &self.place {
-            Place::Function { name, offset } => format!("{letter}_{name}_{offset}"),
-            Place::Address => format!("{letter}_{}", self.place_text),
-            Place::File { path, offset, .. } => {
-                format!("{letter}_{}_{offset:#x}", path.rsplit('/').next().unwrap_or_default())
-            }
-            Place::Event { name, .. } => (*name).to_owned(),
-        };
-        let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        name.chars().map(safe).take(MAX_NAME_BYTES - 4).collect()
-    }
-
-    fn label(&self, name: &str) -> String {
-        match (self.group, self.name) {
-            (Some(group), Some(name)) => format!("{group}:{name}"),
-            _ => self.name.unwrap_or(name).to_owned(),
+/// The name of an event that was given none, as the kernel makes them.
+fn made_name(definition: &Definition) -> String {
+    let letter = if definition.returns() { 'r' } else { 'p' };
+    let name = match &definition.place {
+        Place::Function { symbol, offset, .. } => format!("{letter}_{symbol}_{offset}"),
+        Place::Address { address, .. } => format!("{letter}_{address:#x}"),
+        Place::File { path, at, .. } => {
+            format!("{letter}_{}_{:#x}", path.rsplit('/').next().unwrap_or_default(), offset_of(at))
         }
+        Place::Event { event, .. } => event.clone(),
+    };
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    name.chars().map(safe).take(MAX_NAME_BYTES - 4).collect()
+}
+
+fn offset_of(at: &FilePlace) -> u64 {
+    match at {
+        FilePlace::Offset(offset) | FilePlace::Function { offset, .. } => *offset,
     }
 }
 
 /// Refuses what nobody can vouch for.
-fn check_place(line: &str, place: &Place<'_>, rights: ScriptRights) -> Result<(), AgentError> {
+fn check_place(line: &str, place: &Place, rights: ScriptRights) -> Result<(), AgentError> {
     let doing = || format!("reading the probe `{}`", visible(line.as_bytes()));
     match place {
-        Place::Address if rights != ScriptRights::Change => Err(failed(
+        Place::Address { .. } if rights != ScriptRights::Change => Err(failed(
             AgentErrorKind::Denied,
             doing(),
             "a probe at a bare address can stop the machine if no instruction begins there",
             "Name the function and the offset in it. Whoever starts the console can allow addresses with \
              --allow-unsafe-scripts.",
         )),
-        Place::Function { name, .. } => match denied_function(name) {
+        Place::Function { symbol, .. } => match denied_function(symbol) {
             Some(why) => {
-                let why = format!("`{name}` is not probed: {why}");
+                let why = format!("`{symbol}` is not probed: {why}");
                 Err(failed(AgentErrorKind::Invalid, doing(), why, "Probe what calls it."))
             }
             None => Ok(()),
         },
-        Place::Address | Place::File { .. } | Place::Event { .. } => Ok(()),
+        Place::Address { .. } | Place::File { .. } | Place::Event { .. } => Ok(()),
     }
 }
 
@@ -227,14 +131,14 @@ pub(crate) fn prepare(lines: &[String], rights: ScriptRights) -> Result<Vec<Dyna
     let parsed = lines.iter().map(|line| parse(line)).collect::<Result<Vec<_>, _>>()?;
     let mut names = BTreeSet::new();
     for (line, one) in lines.iter().zip(&parsed) {
-        if let Some(name) = one.name.filter(|name| !names.insert((*name).to_owned())) {
+        if let Some(name) = one.event.as_ref().filter(|name| !names.insert((*name).clone())) {
             return Err(wrong(line, format!("there are two with the name `{name}`"), "Give each its own name."));
         }
     }
     let mut events = Vec::new();
-    for (line, one) in lines.iter().zip(&parsed) {
+    for (line, one) in lines.iter().zip(parsed) {
         check_place(line, &one.place, rights)?;
-        let name = one.name.map_or_else(|| unused(&one.made_name(), &mut names), str::to_owned);
+        let name = one.event.clone().unwrap_or_else(|| unused(&made_name(&one), &mut names));
         events.push(Dynamic::of(line, one, name)?);
     }
     Ok(events)
@@ -252,68 +156,74 @@ fn unused(name: &str, names: &mut BTreeSet<String>) -> String {
 }
 
 impl Dynamic {
-    fn of(line: &str, parsed: &Parsed<'_>, name: String) -> Result<Self, AgentError> {
-        let (place, file) = match &parsed.place {
-            Place::File { path, offset, rest } => {
-                let file = open_user_file(path, None)?;
-                if *offset >= file.bytes {
-                    let why = format!("the file has {} bytes, and {offset:#x} is behind its end", file.bytes);
-                    return Err(wrong(line, why, "Give an offset in the file, as `readelf` and `nm` help to find."));
-                }
-                // This path leads to the file that was opened, whatever the name leads to by now, and has no spaces.
-                let open = path_of(&file.file);
-                (format!("{}:{rest}", open.to_string_lossy()), Some(file.file))
+    fn of(line: &str, mut definition: Definition, name: String) -> Result<Self, AgentError> {
+        let kind = kind_of(&definition);
+        let label = match (&definition.group, &definition.event) {
+            (Some(group), Some(event)) => format!("{group}:{event}"),
+            (_, event) => event.clone().unwrap_or_else(|| name.clone()),
+        };
+        let (function, inside) = match &definition.place {
+            Place::Function { symbol, offset, .. } => {
+                (Some(symbol.clone()), (*offset > 0).then(|| (symbol.clone(), *offset)))
             }
-            Place::Event { system, name } => (format!("{system}.{name}"), None),
-            Place::Function { .. } | Place::Address => (parsed.place_text.to_owned(), None),
+            _ => (None, None),
         };
-        let inside = match parsed.place {
-            Place::Function { name, offset } if offset > 0 => Some((name.to_owned(), offset)),
-            _ => None,
-        };
-        let function = match parsed.place {
-            Place::Function { name, .. } => Some(name.to_owned()),
-            _ => None,
-        };
-        Ok(Self {
-            kind: parsed.kind(),
-            function,
-            label: parsed.label(&name),
-            name,
-            given: line.to_owned(),
-            letter: parsed.letter.to_owned(),
-            rest: format!("{place}{}", parsed.arguments),
-            arguments: parsed.arguments.len(),
-            inside,
-            _file: file,
-        })
+        let mut file = None;
+        if let Place::File { path, at, .. } = &mut definition.place {
+            let opened = open_user_file(path, None)?;
+            let offset = offset_of(at);
+            if offset >= opened.bytes {
+                let why = format!("the file has {} bytes, and {offset:#x} is behind its end", opened.bytes);
+                return Err(wrong(line, why, "Give an offset in the file, as `readelf` and `nm` help to find."));
+            }
+            // This path leads to the file that was opened, whatever the name leads to by now, and has no spaces.
+            *path = path_of(&opened.file).to_string_lossy().into_owned();
+            file = Some(opened.file);
+        }
+        Ok(Self { kind, function, label, name, given: line.to_owned(), definition, inside, _file: file })
     }
 
     /// The line that makes it in a group.
     pub(crate) fn line(&self, group: &str) -> String {
-        format!("{}:{group}/{} {}", self.letter, self.name, self.rest)
+        let (group, event) = (Some(group.to_owned()), Some(self.name.clone()));
+        Definition { group, event, ..self.definition.clone() }.to_string()
     }
 
     /// A line that makes nothing but the same place at another offset of its function, under another name.
-    pub(crate) fn line_at(&self, group: &str, name: &str, offset: u64) -> Option<String> {
-        let (function, old) = self.inside.as_ref()?;
-        let place = self.rest.split(' ').next()?;
-        let (before, after) = place.split_once('+')?;
-        let end = after.find('%').unwrap_or(after.len());
-        let suffix = after.get(end..)?;
-        (before.ends_with(function.as_str()) && number(after.get(..end)?) == Some(*old))
-            .then(|| format!("{}:{group}/{name} {before}+{offset}{suffix}", self.letter))
+    pub(crate) fn line_at(&self, group: &str, name: &str, at: u64) -> Option<String> {
+        let Place::Function { module, symbol, offset: 1.., on: End::Entry } = &self.definition.place else {
+            return None;
+        };
+        let place = Place::Function { module: module.clone(), symbol: symbol.clone(), offset: at, on: End::Entry };
+        let (group, event) = (Some(group.to_owned()), Some(name.to_owned()));
+        Some(Definition { group, event, place, arguments: Vec::new() }.to_string())
     }
 
-    /// The place in the line as it was given, for a place in the line that was made.
+    /// The place in the line as it was given, for a place in the line that was made: both have the same words.
     pub(crate) fn place_in_given(&self, group: &str, at: usize) -> usize {
-        let arguments = self.line(group).len().saturating_sub(self.arguments);
-        let given = self.given.len().saturating_sub(self.arguments);
-        match at.checked_sub(arguments) {
-            Some(into) => given + into,
-            None => self.given.find(' ').map_or(0, |space| space + 1),
-        }
+        let made = self.line(group);
+        let (word, before) = words_of(&made)
+            .map(|(start, _)| start)
+            .enumerate()
+            .take_while(|(_, start)| *start <= at)
+            .last()
+            .unwrap_or_default();
+        let mut places = words_of(&self.given);
+        let (place, length) = places.nth(word).unwrap_or((0, 0));
+        // The name and the path of a file are others.
+        let into = if word < 2 { 0 } else { at.saturating_sub(before) };
+        place + into.min(length)
     }
+}
+
+/// Where the words of a line begin, and how long they are.
+fn words_of(line: &str) -> impl Iterator<Item = (usize, usize)> {
+    let mut at = 0;
+    line.split([' ', '\t']).filter_map(move |text| {
+        let place = at;
+        at += text.len() + 1;
+        (!text.is_empty()).then_some((place, text.len()))
+    })
 }
 
 #[cfg(test)]
@@ -335,9 +245,10 @@ mod tests {
             ),
             ("p:mine vfs_read", "p:G/mine vfs_read", "mine"),
             ("r16:theirs/mine vfs_read $retval", "r16:G/mine vfs_read $retval", "theirs:mine"),
-            ("p:theirs/ vfs_read%return", "p:G/r_vfs_read_0 vfs_read%return", "r_vfs_read_0"),
+            ("p:theirs/ vfs_read%return", "r:G/r_vfs_read_0 vfs_read", "r_vfs_read_0"),
             ("e:prev sched.sched_switch p=$prev_pid", "e:G/prev sched.sched_switch p=$prev_pid", "prev"),
             ("p ext4:ext4_sync_file", "p:G/p_ext4_sync_file_0 ext4:ext4_sync_file", "p_ext4_sync_file_0"),
+            ("p:a\tvfs_read   x=%di:u64", "p:G/a vfs_read x=%di:u64", "a"),
         ];
         for (given, line, label) in cases {
             let made = prepared(&[given]).unwrap().remove(0);
@@ -367,12 +278,12 @@ mod tests {
         let made = prepared(&[&format!("r:x {own}:0x40%return ret=$retval")]).unwrap().remove(0);
         assert!(made.kind == Kind::Uprobe);
         let line = made.line("G");
-        assert!(line.starts_with("r:G/x /proc/self/fd/") && line.ends_with(":0x40%return ret=$retval"), "{line}");
+        assert!(line.starts_with("r:G/x /proc/self/fd/") && line.ends_with(":0x40 ret=$retval"), "{line}");
         for bad in ["/etc/passwd:0x10", "/dev/null:0", "/none:0", "/:0"] {
             assert!(prepared(&[&format!("p {bad}")]).is_err(), "{bad}");
         }
         assert!(prepared(&[&format!("p {own}:0xffffffffff")]).unwrap_err().why.contains("behind its end"));
-        assert!(prepared(&[&format!("p {own}")]).unwrap_err().why.contains("no offset"));
+        assert!(prepared(&[&format!("p {own}")]).unwrap_err().why.contains("this is no place"));
     }
 
     #[test]
@@ -389,13 +300,17 @@ mod tests {
         let line = made.line("bathyscope_1");
         let at = line.find("%zz").unwrap();
         assert_eq!(made.place_in_given("bathyscope_1", at), "p:x vfs_read a=%di b=%zz".find("%zz").unwrap());
-        assert_eq!(made.place_in_given("bathyscope_1", 3), 4);
+        assert_eq!(made.place_in_given("bathyscope_1", 3), 0);
+        assert_eq!(made.place_in_given("bathyscope_1", line.find("vfs_read").unwrap()), 4);
+        let refused = prepared(&["p:x vfs_read a=%rdi"]).unwrap_err();
+        assert_eq!(refused.detail, "p:x vfs_read a=%rdi\n                ^");
+        assert!(refused.why.contains("the kernel calls this register %di"), "{}", refused.why);
     }
 
     #[test]
     fn neighbours_are_asked_for_under_another_name() {
-        let made = prepared(&["p:x ext4:ext4_sync_file+0x11%return a=%di"]).unwrap().remove(0);
-        assert_eq!(made.line_at("G", "near", 9).unwrap(), "p:G/near ext4:ext4_sync_file+9%return");
+        let made = prepared(&["p:x ext4:ext4_sync_file+0x11 a=%di"]).unwrap().remove(0);
+        assert_eq!(made.line_at("G", "near", 9).unwrap(), "p:G/near ext4:ext4_sync_file+0x9");
         assert_eq!(prepared(&["p:x vfs_read"]).unwrap()[0].line_at("G", "near", 9), None);
     }
 }

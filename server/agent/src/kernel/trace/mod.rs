@@ -13,32 +13,45 @@ mod counters;
 mod dynamic;
 mod journal;
 mod leftovers;
+mod listing;
 mod machine;
 mod names;
+mod others;
 mod refusals;
 mod setup;
 mod undo;
 
 use std::{
+    cell::Cell,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     time::{Duration, Instant},
 };
 
 use bathyscope_protocol::{
-    AgentError, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout, TraceFacts, WireTrace,
+    AgentError, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout, TraceFacts,
+    WireTrace,
 };
 use rustix::time::{ClockId, clock_gettime};
 
 pub(crate) use leftovers::remove_leftovers;
 pub use leftovers::{Leftover, cleanup};
+pub(crate) use listing::{dynamic_events, optimize_kprobes};
 pub(crate) use names::Owner;
+pub(crate) use others::detach_others;
+pub(crate) use setup::{MadeEvents, make_events};
 
-use super::{sideband::Sideband, target::Target};
+use super::{
+    estimates,
+    sideband::Sideband,
+    stats::{CostMeter, Estimate, Guarded, Written},
+    target::Target,
+};
 use crate::{
     backend::{RunningCapture, monotonic_ns},
     compile::ScriptRights,
     error::refused,
 };
+use area::Area;
 use counters::{Hits, Stats};
 use dynamic::Kind;
 use setup::Set;
@@ -64,6 +77,10 @@ pub(crate) struct TraceCapture {
     /// What each dynamic event counted when it was last known.
     hits: Vec<Hits>,
     stats: Stats,
+    /// What an event of it takes, about.
+    ns_per_event: f64,
+    budget: Budget,
+    cost: Option<CostMeter>,
     /// Set when it records no more.
     stopped: bool,
 }
@@ -128,16 +145,47 @@ impl TraceCapture {
             trace: Some(Box::new(facts)),
         };
         let hits = vec![(0, 0); set.dynamic.len()];
-        Ok(Self { started, pages, sideband, target, set, hits, stats: Stats::default(), stopped: false })
+        Ok(Self {
+            started,
+            pages,
+            sideband,
+            target,
+            set,
+            hits,
+            stats: Stats::default(),
+            ns_per_event: estimates::of_trace(wire),
+            budget: Budget::default(),
+            cost: None,
+            stopped: false,
+        })
+    }
+
+    /// Watches over what it costs, by what the buffers have taken and refused. Half of the calls of a graph would be worth
+    /// less than none, so it is detached or not.
+    fn guard(&mut self) {
+        let (area, cpus, ns_per_hit) = (self.set.area.clone(), self.set.cpus.clone(), self.ns_per_event);
+        let spent_ns = move || {
+            let events = read_stats(&area, &cpus).map_or(0, |stats| stats.written.saturating_add(stats.dropped));
+            (events as f64 * ns_per_hit) as u64
+        };
+        let (area, events) = (self.set.area.clone(), self.set.own_events());
+        let guarded = Guarded::whole(self.budget, move || quieten(&area, &events));
+        let (area, cpus) = (self.set.area.clone(), self.set.cpus.clone());
+        let so_far = Cell::new(Written::default());
+        let guarded = guarded.writing(move || {
+            if let Some(Stats { written, dropped, each_bytes, .. }) = read_stats(&area, &cpus) {
+                let (last, rows) = (so_far.get(), written.saturating_add(dropped));
+                let bytes = last.bytes + rows.saturating_sub(last.rows).saturating_mul(each_bytes);
+                so_far.set(Written { rows, bytes, ..last });
+            }
+            so_far.get()
+        });
+        self.cost = Some(CostMeter::estimate(Estimate { spent_ns: Box::new(spent_ns), ns_per_hit }, guarded));
     }
 
     /// Takes the counters; those that cannot be read stay as they were.
     fn count(&mut self) {
-        let stats = |cpu: &u32| self.set.area.read(&format!("per_cpu/cpu{cpu}/stats")).ok();
-        let all: Option<Vec<String>> = self.set.cpus.iter().map(stats).collect();
-        if let Some(all) = all {
-            self.stats = all.iter().map(|text| Stats::parse(text)).fold(Stats::default(), Stats::plus);
-        }
+        self.stats = read_stats(&self.set.area, &self.set.cpus).unwrap_or(self.stats);
         for (kind, events, profile) in
             [(Kind::Kprobe, "kprobe_events", "kprobe_profile"), (Kind::Uprobe, "uprobe_events", "uprobe_profile")]
         {
@@ -151,6 +199,34 @@ impl TraceCapture {
                     *hits = *now;
                 }
             }
+        }
+    }
+}
+
+/// What the buffers of all CPUs took and lost; none if one cannot be read.
+fn read_stats(area: &Area, cpus: &[u32]) -> Option<Stats> {
+    let of_cpu = |cpu: &u32| area.read(&format!("per_cpu/cpu{cpu}/stats")).ok();
+    let all: Option<Vec<String>> = cpus.iter().map(of_cpu).collect();
+    Some(all?.iter().map(|text| Stats::parse(text)).fold(Stats::default(), Stats::plus))
+}
+
+/// Stops writing and unhooks what was traced: events are disabled, and since the tracer itself stays while the console holds
+/// pages open, its functions are taken from it instead (which 6.12 does not heed for function_graph in an instance: there they
+/// stay hooked until the console closes its pages). In the machine's instance, of which the capture has all settings that
+/// are put back with it, only its own events are disabled.
+fn quieten(area: &Area, own_events: &[String]) {
+    let mut steps = vec![("tracing_on".to_owned(), "0")];
+    if area.is_machine() {
+        steps.extend(own_events.iter().map(|event| (format!("events/{event}/enable"), "0")));
+    } else {
+        steps.push(("events/enable".to_owned(), "0"));
+    }
+    if area.read("current_tracer").is_ok_and(|tracer| tracer.starts_with("function")) {
+        steps.push(("set_ftrace_notrace".to_owned(), "*"));
+    }
+    for (file, text) in steps {
+        if let Err(error) = area.write(&file, text) {
+            tracing::warn!(file, %error, "a trace over its budget could not be quietened in part");
         }
     }
 }
@@ -175,11 +251,16 @@ impl RunningCapture for TraceCapture {
         self.sideband.descriptor(index).or_else(|| self.target.output(index - self.sideband.infos().len()))
     }
 
+    fn set_budget(&mut self, budget: Budget) {
+        self.budget = budget;
+    }
+
     /// First what reports processes, then the trace, then the command.
     fn enable(&mut self) -> Result<u64, AgentError> {
         self.sideband.enable()?;
         self.set.area.set("tracing_on", "1")?;
         let time_ns = monotonic_ns();
+        self.guard();
         self.target.release()?;
         Ok(time_ns)
     }
@@ -188,19 +269,47 @@ impl RunningCapture for TraceCapture {
         if !self.stopped {
             self.count();
         }
-        let Stats { written, overrun, dropped } = self.stats;
+        let Stats { written, overrun, dropped, .. } = self.stats;
         let total = ProbeReading {
             hits: written.saturating_add(dropped),
             ring_full: overrun.saturating_add(dropped),
+            ns_per_hit: Some(self.ns_per_event),
             ..ProbeReading::default()
         };
         let one = |(hits, missed): &Hits| ProbeReading { hits: *hits, missed: *missed, ..ProbeReading::default() };
         let probes = std::iter::once(total).chain(self.hits.iter().map(one)).collect();
-        Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), ..Readings::default() }
+        let guard = self.cost.as_ref().map(CostMeter::stage).unwrap_or_default();
+        Readings { time_ns: monotonic_ns(), probes, target: self.target.state(), guard, ..Readings::default() }
+    }
+
+    /// The events stay, since their records name them; nothing hits them any more.
+    fn detach_events(&mut self, events: &[u16]) -> Result<u32, AgentError> {
+        self.count();
+        let mut count = 0;
+        for index in events {
+            let Some(event) = self.set.dynamic.get(usize::from(*index)) else { continue };
+            let file = format!("events/{}/{}/enable", self.set.group, event.name);
+            // The kernel shows `1*` where it is on in a special way.
+            if self.set.area.read(&file).is_ok_and(|text| text.trim() != "0") {
+                self.set.area.set(&file, "0")?;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn detach(&mut self) {
+        if let Some(cost) = &mut self.cost {
+            cost.end();
+        }
+        quieten(&self.set.area, &self.set.own_events());
     }
 
     /// Nothing is written from now on, and the pages can be read to their end; the rest is removed with the capture.
     fn stop(&mut self, end_command: bool) -> Readings {
+        if let Some(cost) = &mut self.cost {
+            cost.end();
+        }
         if let Err(error) = self.set.area.write("tracing_on", "0") {
             tracing::warn!(%error, "a trace could not be stopped");
         }

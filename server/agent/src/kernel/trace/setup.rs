@@ -16,6 +16,7 @@ use super::{
     undo::Undo,
 };
 use crate::{
+    compile::ScriptRights,
     error::{failed, refused, words},
     kernel::{
         cpus,
@@ -25,8 +26,11 @@ use crate::{
     },
 };
 
-/// KiB of buffer for each CPU unless the trace says.
-const DEFAULT_BUFFER_KIB: u32 = 2048;
+/// KiB of buffer for each CPU unless the trace says: of one of events, and of one of functions, of which there are many.
+const EVENTS_BUFFER_KIB: u32 = 2048;
+const FUNCTIONS_BUFFER_KIB: u32 = 16 << 10;
+/// The most KiB of usual buffers over all CPUs.
+const MOST_USUAL_KIB: u64 = 256 << 10;
 /// No instruction is longer, on any processor that there are kernels for here.
 const MAX_INSTRUCTION_BYTES: u64 = 15;
 /// The longest list of threads that is made the target.
@@ -47,6 +51,14 @@ pub(super) struct Set {
     _undo: Undo,
 }
 
+impl Set {
+    /// Its events as folders below `events`.
+    pub(super) fn own_events(&self) -> Vec<String> {
+        let own = self.formats.iter().filter(|format| format.group != "ftrace");
+        own.map(|format| format!("{}/{}", format.group, format.name)).collect()
+    }
+}
+
 struct Setup<'a> {
     wire: &'a WireTrace,
     tracefs: Arc<Tracefs>,
@@ -59,10 +71,7 @@ struct Setup<'a> {
 /// Sets up what `wire` asks for, of the processes of `target`.
 pub(super) fn set_up(wire: &WireTrace, dynamic: Vec<Dynamic>, target: &Target) -> Result<Set, AgentError> {
     let tracefs = Arc::new(Tracefs::find()?);
-    let owner = Owner::this().ok_or_else(|| {
-        let why = "/proc does not tell when this process started";
-        failed(AgentErrorKind::Internal, "naming a tracing instance", why, "Mount proc at /proc.")
-    })?;
+    let owner = Owner::this().ok_or_else(no_owner)?;
     let cpus = cpus::online().map_err(|error| refused("listing the CPUs", &error, ""))?;
     let area = Area::machine(&tracefs);
     let undo = Undo::new(area.clone());
@@ -85,6 +94,40 @@ pub(super) fn set_up(wire: &WireTrace, dynamic: Vec<Dynamic>, target: &Target) -
     formats.extend(setup.own_formats());
     let Setup { area, group, cpus, undo, .. } = setup;
     Ok(Set { area, group, dynamic, formats, cpus, buffer_bytes, _undo: undo })
+}
+
+/// Dynamic events without an instance: for counters, which the kernel's perf subsystem keeps. Dropping it removes them, when
+/// nobody counts them any more.
+#[derive(Debug)]
+pub(crate) struct MadeEvents {
+    /// What each was called, and what it is called.
+    pub(crate) names: Vec<(String, TracepointName)>,
+    _dynamic: Vec<Dynamic>,
+    _undo: Undo,
+}
+
+/// Makes the events of these lines in a group of their own.
+pub(crate) fn make_events(lines: &[String], rights: ScriptRights) -> Result<MadeEvents, AgentError> {
+    let dynamic = super::dynamic::prepare(lines, rights)?;
+    let tracefs = Arc::new(Tracefs::find()?);
+    let owner = Owner::this().ok_or_else(no_owner)?;
+    let area = Area::machine(&tracefs);
+    let (group, undo, wire) = (owner.name('_'), Undo::new(area.clone()), WireTrace::default());
+    let mut setup = Setup { wire: &wire, tracefs, area, group, cpus: Vec::new(), undo };
+    let mut names = Vec::new();
+    for event in &dynamic {
+        setup.make_event(event)?;
+        let name = format!("{}:{}", setup.group, event.name).parse::<TracepointName>();
+        let doing = "naming a dynamic event";
+        let name = name.map_err(|error| failed(AgentErrorKind::Internal, doing, error.to_string(), ""))?;
+        names.push((event.label.clone(), name));
+    }
+    Ok(MadeEvents { names, _dynamic: dynamic, _undo: setup.undo })
+}
+
+fn no_owner() -> AgentError {
+    let why = "/proc does not tell when this process started";
+    failed(AgentErrorKind::Internal, "naming what is made in tracefs", why, "Mount proc at /proc.")
 }
 
 impl Setup<'_> {
@@ -156,7 +199,7 @@ impl Setup<'_> {
     /// Clock and size. Returns the bytes of each CPU's buffer.
     fn set_buffer(&self) -> Result<u32, AgentError> {
         self.area.set("trace_clock", self.wire.clock.as_deref().unwrap_or("mono"))?;
-        let kib = self.wire.buffer_kib.unwrap_or(DEFAULT_BUFFER_KIB);
+        let kib = self.wire.buffer_kib.unwrap_or_else(|| usual_kib(self.wire.tracer.is_some(), self.cpus.len() as u64));
         let all_kib = u64::from(kib).saturating_mul(self.cpus.len() as u64);
         if let Some(available) = available_kib().filter(|available| all_kib > available / 2) {
             let why = format!("{kib} KiB for each of {} CPUs are more than half of the free memory", self.cpus.len());
@@ -467,6 +510,15 @@ impl Setup<'_> {
         formats.sort_by_key(|format| format.id);
         formats
     }
+}
+
+/// KiB of buffer for each of `cpus` CPUs where nobody said, with a tracer or without.
+fn usual_kib(traces_functions: bool, cpus: u64) -> u32 {
+    if !traces_functions {
+        return EVENTS_BUFFER_KIB;
+    }
+    let affordable = MOST_USUAL_KIB.min(available_kib().unwrap_or(u64::MAX) / 8) / cpus.max(1);
+    u32::try_from(affordable).unwrap_or(u32::MAX).clamp(EVENTS_BUFFER_KIB, FUNCTIONS_BUFFER_KIB)
 }
 
 /// Whether the kernel's own list of functions that are never probed has this one, where it can be read. A line has two

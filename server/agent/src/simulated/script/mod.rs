@@ -184,6 +184,10 @@ impl RunningScript for SimulatedScript {
         readings
     }
 
+    fn detach(&mut self) {
+        self.capture.detach();
+    }
+
     fn stop(&mut self, end_command: bool) -> Readings {
         let target = self.capture.stop(end_command).target;
         if !std::mem::replace(&mut self.detached, true) {

@@ -9,7 +9,7 @@ use std::{
 use bathyscope_agent::Simulation;
 use bathyscope_bpf::output::Form;
 use bathyscope_capture::Target;
-use bathyscope_protocol::{AgentClient, Budget, CaptureHandle, GuardStage, Readings, TargetState};
+use bathyscope_protocol::{AgentClient, CaptureHandle, Readings, TargetState};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Failure, Outcome,
+    cli::budgets::BudgetArgs,
     cli::{agent::Scripts, facts::link},
     config::{LogArgs, LogFormat},
     launch::OwnAgent,
@@ -49,8 +50,7 @@ pub(crate) struct ScriptArgs {
     pub(crate) target: Target,
     pub(crate) allow_unsafe: bool,
     pub(crate) duration: Option<Duration>,
-    /// Thousandths of one CPU above which the probes are detached.
-    pub(crate) budget: Option<u32>,
+    pub(crate) budgets: BudgetArgs,
     pub(crate) form: Form,
     pub(crate) output: Option<PathBuf>,
     pub(crate) buffering: Buffering,
@@ -160,8 +160,7 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
         names.remember(pid, Duration::ZERO);
     }
     let forwarded = forward_output(session.take_output());
-    if let Some(cpu_permille) = args.budget {
-        let budget = Budget { cpu_permille, detach: true };
+    if let Some(budget) = args.budgets.of_the_agent() {
         let set = session.agent().call(move |client| client.set_budget(HANDLE, budget));
         set.map_err(|error| Failure::because("setting the budget", error))?;
     }
@@ -173,7 +172,7 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     printer.attached(&run.session.plan().clone(), &run.names, attached)?;
     run.tell_failed(&printer, args);
     let has_command = matches!(args.target, Target::Command { .. });
-    let until = Until { duration: args.duration, has_command, budget: args.budget };
+    let until = Until { duration: args.duration, has_command };
     let target = runtime.block_on(run.follow(&mut printer, signals, until));
     // From here on a signal ends the process: what is left to do must not be waited for by who has had enough.
     let forced = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_at_once(&runtime));
@@ -229,8 +228,6 @@ struct Run {
 struct Until {
     duration: Option<Duration>,
     has_command: bool,
-    /// Thousandths of one CPU.
-    budget: Option<u32>,
 }
 
 impl Run {
@@ -239,7 +236,7 @@ impl Run {
         &mut self,
         printer: &mut Printer,
         signals: Signals,
-        Until { duration, has_command, budget }: Until,
+        Until { duration, has_command }: Until,
     ) -> Result<TargetState, Failure> {
         let Signals { mut interrupt, mut terminate, user: [mut first, mut second] } = signals;
         // What the kernel has was walked over when the script was enabled; nothing else will come.
@@ -261,8 +258,8 @@ impl Run {
                 if target != TargetState::Running {
                     return Ok(target);
                 }
-                if let (GuardStage::Detached { .. }, Some(budget)) = (&guard, budget) {
-                    printer.note(&format!("ENDED: {}", guard_words(&guard, budget)));
+                if guard.is_detached() {
+                    printer.note(&format!("ENDED: {}", guard_words(&guard)));
                     return Ok(TargetState::Running);
                 }
             }

@@ -65,8 +65,7 @@ fn spec(args: &ScriptArgs, name: &str) -> CaptureSpec {
         params: args.params.clone(),
         allow_unsafe: args.allow_unsafe,
     };
-    let duration_ms = args.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
-    let limits = crate::cli::trace::limits(args.budget, duration_ms);
+    let limits = args.budgets.limits_of_a_watched_one(args.duration);
     CaptureSpec { name: name.to_owned(), method: Method::Script(script), target: args.target.clone(), limits }
 }
 

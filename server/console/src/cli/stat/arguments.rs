@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use bathyscope_capture::{CaptureSpec, CountPer, CountSpec, Limits, Method, Target, visible};
+use bathyscope_capture::{CaptureSpec, CountPer, CountSpec, DynamicProbe, Method, Target, visible};
 use bathyscope_catalog::perf_events::parse_events;
 
 use super::StatArgs;
@@ -36,14 +36,25 @@ pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpe
         everywhere: on_cpus && target != Target::System,
         cgroup: args.cgroup.clone(),
         detail: args.detail.min(bathyscope_capture::MAX_DETAIL),
+        dynamic: args.probe.iter().map(|typed| probe(args, typed)).collect(),
     };
-    let limit = args.timeout.or(limit);
-    let duration_ms = limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-    let limits = Limits { duration_ms, max_bytes: None, ..Limits::default() };
+    let limits = args.budgets.limits(args.timeout.or(limit));
     let name = args.save.clone().unwrap_or_default();
     let spec = CaptureSpec { name, method: Method::Count(count), target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to count", error))?;
     Ok(spec)
+}
+
+fn probe(args: &StatArgs, typed: &str) -> DynamicProbe {
+    DynamicProbe { typed: typed.to_owned(), file: args.exec.clone().map(crate::cli::probe::absolute), line: None }
+}
+
+/// `-x` is what stands between fields, and in `perf probe` a file: with a probe, and a word that is no mark, the file.
+pub(super) fn take_file(args: &mut StatArgs) {
+    let is_file = |text: &String| text.contains(|c: char| c.is_alphanumeric() || c == '/');
+    if !args.probe.is_empty() && args.exec.is_none() && args.field_separator.as_ref().is_some_and(is_file) {
+        args.exec = args.field_separator.take();
+    }
 }
 
 /// Whose events, and how long if a command only says that.

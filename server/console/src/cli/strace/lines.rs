@@ -17,6 +17,7 @@ use bathyscope_views::Cell;
 use crate::{
     Failure,
     cli::trace::rows::{Row, RowReader, json_line},
+    recorder::syscall_kinds::kind,
 };
 
 /// The column in which the equals sign stands, if what is before it is shorter.
@@ -61,6 +62,7 @@ struct Shown<'a> {
     duration_ns: u64,
     note: String,
     has_entry: bool,
+    kind: &'a str,
 }
 
 impl<'a> Shown<'a> {
@@ -89,16 +91,35 @@ impl<'a> Shown<'a> {
             duration_ns: unsigned(own + 4),
             note: plain(own + 5),
             has_entry: text(own + 1) != "?",
+            // Captures that were made before there were kinds have calls only.
+            kind: if row.cells.len() > own + 6 { text(own + 6) } else { kind::CALL },
         })
     }
 
     fn returns(&self) -> bool {
-        !matches!(self.call, "exit" | "exit_group")
+        self.kind == kind::CALL && !matches!(self.call, "exit" | "exit_group")
+    }
+
+    /// What is no call that has ended.
+    fn other(&self, before: &str) -> Option<String> {
+        Some(match self.kind {
+            kind::INSIDE => format!("{before}{}({} <detached ...>\n", self.call, self.arguments),
+            kind::SIGNAL => format!("{before}--- {} {} ---\n", self.call, self.arguments),
+            kind::EXIT if self.call == "exited" => format!("{before}+++ exited with {} +++\n", self.arguments),
+            kind::EXIT => format!("{before}+++ killed by {} +++\n", self.arguments),
+            _ => return None,
+        })
     }
 
     /// `NAME(ARGUMENTS) = RESULT`, after `before`.
     fn line(&self, before: &str, with_duration: bool) -> String {
+        if let Some(line) = self.other(before) {
+            return line;
+        }
         let mut line = match self.has_entry {
+            true if self.kind == kind::UNFINISHED => {
+                format!("{before}{}({} <unfinished ...>)", self.call, self.arguments)
+            }
             true => format!("{before}{}({})", self.call, self.arguments),
             false => format!("{before}<... {} resumed>)", self.call),
         };
@@ -188,13 +209,14 @@ impl Writer {
         if !self.look.lines {
             return;
         }
+        // Where threads are not told apart, the end of one would look like that of the process.
+        let of_thread = shown.kind == kind::EXIT && shown.pid != shown.tid && !self.look.many;
+        if of_thread || shown.kind == kind::THREAD {
+            return;
+        }
+        self.exited |= shown.kind == kind::EXIT;
         let before = self.before(shown.tid, shown.time_ns);
         text.push_str(&shown.line(&before, self.look.durations));
-        if shown.call == "exit_group" && shown.pid == shown.tid {
-            let code = shown.arguments.parse::<i64>().unwrap_or(0) & 0xff;
-            self.exited |= !self.look.many;
-            text.push_str(&format!("{before}+++ exited with {code} +++\n"));
-        }
     }
 
     /// What a line begins with: its thread where there are several, and its time.
@@ -226,7 +248,7 @@ impl Writer {
         let mut text = String::new();
         let lines = self.look.lines && !self.look.json;
         match state {
-            TargetState::Exited { signal: Some(signal), .. } if lines => {
+            TargetState::Exited { signal: Some(signal), .. } if lines && !self.exited => {
                 let name = signal_name(i64::from(signal)).map_or_else(|| signal.to_string(), str::to_owned);
                 text.push_str(&format!("+++ killed by {name} +++\n"));
             }
@@ -262,6 +284,10 @@ mod tests {
         Row { time_ns: 5, stream: 0, cells: common.into_iter().chain(own).collect() }
     }
 
+    fn of_kind(kind: &str, row: Row) -> Row {
+        Row { cells: row.cells.into_iter().chain([Cell::Text(kind.to_owned())]).collect(), ..row }
+    }
+
     fn line(row: &Row) -> String {
         Shown::of(row).unwrap().line("", true)
     }
@@ -276,7 +302,12 @@ mod tests {
             ),
             (row("dup", "3</a>", 4, Some("</a>")), "dup(3</a>)                              = 4</a> <0.001234>\n"),
             (row("exit_group", "0", 0, None), "exit_group(0)                           = ?\n"),
-            (row("read", "?", 3, None), "<... read resumed>)                     = 3 <0.001234>\n"),
+            (of_kind("unfinished", row("read", "3, ", 0, None)), "read(3,  <unfinished ...>)              = ?\n"),
+            (of_kind("inside", row("read", "3, ", 0, None)), "read(3,  <detached ...>\n"),
+            (of_kind("signal", row("SIGHUP", "{si_signo=SIGHUP}", 1, None)), "--- SIGHUP {si_signo=SIGHUP} ---\n"),
+            (of_kind("exit", row("exited", "3", 3, None)), "+++ exited with 3 +++\n"),
+            (of_kind("exit", row("killed", "SIGKILL", 9, None)), "+++ killed by SIGKILL +++\n"),
+            (of_kind("call", row("read", "?", 3, None)), "<... read resumed>)                     = 3 <0.001234>\n"),
         ];
         for (row, expected) in &cases {
             assert_eq!(line(row), *expected);

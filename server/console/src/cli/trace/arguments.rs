@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use bathyscope_capture::{
-    CaptureSpec, EventProbe, Limits, MAX_BUDGET_CPU_PERMILLE, Method, OverBudget, Predicate, ProfileSpec, Target,
-    TracepointName, visible,
+    CaptureSpec, EventProbe, Limits, Method, Predicate, ProfileSpec, Target, TracepointName, visible,
 };
 
 use bathyscope_bpf::output::Form;
@@ -90,7 +89,7 @@ fn script(args: &TraceArgs) -> Result<ScriptArgs, Failure> {
         target: script_target(args)?,
         allow_unsafe: args.allow_unsafe,
         duration: args.duration,
-        budget: args.budget,
+        budgets: args.budgets,
         form: if is_json(args) { Form::Json } else { Form::Text },
         output: args.output.clone(),
         buffering: args.buffer,
@@ -148,16 +147,7 @@ fn script_target(args: &TraceArgs) -> Result<Target, Failure> {
 /// Whose events: those of the command, or of what an option names.
 fn target(args: &TraceArgs, argv: Vec<String>) -> Result<Target, Failure> {
     let children = !args.no_children;
-    let of = &args.of;
-    let named = [
-        args.pid.map(|pid| Target::Process { pid, children }),
-        of.cgroup.clone().map(|path| Target::Cgroup { path }),
-        of.unit.clone().map(|name| Target::Unit { name }),
-        of.container.clone().map(|name| Target::Container { name }),
-        of.uid.clone().map(|user| Target::User { user }),
-        of.comm.clone().map(|pattern| Target::Comm { pattern }),
-    ];
-    let named = named.into_iter().flatten().next();
+    let named = args.pid.map(|pid| Target::Process { pid, children }).or_else(|| args.of.target());
     check_user(args, !argv.is_empty())?;
     match (named, argv.is_empty()) {
         (Some(_), false) => {
@@ -175,28 +165,6 @@ fn check_user(args: &TraceArgs, has_command: bool) -> Result<(), Failure> {
         return Err(Failure::new("--user is given without a command").remedy("Give one with -c COMMAND."));
     }
     Ok(())
-}
-
-/// The limits of what is asked for at a terminal: whoever sits there sees what it costs and can end it.
-pub(in crate::cli) fn limits(budget_permille: Option<u32>, duration_ms: Option<u64>) -> Limits {
-    let usual = Limits::default();
-    Limits {
-        duration_ms,
-        max_bytes: None,
-        budget_cpu_permille: budget_permille.unwrap_or(usual.budget_cpu_permille),
-        over_budget: Some(if budget_permille.is_some() { OverBudget::Detach } else { OverBudget::Warn }),
-        ..usual
-    }
-}
-
-/// Reads a share of one CPU in percent, and gives thousandths.
-pub(super) fn percent(text: &str) -> Result<u32, String> {
-    let most = MAX_BUDGET_CPU_PERMILLE;
-    let permille = text.trim_end_matches('%').parse::<f64>().map(|percent| (percent * 10.0).round());
-    match permille {
-        Ok(permille) if (1.0..=f64::from(most)).contains(&permille) => Ok(permille as u32),
-        _ => Err(format!("write a number from 0.1 to {}", most / 10)),
-    }
 }
 
 /// A word that looks like an option where a command is expected.
@@ -255,8 +223,7 @@ pub(super) fn spec(
         return Err(missing_option(word, "trace"));
     }
     let target = target(args, argv)?;
-    let duration_ms = args.duration.map(|duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
-    let limits = limits(args.budget, duration_ms);
+    let limits = args.budgets.limits_of_a_watched_one(args.duration);
     let spec = CaptureSpec { name: args.save.clone().unwrap_or_default(), method, target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)
@@ -284,18 +251,6 @@ mod tests {
         for bad in ["", "s", "-1s", "0s", "1d", "1.5s", "99999999999999999999s", "9999999999999999h"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn budgets_are_percents() {
-        for (text, permille) in [("5", 50), ("0.1", 1), ("100%", 1000), ("2.5%", 25)] {
-            assert_eq!(percent(text), Ok(permille), "{text}");
-        }
-        for bad in ["", "0", "101", "-1", "x", "nan"] {
-            assert!(percent(bad).is_err(), "{bad}");
-        }
-        assert_eq!(limits(None, None).over_budget, Some(OverBudget::Warn));
-        assert_eq!(limits(Some(20), None).over_budget, Some(OverBudget::Detach));
     }
 
     #[test]

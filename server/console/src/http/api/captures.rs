@@ -81,6 +81,14 @@ pub(in crate::http) async fn start(
             scripts::admit(&state, &who, script)?;
             Some(script.text.clone())
         }
+        Method::Trace(trace) if !trace.dynamic.is_empty() => {
+            scripts::admit_probes(&state, &who)?;
+            None
+        }
+        Method::Count(count) if !count.dynamic.is_empty() => {
+            scripts::admit_probes(&state, &who)?;
+            None
+        }
         Method::Events { .. } | Method::Profile(_) | Method::Count(_) | Method::Syscalls(_) | Method::Trace(_) => None,
     };
     let starting = async move {

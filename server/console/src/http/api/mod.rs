@@ -1,14 +1,20 @@
 //! The JSON API. Handlers are thin: they read what was asked, let other rooms do it, and say it in wire types.
 
+pub(super) mod annotate;
 pub(super) mod audit;
+pub(super) mod calls;
 pub(super) mod captures;
+pub(super) mod catalog;
+pub(super) mod dynamic;
 pub(super) mod export;
 pub(super) mod health;
 pub(super) mod host;
 pub(super) mod language;
 pub(super) mod live;
 pub(super) mod maps;
+pub(super) mod query;
 pub(super) mod samples;
 pub(super) mod scripts;
+pub(super) mod syscalls;
 pub(super) mod tracepoints;
 pub(super) mod views;

@@ -71,6 +71,18 @@ pub(in crate::http) fn admit(state: &AppState, who: &Who, script: &ScriptSpec) -
     Ok(())
 }
 
+/// Whether somebody may make dynamic events, whose arguments read memory as scripts do.
+///
+/// # Errors
+/// Why not.
+pub(in crate::http) fn admit_probes(state: &AppState, who: &Who) -> Result<(), ApiError> {
+    let refused = state.scripts().refuses(who.role());
+    refused.map_or(Ok(()), |why| {
+        let error = ApiError::new(ErrorKind::Denied, "making dynamic events", why);
+        Err(error.remedy("They read memory as scripts do. Whoever starts the console can allow both with --scripts."))
+    })
+}
+
 /// A script that is not run yet.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

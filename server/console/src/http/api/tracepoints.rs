@@ -66,8 +66,9 @@ pub(in crate::http) struct Described {
     fields: Vec<DescribedField>,
 }
 
+/// A field of a tracepoint.
 #[derive(Serialize)]
-struct DescribedField {
+pub(in crate::http) struct DescribedField {
     name: String,
     column: String,
     #[serde(rename = "type")]

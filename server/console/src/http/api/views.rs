@@ -5,10 +5,11 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, FrameId, Method, StackId, visible};
+use bathyscope_capture::{CaptureId, FrameId, Method, StackId, StreamKind, visible};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{
-    CountView, Dictionaries, FlameGraph, NodeKind, Rate, RowsPage, Source as _, Timeline, ViewError, frame_names,
+    CountView, Dictionaries, FlameGraph, FunctionOrder, NodeKind, Rate, RowsPage, SampledFunctions, Source as _,
+    Timeline, ViewError, call_flame, calls_stream, frame_names, sampled_functions,
 };
 use http::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
@@ -98,7 +99,34 @@ pub(in crate::http) async fn flame(
     }
     let view = state.view(id).await?;
     let make = move |cancel: &_| -> Result<FlameGraph, ViewError> {
-        bathyscope_views::flame(&view, &query.flame(&view)?, cancel)
+        let query = query.flame(&view)?;
+        let has_samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
+        if !has_samples && calls_stream(&view).is_some() {
+            return call_flame(&view, &*view.calls(query.range, cancel)?, &query, cancel);
+        }
+        bathyscope_views::flame(&view, &query, cancel)
+    };
+    Ok(Json(state.workers().view(make).await?))
+}
+
+/// The most functions of an answer.
+const FUNCTIONS: usize = 1000;
+
+/// The functions of a capture's samples, those with the most samples first: their own, or with `sort=total` also of what
+/// they called.
+pub(in crate::http) async fn functions(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Json<SampledFunctions>, ApiError> {
+    if state.store().capture(id).await?.state == CaptureState::Recording {
+        state.recorder().name_functions(id).await;
+    }
+    let view = state.view(id).await?;
+    let order = if query.sort.as_deref() == Some("total") { FunctionOrder::Total } else { FunctionOrder::Own };
+    let make = move |cancel: &_| -> Result<SampledFunctions, ViewError> {
+        sampled_functions(&view, &query.flame(&view)?, order, FUNCTIONS, cancel)
     };
     Ok(Json(state.workers().view(make).await?))
 }

@@ -1,6 +1,11 @@
 //! Files of user space, opened by the agent and read here.
 
-use std::{collections::BTreeSet, fs::File, io::Read as _, os::unix::fs::FileExt as _};
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::Read as _,
+    os::unix::fs::{FileExt as _, MetadataExt as _},
+};
 
 use bathyscope_bpf::lang::{
     host::{UserPlaces, UserSymbol},
@@ -32,10 +37,18 @@ const MAX_MAPS_BYTES: u64 = 32 << 20;
 const MAX_MAPPED: usize = 512;
 
 /// An open file with what names it.
-pub(super) struct OpenFile {
+pub(crate) struct OpenFile {
     pub(super) about: UserFile,
     file: File,
     bytes: u64,
+}
+
+impl OpenFile {
+    /// What tells this version of the file from others: device, inode, size, and when it was changed.
+    pub(crate) fn version(&self) -> (u64, u64, u64, i64, i64) {
+        let changed = self.file.metadata().map(|it| (it.mtime(), it.mtime_nsec())).unwrap_or_default();
+        (self.about.device, self.about.inode, self.bytes, changed.0, changed.1)
+    }
 }
 
 impl ReadAt for OpenFile {

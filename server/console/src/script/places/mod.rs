@@ -6,7 +6,9 @@
 mod debug;
 mod file;
 mod functions;
+mod lookup;
 mod markers;
+mod program;
 mod unwind;
 
 use std::collections::BTreeSet;
@@ -17,6 +19,8 @@ use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
 use file::Files;
+pub(crate) use lookup::{file_functions, function_place, offset_place, user_path};
+pub(crate) use program::{ProgramFile, open_program};
 pub(super) use unwind::tables_of;
 
 /// The most places of one attach point.
@@ -109,7 +113,7 @@ fn is_pattern(text: &str) -> bool {
 }
 
 /// Whether `text` matches a pattern of `*` (anything) and `?` (any one character). Linear in each step back.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -1,12 +1,12 @@
-//! Wildcards of attach points: `*`, `?`, `[abc]`, `[a-z]`, `[!abc]`.
+//! Wildcards of attach points and filters of functions: `*`, `?`, `[abc]`, `[a-z]`, `[!abc]`.
 
 /// Whether a text has any.
-pub(in crate::lang::check) fn has_wildcard(text: &str) -> bool {
+pub fn has_wildcard(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
 /// Whether a name matches a pattern as a whole. Takes steps in proportion to the product of their lengths at most.
-pub(in crate::lang::check) fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches_wildcards(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut p, mut n) = (0, 0);
     // Where to go on after the last star: the pattern behind it, and the next place in the name.
@@ -92,9 +92,17 @@ mod tests {
             ("tcp_[!a-c]x", "tcp_dx", true),
             ("tcp_[", "tcp_[", true),
             ("*read", "vfs_read", true),
+            ("sched:*", "sched:sched_switch", true),
+            ("*:sched_*tch", "sched:sched_switch", true),
+            ("sched", "sched:sched_switch", false),
+            ("sched:sched_switc?", "sched:sched_switch", true),
+            ("**a**", "bab", true),
+            ("", "", true),
+            ("?", "", false),
+            ("*aab", "aaab", true),
         ];
         for (pattern, name, expected) in cases {
-            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(matches_wildcards(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -1,0 +1,124 @@
+//! The program at the exits of calls.
+
+use super::{
+    Outcome, Place, RecordFlags, TARGET_RUNS, TARGET_WILL_EXECUTE, plan,
+    programs::{Counter, Writer},
+};
+use crate::ir::{BinaryOp, Helper, Memory, Program, Reg, Size, Test};
+
+/// Where the record of `raw_syscalls:sys_exit` has the result.
+const RESULT_AT: u32 = 16;
+/// Results from here to -1 are errors.
+const LAST_ERROR: i64 = -4095;
+
+impl Writer<'_> {
+    pub(super) fn exit(mut self) -> Program {
+        let copier = self.copier(true);
+        let copy = copier.write(&mut self.b);
+        let (nothing, filtered) = (self.nothing, self.filtered);
+        let result = self.b.load_context(RESULT_AT, Size::B8, false);
+        if let Some(target) = self.require_target(nothing) {
+            self.note_execution(target, result);
+        }
+        self.restore_number();
+        let flags = self.require_wanted(nothing);
+        let (no_room, known, unknown, ended) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
+        let state = self.state(no_room);
+        let state_flags = self.load(state, Place::FLAGS, Size::B4);
+        let active = self.b.block();
+        self.b.branch(Test::Bits, state_flags, RecordFlags::ACTIVE, active, unknown);
+        self.b.switch_to(active);
+        let number = self.load(state, Place::NUMBER, Size::B4);
+        self.b.branch(Test::Eq, number, self.number, known, unknown);
+
+        self.b.switch_to(unknown);
+        self.unseen(state, flags);
+        self.b.jump(ended);
+
+        self.b.switch_to(known);
+        let now = self.b.call(Helper::KtimeGetNs, &[]);
+        let start = self.load(state, Place::START_NS, Size::B8);
+        let duration = self.b.binary(BinaryOp::Sub, now, start);
+        self.store(state, Place::DURATION_NS, Size::B8, duration);
+        self.store(state, Place::FLAGS, Size::B4, 0);
+        if self.probe.min_duration_ns > 0 {
+            let long = self.b.block();
+            let least = self.probe.min_duration_ns.cast_signed();
+            self.b.branch(Test::Lt, duration, least, filtered, long);
+            self.b.switch_to(long);
+        }
+        self.b.jump(ended);
+
+        self.b.switch_to(ended);
+        self.store(state, Place::RESULT, Size::B8, result);
+        self.require_outcome(result);
+        // What could not be read at the entry may be a path.
+        self.b.call_function(copy, &[state.into(), self.number.into()]);
+        self.require_path(state, filtered);
+        self.count(Counter::Hits);
+        self.submit(state);
+
+        self.b.switch_to(no_room);
+        self.count(Counter::Hits);
+        self.count(Counter::NoRoom);
+        self.b.ret(0);
+        self.finish()
+    }
+
+    /// A return from a signal's handler has no number any more when it ends: it has restored the registers, and with them
+    /// the number -1, which keeps the kernel from making the call anew that the signal came in.
+    fn restore_number(&mut self) {
+        let number = self.number_of("rt_sigreturn");
+        if self.probe.calls.contains(&number) {
+            let all = crate::ir::Width::W64;
+            self.number = self.b.select(Test::Eq, all, self.number, -1, number, self.number);
+        }
+    }
+
+    /// From the end of the call that begins a command on its process is a target; before that it is ours.
+    fn note_execution(&mut self, target: Reg, result: Reg) {
+        let nothing = self.nothing;
+        let (ours, begins, begun, go_on) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
+        let what = self.b.load(target, 0, Size::B4, false);
+        self.b.branch(Test::Eq, what, i64::from(TARGET_WILL_EXECUTE), ours, go_on);
+        self.b.switch_to(ours);
+        let execute = self.execute();
+        self.b.branch(Test::Eq, self.number, execute, begins, nothing);
+        self.b.switch_to(begins);
+        self.b.branch(Test::Eq, result, 0, begun, go_on);
+        self.b.switch_to(begun);
+        self.b.store(target, 0, Size::B4, i64::from(TARGET_RUNS));
+        self.b.jump(go_on);
+        self.b.switch_to(go_on);
+    }
+
+    /// A call whose entry was not seen. A new thread returns from the call that made it, and has not made it itself.
+    fn unseen(&mut self, state: Reg, flags: Reg) {
+        let (own, told) = (self.b.block(), self.b.block());
+        let nothing = self.nothing;
+        self.b.branch(Test::Bits, flags, plan::FORKS, nothing, own);
+        self.b.switch_to(own);
+        // Other calls may end without a number too.
+        let returns = self.number_of("rt_sigreturn");
+        self.b.branch(Test::Eq, self.number, returns, nothing, told);
+        self.b.switch_to(told);
+        self.begin(state, RecordFlags::NO_START);
+        self.b.zero(Memory::Pointer(state, i16::try_from(Place::ARGUMENTS).unwrap_or(i16::MAX)), 48);
+        if self.probe.min_duration_ns > 0 {
+            let filtered = self.filtered;
+            self.b.jump(filtered);
+        }
+    }
+
+    fn require_outcome(&mut self, result: Reg) {
+        let filtered = self.filtered;
+        let go_on = self.b.block();
+        // As unsigned numbers the errors are the largest.
+        match self.probe.outcome {
+            Outcome::Any => return,
+            Outcome::Failed => self.b.branch(Test::Ge, result, LAST_ERROR, go_on, filtered),
+            Outcome::Succeeded => self.b.branch(Test::Ge, result, LAST_ERROR, filtered, go_on),
+        }
+        self.b.switch_to(go_on);
+    }
+}

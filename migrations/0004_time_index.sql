@@ -1,0 +1,39 @@
+PRAGMA user_version = 4;
+
+-- The directory of the time index: which blocks there are, small, so that one is found without touching their bytes. What
+-- it says follows from the chunks; captures from before there was one, and those in `.bathy` files, have none.
+CREATE TABLE index_blocks (
+    -- The capture.
+    capture_id INTEGER NOT NULL,
+    -- The stream's index.
+    stream INTEGER NOT NULL,
+    -- What a track is: 0 a CPU, 1 a thread.
+    grouping INTEGER NOT NULL CHECK (grouping IN (0, 1)),
+    -- 0 for the leaves, which are of one chunk; each further level is of 16 times as many.
+    level INTEGER NOT NULL CHECK (level BETWEEN 0 AND 8),
+    -- Its number in the level: it is of the chunks from number * 16^level on.
+    number INTEGER NOT NULL,
+    -- Its bins are 2^shift nanoseconds long.
+    shift INTEGER NOT NULL CHECK (shift BETWEEN 0 AND 63),
+    PRIMARY KEY (capture_id, stream, grouping, level, number),
+    FOREIGN KEY (capture_id, stream) REFERENCES streams (capture_id, stream)
+) STRICT, WITHOUT ROWID;
+
+-- The bytes of blocks, as `server/capture/src/index/code.rs` describes them.
+CREATE TABLE index_data (
+    -- The capture.
+    capture_id INTEGER NOT NULL,
+    -- The stream's index.
+    stream INTEGER NOT NULL,
+    -- What a track is.
+    grouping INTEGER NOT NULL,
+    -- The block's level.
+    level INTEGER NOT NULL,
+    -- The block's number.
+    number INTEGER NOT NULL,
+    -- The encoded block.
+    data BLOB NOT NULL,
+    PRIMARY KEY (capture_id, stream, grouping, level, number),
+    FOREIGN KEY (capture_id, stream, grouping, level, number)
+        REFERENCES index_blocks (capture_id, stream, grouping, level, number)
+) STRICT;

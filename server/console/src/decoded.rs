@@ -1,0 +1,161 @@
+//! Decoded chunks and blocks of the time index, kept for the next view within [`MAX_DECODED_BYTES`].
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use bathyscope_capture::{Batch, CaptureId, ColumnData, Grouping, IndexBin, IndexBlock, IndexTrack};
+
+/// Bytes that are kept, as they are in memory.
+const MAX_DECODED_BYTES: usize = 128 << 20;
+
+/// What is kept of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) capture: CaptureId,
+    pub(crate) part: Part,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    Chunk(u16, usize),
+    Block(BlockPlace),
+}
+
+pub(crate) type BlockPlace = (u16, Grouping, u8, u32);
+
+/// Decoded chunks and blocks, the least recently used forgotten first.
+#[derive(Debug, Default)]
+pub(crate) struct Decoded {
+    inner: Mutex<DecodedInner>,
+}
+
+#[derive(Debug, Default)]
+struct DecodedInner {
+    parts: HashMap<Key, DecodedPart>,
+    bytes: usize,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct DecodedPart {
+    content: Content,
+    bytes: usize,
+    used: u64,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// A chunk with these columns.
+    Chunk(Arc<Batch>, Vec<usize>),
+    Block(Arc<IndexBlock>),
+}
+
+impl DecodedInner {
+    fn find(&mut self, key: Key) -> Option<&Content> {
+        self.clock += 1;
+        let part = self.parts.get_mut(&key)?;
+        part.used = self.clock;
+        Some(&part.content)
+    }
+
+    fn keep(&mut self, key: Key, content: Content, bytes: usize) {
+        self.clock += 1;
+        let used = self.clock;
+        let old = self.parts.insert(key, DecodedPart { content, bytes, used }).map_or(0, |old| old.bytes);
+        self.bytes = self.bytes + bytes - old;
+        while self.bytes > MAX_DECODED_BYTES {
+            let oldest = self.parts.iter().min_by_key(|(_key, part)| part.used).map(|(key, _part)| *key);
+            let Some(oldest) = oldest.and_then(|key| self.parts.remove(&key)) else { break };
+            self.bytes -= oldest.bytes;
+        }
+    }
+}
+
+impl Decoded {
+    fn lock(&self) -> MutexGuard<'_, DecodedInner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The chunk if all wanted columns of it are there, else the columns to decode: the wanted ones and those that
+    /// were there.
+    pub(crate) fn find(&self, key: Key, wanted: &[usize]) -> Result<Arc<Batch>, Vec<usize>> {
+        let mut inner = self.lock();
+        let Some(Content::Chunk(batch, columns)) = inner.find(key) else { return Err(wanted.to_vec()) };
+        if wanted.iter().all(|column| columns.contains(column)) {
+            return Ok(Arc::clone(batch));
+        }
+        let mut all: Vec<usize> = columns.iter().chain(wanted).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        Err(all)
+    }
+
+    pub(crate) fn keep(&self, key: Key, columns: Vec<usize>, batch: &Arc<Batch>) {
+        let bytes: usize = batch.columns.iter().map(column_bytes).sum();
+        self.lock().keep(key, Content::Chunk(Arc::clone(batch), columns), bytes);
+    }
+
+    pub(crate) fn block(&self, capture: CaptureId, place: BlockPlace) -> Option<Arc<IndexBlock>> {
+        match self.lock().find(Key { capture, part: Part::Block(place) }) {
+            Some(Content::Block(block)) => Some(Arc::clone(block)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn keep_block(&self, capture: CaptureId, place: BlockPlace, block: &Arc<IndexBlock>) {
+        let bins: usize = block.tracks.iter().map(|track| track.bins.len()).sum();
+        let bytes = block.tracks.len() * size_of::<IndexTrack>() + bins * size_of::<IndexBin>();
+        self.lock().keep(Key { capture, part: Part::Block(place) }, Content::Block(Arc::clone(block)), bytes);
+    }
+
+    pub(crate) fn forget(&self, capture: CaptureId) {
+        let mut inner = self.lock();
+        inner.parts.retain(|key, _part| key.capture != capture);
+        inner.bytes = inner.parts.values().map(|part| part.bytes).sum();
+    }
+}
+
+fn column_bytes(column: &ColumnData) -> usize {
+    match column {
+        ColumnData::U64(values) => values.len() * 8,
+        ColumnData::I64(values) => values.len() * 8,
+        ColumnData::Id(values) => values.len() * 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(chunk: usize) -> Key {
+        Key { capture: CaptureId::from_bits(1), part: Part::Chunk(0, chunk) }
+    }
+
+    fn batch(rows: usize) -> Arc<Batch> {
+        Arc::new(Batch { columns: vec![ColumnData::U64(vec![0; rows])] })
+    }
+
+    #[test]
+    fn columns_that_are_missing_are_decoded_with_those_that_were_there() {
+        let decoded = Decoded::default();
+        assert_eq!(decoded.find(key(0), &[0, 2]), Err(vec![0, 2]));
+        decoded.keep(key(0), vec![0, 2], &batch(1));
+        assert!(decoded.find(key(0), &[2]).is_ok());
+        assert_eq!(decoded.find(key(0), &[1]), Err(vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn what_was_used_longest_ago_is_forgotten_first() {
+        let decoded = Decoded::default();
+        let third = MAX_DECODED_BYTES / 8 / 3;
+        (0..3).for_each(|chunk| decoded.keep(key(chunk), vec![0], &batch(third)));
+        assert!(decoded.find(key(0), &[0]).is_ok());
+        decoded.keep(key(3), vec![0], &batch(third));
+        let there = (0..4).map(|chunk| decoded.find(key(chunk), &[0]).is_ok());
+        assert_eq!(there.collect::<Vec<_>>(), [true, false, true, true]);
+        decoded.forget(CaptureId::from_bits(1));
+        assert_eq!(decoded.inner.lock().unwrap().bytes, 0);
+    }
+}

@@ -1,0 +1,56 @@
+//! The instructions of a function with the samples at each.
+
+use axum::{Json, extract::State};
+use bathyscope_store::CaptureState;
+use bathyscope_views::{Annotation, CodePlace, Source as _, annotate, function_samples};
+use serde::Deserialize;
+
+use super::{
+    super::{
+        access::Viewer,
+        error::ApiError,
+        extract::{Path, Query},
+        state::AppState,
+    },
+    captures::CapturePath,
+};
+use crate::view_query::ViewQuery;
+
+/// Which function, beside which samples.
+#[derive(Clone, Debug, Deserialize)]
+pub(in crate::http) struct WhichFunction {
+    /// Its name, as the list of functions has it.
+    function: String,
+    /// Where its code is, if there are several places.
+    #[serde(default)]
+    place: String,
+}
+
+/// The instructions of a function, with the samples that a query of flame graphs asks for.
+pub(in crate::http) async fn instructions(
+    _: Viewer,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    Query(query): Query<ViewQuery>,
+    Query(WhichFunction { function, place }): Query<WhichFunction>,
+) -> Result<Json<Annotation>, ApiError> {
+    let place: Option<CodePlace> = match place.as_str() {
+        "" => None,
+        text => Some(text.parse().map_err(|error: bathyscope_views::ParsePlaceError| {
+            ApiError::invalid("reading the query", error.to_string())
+        })?),
+    };
+    if state.store().capture(id).await?.state == CaptureState::Recording {
+        state.recorder().name_functions(id).await;
+    }
+    let view = state.view(id).await?;
+    let counted = view.clone();
+    let count = move |cancel: &_| function_samples(&counted, &query.flame(&counted)?, &function, cancel);
+    let found = state.workers().view(count).await?;
+    let code = match found.chosen(place) {
+        Some(known) => state.store().code_at(id, known.place.mapping, known.place.start).await?,
+        None => None,
+    };
+    let make = move |_: &_| Ok(annotate(view.dictionaries(), &found, place, code.as_ref()));
+    Ok(Json(state.workers().view(make).await?))
+}

@@ -1,0 +1,317 @@
+//! Dynamic events: what becomes of what somebody writes, what can be recorded where, and which there are.
+//!
+//! * `POST /api/dynamic/check` (operator) `{text, file?, pid?}` → `{ok, probes:[{typed, start, name, line, function, place,
+//!   returns, arguments:[{name, text}], notes}], messages:[{severity, message, line, column, start, end, …}],
+//!   skipped:[{text, why}]}`; `start` and `end` are bytes of the text. Makes nothing.
+//! * `GET /api/dynamic/variables?function=&module=` (operator) → `{function, variables:[{name, type, declaration, argument,
+//!   pointer, members}], notes}`: the parameters of a function of the kernel, and `$retval`.
+//! * `GET /api/dynamic/functions?q=&file=&limit=` (operator) → `{file, total, items}`: functions of the kernel or a file.
+//! * `GET /api/dynamic` (operator) → `{events:[{group, name, line, hits, missed, marks, owner, capture}], optimization,
+//!   limits}`.
+//! * `POST /api/captures/{id}/probes/detach` (operator) `{pattern}` → `{detached:[name]}`: switches probes of a running
+//!   trace off; the capture goes on.
+//! * `POST /api/host/kprobes` (admin) `{optimization}`: the machine's `debug.kprobes-optimization`.
+
+use axum::{Json, extract::State};
+use bathyscope_bpf::lang::Severity;
+use bathyscope_capture::{CaptureId, visible};
+use bathyscope_catalog::dynamic::{Argument, Place, Variable};
+use bathyscope_protocol::{DynamicEvent, ProbeLimit};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    super::{
+        access::{Admin, Operator},
+        error::{ApiError, ErrorKind},
+        extract::{self, Path, Query},
+        state::{AppState, to_its_end},
+    },
+    captures::CapturePath,
+};
+use crate::{
+    dynamic::{self, Checked, Resolved},
+    wire::ScriptMessage,
+};
+
+/// The longest text that is checked, in bytes.
+const MAX_TEXT_BYTES: usize = 64 << 10;
+/// The most functions in an answer.
+const MOST_FUNCTIONS: usize = 1000;
+
+/// What somebody writes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct Draft {
+    text: String,
+    #[serde(default)]
+    file: Option<String>,
+    #[serde(default)]
+    pid: Option<u32>,
+}
+
+/// What becomes of it.
+#[derive(Serialize)]
+pub(in crate::http) struct Answer {
+    ok: bool,
+    probes: Vec<Probe>,
+    messages: Vec<ScriptMessage>,
+    skipped: Vec<Skipped>,
+}
+
+#[derive(Serialize)]
+struct Skipped {
+    text: String,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+struct Probe {
+    typed: String,
+    start: usize,
+    name: String,
+    line: String,
+    place: String,
+    returns: bool,
+    arguments: Vec<WireArgument>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct WireArgument {
+    name: Option<String>,
+    text: String,
+}
+
+impl From<&Argument> for WireArgument {
+    fn from(argument: &Argument) -> Self {
+        Self { name: argument.name.clone(), text: argument.to_string() }
+    }
+}
+
+impl From<Resolved> for Probe {
+    fn from(resolved: Resolved) -> Self {
+        let usual = resolved.usual_group();
+        let Resolved { typed, at, definition, notes, .. } = resolved;
+        let group = definition.group.as_deref().unwrap_or(usual);
+        Self {
+            typed: visible(typed.as_bytes()),
+            start: at,
+            name: format!("{group}:{}", definition.event.as_deref().unwrap_or_default()),
+            line: visible(definition.to_string().as_bytes()),
+            place: visible(definition.place.to_string().as_bytes()),
+            returns: definition.returns() && !matches!(definition.place, Place::Event { .. }),
+            arguments: definition.arguments.iter().map(WireArgument::from).collect(),
+            notes,
+        }
+    }
+}
+
+/// Whether probes can be made as they are written, as far as can be told without making them.
+pub(in crate::http) async fn check(
+    _: Operator,
+    State(state): State<AppState>,
+    extract::Json(Draft { text, file, pid }): extract::Json<Draft>,
+) -> Result<Json<Answer>, ApiError> {
+    if text.len() > MAX_TEXT_BYTES {
+        let why = format!("it has {} bytes, and at most {MAX_TEXT_BYTES} are taken", text.len());
+        return Err(ApiError::invalid("reading the probes", why));
+    }
+    let file = file.filter(|file| !file.trim().is_empty());
+    let checked = state.host().with_facts(move |link, facts| {
+        let checked = dynamic::check(link, facts, &text, file.as_deref().map(str::trim), pid);
+        (text, checked)
+    });
+    let (text, Checked { probes, troubles, skipped }) = checked.await?;
+    Ok(Json(Answer {
+        ok: troubles.iter().all(|trouble| trouble.severity != Severity::Error),
+        probes: probes.into_iter().map(Probe::from).collect(),
+        messages: troubles.iter().map(|trouble| ScriptMessage::new(&text, trouble)).collect(),
+        skipped: skipped.into_iter().map(|(text, why)| Skipped { text: visible(text.as_bytes()), why }).collect(),
+    }))
+}
+
+/// A function of the kernel.
+#[derive(Deserialize)]
+pub(in crate::http) struct FunctionQuery {
+    function: String,
+    module: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Variables {
+    function: String,
+    variables: Vec<WireVariable>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct WireVariable {
+    name: String,
+    #[serde(rename = "type")]
+    type_name: String,
+    declaration: String,
+    /// How it is recorded by itself; none for a whole struct.
+    argument: Option<String>,
+    pointer: bool,
+    members: Vec<String>,
+}
+
+impl From<Variable> for WireVariable {
+    fn from(variable: Variable) -> Self {
+        Self {
+            declaration: variable.to_string(),
+            argument: variable.argument.as_ref().map(ToString::to_string),
+            name: variable.name,
+            type_name: variable.type_name,
+            pointer: variable.pointer,
+            members: variable.members,
+        }
+    }
+}
+
+/// What has a name where a function of the kernel begins and returns.
+pub(in crate::http) async fn variables(
+    _: Operator,
+    State(state): State<AppState>,
+    Query(FunctionQuery { function, module }): Query<FunctionQuery>,
+) -> Result<Json<Variables>, ApiError> {
+    let (asked, of) = (function.clone(), module.filter(|module| !module.is_empty()));
+    let found = state.host().with_facts(move |link, facts| dynamic::variables_of(link, facts, of.as_deref(), &asked));
+    let found = found.await?;
+    let doing = format!("looking for the parameters of {}", visible(function.as_bytes()));
+    let (variables, notes) = found.map_err(|why| ApiError::new(ErrorKind::NotFound, doing, why))?;
+    let variables = variables.into_iter().map(WireVariable::from).collect();
+    Ok(Json(Variables { function: visible(function.as_bytes()), variables, notes }))
+}
+
+/// Which functions.
+#[derive(Deserialize)]
+pub(in crate::http) struct FunctionsQuery {
+    #[serde(default)]
+    q: String,
+    file: Option<String>,
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Functions {
+    /// Its path; none for the kernel.
+    file: Option<String>,
+    total: usize,
+    items: Vec<String>,
+}
+
+/// Functions of the kernel, or of a program or library, that begin with or else contain what is looked for.
+pub(in crate::http) async fn functions(
+    _: Operator,
+    State(state): State<AppState>,
+    Query(FunctionsQuery { q, file, limit }): Query<FunctionsQuery>,
+) -> Result<Json<Functions>, ApiError> {
+    let limit = limit.unwrap_or(50).min(MOST_FUNCTIONS);
+    let file = file.map(|file| file.trim().to_owned()).filter(|file| !file.is_empty());
+    let named = file.clone();
+    let listed = state.host().with_facts(move |link, facts| match named {
+        Some(file) => {
+            let (path, names) = dynamic::functions_of(link, None, &file)?;
+            Ok((Some(path), found(names.iter().map(String::as_str), q.trim(), limit)))
+        }
+        None => Ok((None, found(facts.functions(link).beginning_with(""), q.trim(), limit))),
+    });
+    let listed: Result<_, String> = listed.await?;
+    let doing = || format!("listing the functions of {}", visible(file.as_deref().unwrap_or_default().as_bytes()));
+    let (file, (total, items)) = listed.map_err(|why| ApiError::new(ErrorKind::NotFound, doing(), why))?;
+    Ok(Json(Functions { file, total, items }))
+}
+
+fn found<'a>(names: impl Iterator<Item = &'a str>, wanted: &str, limit: usize) -> (usize, Vec<String>) {
+    let mut all: Vec<&str> = names.filter(|name| name.contains(wanted)).collect();
+    // Those that begin so first, the shorter the better.
+    all.sort_by_key(|name| (!name.starts_with(wanted), name.len()));
+    let items = all.iter().take(limit).map(|name| visible(name.as_bytes())).collect();
+    (all.len(), items)
+}
+
+/// The dynamic events of the host.
+#[derive(Serialize)]
+pub(in crate::http) struct Events {
+    events: Vec<Event>,
+    optimization: Option<bool>,
+    limits: Vec<ProbeLimit>,
+}
+
+#[derive(Serialize)]
+struct Event {
+    #[serde(flatten)]
+    event: DynamicEvent,
+    /// The running capture that made it, if it runs in this console.
+    capture: Option<CaptureId>,
+    /// What it is called in that capture.
+    label: Option<String>,
+}
+
+/// Which dynamic events there are, whoever made them.
+pub(in crate::http) async fn list(_: Operator, State(state): State<AppState>) -> Result<Json<Events>, ApiError> {
+    let listed = state.host().dynamic_events().await?;
+    let event = |mut event: DynamicEvent| {
+        let ours = state.recorder().made_by(&event.group, &event.name);
+        event.line = visible(event.line.as_bytes());
+        let (capture, label) = ours.map_or((None, None), |(id, label)| (Some(id), Some(label)));
+        Event { event, capture, label }
+    };
+    let events = listed.events.into_iter().map(event).collect();
+    Ok(Json(Events { events, optimization: listed.optimization, limits: listed.limits }))
+}
+
+/// Which probes of a capture.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct Detach {
+    pattern: String,
+}
+
+#[derive(Serialize)]
+pub(in crate::http) struct Detached {
+    detached: Vec<String>,
+}
+
+/// Switches probes of a running capture off.
+pub(in crate::http) async fn detach(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+    Path(CapturePath { id }): Path<CapturePath>,
+    extract::Json(Detach { pattern }): extract::Json<Detach>,
+) -> Result<Json<Detached>, ApiError> {
+    state.store().capture(id).await?;
+    let detaching = async move {
+        let detached = state.recorder().detach(id, &pattern).await?;
+        let names = detached.join(" ");
+        state.audit(&who.session, "capture.detach", &id.to_string(), &names).await;
+        Ok::<_, ApiError>(detached)
+    };
+    let detached = to_its_end(detaching).await??;
+    Ok(Json(Detached { detached }))
+}
+
+/// A setting of the machine.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct Kprobes {
+    optimization: bool,
+}
+
+/// Lets the kernel optimise its probes, or not: for everybody's, until somebody changes it again.
+pub(in crate::http) async fn set_kprobes(
+    Admin(who): Admin,
+    State(state): State<AppState>,
+    extract::Json(Kprobes { optimization }): extract::Json<Kprobes>,
+) -> Result<StatusCode, ApiError> {
+    let setting = async move {
+        state.host().optimize_kprobes(optimization).await?;
+        let value = if optimization { "1" } else { "0" };
+        state.audit(&who.session, "host.set", "debug.kprobes-optimization", value).await;
+        Ok::<_, ApiError>(())
+    };
+    to_its_end(setting).await??;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,34 @@
+//! SQL over one capture, read only.
+//!
+//! [`run()`] opens a SQLite database in memory that has no file and no tables of its own. The streams and dictionaries of
+//! the capture are virtual tables in it, which read chunks through [`bathyscope_views::Source`]; so other captures,
+//! sessions, tokens and the audit log are not merely forbidden, they are not there. An authorizer lets a statement do
+//! nothing but read these tables and call functions of a list; time, rows, bytes and memory have limits ([`Limits`]).
+//!
+//! Constraints: no I/O of its own, no database of the store, no HTTP. `unsafe` is allowed in `vtab.rs` alone, for what
+//! SQLite's virtual tables and its count of memory need; a test of the whole holds that.
+#![deny(unsafe_code)]
+
+mod answer;
+mod error;
+mod examples;
+mod functions;
+mod group;
+mod guard;
+mod index;
+mod lists;
+mod names;
+mod plan;
+mod run;
+mod scan;
+mod shared;
+mod table;
+mod values;
+mod vtab;
+
+pub use answer::{Answer, Cell, ColumnHead, ColumnKind, Cut, Scanned};
+pub use error::{Place, QueryError};
+pub use examples::{Example, examples};
+pub use names::{ColumnInfo, TableInfo};
+pub use run::{Limits, run, tables};
+pub use shared::Capture;

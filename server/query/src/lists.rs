@@ -1,0 +1,305 @@
+//! The small tables: what rows of streams refer to.
+
+use std::{borrow::Cow, ops::Range};
+
+use bathyscope_capture::{Display, LossStage, MappingKind, ProcessChangeKind, StackId, StreamKind, Symbol};
+use bathyscope_views::{Dictionaries, frame_names};
+
+use crate::{
+    answer::ColumnKind,
+    names::ColumnInfo,
+    shared::{Capture, Shared},
+    values::{SqlValue, relative},
+};
+
+/// A small table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum List {
+    Streams,
+    Losses,
+    Processes,
+    Stacks,
+    Frames,
+    Mappings,
+    Strings,
+}
+
+impl List {
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Streams, Self::Losses, Self::Processes, Self::Stacks, Self::Frames, Self::Mappings, Self::Strings];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Streams => "streams",
+            Self::Losses => "losses",
+            Self::Processes => "processes",
+            Self::Stacks => "stacks",
+            Self::Frames => "frames",
+            Self::Mappings => "mappings",
+            Self::Strings => "strings",
+        }
+    }
+
+    pub(crate) const fn about(self) -> &'static str {
+        match self {
+            Self::Streams => "the streams of this capture and their totals",
+            Self::Losses => "what was lost, where and when",
+            Self::Processes => "what happened to processes and threads",
+            Self::Stacks => "each frame of each stack; depth 0 is the innermost",
+            Self::Frames => "places in code and their names",
+            Self::Mappings => "what code was mapped from",
+            Self::Strings => "texts by their ids",
+        }
+    }
+
+    pub(crate) fn columns(self) -> Vec<ColumnInfo> {
+        let whole = |name| ColumnInfo::new(name, ColumnKind::Integer, Display::Decimal);
+        let time = |name| ColumnInfo::new(name, ColumnKind::Integer, Display::TimeNs);
+        let hex = |name| ColumnInfo::new(name, ColumnKind::Integer, Display::Hex);
+        let text = |name| ColumnInfo::new(name, ColumnKind::Text, Display::Text);
+        match self {
+            Self::Streams => {
+                let counts = ["rows", "chunks", "hits", "filtered", "emitted", "stored"].map(whole);
+                let ends = ["first", "last"].map(time);
+                [whole("id"), text("name"), text("kind")].into_iter().chain(counts).chain(ends).collect()
+            }
+            Self::Losses => vec![text("stream"), text("stage"), whole("count"), time("start"), time("end")],
+            Self::Processes => {
+                vec![time("time"), whole("pid"), whole("tid"), text("kind"), text("name"), whole("parent")]
+            }
+            Self::Stacks => vec![whole("id"), whole("depth"), whole("frame"), text("function")],
+            Self::Frames => {
+                let place = [whole("id"), text("function"), hex("offset"), text("module"), text("kind"), hex("place")];
+                place.into_iter().chain([text("file"), whole("line"), text("inlined")]).collect()
+            }
+            Self::Mappings => vec![whole("id"), text("kind"), text("name"), text("build_id"), whole("pid")],
+            Self::Strings => vec![whole("id"), text("text")],
+        }
+    }
+
+    /// How many rows there are.
+    pub(crate) fn rows(self, capture: &Capture, stacks: &StackRows) -> usize {
+        let (source, dictionaries) = (&capture.source, capture.source.dictionaries());
+        match self {
+            Self::Streams => source.streams().len(),
+            Self::Losses => source.losses().len(),
+            Self::Processes => capture.processes.len(),
+            Self::Stacks => stacks.len(),
+            Self::Frames => dictionaries.last_frame() as usize,
+            Self::Mappings => dictionaries.last_mapping() as usize,
+            Self::Strings => dictionaries.last_string() as usize,
+        }
+    }
+
+    /// Whether the rows with one id are found without looking at the others.
+    pub(crate) const fn has_id(self) -> bool {
+        matches!(self, Self::Stacks | Self::Frames | Self::Mappings | Self::Strings)
+    }
+
+    /// The rows with an id.
+    pub(crate) fn of_id(self, shared: &Shared, id: i64) -> Range<usize> {
+        let rows = self.rows(&shared.capture, &shared.stacks);
+        let Ok(index) = usize::try_from(id.saturating_sub(1)) else { return 0..0 };
+        match self {
+            Self::Stacks => shared.stacks.of(id),
+            _ if index < rows => index..index + 1,
+            _ => 0..0,
+        }
+    }
+
+    /// A value.
+    pub(crate) fn value(self, shared: &Shared, row: usize, column: usize) -> SqlValue<'_> {
+        let found = match self {
+            Self::Streams => stream(&shared.capture, row, column),
+            Self::Losses => loss(shared, row, column),
+            Self::Processes => process(&shared.capture, row, column),
+            Self::Stacks => stack(shared, row, column),
+            Self::Frames => frame(shared.capture.source.dictionaries(), row, column),
+            Self::Mappings => mapping(shared.capture.source.dictionaries(), row, column),
+            Self::Strings => string(shared.capture.source.dictionaries(), row, column),
+        };
+        found.unwrap_or(SqlValue::Null)
+    }
+}
+
+/// Where the frames of each stack are in the table of them all.
+pub(crate) struct StackRows {
+    /// The row after the last frame of each stack, by id from 1.
+    ends: Vec<usize>,
+}
+
+impl StackRows {
+    pub(crate) fn new(dictionaries: &Dictionaries) -> Self {
+        let depths = (1..=dictionaries.last_stack()).map(|id| dictionaries.stack(id).map_or(0, <[_]>::len));
+        let ends = depths.scan(0_usize, |end, depth| {
+            *end += depth;
+            Some(*end)
+        });
+        Self { ends: ends.collect() }
+    }
+
+    fn len(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    fn of(&self, id: i64) -> Range<usize> {
+        let end = |id: i64| usize::try_from(id.saturating_sub(1)).ok().and_then(|index| self.ends.get(index)).copied();
+        end(id).map_or(0..0, |last| end(id.saturating_sub(1)).unwrap_or(0)..last)
+    }
+
+    /// The stack and the depth of a row.
+    fn at(&self, row: usize) -> Option<(StackId, usize)> {
+        let index = self.ends.partition_point(|end| *end <= row);
+        let begin = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        Some((u32::try_from(index).ok()?.checked_add(1)?, row.checked_sub(begin)?))
+    }
+}
+
+fn id_of(row: usize) -> u32 {
+    u32::try_from(row).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+fn stream(capture: &Capture, row: usize, column: usize) -> Option<SqlValue<'_>> {
+    let schema = capture.source.streams().get(row)?;
+    let chunks = capture.source.chunks(u16::try_from(row).ok()?);
+    let totals = capture.totals.get(row).copied().unwrap_or_default();
+    let time = |time: Option<u64>| Some(SqlValue::Integer(relative(capture.source.origin_ns(), time?)));
+    match column {
+        0 => Some(SqlValue::unsigned(row as u64)),
+        1 => Some(SqlValue::text(schema.name.as_str())),
+        2 => Some(SqlValue::text(match schema.kind {
+            StreamKind::Events => "events",
+            StreamKind::Samples => "samples",
+            StreamKind::Map => "map",
+        })),
+        3 => Some(SqlValue::unsigned(chunks.iter().map(|chunk| u64::from(chunk.rows)).sum())),
+        4 => Some(SqlValue::unsigned(chunks.len() as u64)),
+        5 => Some(SqlValue::unsigned(totals.hits)),
+        6 => Some(SqlValue::unsigned(totals.filtered)),
+        7 => Some(SqlValue::unsigned(totals.emitted)),
+        8 => Some(SqlValue::unsigned(totals.stored)),
+        9 => time(chunks.iter().map(|chunk| chunk.first_ns).min()),
+        _ => time(chunks.iter().map(|chunk| chunk.last_ns).max()),
+    }
+}
+
+const fn stage_name(stage: LossStage) -> &'static str {
+    match stage {
+        LossStage::KernelMissed => "kernel_missed",
+        LossStage::Limited => "limited",
+        LossStage::RingFull => "ring_full",
+        LossStage::MapFull => "map_full",
+        LossStage::StackLost => "stack_lost",
+        LossStage::HelperFailed => "helper_failed",
+        LossStage::Decode => "decode",
+        LossStage::Store => "store",
+        LossStage::Interrupted => "interrupted",
+    }
+}
+
+fn loss(shared: &Shared, row: usize, column: usize) -> Option<SqlValue<'_>> {
+    let source = &shared.capture.source;
+    let loss = source.losses().get(row)?;
+    match column {
+        0 => Some(SqlValue::text(source.streams().get(usize::from(loss.stream?))?.name.as_str())),
+        1 => Some(SqlValue::text(stage_name(loss.stage))),
+        2 => Some(SqlValue::unsigned(loss.count)),
+        3 => Some(SqlValue::Integer(relative(source.origin_ns(), loss.start_ns))),
+        _ => Some(SqlValue::Integer(relative(source.origin_ns(), loss.end_ns))),
+    }
+}
+
+fn process(capture: &Capture, row: usize, column: usize) -> Option<SqlValue<'_>> {
+    let change = capture.processes.get(row)?;
+    let dictionaries = capture.source.dictionaries();
+    let (kind, name, parent) = match change.kind {
+        ProcessChangeKind::Existing { comm } => ("existing", Some(comm), None),
+        ProcessChangeKind::Fork { parent_pid } => ("fork", None, Some(parent_pid)),
+        ProcessChangeKind::Comm { comm, exec: true } => ("exec", Some(comm), None),
+        ProcessChangeKind::Comm { comm, exec: false } => ("comm", Some(comm), None),
+        ProcessChangeKind::Exit => ("exit", None, None),
+    };
+    match column {
+        // What was so at the start has no time of its own.
+        0 if change.time_ns == 0 => Some(SqlValue::Integer(0)),
+        0 => Some(SqlValue::Integer(relative(capture.source.origin_ns(), change.time_ns))),
+        1 => Some(SqlValue::Integer(i64::from(change.pid))),
+        2 => Some(SqlValue::Integer(i64::from(change.tid))),
+        3 => Some(SqlValue::text(kind)),
+        4 => Some(SqlValue::Text(Cow::Borrowed(dictionaries.text(name?)?))),
+        _ => Some(SqlValue::Integer(i64::from(parent?))),
+    }
+}
+
+fn stack(shared: &Shared, row: usize, column: usize) -> Option<SqlValue<'_>> {
+    let (id, depth) = shared.stacks.at(row)?;
+    let dictionaries = shared.capture.source.dictionaries();
+    let frame = *dictionaries.stack(id)?.get(depth)?;
+    match column {
+        0 => Some(SqlValue::Integer(i64::from(id))),
+        1 => Some(SqlValue::unsigned(depth as u64)),
+        2 => Some(SqlValue::Integer(i64::from(frame))),
+        _ => Some(SqlValue::text(function_of(dictionaries, frame))),
+    }
+}
+
+/// The function that contains a frame, without those that were inlined into it.
+pub(crate) fn function_of(dictionaries: &Dictionaries, frame: u32) -> String {
+    frame_names(dictionaries, frame).pop().map(|(name, _kind)| name).unwrap_or_default()
+}
+
+const fn kind_name(kind: MappingKind) -> &'static str {
+    match kind {
+        MappingKind::Kernel => "kernel",
+        MappingKind::File => "file",
+        MappingKind::Anonymous => "anonymous",
+        MappingKind::Unknown => "unknown",
+    }
+}
+
+fn frame(dictionaries: &Dictionaries, row: usize, column: usize) -> Option<SqlValue<'_>> {
+    let id = id_of(row);
+    let place = dictionaries.frame(id);
+    let mapping = place.and_then(|place| dictionaries.mapping(place.mapping));
+    let symbol = || dictionaries.symbol(id);
+    let line = || symbol().and_then(|symbol: &Symbol| symbol.lines.last());
+    match column {
+        0 => Some(SqlValue::Integer(i64::from(id))),
+        1 => Some(SqlValue::text(function_of(dictionaries, id))),
+        2 => Some(SqlValue::unsigned(symbol()?.offset)),
+        3 => Some(SqlValue::Text(Cow::Borrowed(&mapping?.name))),
+        4 => Some(SqlValue::text(kind_name(mapping?.kind))),
+        5 => Some(SqlValue::unsigned(place?.offset)),
+        6 => Some(SqlValue::text(line()?.file.as_str())).filter(|file| *file != SqlValue::text("")),
+        7 => Some(SqlValue::Integer(i64::from(line()?.line))).filter(|line| *line != SqlValue::Integer(0)),
+        _ => {
+            let mut names = frame_names(dictionaries, id);
+            names.pop();
+            let inlined: Vec<String> = names.into_iter().rev().map(|(name, _kind)| name).collect();
+            (!inlined.is_empty()).then(|| SqlValue::text(inlined.join(";")))
+        }
+    }
+}
+
+fn mapping(dictionaries: &Dictionaries, row: usize, column: usize) -> Option<SqlValue<'_>> {
+    let id = id_of(row);
+    let mapping = dictionaries.mapping(id)?;
+    match column {
+        0 => Some(SqlValue::Integer(i64::from(id))),
+        1 => Some(SqlValue::text(kind_name(mapping.kind))),
+        2 => Some(SqlValue::Text(Cow::Borrowed(&mapping.name))),
+        3 => {
+            let hex: String = mapping.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+            (!hex.is_empty()).then(|| SqlValue::text(hex))
+        }
+        _ => Some(SqlValue::Integer(i64::from(mapping.pid))),
+    }
+}
+
+fn string(dictionaries: &Dictionaries, row: usize, column: usize) -> Option<SqlValue<'_>> {
+    let id = id_of(row);
+    match column {
+        0 => Some(SqlValue::Integer(i64::from(id))),
+        _ => Some(SqlValue::Text(Cow::Borrowed(dictionaries.text(id)?))),
+    }
+}

@@ -1,0 +1,125 @@
+//! What all parts of one query share.
+
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use bathyscope_capture::{Batch, ProcessChange, StreamTotals};
+use bathyscope_views::{Cancel, Source, ViewError};
+
+use crate::{TableInfo, index::TextIndex, lists::StackRows, names};
+
+/// A capture that can be queried: its source and what the source does not tell.
+#[derive(Clone)]
+pub struct Capture {
+    /// Streams, chunks and dictionaries.
+    pub source: Arc<dyn Source + Send + Sync>,
+    /// The process history.
+    pub processes: Arc<Vec<ProcessChange>>,
+    /// The ledger's totals, one for each stream; those that are missing count as none.
+    pub totals: Vec<StreamTotals>,
+}
+
+impl Capture {
+    /// A capture of which only the source is known.
+    pub fn new(source: Arc<dyn Source + Send + Sync>) -> Self {
+        Self { source, processes: Arc::default(), totals: Vec::new() }
+    }
+
+    pub(crate) fn tables(&self) -> Vec<TableInfo> {
+        let stacks = StackRows::new(self.source.dictionaries());
+        names::tables(self.source.streams(), |content| match content {
+            names::Content::Stream(stream) => {
+                self.source.chunks(stream).iter().map(|chunk| u64::from(chunk.rows)).sum()
+            }
+            names::Content::List(list) => list.rows(self, &stacks) as u64,
+        })
+    }
+}
+
+/// Why a query was stopped.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Nobody waits for it.
+    Cancelled,
+    /// It took too long.
+    Time,
+    /// It needed too much memory.
+    Memory,
+    /// The authorizer did not let it do something.
+    Refused(String),
+    /// A chunk could not be read.
+    View(ViewError),
+    /// There are too many groups to put rows together by hand; SQLite must sort.
+    Groups,
+}
+
+pub(crate) struct Shared {
+    pub(crate) capture: Capture,
+    pub(crate) tables: Vec<TableInfo>,
+    pub(crate) stacks: StackRows,
+    pub(crate) cancel: Arc<Cancel>,
+    /// Whether tables may put rows together that `group by` wants together.
+    pub(crate) may_group: bool,
+    pub(crate) stop: Mutex<Option<Stop>>,
+    /// Rows that were looked at.
+    pub(crate) rows: AtomicU64,
+    /// Chunks that were decoded, and those that were passed over by their extremes.
+    pub(crate) decoded: AtomicU64,
+    pub(crate) skipped: AtomicU64,
+    /// Bytes that functions and groups hold outside of SQLite.
+    pub(crate) held: AtomicU64,
+    pub(crate) stopped: AtomicBool,
+    texts: OnceLock<TextIndex>,
+}
+
+impl Shared {
+    pub(crate) fn new(capture: &Capture, cancel: Arc<Cancel>, may_group: bool) -> Self {
+        Self {
+            capture: capture.clone(),
+            tables: capture.tables(),
+            stacks: StackRows::new(capture.source.dictionaries()),
+            cancel,
+            may_group,
+            stop: Mutex::default(),
+            rows: AtomicU64::default(),
+            decoded: AtomicU64::default(),
+            skipped: AtomicU64::default(),
+            held: AtomicU64::default(),
+            stopped: AtomicBool::default(),
+            texts: OnceLock::new(),
+        }
+    }
+
+    /// Keeps why the query stops; the first reason counts.
+    pub(crate) fn stop(&self, why: Stop) {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends what a table does, for a reason that [`Shared::take_stop`] tells.
+    pub(crate) fn fail(&self, why: Stop) -> rusqlite::Error {
+        self.stop(why);
+        rusqlite::Error::ModuleError("stopped".to_owned())
+    }
+
+    pub(crate) fn take_stop(&self) -> Option<Stop> {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The ids of texts.
+    pub(crate) fn texts(&self) -> &TextIndex {
+        self.texts.get_or_init(|| TextIndex::new(self.capture.source.dictionaries()))
+    }
+
+    /// A decoded chunk with the columns in `wanted`.
+    pub(crate) fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> rusqlite::Result<Arc<Batch>> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(self.fail(Stop::Cancelled));
+        }
+        self.decoded.fetch_add(1, Ordering::Relaxed);
+        let batch = self.capture.source.batch(stream, chunk, wanted);
+        batch.map_err(|error| self.fail(Stop::View(error)))
+    }
+}

@@ -1,0 +1,51 @@
+//! A capture with many chunks.
+
+use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, StreamKind, StreamSchema};
+use bathyscope_views::MemorySource;
+
+use crate::fixture::{Build, Own};
+
+/// Chunks of [`switches`].
+pub(crate) const CHUNKS: usize = 20;
+/// Rows of each.
+pub(crate) const ROWS: usize = 500;
+
+/// 20 chunks of 500 rows, a row each microsecond; `chunk` is the same in a chunk, `prio` its negative, `dur` below 1000.
+pub(crate) fn switches() -> MemorySource {
+    let mut build = Build::default();
+    let own = [
+        ("chunk", ColumnType::U64, Display::Decimal),
+        ("prio", ColumnType::I64, Display::Decimal),
+        ("dur", ColumnType::U64, Display::DurationNs),
+    ];
+    build.stream("sched:sched_switch", StreamKind::Events, &own);
+    let comms: [&[u8]; 4] = [b"one", b"two", b"three", b"a b"];
+    for chunk in 0..CHUNKS as u64 {
+        if chunk > 0 {
+            build.chunk();
+        }
+        for row in 0..ROWS as u64 {
+            let n = chunk * ROWS as u64 + row;
+            let comm = comms[(n / 7 % 4) as usize];
+            let fields = [Own::U(chunk), Own::I(-(chunk as i64) - 1 + i64::from(row == 0)), Own::U(n * 7919 % 1000)];
+            build.event((n * 1000, n % 8, n % 13, n % 29, comm), &fields);
+        }
+    }
+    build.finish()
+}
+
+/// So many rows with a number each that no other row has, far from the others.
+pub(crate) fn all_different(rows: u64) -> MemorySource {
+    let own = [Column { name: "v".to_owned(), ty: ColumnType::U64, display: Display::Decimal }];
+    let schema = StreamSchema::new("big", StreamKind::Events, own);
+    let batch = |from: u64| {
+        let numbers = || from..rows.min(from + 65_536);
+        let column = |of: fn(u64) -> u64| ColumnData::U64(numbers().map(of).collect());
+        let comm = ColumnData::Id(numbers().map(|_| 0).collect());
+        let v = column(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Batch { columns: vec![column(|n| n), column(|n| n % 4), column(|_| 1), column(|_| 1), comm, v] }
+    };
+    let mut source = MemorySource::new(0);
+    source.push_stream(schema, (0..rows).step_by(65_536).map(batch).collect());
+    source
+}

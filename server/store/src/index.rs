@@ -1,0 +1,160 @@
+//! The time index of captures: leaves are written with their chunks, nodes above them as they become complete.
+//!
+//! It can be made again from the chunks, so nothing depends on it: what is missing of it makes views slower, and a capture
+//! ends although its last nodes could not be written.
+
+use std::collections::HashMap;
+
+use bathyscope_capture::{
+    CaptureId, EncodedChunk, Grouping, IndexBlock, IndexDirectory, IndexForest, IndexNode, MAX_INDEX_BYTES,
+};
+use sqlx::SqliteConnection;
+
+use crate::{
+    StoreError,
+    error::failed,
+    read::{all, of},
+    rows::{narrow, sql},
+    writer::{Durability, Writer},
+};
+
+/// A chunk with fewer rows has no leaves of its own: counting its rows takes no longer than reading them.
+const LEAST_ROWS: u32 = 4096;
+
+/// Which of the two groupings, as the database has it.
+const fn grouping_number(grouping: Grouping) -> i64 {
+    match grouping {
+        Grouping::Cpu => 0,
+        Grouping::Thread => 1,
+    }
+}
+
+/// The forests of a capture that still grows.
+#[derive(Debug, Default)]
+pub(crate) struct Forests {
+    trees: HashMap<(u16, i64), IndexForest>,
+    /// Leaves were added in a change that has not ended.
+    unsettled: bool,
+    /// Such a change was taken back: parents would count what is not there, so there are no more of them.
+    broken: bool,
+}
+
+impl Forests {
+    /// Adds the leaves of chunks with these numbers, and the nodes that they complete, in the transaction that is open.
+    pub(crate) async fn insert_leaves(
+        &mut self,
+        conn: &mut SqliteConnection,
+        id: CaptureId,
+        chunks: &[(u16, EncodedChunk)],
+        numbers: &[u32],
+    ) -> Result<(), StoreError> {
+        for ((stream, chunk), number) in chunks.iter().zip(numbers) {
+            let Some(leaves) = &chunk.leaves else { continue };
+            for (grouping, leaf) in Grouping::ALL.map(grouping_number).into_iter().zip(leaves.iter()) {
+                if chunk.rows >= LEAST_ROWS {
+                    insert(conn, id, (*stream, grouping, 0, *number), leaf).await?;
+                }
+                if self.broken {
+                    continue;
+                }
+                self.unsettled = true;
+                for node in self.trees.entry((*stream, grouping)).or_default().push(*number, leaf) {
+                    insert(conn, id, (*stream, grouping, node.level, node.number), &node.block).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The change has ended, and whether it stays.
+    pub(crate) fn settle(&mut self, stays: bool) {
+        self.broken |= self.unsettled && !stays;
+        self.unsettled = false;
+    }
+}
+
+async fn insert(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    (stream, grouping, level, number): (u16, i64, u8, u32),
+    block: &IndexBlock,
+) -> Result<(), StoreError> {
+    const DOING: &str = "storing the time index";
+    let bytes = block.encode();
+    if bytes.len() > MAX_INDEX_BYTES {
+        return Ok(());
+    }
+    let insert = sqlx::query("INSERT INTO index_blocks VALUES (?, ?, ?, ?, ?, ?)").bind(sql(id.bits())).bind(stream);
+    let insert = insert.bind(grouping).bind(level).bind(number).bind(block.shift);
+    insert.execute(&mut *conn).await.map_err(failed(DOING))?;
+    let insert = sqlx::query("INSERT INTO index_data VALUES (?, ?, ?, ?, ?, ?)").bind(sql(id.bits())).bind(stream);
+    let insert = insert.bind(grouping).bind(level).bind(number).bind(bytes);
+    insert.execute(conn).await.map_err(failed(DOING))?;
+    Ok(())
+}
+
+/// Writes the nodes that end with a capture, if there is room; in a transaction of its own.
+pub(crate) async fn close(writer: &mut Writer, id: CaptureId) {
+    let Some(forests) = writer.forests.remove(&id).filter(|forests| !forests.broken) else { return };
+    let close = |((stream, grouping), forest): (_, IndexForest)| (stream, grouping, forest.close());
+    let nodes: Vec<(u16, i64, Vec<IndexNode>)> = forests.trees.into_iter().map(close).collect();
+    if let Err(error) = write_last(writer, id, &nodes).await {
+        tracing::warn!(%error, capture = %id, "the last nodes of the time index were not written; views are slower");
+    }
+}
+
+async fn write_last(
+    writer: &mut Writer,
+    id: CaptureId,
+    nodes: &[(u16, i64, Vec<IndexNode>)],
+) -> Result<(), StoreError> {
+    let bins = nodes.iter().flat_map(|(_, _, nodes)| nodes).flat_map(|node| &node.block.tracks);
+    let bytes: usize = bins.map(|track| 64 + 16 * track.bins.len()).sum();
+    writer.has_room_for(bytes as u64).await?;
+    writer.begin(Durability::Normal).await?;
+    let done = insert_nodes(&mut writer.conn, id, nodes).await;
+    writer.end(done).await
+}
+
+async fn insert_nodes(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    nodes: &[(u16, i64, Vec<IndexNode>)],
+) -> Result<(), StoreError> {
+    for (stream, grouping, nodes) in nodes {
+        for node in nodes {
+            insert(conn, id, (*stream, *grouping, node.level, node.number), &node.block).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Which blocks there are, by stream and grouping.
+pub(crate) async fn directories(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+) -> Result<HashMap<(u16, Grouping), IndexDirectory>, StoreError> {
+    const WHAT: &str = "an entry of the time index";
+    let select = "SELECT stream, grouping, level, number, shift FROM index_blocks WHERE capture_id = ?";
+    let rows: Vec<(i64, i64, i64, i64, i64)> = all(conn, of(select, id), "reading the time index").await?;
+    let mut directories: HashMap<_, IndexDirectory> = HashMap::new();
+    for (stream, grouping, level, number, shift) in rows {
+        let grouping = if grouping == 0 { Grouping::Cpu } else { Grouping::Thread };
+        let directory = directories.entry((narrow(stream, WHAT)?, grouping)).or_default();
+        directory.insert(narrow(level, WHAT)?, narrow(number, WHAT)?, narrow(shift, WHAT)?);
+    }
+    Ok(directories)
+}
+
+/// The bytes of a block.
+pub(crate) async fn block(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    (stream, grouping, level, number): (u16, Grouping, u8, u32),
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let select = "SELECT data FROM index_data WHERE capture_id = ? AND stream = ? AND grouping = ? AND level = ? AND \
+                  number = ?";
+    let query = of(select, id).bind(stream).bind(grouping_number(grouping)).bind(level).bind(number);
+    let rows: Vec<(Vec<u8>,)> = all(conn, query, "reading the time index").await?;
+    Ok(rows.into_iter().next().map(|(data,)| data))
+}

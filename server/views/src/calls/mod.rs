@@ -1,0 +1,26 @@
+//! Calls of functions, as `function_graph` records them: put together as trees, ranked by function, drawn over time, and
+//! folded.
+//!
+//! A row is a call that ended, in the order of ends. [`CallForest::build`] nests rows by their depth, thread by thread; what
+//! was lost is not made up: a call whose caller was not recorded is a root, one that lacks an end says so.
+
+mod chart;
+mod choice;
+mod find;
+mod flame;
+mod forest;
+mod functions;
+mod irqs;
+mod tree;
+
+pub use chart::{CallBoxes, CallChart, ChartQuery, Lane, Lanes, MAX_CHART_BOXES, MAX_CHART_LANES, call_chart};
+pub use choice::{CallChoice, CallQuery};
+pub use find::{CallPlace, CallStep, FoundCall, MAX_PLACES, find_call, places};
+pub use flame::call_flame;
+pub(crate) use flame::fold_calls;
+pub use forest::{CallForest, CallState, MAX_CALLS, calls_stream};
+pub use functions::{
+    FunctionRank, FunctionRow, FunctionsPage, FunctionsQuery, MAX_FUNCTION_PAGE, Part, rank_functions,
+};
+pub use irqs::IrqShare;
+pub use tree::{CallLine, CallPage, CallThread, MAX_CALL_LINES, MAX_CALL_PAGE, call_lines, call_page};

@@ -1,0 +1,440 @@
+//! The instructions of one function with the samples at each, as `perf annotate --stdio` shows them.
+//!
+//! Two steps, because instructions are kept apart from samples: [`function_samples`] counts and says where the function is,
+//! the caller reads the instructions of one of its places, and [`annotate`] puts both together.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    str::FromStr,
+};
+
+use bathyscope_capture::{CodeMissing, FrameId, FunctionCode, MAX_CODES, Machine, MappingId, MappingKind};
+use serde::{Serialize, Serializer};
+
+use super::{FlameQuery, Flow, GroupBy, Instruction, NodeKind, fold::count, frame_names, instructions};
+use crate::{Cancel, Dictionaries, Source, ViewError, needle::shown};
+
+/// The most rows of an answer.
+pub const MAX_CODE_ROWS: usize = 4000;
+/// The most places of an answer.
+const MAX_PLACES: usize = 200;
+/// Instructions beside a sampled one that are shown where a function has too many.
+const BESIDE: usize = 24;
+
+/// Where a function's code begins: a mapping and an offset in it. Written as `3-1f40`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CodePlace {
+    /// What it was mapped from.
+    pub mapping: MappingId,
+    /// Offset of its first byte.
+    pub start: u64,
+}
+
+/// The text is not a place in code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a place in code is a number, `-`, and an offset in hexadecimal digits, such as 3-1f40")]
+pub struct ParsePlaceError;
+
+impl fmt::Display for CodePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{:x}", self.mapping, self.start)
+    }
+}
+
+impl FromStr for CodePlace {
+    type Err = ParsePlaceError;
+
+    fn from_str(text: &str) -> Result<Self, ParsePlaceError> {
+        let (mapping, start) = text.split_once('-').ok_or(ParsePlaceError)?;
+        let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let start = Some(start).filter(|start| digits(start)).and_then(|start| u64::from_str_radix(start, 16).ok());
+        let mapping = Some(mapping).filter(|mapping| digits(mapping)).and_then(|mapping| mapping.parse().ok());
+        mapping.zip(start).map(|(mapping, start)| Self { mapping, start }).ok_or(ParsePlaceError)
+    }
+}
+
+impl Serialize for CodePlace {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The samples that ended in a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionSamples {
+    /// The function's name as it is shown.
+    pub function: String,
+    /// All samples of the query.
+    pub total: u64,
+    /// Where its code is, the place with the most samples first: functions of several files can have one name, and one that
+    /// was inlined is wherever it was.
+    pub places: Vec<SampledPlace>,
+}
+
+/// A function at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampledPlace {
+    /// Where.
+    pub place: CodePlace,
+    /// The function that begins there; another one than was asked for if that was inlined into it.
+    pub function: String,
+    /// What it is.
+    pub kind: NodeKind,
+    /// Samples in it.
+    pub samples: u64,
+    /// Samples by offset from its beginning, with a frame there.
+    at: BTreeMap<u64, (u64, FrameId)>,
+}
+
+impl FunctionSamples {
+    /// The place that is asked for, or else the one with the most samples.
+    pub fn chosen(&self, place: Option<CodePlace>) -> Option<&SampledPlace> {
+        let asked = place.and_then(|place| self.places.iter().find(|known| known.place == place));
+        asked.or(self.places.first())
+    }
+}
+
+/// Counts the samples of a query that ended in a function, by their places. `function` is a name as [`frame_names`] shows
+/// it; one that contains others by inlining has their samples too.
+///
+/// # Errors
+/// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
+pub fn function_samples(
+    source: &dyn Source,
+    query: &FlameQuery,
+    function: &str,
+    cancel: &Cancel,
+) -> Result<FunctionSamples, ViewError> {
+    let query = FlameQuery { by: GroupBy::None, ..query.clone() };
+    let dictionaries = source.dictionaries();
+    let mut by_frame: HashMap<FrameId, u64> = HashMap::new();
+    let mut total = 0;
+    for ((_, stack), samples) in count(source, &query, cancel)? {
+        total += samples;
+        if let Some(frame) = dictionaries.stack(stack).and_then(|frames| frames.first()) {
+            *by_frame.entry(*frame).or_default() += samples;
+        }
+    }
+    let mut places: HashMap<CodePlace, SampledPlace> = HashMap::new();
+    for (frame, samples) in by_frame {
+        let names = frame_names(dictionaries, frame);
+        let Some(outer) = names.last().filter(|_| names.iter().any(|(name, _)| name == function)) else { continue };
+        let Some((place, offset)) = place_of(dictionaries, frame) else { continue };
+        let known = places.entry(place).or_insert_with(|| SampledPlace {
+            place,
+            function: outer.0.clone(),
+            kind: outer.1,
+            samples: 0,
+            at: BTreeMap::new(),
+        });
+        known.samples += samples;
+        known.at.entry(offset).or_insert((0, frame)).0 += samples;
+    }
+    let mut places: Vec<SampledPlace> = places.into_values().collect();
+    places.sort_by(|a, b| b.samples.cmp(&a.samples).then(a.place.cmp(&b.place)));
+    Ok(FunctionSamples { function: function.to_owned(), total, places })
+}
+
+/// Where the function of a frame begins, and the frame's offset from there. What has no name begins where it is.
+fn place_of(dictionaries: &Dictionaries, frame: FrameId) -> Option<(CodePlace, u64)> {
+    let at = dictionaries.frame(frame)?;
+    let named = dictionaries.symbol(frame).filter(|symbol| !symbol.function.is_empty());
+    let offset = named.map_or(0, |symbol| symbol.offset);
+    let start = at.offset.checked_sub(offset)?;
+    Some((CodePlace { mapping: at.mapping, start }, offset))
+}
+
+/// The instructions of a function, as the browser gets them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Annotation {
+    /// The function that was asked for.
+    pub function: String,
+    /// All samples of the query.
+    pub samples: u64,
+    /// Those that ended in the function.
+    pub own: u64,
+    /// Where its code is.
+    pub places: Vec<PlaceLine>,
+    /// How many places there are beyond these.
+    pub more_places: usize,
+    /// The place that is shown; none if there are no samples.
+    pub shown: Option<ShownCode>,
+}
+
+/// A place of a function in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlaceLine {
+    /// Names it in addresses.
+    pub place: CodePlace,
+    /// The function there.
+    pub function: String,
+    /// What it was mapped from, as the process saw it; made visible.
+    pub module: String,
+    /// Samples there.
+    pub samples: u64,
+}
+
+/// The code of one place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ShownCode {
+    /// Which.
+    pub place: CodePlace,
+    /// Its samples.
+    pub samples: u64,
+    /// Its whole length in bytes; 0 where that is not known.
+    pub length: u64,
+    /// How many of them are kept; 0 if none are.
+    pub kept: usize,
+    /// What is missing and why, in words; empty if nothing is.
+    pub note: String,
+    /// The instructions in their order; without code the sampled places.
+    pub rows: Vec<CodeRow>,
+    /// Indices of the rows with samples, the most first.
+    pub hottest: Vec<usize>,
+    /// Source lines that rows refer to.
+    pub sources: Vec<SourceLine>,
+    /// Samples behind what is kept.
+    pub outside: u64,
+}
+
+/// One instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct CodeRow {
+    /// Offset in the function.
+    pub at: u64,
+    /// Address as the file counts, which other tools show; none where it is not known.
+    pub address: Option<u64>,
+    /// Its bytes in hexadecimal digits.
+    pub bytes: String,
+    /// The instruction, in AT&T's notation.
+    pub text: String,
+    /// Where it goes.
+    pub flow: Flow,
+    /// Offset in the function that it jumps to, if it jumps within.
+    pub target: Option<u64>,
+    /// The function that it calls or jumps to, if it is another one and known.
+    pub calls: Option<String>,
+    /// Samples at it.
+    pub samples: u64,
+    /// Index of its source line.
+    pub source: Option<u32>,
+    /// How many instructions without samples were left out before it.
+    pub left_out: usize,
+}
+
+/// A line of source. Names come from debug information and are only shown: the file is not opened.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct SourceLine {
+    /// The function there, which may be inlined.
+    pub function: String,
+    /// The file.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+}
+
+/// Puts samples and instructions of one place together. `code` is what was kept of the place that
+/// [`FunctionSamples::chosen`] gives.
+pub fn annotate(
+    dictionaries: &Dictionaries,
+    found: &FunctionSamples,
+    place: Option<CodePlace>,
+    code: Option<&FunctionCode>,
+) -> Annotation {
+    let module = |place: CodePlace| {
+        let mapping = dictionaries.mapping(place.mapping);
+        mapping.map(|mapping| shown(&mapping.name).into_owned()).unwrap_or_default()
+    };
+    let line = |known: &SampledPlace| PlaceLine {
+        place: known.place,
+        function: known.function.clone(),
+        module: module(known.place),
+        samples: known.samples,
+    };
+    Annotation {
+        function: found.function.clone(),
+        samples: found.total,
+        own: found.places.iter().map(|place| place.samples).sum(),
+        places: found.places.iter().take(MAX_PLACES).map(line).collect(),
+        more_places: found.places.len().saturating_sub(MAX_PLACES),
+        shown: found.chosen(place).map(|place| show(dictionaries, place, code)),
+    }
+}
+
+fn show(dictionaries: &Dictionaries, place: &SampledPlace, code: Option<&FunctionCode>) -> ShownCode {
+    let mut sources = Sources::default();
+    let kept = code.filter(|code| !code.bytes.is_empty());
+    let read = kept.map(|code| instructions(code.machine, &code.bytes, code.address)).unwrap_or_default();
+    let (mut rows, outside) = match kept.filter(|_| !read.is_empty()) {
+        Some(code) => instruction_rows(place, code, &read, &mut sources),
+        None => (place_rows(dictionaries, place, &mut sources), 0),
+    };
+    if rows.len() > MAX_CODE_ROWS {
+        rows = around_samples(rows);
+    }
+    let mut hottest: Vec<usize> =
+        (0..rows.len()).filter(|row| rows.get(*row).is_some_and(|row| row.samples > 0)).collect();
+    hottest.sort_by_key(|row| std::cmp::Reverse(rows.get(*row).map_or(0, |row| row.samples)));
+    ShownCode {
+        place: place.place,
+        samples: place.samples,
+        length: code.map_or(0, |code| code.length),
+        kept: code.map_or(0, |code| code.bytes.len()),
+        note: note(dictionaries, place, code),
+        rows,
+        hottest,
+        sources: sources.lines,
+        outside,
+    }
+}
+
+/// A row for each instruction, and the samples behind the last one.
+fn instruction_rows(
+    place: &SampledPlace,
+    code: &FunctionCode,
+    read: &[Instruction],
+    sources: &mut Sources,
+) -> (Vec<CodeRow>, u64) {
+    let mut samples = place.at.iter().map(|(at, (samples, _))| (*at, *samples)).peekable();
+    let mut rows = Vec::with_capacity(read.len());
+    for one in read {
+        let end = u64::from(one.at) + u64::from(one.length);
+        let mut row = instruction_row(code, one, sources);
+        // A sample that is not at the beginning of an instruction counts for the one that it is in.
+        while let Some((_, count)) = samples.next_if(|(at, _)| *at < end) {
+            row.samples += count;
+        }
+        rows.push(row);
+    }
+    (rows, samples.map(|(_, count)| count).sum())
+}
+
+fn instruction_row(code: &FunctionCode, one: &Instruction, sources: &mut Sources) -> CodeRow {
+    let (start, end) = (one.at as usize, one.at as usize + one.length as usize);
+    let bytes = code.bytes.get(start..end).unwrap_or_default();
+    let bytes = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    let length = if code.length == 0 { code.bytes.len() as u64 } else { code.length };
+    let target = one.target.map(|target| target.wrapping_sub(code.address)).filter(|target| *target < length);
+    let calls = code.lines.call(one.at).map(|name| shown(name.as_bytes()).into_owned());
+    let source = code.lines.at(one.at).map(|(function, file, line)| sources.index(function, file, line));
+    let (at, address) = (u64::from(one.at), Some(code.address.wrapping_add(u64::from(one.at))));
+    CodeRow { at, address, bytes, text: one.text.clone(), flow: one.flow, target, calls, source, ..CodeRow::default() }
+}
+
+/// A row for each sampled place, where there are no instructions.
+fn place_rows(dictionaries: &Dictionaries, place: &SampledPlace, sources: &mut Sources) -> Vec<CodeRow> {
+    let row = |(at, (samples, frame)): (&u64, &(u64, FrameId))| {
+        let lines = dictionaries.symbol(*frame).map_or(&[][..], |symbol| symbol.lines.as_slice());
+        let line = lines.first().filter(|line| line.line > 0);
+        let source = line.map(|line| sources.index(&line.function, &line.file, line.line));
+        CodeRow { at: *at, samples: *samples, source, ..CodeRow::default() }
+    };
+    place.at.iter().map(row).collect()
+}
+
+/// The rows near samples, and no more than are sent; what is left out is counted where it was.
+fn around_samples(rows: Vec<CodeRow>) -> Vec<CodeRow> {
+    let mut near = vec![false; rows.len()];
+    let sampled = rows.iter().enumerate().filter(|(_, row)| row.samples > 0);
+    for (index, _) in sampled {
+        let range = index.saturating_sub(BESIDE)..(index + BESIDE + 1).min(rows.len());
+        near.get_mut(range).unwrap_or_default().fill(true);
+    }
+    let mut left_out = 0;
+    let mut kept = Vec::new();
+    for (mut row, near) in rows.into_iter().zip(near) {
+        // Where nearly all was sampled, only that is shown.
+        if near && (kept.len() < MAX_CODE_ROWS / 2 || row.samples > 0) && kept.len() < MAX_CODE_ROWS {
+            row.left_out = std::mem::take(&mut left_out);
+            kept.push(row);
+        } else {
+            left_out += 1;
+        }
+    }
+    kept
+}
+
+/// Source lines, each once.
+#[derive(Default)]
+struct Sources {
+    lines: Vec<SourceLine>,
+    indices: HashMap<SourceLine, u32>,
+}
+
+impl Sources {
+    fn index(&mut self, function: &str, file: &str, line: u32) -> u32 {
+        let text = |text: &str| shown(text.as_bytes()).into_owned();
+        let source = SourceLine { function: text(function), file: text(file), line };
+        let next = u32::try_from(self.lines.len()).unwrap_or(u32::MAX);
+        *self.indices.entry(source).or_insert_with_key(|source| {
+            self.lines.push(source.clone());
+            next
+        })
+    }
+}
+
+/// What is missing of a function's code, and why.
+fn note(dictionaries: &Dictionaries, place: &SampledPlace, code: Option<&FunctionCode>) -> String {
+    let mapping = dictionaries.mapping(place.place.mapping);
+    let kind = mapping.map_or(MappingKind::Unknown, |mapping| mapping.kind);
+    let lent = mapping.is_some_and(|mapping| mapping.name.starts_with(b"["));
+    match code {
+        Some(code) if !code.bytes.is_empty() => kept_note(code),
+        _ if kind == MappingKind::Kernel => KERNEL.to_owned(),
+        _ if kind == MappingKind::Anonymous => "A run-time compiler made this code: it was in memory only, and its \
+            instructions are not kept. The samples by their places:"
+            .to_owned(),
+        _ if kind == MappingKind::Unknown => "It is not known what this code was mapped from.".to_owned(),
+        _ if lent => {
+            "The kernel lends this code to every process; it is in no file, and its instructions are not kept. \
+            The samples by their places:"
+                .to_owned()
+        }
+        _ if place.kind == NodeKind::Unresolved => {
+            "This place has no name, so it is not known where its function begins \
+            and ends. Symbols of the file would tell."
+                .to_owned()
+        }
+        code => missing_note(code.and_then(|code| code.missing)),
+    }
+}
+
+const KERNEL: &str = "Instructions of the kernel are not kept: they can only be read through /proc/kcore, with all of the \
+    kernel's memory, which takes CAP_SYS_RAWIO and no lockdown; the agent does not ask for that. The samples by their places:";
+
+fn missing_note(missing: Option<CodeMissing>) -> String {
+    let why = match missing {
+        Some(CodeMissing::NoFile) => "the file could not be opened while the program ran",
+        Some(CodeMissing::OtherFile) => "the file was another build than the one that ran, by its build id",
+        Some(CodeMissing::Unreadable) => "the file could not be read, or has no code at that place",
+        Some(CodeMissing::NoRoom) => "functions with more samples took the room that there is for instructions",
+        None => {
+            return format!(
+                "No instructions of this function were kept. They are kept when a profile ends, for the {MAX_CODES} \
+                 functions with the most own samples; older captures have none. The samples by their places:"
+            );
+        }
+    };
+    format!("No instructions of this function were kept: {why}. The samples by their places:")
+}
+
+fn kept_note(code: &FunctionCode) -> String {
+    let mut notes = Vec::new();
+    match code.machine {
+        Machine::X86_64 | Machine::X86 => {}
+        Machine::Aarch64 => {
+            notes.push("Instructions of aarch64 are not disassembled: their bytes are shown.".to_owned())
+        }
+        Machine::Other => {
+            notes.push("Instructions of this machine are not read. The samples by their places:".to_owned())
+        }
+    }
+    if code.length == 0 {
+        notes
+            .push("The symbols do not tell how long the function is: it is shown up to the last sampled place.".into());
+    } else if (code.bytes.len() as u64) < code.length {
+        notes.push(format!("The first {} of {} bytes are kept.", code.bytes.len(), code.length));
+    }
+    notes.join(" ")
+}

@@ -1,0 +1,435 @@
+//! Dynamic events beside those of perf and of tracefs itself, on the same workload. Needs root; functions of the kernel
+//! only in `tests/lab/run`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test says what it expects by panicking"
+)]
+
+use std::{
+    fs,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+};
+
+use bathyscope_tests::{
+    alone,
+    command_line::{run, stdout_of},
+    programs::program,
+    server::{Server, signal},
+    skip,
+    wait::until,
+    workspace::binary,
+};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+const TRACEFS: &str = "/sys/kernel/tracing";
+/// What perf's own probes are called here.
+const THEIRS: &str = "bathyscope_theirs";
+
+/// Whether the kernel probes its own functions; known once an agent has mounted tracefs.
+fn kprobes(what: &str) -> bool {
+    let _listed = run(["probe", "--list"]);
+    let there = Path::new(TRACEFS).join("kprobe_events").exists();
+    if !there {
+        skip(what, "a kernel with kprobes");
+    }
+    there
+}
+
+fn has(tool: &str, what: &str) -> bool {
+    let there = Command::new(tool).arg("--version").stdin(Stdio::null()).output().is_ok();
+    if !there {
+        skip(what, tool);
+    }
+    there
+}
+
+fn perf(words: &[&str]) -> Output {
+    // The environment that our own commands have: a C library reads other files in others.
+    let mut command = Command::new("perf");
+    command.args(words).env_remove("BATHYSCOPE_DATA").env_remove("BATHYSCOPE_LISTEN").stdin(Stdio::null());
+    command.output().expect("perf starts")
+}
+
+/// A probe of perf's, removed in the end.
+struct Theirs(&'static str);
+
+impl Theirs {
+    fn add(group: &'static str, words: &[&str]) -> Self {
+        let made = perf(&[&["probe", "-q"][..], words].concat());
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        Self(group)
+    }
+}
+
+impl Drop for Theirs {
+    fn drop(&mut self) {
+        let _gone = perf(&["probe", "-q", "--del", &format!("{}:{THEIRS}*", self.0)]);
+    }
+}
+
+/// What `record` keeps of a command, as `report` prints it.
+fn reported(options: &[&str], command: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().to_str().expect("a path that is text");
+    stdout_of([&["record", "--data", data][..], options, &["--"], command].concat());
+    stdout_of(["report", "--data", data])
+}
+
+/// The values of a field on the lines of an event, in order; a value ends before the next field.
+fn values(text: &str, event: &str, field: &str) -> Vec<String> {
+    let of = |line: &str| {
+        let rest = line.split_once(&format!("{event}:"))?.1;
+        let value = rest.split_once(&format!(" {field}="))?.1;
+        if let Some(quoted) = value.strip_prefix('"') {
+            return quoted.split('"').next().map(str::to_owned);
+        }
+        let is_field = |at: &usize| value[at + 1..].split(' ').next().is_some_and(|word| word.contains('='));
+        let end = value.match_indices(' ').map(|(at, _)| at).find(is_field).unwrap_or(value.len());
+        Some(value[..end].to_owned())
+    };
+    text.lines().filter_map(of).collect()
+}
+
+fn line_of(words: &[&str]) -> String {
+    stdout_of([&["probe", "-n"][..], words].concat()).lines().last().unwrap_or_default().to_owned()
+}
+
+fn refused(words: &[&str]) -> String {
+    let output = run(words);
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json_of(words: &[&str]) -> Value {
+    serde_json::from_str(&stdout_of(words)).expect("JSON")
+}
+
+#[test]
+fn p8_functions_of_a_program_are_listed_and_its_variables_are_not_known() {
+    let Some(_alone) = alone("functions of a program") else { return };
+    let Some(work) = program("work") else { return skip("functions of a program", "gcc") };
+    let work = work.to_str().unwrap();
+    let found = stdout_of(["probe", "-x", work, "--funcs", "spin_*"]);
+    assert!(found.lines().any(|line| line == "spin_here"), "{found}");
+    let refused = refused(&["probe", "-x", work, "-V", "spin_here"]);
+    assert!(refused.contains("debug information") && refused.contains("registers"), "{refused}");
+    let libc = json_of(&["probe", "-n", "--json", "-x", "libc", "malloc"]);
+    let line = libc["probes"][0]["line"].as_str().unwrap();
+    assert!(line.starts_with("p:probe_libc/malloc /") && line.contains("libc.so.6:0x"), "{line}");
+}
+
+#[test]
+fn p7_f11_a_program_s_function_and_its_return_are_recorded_with_registers() {
+    let Some(_alone) = alone("probes in a program") else { return };
+    if !has("bash", "probes in a program") {
+        return;
+    }
+    // Each command line typed into a shell, as `perf probe -x /bin/bash 'readline%return +0($retval):string'` shows them.
+    let words = "exec bash --norc -i < <(printf 'true one\\ntrue two\\n') 2>/dev/null";
+    let options = ["-x", "/bin/bash", "--probe", "readline%return +0($retval):string"];
+    let shown = reported(&options, &["bash", "-c", words]);
+    // The last one is the end of the input: a pointer to nothing.
+    assert_eq!(values(&shown, "readline__return", "arg1"), ["true one", "true two", ""], "{shown}");
+    // By offset and register, entry and return, as in the documents' example with zsh.
+    let Some(work) = program("work") else { return skip("registers of a function", "gcc") };
+    let work = work.to_str().unwrap();
+    let line = line_of(&["-x", work, "spin_here"]);
+    let offset = line.rsplit(':').next().unwrap();
+    let entry = format!("p:entered {work}:{offset} %ip first=%di:s64");
+    let exit = format!("echo 'r:left {work}:{offset} %ip %ax' >> uprobe_events");
+    let shown = reported(&["--probe", &entry, "--probe", &exit], &[work, "spin", "3"]);
+    assert_eq!(values(&shown, "entered", "first"), ["3"], "{shown}");
+    assert_eq!(values(&shown, "left", "arg2").len(), 1, "{shown}");
+}
+
+/// The count of an event in `-x,` lines, over all of them.
+fn count_of(text: &str, event: &str, with_time: bool) -> u64 {
+    let line = |line: &str| {
+        let fields: Vec<&str> = line.split(',').map(str::trim).skip(usize::from(with_time)).collect();
+        // An interval may have passed without a moment of counting: `<not counted>`.
+        (fields.get(2) == Some(&event)).then(|| fields[0].parse::<u64>().unwrap_or(0))
+    };
+    text.lines().filter_map(line).sum()
+}
+
+#[test]
+fn p14_counts_of_a_library_s_function_are_perfs() {
+    let Some(_alone) = alone("counts of malloc") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let ours = folder.path().join("ours");
+    let ours = ours.to_str().unwrap();
+    let command = ["sort", "/etc/services", "/etc/passwd"];
+    stdout_of([&["stat", "-x,", "-o", ours, "--probe", "malloc", "--exec", "libc", "--"][..], &command].concat());
+    let counted = count_of(&fs::read_to_string(ours).unwrap(), "probe_libc:malloc", false);
+    assert!(counted > 5, "{counted}");
+    // Intervals add up to the same.
+    stdout_of(
+        [&["stat", "-x,", "-o", ours, "-I", "20", "--probe", "malloc", "--exec", "libc", "--"][..], &command].concat(),
+    );
+    assert_eq!(count_of(&fs::read_to_string(ours).unwrap(), "probe_libc:malloc", true), counted);
+    if !has("perf", "counts of malloc beside perf's") {
+        return;
+    }
+    let libc = line_of(&["-x", "libc", "malloc"]);
+    let path = libc.split(' ').nth(1).unwrap().rsplit_once(':').unwrap().0;
+    let made = perf(&["probe", "-q", "-x", path, &format!("{THEIRS}=malloc")]);
+    let _theirs = Theirs("probe_libc");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let file = folder.path().join("theirs");
+    let event = format!("probe_libc:{THEIRS}");
+    let counted_too =
+        perf(&[&["stat", "-x,", "-o", file.to_str().unwrap(), "-e", &event, "--"][..], &command].concat());
+    assert!(counted_too.status.success(), "{}", String::from_utf8_lossy(&counted_too.stderr));
+    assert_eq!(count_of(&fs::read_to_string(&file).unwrap(), &event, false), counted);
+    // Perf's probe is somebody else's: it is listed so, and not removed.
+    let listed = stdout_of(["probe", "--list"]);
+    assert!(listed.contains(&event) && listed.contains("of somebody else"), "{listed}");
+    let refused = refused(&["probe", "--del", &event, "--data", folder.path().to_str().unwrap()]);
+    assert!(refused.contains("made by somebody else"), "{refused}");
+    assert!(fs::read_to_string(format!("{TRACEFS}/uprobe_events")).unwrap().contains(THEIRS));
+}
+
+#[test]
+fn p5_p13_variables_and_lines_are_told_without_touching_the_kernel() {
+    let Some(_alone) = alone("variables of the kernel") else { return };
+    let told = stdout_of(["probe", "-V", "do_sys_openat2"]);
+    assert!(told.contains("int dfd") && told.contains("filename=+0($arg2):string"), "{told}");
+    let told = stdout_of(["probe", "-V", "tcp_sendmsg"]);
+    assert!(told.contains("size_t size") && told.contains("struct msghdr *msg"), "{told}");
+    let line = line_of(&["do_sys_openat2 filename:string how->flags"]);
+    assert_eq!(line, "p:probe/do_sys_openat2 do_sys_openat2 filename=+0($arg2):string flags=+0($arg3):u64");
+    let added = refused(&["probe", "--add", "vfs_read count"]);
+    assert!(added.contains("bathyscope record") && added.contains("--probe 'vfs_read count'"), "{added}");
+    let wrong = refused(&["probe", "-n", "vfs_raed count"]);
+    assert!(wrong.contains("did you mean `vfs_read`?") && wrong.contains("\n  ^"), "{wrong}");
+    let listed = json_of(&["probe", "--list", "--json"]);
+    assert!(listed["events"].as_array().is_some(), "{listed}");
+}
+
+#[test]
+fn p4_p6_names_of_files_are_those_of_perf() {
+    let what = "names of opened files beside perf's";
+    let Some(_alone) = alone(what) else { return };
+    if !kprobes(what) || !has("perf", what) {
+        return;
+    }
+    let command = ["cat", "/etc/hostname", "/etc/passwd"];
+    let ours = reported(&["--probe", "do_sys_openat2 filename:string"], &command);
+    let ours = values(&ours, "do_sys_openat2", "filename");
+    let _theirs = Theirs::add("probe", &[&format!("{THEIRS}=do_sys_openat2 filename=+0(%si):string")]);
+    let folder = tempfile::tempdir().unwrap();
+    let (file, event) = (folder.path().join("perf.data"), format!("probe:{THEIRS}"));
+    let file = file.to_str().unwrap();
+    perf(&[&["record", "-q", "-N", "-o", file, "-e", &event, "--"][..], &command].concat());
+    let script = perf(&["script", "-i", file]);
+    let theirs = values(&String::from_utf8_lossy(&script.stdout), &event, "filename");
+    assert!(theirs.iter().any(|name| name == "/etc/hostname"), "{theirs:?}");
+    // A name that was not in memory yet when the call began cannot be read by either.
+    let unread = |name: &str| name.is_empty() || name == "(fault)";
+    let same = |(ours, theirs): (&String, &String)| ours == theirs || unread(ours) || unread(theirs);
+    assert!(ours.len() == theirs.len() && ours.iter().zip(&theirs).all(same), "{ours:?} {theirs:?}");
+    assert!(ours.iter().any(|name| name == "/etc/hostname"), "{ours:?}");
+}
+
+#[test]
+fn p10_p12_members_are_what_dereferences_of_registers_give() {
+    let what = "members by name";
+    let Some(_alone) = alone(what) else { return };
+    if !kprobes(what) {
+        return;
+    }
+    // The same twice: by the names in C, and by the offsets that pahole would give.
+    let by_name = line_of(&["vfs_read file->f_mode file->f_path.dentry->d_name.name:string count"]);
+    let arguments: Vec<&str> = by_name.split(' ').skip(2).collect();
+    let raw = arguments.join(" ").replace("$arg1", "%di").replace("$arg3", "%dx");
+    let raw = raw.replace("f_mode=", "m=").replace("name=", "n=").replace("count=", "c=");
+    let options = [
+        "--probe",
+        "named=vfs_read file->f_mode file->f_path.dentry->d_name.name:string count",
+        "--probe",
+        &format!("p:raw vfs_read {raw}"),
+    ];
+    let shown = reported(&options, &["cat", "/etc/passwd"]);
+    for (field, by_register) in [("f_mode", "m"), ("name", "n"), ("count", "c")] {
+        let named = values(&shown, "named", field);
+        assert!(!named.is_empty(), "{shown}");
+        assert_eq!(named, values(&shown, "raw", by_register), "{field}: {shown}");
+    }
+    assert!(values(&shown, "named", "name").iter().any(|name| name == "passwd"), "{shown}");
+}
+
+#[test]
+fn f12_f14_lines_of_tracefs_are_recorded_and_bad_places_named() {
+    let what = "probes within functions";
+    let Some(_alone) = alone(what) else { return };
+    if !kprobes(what) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let inside = refused(&["record", "--data", data, "--probe", "p vfs_read+1 %di", "--", "true"]);
+    assert!(inside.contains("nearest places") && inside.contains("vfs_read+"), "{inside}");
+    // The place that is named is one.
+    let near = inside.split("vfs_read+").last().unwrap();
+    let digits: String = near.chars().take_while(char::is_ascii_digit).collect();
+    let line = format!("echo 'p:mine vfs_read+{digits} %di %sp:u64' >> kprobe_events");
+    let shown = reported(&["--probe", &line], &["cat", "/etc/passwd"]);
+    assert!(!values(&shown, "mine", "arg1").is_empty(), "{shown}");
+    assert!(
+        !fs::read_to_string(format!("{TRACEFS}/kprobe_events")).unwrap().contains("mine"),
+        "it goes with its capture"
+    );
+    let renamed = refused(&["record", "--data", data, "--probe", "finish_task_swich", "--", "true"]);
+    assert!(renamed.contains("did you mean"), "{renamed}");
+}
+
+#[test]
+fn p16_f13_f15_counts_hits_and_the_kernel_s_ways_are_told() {
+    let what = "counts of a kernel function";
+    let Some(_alone) = alone(what) else { return };
+    if !kprobes(what) || !has("perf", what) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let ours = folder.path().join("ours");
+    let command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=3000"];
+    stdout_of([&["stat", "-x,", "-o", ours.to_str().unwrap(), "--probe", "vfs_write", "--"][..], &command].concat());
+    let counted = count_of(&fs::read_to_string(&ours).unwrap(), "probe:vfs_write", false);
+    let _theirs = Theirs::add("probe", &[&format!("{THEIRS}=vfs_write")]);
+    let (file, event) = (folder.path().join("theirs"), format!("probe:{THEIRS}"));
+    perf(&[&["stat", "-x,", "-o", file.to_str().unwrap(), "-e", &event, "--"][..], &command].concat());
+    assert_eq!(count_of(&fs::read_to_string(&file).unwrap(), &event, false), counted);
+    assert!(counted >= 3000, "{counted}");
+    // Perf's probe, enabled as the kernel's files do it, is hit and at the begin of a function done by ftrace.
+    let enable = format!("{TRACEFS}/events/probe/{THEIRS}/enable");
+    fs::write(&enable, "1").unwrap();
+    fs::read("/etc/passwd").unwrap();
+    let listed = json_of(&["probe", "--list", "--json"]);
+    fs::write(&enable, "0").unwrap();
+    let all = listed["events"].as_array().unwrap();
+    let it = all.iter().find(|it| it["name"] == THEIRS).unwrap();
+    assert!(it["hits"].as_u64().is_some() && it["missed"].as_u64().is_some(), "{it}");
+    if Path::new("/sys/kernel/debug/kprobes/list").exists() {
+        assert!(
+            it["marks"]
+                .as_array()
+                .is_some_and(|marks| marks.iter().any(|mark| mark == "FTRACE" || mark == "OPTIMIZED")),
+            "{it}"
+        );
+    }
+    let setting = "/proc/sys/debug/kprobes-optimization";
+    let Ok(before) = fs::read_to_string(setting) else {
+        return skip("kprobes-optimization", "a kernel with CONFIG_OPTPROBES");
+    };
+    let data = folder.path().to_str().unwrap();
+    for (word, value) in [("off", "0"), ("on", "1")] {
+        stdout_of(["probe", "--optimization", word, "--data", data]);
+        assert_eq!(fs::read_to_string(setting).unwrap().trim(), value);
+        assert_eq!(json_of(&["probe", "--optimization", "show", "--json"])["optimization"], value == "1");
+    }
+    fs::write(setting, before.trim()).unwrap();
+}
+
+/// The probes that `probe --list` shows with this name.
+fn listed(name: &str) -> Vec<Value> {
+    let all = json_of(&["probe", "--list", "--json"]);
+    let events = all["events"].as_array().expect("events").iter();
+    events.filter(|event| event["name"] == name).cloned().collect()
+}
+
+#[test]
+fn p16_probes_of_a_running_capture_are_detached_and_the_rest_goes_on() {
+    let what = "detaching probes in a program";
+    let Some(_alone) = alone(what) else { return };
+    let Some(work) = program("work") else { return skip(what, "gcc") };
+    let work = work.to_str().unwrap();
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &[]);
+    let dynamic: Vec<Value> =
+        ["spin_here", "main"].iter().map(|typed| json!({ "typed": typed, "file": work })).collect();
+    let spec = json!({ "method": { "trace": { "dynamic": dynamic } }, "target": "system", "limits": { "duration_ms": 60_000 } });
+    let id = server.capture(&spec);
+    let spin = || assert!(Command::new(work).args(["spin", "1"]).status().unwrap().success());
+    let hits = |name: &str| {
+        let events = server.get("/api/dynamic");
+        let event = events["events"].as_array().unwrap().iter().find(|event| event["name"] == name).cloned();
+        event.and_then(|event| event["hits"].as_u64())
+    };
+    spin();
+    until("both to be hit", || (hits("spin_here") == Some(1) && hits("main") == Some(1)).then_some(()));
+    let path = format!("/api/captures/{id}/probes/detach");
+    let answer = server.send("POST", &path, Some(&json!({ "pattern": "*spin_h*" })));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.json()["detached"].as_array().map(Vec::len), Some(1), "{}", answer.text());
+    spin();
+    until("the other to be hit again", || (hits("main") == Some(2)).then_some(()));
+    assert_eq!(hits("spin_here"), Some(1), "it is off");
+    let unknown = server.send("POST", &path, Some(&json!({ "pattern": "nothing*" })));
+    assert_eq!(unknown.status, 404, "{}", unknown.text());
+    assert!(server.send("POST", &format!("/api/captures/{id}/stop"), None).status < 300);
+    let streams = server.ended(&id)["ledger"]["streams"].as_array().unwrap().clone();
+    let stored: Vec<u64> = streams.iter().filter_map(|stream| stream["stored"].as_u64()).collect();
+    assert_eq!(stored.iter().sum::<u64>(), 3, "one of the detached and two of the other: {streams:?}");
+}
+
+/// Something that records in another terminal, ended when it is dropped.
+struct Recording(Child);
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let _ended = (self.0.kill(), self.0.wait());
+    }
+}
+
+#[test]
+fn p16_probes_of_another_terminal_are_detached_by_root() {
+    let what = "probes of another terminal";
+    let Some(_alone) = alone(what) else { return };
+    let Some(work) = program("work") else { return skip(what, "gcc") };
+    let work = work.to_str().unwrap();
+    let (theirs, ours) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let data = ours.path().to_str().unwrap();
+    let del = |pattern: &str| run(["probe", "--data", data, "--del", pattern]);
+    let said = |output: &Output| {
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    };
+    let mut command = Command::new(binary());
+    command.args(["record", "--data", theirs.path().to_str().unwrap(), "-x", work]);
+    command.args(["--probe", "spin_here", "--probe", "main", "-d", "60s"]);
+    let recording = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let recording = Recording(recording);
+    let spin = || assert!(Command::new(work).args(["spin", "1"]).status().unwrap().success());
+    let hits = |name: &str| listed(name).first().and_then(|event| event["hits"].as_u64());
+    until("it to record", || {
+        spin();
+        (hits("spin_here") > Some(0) && hits("main") > Some(0)).then_some(())
+    });
+    let none = del("nothing*");
+    assert!(!none.status.success() && said(&none).contains("no probe matches"), "{}", said(&none));
+    let detached = del("probe:spin_h*");
+    assert!(detached.status.success() && said(&detached).starts_with("Detached spin_here"), "{}", said(&detached));
+    let (before, others) = (hits("spin_here"), hits("main"));
+    spin();
+    until("the other to be hit", || (hits("main") > others).then_some(()));
+    assert_eq!(hits("spin_here"), before, "it is off");
+    // A second time there is nothing to detach, and it is told who has it.
+    let again = del("spin_here");
+    assert!(!again.status.success() && said(&again).contains("detached already"), "{}", said(&again));
+    signal(recording.0.id(), Signal::INT);
+    until("it to end", || listed("main").is_empty().then_some(()));
+    // One that is counted is not in an instance: it ends with its counters.
+    let mut command = Command::new(binary());
+    command.args(["stat", "-x", work, "--probe", "spin_here", "-a", "--", "sleep", "8"]);
+    let _counting =
+        Recording(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    until("it to count", || (!listed("spin_here").is_empty()).then_some(()));
+    let counted = del("spin_here");
+    assert!(!counted.status.success() && said(&counted).contains("Ctrl-C"), "{}", said(&counted));
+    until("it to end", || listed("spin_here").is_empty().then_some(()));
+}

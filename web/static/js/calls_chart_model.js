@@ -1,0 +1,80 @@
+// A chart of calls, as the server answers: where its lanes are and which call is where. Pure.
+
+/** Pixels of a level, and around the levels of a lane. */
+export const LEVEL = 18;
+export const PAD = 6;
+const LEAST_LANE = 30;
+
+/** The answer of the chart's endpoint, with places. */
+export class ChartModel {
+  /** @param {object} answer of the API */
+  constructor(answer) {
+    Object.assign(this, { start: answer.start, end: answer.end, names: answer.names, hidden: answer.hidden, moreLanes: answer.more_lanes, leftOut: answer.left_out });
+    let top = 0;
+    this.lanes = answer.lanes.map((lane) => {
+      const height = Math.max(LEAST_LANE, lane.levels * LEVEL + PAD * 2);
+      const placed = { ...lane, top, height };
+      top += height;
+      return placed;
+    });
+    this.height = top;
+  }
+
+  /** The lane at a height, or -1. */
+  laneAt(y) {
+    return this.lanes.findIndex((lane) => y >= lane.top && y < lane.top + lane.height);
+  }
+
+  /**
+   * The call at a moment and height; `slack` nanoseconds beside it count too, since what is short is hard to hit.
+   * @returns {{lane: number, box: number}|null}
+   */
+  hit(time, y, slack) {
+    const lane = this.laneAt(y);
+    if (lane < 0) return null;
+    const { boxes, top } = this.lanes[lane];
+    const level = Math.floor((y - top - PAD) / LEVEL);
+    let best = null;
+    let away = slack;
+    for (let box = 0; box < boxes.id.length; box += 1) {
+      if (boxes.level[box] !== level) continue;
+      const distance = Math.max(0, boxes.start[box] - time, time - boxes.start[box] - boxes.duration[box]);
+      if (distance <= away) {
+        best = { lane, box };
+        away = distance;
+        if (distance === 0) break;
+      }
+    }
+    return best;
+  }
+
+  /**
+   * Where a call is.
+   * @returns {{lane: number, box: number}|null}
+   */
+  find(id) {
+    for (const [lane, { boxes }] of this.lanes.entries()) {
+      const box = boxes.id.indexOf(id);
+      if (box >= 0) return { lane, box };
+    }
+    return null;
+  }
+
+  /**
+   * The next call of the same lane in a direction: beside on its level, or the one around or within it.
+   * @param {{lane: number, box: number}} from
+   * @param {"left"|"right"|"out"|"in"} where
+   */
+  step({ lane, box }, where) {
+    const { boxes } = this.lanes[lane];
+    const level = boxes.level[box] + ({ out: -1, in: 1 }[where] ?? 0);
+    const start = boxes.start[box];
+    const end = start + boxes.duration[box];
+    const on = (other) => boxes.level[other] === level;
+    if (where === "right") for (let other = box + 1; other < boxes.id.length; other += 1) if (on(other)) return { lane, box: other };
+    if (where === "left") for (let other = box - 1; other >= 0; other -= 1) if (on(other)) return { lane, box: other };
+    if (where === "in") for (let other = 0; other < boxes.id.length; other += 1) if (on(other) && boxes.start[other] >= start && boxes.start[other] < end) return { lane, box: other };
+    if (where === "out") for (let other = 0; other < boxes.id.length; other += 1) if (on(other) && boxes.start[other] <= start && boxes.start[other] + boxes.duration[other] >= end) return { lane, box: other };
+    return null;
+  }
+}

@@ -1,0 +1,29 @@
+// Definitions of probes as text and as a spec has them. Pure.
+
+/**
+ * A definition as `perf probe` takes it; empty without a function.
+ * @param {{func: string, at: string, offset: string, chosen: string[], more: string}} parts
+ */
+export function definitionOf({ func, at, offset, chosen, more }) {
+  const name = func.trim();
+  if (!name) return "";
+  const bytes = offset.trim();
+  const place = at === "return" ? `${name}%return` : at === "offset" && bytes ? `${name}+${bytes}` : name;
+  return [place, ...chosen, ...more.trim().split(/\s+/)].filter(Boolean).join(" ");
+}
+
+/**
+ * A spec's probes as lines of text: what was written, with its file as `perf probe` names it.
+ * @param {(string | {typed: string, file?: string})[]} dynamic
+ */
+export function probeLines(dynamic) {
+  return dynamic.map((probe) => {
+    if (typeof probe === "string") return probe;
+    return probe.file ? `perf probe -x ${probe.file} '${probe.typed}'` : probe.typed;
+  });
+}
+
+/** What the kernel was told by a probe of a stored spec; empty where that is what was written. */
+export function kernelLine(probe) {
+  return typeof probe === "string" || probe.line === probe.typed ? "" : probe.line ?? "";
+}

@@ -1,0 +1,186 @@
+// The tab SQL: a query, what it can read, and its result as a table or as lines.
+
+import { Latest, get, isAborted, send } from "./api.js";
+import { h, put } from "./dom.js";
+import { cell as cellText, exact, plural } from "./format.js";
+import { LinesChart } from "./lines_chart.js";
+import { errorNotice, showError, waitFor } from "./notice.js";
+import { chartOf, shownCell, sized, written } from "./sql_result.js";
+import { VirtualTable } from "./virtual_table.js";
+
+/** Rows whose width is looked at. */
+const MEASURED = 200;
+/** The longest query that a link holds. */
+const LINK_CHARS = 8000;
+
+/** The tab. */
+export class SqlView {
+  #latest = new Latest();
+
+  /**
+   * @param {import("./capture_context.js").CaptureContext} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    this.context = context;
+    this.panel = panel;
+    this.visible = false;
+    this.answer = null;
+  }
+
+  /** The tab is in sight. */
+  show() {
+    this.visible = true;
+    if (this.editor) return;
+    this.#build();
+    this.#loadTables();
+    const { sql } = this.context.view;
+    if (sql) this.#run(sql);
+    else this.editor.focus();
+  }
+
+  /** The tab is not in sight. */
+  hide() {
+    this.visible = false;
+  }
+
+  #build() {
+    this.editor = h("textarea", { class: "sql-editor mono", rows: "6", spellcheck: "false", autocomplete: "off", maxlength: "60000", "aria-label": "Query in SQL",
+      placeholder: "select comm, count(*) as rows from … group by comm", on: { keydown: (event) => this.#key(event) } });
+    this.editor.value = this.context.view.sql;
+    this.runButton = h("button", { type: "button", class: "primary", on: { click: () => this.#run(this.editor.value) } }, "Run ", h("kbd", { text: "Ctrl+Enter" }));
+    this.cancelButton = h("button", { type: "button", disabled: true, on: { click: () => this.#cancel() } }, "Cancel ", h("kbd", { text: "Esc" }));
+    this.examples = h("select", { "aria-label": "Examples", on: { change: () => this.#example() } }, h("option", { value: "", text: "Examples" }));
+    this.status = h("span", { class: "quiet readout sql-status", role: "status" });
+    this.modes = h("div", { class: "segments", role: "group", "aria-label": "Result as", hidden: true },
+      ...[["table", "Table"], ["chart", "Chart"]].map(([mode, text]) => h("button", { type: "button", data: { mode }, on: { click: () => { this.context.state.set({ result: mode }); this.#draw(); } }, text })));
+    this.tables = h("div", { class: "sql-tables", role: "group", "aria-label": "Tables" });
+    this.result = h("div", { class: "sql-result" });
+    this.table = new VirtualTable({ label: "Result" });
+    this.chart = new LinesChart({ readout: (text) => { this.pointed.textContent = text; } });
+    this.pointed = h("span", { class: "quiet readout" });
+    put(this.panel, h("div", { class: "sql" },
+      h("div", { class: "sql-main" }, this.editor,
+        h("div", { class: "panel-bar" }, this.runButton, this.cancelButton, this.examples, this.modes, this.status, this.pointed), this.result),
+      h("aside", { class: "sql-side", "aria-label": "What can be asked" }, h("p", { class: "quiet small", text: "A name goes into the query where the cursor is." }), this.tables)));
+    put(this.result, h("p", { class: "empty", text: "A query reads all of this capture and nothing else; the filter and the range above do not count. Times are nanoseconds from the start." }));
+  }
+
+  #key(event) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      this.#run(this.editor.value);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      if (this.running) this.#cancel();
+      else this.editor.blur();
+    }
+  }
+
+  async #loadTables() {
+    try {
+      const { tables, examples } = await get(`${this.context.path}/query`);
+      this.known = examples;
+      put(this.examples, h("option", { value: "", text: "Examples" }), ...examples.map(({ title }, i) => h("option", { value: String(i), text: title })));
+      put(this.tables, ...tables.map((one, i) => this.#tableEntry(one, i === 0)));
+    } catch (error) {
+      showError(this.tables, error, () => this.#loadTables());
+    }
+  }
+
+  #tableEntry(table, open) {
+    const name = table.alias ?? table.name;
+    const insert = (text, title) => h("button", { type: "button", class: "plain mono", title, text, on: { click: () => this.#insert(written(text)) } });
+    return h("details", { open },
+      h("summary", { title: table.about }, h("span", { class: "mono", text: name }), h("span", { class: "quiet small", text: exact(table.rows) })),
+      h("ul", {}, h("li", {}, insert(name, `${table.about}: put the table's name into the query`)),
+        ...table.columns.map((column) => h("li", {}, insert(column.name, `${column.name}: ${column.type}`), h("span", { class: "quiet small", text: column.display === "decimal" || column.display === "text" ? column.type : column.display })))));
+  }
+
+  #insert(text) {
+    const { selectionStart: from, selectionEnd: to, value } = this.editor;
+    const before = from > 0 && /[\w")]/.test(value[from - 1]) ? " " : "";
+    this.editor.setRangeText(before + text, from, to, "end");
+    this.editor.focus();
+  }
+
+  #example() {
+    const example = this.known?.[Number(this.examples.value)];
+    if (!this.examples.value || !example) return;
+    this.examples.value = "";
+    this.editor.value = example.sql;
+    this.#run(example.sql);
+    this.editor.focus();
+  }
+
+  #cancel() {
+    this.#latest.cancel();
+    this.#setRunning(false);
+    this.status.textContent = "Cancelled.";
+  }
+
+  #setRunning(running) {
+    this.running = running;
+    this.cancelButton.disabled = !running;
+    this.result.classList.toggle("is-waiting", running);
+  }
+
+  async #run(text) {
+    const sql = text.trim();
+    if (!sql) return;
+    this.context.state.set({ sql: sql.length <= LINK_CHARS ? sql : "" });
+    this.#setRunning(true);
+    this.status.textContent = "Running…";
+    try {
+      const asked = (signal) => waitFor("Answering the query", send("POST", `${this.context.path}/query`, { sql }, signal), () => this.#cancel());
+      const answer = await this.#latest.run(asked);
+      if (!answer) return;
+      this.answer = answer;
+      this.#setRunning(false);
+      this.#draw();
+    } catch (error) {
+      this.#setRunning(false);
+      this.status.textContent = "";
+      if (isAborted(error)) return;
+      this.answer = null;
+      this.modes.hidden = true;
+      put(this.result, errorNotice(error));
+    }
+  }
+
+  #draw() {
+    const { answer } = this;
+    if (!answer) return;
+    const { rows, scanned, elapsed_ms: ms, truncated } = answer;
+    const cut = { rows: `only the first ${plural(rows.length, "row")}; `, bytes: `cut after ${plural(rows.length, "row")}, which is as much as an answer holds; ` }[truncated];
+    this.status.textContent = `${cut ?? `${exact(rows.length)} ${rows.length === 1 ? "row" : "rows"} in `}${exact(ms)} ms; ${exact(scanned.rows)} rows read${scanned.skipped ? `, ${plural(scanned.skipped, "chunk")} passed over` : ""}`;
+    const lines = chartOf(answer);
+    const mode = lines && this.context.view.result === "chart" ? "chart" : "table";
+    this.modes.hidden = !lines;
+    this.pointed.textContent = "";
+    for (const button of this.modes.children) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
+    if (mode === "chart") this.#drawChart(lines);
+    else this.#drawTable(answer);
+  }
+
+  #drawChart(lines) {
+    put(this.result, h("div", { class: "sql-chart" }, this.chart.element, lines.leftOut > 0 && h("p", { class: "quiet small", text: `${plural(lines.leftOut, "more line")}` })));
+    // A chart takes its size from the page.
+    this.chart.show(lines);
+  }
+
+  #drawTable({ columns, rows }) {
+    if (rows.length === 0) {
+      put(this.result, h("p", { class: "empty", text: "No row satisfies it." }));
+      return;
+    }
+    const shown = rows.map((row) => row.map((value, i) => shownCell(value, columns[i])));
+    const texts = shown.slice(0, MEASURED).map((row) => row.map((value, i) => cellText(value, columns[i])));
+    put(this.result, this.table.element);
+    this.table.source = { count: shown.length, row: (index) => shown[index], need: () => {} };
+    this.table.setColumns(sized(columns, texts));
+    this.table.changed();
+    this.table.go(0, "top");
+  }
+}

@@ -39,7 +39,7 @@ export class FlameCode {
     const gaps = shown.rows.flatMap((row, i) => [row.left_out > 0 && h("tr", { class: "code-gap quiet" }, h("td", { colspan: "6", text: `${plural(row.left_out, "instruction")} without samples not shown` })), this.lines[i]]);
     const col = (text, num, title) => h("th", { scope: "col", class: num ? "num" : "", title, text });
     const table = h("table", { class: "list calls-table code-table" },
-      h("thead", {}, h("tr", {}, col("Samples", true, "Own samples at the instruction, and their share of the function's at this place"), h("th", { scope: "col", class: "bar-head", text: "Share" }), col("Address", true, "As the file counts, and from the function's beginning"), col("", false), col("Instruction", false), col("Source", false, "Names from the file's debug information; the source itself is not read"))),
+      h("thead", {}, h("tr", {}, col("Samples", true, "Own samples at the instruction, and their share of the function's at this place"), h("th", { scope: "col", class: "bar-head", text: "Share" }), col("Address", true, "As the file counts"), col("Offset", false, "From the function's beginning"), col("Instruction", false), col("Source", false, "Names from the file's debug information; the source itself is not read"))),
       h("tbody", {}, ...gaps.filter(Boolean)));
     put(this.element, this.#head(), shown.note && h("p", { class: "code-note", text: shown.note }), table,
       shown.outside > 0 && h("p", { class: "quiet", text: `${plural(shown.outside, "sample")} behind what is kept.` }));

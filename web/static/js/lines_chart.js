@@ -126,6 +126,10 @@ export class LinesChart {
     context.textAlign = "center";
     context.textBaseline = "top";
     const marks = ticks(first, first + span, Math.max(1, Math.floor((width - LEFT) / 100)));
-    for (const time of marks.at) context.fillText(this.view.plain ? count(time) : tickLabel(time, marks.step), x(time), base + 5);
+    for (const time of marks.at) {
+      const label = this.view.plain ? count(time) : tickLabel(time, marks.step);
+      const half = context.measureText(label).width / 2;
+      context.fillText(label, Math.min(width - half, x(time)), base + 5);
+    }
   }
 }

@@ -7,11 +7,13 @@ import { duration, exact, moment, plural } from "./format.js";
 import { bind, describe, isTyping } from "./keys.js";
 import { showError } from "./notice.js";
 import { TimelineData } from "./timeline_data.js";
-import { project } from "./timeline_decode.js";
+import { newest, project } from "./timeline_decode.js";
 import { legend } from "./timeline_legend.js";
 import { AXIS, COLORS, LABELS, drawTimeline, trackHeight } from "./timeline_draw.js";
 
 const LEAST_SPAN_NS = 1000;
+/** How far what is stored may be behind a running capture, nanoseconds: rows are kept until there are enough for a chunk. */
+const STORED_LATER_NS = 2e9;
 const WHEEL_ZOOM = 0.0022;
 /** Change per second while a key is held: e-folds of zoom, screens of pan. */
 const HELD = { KeyW: ["zoom", -2.6], KeyS: ["zoom", 2.6], KeyA: ["pan", -1.2], KeyD: ["pan", 1.2] };
@@ -35,7 +37,9 @@ export class TimelineView {
     this.cursor = null;
     this.pointer = null;
     const { from, to } = context.view;
-    this.shown = from === null ? { start: 0, end: context.duration } : { start: from, end: to };
+    /** Whoever sees all of a running capture goes on doing so. */
+    this.follows = from === null;
+    this.shown = this.follows ? { start: 0, end: context.duration } : { start: from, end: to };
     this.data = new TimelineData(context.path);
     this.#build(panel);
     this.data.addEventListener("data", () => this.#arrived());
@@ -78,9 +82,8 @@ export class TimelineView {
     this.#held.clear();
   }
 
-  /** The capture has grown; whoever sees all of it goes on doing so. */
+  /** The capture has grown. What is shown grows when the rows are there, so that no empty edge comes and goes. */
   grown() {
-    if (this.context.view.from === null) this.shown = { start: 0, end: this.context.duration };
     this.data.expire();
     if (this.visible) this.#want();
   }
@@ -91,7 +94,7 @@ export class TimelineView {
       this.cursor = null;
       this.scroller.scrollTop = 0;
     }
-    if (parts.has("from") && this.context.view.from === null) this.shown = { start: 0, end: this.context.duration };
+    if (parts.has("from") && this.context.view.from === null) this.#followAll();
     if (["group", "filter", "from"].some((part) => parts.has(part))) this.#want();
     this.canvas.redraw();
   }
@@ -107,19 +110,29 @@ export class TimelineView {
   #want() {
     if (!this.visible || this.canvas.width <= LABELS) return;
     const { group, filter } = this.context.view;
-    this.data.want(this.shown, Math.round(this.#wide * this.canvas.ratio), { group, filter }, this.context.duration);
+    const wanted = this.follows ? { start: 0, end: this.context.duration } : this.shown;
+    this.data.want(wanted, Math.round(this.#wide * this.canvas.ratio), { group, filter }, this.context.duration);
     this.canvas.redraw();
   }
 
   #arrived() {
     put(this.problem);
     this.filterProblem(null);
+    if (this.follows) this.#followAll();
     const { tracks, more_tracks: more, group } = this.data.current;
     this.spacer.style.height = `${Math.max(0, tracks.length * this.#track + AXIS - this.scroller.clientHeight)}px`;
     this.more.textContent = tracks.length === 0 ? "No rows here" : more > 0 ? `${plural(tracks.length, group === "cpu" ? "CPU" : "thread")} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, group === "cpu" ? "CPU" : "thread");
     put(this.legend, ...legend(this.data.current));
     this.#tell();
     this.canvas.redraw();
+  }
+
+  /** Shows all there is: of a running capture all that is stored by now. */
+  #followAll() {
+    const { duration, info } = this.context;
+    const stored = info.running && this.data.current ? newest(this.data.current) : 0;
+    this.follows = true;
+    this.shown = { start: 0, end: stored > 0 && duration - stored < STORED_LATER_NS ? Math.min(stored, duration) : duration };
   }
 
   #failed(error) {
@@ -159,6 +172,7 @@ export class TimelineView {
     const whole = Math.max(LEAST_SPAN_NS, this.context.duration);
     const span = Math.max(Math.min(LEAST_SPAN_NS, whole), Math.min(whole, end - start));
     const from = Math.max(0, Math.min(whole - span, start));
+    this.follows = from <= 0 && from + span >= Math.min(whole, this.follows ? this.shown.end : whole);
     this.shown = { start: from, end: from + span };
     this.remember();
     this.#want();
@@ -166,8 +180,7 @@ export class TimelineView {
   }
 
   #remember() {
-    const whole = this.shown.start <= 0 && this.shown.end >= this.context.duration;
-    this.context.state.set(whole ? { from: null, to: null } : { from: Math.round(this.shown.start), to: Math.round(this.shown.end) });
+    this.context.state.set(this.follows ? { from: null, to: null } : { from: Math.round(this.shown.start), to: Math.round(this.shown.end) });
   }
 
   #zoom(factor, anchor) {

@@ -38,6 +38,15 @@ export function decodeTimeline(buffer) {
   return { ...head, tracks };
 }
 
+/**
+ * Where the last bin that has rows ends, nanoseconds; 0 where there are none.
+ * @param {{start: number, end: number, width: number, tracks: Track[]}} data
+ */
+export function newest({ start, end, width, tracks }) {
+  const last = tracks.reduce((most, { bins }) => Math.max(most, bins.length > 0 ? bins.at(-1) + 1 : 0), 0);
+  return last > 0 ? Math.min(end, start + (last * (end - start)) / width) : 0;
+}
+
 function aligned(offset) {
   return (offset + 7) & ~7;
 }

@@ -139,11 +139,13 @@ function drawOverlays(ctx, { colors, width, height }, model) {
   ctx.beginPath();
   ctx.rect(LABELS, 0, wide, height);
   ctx.clip();
+  // As far down as there are tracks; below them nothing is missing.
+  const low = model.data?.tracks.length ? Math.min(height, AXIS + model.data.tracks.length * model.track - model.scroll) : height;
   for (const loss of model.losses) {
     if (loss.end < model.shown.start || loss.start > model.shown.end) continue;
     const left = place(loss.start);
     const across = Math.max(3, place(loss.end) - left);
-    hatch(ctx, colors["--loss-mark"], left, AXIS, across, height - AXIS);
+    hatch(ctx, colors["--loss-mark"], left, AXIS, across, low - AXIS);
     ctx.fillStyle = colors["--loss-mark"];
     ctx.fillRect(left, AXIS - 3, across, 3);
   }

@@ -24,6 +24,6 @@ export function namesByRows(data) {
  */
 export function legend(data) {
   const all = namesByRows(data);
-  const entries = all.slice(0, SHOWN).map(([name, rows]) => h("span", { class: "legend-entry mono", title: `${name}: the most frequent where there are ${exact(rows)} rows`, data: { cat: String(category(name)) }, text: name }));
+  const entries = all.slice(0, SHOWN).map(([name, rows]) => h("span", { class: "legend-entry mono", title: `${name || "Rows whose name is not known"}: the most frequent where there are ${exact(rows)} rows`, data: { cat: String(category(name)) }, text: name || "no name" }));
   return all.length > SHOWN ? [...entries, h("span", { class: "quiet", text: plural(all.length - SHOWN, "more name") })] : entries;
 }

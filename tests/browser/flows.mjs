@@ -242,6 +242,52 @@ export async function listFunctions(page) {
   await nextJsonless(page, /\/flame\?/, () => page.getByRole('searchbox', { name: 'Find in names' }).fill(''));
 }
 
+/** The instruction that is current: its place within the function. */
+const currentCode = (page) => page.locator('.flame-code tr.is-current').evaluateAll(([row]) => row?.cells[3].textContent ?? null);
+
+/**
+ * The instructions of a function: opened by its name in the table of functions, walked with the keyboard, opened again by
+ * the address. `jumps`: one of them is a jump within the function, which Enter follows.
+ */
+export async function walkInstructions(page, { name, jumps }) {
+  if (query(page).get('flame') !== 'functions') await page.getByRole('button', { name: 'Functions', exact: true }).click();
+  const answer = await nextJson(page, /\/flame\/annotate\?/, () => page.locator('.flame-functions .call-name').getByText(name, { exact: true }).click());
+  const { rows, hottest } = answer.shown;
+  const place = (i) => `+0x${rows[i].at.toString(16)}`;
+  assert.ok(hottest.length > 1 && rows.some(({ text }) => text), `${name} has samples at some instructions: ${JSON.stringify(answer.shown)}`);
+  await until('the function in the address', () => query(page).get('code') === name);
+  const at = (i, what) => until(what, async () => await currentCode(page) === place(i));
+  await at(hottest[0], 'the hottest instruction');
+  await page.keyboard.press('n');
+  await at(hottest[1], 'the next hottest');
+  await page.keyboard.press('p');
+  await at(hottest[0], 'the hottest again');
+  await page.keyboard.press('Home');
+  await at(0, 'the first instruction');
+  await page.keyboard.press('ArrowDown');
+  await at(1, 'the one below it');
+  await page.keyboard.press('ArrowUp');
+  await at(0, 'the first again');
+  if (jumps) await followJump(page, rows, at);
+  const said = await page.locator('.flame-code tbody tr').count();
+  const again = await nextJson(page, /\/flame\/annotate\?/, () => page.reload());
+  assert.deepEqual(again, answer);
+  await until('the same instructions', async () => await page.locator('.flame-code tbody tr').count() === said);
+  await at(hottest[0], 'the hottest instruction of the link');
+  await page.keyboard.press('Escape');
+  await until('the functions again', () => !query(page).has('code'));
+  await page.locator('.flame-functions .call-name').getByText(name, { exact: true }).waitFor();
+}
+
+async function followJump(page, rows, at) {
+  const from = rows.findIndex(({ target }) => target !== null && rows.some((row) => row.at === target));
+  assert.ok(from >= 0, 'there is a jump');
+  for (let press = 0; press < from; press += 1) await page.keyboard.press('ArrowDown');
+  await at(from, 'the jump');
+  await page.keyboard.press('Enter');
+  await at(rows.findIndex((row) => row.at === rows[from].target), 'where it goes');
+}
+
 /** Fills the form for system calls from a line of sysdig; one that cannot be filtered is refused beside it. */
 export async function bringSysdigLine(page, origin) {
   await page.goto(`${origin}/new?method=syscalls`);

@@ -10,7 +10,7 @@ import { after, before, test } from 'node:test';
 import { ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
   chooseCommand, chooseTracepoint, ended, openTab, readInfo, rowCount, rowsInSight, selectRange, sortAndFilter,
-  startCapture, tickFields, walkFlame, walkTimeline, watchAndStop, writeCondition,
+  startCapture, tickFields, walkFlame, walkInstructions, walkTimeline, watchAndStop, writeCondition,
 } from './flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
@@ -117,6 +117,7 @@ test('4. a profile of the whole system as a flame graph, also of a range', async
     openTab(page, 'Flame graph'),
   ]);
   assert.ok(part.total > 0 && part.total < whole.total, `${part.total} of ${whole.total} samples from ${start} to ${end}`);
+  await walkInstructions(page, { name: 'spin_inner', jumps: true });
   const [download] = await Promise.all([page.waitForEvent('download'), downloadSvg()]);
   assert.match(download.suggestedFilename(), /\.svg$/);
 });

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { IS_ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
   addCondition, chooseCalls, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
-  bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkTimeline, watchAndStop,
+  bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkInstructions, walkTimeline, watchAndStop,
 } from './flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
@@ -117,6 +117,21 @@ test('a profile as a flame graph', async () => {
   const name = answer.names[answer.nodes.name[answer.nodes.depth.findIndex((depth) => depth === 3)]];
   await walkFlame(page, { expects: [name], search: name.slice(0, 12) });
   await listFunctions(page);
+});
+
+test('the instructions of a function: opened by its name, walked with keys, linked to', async () => {
+  const path = page.url().replace('/captures/', '/api/captures/').replace(/\?.*/, '');
+  // The instructions are kept after the rows.
+  const name = await until('kept instructions', async () => {
+    const { functions } = await (await page.request.get(`${path}/flame/functions`)).json();
+    for (const one of functions.filter(({ own, kind }) => kind === 3 && own > 1)) {
+      const { shown } = await (await page.request.get(`${path}/flame/annotate?function=${encodeURIComponent(one.name)}`)).json();
+      if (shown?.kept > 0 && shown.hottest.length > 1) return one.name;
+    }
+    return null;
+  });
+  // The simulated program is made of returns.
+  await walkInstructions(page, { name, jumps: false });
 });
 
 test('system calls: chosen by a set, recorded, run again', async () => {

@@ -14,7 +14,7 @@ import {
   completeScript, correctScript, openEditor, openExample, openToolByWords, readScript, refuseScript, runScript, runScriptAgain, stopAfterMoments,
   walkMaps, walkStacks,
 } from './script_flows.mjs';
-import { insertNames, makeMistakes, runExample, seeLines } from './sql_flows.mjs';
+import { cutTrack, insertNames, makeMistakes, runExample, seeBars, seeLines, showTrack } from './sql_flows.mjs';
 
 const TRACEPOINT = 'sched:sched_switch';
 const HOSTILE = '"><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>\u202e';
@@ -103,7 +103,15 @@ test('questions in SQL: examples, names, lines, mistakes', async () => {
   await runExample(page);
   await insertNames(page);
   await seeLines(page);
+  await seeBars(page);
   await makeMistakes(page);
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*\/query/.test(text)));
+});
+
+test('results of SQL as tracks of the timeline', async () => {
+  await page.goto(`${server.origin}/captures/${id}?v=1&tab=sql`);
+  await showTrack(page);
+  await cutTrack(page);
   complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 400.*\/query/.test(text)));
 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { chartOf, shownCell, sized, written } from "../static/js/sql_result.js";
+import { barsOf, chartOf, shownCell, sized, written } from "../static/js/sql_result.js";
 
 const column = (name, type = "i64", display = type === "text" ? "text" : "decimal") => ({ name, type, display });
 
@@ -27,6 +27,18 @@ test("plain numbers are an axis too, but not one alone", () => {
   for (const [columns, rows] of [[[column("a")], [[1], [2]]], [[column("a", "text"), column("b")], [["x", 1]]], [[column("a"), column("b")], [[1, 2]]], [[], []]]) {
     assert.equal(chartOf({ columns, rows }), null);
   }
+});
+
+test("a number for each text is a bar, in the order of the result", () => {
+  const answer = { columns: [column("cpu"), column("comm", "text"), column("switches")], rows: [[0, "a", 5], [1, null, "-7"], [1, "c", null]] };
+  assert.equal(chartOf(answer), null);
+  assert.deepEqual(barsOf(answer), {
+    heading: "cpu · comm", value: "switches", most: 7, inTime: false, leftOut: 0,
+    bars: [{ label: "0 · a", amount: 5 }, { label: "1 · –", amount: -7 }, { label: "1 · c", amount: null }],
+  });
+  const many = { columns: [column("comm", "text"), column("took", "i64", "duration_ns")], rows: Array.from({ length: 120 }, (_, i) => [`t${i}`, i]) };
+  assert.deepEqual([barsOf(many).bars.length, barsOf(many).leftOut, barsOf(many).inTime], [100, 20, true]);
+  for (const nothing of [{ columns: [column("n")], rows: [[1]] }, { columns: [column("comm", "text")], rows: [["a"]] }, { ...answer, rows: [] }]) assert.equal(barsOf(nothing), null);
 });
 
 test("names are quoted where they must be", () => {

@@ -1,11 +1,16 @@
 // What a result of SQL looks like as a chart and how wide its columns are. Pure.
 
+import { WHO } from "./sql_track.js";
+
 /** Lines beside each other that can still be told apart. */
 const LINES = 12;
 const MOST_CHARS = 60;
+/** Bars below each other that are looked at. */
+const BARS = 100;
 const TIME_NAME = /(^|_)(time|start|at|first)(_ns)?$|_ns$/;
 
 const isNumeric = ({ type }) => type === "i64" || type === "f64";
+const isMoment = (column) => column !== undefined && (column.display === "time_ns" || (column.display !== "duration_ns" && TIME_NAME.test(column.name)));
 const number = (cell) => (cell === null || cell === undefined ? null : Number(cell));
 
 /**
@@ -27,6 +32,8 @@ function along(columns) {
  */
 export function chartOf({ columns, rows }) {
   const x = along(columns);
+  // A name with a number is no line: it is a bar.
+  if (columns.some(({ type }) => type === "text") && !isMoment(columns[x])) return null;
   const ys = columns.flatMap((column, i) => (isNumeric(column) && i !== x ? [i] : []));
   if (x < 0 || ys.length === 0) return null;
   const points = rows.filter((row) => row[x] !== null);
@@ -50,6 +57,24 @@ export function chartOf({ columns, rows }) {
   const kept = splits ? all.toSorted((a, b) => b.sum - a.sum).slice(0, LINES) : all.slice(0, LINES);
   const plain = columns[x].display !== "time_ns" && !TIME_NAME.test(columns[x].name);
   return { at: moments.map((time) => ({ time })), lines: kept.map(({ key, values }) => ({ key, values })), plain, leftOut: all.length - kept.length };
+}
+
+/**
+ * A result as bars: a number for each text, in the order of the result. Null where there is no text or no number.
+ * @param {{columns: object[], rows: any[][]}} answer
+ * @returns {{heading: string, value: string, most: number, inTime: boolean, leftOut: number,
+ *   bars: {label: string, amount: number|null}[]}|null} `most` is the longest bar
+ */
+export function barsOf({ columns, rows }) {
+  const numbers = columns.flatMap((column, i) => (isNumeric(column) ? [i] : []));
+  const value = numbers.find((i) => !WHO.test(columns[i].name)) ?? numbers.at(-1);
+  if (value === undefined || rows.length === 0 || !columns.some(({ type }) => type === "text")) return null;
+  const labels = columns.flatMap((column, i) => (i !== value && (column.type === "text" || WHO.test(column.name)) ? [i] : []));
+  const bars = rows.slice(0, BARS).map((row) => ({ label: labels.map((i) => row[i] ?? "–").join(" · "), amount: number(row[value]) }));
+  return {
+    heading: labels.map((i) => columns[i].name).join(" · "), value: columns[value].name, bars, leftOut: rows.length - bars.length,
+    most: Math.max(Number.MIN_VALUE, ...bars.map(({ amount }) => Math.abs(amount ?? 0))), inTime: columns[value].display === "duration_ns",
+  };
 }
 
 /**

@@ -1,11 +1,12 @@
-// The tab SQL: a query, what it can read, and its result as a table or as lines.
+// The tab SQL: a query, what it can read, and its result as a table, as lines or bars, or as a track of the timeline.
 
 import { Latest, get, isAborted, send } from "./api.js";
 import { h, put } from "./dom.js";
-import { cell as cellText, exact, plural } from "./format.js";
+import { cell as cellText, duration, exact, plural } from "./format.js";
 import { LinesChart } from "./lines_chart.js";
-import { errorNotice, showError, waitFor } from "./notice.js";
-import { chartOf, shownCell, sized, written } from "./sql_result.js";
+import { errorNotice, note, showError, waitFor } from "./notice.js";
+import { barsOf, chartOf, shownCell, sized, written } from "./sql_result.js";
+import { kindsOf, readTracks, withTrack } from "./sql_track.js";
 import { VirtualTable } from "./virtual_table.js";
 
 /** Rows whose width is looked at. */
@@ -31,10 +32,17 @@ export class SqlView {
   /** The tab is in sight. */
   show() {
     this.visible = true;
-    if (this.editor) return;
+    const { sql } = this.context.view;
+    if (this.editor) {
+      // The query of a track was opened.
+      if (sql && sql !== this.ran) {
+        this.editor.value = sql;
+        this.#run(sql);
+      }
+      return;
+    }
     this.#build();
     this.#loadTables();
-    const { sql } = this.context.view;
     if (sql) this.#run(sql);
     else this.editor.focus();
   }
@@ -54,6 +62,7 @@ export class SqlView {
     this.status = h("span", { class: "quiet readout sql-status", role: "status" });
     this.modes = h("div", { class: "segments", role: "group", "aria-label": "Result as", hidden: true },
       ...[["table", "Table"], ["chart", "Chart"]].map(([mode, text]) => h("button", { type: "button", data: { mode }, on: { click: () => { this.context.state.set({ result: mode }); this.#draw(); } }, text })));
+    this.trackButton = h("button", { type: "button", hidden: true, title: "A track of its own in the timeline; the link holds it", text: "Show in the timeline", on: { click: () => this.#showTrack() } });
     this.tables = h("div", { class: "sql-tables", role: "group", "aria-label": "Tables" });
     this.result = h("div", { class: "sql-result" });
     this.table = new VirtualTable({ label: "Result" });
@@ -61,7 +70,7 @@ export class SqlView {
     this.pointed = h("span", { class: "quiet readout" });
     put(this.panel, h("div", { class: "sql" },
       h("div", { class: "sql-main" }, this.editor,
-        h("div", { class: "panel-bar" }, this.runButton, this.cancelButton, this.examples, this.modes, this.status, this.pointed), this.result),
+        h("div", { class: "panel-bar" }, this.runButton, this.cancelButton, this.examples, this.modes, this.trackButton, this.status, this.pointed), this.result),
       h("aside", { class: "sql-side", "aria-label": "What can be asked" }, h("p", { class: "quiet small", text: "A name goes into the query where the cursor is." }), this.tables)));
     put(this.result, h("p", { class: "empty", text: "A query reads all of this capture and nothing else; the filter and the range above do not count. Times are nanoseconds from the start." }));
   }
@@ -129,6 +138,7 @@ export class SqlView {
   async #run(text) {
     const sql = text.trim();
     if (!sql) return;
+    this.ran = sql;
     this.context.state.set({ sql: sql.length <= LINK_CHARS ? sql : "" });
     this.#setRunning(true);
     this.status.textContent = "Running…";
@@ -137,6 +147,7 @@ export class SqlView {
       const answer = await this.#latest.run(asked);
       if (!answer) return;
       this.answer = answer;
+      this.asked = sql;
       this.#setRunning(false);
       this.#draw();
     } catch (error) {
@@ -145,6 +156,7 @@ export class SqlView {
       if (isAborted(error)) return;
       this.answer = null;
       this.modes.hidden = true;
+      this.trackButton.hidden = true;
       put(this.result, errorNotice(error));
     }
   }
@@ -156,11 +168,15 @@ export class SqlView {
     const cut = { rows: `only the first ${plural(rows.length, "row")}; `, bytes: `cut after ${plural(rows.length, "row")}, which is as much as an answer holds; ` }[truncated];
     this.status.textContent = `${cut ?? `${exact(rows.length)} ${rows.length === 1 ? "row" : "rows"} in `}${exact(ms)} ms; ${exact(scanned.rows)} rows read${scanned.skipped ? `, ${plural(scanned.skipped, "chunk")} passed over` : ""}`;
     const lines = chartOf(answer);
-    const mode = lines && this.context.view.result === "chart" ? "chart" : "table";
-    this.modes.hidden = !lines;
+    const bars = lines ? null : barsOf(answer);
+    const mode = (lines ?? bars) && this.context.view.result === "chart" ? "chart" : "table";
+    this.modes.hidden = !(lines ?? bars);
+    // Captures of counts have no timeline.
+    this.trackButton.hidden = this.context.isCounts || kindsOf(answer.columns).length === 0;
     this.pointed.textContent = "";
     for (const button of this.modes.children) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
-    if (mode === "chart") this.#drawChart(lines);
+    if (mode === "chart" && lines) this.#drawChart(lines);
+    else if (mode === "chart") this.#drawBars(bars);
     else this.#drawTable(answer);
   }
 
@@ -168,6 +184,26 @@ export class SqlView {
     put(this.result, h("div", { class: "sql-chart" }, this.chart.element, lines.leftOut > 0 && h("p", { class: "quiet small", text: `${plural(lines.leftOut, "more line")}` })));
     // A chart takes its size from the page.
     this.chart.show(lines);
+  }
+
+  #drawBars({ heading, value, most, bars, leftOut, inTime }) {
+    const amount = inTime ? duration : exact;
+    const line = ({ label, amount: one }) => {
+      const bar = h("span", { class: one < 0 ? "bar is-negative" : "bar" });
+      bar.style.width = `${Math.max(0.3, (Math.abs(one ?? 0) / most) * 100)}%`;
+      return h("tr", {}, h("th", { scope: "row", class: "cut mono", title: label, text: label || "–" }), h("td", { class: "num mono", title: one === null ? null : exact(one), text: one === null ? "–" : amount(one) }), h("td", { class: "bar-cell" }, one !== null && bar));
+    };
+    put(this.result, h("div", { class: "sql-chart", tabindex: "0", role: "group", "aria-label": "Bars" },
+      h("table", { class: "list sql-bars" }, h("thead", {}, h("tr", {}, h("th", { scope: "col", text: heading }), h("th", { scope: "col", class: "num", text: value }), h("th", { scope: "col", "aria-hidden": "true" }))), h("tbody", {}, ...bars.map(line))),
+      leftOut > 0 && h("p", { class: "quiet small", text: `${plural(leftOut, "more row")}: the table has them.` })));
+  }
+
+  /** Puts the query into the timeline, named by its number until somebody names it. */
+  #showTrack() {
+    const { state, view } = this.context;
+    const { text, problem } = withTrack(view.tracks, { name: `Query ${readTracks(view.tracks).length + 1}`, sql: this.asked, kind: "" });
+    if (problem) note(problem);
+    else state.set({ tracks: text, tab: "timeline" });
   }
 
   #drawTable({ columns, rows }) {

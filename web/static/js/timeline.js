@@ -6,6 +6,7 @@ import { dragRange } from "./drag_range.js";
 import { duration, exact, moment, plural } from "./format.js";
 import { bind, describe, isTyping } from "./keys.js";
 import { showError } from "./notice.js";
+import { SqlTracks } from "./sql_tracks.js";
 import { TimelineData } from "./timeline_data.js";
 import { newest, project } from "./timeline_decode.js";
 import { legend } from "./timeline_legend.js";
@@ -61,17 +62,32 @@ export class TimelineView {
     this.spacer = h("div", { class: "timeline-spacer" });
     this.sticky = h("div", { class: "timeline-sticky" }, element);
     this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
-    put(panel, h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout), this.legend, this.problem, this.scroller);
+    put(panel, h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout), this.legend, this.problem, this.scroller, this.#buildTracks());
     this.canvas = new Canvas(element, COLORS, () => this.#draw());
     this.scroller.addEventListener("scroll", () => this.canvas.redraw());
     new ResizeObserver(() => { this.sticky.style.height = `${this.scroller.clientHeight}px`; }).observe(this.scroller);
-    element.addEventListener("measured", () => this.#want());
+    element.addEventListener("measured", () => {
+      // A scroll bar takes room from the tracks of threads; those of queries end where they end.
+      this.queries.element.style.paddingRight = `${this.scroller.offsetWidth - this.scroller.clientWidth}px`;
+      this.#want();
+    });
     this.#drawGroups();
+  }
+
+  #buildTracks() {
+    this.queries = new SqlTracks(this.context, {
+      shown: () => this.shown, losses: () => this.#losses, selection: () => this.preview ?? this.#selection,
+      preview: (range) => { this.preview = range; this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
+      wheel: (event, time) => this.#wheel(event, time), tell: (text) => { this.readout.textContent = text; },
+      view: (start, end) => this.#view(start, end), back: () => this.canvas.element,
+    });
+    return this.queries.element;
   }
 
   /** The tab is in sight. */
   show() {
     this.visible = true;
+    this.queries.show(true);
     this.#want();
     this.canvas.redraw();
   }
@@ -79,12 +95,14 @@ export class TimelineView {
   /** The tab is not in sight. */
   hide() {
     this.visible = false;
+    this.queries.show(false);
     this.#held.clear();
   }
 
   /** The capture has grown. What is shown grows when the rows are there, so that no empty edge comes and goes. */
   grown() {
     this.data.expire();
+    this.queries.grown();
     if (this.visible) this.#want();
   }
 
@@ -97,6 +115,7 @@ export class TimelineView {
     if (parts.has("from") && this.context.view.from === null) this.#followAll();
     if (["group", "filter", "from"].some((part) => parts.has(part))) this.#want();
     this.canvas.redraw();
+    this.queries.redraw();
   }
 
   #drawGroups() {
@@ -113,12 +132,14 @@ export class TimelineView {
     const wanted = this.follows ? { start: 0, end: this.context.duration } : this.shown;
     this.data.want(wanted, Math.round(this.#wide * this.canvas.ratio), { group, filter }, this.context.duration);
     this.canvas.redraw();
+    this.queries.want();
   }
 
   #arrived() {
     put(this.problem);
     this.filterProblem(null);
     if (this.follows) this.#followAll();
+    this.queries.redraw();
     const { tracks, more_tracks: more, group } = this.data.current;
     this.spacer.style.height = `${Math.max(0, tracks.length * this.#track + AXIS - this.scroller.clientHeight)}px`;
     this.more.textContent = tracks.length === 0 ? "No rows here" : more > 0 ? `${plural(tracks.length, group === "cpu" ? "CPU" : "thread")} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, group === "cpu" ? "CPU" : "thread");
@@ -208,7 +229,7 @@ export class TimelineView {
     dragRange(element, {
       time: (x) => Math.max(0, Math.min(this.context.duration, this.#time(x))), place: (time) => this.#place(time), selection: () => this.#selection,
       accepts: (event) => !event.shiftKey && event.offsetX >= LABELS,
-      preview: (range) => { this.preview = range; this.#tell(); this.canvas.redraw(); },
+      preview: (range) => { this.preview = range; this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
       done: (range) => this.context.select(range),
     });
     let panFrom = null;
@@ -241,9 +262,9 @@ export class TimelineView {
     this.canvas.redraw();
   }
 
-  #wheel(event) {
+  #wheel(event, time = this.#time(Math.max(LABELS, event.offsetX))) {
     const unit = event.deltaMode === 1 ? 20 : 1;
-    if (event.ctrlKey || event.metaKey) this.#zoom(Math.exp((event.deltaY || event.deltaX) * unit * WHEEL_ZOOM), this.#time(Math.max(LABELS, event.offsetX)));
+    if (event.ctrlKey || event.metaKey) this.#zoom(Math.exp((event.deltaY || event.deltaX) * unit * WHEEL_ZOOM), time);
     else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.#pan(((event.deltaX || event.deltaY) * unit) / this.#wide);
     else return;
     event.preventDefault();

@@ -1,6 +1,8 @@
 // The view of a capture is its address. Everything that changes what is shown is here, with a version, so that links
 // made by this release open in later ones.
 
+import { TRACKS_CHARS } from "./sql_track.js";
+
 /** The version that is written. */
 export const VERSION = 1;
 /** Browsers refuse more than about 100 replacements of an address in 30 seconds; zooming makes many more. */
@@ -68,6 +70,7 @@ const PARTS = {
   lanes: oneOf("thread", "cpu"),
   sql: text("", 8000),
   result: oneOf("table", "chart"),
+  tracks: text("", TRACKS_CHARS),
 };
 
 /** The view of an address without parameters. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { decodeTimeline, lowerBound, project } from "../static/js/timeline_decode.js";
+import { decodeTimeline, lowerBound, newest, project } from "../static/js/timeline_decode.js";
 
 /** An answer as the server writes it. */
 export function encode(head, tracks) {
@@ -62,4 +62,19 @@ test("bins land on the columns that they cover", () => {
   // Zoomed in on one bin of ten nanoseconds: it fills what it covers.
   project(track, head, { start: 45, end: 65 }, 4, counts.subarray(0, 4), names.subarray(0, 4));
   assert.deepEqual([...counts.subarray(0, 4)], [0, 9, 9, 1]);
+});
+
+test("a bin that begins before the first column is not added to it, except the first of all", () => {
+  const head = { start: -5, end: 95, width: 10 };
+  const track = { bins: Uint32Array.of(0, 1, 2, 3), counts: Uint32Array.of(5, 6, 7, 8), name: Uint32Array.of(0, 0, 0, 0) };
+  const [counts, names] = [new Float32Array(4), new Int32Array(4)];
+  project(track, head, { start: 7, end: 47 }, 4, counts, names);
+  assert.deepEqual([...counts], [7, 8, 0, 0]);
+  project(track, head, { start: 0, end: 40 }, 4, counts, names);
+  assert.deepEqual([...counts], [11, 7, 8, 0]);
+});
+
+test("where the last bin with rows ends", () => {
+  const tracks = [{ bins: Uint32Array.of(1, 3) }, { bins: Uint32Array.of() }];
+  assert.deepEqual([newest({ start: 0, end: 100, width: 10, tracks }), newest({ start: 50, end: 85, width: 4, tracks }), newest({ start: 0, end: 9, width: 9, tracks: [] })], [40, 85, 0]);
 });

@@ -99,10 +99,13 @@ export class Minimap {
     const heights = new Float64Array(columns);
     if (this.data) {
       const { bins, streams, start, end } = this.data;
-      const perBin = (end - start) / bins / 1e9;
+      const binNs = (end - start) / bins;
       for (let x = 0; x < columns; x += 1) {
-        const bin = Math.floor((((x + 0.5) / columns) * this.span - start) / ((end - start) / bins));
-        if (bin >= 0 && bin < bins) heights[x] = streams.reduce((sum, stream) => sum + stream.counts[bin], 0) / perBin;
+        const bin = Math.floor((((x + 0.5) / columns) * this.span - start) / binNs);
+        if (bin < 0 || bin >= bins) continue;
+        // The first and the last bin reach beyond the capture. Of a sliver no rate can be told.
+        const within = Math.min(start + (bin + 1) * binNs, this.context.duration) - Math.max(start + bin * binNs, 0);
+        heights[x] = streams.reduce((sum, stream) => sum + stream.counts[bin], 0) / (Math.max(binNs / 2, within) / 1e9);
       }
     }
     if (this.context.info.running || !this.data) {

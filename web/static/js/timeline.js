@@ -10,7 +10,7 @@ import { SqlTracks } from "./sql_tracks.js";
 import { TimelineData } from "./timeline_data.js";
 import { newest, project } from "./timeline_decode.js";
 import { legend } from "./timeline_legend.js";
-import { AXIS, COLORS, LABELS, drawTimeline, trackHeight } from "./timeline_draw.js";
+import { AXIS, COLORS, LABELS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.js";
 
 const LEAST_SPAN_NS = 1000;
 /** How far what is stored may be behind a running capture, nanoseconds: rows are kept until there are enough for a chunk. */
@@ -107,6 +107,7 @@ export class TimelineView {
   }
 
   #changed(parts) {
+    if (parts.has("tracks")) this.#arrange();
     if (parts.has("group")) {
       this.#drawGroups();
       this.cursor = null;
@@ -141,11 +142,18 @@ export class TimelineView {
     if (this.follows) this.#followAll();
     this.queries.redraw();
     const { tracks, more_tracks: more, group } = this.data.current;
-    this.spacer.style.height = `${Math.max(0, tracks.length * this.#track + AXIS - this.scroller.clientHeight)}px`;
+    this.#arrange();
     this.more.textContent = tracks.length === 0 ? "No rows here" : more > 0 ? `${plural(tracks.length, group === "cpu" ? "CPU" : "thread")} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, group === "cpu" ? "CPU" : "thread");
     put(this.legend, ...legend(this.data.current));
     this.#tell();
     this.canvas.redraw();
+  }
+
+  /** Tracks of queries follow the others at once; without them these have all the room. */
+  #arrange() {
+    const tracks = this.data.current?.tracks.length ?? 0;
+    this.scroller.style.flex = this.context.view.tracks && tracks > 0 ? `0 1 ${tracks * MOST_TRACK + AXIS}px` : "";
+    this.spacer.style.height = `${Math.max(0, tracks * this.#track + AXIS - this.scroller.clientHeight)}px`;
   }
 
   /** Shows all there is: of a running capture all that is stored by now. */

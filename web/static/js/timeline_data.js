@@ -26,13 +26,14 @@ export function paddedWindow(shown, pixels, duration) {
 /**
  * Whether data still fits what is shown: it reaches far enough, and its bins are those that would come for this window: one
  * or two pixels wide, as their length is a power of two. Pure.
- * @param {{start: number, end: number, width: number}} data
+ * @param {{start: number, end: number, width: number, asked: {start: number, end: number}}} data `asked`: the window that was
+ *   asked for; the first and last bin can reach beyond it, and have no rows from there
  * @param {{start: number, end: number}} shown
  * @param {number} pixels
  * @param {number} duration
  */
 export function fits(data, shown, pixels, duration) {
-  if (data.start > Math.max(0, shown.start) || data.end < Math.min(duration, shown.end)) return false;
+  if (data.asked.start > Math.max(0, shown.start) || data.asked.end < Math.min(duration, shown.end)) return false;
   const finest = paddedWindow(shown, pixels, duration);
   const ratio = ((data.end - data.start) / data.width) / ((finest.end - finest.start) / finest.width);
   return ratio > 0.99 && ratio < 2.02;
@@ -85,7 +86,7 @@ export class TimelineData extends EventTarget {
     try {
       const buffer = await this.#latest.run((signal) => getBytes(`${this.path}/timeline`, { ...window, ...query, limit_tracks: MOST_TRACKS }, signal));
       if (!buffer) return;
-      this.current = decodeTimeline(buffer);
+      this.current = { ...decodeTimeline(buffer), asked: window };
       this.key = key;
       this.dispatchEvent(new Event("data"));
     } catch (error) {

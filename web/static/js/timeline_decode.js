@@ -86,9 +86,13 @@ export function project(track, data, shown, columns, counts, names) {
   for (let i = first; i < track.bins.length; i += 1) {
     const left = (data.start + track.bins[i] * binNs - shown.start) * perNs;
     if (left >= columns) break;
-    const from = Math.max(0, Math.floor(left + 1e-6));
+    const column = Math.floor(left + 1e-6);
     // A bin never vanishes, and one wider than a column fills all it covers.
-    const to = Math.min(columns, Math.max(from + 1, Math.floor(left + binNs * perNs + 1e-6)));
+    const behind = Math.max(column + 1, Math.floor(left + binNs * perNs + 1e-6));
+    // One that belongs to the column before the first is not added to it; but the capture's first rows are kept in sight.
+    if (behind <= 0 && track.bins[i] > 0) continue;
+    const from = Math.max(0, column);
+    const to = Math.min(columns, Math.max(from + 1, behind));
     for (let x = from; x < to; x += 1) {
       counts[x] += track.counts[i];
       if (track.counts[i] <= fullest[x]) continue;

@@ -10,7 +10,7 @@ import { project } from "./timeline_decode.js";
 export const LABELS = 188;
 export const AXIS = 22;
 export const TRACK = 28;
-const MOST_TRACK = 56;
+export const MOST_TRACK = 56;
 const PAD = 4;
 
 /** Custom properties that are needed. */

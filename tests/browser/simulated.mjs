@@ -44,6 +44,9 @@ test('it runs without rights', async () => {
       assert.match(readFileSync(`/proc/${server.childPid(verb)}/status`, 'utf8'), /^Uid:\t65534\t65534\t65534\t65534$/m);
     }
   }
+  // Also where the page that asks for the link is open already.
+  await page.goto(server.origin);
+  await page.waitForURL(/\/login$/);
   await logIn(page, server);
   await page.getByText(/simulated/i).first().waitFor();
 });

@@ -223,7 +223,7 @@ export class FlameView {
   #noStacks() {
     this.stale = false;
     const text = this.context.isScript ? "This script counts nothing by stack. One that does: profile:hz:99 { @[kstack, ustack] = count(); }"
-      : "This capture has rows but no stacks, so there is nothing to fold. A profile records stacks.";
+      : "This capture has no stacks, so there is nothing to fold. A profile records stacks.";
     put(this.problem, h("div", { class: "empty" }, h("p", { text }),
       !this.context.isScript && mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new?method=profile", text: "Profile CPU" }))));
   }

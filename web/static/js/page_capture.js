@@ -15,7 +15,7 @@ import { bind, describe } from "./keys.js";
 import { listen } from "./live.js";
 import { MapsView } from "./maps_view.js";
 import { Minimap } from "./minimap.js";
-import { note, noteError, showError, waitFor } from "./notice.js";
+import { note, noteError, sentence, showError, waitFor } from "./notice.js";
 import { OutputView } from "./output_view.js";
 import { startShell } from "./shell.js";
 import { costIsEstimated } from "./spec.js";
@@ -38,7 +38,7 @@ const TITLES = { calls: "calls", counts: "counts", events: "events", timeline: "
 function filterProblem(error) {
   const place = byId("filter-problem");
   place.hidden = !error;
-  place.textContent = error ? [error.why, error.remedy].filter(Boolean).join(". ") : "";
+  place.textContent = error ? [error.why, error.remedy].map(sentence).filter(Boolean).join(" ") : "";
   byId("filter").setAttribute("aria-invalid", String(Boolean(error)));
 }
 

@@ -13,9 +13,14 @@ function tokenIn(text) {
 
 form.addEventListener("submit", () => { field.value = tokenIn(field.value); });
 
-if (location.hash.includes("token=")) {
+function logIn() {
+  if (!location.hash.includes("token=")) return;
   field.value = tokenIn(location.hash);
   // Neither the history nor a copied address may keep it.
   history.replaceState(null, "", location.pathname);
   form.requestSubmit();
 }
+
+// Where this page is open already, a browser does not load it again for a link that only differs behind the #.
+window.addEventListener("hashchange", logIn);
+logIn();

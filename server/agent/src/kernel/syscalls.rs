@@ -12,7 +12,9 @@ use std::{
 use bathyscope_bpf::{
     ir::Program,
     probe::TargetFilter,
-    syscalls::{COUNTERS, EndPlaces, Outcome, RING, SyscallProbe, TARGET_RUNS, TARGET_WILL_EXECUTE, programs},
+    syscalls::{
+        COUNTERS, CompatPlace, EndPlaces, Outcome, RING, SyscallProbe, TARGET_RUNS, TARGET_WILL_EXECUTE, programs,
+    },
 };
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{constants::Arch, parse_event_format, syscalls::select};
@@ -94,6 +96,7 @@ pub(crate) fn probe_of(
         ring_bytes,
         signals: wanted.signals,
         ends: None,
+        compat: None,
     })
 }
 
@@ -127,6 +130,7 @@ impl SyscallCapture {
         let mut probe = probe_of(wanted, filter, ring_bytes)?;
         // A kernel that does not tell its types does not tell how processes ended.
         probe.ends = if wanted.signals { EndPlaces::find(host.types()) } else { None };
+        probe.compat = if Arch::HOST == Arch::X86_64 { CompatPlace::find(host.types()) } else { None };
         let made = programs(&probe)
             .map_err(|error| failed(AgentErrorKind::Invalid, "recording system calls", error.to_string(), ""))?;
         let tracefs = Tracefs::find()?;

@@ -77,7 +77,8 @@ fn control(w: &mut Writer<'_>) {
         }
         2 => set("fdflags").write_bits(&mut w.out, argument),
         4 => set("open").write_bits(&mut w.out, argument),
-        5..=7 | 36..=38 | 12..=14 if command < 12 || command > 14 || w.abi == Abi::I386 => {
+        12..=14 if w.abi != Abi::I386 => hex(&mut w.out, argument),
+        5..=7 | 12..=14 | 36..=38 => {
             let get = matches!(command, 5 | 12 | 36);
             let after = get && !w.failed();
             let bytes = w.piece(2, 0, after).unwrap_or_default();

@@ -34,7 +34,7 @@ pub(super) struct Words<'a> {
     pub(super) arguments: &'a str,
     pub(super) error: &'a str,
     pub(super) note: &'a str,
-    /// Whose call it is; nothing of what is no call.
+    /// Whose call it is; nothing of what is no call, and where the kernel does not tell.
     pub(super) abi: &'a str,
 }
 

@@ -50,7 +50,8 @@ pub(crate) fn schema() -> StreamSchema {
         column("note", ColumnType::Text, Display::Text),
         // What the row is: see `syscall_kinds`.
         column("kind", ColumnType::Text, Display::Text),
-        // Whose call it is: `64`, `32` of 32-bit programs, `x32`; nothing of what is no call.
+        // Whose call it is: `64`, `32` of 32-bit programs, `x32`; nothing of what is no call, and where the kernel does not
+        // tell.
         column("abi", ColumnType::Text, Display::Text),
     ];
     StreamSchema::new("syscalls", StreamKind::Events, own)
@@ -68,6 +69,8 @@ type Files = HashMap<i32, Open>;
 /// Makes rows of records.
 pub(crate) struct SyscallRows {
     strings: usize,
+    /// Whether numbers tell calls of 32-bit programs from others.
+    tells_abi: bool,
     files: Option<RefCell<HashMap<u32, Files>>>,
     /// Processes in the order in which they were seen.
     seen: RefCell<VecDeque<u32>>,
@@ -76,10 +79,11 @@ pub(crate) struct SyscallRows {
 }
 
 impl SyscallRows {
-    pub(crate) fn new(spec: &SyscallSpec, link: AgentLink) -> Self {
+    pub(crate) fn new(spec: &SyscallSpec, tells_abi: bool, link: AgentLink) -> Self {
         let files = spec.fd_paths.then(RefCell::default);
         Self {
             strings: usize::from(spec.string_bytes),
+            tells_abi,
             files,
             seen: RefCell::default(),
             ends: RefCell::default(),
@@ -134,7 +138,7 @@ impl SyscallRows {
             What::Call | What::Signal | What::End(_) => kind::CALL,
         };
         let error = record.result.and_then(error_of).unwrap_or_default();
-        let abi = Abi::of(Arch::HOST, call.number).word();
+        let abi = if self.tells_abi { Abi::of(Arch::HOST, call.number).word() } else { "" };
         let words = Words { call: &decoded.name, arguments: &decoded.arguments, error, note: &decoded.note, abi };
         syscall_kinds::row(record, kind, record.result.unwrap_or(0), &words)
     }

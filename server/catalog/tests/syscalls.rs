@@ -263,6 +263,7 @@ fn short_words(words: &[u32]) -> Vec<u8> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn calls_of_32_bit_programs_are_decoded_by_their_layouts() {
     let stat: Vec<u8> =
         [&short_words(&[1, 2])[..], &0o100_644_u16.to_le_bytes(), &[0; 10], &short_words(&[77]), &[0; 40]].concat();

@@ -265,10 +265,7 @@ async fn begin(
     let names = HostNames::new(kernel.clone());
     let trace = trace.map(|streams| TraceSetup { streams, names, link: inner.link.clone() });
     let syscalls = match &spec.method {
-        Method::Syscalls(spec) => {
-            let tells_abi = started.streams.contains(&StreamLayout::Syscalls { tells_abi: true });
-            Some(SyscallRows::new(spec, tells_abi, inner.link.clone()))
-        }
+        Method::Syscalls(spec) => Some(SyscallRows::new(spec, &started.streams, inner.link.clone())),
         _ => None,
     };
     let samples = Frames::new(kernel, kernel_build_id, Arc::clone(&running.held));

@@ -17,7 +17,7 @@ use bathyscope_catalog::{
     constants::Arch,
     syscalls::{Abi, Call, Style, decode, definition, error_of},
 };
-use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile};
+use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile, StreamLayout};
 
 use super::{
     AgentLink,
@@ -79,11 +79,11 @@ pub(crate) struct SyscallRows {
 }
 
 impl SyscallRows {
-    pub(crate) fn new(spec: &SyscallSpec, tells_abi: bool, link: AgentLink) -> Self {
+    pub(crate) fn new(spec: &SyscallSpec, streams: &[StreamLayout], link: AgentLink) -> Self {
         let files = spec.fd_paths.then(RefCell::default);
         Self {
             strings: usize::from(spec.string_bytes),
-            tells_abi,
+            tells_abi: streams.contains(&StreamLayout::Syscalls { tells_abi: true }),
             files,
             seen: RefCell::default(),
             ends: RefCell::default(),

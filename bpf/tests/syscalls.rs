@@ -20,7 +20,9 @@ use aya::{
 use bathyscope_bpf::{
     compile, object,
     probe::{TARGETS_MAP, TargetFilter},
-    syscalls::{COUNTERS, EndPlaces, Outcome, RING, Record, SyscallProbe, TARGET_WILL_EXECUTE, What, programs},
+    syscalls::{
+        COUNTERS, CompatPlace, EndPlaces, Outcome, RING, Record, SyscallProbe, TARGET_WILL_EXECUTE, What, programs,
+    },
 };
 use bathyscope_catalog::{
     constants::Arch,
@@ -38,10 +40,11 @@ static LOADER: LazyLock<Mutex<EbpfLoader<'static>>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    static ENDS: Option<EndPlaces> = {
+    static PLACES: Option<(EndPlaces, Option<CompatPlace>)> = {
         let bytes = fs::read("/sys/kernel/btf/vmlinux").ok();
         let types = bytes.map(|bytes| Types::new(std::sync::Arc::new(Btf::parse(bytes).unwrap())));
-        types.map(|types| EndPlaces::find(&types).unwrap())
+        let compat = |types: &Types| (Arch::HOST == Arch::X86_64).then(|| CompatPlace::find(types).unwrap());
+        types.map(|types| (EndPlaces::find(&types).unwrap(), compat(&types)))
     };
 }
 
@@ -73,7 +76,8 @@ fn probe(calls: &str, target: TargetFilter) -> SyscallProbe {
         string_bytes: 32,
         ring_bytes: 16 << 20,
         signals: true,
-        ends: ENDS.with(|ends| *ends),
+        ends: PLACES.with(|places| places.map(|(ends, _)| ends)),
+        compat: PLACES.with(|places| places.and_then(|(_, compat)| compat)),
     }
 }
 
@@ -175,7 +179,7 @@ fn a_command_is_recorded_from_its_first_call_to_its_last() {
         "{first}"
     );
     assert!(first.ends_with("*/) = 0"), "{first}");
-    let last = if ENDS.with(Option::is_some) { "+++ 256 of all +++" } else { "exit_group(1) = ?" };
+    let last = if PLACES.with(Option::is_some) { "+++ 256 of all +++" } else { "exit_group(1) = ?" };
     assert_eq!(lines.last().unwrap(), last);
     assert!(lines.contains(&"exit_group(1) = ?".to_owned()));
     let expected = [
@@ -313,7 +317,7 @@ fn signals_ends_and_calls_that_do_not_return_are_recorded() {
     let all = lines(&records);
     let has = |line: &str| assert!(all.iter().any(|known| known == line), "no {line} in {all:#?}");
     has(&format!("--- {{si_signo=SIGUSR1, si_code=SI_USER, si_pid={pid}, si_uid=0}} ---"));
-    if ENDS.with(Option::is_some) {
+    if PLACES.with(Option::is_some) {
         has("rt_sigreturn({mask=[]}) = 0");
         has("+++ 9 of all +++");
     }
@@ -339,6 +343,8 @@ fn the_verifier_accepts_every_form() {
         any.clone(),
         SyscallProbe { excluded: vec![1, 2], string_bytes: 1024, ..any.clone() },
         SyscallProbe { signals: false, ends: None, ..any.clone() },
+        SyscallProbe { compat: None, ..any.clone() },
+        SyscallProbe { calls: select(Arch::HOST, "read").unwrap(), ..any.clone() },
         SyscallProbe { string_bytes: 0, path: Some(vec![b'/'; 128]), ..any.clone() },
         SyscallProbe { outcome: Outcome::Failed, min_duration_ns: u64::MAX, target: TargetFilter::Targets, ..any },
     ];

@@ -15,11 +15,31 @@ use crate::workspace::root;
 /// # Panics
 /// If it does not compile.
 pub fn program(name: &str) -> Option<PathBuf> {
-    let source = root().join("tests/programs").join(name).with_extension("c");
+    let found = built(name, name, &["-pthread"])?;
+    assert!(found.is_ok(), "tests/programs/{name}.c does not compile");
+    found.ok()
+}
+
+/// The program that makes calls of 32-bit programs, compiled for so many bits; nothing where there is no compiler for them.
+///
+/// # Panics
+/// If there is no folder for it.
+pub fn narrow(bits: u8) -> Option<PathBuf> {
+    let bits_word = format!("-m{bits}");
+    let alone = ["-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-fno-pie", "-no-pie"];
+    built("narrow", &format!("narrow{bits}"), &[&[bits_word.as_str()][..], &alone].concat())?.ok()
+}
+
+/// A compiler that does not compile this.
+struct Refused;
+
+/// The program `name` of a source; nothing if there is no compiler.
+fn built(source: &str, name: &str, options: &[&str]) -> Option<Result<PathBuf, Refused>> {
+    let source = root().join("tests/programs").join(source).with_extension("c");
     let built = root().join("target/test-programs").join(name);
     let modified = |path: &PathBuf| fs::metadata(path).and_then(|found| found.modified()).ok();
     if modified(&built).is_some_and(|time| Some(time) >= modified(&source)) {
-        return Some(built);
+        return Some(Ok(built));
     }
     fs::create_dir_all(built.parent().expect("it is in a folder")).expect("a folder for programs");
     // Built beside and renamed, because other tests, of this process and others, may be looking for it as well.
@@ -30,11 +50,12 @@ pub fn program(name: &str) -> Option<PathBuf> {
     // itself.
     // Debug information names the source as the project knows it, not where this machine keeps the project.
     compiler.arg(format!("-ffile-prefix-map={}/=", root().display()));
-    compiler.args(["-g", "-O0", "-fno-omit-frame-pointer", "-pthread", "-o"]).arg(&fresh).arg(&source);
-    let status = compiler.status().ok()?;
-    assert!(status.success(), "{} does not compile", source.display());
+    compiler.args(["-g", "-O0", "-fno-omit-frame-pointer"]).args(options).arg("-o").arg(&fresh).arg(&source);
+    if !compiler.status().ok()?.success() {
+        return Some(Err(Refused));
+    }
     fs::rename(&fresh, &built).expect("a file can be renamed");
-    Some(built)
+    Some(Ok(built))
 }
 
 #[cfg(test)]
@@ -43,6 +64,9 @@ mod tests {
     fn programs_compile() {
         for name in ["acts", "brief", "chain", "crowd", "signals", "spin", "words", "work"] {
             let _ = super::program(name);
+        }
+        if cfg!(target_arch = "x86_64") {
+            let _ = (super::narrow(64), super::narrow(32));
         }
     }
 }

@@ -20,7 +20,12 @@ use std::{
     sync::MutexGuard,
 };
 
-use bathyscope_tests::{alone, in_lab, programs::program, skip, workspace::binary};
+use bathyscope_tests::{
+    alone, in_lab,
+    programs::{narrow, program},
+    skip,
+    workspace::binary,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -287,6 +292,78 @@ fn b1_signals_ends_and_structures_are_those_of_strace() {
         }
         assert!(all.contains(if way == "kill" { "+++ killed by SIGKILL" } else { "+++ killed by SIGSEGV" }), "{all}");
         assert_same(&theirs, &ours, way);
+    }
+}
+
+/// Compiled for 32 bits and for 64, where the kernel takes such calls; says why if there is none.
+fn narrow_programs(what: &str) -> Vec<String> {
+    let mut programs = Vec::new();
+    for bits in [64, 32] {
+        let Some(program) = narrow(bits) else {
+            skip(what, &format!("a compiler for {bits} bits"));
+            continue;
+        };
+        // Without the interface the program is killed, or all of its calls fail.
+        match Command::new(&program).status() {
+            Ok(status) if status.success() => programs.push(program.to_str().unwrap().to_owned()),
+            ended => skip(what, &format!("a kernel that takes calls of 32-bit programs: {ended:?}")),
+        }
+    }
+    programs
+}
+
+#[test]
+fn b1_calls_of_32_bit_programs_are_those_of_strace() {
+    let what = "calls of 32-bit programs beside strace's";
+    if !cfg!(target_arch = "x86_64") {
+        return skip(what, "an x86_64 kernel");
+    }
+    let Some((_alone, folder)) = beside("strace", what) else { return };
+    let programs = narrow_programs(what);
+    for program in &programs {
+        let (theirs, ours) = strace_both(&folder, &["-f"], &[program]);
+        let (theirs, ours) = (calls(&theirs), calls(&ours));
+        let all = theirs.concat().join("\n");
+        for part in ["mmap2(", "recv(4, \"from 32 bits\\n\"", "stat64(", "F_SETLK64", "chown32(", "execve("] {
+            assert!(all.contains(part), "{part}: {all}");
+        }
+        assert_same(&theirs, &ours, program);
+        // A name means calls of all interfaces, also those that are made through another.
+        for choice in ["open,openat", "%network", "!%file,mmap,shmget"] {
+            let (theirs, ours) = strace_both(&folder, &["-f", "-e", choice], &[program]);
+            assert_same(&calls(&theirs), &calls(&ours), choice);
+        }
+        let (theirs, ours) = strace_both(&folder, &["-c"], &[program]);
+        let titles =
+            |text: &str| text.lines().filter(|line| line.contains("mode:")).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(titles(&theirs), titles(&ours), "{theirs}{ours}");
+    }
+}
+
+/// Calls and the lines that say by which interface they are made, without a file.
+#[test]
+fn b1_switches_between_32_and_64_bits_are_told_as_strace_does() {
+    let what = "switches between 32 and 64 bits";
+    if !cfg!(target_arch = "x86_64") {
+        return skip(what, "an x86_64 kernel");
+    }
+    let Some((_alone, _folder)) = beside("strace", what) else { return };
+    for program in &narrow_programs(what) {
+        let told = |output: Output| {
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let modes = text.lines().filter_map(|line| line.split_once(" runs in ")).map(|(_, mode)| mode.to_owned());
+            modes.collect::<Vec<_>>()
+        };
+        let theirs = told(original(["strace", program]));
+        assert!(theirs.len() >= 2, "{theirs:?}");
+        assert_eq!(theirs, told(run(["strace", "--", program])));
+        let rows = run(["strace", "--json", "--", program]);
+        let rows = String::from_utf8_lossy(&rows.stdout).into_owned();
+        let of = |abi: &str, call: &str| {
+            let rows = rows.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+            rows.filter(|row| row["abi"] == abi && row["call"] == call).count()
+        };
+        assert!(of("32", "mmap2") == 1 && of("64", "mmap2") == 0 && of("64", "openat") > 0, "{rows}");
     }
 }
 

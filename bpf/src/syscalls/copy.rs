@@ -6,7 +6,9 @@
 use bathyscope_catalog::syscalls::{CONTROL_PART, MAX_GRABS, PATH_ROOM, VECTORS as MAX_VECTORS, WORDS as MAX_WORDS};
 
 use super::{HEADER_BYTES, Place, entries, plan};
-use crate::ir::{BinaryOp, BlockId, Builder, FunctionId, Helper, MapId, Memory, Parameter, Reg, Round, Size, Test};
+use crate::ir::{
+    BinaryOp, BlockId, Builder, FunctionId, Helper, MapId, Memory, Parameter, Reg, Round, Size, SlotId, Test,
+};
 
 /// Bytes of a piece before its content.
 const PIECE_BYTES: u32 = 8;
@@ -14,8 +16,11 @@ const PIECE_BYTES: u32 = 8;
 const MESSAGE_VECTORS_PART: i64 = 2;
 /// The most bytes of what comes beside a message that are looked at.
 const CONTROL_BYTES: u32 = 128;
-/// Bytes of a `struct msghdr` that are looked at.
+/// Bytes of a `struct msghdr` that are looked at, and of one of 32-bit programs.
 const MESSAGE_BYTES: u32 = 56;
+const NARROW_MESSAGE_BYTES: i64 = 28;
+/// The bit of a piece's word that says that pointers have 32 bits.
+const NARROW_SHIFT: i64 = 24;
 
 /// Sizes that follow from how long texts may be.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +51,8 @@ pub(super) struct Copier<'a> {
     pub(super) threads: MapId,
     pub(super) table: MapId,
     pub(super) sizes: Sizes,
+    /// Entries of the table.
+    pub(super) places: i64,
     /// Whether it is the exit program.
     pub(super) exit: bool,
     pub(super) path: Option<&'a [u8]>,
@@ -76,8 +83,12 @@ impl Copier<'_> {
         let vectors = self.vectors(b, appenders);
         let counter = self.exit.then(|| entries::counter(b));
         let (function, registers) = b.begin_function("copy_all", &[Parameter::Value(self.threads), Parameter::Number]);
-        if let [state, number] = registers[..] {
-            let entry = self.entry(b, number);
+        if let [state, place] = registers[..] {
+            let (outside, inside) = (b.block(), b.block());
+            let entry = self.entry(b, place, inside, outside);
+            b.switch_to(outside);
+            b.ret(0);
+            b.switch_to(inside);
             self.specials(b, appenders, (vectors, counter), state, entry);
             b.repeat(MAX_GRABS as i64, |b, round| self.grab(b, appenders, state, entry, round));
             b.ret(0);
@@ -86,12 +97,18 @@ impl Copier<'_> {
         function
     }
 
-    /// The address of a call's entry of the table; the number is known to be small.
-    pub(super) fn entry(&self, b: &mut Builder, number: Reg) -> Reg {
-        let number = b.binary(BinaryOp::And, number, 511);
-        let offset = b.binary(BinaryOp::Mul, number, i64::from(plan::ENTRY_BYTES));
+    /// The address of the table's entry at a place, from which to go on at `inside`; goes to `outside` if there is none.
+    pub(super) fn entry(&self, b: &mut Builder, place: Reg, inside: BlockId, outside: BlockId) -> Reg {
+        let entry = b.reg();
+        let there = b.block();
+        b.branch(Test::Ge, place, self.places, outside, there);
+        b.switch_to(there);
+        let offset = b.binary(BinaryOp::Mul, place, i64::from(plan::ENTRY_BYTES));
         let table = b.global_address(self.table, 0);
-        b.binary(BinaryOp::Add, table, offset)
+        let address = b.binary(BinaryOp::Add, table, offset);
+        b.assign(entry, address);
+        b.jump(inside);
+        entry
     }
 
     fn appender(&self, b: &mut Builder, name: &str, text: bool) -> FunctionId {
@@ -150,6 +167,12 @@ impl Copier<'_> {
     /// A piece's first word: argument, part, whether it is of the exit.
     pub(super) fn word(b: &mut Builder, argument: Reg, part: i64, exit: bool) -> Reg {
         b.binary(BinaryOp::Or, argument, part << 8 | if exit { 1 << 16 } else { 0 })
+    }
+
+    /// A word that says to the function of vectors whether pointers have 32 bits; readers of records do not look at it.
+    fn narrow_word(b: &mut Builder, word: Reg, narrow: Reg) -> Reg {
+        let bit = b.binary(BinaryOp::Shl, narrow, NARROW_SHIFT);
+        b.binary(BinaryOp::Or, word, bit)
     }
 
     /// One piece of the table.
@@ -293,7 +316,7 @@ impl Copier<'_> {
         let text = Memory::Pointer(piece, at(HEADER_BYTES + PIECE_BYTES));
         b.compare_constant(text, self.path.unwrap_or_default(), equal, go_on);
         b.switch_to(equal);
-        b.store(state, at(Place::MATCHED), Size::B4, 1);
+        b.store(state, at(Place::MATCHED), Size::B2, 1);
         b.jump(go_on);
     }
 
@@ -322,13 +345,15 @@ impl Copier<'_> {
             b.switch_to(fine);
         }
         let address = Self::argument_of(b, state, argument);
+        let narrow = load(b, entry, plan::NARROW_AT, Size::B1);
+        let narrow = b.binary(BinaryOp::And, narrow, 1);
         let (words, other, is_vectors, message) = (b.block(), b.block(), b.block(), b.block());
         b.branch(Test::Eq, kind, plan::WORDS, words, other);
         b.switch_to(words);
         if self.exit {
             b.jump(done);
         } else {
-            self.words(b, appenders, state, [address, argument], done);
+            self.words(b, appenders, state, [address, argument, narrow], done);
         }
         b.switch_to(other);
         let rest = b.block();
@@ -336,6 +361,7 @@ impl Copier<'_> {
         b.switch_to(is_vectors);
         let count = Self::argument(b, state, entry, 6);
         let word = Self::word(b, argument, 0, self.exit);
+        let word = Self::narrow_word(b, word, narrow);
         b.call_function(vectors, &[state.into(), address.into(), count.into(), word.into()]);
         b.jump(done);
         b.switch_to(rest);
@@ -347,21 +373,29 @@ impl Copier<'_> {
             None => b.jump(done),
         }
         b.switch_to(message);
-        self.message(b, appenders, vectors, state, [address, argument]);
+        self.message(b, appenders, vectors, state, [address, argument, narrow]);
         b.jump(done);
         b.switch_to(done);
     }
 
-    fn words(&self, b: &mut Builder, appenders: Appenders, state: Reg, [address, argument]: [Reg; 2], done: BlockId) {
+    fn words(
+        &self,
+        b: &mut Builder,
+        appenders: Appenders,
+        state: Reg,
+        [address, argument, narrow]: [Reg; 3],
+        done: BlockId,
+    ) {
         let slot = b.slot(8);
+        let bytes = Self::pointer_bytes(b, narrow);
         let count = b.set(0);
         let counted = b.block();
         b.repeat(i64::from(MAX_WORDS) + 1, |b, round| {
-            let offset = b.binary(BinaryOp::Shl, round.index, 3);
+            let offset = b.binary(BinaryOp::Mul, round.index, bytes);
             let place = b.binary(BinaryOp::Add, address, offset);
             let room = b.slot_address(slot);
             b.store_slot(slot, 0, Size::B8, 0);
-            b.call_only(Helper::ProbeReadUser, &[room.into(), 8.into(), place.into()]);
+            b.call_only(Helper::ProbeReadUser, &[room.into(), bytes.into(), place.into()]);
             let word = b.load_slot(slot, 0, Size::B8, false);
             let some = b.block();
             b.branch(Test::Eq, word, 0, counted, some);
@@ -377,6 +411,13 @@ impl Copier<'_> {
         b.jump(counted);
         b.switch_to(counted);
         self.number(b, state, [argument, count], done);
+    }
+
+    /// Bytes of a pointer, where `narrow` is 1 for 32 bits and else 0.
+    fn pointer_bytes(b: &mut Builder, narrow: Reg) -> Reg {
+        let less = b.binary(BinaryOp::Shl, narrow, 2);
+        let eight = b.set(8);
+        b.binary(BinaryOp::Sub, eight, less)
     }
 
     /// A number as a piece of 4 bytes; goes to `done`.
@@ -395,7 +436,7 @@ impl Copier<'_> {
     }
 
     /// The function that appends an array of vectors and the first bytes of each: it takes the value, the address, how
-    /// many there are, and the array's word, in whose part the array's number is.
+    /// many there are, and the array's word, in whose part the array's number is; see [`Self::narrow_word`].
     fn vectors(&self, b: &mut Builder, appenders: Appenders) -> FunctionId {
         let numbers = [Parameter::Number; 3];
         let parameters = [&[Parameter::Value(self.threads)][..], &numbers].concat();
@@ -409,20 +450,24 @@ impl Copier<'_> {
             b.switch_to(none);
             b.ret(0);
             b.switch_to(some);
-            let bytes = b.binary(BinaryOp::Mul, count, 16);
+            let narrow = b.binary(BinaryOp::Shr, word, NARROW_SHIFT);
+            let narrow = b.binary(BinaryOp::And, narrow, 1);
+            let pointer = Self::pointer_bytes(b, narrow);
+            let vector = b.binary(BinaryOp::Shl, pointer, 1);
+            let bytes = b.binary(BinaryOp::Mul, count, vector);
             b.call_function(appenders.memory, &[state.into(), address.into(), bytes.into(), word.into()]);
             let slot = b.slot(16);
             b.repeat(most, |b, round| {
                 let inside = b.block();
                 b.branch(Test::Ge, round.index, count, round.after, inside);
                 b.switch_to(inside);
-                let offset = b.binary(BinaryOp::Shl, round.index, 4);
+                let offset = b.binary(BinaryOp::Mul, round.index, vector);
                 let place = b.binary(BinaryOp::Add, address, offset);
                 b.zero(Memory::Slot(slot, 0), 16);
                 let room = b.slot_address(slot);
-                b.call_only(Helper::ProbeReadUser, &[room.into(), 16.into(), place.into()]);
-                let base = b.load_slot(slot, 0, Size::B8, false);
-                let length = b.load_slot(slot, 8, Size::B8, false);
+                b.call_only(Helper::ProbeReadUser, &[room.into(), vector.into(), place.into()]);
+                let base = Self::either(b, narrow, slot, [(0, Size::B4), (0, Size::B8)]);
+                let length = Self::either(b, narrow, slot, [(4, Size::B4), (8, Size::B8)]);
                 let strings = i64::from(self.sizes.strings);
                 let length = b.select(Test::Gt, width, length, strings, strings, length);
                 let filled = b.block();
@@ -439,24 +484,33 @@ impl Copier<'_> {
         function
     }
 
+    /// What lies at one of two places: at the first if pointers have 32 bits.
+    fn either(b: &mut Builder, narrow: Reg, slot: SlotId, [short, long]: [(u32, Size); 2]) -> Reg {
+        let short = b.load_slot(slot, short.0, short.1, false);
+        let long = b.load_slot(slot, long.0, long.1, false);
+        b.select(Test::Eq, crate::ir::Width::W64, narrow, 1, short, long)
+    }
+
     fn message(
         &self,
         b: &mut Builder,
         appenders: Appenders,
         vectors: FunctionId,
         state: Reg,
-        [address, argument]: [Reg; 2],
+        [address, argument, narrow]: [Reg; 3],
     ) {
         let slot = b.slot(MESSAGE_BYTES);
         let word = Self::word(b, argument, 0, self.exit);
-        let bytes = i64::from(MESSAGE_BYTES);
+        let less = b.binary(BinaryOp::Mul, narrow, NARROW_MESSAGE_BYTES);
+        let whole = b.set(i64::from(MESSAGE_BYTES));
+        let bytes = b.binary(BinaryOp::Sub, whole, less);
         b.call_function(appenders.memory, &[state.into(), address.into(), bytes.into(), word.into()]);
         b.zero(Memory::Slot(slot, 0), MESSAGE_BYTES);
         let room = b.slot_address(slot);
         b.call_only(Helper::ProbeReadUser, &[room.into(), bytes.into(), address.into()]);
         let (named, after) = (b.block(), b.block());
-        let name = b.load_slot(slot, 0, Size::B8, false);
-        let length = b.load_slot(slot, 8, Size::B4, false);
+        let name = Self::either(b, narrow, slot, [(0, Size::B4), (0, Size::B8)]);
+        let length = Self::either(b, narrow, slot, [(4, Size::B4), (8, Size::B4)]);
         let length = b.select(Test::Gt, crate::ir::Width::W64, length, 128, 128, length);
         let (given, word) = (b.block(), Self::word(b, argument, 1, self.exit));
         b.branch(Test::Eq, name, 0, after, given);
@@ -466,13 +520,14 @@ impl Copier<'_> {
         b.call_function(appenders.memory, &[state.into(), name.into(), length.into(), word.into()]);
         b.jump(after);
         b.switch_to(after);
-        let array = b.load_slot(slot, 16, Size::B8, false);
-        let count = b.load_slot(slot, 24, Size::B8, false);
+        let array = Self::either(b, narrow, slot, [(8, Size::B4), (16, Size::B8)]);
+        let count = Self::either(b, narrow, slot, [(12, Size::B4), (24, Size::B8)]);
         let word = Self::word(b, argument, MESSAGE_VECTORS_PART, self.exit);
+        let word = Self::narrow_word(b, word, narrow);
         b.call_function(vectors, &[state.into(), array.into(), count.into(), word.into()]);
         let (beside, known, end) = (b.block(), b.block(), b.block());
-        let control = b.load_slot(slot, 32, Size::B8, false);
-        let length = b.load_slot(slot, 40, Size::B8, false);
+        let control = Self::either(b, narrow, slot, [(16, Size::B4), (32, Size::B8)]);
+        let length = Self::either(b, narrow, slot, [(20, Size::B4), (40, Size::B8)]);
         b.branch(Test::Eq, control, 0, end, beside);
         b.switch_to(beside);
         let most = i64::from(CONTROL_BYTES);

@@ -62,7 +62,7 @@ impl Writer<'_> {
             self.b.switch_to(long);
         }
         if self.probe.path.is_some() {
-            let matched = self.load(state, Place::MATCHED, Size::B4);
+            let matched = self.load(state, Place::MATCHED, Size::B2);
             let wanted = self.b.block();
             self.b.branch(Test::Ne, matched, 0, wanted, rejected);
             self.b.switch_to(wanted);

@@ -20,7 +20,7 @@ impl Writer<'_> {
         if let Some(target) = self.require_target(nothing) {
             self.note_execution(target, result);
         }
-        self.restore_number();
+        self.identify_exit(nothing);
         let flags = self.require_wanted(nothing);
         let (no_room, known, unknown, ended) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
         let state = self.state(no_room);
@@ -53,7 +53,7 @@ impl Writer<'_> {
         self.store(state, Place::RESULT, Size::B8, result);
         self.require_outcome(result);
         // What could not be read at the entry may be a path.
-        self.b.call_function(copy, &[state.into(), self.number.into()]);
+        self.b.call_function(copy, &[state.into(), self.place.into()]);
         self.require_path(state, filtered);
         self.count(Counter::Hits);
         self.submit(state);
@@ -65,16 +65,6 @@ impl Writer<'_> {
         self.finish()
     }
 
-    /// A return from a signal's handler has no number any more when it ends: it has restored the registers, and with them
-    /// the number -1, which keeps the kernel from making the call anew that the signal came in.
-    fn restore_number(&mut self) {
-        let number = self.number_of("rt_sigreturn");
-        if self.probe.calls.contains(&number) {
-            let all = crate::ir::Width::W64;
-            self.number = self.b.select(Test::Eq, all, self.number, -1, number, self.number);
-        }
-    }
-
     /// From the end of the call that begins a command on its process is a target; before that it is ours.
     fn note_execution(&mut self, target: Reg, result: Reg) {
         let nothing = self.nothing;
@@ -82,8 +72,7 @@ impl Writer<'_> {
         let what = self.b.load(target, 0, Size::B4, false);
         self.b.branch(Test::Eq, what, i64::from(TARGET_WILL_EXECUTE), ours, go_on);
         self.b.switch_to(ours);
-        let execute = self.execute();
-        self.b.branch(Test::Eq, self.number, execute, begins, nothing);
+        self.require_executed(begins, nothing);
         self.b.switch_to(begins);
         self.b.branch(Test::Eq, result, 0, begun, go_on);
         self.b.switch_to(begun);
@@ -98,9 +87,9 @@ impl Writer<'_> {
         let nothing = self.nothing;
         self.b.branch(Test::Bits, flags, plan::FORKS, nothing, own);
         self.b.switch_to(own);
-        // Other calls may end without a number too.
-        let returns = self.number_of("rt_sigreturn");
-        self.b.branch(Test::Eq, self.number, returns, nothing, told);
+        // By what it ends as it cannot be told then which call it is, nor whether it is wanted.
+        let renamed = plan::RESTORES | plan::EXECUTES | plan::THROUGH;
+        self.b.branch(Test::Bits, flags, renamed, nothing, told);
         self.b.switch_to(told);
         self.begin(state, RecordFlags::NO_START);
         self.b.zero(Memory::Pointer(state, i16::try_from(Place::ARGUMENTS).unwrap_or(i16::MAX)), 48);

@@ -20,9 +20,18 @@
 //! capture ends before it, by a program that is run by hand once everything is detached and walks the map. Signals and
 //! the ends of threads are records of the same ring, so that they stand in the order of what happened.
 //!
-//! Calls of 32-bit programs have numbers of their own, which tracepoints do not tell from the others; they are taken
-//! for calls of 64-bit programs.
+//! On x86_64 calls of 32-bit programs have numbers of their own, which tracepoints do not tell from the others; any program
+//! can make such calls. The kernel notes in the thread what kind of call it is in, and the programs read that
+//! ([`CompatPlace`]): such a call's number has a bit of [`Abi`](bathyscope_catalog::syscalls::Abi) then, and is another
+//! entry of the table. What is made through `socketcall` and `ipc` is recorded as the call that is meant. Calls of x32 have
+//! their bit already. A kernel that does not tell its types does not tell where that note is: then no call's number has the
+//! bit, and whoever asked is told so. On aarch64 the kernel has no such note; calls of 32-bit programs are taken for calls
+//! of 64-bit programs there.
+//!
+//! At some ends the number is not that of the entry: a program that was executed has that of `execve` where it runs, and a
+//! return from a signal's handler has none. There the number is the one that was kept.
 
+mod compat;
 mod copy;
 mod ends;
 mod entries;
@@ -89,6 +98,8 @@ impl Place {
     pub(crate) const FAILED: u32 = 112;
     /// Whether a path was the one asked for.
     pub(crate) const MATCHED: u32 = 116;
+    /// The call's place in the table, of 2 bytes as the one before.
+    pub(crate) const PLACE: u32 = 118;
 }
 
 /// Bits of [`Place::FLAGS`].
@@ -157,6 +168,27 @@ impl EndPlaces {
     }
 }
 
+/// Where an x86_64 kernel notes that a thread is in a call of a 32-bit program: the bit 2 of a number of 4 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompatPlace {
+    /// Bytes from the beginning of `task_struct`: of `thread_info.status`.
+    pub status: u32,
+}
+
+impl CompatPlace {
+    /// The bit: `TS_COMPAT`.
+    pub(crate) const BIT: i64 = 2;
+
+    /// Looks the place up in the kernel's types; none if it is not there.
+    pub fn find(types: &Types) -> Option<Self> {
+        let place = |structure: &str, member: &str| {
+            let field = types.field(types.find(Kind::Struct, structure)?, member)?;
+            u32::try_from(field.byte_offset()).ok()
+        };
+        Some(Self { status: place("task_struct", "thread_info")? + place("thread_info", "status")? })
+    }
+}
+
 /// What the programs shall record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyscallProbe {
@@ -182,6 +214,8 @@ pub struct SyscallProbe {
     pub signals: bool,
     /// Where the kernel keeps how threads ended, if that is recorded.
     pub ends: Option<EndPlaces>,
+    /// Where the kernel tells calls of 32-bit programs, on x86_64. Without it they are taken for calls of 64-bit programs.
+    pub compat: Option<CompatPlace>,
 }
 
 /// The programs.
@@ -229,7 +263,7 @@ impl SyscallProbe {
         within("the size of the ring", u64::from(self.ring_bytes), 4096, 1 << 30)?;
         within("whether the size of the ring is a power of two", u64::from(self.ring_bytes.is_power_of_two()), 1, 1)?;
         within("the length of texts", u64::from(self.string_bytes), 0, u64::from(MAX_STRING_BYTES))?;
-        within("the number of calls", self.calls.len() as u64, 1, bathyscope_catalog::syscalls::MAX_CALLS as u64)?;
+        within("the number of calls", self.calls.len() as u64, 1, plan::PLACES.cast_unsigned())?;
         within("the number of processes left out", self.excluded.len() as u64, 0, 8)?;
         match &self.path {
             Some(path) => within("the length of the path", path.len() as u64, 1, MAX_PATH_BYTES as u64),

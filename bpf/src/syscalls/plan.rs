@@ -1,6 +1,13 @@
 //! The table that programs search: for each number whether the call is wanted, and what of its memory is copied.
+//!
+//! Numbers become places in the table: those of 64-bit programs are their own; then come those of 32-bit programs, then the
+//! calls that these make through `socketcall` and `ipc`, then x32's own. Other calls of x32 have the places of the 64-bit
+//! calls that they are.
 
-use bathyscope_catalog::syscalls::{Grab, Length, MAX_CALLS, MAX_GRABS, Moment, Special, definition};
+use bathyscope_catalog::{
+    constants::Arch,
+    syscalls::{Abi, Grab, Length, MAX_CALLS, MAX_GRABS, Moment, Special, definition},
+};
 
 use super::SyscallProbe;
 
@@ -15,6 +22,52 @@ pub(super) const WANTED: i64 = 1;
 pub(super) const NEVER_RETURNS: i64 = 2;
 /// The call returns in a new thread too, which did not make it.
 pub(super) const FORKS: i64 = 4;
+/// The call executes a program: when it has, its number is that of `execve` where the new program runs.
+pub(super) const EXECUTES: i64 = 8;
+/// The call is made through this one, or through another: at its end it has the number of that.
+pub(super) const THROUGH: i64 = 16;
+/// The call restores registers, and has no number when it ends.
+pub(super) const RESTORES: i64 = 32;
+
+/// Where the places of calls of 32-bit programs begin.
+pub(super) const I386_PLACES: i64 = MAX_CALLS as i64;
+/// Where the places of calls through others begin.
+pub(super) const THROUGH_PLACES: i64 = 2 * MAX_CALLS as i64;
+/// Where the places of x32's own calls begin, the first number of these, without its bit, and how many there are.
+pub(super) const X32_PLACES: i64 = THROUGH_PLACES + Abi::THROUGH_IPC - Abi::THROUGH_SOCKETCALL + Abi::IPC_CALLS;
+pub(super) const X32_FIRST: i64 = 512;
+pub(super) const X32_CALLS: i64 = 36;
+/// The most entries of the table.
+pub(super) const PLACES: i64 = X32_PLACES + X32_CALLS;
+
+/// How many entries the table has.
+pub(super) fn places(arch: Arch) -> i64 {
+    match arch {
+        Arch::X86_64 => PLACES,
+        Arch::Aarch64 => MAX_CALLS as i64,
+    }
+}
+
+/// The number that is at a place.
+fn number_at(place: i64) -> i64 {
+    match place {
+        X32_PLACES.. => Abi::X32_BIT | (X32_FIRST + place - X32_PLACES),
+        THROUGH_PLACES.. => Abi::I386_BIT | (Abi::THROUGH_SOCKETCALL + place - THROUGH_PLACES),
+        I386_PLACES.. => Abi::I386_BIT | (place - I386_PLACES),
+        _ => place,
+    }
+}
+
+/// Whether a call that restores registers is wanted.
+pub(super) fn restoring(probe: &SyscallProbe) -> bool {
+    let restores = |number: &i64| definition(probe.arch, *number).is_some_and(|call| RESTORING.contains(&call.name));
+    probe.calls.iter().any(restores)
+}
+
+const RESTORING: [&str; 2] = ["sigreturn", "rt_sigreturn"];
+
+/// Where an entry says whether pointers in memory have 32 bits.
+pub(super) const NARROW_AT: u32 = 1;
 
 /// Kinds of pieces.
 pub(super) const TEXT: i64 = 1;
@@ -33,21 +86,37 @@ pub(super) const ENTRIES: i64 = 4;
 
 /// The table's bytes.
 pub(super) fn content(probe: &SyscallProbe) -> Vec<u8> {
-    let mut content = Vec::with_capacity(MAX_CALLS * ENTRY_BYTES as usize);
-    for number in 0..MAX_CALLS as i64 {
-        content.extend(entry(probe, number));
-        content.resize((number as usize + 1) * ENTRY_BYTES as usize, 0);
+    let places = places(probe.arch);
+    let mut content = Vec::with_capacity(places as usize * ENTRY_BYTES as usize);
+    for place in 0..places {
+        content.extend(entry(probe, number_at(place)));
+        content.resize((place as usize + 1) * ENTRY_BYTES as usize, 0);
     }
     content
 }
 
+/// What a call is when it ends, whether or not it is wanted.
+fn ends_as(number: i64, name: &str) -> i64 {
+    let i386 = number & Abi::I386_BIT != 0;
+    let through = number & !Abi::I386_BIT >= Abi::THROUGH_SOCKETCALL;
+    match name {
+        "execve" | "execveat" => EXECUTES,
+        name if RESTORING.contains(&name) => RESTORES,
+        "socketcall" | "ipc" => THROUGH,
+        _ if i386 && through => THROUGH,
+        _ => 0,
+    }
+}
+
 fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
-    let Some(call) = definition(probe.arch, number).filter(|_| probe.calls.contains(&number)) else {
-        return Vec::new();
-    };
+    let Some(call) = definition(probe.arch, number) else { return Vec::new() };
+    let ends_as = ends_as(number, call.name);
+    if !probe.calls.contains(&number) {
+        return vec![ends_as as u8];
+    }
     let grabs = call.grabs(probe.string_bytes);
     let forks = matches!(call.name, "fork" | "vfork" | "clone" | "clone3");
-    let flags = WANTED | if grabs.never_returns { NEVER_RETURNS } else { 0 } | if forks { FORKS } else { 0 };
+    let flags = WANTED | if grabs.never_returns { NEVER_RETURNS } else { 0 } | if forks { FORKS } else { 0 } | ends_as;
     let moment = |moment: Moment| u8::from(moment == Moment::Exit);
     let special = match grabs.special {
         Special::None => [0; 4],
@@ -56,7 +125,7 @@ fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
         Special::Entries { argument } => [ENTRIES as u8, argument, 0, 1],
         Special::Message { argument, moment: when } => [MESSAGE as u8, argument, 0, moment(when)],
     };
-    let mut bytes = vec![flags as u8, 0, 0, 0];
+    let mut bytes = vec![flags as u8, u8::from(grabs.narrow), 0, 0];
     bytes.extend(special);
     for grab in grabs.grabs {
         bytes.extend(piece(grab, moment(grab.moment)));

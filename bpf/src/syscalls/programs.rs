@@ -13,14 +13,11 @@ use crate::{
     },
     probe::{COMM_BYTES, TargetFilter, targets_map},
 };
-use bathyscope_catalog::{
-    constants::{Arch, syscall_number},
-    syscalls::MAX_CALLS,
-};
+use bathyscope_catalog::constants::{Arch, syscall_number};
 
 /// Where the records of `raw_syscalls` have their fields; the tracepoints' formats are part of the kernel's interface.
 const ID_AT: u32 = 8;
-const ARGUMENTS_AT: u32 = 16;
+pub(super) const ARGUMENTS_AT: u32 = 16;
 /// Nobody is woken: readers poll.
 const NO_WAKEUP: i64 = 1;
 
@@ -63,8 +60,11 @@ pub(super) struct Writer<'a> {
     ring: MapId,
     pub(super) counters_map: MapId,
     pub(super) counters: Reg,
-    /// The call's number; in the programs that see no call anything.
+    /// The call's number, once it is identified with the bits of [`Abi`](bathyscope_catalog::syscalls::Abi); in the
+    /// programs that see no call anything.
     pub(super) number: Reg,
+    /// The call's place in the table, once it is identified.
+    pub(super) place: Reg,
     pub(super) pid_tgid: Reg,
     /// Ends the program and counts nothing.
     pub(super) nothing: BlockId,
@@ -96,6 +96,7 @@ impl<'a> Writer<'a> {
             counters_map,
             counters,
             number,
+            place: number,
             pid_tgid,
             nothing,
             filtered,
@@ -104,7 +105,8 @@ impl<'a> Writer<'a> {
 
     pub(super) fn copier(&self, exit: bool) -> Copier<'a> {
         let path = self.probe.path.as_deref();
-        Copier { threads: self.threads, table: self.table, sizes: self.sizes, exit, path }
+        let places = plan::places(self.probe.arch);
+        Copier { threads: self.threads, table: self.table, sizes: self.sizes, places, exit, path }
     }
 
     pub(super) fn count(&mut self, counter: Counter) {
@@ -161,22 +163,22 @@ impl<'a> Writer<'a> {
         found
     }
 
-    /// The number of the call that begins a command.
-    pub(super) fn execute(&self) -> i64 {
-        self.number_of("execve")
-    }
-
     pub(super) fn number_of(&self, name: &str) -> i64 {
         syscall_number(self.probe.arch, name).unwrap_or(-1)
     }
 
-    /// Goes on where the call is wanted, else to `no`; gives its entry of the table.
-    pub(super) fn require_wanted(&mut self, no: BlockId) -> Reg {
-        let (inside, wanted) = (self.b.block(), self.b.block());
-        self.b.branch(Test::Ge, self.number, MAX_CALLS as i64, no, inside);
+    /// The flags of the table's entry at a place; goes to `no` if there is none.
+    pub(super) fn flags_at(&mut self, place: Reg, no: BlockId) -> Reg {
+        let inside = self.b.block();
+        let entry = self.copier(false).entry(&mut self.b, place, inside, no);
         self.b.switch_to(inside);
-        let entry = self.copier(false).entry(&mut self.b, self.number);
-        let flags = self.load(entry, 0, Size::B1);
+        self.load(entry, 0, Size::B1)
+    }
+
+    /// Goes on where the call is wanted, else to `no`; gives its flags.
+    pub(super) fn require_wanted(&mut self, no: BlockId) -> Reg {
+        let flags = self.flags_at(self.place, no);
+        let wanted = self.b.block();
         self.b.branch(Test::Bits, flags, plan::WANTED, wanted, no);
         self.b.switch_to(wanted);
         flags
@@ -228,7 +230,8 @@ impl<'a> Writer<'a> {
         self.store(state, Place::USED, Size::B4, 0);
         self.store(state, Place::FLAGS, Size::B4, flags);
         self.store(state, Place::FAILED, Size::B4, 0);
-        self.store(state, Place::MATCHED, Size::B4, 0);
+        self.store(state, Place::MATCHED, Size::B2, 0);
+        self.store(state, Place::PLACE, Size::B2, self.place);
     }
 
     /// Completes the record and gives it to the ring; ends the program.
@@ -268,7 +271,7 @@ impl<'a> Writer<'a> {
     /// Goes on where a path was the one asked for.
     pub(super) fn require_path(&mut self, state: Reg, no: BlockId) {
         if self.probe.path.is_some() {
-            let matched = self.load(state, Place::MATCHED, Size::B4);
+            let matched = self.load(state, Place::MATCHED, Size::B2);
             let go_on = self.b.block();
             self.b.branch(Test::Ne, matched, 0, go_on, no);
             self.b.switch_to(go_on);
@@ -285,26 +288,30 @@ impl<'a> Writer<'a> {
         self.b.finish()
     }
 
-    /// The return from a signal's handler has no arguments; the signals that it blocks again stand for its first one.
-    fn note_frame(&mut self, state: Reg) {
-        let number = self.number_of("rt_sigreturn");
-        if !self.probe.calls.contains(&number) {
+    /// The return from a signal's handler has no arguments; the signals that it blocks again stand for its first one. What
+    /// 32-bit programs and x32 return from has them elsewhere, and is not looked at.
+    fn note_frame(&mut self, state: Reg, flags: Reg) {
+        if !plan::restoring(self.probe) {
             return;
         }
-        let (returns, go_on) = (self.b.block(), self.b.block());
-        self.b.branch(Test::Eq, self.number, number, returns, go_on);
+        let (returns, own, known, go_on) = (self.b.block(), self.b.block(), self.b.block(), self.b.block());
+        self.b.branch(Test::Bits, flags, plan::RESTORES, returns, go_on);
         self.b.switch_to(returns);
-        let mask = match (self.probe.ends, self.probe.arch) {
-            // Without the kernel's types it does not give its registers either.
-            (None, _) => self.b.set(0),
-            (Some(_), arch) => {
-                let (stack_pointer, mask) = if arch == Arch::Aarch64 { (248, 168) } else { (152, 296) };
-                let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
-                let registers = self.b.call(Helper::TaskPtRegs, &[task.into()]);
-                let stack = self.b.load(registers, stack_pointer, Size::B8, false);
-                self.b.binary(BinaryOp::Add, stack, mask)
-            }
-        };
+        let mask = self.b.reg();
+        self.b.assign(mask, 0);
+        self.b.branch(Test::Eq, self.number, self.number_of("rt_sigreturn"), own, known);
+        self.b.switch_to(own);
+        // Without the kernel's types it does not give its registers either.
+        if self.probe.ends.is_some() {
+            let (stack_pointer, place) = if self.probe.arch == Arch::Aarch64 { (248, 168) } else { (152, 296) };
+            let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
+            let registers = self.b.call(Helper::TaskPtRegs, &[task.into()]);
+            let stack = self.b.load(registers, stack_pointer, Size::B8, false);
+            let address = self.b.binary(BinaryOp::Add, stack, place);
+            self.b.assign(mask, address);
+        }
+        self.b.jump(known);
+        self.b.switch_to(known);
         self.store(state, Place::ARGUMENTS, Size::B8, mask);
         self.b.jump(go_on);
         self.b.switch_to(go_on);
@@ -319,21 +326,19 @@ impl<'a> Writer<'a> {
             let what = self.b.load(target, 0, Size::B4, false);
             self.b.branch(Test::Eq, what, i64::from(TARGET_WILL_EXECUTE), ours, theirs);
             self.b.switch_to(ours);
-            let execute = self.execute();
+            let execute = self.number_of("execve");
             self.b.branch(Test::Eq, self.number, execute, theirs, filtered);
             self.b.switch_to(theirs);
         }
+        let arguments = self.identify_entry(filtered);
         let flags = self.require_wanted(filtered);
         // Without room the exit is recorded alone, and counts then.
         let nothing = self.nothing;
         let state = self.state(nothing);
         self.begin(state, RecordFlags::ACTIVE);
-        for index in 0..6_u32 {
-            let argument = self.b.load_context(ARGUMENTS_AT + 8 * index, Size::B8, false);
-            self.store(state, Place::ARGUMENTS + 8 * index, Size::B8, argument);
-        }
-        self.note_frame(state);
-        self.b.call_function(copy, &[state.into(), self.number.into()]);
+        self.keep_arguments(state, arguments);
+        self.note_frame(state, flags);
+        self.b.call_function(copy, &[state.into(), self.place.into()]);
         let last = self.b.block();
         self.b.branch(Test::Bits, flags, plan::NEVER_RETURNS, last, nothing);
         self.b.switch_to(last);

@@ -4,13 +4,16 @@
 
 use bathyscope_catalog::{
     constants::{Arch, syscall_number},
-    syscalls::{Call, Piece, Style, decode, error_of, result_text},
+    syscalls::{Abi, Call, Piece, Style, decode, error_of, number_of, result_text},
 };
 
 type At<'a> = (u8, u8, bool, &'a [u8]);
 
 fn text(name: &str, arguments: &[u64], result: i64, pieces: &[At<'_>]) -> String {
-    let number = syscall_number(Arch::X86_64, name).unwrap();
+    of_number(syscall_number(Arch::X86_64, name).unwrap(), arguments, result, pieces)
+}
+
+fn of_number(number: i64, arguments: &[u64], result: i64, pieces: &[At<'_>]) -> String {
     let mut all = [0; 6];
     all.iter_mut().zip(arguments).for_each(|(to, from)| *to = *from);
     let pieces: Vec<Piece<'_>> = pieces
@@ -164,7 +167,8 @@ fn any_bytes_in_any_place_are_decoded() {
         seed
     };
     for round in 0..20_000_u64 {
-        let number = (round % 470) as i64;
+        let abi = [0, Abi::I386_BIT, Abi::X32_BIT, Abi::I386_BIT | Abi::THROUGH_SOCKETCALL];
+        let number = (round % 550) as i64 | abi[(round / 550 % 4) as usize];
         let arguments = [0; 6].map(|_| if next() % 2 == 0 { next() % 40 } else { next() });
         let memory: Vec<Vec<u8>> =
             (0..8).map(|_| (0..next() % 200).map(|_| (next() >> 32) as u8).collect::<Vec<u8>>()).collect();
@@ -247,4 +251,183 @@ fn what_a_call_would_have_filled_is_not_shown_before_it_has() {
     assert_eq!(unfinished("read", [3, 0x5000, 10, 0, 0, 0]), "3, ");
     assert_eq!(unfinished("wait4", [u64::MAX, 0x5000, 0, 0, 0, 0]), "-1, ");
     assert_eq!(unfinished("pause", [0; 6]), "");
+}
+
+/// As [`text`], of a 32-bit program.
+fn narrow(name: &str, arguments: &[u64], result: i64, pieces: &[At<'_>]) -> String {
+    of_number(number_of(Arch::X86_64, Abi::I386, name).unwrap(), arguments, result, pieces)
+}
+
+fn short_words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn calls_of_32_bit_programs_are_decoded_by_their_layouts() {
+    let stat: Vec<u8> =
+        [&short_words(&[1, 2])[..], &0o100_644_u16.to_le_bytes(), &[0; 10], &short_words(&[77]), &[0; 40]].concat();
+    let stat64 = short_words(&[0, 0, 0, 1, 0o100_644, 1, 0, 0, 0, 0, 0, 0x1_0000, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let statfs = short_words(&[0xef53, 4096, 10, 9, 8, 7, 6, 1, 2, 255, 4096, 0]);
+    let message = short_words(&[0, 0, 0x7000, 1, 0, 0, 0]);
+    let vector = short_words(&[0x9000, 3]);
+    let infinity = short_words(&[8192 * 1024, u32::MAX]);
+    type Case<'a> = (&'a str, &'a [u64], i64, &'a [At<'a>], &'a str);
+    let cases: [Case<'_>; 24] = [
+        // What is above 32 bits in a register is not the program's.
+        (
+            "mmap2",
+            &[0xdead_0000_0000, 4096, 1, 2, 3, 5],
+            0xf7f0_0000,
+            &[],
+            "mmap2(NULL, 4096, PROT_READ, MAP_PRIVATE, 3, 0x5000) = 0xf7f00000",
+        ),
+        ("lseek", &[3, 0xffff_fffe, 1], -22, &[], "lseek(3, -2, SEEK_CUR) = -1 EINVAL (Invalid argument)"),
+        (
+            "_llseek",
+            &[3, 1, 2, 0x8000, 0],
+            0,
+            &[(3, 0, true, &short_words(&[2, 1]))],
+            "_llseek(3, 4294967298, [4294967298], SEEK_SET) = 0",
+        ),
+        ("pread64", &[3, 0x8000, 2, 5, 1], 2, &[(1, 0, true, b"ab")], "pread64(3, \"ab\", 2, 4294967301) = 2"),
+        ("ftruncate64", &[3, 0xffff_ffff, 0xffff_ffff], -22, &[], "ftruncate64(3, -1) = -1 EINVAL (Invalid argument)"),
+        (
+            "stat",
+            &[0x8000, 0x9000],
+            0,
+            &[(0, 0, false, b"/a\0"), (1, 0, true, &stat)],
+            "stat(\"/a\", {st_mode=S_IFREG|0644, st_size=77, ...}) = 0",
+        ),
+        (
+            "fstat64",
+            &[3, 0x9000],
+            0,
+            &[(1, 0, true, &stat64)],
+            "fstat64(3, {st_mode=S_IFREG|0644, st_size=8590000128, ...}) = 0",
+        ),
+        (
+            "readv",
+            &[3, 0x8000, 1],
+            3,
+            &[(1, 0, true, &vector), (1, 1, true, b"abc")],
+            "readv(3, [{iov_base=\"abc\", iov_len=3}], 1) = 3",
+        ),
+        (
+            "sendmsg",
+            &[3, 0x8000, 0],
+            3,
+            &[(1, 0, false, &message), (1, 2, false, &vector), (1, 3, false, b"abc")],
+            "sendmsg(3, {msg_name=NULL, msg_namelen=0, msg_iov=[{iov_base=\"abc\", iov_len=3}], msg_iovlen=1, msg_controllen=0, msg_flags=0}, 0) = 3",
+        ),
+        (
+            "nanosleep",
+            &[0x8000, 0],
+            0,
+            &[(0, 0, false, &short_words(&[1, 5]))],
+            "nanosleep({tv_sec=1, tv_nsec=5}, NULL) = 0",
+        ),
+        (
+            "clock_gettime",
+            &[1, 0x8000],
+            0,
+            &[(1, 0, true, &short_words(&[1, u32::MAX]))],
+            "clock_gettime(CLOCK_MONOTONIC, {tv_sec=1, tv_nsec=-1}) = 0",
+        ),
+        (
+            "clock_gettime64",
+            &[1, 0x8000],
+            0,
+            &[(1, 0, true, &short_words(&[1, 0, 5, 0]))],
+            "clock_gettime64(CLOCK_MONOTONIC, {tv_sec=1, tv_nsec=5}) = 0",
+        ),
+        (
+            "ugetrlimit",
+            &[3, 0x8000],
+            0,
+            &[(1, 0, true, &infinity)],
+            "ugetrlimit(RLIMIT_STACK, {rlim_cur=8192*1024, rlim_max=RLIM_INFINITY}) = 0",
+        ),
+        (
+            "rt_sigaction",
+            &[10, 0x8000, 0, 8],
+            0,
+            &[(1, 0, false, &short_words(&[1, 0x1000_0000, 0, 1 << 12, 0]))],
+            "rt_sigaction(SIGUSR1, {sa_handler=SIG_IGN, sa_mask=[PIPE], sa_flags=SA_RESTART}, NULL, 8) = 0",
+        ),
+        (
+            "sigaction",
+            &[10, 0x8000, 0],
+            0,
+            &[(1, 0, false, &short_words(&[0, 1 << 12, 0, 0]))],
+            "sigaction(SIGUSR1, {sa_handler=SIG_DFL, sa_mask=[PIPE], sa_flags=0}, NULL) = 0",
+        ),
+        (
+            "sigprocmask",
+            &[0, 0x8000, 0],
+            0,
+            &[(1, 0, false, &short_words(&[1 << 12]))],
+            "sigprocmask(SIG_BLOCK, [PIPE], NULL) = 0",
+        ),
+        (
+            "fcntl64",
+            &[3, 6, 0x8000],
+            0,
+            &[(2, 0, false, &short_words(&[1, 3, 4, 0]))],
+            "fcntl64(3, F_SETLK, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=3, l_len=4}) = 0",
+        ),
+        (
+            "fcntl64",
+            &[3, 13, 0x8000],
+            0,
+            &[(2, 0, false, &short_words(&[1, 3, 0, 4, 0]))],
+            "fcntl64(3, F_SETLK64, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=3, l_len=4}) = 0",
+        ),
+        ("chown", &[0x8000, 0xffff, 7], 0, &[(0, 0, false, b"/a\0")], "chown(\"/a\", -1, 7) = 0"),
+        ("getgroups", &[8, 0x8000], 2, &[(1, 0, true, &[1, 0, 2, 0])], "getgroups(8, [1, 2]) = 2"),
+        (
+            "execve",
+            &[0x8000, 0x8100, 0x8200],
+            0,
+            &[
+                (0, 0, false, b"/a\0"),
+                (1, 0, false, &short_words(&[1])),
+                (1, 1, false, b"a\0"),
+                (2, 0, false, &short_words(&[5, 6, 0])),
+            ],
+            "execve(\"/a\", [\"a\"], 0x8200 /* 2 vars */) = 0",
+        ),
+        (
+            "clone",
+            &[0x0120_0011, 0, 0, 7, 0x9000],
+            5,
+            &[],
+            "clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|CLONE_CHILD_SETTID|SIGCHLD, child_tidptr=0x9000) = 5",
+        ),
+        (
+            "fstatfs",
+            &[3, 0x8000],
+            0,
+            &[(1, 0, true, &statfs)],
+            "fstatfs(3, {f_type=EXT2_SUPER_MAGIC, f_bsize=4096, f_blocks=10, f_bfree=9, f_bavail=8, f_files=7, f_ffree=6, f_fsid={val=[0x1, 0x2]}, f_namelen=255, f_frsize=4096, f_flags=0}) = 0",
+        ),
+        (
+            "mmap",
+            &[0, 4096, 1, 2, 3, 0],
+            -12,
+            &[],
+            "mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3, 0) = -1 ENOMEM (Cannot allocate memory)",
+        ),
+    ];
+    for (name, arguments, result, pieces, expected) in cases {
+        assert_eq!(narrow(name, arguments, result, pieces), expected);
+    }
+    // Through others: the arguments are in the order of `ipc`.
+    let through = |number: i64, arguments: &[u64]| of_number(Abi::I386_BIT | number, arguments, 0, &[]);
+    assert_eq!(through(Abi::THROUGH_IPC + 14, &[7, 0, 9, 0x8000]), "msgctl(7, IPC_RMID, 0x8000) = 0");
+    assert_eq!(through(Abi::THROUGH_SOCKETCALL + 13, &[3, 2]), "shutdown(3, SHUT_RDWR) = 0");
+    // Those of x32 that 64-bit programs have too are the same; its own have short pointers and long times.
+    assert_eq!(of_number(Abi::X32_BIT | 3, &[3], 0, &[]), "close(3) = 0");
+    let read = of_number(Abi::X32_BIT | 515, &[3, 0x8000, 1], 3, &[(1, 0, true, &vector), (1, 1, true, b"abc")]);
+    assert_eq!(read, "readv(3, [{iov_base=\"abc\", iov_len=3}], 1) = 3");
 }

@@ -12,7 +12,9 @@ use std::{
 use bathyscope_bpf::{
     ir::Program,
     probe::TargetFilter,
-    syscalls::{COUNTERS, EndPlaces, Outcome, RING, SyscallProbe, TARGET_RUNS, TARGET_WILL_EXECUTE, programs},
+    syscalls::{
+        COUNTERS, CompatPlace, EndPlaces, Outcome, RING, SyscallProbe, TARGET_RUNS, TARGET_WILL_EXECUTE, programs,
+    },
 };
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{constants::Arch, parse_event_format, syscalls::select};
@@ -94,12 +96,29 @@ pub(crate) fn probe_of(
         ring_bytes,
         signals: wanted.signals,
         ends: None,
+        compat: None,
     })
 }
 
 fn filter_of(target: &Target) -> TargetFilter {
     // A command is in the map even without its children, because the map tells when it begins.
     if target.outputs().is_some() { TargetFilter::Targets } else { target.filter() }
+}
+
+/// Where the kernel tells calls of 32-bit programs. Without its types it does not; that is said once here, and with each
+/// row.
+fn compat_place(host: &KernelHost) -> Option<CompatPlace> {
+    if Arch::HOST != Arch::X86_64 {
+        return None;
+    }
+    let place = CompatPlace::find(host.types());
+    if place.is_none() {
+        tracing::warn!(
+            "this kernel does not tell its types (BTF), so calls of 32-bit programs cannot be told from others: they are \
+             shown as the 64-bit calls with their numbers, and no row says whose call it is"
+        );
+    }
+    place
 }
 
 /// A program with the tracepoint it belongs to.
@@ -127,6 +146,7 @@ impl SyscallCapture {
         let mut probe = probe_of(wanted, filter, ring_bytes)?;
         // A kernel that does not tell its types does not tell how processes ended.
         probe.ends = if wanted.signals { EndPlaces::find(host.types()) } else { None };
+        probe.compat = compat_place(host);
         let made = programs(&probe)
             .map_err(|error| failed(AgentErrorKind::Invalid, "recording system calls", error.to_string(), ""))?;
         let tracefs = Tracefs::find()?;
@@ -168,7 +188,7 @@ impl SyscallCapture {
         let content = RingContent::Stream { stream: 0 };
         let info = RingInfo { kind: RingKind::Bpf, content, data_bytes: ring_bytes, cpu: None };
         let started = Started {
-            streams: vec![StreamLayout::Syscalls],
+            streams: vec![StreamLayout::Syscalls { tells_abi: probe.compat.is_some() }],
             rings: std::iter::once(info).chain(sideband.infos().iter().cloned()).collect(),
             target_pid: target.pid(),
             has_output: target.outputs().is_some(),

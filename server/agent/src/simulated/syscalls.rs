@@ -149,7 +149,7 @@ fn record(made: &Made, (pid, comm): (u32, &[u8]), number: i64, [start_ns, durati
 
 impl Work for SyscallWork {
     fn layouts(&self) -> Vec<StreamLayout> {
-        vec![StreamLayout::Syscalls]
+        vec![StreamLayout::Syscalls { tells_abi: Arch::HOST == Arch::X86_64 }]
     }
 
     fn rings(&self) -> Vec<RingInfo> {

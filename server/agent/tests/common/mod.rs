@@ -103,7 +103,7 @@ impl Rings {
     pub(crate) fn columns(&self, stream: usize) -> &[ColumnLayout] {
         match &self.started.streams[stream] {
             StreamLayout::Records { columns, .. } => columns,
-            StreamLayout::PerfSamples | StreamLayout::TracePages | StreamLayout::Syscalls => &[],
+            StreamLayout::PerfSamples | StreamLayout::TracePages | StreamLayout::Syscalls { .. } => &[],
         }
     }
 

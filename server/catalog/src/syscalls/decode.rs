@@ -1,6 +1,7 @@
 //! A call with the memory that was copied → text.
 
 use super::{
+    abi::Abi,
     address::socket_address,
     sets,
     siginfo::signal_text,
@@ -79,8 +80,15 @@ pub struct Decoded {
 
 /// Writes a call in words.
 pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
-    let Some(definition) = definition(arch, call.number) else { return unknown(call) };
-    let mut writer = Writer { call, definition, style, out: String::with_capacity(64), note: String::new() };
+    let Some(definition) = definition(arch, call.number) else { return unknown(arch, call) };
+    let abi = Abi::of(arch, call.number);
+    let mut call = *call;
+    if abi == Abi::I386 {
+        // What is above them in the registers is not looked at.
+        call.arguments.iter_mut().for_each(|argument| *argument &= 0xffff_ffff);
+    }
+    let call = &call;
+    let mut writer = Writer { call, abi, definition, style, out: String::with_capacity(64), note: String::new() };
     if special::write(arch, &mut writer).is_none() {
         writer.arguments();
     }
@@ -94,7 +102,7 @@ pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
     Decoded { name: definition.name.to_owned(), arguments: writer.out, note: writer.note }
 }
 
-fn unknown(call: &Call<'_>) -> Decoded {
+fn unknown(arch: Arch, call: &Call<'_>) -> Decoded {
     let mut arguments = String::new();
     for (at, argument) in call.arguments.iter().enumerate() {
         if at > 0 {
@@ -102,7 +110,8 @@ fn unknown(call: &Call<'_>) -> Decoded {
         }
         hex(&mut arguments, *argument);
     }
-    Decoded { name: format!("syscall_{:#x}", call.number), arguments, note: String::new() }
+    let number = if Abi::of(arch, call.number) == Abi::I386 { call.number & !Abi::I386_BIT } else { call.number };
+    Decoded { name: format!("syscall_{number:#x}"), arguments, note: String::new() }
 }
 
 /// The name of the error that a result is, such as `ENOENT`; none of other results and of numbers without a name.
@@ -171,6 +180,7 @@ pub(super) fn value(call: &Call<'_>, at: usize) -> u64 {
 /// A call that is being written.
 pub(super) struct Writer<'a> {
     pub(super) call: &'a Call<'a>,
+    pub(super) abi: Abi,
     pub(super) definition: &'static Definition,
     pub(super) style: &'a Style<'a>,
     pub(super) out: String,
@@ -200,7 +210,7 @@ impl<'a> Writer<'a> {
 
     /// All arguments, one after the other.
     fn arguments(&mut self) {
-        for (at, argument) in self.definition.arguments.iter().enumerate() {
+        for argument in &self.definition.arguments {
             if self.is_left_out(argument.kind) {
                 continue;
             }
@@ -208,9 +218,9 @@ impl<'a> Writer<'a> {
             if self.call.unfinished && argument.out {
                 return;
             }
-            self.argument(at, argument);
+            self.argument(usize::from(argument.register), argument);
         }
-        match self.definition.name {
+        match self.definition.like {
             "poll" | "ppoll" => self.poll_note(),
             "select" | "pselect6" => sets::select_note(self),
             _ => {}
@@ -248,6 +258,18 @@ impl<'a> Writer<'a> {
         match argument.kind {
             Kind::Int | Kind::Pid => put(&mut self.out, format_args!("{}", number as i32)),
             Kind::Uint => put(&mut self.out, format_args!("{}", number as u32)),
+            Kind::Long if self.abi == Abi::I386 => put(&mut self.out, format_args!("{}", number as i32)),
+            Kind::Offset64 => {
+                let offset = self.two_words(at, at + 1).cast_signed();
+                put(&mut self.out, format_args!("{offset}"));
+            }
+            Kind::SeekOffset => {
+                let offset = self.two_words(at + 1, at).cast_signed();
+                put(&mut self.out, format_args!("{offset}"));
+            }
+            Kind::PageOffset => hex(&mut self.out, number * 4096),
+            Kind::Uid16 if number as u16 == u16::MAX => self.out.push_str("-1"),
+            Kind::Uid16 => put(&mut self.out, format_args!("{}", number as u16)),
             Kind::Long => put(&mut self.out, format_args!("{}", number.cast_signed())),
             Kind::Ulong => put(&mut self.out, format_args!("{number}")),
             Kind::Hex | Kind::Offset => hex(&mut self.out, number),
@@ -270,6 +292,11 @@ impl<'a> Writer<'a> {
             _ => return false,
         }
         true
+    }
+
+    /// A number in two arguments of 32 bits.
+    fn two_words(&self, low: usize, high: usize) -> u64 {
+        value(self.call, low) & 0xffff_ffff | value(self.call, high) << 32
     }
 
     /// Writes an argument that has names; says whether it was one.
@@ -390,10 +417,17 @@ impl<'a> Writer<'a> {
                     Some(())
                 })?;
             }
+            Kind::Uids16 => {
+                let bytes = bytes.unwrap_or_default();
+                self.array(bytes, 2, count?, |out, b, at| {
+                    put(out, format_args!("{}", b.u16(at)?));
+                    Some(())
+                })?;
+            }
             Kind::FdSet => sets::descriptors(self, bytes?),
-            Kind::LeftTimeval => structure(&mut self.out, Kind::Timeval, bytes?)?,
-            Kind::LeftTimespec => structure(&mut self.out, Kind::Timespec, bytes?)?,
-            Kind::MaskPointer => sets::mask_pointer(&mut self.out, Bytes(bytes?))?,
+            Kind::LeftTimeval => structure(&mut self.out, Kind::Timeval, bytes?, self.definition.layout)?,
+            Kind::LeftTimespec => structure(&mut self.out, Kind::Timespec, bytes?, self.definition.layout)?,
+            Kind::MaskPointer => sets::mask_pointer(&mut self.out, Bytes(bytes?), self.definition.layout)?,
             Kind::SignalInfo => {
                 let (_, text) = signal_text(i64::from(Bytes(bytes?).i32(0)?), bytes?);
                 self.out.push_str(&text);
@@ -403,7 +437,7 @@ impl<'a> Writer<'a> {
             Kind::CloneArguments => super::structs::clone_arguments(&mut self.out, Bytes(bytes?))?,
             Kind::OpenHow => super::structs::open_how(&mut self.out, Bytes(bytes?))?,
             Kind::WaitStatus if self.call.result == Some(0) => return None,
-            kind => structure(&mut self.out, kind, bytes?)?,
+            kind => structure(&mut self.out, kind, bytes?, self.definition.layout)?,
         }
         Some(())
     }
@@ -479,7 +513,7 @@ impl<'a> Writer<'a> {
 
     fn environment(&mut self, at: usize, bytes: &[u8]) {
         pointer(&mut self.out, value(self.call, at));
-        let words = bytes.chunks_exact(8);
+        let words = bytes.chunks_exact(self.definition.layout.word);
         let all = words.len();
         let count = words.into_iter().take_while(|word| word.iter().any(|byte| *byte != 0)).count();
         let more = if count == all { "+" } else { "" };
@@ -503,11 +537,13 @@ impl<'a> Writer<'a> {
         let array = self.piece(at, first, out)?;
         let mut left = if out { self.call.result.and_then(|all| u64::try_from(all).ok())? } else { u64::MAX };
         self.out.push('[');
-        for index in 0..array.len() / 16 {
+        let word = self.definition.layout.word;
+        for index in 0..array.len() / (2 * word) {
             if index > 0 {
                 self.out.push_str(", ");
             }
-            let (base, length) = (Bytes(array).u64(index * 16)?, Bytes(array).u64(index * 16 + 8)?);
+            let place = index * 2 * word;
+            let (base, length) = (Bytes(array).word(place, word)?, Bytes(array).word(place + word, word)?);
             let held = length.min(left);
             left -= held;
             self.out.push_str("{iov_base=");

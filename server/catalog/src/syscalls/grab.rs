@@ -1,6 +1,6 @@
 //! Which memory of a process is copied when it makes a call: at the entry what it passes, at the exit what it gets.
 
-use super::table::{Argument, Definition, Kind, Returns};
+use super::table::{Argument, Definition, Kind, Layout, Returns};
 use crate::constants::Arch;
 
 /// The most pieces of one call, special ones not counted.
@@ -99,26 +99,59 @@ pub struct CallGrabs {
     pub special: Special,
     /// Whether it is told at its entry, because it has no exit.
     pub never_returns: bool,
+    /// Whether pointers in what it points to have 32 bits.
+    pub narrow: bool,
 }
 
 /// Bytes of a kind that has one size.
-fn size(kind: Kind) -> Option<u16> {
+fn size(kind: Kind, layout: Layout) -> Option<u16> {
+    let narrow = if layout.is_narrow() { narrow_size(kind) } else { None };
+    narrow.or_else(|| time_size(kind, layout)).or_else(|| wide_size(kind))
+}
+
+/// Bytes of a kind that is another where pointers have 32 bits.
+fn narrow_size(kind: Kind) -> Option<u16> {
+    Some(match kind {
+        Kind::Stat | Kind::Statfs | Kind::Sysinfo => 64,
+        Kind::Sigaction => 20,
+        Kind::Tms => 16,
+        Kind::SignalStack => 12,
+        Kind::Rlimit | Kind::MaskPointer => 8,
+        Kind::LongPointer => 4,
+        _ => return None,
+    })
+}
+
+/// Bytes of a kind that consists of times.
+fn time_size(kind: Kind, layout: Layout) -> Option<u16> {
+    let halves = match kind {
+        Kind::Timespec | Kind::Timeval | Kind::FutexTime => 2,
+        Kind::Itimerspec | Kind::Itimerval | Kind::Timespecs2 | Kind::Timevals2 | Kind::Rusage => 4,
+        _ => return None,
+    };
+    u16::try_from(halves * layout.time).ok()
+}
+
+/// Bytes of a kind where pointers have 64 bits, or wherever it is the same.
+fn wide_size(kind: Kind) -> Option<u16> {
     let stat = if Arch::HOST == Arch::Aarch64 { 128 } else { 144 };
     Some(match kind {
         Kind::Stat => stat,
+        Kind::Stat64 => 96,
+        Kind::Statfs64 => 84,
         // The rest is not shown.
         Kind::Statx => 160,
         Kind::Statfs => 120,
         Kind::Utsname => 195,
-        Kind::Rusage | Kind::Itimerspec | Kind::Itimerval | Kind::Timespecs2 | Kind::Timevals2 => 32,
         Kind::Sigaction | Kind::Tms => 32,
         Kind::SignalInfo => 48,
         Kind::Sysinfo => 112,
         Kind::SignalStack => 24,
-        Kind::Timespec | Kind::Timeval | Kind::Rlimit | Kind::FutexTime | Kind::MaskPointer => 16,
+        Kind::Rlimit | Kind::Rlimit64 | Kind::MaskPointer | Kind::OldSigaction => 16,
         Kind::EpollEvent => 12,
-        Kind::Sigset | Kind::LongPointer | Kind::FdPair => 8,
-        Kind::IntPointer | Kind::UintPointer | Kind::WaitStatus | Kind::AddressLength => 4,
+        Kind::Sigset | Kind::LongPointer | Kind::OffsetPointer | Kind::FdPair => 8,
+        Kind::IntPointer | Kind::UintPointer | Kind::WaitStatus | Kind::AddressLength | Kind::OldSigset => 4,
+        Kind::Uid16Pointer => 2,
         _ => return None,
     })
 }
@@ -131,10 +164,14 @@ const fn elements(bytes: u16) -> u16 {
 impl Definition {
     /// What is copied of this call, with at most `strings` bytes of each text or buffer that is no path.
     pub fn grabs(&self, strings: u16) -> CallGrabs {
-        let mut all =
-            CallGrabs { grabs: Vec::new(), special: Special::None, never_returns: self.returns == Returns::Never };
-        for (at, argument) in self.arguments.iter().enumerate() {
-            let Ok(at) = u8::try_from(at) else { continue };
+        let mut all = CallGrabs {
+            grabs: Vec::new(),
+            special: Special::None,
+            never_returns: self.returns == Returns::Never,
+            narrow: self.layout.is_narrow(),
+        };
+        for argument in &self.arguments {
+            let at = argument.register;
             let moment = if argument.out { Moment::Exit } else { Moment::Entry };
             match (argument.kind, argument.length) {
                 (Kind::Argv, _) => all.special = Special::Words { argument: at },
@@ -143,10 +180,10 @@ impl Definition {
                 }
                 (Kind::Message, _) => {
                     all.special = Special::Message { argument: at, moment };
-                    all.grabs.extend(pieces(at, argument, moment, strings));
+                    all.grabs.extend(pieces(self.layout, argument, moment, strings));
                 }
                 (Kind::Entries, _) => all.special = Special::Entries { argument: at },
-                _ => all.grabs.extend(pieces(at, argument, moment, strings)),
+                _ => all.grabs.extend(pieces(self.layout, argument, moment, strings)),
             }
         }
         all.grabs.sort_by_key(|grab| grab.moment == Moment::Exit);
@@ -156,7 +193,8 @@ impl Definition {
 }
 
 /// The pieces of one argument.
-fn pieces(at: u8, argument: &Argument, moment: Moment, strings: u16) -> Vec<Grab> {
+fn pieces(layout: Layout, argument: &Argument, moment: Moment, strings: u16) -> Vec<Grab> {
+    let at = argument.register;
     let base = Grab { argument: at, moment, text: false, path: false, length: Length::Fixed, unit: 1, most: 0 };
     let memory = |length: Length, unit: u16, most: u16| Grab { length, unit, most, ..base };
     let also = |grab: Grab, moment: Moment| vec![grab, Grab { moment, ..grab }];
@@ -173,12 +211,16 @@ fn pieces(at: u8, argument: &Argument, moment: Moment, strings: u16) -> Vec<Grab
             let bits = if let Length::Argument(at) = argument.length { Length::Bits(at) } else { argument.length };
             also(memory(bits, 1, 128), Moment::Exit)
         }
-        Kind::LeftTimeval | Kind::LeftTimespec => also(memory(Length::Fixed, 1, 16), Moment::Exit),
+        Kind::LeftTimeval | Kind::LeftTimespec => {
+            let most = if layout.time == 8 { 16 } else { 8 };
+            also(memory(Length::Fixed, 1, most), Moment::Exit)
+        }
         // The call says anew how long the name is.
         Kind::Message if argument.out => vec![Grab { moment: Moment::Entry, ..memory(Length::Fixed, 1, 16) }],
         Kind::PollFds => also(memory(argument.length, 8, elements(8)), Moment::Exit),
         Kind::EpollEvents => vec![memory(argument.length, 12, elements(12))],
         Kind::Uints => vec![memory(argument.length, 4, elements(4))],
+        Kind::Uids16 => vec![memory(argument.length, 2, elements(2))],
         Kind::CpuSet => vec![memory(argument.length, 1, 128)],
         Kind::CloneArguments => vec![memory(argument.length, 1, 88)],
         Kind::OpenHow => vec![memory(argument.length, 1, 24)],
@@ -187,7 +229,7 @@ fn pieces(at: u8, argument: &Argument, moment: Moment, strings: u16) -> Vec<Grab
         Kind::PrctlArgument => {
             vec![Grab { text: true, most: 18, ..base }, Grab { moment: Moment::Exit, text: true, most: 16, ..base }]
         }
-        kind => size(kind).map(|most| memory(Length::Fixed, 1, most)).into_iter().collect(),
+        kind => size(kind, layout).map(|most| memory(Length::Fixed, 1, most)).into_iter().collect(),
     }
 }
 
@@ -235,7 +277,7 @@ mod tests {
                 .iter()
                 .map(|argument| {
                     let moment = if argument.out { Moment::Exit } else { Moment::Entry };
-                    pieces(0, argument, moment, 32).len()
+                    pieces(call.layout, argument, moment, 32).len()
                 })
                 .sum();
             assert!(wanted <= MAX_GRABS, "{}", call.name);

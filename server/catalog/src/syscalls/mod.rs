@@ -1,15 +1,18 @@
 //! System calls: what their arguments are, and how a call is written for people, in the look of strace(1).
 //!
 //! What is known of each call is in two tables in `data/`: `calls.txt` (arguments, by name) and `flags.txt` (names of
-//! bits and numbers); numbers come from [`crate::constants`]. The agent asks [`Definition::grabs`] which memory of a
+//! bits and numbers); numbers come from [`crate::constants`]. For calls of 32-bit programs on x86_64 there are tables of
+//! numbers and of what is other than in `calls.txt`; a call's number says whose it is ([`Abi`]). The agent asks [`Definition::grabs`] which memory of a
 //! process to copy at a call's entry and exit; the console gives that memory back to [`decode()`] with the arguments.
 //!
 //! Constraints: what a process passed is bytes that may be anything: nothing here panics on it, lengths come from the
 //! bytes that are there, and text is escaped until only printable ASCII is left. No I/O, and no state between calls.
 
+mod abi;
 mod address;
 mod decode;
 mod grab;
+mod narrow;
 mod select;
 mod sets;
 mod siginfo;
@@ -19,9 +22,10 @@ mod summary;
 mod table;
 mod text;
 
+pub use abi::Abi;
 pub use decode::{Call, Decoded, Piece, Style, decode, error_of, result_text};
 pub use grab::{CONTROL_PART, CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
 pub use select::{SelectError, select};
 pub use siginfo::signal_text;
 pub use summary::{Summary, SummaryOrder};
-pub use table::{Argument, Definition, Kind, MAX_CALLS, Returns, definition, definitions};
+pub use table::{Argument, Definition, Kind, MAX_CALLS, Returns, definition, definitions, number_of};

@@ -46,7 +46,8 @@ fn letters_of(word: &str) -> Option<&'static str> {
 }
 
 /// The numbers of the calls that a text means: names and sets (`%file`, or `file` as strace takes it without its sign)
-/// separated by commas, `all`, `none`; with `!` in front all others. A word that begins with `?` may name nothing.
+/// separated by commas, `all`, `none`; with `!` in front all others. A word that begins with `?` may name nothing. A name
+/// means the calls of that name of all interfaces that the processor has ([`super::Abi`]).
 ///
 /// # Errors
 /// The first word that names nothing.
@@ -72,11 +73,11 @@ fn add(arch: Arch, word: &str, chosen: &mut BTreeSet<i64>) -> Result<(), SelectE
     if word == "none" {
         return Ok(());
     }
-    let named = definitions(arch).find(|(_, call)| call.name == word);
+    let named: Vec<i64> = definitions(arch).filter(|(_, call)| call.name == word).map(|(number, _)| number).collect();
     // Sets without their sign are an old habit of strace; names of calls go before them.
     let bare = || SETS.iter().find(|(name, _)| *name == word && word != "stat").map(|(_, letters)| *letters);
-    if let Some((number, _)) = named {
-        chosen.insert(number);
+    if !named.is_empty() {
+        chosen.extend(named);
     } else if let Some(letters) = letters_of(word).or_else(bare) {
         chosen.extend(definitions(arch).filter(|(_, call)| in_set(call, letters)).map(|(number, _)| number));
     } else if !optional {
@@ -90,11 +91,22 @@ fn add(arch: Arch, word: &str, chosen: &mut BTreeSet<i64>) -> Result<(), SelectE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::constants::syscall_name;
+    use crate::{constants::syscall_name, syscalls::Abi};
 
     fn names(text: &str) -> Vec<&'static str> {
         let chosen = select(Arch::X86_64, text).unwrap();
         chosen.into_iter().filter_map(|number| syscall_name(Arch::X86_64, number)).collect()
+    }
+
+    #[test]
+    fn a_name_means_calls_of_64_and_of_32_bit_programs() {
+        let chosen = |text: &str| select(Arch::X86_64, text).unwrap().into_iter().collect::<Vec<_>>();
+        let i386 = |number: i64| Abi::I386_BIT | number;
+        assert_eq!(chosen("open"), [2, i386(5)]);
+        assert_eq!(chosen("socket"), [41, i386(359), i386(Abi::THROUGH_SOCKETCALL + 1)]);
+        assert_eq!(chosen("mmap2,readv"), [19, Abi::X32_BIT | 515, i386(145), i386(192)]);
+        assert!(chosen("%file").contains(&i386(195)) && !chosen("!%file").contains(&i386(195)));
+        assert_eq!(select(Arch::Aarch64, "mmap2").unwrap_err().near, Some("mmap"));
     }
 
     #[test]
@@ -120,7 +132,7 @@ mod tests {
         assert!(names("network").contains(&"accept4"));
         assert_eq!(names("%%stat"), ["stat", "fstat", "lstat", "newfstatat"]);
         assert!(names("!futex,%desc").iter().all(|name| !matches!(*name, "futex" | "read" | "openat")));
-        assert_eq!(names("all").len(), definitions(Arch::X86_64).count());
+        assert_eq!(select(Arch::X86_64, "all").unwrap().len(), definitions(Arch::X86_64).count());
         assert!(names("none").is_empty() && names("").is_empty());
     }
 

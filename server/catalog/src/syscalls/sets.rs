@@ -3,12 +3,9 @@
 use super::{
     decode::{Writer, value},
     structs::structure,
-    table::Kind,
+    table::{Kind, Layout},
     text::{Bytes, pointer, put},
 };
-
-/// Bytes of a `struct cmsghdr` before its data.
-const CONTROL_HEADER: usize = 16;
 
 /// Appends the descriptors of a set.
 pub(super) fn descriptors(w: &mut Writer<'_>, bytes: &[u8]) {
@@ -44,10 +41,10 @@ pub(super) fn select_note(w: &mut Writer<'_>) {
             parts.push(std::mem::take(&mut w.out));
         }
     }
-    let kind = if w.definition.name == "select" { Kind::Timeval } else { Kind::Timespec };
+    let kind = if w.definition.like == "select" { Kind::Timeval } else { Kind::Timespec };
     if let Some(bytes) = w.piece(4, 0, true) {
         w.out.push_str("left ");
-        if structure(&mut w.out, kind, bytes).is_some() {
+        if structure(&mut w.out, kind, bytes, w.definition.layout).is_some() {
             parts.push(std::mem::take(&mut w.out));
         }
     }
@@ -56,10 +53,10 @@ pub(super) fn select_note(w: &mut Writer<'_>) {
 }
 
 /// Appends what `pselect6` gets as its last argument: where the signals are, and how many bytes. They are not copied.
-pub(super) fn mask_pointer(out: &mut String, b: Bytes<'_>) -> Option<()> {
+pub(super) fn mask_pointer(out: &mut String, b: Bytes<'_>, layout: Layout) -> Option<()> {
     out.push_str("{sigmask=");
-    pointer(out, b.u64(0)?);
-    put(out, format_args!(", sigsetsize={}}}", b.u64(8)?));
+    pointer(out, b.word(0, layout.word)?);
+    put(out, format_args!(", sigsetsize={}}}", b.word(layout.word, layout.word)?));
     Some(())
 }
 
@@ -74,16 +71,19 @@ pub(super) fn entries(w: &mut Writer<'_>, at: usize) -> Option<()> {
     Some(())
 }
 
-/// Appends what comes beside a message; none if some of it is of another kind than descriptors and credentials.
-pub(super) fn control(out: &mut String, bytes: &[u8]) -> Option<()> {
+/// Appends what comes beside a message; none if some of it is of another kind than descriptors and credentials. `word` is
+/// how many bytes a `long` has.
+pub(super) fn control(out: &mut String, bytes: &[u8], word: usize) -> Option<()> {
     const SOL_SOCKET: i32 = 1;
+    // Of a `struct cmsghdr` before its data.
+    let header = word + 8;
     let b = Bytes(bytes);
     let mut at = 0;
     out.push('[');
-    while at + CONTROL_HEADER <= bytes.len() {
-        let length = usize::try_from(b.u64(at)?).ok()?;
-        let (level, kind) = (b.i32(at + 8)?, b.i32(at + 12)?);
-        let data = bytes.get(at + CONTROL_HEADER..at.checked_add(length)?).filter(|_| level == SOL_SOCKET)?;
+    while at + header <= bytes.len() {
+        let length = usize::try_from(b.word(at, word)?).ok()?;
+        let (level, kind) = (b.i32(at + word)?, b.i32(at + word + 4)?);
+        let data = bytes.get(at + header..at.checked_add(length)?).filter(|_| level == SOL_SOCKET)?;
         if at > 0 {
             out.push_str(", ");
         }
@@ -101,7 +101,7 @@ pub(super) fn control(out: &mut String, bytes: &[u8]) -> Option<()> {
             _ => return None,
         }
         out.push('}');
-        at += length.next_multiple_of(8);
+        at += length.next_multiple_of(word);
     }
     out.push(']');
     Some(())

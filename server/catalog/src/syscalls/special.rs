@@ -1,8 +1,9 @@
 //! Calls whose arguments mean what another of their arguments says.
 
 use super::{
+    abi::Abi,
     decode::{Writer, before_nul, hex, value},
-    structs::{lock, signal},
+    structs::{LockPlaces, lock, signal, structure},
     table::{Kind, Set, set},
     text::{Bytes, pointer, put},
 };
@@ -13,7 +14,7 @@ pub(super) const DESCRIPTOR: &str = "\0fd";
 
 /// Writes the arguments of a call of this kind; `None` if it is of another.
 pub(super) fn write(arch: Arch, w: &mut Writer<'_>) -> Option<()> {
-    match w.definition.name {
+    match w.definition.like {
         "fcntl" => control(w),
         "futex" => futex(w),
         "prctl" => process_control(w),
@@ -47,7 +48,14 @@ fn control(w: &mut Writer<'_>) {
     w.descriptor(low(value(w.call, 0)));
     w.out.push_str(", ");
     let (command, argument) = (value(w.call, 1), value(w.call, 2));
-    set("fcntl").write_one(&mut w.out, command);
+    match command {
+        12..=14 if w.abi == Abi::I386 => w.out.push_str(match command {
+            12 => "F_GETLK64",
+            13 => "F_SETLK64",
+            _ => "F_SETLKW64",
+        }),
+        _ => set("fcntl").write_one(&mut w.out, command),
+    }
     let length = w.out.len();
     w.out.push_str(", ");
     match command {
@@ -69,12 +77,13 @@ fn control(w: &mut Writer<'_>) {
         }
         2 => set("fdflags").write_bits(&mut w.out, argument),
         4 => set("open").write_bits(&mut w.out, argument),
-        5..=7 | 36..=38 => {
-            let get = matches!(command, 5 | 36);
+        12..=14 if w.abi != Abi::I386 => hex(&mut w.out, argument),
+        5..=7 | 12..=14 | 36..=38 => {
+            let get = matches!(command, 5 | 12 | 36);
             let after = get && !w.failed();
             let bytes = w.piece(2, 0, after).unwrap_or_default();
-            let start = w.out.len();
-            if lock(&mut w.out, Bytes(bytes), after).is_none() {
+            let (start, places) = (w.out.len(), lock_places(w, command));
+            if lock(&mut w.out, Bytes(bytes), after, places).is_none() {
                 w.out.truncate(start);
                 pointer(&mut w.out, argument);
             }
@@ -82,6 +91,15 @@ fn control(w: &mut Writer<'_>) {
         8 | 1031 => put(&mut w.out, format_args!("{}", low(argument))),
         10 => signal(&mut w.out, i64::from(low(argument))),
         _ => hex(&mut w.out, argument),
+    }
+}
+
+/// How a lock lies in memory: 32-bit programs have two kinds.
+fn lock_places(w: &Writer<'_>, command: u64) -> LockPlaces {
+    match (w.abi, command) {
+        (Abi::I386, 5..=7) => LockPlaces::Short,
+        (Abi::I386, _) => LockPlaces::Packed,
+        _ => LockPlaces::Long,
     }
 }
 
@@ -159,7 +177,7 @@ fn futex_time(w: &mut Writer<'_>) {
     w.comma();
     let start = w.out.len();
     let bytes = w.piece(3, 0, false).unwrap_or_default();
-    if value(w.call, 3) == 0 || super::structs::structure(&mut w.out, Kind::Timespec, bytes).is_none() {
+    if value(w.call, 3) == 0 || structure(&mut w.out, Kind::Timespec, bytes, w.definition.layout).is_none() {
         w.out.truncate(start);
         pointer(&mut w.out, value(w.call, 3));
     }
@@ -230,7 +248,7 @@ fn process_control(w: &mut Writer<'_>) {
 }
 
 fn clone(arch: Arch, w: &mut Writer<'_>) {
-    let (child_at, tls_at) = if arch == Arch::Aarch64 { (4, 3) } else { (3, 4) };
+    let (child_at, tls_at) = if arch == Arch::Aarch64 || w.abi == Abi::I386 { (4, 3) } else { (3, 4) };
     let flags = value(w.call, 0);
     w.out.push_str("child_stack=");
     pointer(&mut w.out, value(w.call, 1));
@@ -315,7 +333,7 @@ fn signal_return(w: &mut Writer<'_>) {
     let Some(bytes) = w.piece(0, 0, false) else { return };
     let start = w.out.len();
     w.out.push_str("{mask=");
-    match super::structs::structure(&mut w.out, Kind::Sigset, bytes) {
+    match structure(&mut w.out, Kind::Sigset, bytes, w.definition.layout) {
         Some(()) => w.out.push('}'),
         None => w.out.truncate(start),
     }
@@ -335,9 +353,11 @@ fn one(out: &mut String, b: Bytes<'_>) -> Option<()> {
 /// A message's header, whose parts are: itself, its name, its vectors' array and buffers.
 pub(super) fn message(w: &mut Writer<'_>, at: usize, out: bool) -> Option<()> {
     let header = Bytes(w.piece(at, 0, out)?);
-    let (name, name_bytes) = (header.u64(0)?, header.u32(8)?);
-    let (vectors, count) = (header.u64(16)?, header.u64(24)?);
-    let (control, control_bytes, flags) = (header.u64(32)?, header.u64(40)?, header.u32(48)?);
+    let word = w.definition.layout.word;
+    let (name, name_bytes) = (header.word(0, word)?, header.u32(word)?);
+    let (vectors, count) = (header.word(2 * word, word)?, header.word(3 * word, word)?);
+    let (control, control_bytes) = (header.word(4 * word, word)?, header.word(5 * word, word)?);
+    let flags = header.u32(6 * word)?;
     w.out.push_str("{msg_name=");
     match w.piece(at, 1, out).filter(|_| name != 0 && name_bytes != 0) {
         Some(bytes) => super::address::socket_address(&mut w.out, bytes),
@@ -359,7 +379,7 @@ pub(super) fn message(w: &mut Writer<'_>, at: usize, out: bool) -> Option<()> {
         w.out.push_str(", msg_control=");
         let bytes = w.piece(at, usize::from(super::CONTROL_PART), out).unwrap_or_default();
         let start = w.out.len();
-        if bytes.len() as u64 != control_bytes || super::sets::control(&mut w.out, bytes).is_none() {
+        if bytes.len() as u64 != control_bytes || super::sets::control(&mut w.out, bytes, word).is_none() {
             w.out.truncate(start);
             pointer(&mut w.out, control);
         }
@@ -373,7 +393,7 @@ pub(super) fn message(w: &mut Writer<'_>, at: usize, out: bool) -> Option<()> {
 /// The length of a message's name before the call.
 fn name_bytes_before(w: &Writer<'_>, at: usize) -> Option<u32> {
     let before = w.call.pieces.iter().find(|piece| usize::from(piece.argument) == at && !piece.exit)?;
-    Bytes(before.bytes?).u32(8)
+    Bytes(before.bytes?).u32(w.definition.layout.word)
 }
 
 /// A message that was not received: what was asked for.

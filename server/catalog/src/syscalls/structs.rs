@@ -1,39 +1,54 @@
 //! Structures of fixed shape. Each function appends what strace shows of one and gives `None` if bytes are missing.
 
 use super::{
-    table::{Kind, set},
+    narrow,
+    table::{Kind, Layout, set},
     text::{Bytes, octal, pointer, put, quoted},
 };
 use crate::constants::{Arch, signal_name};
 
-/// Appends the structure of `kind` that begins at `bytes`.
-pub(super) fn structure(out: &mut String, kind: Kind, bytes: &[u8]) -> Option<()> {
+/// Appends the structure of `kind` that begins at `bytes`; `layout` says how large its members are.
+pub(super) fn structure(out: &mut String, kind: Kind, bytes: &[u8], layout: Layout) -> Option<()> {
     let b = Bytes(bytes);
+    let (Layout { word, time: half }, narrow) = (layout, layout.is_narrow());
     match kind {
-        Kind::Timespec | Kind::FutexTime => time(out, b, 0, "nsec"),
-        Kind::Timeval => time(out, b, 0, "usec"),
-        Kind::Timespecs2 => pair(out, |out, at| utime(out, b, at)),
-        Kind::Timevals2 => pair(out, |out, at| time(out, b, at, "usec")),
-        Kind::Itimerspec => interval(out, b, "nsec"),
-        Kind::Itimerval => interval(out, b, "usec"),
+        Kind::Timespec | Kind::FutexTime => time(out, b, 0, ("nsec", half)),
+        Kind::Timeval => time(out, b, 0, ("usec", half)),
+        Kind::Timespecs2 => pair(out, half, |out, at| utime(out, b, at, half)),
+        Kind::Timevals2 => pair(out, half, |out, at| time(out, b, at, ("usec", half))),
+        Kind::Itimerspec => interval(out, b, ("nsec", half)),
+        Kind::Itimerval => interval(out, b, ("usec", half)),
+        Kind::Stat if narrow => narrow::stat(out, b),
         Kind::Stat => stat(out, b),
+        Kind::Stat64 => narrow::stat64(out, b),
         Kind::Statx => statx(out, b),
+        Kind::Statfs if narrow => narrow::statfs(out, b, 4),
         Kind::Statfs => statfs(out, b),
-        Kind::Rlimit => limits(out, b),
-        Kind::Rusage => usage(out, b),
-        Kind::Sigaction => action(out, b),
+        Kind::Statfs64 => narrow::statfs(out, b, 8),
+        Kind::Rlimit => limits(out, b, word),
+        Kind::Rlimit64 => limits(out, b, 8),
+        // That of x32 is that of 32-bit programs.
+        Kind::Rusage => usage(out, b, if narrow { 4 } else { 8 }),
+        Kind::Sigaction => action(out, b, word),
+        Kind::OldSigaction => narrow::old_action(out, b),
         Kind::Sigset => {
             signals(out, b.u64(0)?);
             Some(())
         }
-        Kind::SignalStack => signal_stack(out, b),
+        Kind::OldSigset => {
+            signals(out, u64::from(b.u32(0)?));
+            Some(())
+        }
+        Kind::SignalStack => signal_stack(out, b, word),
         Kind::Utsname => names(out, bytes),
-        Kind::Sysinfo => system(out, b),
-        Kind::Tms => process_times(out, b),
+        Kind::Sysinfo => system(out, b, word),
+        Kind::Tms => process_times(out, b, word),
         Kind::EpollEvent => epoll_event(out, b, 0),
         Kind::IntPointer => number(out, b.i32(0)?),
         Kind::UintPointer => number(out, b.u32(0)?),
-        Kind::LongPointer => number(out, b.i64(0)?),
+        Kind::Uid16Pointer => number(out, b.u16(0)?),
+        Kind::LongPointer => number(out, b.signed_word(0, word)?),
+        Kind::OffsetPointer => number(out, b.i64(0)?),
         Kind::FdPair => number(out, format_args!("{}, {}", b.i32(0)?, b.i32(4)?)),
         Kind::WaitStatus => {
             wait_status(out, b.i32(0)?);
@@ -48,35 +63,38 @@ fn number(out: &mut String, number: impl std::fmt::Display) -> Option<()> {
     Some(())
 }
 
-fn time(out: &mut String, b: Bytes<'_>, at: usize, unit: &str) -> Option<()> {
-    put(out, format_args!("{{tv_sec={}, tv_{unit}={}}}", b.i64(at)?, b.i64(at + 8)?));
+/// A time, of whose halves the unit of the second is given and how many bytes each has.
+fn time(out: &mut String, b: Bytes<'_>, at: usize, (unit, half): (&str, usize)) -> Option<()> {
+    let (seconds, rest) = (b.signed_word(at, half)?, b.signed_word(at + half, half)?);
+    put(out, format_args!("{{tv_sec={seconds}, tv_{unit}={rest}}}"));
     Some(())
 }
 
 /// A time of `utimensat`, which may be one of two words.
-fn utime(out: &mut String, b: Bytes<'_>, at: usize) -> Option<()> {
-    match b.i64(at + 8)? {
+fn utime(out: &mut String, b: Bytes<'_>, at: usize, half: usize) -> Option<()> {
+    match b.signed_word(at + half, half)? {
         0x3fff_ffff => out.push_str("UTIME_NOW"),
         0x3fff_fffe => out.push_str("UTIME_OMIT"),
-        _ => time(out, b, at, "nsec")?,
+        _ => time(out, b, at, ("nsec", half))?,
     }
     Some(())
 }
 
-fn pair(out: &mut String, mut one: impl FnMut(&mut String, usize) -> Option<()>) -> Option<()> {
+/// Two times.
+fn pair(out: &mut String, half: usize, mut one: impl FnMut(&mut String, usize) -> Option<()>) -> Option<()> {
     out.push('[');
     one(out, 0)?;
     out.push_str(", ");
-    one(out, 16)?;
+    one(out, 2 * half)?;
     out.push(']');
     Some(())
 }
 
-fn interval(out: &mut String, b: Bytes<'_>, unit: &str) -> Option<()> {
+fn interval(out: &mut String, b: Bytes<'_>, parts: (&str, usize)) -> Option<()> {
     out.push_str("{it_interval=");
-    time(out, b, 0, unit)?;
+    time(out, b, 0, parts)?;
     out.push_str(", it_value=");
-    time(out, b, 16, unit)?;
+    time(out, b, 2 * parts.1, parts)?;
     out.push('}');
     Some(())
 }
@@ -113,7 +131,7 @@ pub(super) fn device(out: &mut String, dev: u64) {
     put(out, format_args!("makedev({major:#x}, {minor:#x})"));
 }
 
-fn is_device(mode: u64) -> bool {
+pub(super) fn is_device(mode: u64) -> bool {
     matches!(mode & 0o170_000, 0o020_000 | 0o060_000)
 }
 
@@ -168,43 +186,50 @@ fn statfs(out: &mut String, b: Bytes<'_>) -> Option<()> {
     Some(())
 }
 
-fn hex(out: &mut String, number: u32) {
+pub(super) fn hex(out: &mut String, number: u32) {
     match number {
         0 => out.push('0'),
         number => put(out, format_args!("{number:#x}")),
     }
 }
 
-fn limits(out: &mut String, b: Bytes<'_>) -> Option<()> {
+fn limits(out: &mut String, b: Bytes<'_>, word: usize) -> Option<()> {
     let limit = |out: &mut String, value: u64| match value {
+        0xffff_ffff if word == 4 => out.push_str("RLIM_INFINITY"),
         u64::MAX => out.push_str("RLIM64_INFINITY"),
         value if value > 1024 && value.is_multiple_of(1024) => put(out, format_args!("{}*1024", value / 1024)),
         value => put(out, format_args!("{value}")),
     };
     out.push_str("{rlim_cur=");
-    limit(out, b.u64(0)?);
+    limit(out, b.word(0, word)?);
     out.push_str(", rlim_max=");
-    limit(out, b.u64(8)?);
+    limit(out, b.word(word, word)?);
     out.push('}');
     Some(())
 }
 
-fn usage(out: &mut String, b: Bytes<'_>) -> Option<()> {
+fn usage(out: &mut String, b: Bytes<'_>, half: usize) -> Option<()> {
     out.push_str("{ru_utime=");
-    time(out, b, 0, "usec")?;
+    time(out, b, 0, ("usec", half))?;
     out.push_str(", ru_stime=");
-    time(out, b, 16, "usec")?;
+    time(out, b, 2 * half, ("usec", half))?;
     out.push_str(", ...}");
     Some(())
 }
 
-fn action(out: &mut String, b: Bytes<'_>) -> Option<()> {
-    let (handler, flags, restorer, mask) = (b.u64(0)?, b.u64(8)?, b.u64(16)?, b.u64(24)?);
+fn action(out: &mut String, b: Bytes<'_>, word: usize) -> Option<()> {
+    let member = |index: usize| b.word(index * word, word);
+    let (handler, flags, restorer, mask) = (member(0)?, member(1)?, member(2)?, b.u64(3 * word)?);
+    action_of(out, [handler, mask, flags, restorer], word)
+}
+
+pub(super) fn action_of(out: &mut String, [handler, mask, flags, restorer]: [u64; 4], word: usize) -> Option<()> {
+    let error = if word == 4 { u64::from(u32::MAX) } else { u64::MAX };
     out.push_str("{sa_handler=");
     match handler {
         0 => out.push_str("SIG_DFL"),
         1 => out.push_str("SIG_IGN"),
-        u64::MAX => out.push_str("SIG_ERR"),
+        address if address == error => out.push_str("SIG_ERR"),
         address => pointer(out, address),
     }
     out.push_str(", sa_mask=");
@@ -246,12 +271,12 @@ fn signals(out: &mut String, bits: u64) {
     out.push(']');
 }
 
-fn signal_stack(out: &mut String, b: Bytes<'_>) -> Option<()> {
+fn signal_stack(out: &mut String, b: Bytes<'_>, word: usize) -> Option<()> {
     out.push_str("{ss_sp=");
-    pointer(out, b.u64(0)?);
+    pointer(out, b.word(0, word)?);
     out.push_str(", ss_flags=");
-    set("ss").write_bits(out, u64::from(b.u32(8)?));
-    put(out, format_args!(", ss_size={}}}", b.u64(16)?));
+    set("ss").write_bits(out, u64::from(b.u32(word)?));
+    put(out, format_args!(", ss_size={}}}", b.word(2 * word, word)?));
     Some(())
 }
 
@@ -269,20 +294,24 @@ fn names(out: &mut String, bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-fn system(out: &mut String, b: Bytes<'_>) -> Option<()> {
-    put(out, format_args!("{{uptime={}, loads=[{}, {}, {}]", b.u64(0)?, b.u64(8)?, b.u64(16)?, b.u64(24)?));
-    let fields = [("totalram", 32), ("freeram", 40), ("sharedram", 48), ("bufferram", 56), ("totalswap", 64)];
-    for (name, at) in fields.into_iter().chain([("freeswap", 72)]) {
-        put(out, format_args!(", {name}={}", b.u64(at)?));
+fn system(out: &mut String, b: Bytes<'_>, word: usize) -> Option<()> {
+    let member = |index: usize| b.word(index * word, word);
+    let (uptime, loads) = (member(0)?, [member(1)?, member(2)?, member(3)?]);
+    put(out, format_args!("{{uptime={uptime}, loads=[{}, {}, {}]", loads[0], loads[1], loads[2]));
+    let fields = ["totalram", "freeram", "sharedram", "bufferram", "totalswap", "freeswap"];
+    for (name, index) in fields.into_iter().zip(4..) {
+        put(out, format_args!(", {name}={}", member(index)?));
     }
-    put(out, format_args!(", procs={}, totalhigh={}, freehigh={}", b.u16(80)?, b.u64(88)?, b.u64(96)?));
-    put(out, format_args!(", mem_unit={}}}", b.u32(104)?));
+    let (procs, totalhigh, freehigh) = (b.u16(10 * word)?, member(11)?, member(12)?);
+    put(out, format_args!(", procs={procs}, totalhigh={totalhigh}, freehigh={freehigh}"));
+    put(out, format_args!(", mem_unit={}}}", b.u32(13 * word)?));
     Some(())
 }
 
-fn process_times(out: &mut String, b: Bytes<'_>) -> Option<()> {
-    put(out, format_args!("{{tms_utime={}, tms_stime={}", b.i64(0)?, b.i64(8)?));
-    put(out, format_args!(", tms_cutime={}, tms_cstime={}}}", b.i64(16)?, b.i64(24)?));
+fn process_times(out: &mut String, b: Bytes<'_>, word: usize) -> Option<()> {
+    let member = |index: usize| b.signed_word(index * word, word);
+    put(out, format_args!("{{tms_utime={}, tms_stime={}", member(0)?, member(1)?));
+    put(out, format_args!(", tms_cutime={}, tms_cstime={}}}", member(2)?, member(3)?));
     Some(())
 }
 
@@ -315,15 +344,32 @@ fn wait_status(out: &mut String, status: i32) {
     out.push_str("}]");
 }
 
+/// Where a record lock has its places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockPlaces {
+    /// Of 64 bits, as 64-bit programs have them.
+    Long,
+    /// Of 32 bits.
+    Short,
+    /// Of 64 bits, as 32-bit programs have them.
+    Packed,
+}
+
 /// Appends a record lock.
-pub(super) fn lock(out: &mut String, b: Bytes<'_>, with_pid: bool) -> Option<()> {
+pub(super) fn lock(out: &mut String, b: Bytes<'_>, with_pid: bool, places: LockPlaces) -> Option<()> {
+    let (start_at, place) = match places {
+        LockPlaces::Long => (8, 8),
+        LockPlaces::Short => (4, 4),
+        LockPlaces::Packed => (4, 8),
+    };
+    let (start, length) = (b.signed_word(start_at, place)?, b.signed_word(start_at + place, place)?);
     out.push_str("{l_type=");
     set("lktype").write_one(out, u64::from(b.u16(0)?));
     out.push_str(", l_whence=");
     set("whence").write_one(out, u64::from(b.u16(2)?));
-    put(out, format_args!(", l_start={}, l_len={}", b.i64(8)?, b.i64(16)?));
+    put(out, format_args!(", l_start={start}, l_len={length}"));
     if with_pid {
-        put(out, format_args!(", l_pid={}", b.i32(24)?));
+        put(out, format_args!(", l_pid={}", b.i32(start_at + 2 * place)?));
     }
     out.push('}');
     Some(())
@@ -376,10 +422,12 @@ pub(super) fn open_how(out: &mut String, b: Bytes<'_>) -> Option<()> {
 mod tests {
     use super::*;
 
+    const WIDE: Layout = Layout { word: 8, time: 8 };
+
     fn shown(kind: Kind, words: &[u64]) -> String {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let mut out = String::new();
-        structure(&mut out, kind, &bytes).unwrap();
+        structure(&mut out, kind, &bytes, WIDE).unwrap();
         out
     }
 
@@ -427,7 +475,7 @@ mod tests {
     #[test]
     fn bytes_that_are_missing_are_told() {
         for kind in [Kind::Stat, Kind::Statx, Kind::Utsname, Kind::Sysinfo, Kind::Statfs, Kind::Sigaction] {
-            assert_eq!(structure(&mut String::new(), kind, &[0; 7]), None);
+            assert_eq!(structure(&mut String::new(), kind, &[0; 7], WIDE), None);
         }
     }
 }

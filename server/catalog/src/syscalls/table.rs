@@ -1,15 +1,37 @@
 //! The tables of calls and of named bits, read on first use.
 
-use std::{collections::HashMap, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::OnceLock,
+};
 
-use super::grab::Length;
+use super::{abi::Abi, grab::Length};
 use crate::constants::{Arch, syscall_number};
 
 const CALLS: &str = include_str!("../../data/calls.txt");
+const CALLS_I386: &str = include_str!("../../data/calls.i386.txt");
+const SYSCALLS_I386: &str = include_str!("../../data/syscalls.i386.txt");
+const SYSCALLS_X32: &str = include_str!("../../data/syscalls.x32.txt");
 const FLAGS: &str = include_str!("../../data/flags.txt");
 
-/// Numbers of calls are smaller than this.
+/// Numbers of calls are smaller than this, without the bits that say [`Abi`]; not those that are made through others.
 pub const MAX_CALLS: usize = 512;
+
+/// Sizes of what structures consist of, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    /// Of pointers and `long`.
+    pub(super) word: usize,
+    /// Of the halves of times.
+    pub(super) time: usize,
+}
+
+impl Layout {
+    /// Whether pointers have 32 bits.
+    pub(super) fn is_narrow(self) -> bool {
+        self.word == 4
+    }
+}
 
 /// A set of named bits or numbers.
 #[derive(Debug, Default)]
@@ -46,6 +68,12 @@ pub enum Kind {
     IpcKey,
     IpcFlags,
     Skip,
+    /// Of two arguments, the low half first.
+    Offset64,
+    /// Of two arguments, the high half first.
+    SeekOffset,
+    PageOffset,
+    Uid16,
     Flags,
     Enum,
     MapFlags,
@@ -112,10 +140,18 @@ pub enum Kind {
     MaskPointer,
     Entries,
     SignalInfo,
+    OffsetPointer,
+    Uids16,
+    Uid16Pointer,
+    Stat64,
+    Statfs64,
+    Rlimit64,
+    OldSigaction,
+    OldSigset,
 }
 
 #[rustfmt::skip]
-const KINDS: [(&str, Kind); 88] = [
+const KINDS: [(&str, Kind); 100] = [
     ("int", Kind::Int), ("uint", Kind::Uint), ("long", Kind::Long), ("ulong", Kind::Ulong), ("hex", Kind::Hex),
     ("oct", Kind::Octal), ("ptr", Kind::Ptr), ("offset", Kind::Offset), ("fd", Kind::Fd), ("atfd", Kind::AtFd),
     ("mapfd", Kind::MapFd), ("mode", Kind::Mode), ("openmode", Kind::OpenMode), ("modetype", Kind::ModeType), ("dev", Kind::Dev),
@@ -141,6 +177,10 @@ const KINDS: [(&str, Kind); 88] = [
     ("wstatus", Kind::WaitStatus), ("ints1", Kind::IntPointer), ("uints1", Kind::UintPointer),
     ("fdset", Kind::FdSet), ("lefttimeval", Kind::LeftTimeval), ("lefttimespec", Kind::LeftTimespec),
     ("maskptr", Kind::MaskPointer), ("dirents", Kind::Entries), ("siginfo", Kind::SignalInfo),
+    ("off64", Kind::Offset64), ("llseek", Kind::SeekOffset), ("pageoffset", Kind::PageOffset), ("uid16", Kind::Uid16),
+    ("loffp", Kind::OffsetPointer), ("uids16", Kind::Uids16), ("uid16p", Kind::Uid16Pointer), ("stat64", Kind::Stat64),
+    ("statfs64", Kind::Statfs64), ("rlimit64", Kind::Rlimit64), ("oldsigaction", Kind::OldSigaction),
+    ("oldsigset", Kind::OldSigset),
 ];
 
 /// An argument of a call.
@@ -148,6 +188,8 @@ const KINDS: [(&str, Kind); 88] = [
 pub struct Argument {
     /// Its name in the manual or the kernel.
     pub name: &'static str,
+    /// Its place among the call's arguments, from 0; mostly its place in the list.
+    pub register: u8,
     /// What it is.
     pub kind: Kind,
     /// Whether the call fills what it points to.
@@ -176,10 +218,14 @@ pub enum Returns {
 }
 
 /// What is known of a call.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Definition {
     /// Its name.
     pub name: &'static str,
+    /// The call of 64-bit programs that it is like, or its own name.
+    pub(super) like: &'static str,
+    /// How large what its arguments point to is.
+    pub(super) layout: Layout,
     /// Its arguments.
     pub arguments: Vec<Argument>,
     /// What it returns.
@@ -189,8 +235,10 @@ pub struct Definition {
 }
 
 struct Tables {
-    by_number: [HashMap<i64, usize>; 2],
-    calls: Vec<Definition>,
+    /// By number, with the bits of [`Abi`].
+    calls: [BTreeMap<i64, Definition>; 2],
+    /// Numbers by name; a call of its own goes before one that is made through another.
+    by_name: [HashMap<(Abi, &'static str), i64>; 2],
     sets: &'static [Set],
 }
 
@@ -235,14 +283,63 @@ fn tables() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
     TABLES.get_or_init(|| {
         let sets = SETS.get_or_init(read_sets);
-        let calls: Vec<Definition> = lines(CALLS).filter_map(|line| read_call(line, sets)).collect();
-        let numbers = |arch: Arch| {
-            let number = |(at, call): (usize, &Definition)| Some((syscall_number(arch, call.name)?, at));
-            calls.iter().enumerate().filter_map(number).collect()
+        let calls = [Arch::X86_64, Arch::Aarch64].map(|arch| calls_of(arch, sets));
+        let names = |calls: &BTreeMap<i64, Definition>, arch: Arch| {
+            let name = |(number, call): (&i64, &Definition)| ((Abi::of(arch, *number), call.name), *number);
+            calls.iter().rev().map(name).collect()
         };
-        let by_number = [numbers(Arch::X86_64), numbers(Arch::Aarch64)];
-        Tables { by_number, calls, sets }
+        let [x86_64, aarch64] = &calls;
+        let by_name = [names(x86_64, Arch::X86_64), names(aarch64, Arch::Aarch64)];
+        Tables { calls, by_name, sets }
     })
+}
+
+fn calls_of(arch: Arch, sets: &'static [Set]) -> BTreeMap<i64, Definition> {
+    let read = |line: &'static str| read_call(line, sets).map(|call| (call.name, call));
+    let known: HashMap<&str, Definition> = lines(CALLS).filter_map(read).collect();
+    let number = |(name, call): (&&str, &Definition)| Some((syscall_number(arch, name)?, call.clone()));
+    let mut all: BTreeMap<i64, Definition> = known.iter().filter_map(number).collect();
+    if arch == Arch::X86_64 {
+        let own: HashMap<&str, Definition> =
+            lines(CALLS_I386).filter_map(|line| read_call_of_i386(line, &known, sets)).collect();
+        let none = HashMap::new();
+        all.extend(calls_of_abi(Abi::I386, SYSCALLS_I386, &own, &known));
+        all.extend(calls_of_abi(Abi::X32, SYSCALLS_X32, &none, &known));
+    }
+    all
+}
+
+/// The calls of a table of numbers: as `own` says, else as `known` does.
+fn calls_of_abi(
+    abi: Abi,
+    numbers: &'static str,
+    own: &HashMap<&str, Definition>,
+    known: &HashMap<&str, Definition>,
+) -> Vec<(i64, Definition)> {
+    let call = |line: &'static str| {
+        let (number, name) = line.split_once(' ')?;
+        let number = match number.strip_prefix("0x") {
+            Some(digits) => i64::from_str_radix(digits, 16).ok()?,
+            None => number.parse().ok()?,
+        };
+        let call = own.get(name).or_else(|| known.get(name))?.clone();
+        Some((number | abi.bit(), Definition { layout: abi.layout(number), ..call }))
+    };
+    lines(numbers).filter_map(call).collect()
+}
+
+fn read_call_of_i386(
+    line: &'static str,
+    known: &HashMap<&str, Definition>,
+    sets: &'static [Set],
+) -> Option<(&'static str, Definition)> {
+    let (key, rest) = line.split_once(' ')?;
+    let name = key.split('@').next().unwrap_or(key);
+    let call = match rest.strip_prefix('=') {
+        Some(other) => known.get(other)?.clone(),
+        None => read_call(line, sets)?,
+    };
+    Some((key, Definition { name, ..call }))
 }
 
 fn read_call(line: &'static str, sets: &'static [Set]) -> Option<Definition> {
@@ -259,11 +356,24 @@ fn read_call(line: &'static str, sets: &'static [Set]) -> Option<Definition> {
         _ if matches!(name, "exit" | "exit_group") => Returns::Never,
         _ => Returns::Number,
     };
-    let arguments = arguments.iter().filter_map(|word| read_argument(word, &names, sets)).collect();
-    Some(Definition { name, arguments, returns, sets: letters })
+    let mut arguments: Vec<Argument> =
+        arguments.iter().zip(0..).filter_map(|(word, at)| read_argument(word, at, &names, sets)).collect();
+    let registers: Vec<u8> = arguments.iter().map(|argument| argument.register).collect();
+    // Lengths were read as places in the list.
+    for argument in &mut arguments {
+        if let Length::Argument(at) | Length::Behind(at) = &mut argument.length {
+            *at = registers.get(usize::from(*at)).copied().unwrap_or(*at);
+        }
+    }
+    let layout = Abi::Native.layout(0);
+    Some(Definition { name, like: name, layout, arguments, returns, sets: letters })
 }
 
-fn read_argument(word: &'static str, names: &[&str], sets: &'static [Set]) -> Option<Argument> {
+fn read_argument(word: &'static str, place: u8, names: &[&str], sets: &'static [Set]) -> Option<Argument> {
+    let (word, register) = match word.split_once('@') {
+        Some((word, register)) => (word, register.parse().ok()?),
+        None => (word, place),
+    };
     let at = word.find(['=', '>'])?;
     let (name, rest) = word.split_at(at);
     let out = rest.starts_with('>');
@@ -283,22 +393,36 @@ fn read_argument(word: &'static str, names: &[&str], sets: &'static [Set]) -> Op
             None => index(from).map_or(Length::Fixed, Length::Argument),
         },
     };
-    Some(Argument { name, kind, out, length, set })
+    Some(Argument { name, register, kind, out, length, set })
 }
 
-/// What is known of the call of this number; none for numbers that the tables do not have.
+fn index(arch: Arch) -> usize {
+    match arch {
+        Arch::X86_64 => 0,
+        Arch::Aarch64 => 1,
+    }
+}
+
+/// What is known of the call of this number, which has the bits of [`Abi`]; none for numbers that the tables do not have.
 pub fn definition(arch: Arch, number: i64) -> Option<&'static Definition> {
-    let tables = tables();
-    let at = match arch {
-        Arch::X86_64 => tables.by_number.first(),
-        Arch::Aarch64 => tables.by_number.get(1),
-    };
-    tables.calls.get(*at?.get(&number)?)
+    let calls = tables().calls.get(index(arch))?;
+    let bare = number & !Abi::X32_BIT;
+    let shared = Abi::of(arch, number) == Abi::X32 && bare < MAX_CALLS as i64;
+    calls.get(if shared { &bare } else { &number })
 }
 
-/// All calls of a processor with their numbers, in no order.
+/// All calls of a processor by their numbers: its own, then those of [`Abi::X32`] that have numbers of their own, then
+/// those of [`Abi::I386`].
 pub fn definitions(arch: Arch) -> impl Iterator<Item = (i64, &'static Definition)> {
-    (0..MAX_CALLS as i64).filter_map(move |number| Some((number, definition(arch, number)?)))
+    tables().calls.get(index(arch)).into_iter().flatten().map(|(number, call)| (*number, call))
+}
+
+/// The number of a call of that name that was made by an interface.
+pub fn number_of(arch: Arch, abi: Abi, name: &str) -> Option<i64> {
+    let by_name = tables().by_name.get(index(arch))?;
+    // Most calls of x32 are those of 64-bit programs.
+    let shared = || by_name.get(&(Abi::Native, name)).filter(|_| abi == Abi::X32);
+    by_name.get(&(abi, name)).or_else(shared).copied()
 }
 
 /// The set of that name; empty if there is none, which a test excludes.
@@ -324,9 +448,40 @@ mod tests {
     }
 
     #[test]
+    fn every_call_of_32_bit_programs_and_of_x32_is_described() {
+        for (abi, table, first) in
+            [(Abi::I386, SYSCALLS_I386, "restart_syscall"), (Abi::X32, SYSCALLS_X32, "rt_sigaction")]
+        {
+            let all = definitions(Arch::X86_64).filter(|(number, _)| Abi::of(Arch::X86_64, *number) == abi);
+            let all: Vec<(i64, &Definition)> = all.collect();
+            assert_eq!(all.len(), lines(table).count(), "{abi:?}");
+            assert_eq!(all.first().map(|(_, call)| call.name), Some(first));
+            assert!(all.iter().all(|(_, call)| call.layout.is_narrow()));
+        }
+        let name = |number: i64| definition(Arch::X86_64, number).map(|call| call.name);
+        let cases = [
+            (Abi::I386_BIT | 5, Some("open")),
+            (Abi::I386_BIT | 192, Some("mmap2")),
+            (Abi::I386_BIT | Abi::THROUGH_SOCKETCALL | 10, Some("recv")),
+            (Abi::I386_BIT | (Abi::THROUGH_IPC + 21), Some("shmat")),
+            (Abi::X32_BIT | 39, Some("getpid")),
+            (Abi::X32_BIT | 515, Some("readv")),
+            (Abi::X32_BIT | 600, None),
+            (515, None),
+        ];
+        for (number, expected) in cases {
+            assert_eq!(name(number), expected, "{number:#x}");
+        }
+        assert_eq!(number_of(Arch::X86_64, Abi::I386, "socket"), Some(Abi::I386_BIT | 359));
+        assert_eq!(number_of(Arch::X86_64, Abi::X32, "getpid"), Some(39));
+        assert_eq!(number_of(Arch::X86_64, Abi::X32, "readv"), Some(Abi::X32_BIT | 515));
+        assert_eq!(number_of(Arch::X86_64, Abi::Native, "mmap2"), None);
+    }
+
+    #[test]
     fn every_word_of_the_table_is_understood() {
         let sets: &'static [Set] = Box::leak(read_sets().into_boxed_slice());
-        for line in lines(CALLS) {
+        for line in lines(CALLS).chain(lines(CALLS_I386).filter(|line| !line.contains(" ="))) {
             let call = read_call(line, sets).unwrap_or_else(|| panic!("{line}"));
             let words = line.split(' ').skip(2).filter(|word| !word.starts_with("ret=")).count();
             assert_eq!(call.arguments.len(), words, "{line}");

@@ -36,6 +36,16 @@ impl Bytes<'_> {
     pub(super) fn i64(self, at: usize) -> Option<i64> {
         self.take(at).map(i64::from_le_bytes)
     }
+
+    /// A number of so many bytes, 4 or 8.
+    pub(super) fn word(self, at: usize, bytes: usize) -> Option<u64> {
+        if bytes == 4 { self.u32(at).map(u64::from) } else { self.u64(at) }
+    }
+
+    /// As [`Self::word`], with a sign.
+    pub(super) fn signed_word(self, at: usize, bytes: usize) -> Option<i64> {
+        if bytes == 4 { self.i32(at).map(i64::from) } else { self.i64(at) }
+    }
 }
 
 /// Appends formatted text; writing to a string does not fail.

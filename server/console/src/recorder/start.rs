@@ -265,7 +265,7 @@ async fn begin(
     let names = HostNames::new(kernel.clone());
     let trace = trace.map(|streams| TraceSetup { streams, names, link: inner.link.clone() });
     let syscalls = match &spec.method {
-        Method::Syscalls(spec) => Some(SyscallRows::new(spec, inner.link.clone())),
+        Method::Syscalls(spec) => Some(SyscallRows::new(spec, &started.streams, inner.link.clone())),
         _ => None,
     };
     let samples = Frames::new(kernel, kernel_build_id, Arc::clone(&running.held));
@@ -593,10 +593,10 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
             let stack = Column { name: "stack".to_owned(), ty: ColumnType::Stack, display: Display::Text };
             Ok((StreamSchema::new(name, StreamKind::Samples, [stack]), None))
         }
-        StreamLayout::Syscalls if is_syscalls => Ok((syscall_rows::schema(), None)),
+        StreamLayout::Syscalls { .. } if is_syscalls => Ok((syscall_rows::schema(), None)),
         StreamLayout::Records { .. }
         | StreamLayout::PerfSamples
-        | StreamLayout::Syscalls
+        | StreamLayout::Syscalls { .. }
         | StreamLayout::TracePages => Err(format!("{name} has records of another kind")),
     };
     names.into_iter().zip(&started.streams).map(stream).collect()
@@ -611,7 +611,7 @@ fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<Source>, Stri
         if let RingContent::Stream { stream } = info.content {
             let layout = started.streams.get(usize::from(stream)).ok_or("a ring of a stream that there is not")?;
             let fits = match layout {
-                StreamLayout::Records { .. } | StreamLayout::Syscalls => format.is_none(),
+                StreamLayout::Records { .. } | StreamLayout::Syscalls { .. } => format.is_none(),
                 StreamLayout::PerfSamples => format.is_some_and(PerfFormat::fits_samples),
                 StreamLayout::TracePages => false,
             };

@@ -34,6 +34,8 @@ pub(super) struct Words<'a> {
     pub(super) arguments: &'a str,
     pub(super) error: &'a str,
     pub(super) note: &'a str,
+    /// Whose call it is; nothing of what is no call, and where the kernel does not tell.
+    pub(super) abi: &'a str,
 }
 
 /// A row of this record.
@@ -54,6 +56,7 @@ pub(super) fn row(record: &Record<'_>, kind: &str, result: i64, words: &Words<'_
         RowCell::Unsigned(record.duration_ns),
         text(words.note),
         name(kind),
+        text(words.abi),
     ];
     NewRow::new(0, cells)
 }

@@ -15,9 +15,9 @@ use bathyscope_bpf::syscalls::{Record, What};
 use bathyscope_capture::{Column, ColumnType, Display, StreamKind, StreamSchema, SyscallSpec};
 use bathyscope_catalog::{
     constants::Arch,
-    syscalls::{Call, Style, decode, error_of},
+    syscalls::{Abi, Call, Style, decode, definition, error_of},
 };
-use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile};
+use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile, StreamLayout};
 
 use super::{
     AgentLink,
@@ -50,6 +50,9 @@ pub(crate) fn schema() -> StreamSchema {
         column("note", ColumnType::Text, Display::Text),
         // What the row is: see `syscall_kinds`.
         column("kind", ColumnType::Text, Display::Text),
+        // Whose call it is: `64`, `32` of 32-bit programs, `x32`; nothing of what is no call, and where the kernel does not
+        // tell.
+        column("abi", ColumnType::Text, Display::Text),
     ];
     StreamSchema::new("syscalls", StreamKind::Events, own)
 }
@@ -66,6 +69,8 @@ type Files = HashMap<i32, Open>;
 /// Makes rows of records.
 pub(crate) struct SyscallRows {
     strings: usize,
+    /// Whether numbers tell calls of 32-bit programs from others.
+    tells_abi: bool,
     files: Option<RefCell<HashMap<u32, Files>>>,
     /// Processes in the order in which they were seen.
     seen: RefCell<VecDeque<u32>>,
@@ -74,10 +79,11 @@ pub(crate) struct SyscallRows {
 }
 
 impl SyscallRows {
-    pub(crate) fn new(spec: &SyscallSpec, link: AgentLink) -> Self {
+    pub(crate) fn new(spec: &SyscallSpec, streams: &[StreamLayout], link: AgentLink) -> Self {
         let files = spec.fd_paths.then(RefCell::default);
         Self {
             strings: usize::from(spec.string_bytes),
+            tells_abi: streams.contains(&StreamLayout::Syscalls { tells_abi: true }),
             files,
             seen: RefCell::default(),
             ends: RefCell::default(),
@@ -132,7 +138,8 @@ impl SyscallRows {
             What::Call | What::Signal | What::End(_) => kind::CALL,
         };
         let error = record.result.and_then(error_of).unwrap_or_default();
-        let words = Words { call: &decoded.name, arguments: &decoded.arguments, error, note: &decoded.note };
+        let abi = if self.tells_abi { Abi::of(Arch::HOST, call.number).word() } else { "" };
+        let words = Words { call: &decoded.name, arguments: &decoded.arguments, error, note: &decoded.note, abi };
         syscall_kinds::row(record, kind, record.result.unwrap_or(0), &words)
     }
 
@@ -167,7 +174,7 @@ impl SyscallRows {
     /// What a call that has succeeded opened.
     fn learn(&self, record: &Record<'_>, call: &Call<'_>) {
         let Some(result @ 0..) = record.result.filter(|_| record.has_entry) else { return };
-        let name = bathyscope_catalog::constants::syscall_name(Arch::HOST, call.number).unwrap_or_default();
+        let name = name_of(call);
         let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
         match name {
             "clone" | "clone3" | "fork" | "vfork" => return self.inherit(record.pid, result),
@@ -236,7 +243,7 @@ impl SyscallRows {
 
     /// What a call has closed, after it was written.
     fn forget(&self, record: &Record<'_>, call: &Call<'_>) {
-        let name = bathyscope_catalog::constants::syscall_name(Arch::HOST, call.number).unwrap_or_default();
+        let name = name_of(call);
         let Some(files) = &self.files else { return };
         match name {
             "close" if record.result == Some(0) => {
@@ -257,6 +264,11 @@ impl SyscallRows {
             self.seen.borrow_mut().retain(|pid| *pid != gone);
         }
     }
+}
+
+/// A call's name; nothing of one that is not known.
+fn name_of(call: &Call<'_>) -> &'static str {
+    definition(Arch::HOST, call.number).map_or("", |definition| definition.name)
 }
 
 /// What a call opens.
@@ -294,8 +306,8 @@ fn opened(name: &str, call: &Call<'_>) -> Opened {
         "dup" | "dup2" | "fchdir" => Opened::Same { flags: 0 },
         "dup3" => Opened::Same { flags: argument(2) },
         // F_DUPFD and F_DUPFD_CLOEXEC.
-        "fcntl" if argument(1) == 0 => Opened::Same { flags: 0 },
-        "fcntl" if argument(1) == 1030 => Opened::Same { flags: CLOSE_ON_EXECUTE },
+        "fcntl" | "fcntl64" if argument(1) == 0 => Opened::Same { flags: 0 },
+        "fcntl" | "fcntl64" if argument(1) == 1030 => Opened::Same { flags: CLOSE_ON_EXECUTE },
         "socket" => Opened::Thing { name: "socket", flags: argument(1) },
         "accept" => Opened::Thing { name: "socket", flags: 0 },
         "accept4" => Opened::Thing { name: "socket", flags: argument(3) },

@@ -75,7 +75,10 @@ pub enum StreamLayout {
     /// Pages of ftrace's buffers, with events of several kinds; see [`Started::trace`].
     TracePages,
     /// System calls, in records of `bathyscope_bpf::syscalls`.
-    Syscalls,
+    Syscalls {
+        /// Whether numbers tell calls of 32-bit programs from others; else they are taken for calls of 64-bit programs.
+        tells_abi: bool,
+    },
 }
 
 /// Where a column is in a record.

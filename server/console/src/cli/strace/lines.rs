@@ -1,14 +1,14 @@
 //! Rows of system calls → lines in the look of strace.
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeMap, HashMap, HashSet},
     io::{ErrorKind, Write},
 };
 
 use bathyscope_capture::{CaptureId, StreamSchema};
 use bathyscope_catalog::{
-    constants::{Arch, signal_name, syscall_number},
-    syscalls::{Summary, SummaryOrder, result_text},
+    constants::{Arch, signal_name},
+    syscalls::{Abi, Summary, SummaryOrder, number_of, result_text},
 };
 use bathyscope_protocol::TargetState;
 use bathyscope_store::Store;
@@ -63,6 +63,8 @@ struct Shown<'a> {
     note: String,
     has_entry: bool,
     kind: &'a str,
+    /// Whose call it is.
+    abi: Abi,
 }
 
 impl<'a> Shown<'a> {
@@ -93,6 +95,8 @@ impl<'a> Shown<'a> {
             has_entry: text(own + 1) != "?",
             // Captures that were made before there were kinds have calls only.
             kind: if row.cells.len() > own + 6 { text(own + 6) } else { kind::CALL },
+            // Before there were interfaces, all calls were taken for the processor's own.
+            abi: Abi::of_word(text(own + 7)),
         })
     }
 
@@ -126,7 +130,7 @@ impl<'a> Shown<'a> {
         while line.len() + 1 < RESULT_COLUMN {
             line.push(' ');
         }
-        let number = syscall_number(Arch::HOST, self.call).unwrap_or(-1);
+        let number = number_of(Arch::HOST, self.abi, self.call).unwrap_or(-1);
         let result = result_text(Arch::HOST, number, self.returns().then_some(self.result), &self.note);
         line.push_str(&format!(" = {result}"));
         if with_duration && self.returns() {
@@ -152,8 +156,11 @@ pub(super) struct Writer {
     wall_ns: Option<i128>,
     last_ns: Option<u64>,
     threads: HashSet<u64>,
+    /// Threads whose last call was not by the processor's own interface.
+    abis: HashMap<u64, Abi>,
     exited: bool,
-    summary: Summary,
+    /// By whose calls they are.
+    summaries: BTreeMap<Abi, Summary>,
 }
 
 impl Writer {
@@ -167,8 +174,9 @@ impl Writer {
             wall_ns: None,
             last_ns: None,
             threads: HashSet::new(),
+            abis: HashMap::new(),
             exited: false,
-            summary: Summary::default(),
+            summaries: BTreeMap::new(),
         }
     }
 
@@ -204,7 +212,7 @@ impl Writer {
         }
         let Some(shown) = Shown::of(row) else { return };
         if self.look.summary.is_some() && shown.returns() {
-            self.summary.add(shown.call, shown.duration_ns, shown.is_error);
+            self.summaries.entry(shown.abi).or_default().add(shown.call, shown.duration_ns, shown.is_error);
         }
         if !self.look.lines {
             return;
@@ -215,8 +223,27 @@ impl Writer {
             return;
         }
         self.exited |= shown.kind == kind::EXIT;
+        self.switched(&shown, text);
         let before = self.before(shown.tid, shown.time_ns);
         text.push_str(&shown.line(&before, self.look.durations));
+    }
+
+    /// Says that a thread makes calls by another interface from now on; files have calls only, as strace's.
+    fn switched(&mut self, shown: &Shown<'_>, text: &mut String) {
+        let is_call = matches!(shown.kind, kind::CALL | kind::UNFINISHED | kind::INSIDE);
+        if self.look.in_file || !is_call {
+            return;
+        }
+        let known = self.abis.get(&shown.tid).copied().unwrap_or_default();
+        if known != shown.abi {
+            let before = self.before(shown.tid, shown.time_ns);
+            text.push_str(&format!("{before}[ Process PID={} runs in {} mode. ]\n", shown.tid, shown.abi.mode()));
+        }
+        // The processor's own is what is taken for granted.
+        match shown.abi {
+            Abi::Native => self.abis.remove(&shown.tid),
+            abi => self.abis.insert(shown.tid, abi),
+        };
     }
 
     /// What a line begins with: its thread where there are several, and its time.
@@ -258,10 +285,22 @@ impl Writer {
             _ => {}
         }
         if let Some(order) = self.look.summary {
-            text.push_str(&self.summary.table(order));
+            text.push_str(&tables(&self.summaries, order));
         }
         self.put(&text).map(|_read| ())
     }
+}
+
+/// The tables of calls of 64-bit programs and of others; that of the former is there even if it is empty and the only one.
+fn tables(summaries: &BTreeMap<Abi, Summary>, order: SummaryOrder) -> String {
+    if summaries.is_empty() {
+        return Summary::default().table(order);
+    }
+    let table = |(abi, summary): (&Abi, &Summary)| match abi {
+        Abi::Native => summary.table(order),
+        other => format!("System call usage summary for {} mode:\n{}", other.mode(), summary.table(order)),
+    };
+    summaries.iter().map(table).collect()
 }
 
 /// The time of day where this runs.
@@ -288,6 +327,24 @@ mod tests {
         Row { cells: row.cells.into_iter().chain([Cell::Text(kind.to_owned())]).collect(), ..row }
     }
 
+    fn of_abi(abi: &str, row: Row) -> Row {
+        let row = of_kind("call", row);
+        Row { cells: row.cells.into_iter().chain([Cell::Text(abi.to_owned())]).collect(), ..row }
+    }
+
+    #[test]
+    fn there_is_a_table_for_each_interface() {
+        let mut summaries: BTreeMap<Abi, Summary> = BTreeMap::new();
+        assert_eq!(tables(&summaries, SummaryOrder::Calls).lines().count(), 4);
+        for abi in [Abi::I386, Abi::Native] {
+            summaries.entry(abi).or_default().add("getpid", 1000, false);
+        }
+        let text = tables(&summaries, SummaryOrder::Calls);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 11);
+        assert!(lines[0].starts_with("% time") && lines[5] == "System call usage summary for 32 bit mode:", "{text}");
+    }
+
     fn line(row: &Row) -> String {
         Shown::of(row).unwrap().line("", true)
     }
@@ -307,6 +364,11 @@ mod tests {
             (of_kind("signal", row("SIGHUP", "{si_signo=SIGHUP}", 1, None)), "--- SIGHUP {si_signo=SIGHUP} ---\n"),
             (of_kind("exit", row("exited", "3", 3, None)), "+++ exited with 3 +++\n"),
             (of_kind("exit", row("killed", "SIGKILL", 9, None)), "+++ killed by SIGKILL +++\n"),
+            (
+                of_abi("32", row("mmap2", "NULL, 4096", 0x7f00_0000, None)),
+                "mmap2(NULL, 4096)                       = 0x7f000000 <0.001234>\n",
+            ),
+            (of_abi("x32", row("getpid", "", 7, None)), "getpid()                                = 7 <0.001234>\n"),
             (of_kind("call", row("read", "?", 3, None)), "<... read resumed>)                     = 3 <0.001234>\n"),
         ];
         for (row, expected) in &cases {

@@ -49,6 +49,8 @@ export async function openEditor(page) {
 
 /** What is wrong is said with its place; the place leads there; once it is right, that is said. */
 export async function correctScript(page) {
+  // The answer about what the editor begins with must not be taken for that about the mistake.
+  await verdict(page).getByText(/^Compiles in/).waitFor();
   const wrong = 'interval:s:1 {\n  printf("%d\\n", nsec);\n}';
   const answer = await nextJson(page, /\/scripts\/check/, () => writeScript(page, wrong));
   assert.equal(answer.ok, false);

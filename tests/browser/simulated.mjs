@@ -141,6 +141,7 @@ test('the instructions of a function: opened by its name, walked with keys, link
     }
     return null;
   });
+  await openTab(page, 'Flame graph');
   // The simulated program is made of returns.
   await walkInstructions(page, { name, jumps: false });
 });

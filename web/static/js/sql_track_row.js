@@ -65,7 +65,7 @@ export class SqlTrackRow {
     this.canvas = new Canvas(canvas, COLORS, () => this.#draw());
     this.#startPointer(canvas);
     canvas.addEventListener("keydown", (event) => this.#key(event));
-    canvas.addEventListener("blur", () => { this.current = -1; this.redraw(); });
+    canvas.addEventListener("blur", () => { this.current = -1; this.parts.tell(""); this.redraw(); });
   }
 
   /** What the address says of it. */

@@ -78,7 +78,7 @@ export class TimelineView {
     this.queries = new SqlTracks(this.context, {
       shown: () => this.shown, losses: () => this.#losses, selection: () => this.preview ?? this.#selection,
       preview: (range) => { this.preview = range; this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
-      wheel: (event, time) => this.#wheel(event, time), tell: (text) => { this.readout.textContent = text; },
+      wheel: (event, time) => this.#wheel(event, time), tell: (text) => { this.told = text; this.#tell(); },
       view: (start, end) => this.#view(start, end), back: () => this.canvas.element,
     });
     return this.queries.element;
@@ -359,8 +359,12 @@ export class TimelineView {
     return y >= AXIS && index < (this.data.current?.tracks.length ?? 0) ? index : null;
   }
 
-  /** The readout: the range that is dragged, else what is under the pointer, else what is at the cursor. */
+  /** The readout: the range that is dragged, else what a track of a query tells, what is under the pointer, what is at the cursor. */
   #tell() {
+    if (!this.preview && this.told) {
+      this.readout.textContent = this.told;
+      return;
+    }
     const at = this.pointer && this.pointer.x >= LABELS ? { time: this.#time(this.pointer.x), track: this.#trackAt(this.pointer.y) } : this.cursor;
     if (this.preview) this.readout.textContent = `${moment(this.preview.start)} to ${moment(this.preview.end)} s: ${duration(this.preview.end - this.preview.start)}`;
     else this.readout.textContent = at ? [this.#what(at), `${moment(at.time)} s`].filter(Boolean).join("  ") : "";

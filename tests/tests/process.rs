@@ -228,6 +228,11 @@ fn captures_can_be_read_renamed_exported_imported_and_deleted_from_the_terminal(
     let file = data.path().with_extension("bathy");
     let file_path = file.to_str().unwrap();
     stdout_of(["export", &id, "--format", "bathy", "-o", file_path, "--data", data_path]);
+    stdout_of(["captures", "pin", &id, "--data", data_path]);
+    assert_eq!(json_of(["captures", "list", "--json", "--data", data_path])["items"][0]["pinned"], true);
+    assert!(stdout_of(["captures", "list", "--data", data_path]).contains("  pinned  "));
+    stdout_of(["captures", "unpin", &id, "--data", data_path]);
+    assert_eq!(json_of(["captures", "show", &id, "--json", "--data", data_path])["pinned"], false);
     stdout_of(["captures", "delete", &id, "--data", data_path]);
     assert!(!run(["captures", "show", &id, "--data", data_path]).status.success());
     import_again(&file, data_path, &csv);

@@ -19,6 +19,7 @@ mod headers;
 mod limits;
 mod query;
 mod recording;
+mod retention;
 mod roles;
 mod scripts;
 mod sessions;

@@ -2,7 +2,7 @@
 
 import { h, put } from "./dom.js";
 import { ago, bytes, count, duration, exact, wall } from "./format.js";
-import { PINS, keptText } from "./retention.js";
+import { PINS, keptFor } from "./retention.js";
 
 const STATES = { recording: "Recording", finished: "Finished", interrupted: "Interrupted", failed: "Failed", agent_lost: "Agent lost" };
 
@@ -27,7 +27,7 @@ const COLUMNS = {
   duration: ["Duration", true, (one) => exactly(one.duration_ns, duration(one.duration_ns))],
   rows: ["Rows", true, (one) => exactly(one.rows, count(one.rows))],
   bytes: ["Size", true, (one) => exactly(one.bytes, bytes(one.bytes))],
-  kept: ["Kept", false, (one) => h("td", { class: "quiet", title: one.kept_until_unix_ns && !one.pinned ? wall(one.kept_until_unix_ns) : null, text: keptText(one) })],
+  kept: ["Kept for", false, (one) => h("td", { class: "quiet", title: one.pinned ? PINS : one.kept_until_unix_ns && `Deleted after ${wall(one.kept_until_unix_ns)}`, text: keptFor(one, Date.now()) })],
   lost: ["Lost", true, (one) => h("td", { class: one.lost > 0 ? "num loss" : "num quiet", title: exact(one.lost), text: one.lost > 0 ? count(one.lost) : "0" })],
 };
 

@@ -20,6 +20,18 @@ export function ruleText(rule) {
 }
 
 /**
+ * For how long one capture is kept from now on, for a narrow column.
+ * @param {{pinned: boolean, kept_until_unix_ns?: number|null}} one
+ * @param {number} nowMs milliseconds since 1970
+ */
+export function keptFor(one, nowMs) {
+  if (one.pinned) return "pinned";
+  if (!one.kept_until_unix_ns) return "";
+  const hours = Math.max(0, Number(one.kept_until_unix_ns) / 1e6 - nowMs) / 3.6e6;
+  return hours < 48 ? `${Math.ceil(hours)} h` : `${Math.floor(hours / 24)} d`;
+}
+
+/**
  * How long one capture is kept, in a few words; empty where no rule of age holds for it.
  * @param {{pinned: boolean, kept_until_unix_ns?: number|null}} one
  */

@@ -81,7 +81,7 @@ async fn what_was_taken_back_is_in_no_node() {
 }
 
 #[tokio::test]
-async fn a_capture_that_was_interrupted_keeps_what_it_has() {
+async fn p34_a_capture_that_was_interrupted_keeps_what_it_has() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
     store.create(new_capture(ID, "t")).await.unwrap();

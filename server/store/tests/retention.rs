@@ -160,3 +160,27 @@ async fn p38_what_older_databases_hold_is_counted() {
         assert_eq!(kept.size_bytes, counted(dir.path(), ID).await);
     }
 }
+
+/// A row whose clock was wrong: lists have it, and it can be pinned and deleted like any other.
+#[tokio::test]
+async fn p32_a_capture_of_a_time_that_has_not_come_is_like_any_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    for (number, started_unix_ns) in [(1, i64::MAX), (2, 0), (3, i64::MIN), (4, NOW)] {
+        store.create(bathyscope_store::NewCapture { started_unix_ns, ..new_capture(id(number), "t") }).await.unwrap();
+        store.append(id(number), full_append()).await.unwrap();
+        store.finish(id(number), end(full_append().ledger.unwrap())).await.unwrap();
+    }
+    let page = store.summaries(&SummaryQuery::default()).await.unwrap();
+    assert_eq!(page.items.iter().map(|item| item.id.bits()).collect::<Vec<_>>(), [1, 4, 2, 3], "newest first");
+    assert_eq!(one(&store, id(1)).await.since_unix_ns, i64::MAX);
+    assert_eq!(one(&store, id(3)).await.since_unix_ns, i64::MIN + 1000);
+    store.set_pinned(id(1), true).await.unwrap();
+    let file = dir.path().join("future.bathy");
+    store.export_file(id(1), &file).await.unwrap();
+    for number in 1..=4 {
+        store.delete(id(number)).await.unwrap();
+    }
+    assert_eq!(store.import_file(&file, "grace", NOW).await.unwrap(), id(1));
+    assert_eq!(one(&store, id(1)).await.since_unix_ns, NOW);
+}

@@ -1,5 +1,6 @@
 //! What stays bounded however much there is: the log of the database under a slow reader (P35), flame graphs of very many
 //! stacks (P43).
+#![allow(clippy::print_stdout, reason = "what was measured is told")]
 
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, Frame, HostFacts, Ledger, Limits,

@@ -116,8 +116,10 @@ fn no_run_sees_what_came_in_between() {
         let expected = printed(&mut machine, &compiled);
         assert!(!expected.is_empty(), "{text}");
         let maps = contents(&machine, &compiled);
-        // One within the other, wherever; where a loop goes round and round not in each round.
-        for after in (0..600).chain((600..).step_by(61)) {
+        // One within the other, wherever; where a loop goes round and round not in each round. Under an emulated kernel
+        // it is the kernel that is asked, and the rest was seen outside.
+        let everywhere = if std::env::var_os("BATHYSCOPE_LAB").is_some() { 0 } else { 600 };
+        for after in (0..everywhere).chain((everywhere..).step_by(61)) {
             let mut machine = Machine::new(2);
             machine.world = thread(1, b'a');
             let (code_within, context) = (code.clone(), registers());

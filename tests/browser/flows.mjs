@@ -237,7 +237,7 @@ export async function listFunctions(page) {
   assert.equal(Math.max(...total.functions.map((one) => one.total)), total.functions[0].total);
   await until('the table in the address', () => query(page).get('flame') === 'functions' && query(page).get('top') === 'total');
   const { name } = total.functions[0];
-  const found = await nextJson(page, /\/flame\?.*search=/, () => table.getByRole('button', { name, exact: true }).first().click());
+  const found = await nextJson(page, /\/flame\?.*search=/, () => table.getByRole('button', { name: `Find ${name} in the graph`, exact: true }).first().click());
   assert.ok(found.matched_samples > 0, `${name} is in the graph`);
   await nextJsonless(page, /\/flame\?/, () => page.getByRole('searchbox', { name: 'Find in names' }).fill(''));
 }

@@ -348,7 +348,9 @@ fn counts(text: &str, with_time: bool) -> (BTreeMap<String, u64>, usize) {
     let mut rows = 0;
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let fields: Vec<_> = line.split(',').map(str::trim).skip(usize::from(with_time)).collect();
-        let count: u64 = fields[0].parse().unwrap_or_else(|_| panic!("a count in {line:?}"));
+        // A thread that did not run in an interval has not counted in it.
+        let count = if fields[0] == "<not counted>" { "0" } else { fields[0] };
+        let count: u64 = count.parse().unwrap_or_else(|_| panic!("a count in {line:?}"));
         *counts.entry(fields[2].to_owned()).or_default() += count;
         rows += 1;
     }

@@ -6,7 +6,8 @@ import { decodeTimeline, lowerBound, project } from "../static/js/timeline_decod
 export function encode(head, tracks) {
   const json = new TextEncoder().encode(JSON.stringify(head));
   const up = (n) => (n + 7) & ~7;
-  const size = tracks.reduce((sum, track) => up(sum + 8 + track.length * 12), up(8 + json.length));
+  const longest = head.has_longest ? 8 : 0;
+  const size = tracks.reduce((sum, track) => up(sum + 8 + track.length * 12) + track.length * longest, up(8 + json.length));
   const buffer = new ArrayBuffer(size);
   const view = new DataView(buffer);
   view.setUint32(0, 0x314c5442, true);
@@ -23,6 +24,10 @@ export function encode(head, tracks) {
       }
     }
     at = up(at);
+    for (const row of longest ? track : []) {
+      view.setBigUint64(at, BigInt(row[3]), true);
+      at += 8;
+    }
   }
   return buffer;
 }
@@ -39,8 +44,17 @@ test("what is written is read", () => {
   assert.equal(data.more_tracks, 4);
 });
 
+test("the longest rows are read where there are some", () => {
+  const data = decodeTimeline(encode({ ...head, has_longest: true }, [[[0, 3, 0, 70], [1, 1, 1, 5e9]], [], [[4, 7, 1, 0]]]));
+  assert.deepEqual(data.tracks.map(({ longest }) => [...longest]), [[70, 5e9], [], [0]]);
+  const longest = new Float64Array(5);
+  project(data.tracks[0], head, { start: 0, end: 100 }, 5, new Float32Array(5), new Int32Array(5), longest);
+  assert.deepEqual([...longest], [5e9, 0, 0, 0, 0]);
+  assert.equal(decodeTimeline(encode(head, [[], [], []])).tracks[0].longest, null);
+});
+
 test("every cut is noticed", () => {
-  const whole = encode(head, [[[0, 3, 0], [9, 1, 1]], [], [[4, 7, 1]]]);
+  const whole = encode({ ...head, has_longest: true }, [[[0, 3, 0, 1], [9, 1, 1, 2]], [], [[4, 7, 1, 3]]]);
   for (let length = 0; length < whole.byteLength - 7; length += 1) assert.throws(() => decodeTimeline(whole.slice(0, length)), undefined, `${length}`);
   const lying = whole.slice(0);
   new DataView(lying).setUint32(4, 0xffffffff, true);

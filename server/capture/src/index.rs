@@ -15,7 +15,8 @@
 //! This is the idea of a segment tree without pointers (as "implicit in-order forests" of trace viewers are) with an arity
 //! of 16 instead of 2, because a node is read from a database: fewer, larger nodes.
 //!
-//! Counts are exact. Names are those that were among the [`TOP`] most frequent of each part that was added.
+//! Counts are exact, and so is how long the longest of a bin's rows took, where rows are slices of time
+//! ([`StreamSchema::duration_column`]). Names are those that were among the [`TOP`] most frequent of each part that was added.
 
 mod build;
 mod code;
@@ -116,6 +117,8 @@ pub struct IndexBin {
     pub number: u64,
     /// Rows in it.
     pub rows: u64,
+    /// How long the longest of them took, in nanoseconds, whatever part of it lies in the bin; 0 where that is not known.
+    pub longest_ns: u64,
     /// Their most frequent names.
     pub names: TopNames,
 }
@@ -145,6 +148,8 @@ impl IndexTrack {
 pub struct IndexBlock {
     /// Bins are 2^shift nanoseconds long.
     pub shift: u8,
+    /// Whether bins know their longest row. Blocks of captures from before it was kept do not.
+    pub has_longest: bool,
     /// The tracks, by ascending key.
     pub tracks: Vec<IndexTrack>,
     /// How many tracks there were besides.

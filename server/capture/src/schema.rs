@@ -129,6 +129,11 @@ impl StreamSchema {
         self.kind != StreamKind::Map
     }
 
+    /// The index of the column that says how long a row's call took, in nanoseconds: what has one is a slice of time.
+    pub fn duration_column(&self) -> Option<usize> {
+        self.column("duration_ns").filter(|index| self.columns.get(*index).is_some_and(|it| it.ty == ColumnType::U64))
+    }
+
     /// The index of the column called `name`.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)

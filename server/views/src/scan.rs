@@ -120,14 +120,14 @@ impl<'a> Scan<'a> {
         source: &'a dyn Source,
         range: TimeRange,
         filter: Option<&Filter>,
-        wanted: &[usize],
+        wanted: impl Fn(&StreamSchema) -> Vec<usize>,
         cancel: &'a Cancel,
         takes: impl Fn(&StreamSchema) -> bool,
     ) -> Result<Vec<Self>, ViewError> {
         let mut scans = Vec::new();
         let mut refused = None;
-        for (stream, _) in (0u16..).zip(source.streams()).filter(|(_, schema)| takes(schema)) {
-            match Self::new(source, stream, range, filter, wanted, cancel) {
+        for (stream, schema) in (0u16..).zip(source.streams()).filter(|(_, schema)| takes(schema)) {
+            match Self::new(source, stream, range, filter, &wanted(schema), cancel) {
                 Ok(scan) => scans.push(scan),
                 // Another stream may have the column.
                 Err(error @ (ViewError::NoSuchColumn { .. } | ViewError::Mismatch { .. })) => {

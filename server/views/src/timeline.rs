@@ -57,6 +57,8 @@ pub struct Timeline {
     pub names: Vec<String>,
     /// How many tracks with rows are not here.
     pub more_tracks: u64,
+    /// Whether some stream has rows that take time, so that bins know their longest.
+    pub has_longest: bool,
     /// The bins of each track, not in the JSON head.
     #[serde(skip)]
     pub bins: Vec<TrackBins>,
@@ -81,7 +83,7 @@ pub struct Track {
     pub cpu: Option<u64>,
 }
 
-/// The bins of a track that have rows: three lists of one length.
+/// The bins of a track that have rows: lists of one length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrackBins {
     /// Which pixel, ascending, less than the width.
@@ -90,6 +92,9 @@ pub struct TrackBins {
     pub count: Vec<u32>,
     /// The most frequent name, an index into [`Timeline::names`].
     pub name: Vec<u32>,
+    /// How long the longest row took, in nanoseconds, 0 for rows of which that is not known; an empty list where it is
+    /// known of none.
+    pub longest_ns: Vec<u64>,
 }
 
 /// Makes a window of the timeline; at most `width` bins in each of at most `limit_tracks` tracks.
@@ -107,7 +112,8 @@ pub fn timeline(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> 
     let lanes = Lanes::of(&blocks, query);
     let grouping = query.group.grouping();
     let cells = lanes.lanes.iter().map(|lane| cells(source, &blocks, &window, grouping, lane.key)).collect();
-    Ok(Builder { source, query, window, cells }.finish(lanes))
+    let has_longest = blocks.iter().any(|(_, block)| block.has_longest);
+    Ok(Builder { source, query, window, has_longest, cells }.finish(lanes))
 }
 
 impl Group {
@@ -160,8 +166,24 @@ impl Lanes {
 /// Names that are streams have this bit, so that both kinds can be in one timeline.
 const STREAM_NAME: u32 = 1 << 31;
 
-/// A bin of a track: its number, rows, and most frequent name.
-type Cell = (u32, u64, u32);
+/// A bin of a track.
+#[derive(Clone, Copy)]
+struct Cell {
+    bin: u32,
+    rows: u64,
+    longest_ns: u64,
+    /// The most frequent.
+    name: u32,
+}
+
+/// Rows of a bin, under a name or, once for each stream, under none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    bin: u32,
+    name: Option<u32>,
+    rows: u64,
+    longest_ns: u64,
+}
 
 /// The bins of one track, in order.
 fn cells(
@@ -171,42 +193,48 @@ fn cells(
     grouping: Grouping,
     key: u64,
 ) -> Vec<Cell> {
-    // The rows of a bin of a stream stand under no name, those of its names under each.
-    let mut parts: Vec<(u32, Option<u32>, u64)> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     for (stream, block) in blocks {
         let Ok(at) = block.tracks.binary_search_by_key(&key, |track| track.key) else { continue };
         let has_names = source.streams().get(usize::from(*stream)).is_some_and(|schema| grouping.has_names(schema));
         for bin in block.tracks.get(at).into_iter().flat_map(|track| &track.bins) {
-            let number = window.relative(bin.number);
-            parts.push((number, None, bin.rows));
+            let whole =
+                Part { bin: window.relative(bin.number), name: None, rows: bin.rows, longest_ns: bin.longest_ns };
+            parts.push(whole);
             if has_names {
-                let name = |(name, rows)| (number, Some(name & !STREAM_NAME), u64::from(rows));
-                parts.extend(bin.names.iter().map(name));
+                let named = |(name, rows)| Part { name: Some(name & !STREAM_NAME), rows: u64::from(rows), ..whole };
+                parts.extend(bin.names.iter().map(named));
             } else {
-                parts.push((number, Some(STREAM_NAME | u32::from(*stream)), bin.rows));
+                parts.push(Part { name: Some(STREAM_NAME | u32::from(*stream)), ..whole });
             }
         }
     }
     parts.sort_unstable();
-    parts.chunk_by(|a, b| a.0 == b.0).filter_map(cell).collect()
+    parts.chunk_by(|a, b| a.bin == b.bin).filter_map(cell).collect()
 }
 
 /// One bin of its parts. Of names with equally many rows it is the one with the lowest id.
-fn cell(parts: &[(u32, Option<u32>, u64)]) -> Option<Cell> {
-    let bin = parts.first()?.0;
-    let rows = parts.iter().filter(|part| part.1.is_none()).map(|part| part.2).sum();
-    let of_name = |same: &[(u32, Option<u32>, u64)]| {
-        let name = same.first()?.1?;
-        Some((same.iter().map(|part| part.2).sum::<u64>(), Reverse(name)))
+fn cell(parts: &[Part]) -> Option<Cell> {
+    let bin = parts.first()?.bin;
+    let whole = || parts.iter().filter(|part| part.name.is_none());
+    let of_name = |same: &[Part]| {
+        let name = same.first()?.name?;
+        Some((same.iter().map(|part| part.rows).sum::<u64>(), Reverse(name)))
     };
-    let best = parts.chunk_by(|a, b| a.1 == b.1).filter_map(of_name).max();
-    Some((bin, rows, best.map_or(0, |(_, Reverse(name))| name)))
+    let best = parts.chunk_by(|a, b| a.name == b.name).filter_map(of_name).max();
+    Some(Cell {
+        bin,
+        rows: whole().map(|part| part.rows).sum(),
+        longest_ns: whole().map(|part| part.longest_ns).max().unwrap_or(0),
+        name: best.map_or(0, |(_, Reverse(name))| name),
+    })
 }
 
 struct Builder<'a> {
     source: &'a dyn Source,
     query: &'a TimelineQuery,
     window: Window,
+    has_longest: bool,
     /// By track.
     cells: Vec<Vec<Cell>>,
 }
@@ -221,7 +249,7 @@ impl Builder<'_> {
     }
 
     fn finish(self, lanes: Lanes) -> Timeline {
-        let used: BTreeSet<u32> = self.cells.iter().flatten().map(|(_, _, name)| *name).collect();
+        let used: BTreeSet<u32> = self.cells.iter().flatten().map(|cell| cell.name).collect();
         // Two ids can look the same when shown; they are one name then.
         let texts: Vec<(u32, String)> = used.iter().map(|name| (*name, self.name(*name))).collect();
         let names: Vec<String> =
@@ -229,9 +257,10 @@ impl Builder<'_> {
         let index_of: IdMap<u32, u32> =
             texts.iter().map(|(name, text)| (*name, names.partition_point(|other| other < text) as u32)).collect();
         let track = |cells: &Vec<Cell>| TrackBins {
-            bin: cells.iter().map(|(bin, _, _)| *bin).collect(),
-            count: cells.iter().map(|(_, rows, _)| u32::try_from(*rows).unwrap_or(u32::MAX)).collect(),
-            name: cells.iter().map(|(_, _, name)| index_of.get(name).copied().unwrap_or(0)).collect(),
+            bin: cells.iter().map(|cell| cell.bin).collect(),
+            count: cells.iter().map(|cell| u32::try_from(cell.rows).unwrap_or(u32::MAX)).collect(),
+            name: cells.iter().map(|cell| index_of.get(&cell.name).copied().unwrap_or(0)).collect(),
+            longest_ns: if self.has_longest { cells.iter().map(|cell| cell.longest_ns).collect() } else { Vec::new() },
         };
         let (origin, span) = (self.source.origin_ns(), self.window.span());
         Timeline {
@@ -241,6 +270,7 @@ impl Builder<'_> {
             group: self.query.group,
             tracks: lanes.lanes.iter().map(|lane| self.track(lane)).collect(),
             more_tracks: lanes.more,
+            has_longest: self.has_longest,
             bins: self.cells.iter().map(track).collect(),
             names,
         }
@@ -270,7 +300,7 @@ fn comm_text(source: &dyn Source, comm: StringId) -> String {
 impl Timeline {
     /// Puts a head in JSON (the caller serialises `self`) and the bins together in the binary form: magic, length of the
     /// head, head, zeroes to a multiple of 8, then for each track the number of bins, zero, bins, counts, names, zeroes
-    /// to a multiple of 8. Little endian.
+    /// to a multiple of 8, and where the head says `has_longest` the longest rows (8 bytes each). Little endian.
     pub fn encode(&self, head_json: &[u8]) -> Vec<u8> {
         fn put(out: &mut Vec<u8>, number: u32) {
             out.extend_from_slice(&number.to_le_bytes());
@@ -279,7 +309,7 @@ impl Timeline {
             out.resize(out.len().next_multiple_of(8), 0);
         }
         let rows: usize = self.bins.iter().map(|track| track.bin.len()).sum();
-        let mut out = Vec::with_capacity(16 + head_json.len() + 16 * self.bins.len() + 12 * rows);
+        let mut out = Vec::with_capacity(16 + head_json.len() + 16 * self.bins.len() + 20 * rows);
         put(&mut out, TIMELINE_MAGIC);
         put(&mut out, u32::try_from(head_json.len()).unwrap_or(u32::MAX));
         out.extend_from_slice(head_json);
@@ -291,6 +321,7 @@ impl Timeline {
                 list.iter().for_each(|number| put(&mut out, *number));
             }
             pad(&mut out);
+            track.longest_ns.iter().for_each(|longest_ns| out.extend_from_slice(&longest_ns.to_le_bytes()));
         }
         out
     }

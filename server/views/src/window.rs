@@ -65,8 +65,8 @@ impl Window {
         grouping: Grouping,
         cancel: &Cancel,
     ) -> Result<Vec<(u16, IndexBlock)>, ViewError> {
-        let wanted = columns(grouping);
-        let scans = Scan::all(source, self.range, filter, &wanted, cancel, StreamSchema::has_events)?;
+        let wanted = |schema: &StreamSchema| IndexBuilder::columns(schema, grouping);
+        let scans = Scan::all(source, self.range, filter, wanted, cancel, StreamSchema::has_events)?;
         let one = |mut scan: Scan<'_>| {
             let mut builder = IndexBuilder::new(self.shift);
             let directory = source.index(scan.stream(), grouping).filter(|_| filter.is_none());
@@ -116,15 +116,6 @@ impl Window {
         }
         Ok(())
     }
-}
-
-/// What is read of rows.
-fn columns(grouping: Grouping) -> Vec<usize> {
-    let mut columns = vec![StreamSchema::TIME, grouping.key_column(), StreamSchema::COMM];
-    if grouping == Grouping::Thread {
-        columns.push(StreamSchema::PID);
-    }
-    columns
 }
 
 /// Adds the rows of a scan, or those of one chunk of it.

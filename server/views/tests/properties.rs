@@ -44,13 +44,24 @@ fn chunked(build: &mut Build, rows: &[Row], chunk: usize, mut add: impl FnMut(&m
 
 fn events(rows: &[Row], chunk: usize) -> MemorySource {
     let mut build = Build::default();
-    let own = [("number", ColumnType::I64, Display::Decimal), ("text", ColumnType::Text, Display::Text)];
+    let own = [
+        ("number", ColumnType::I64, Display::Decimal),
+        ("text", ColumnType::Text, Display::Text),
+        ("duration_ns", ColumnType::U64, Display::DurationNs),
+    ];
     build.stream("a:b", StreamKind::Events, &own);
     chunked(&mut build, rows, chunk, |build, row| {
         let text = if row.5 == 0 { Own::Missing } else { Own::T(TEXTS[row.5].as_bytes()) };
-        build.event((row.0, row.1, row.2 / 2, row.2, COMMS[row.3].as_bytes()), &[Own::I(row.4), text]);
+        build.event(
+            (row.0, row.1, row.2 / 2, row.2, COMMS[row.3].as_bytes()),
+            &[Own::I(row.4), text, Own::U(took_ns(row))],
+        );
     });
     build.finish()
+}
+
+fn took_ns(row: &Row) -> u64 {
+    row.0 % 97
 }
 
 /// Names of a made-up stack, outermost first.
@@ -159,15 +170,20 @@ proptest! {
             let key = if by_cpu { track.cpu } else { track.tid }.unwrap();
             let of_track: Vec<&Row> = expected.iter().filter(|row| key_of(row) == key).collect();
             let mut model: BTreeMap<u32, BTreeMap<&str, u32>> = BTreeMap::new();
+            let mut longest: BTreeMap<u32, u64> = BTreeMap::new();
             for row in &of_track {
                 let bin = ((row.0.cast_signed() - window.start).cast_unsigned() / bin_ns) as u32;
                 let name = if by_cpu || profile { COMMS[row.3] } else { "a:b" };
                 *model.entry(bin).or_default().entry(name).or_default() += 1;
+                let known = longest.entry(bin).or_default();
+                *known = took_ns(row).max(*known);
             }
             prop_assert_eq!(track.rows, of_track.len() as u64);
             prop_assert_eq!(&bins.bin, &model.keys().copied().collect::<Vec<_>>());
             let sums: Vec<u32> = model.values().map(|names| names.values().sum()).collect();
             prop_assert_eq!(&bins.count, &sums);
+            let longest = if profile { Vec::new() } else { longest.into_values().collect() };
+            prop_assert_eq!(&bins.longest_ns, &longest);
             for (names, index) in model.values().zip(&bins.name) {
                 let shown = window.names[*index as usize].as_str();
                 prop_assert_eq!(names.get(shown), names.values().max());
@@ -217,6 +233,7 @@ proptest! {
             Cell::Number(row.0.into()), Cell::Number(row.1.into()), Cell::Number((row.2 / 2).into()),
             Cell::Number(row.2.into()), Cell::Text(COMMS[row.3].to_owned()), Cell::Number(row.4.into()),
             if row.5 == 0 { Cell::Null } else { Cell::Text(TEXTS[row.5].to_owned()) },
+            Cell::Number(took_ns(row).into()),
         ];
         let expected: Vec<_> = expected.iter().skip(offset as usize).take(limit as usize).map(cells).collect();
         prop_assert_eq!(found.rows, expected);

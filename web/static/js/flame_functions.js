@@ -30,7 +30,7 @@ export function functionTable({ unit, samples, functions }, { top, sort, find, o
   const line = (row) => h("tr", {}, number(row.own), number(row.total), h("td", { class: "bar-cell" }, bar(row[top], samples)),
     h("td", { class: "cut mono" }, named(row)),
     h("td", { class: "quiet", text: KINDS[row.kind] ?? "" }),
-    h("td", {}, sampled && h("button", { type: "button", class: "plain", title: `Find ${row.name} in the graph`, text: "graph", on: { click: () => find(row.name) } })));
+    h("td", {}, sampled && h("button", { type: "button", class: "plain", "aria-label": `Find ${row.name} in the graph`, title: `Find ${row.name} in the graph`, text: "graph", on: { click: () => find(row.name) } })));
   return h("table", { class: "list calls-table" }, h("thead", {}, head), h("tbody", {}, ...functions.map(line)));
 }
 

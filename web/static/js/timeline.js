@@ -329,9 +329,12 @@ export class TimelineView {
     if (!track) return "";
     const counts = new Float32Array(3);
     const names = new Int32Array(3);
+    const longest = new Float64Array(3);
     const pixel = (this.shown.end - this.shown.start) / this.#wide;
-    project(track, this.data.current, { start: time - pixel * 1.5, end: time + pixel * 1.5 }, 3, counts, names);
+    project(track, this.data.current, { start: time - pixel * 1.5, end: time + pixel * 1.5 }, 3, counts, names, longest);
     const best = [1, 2, 0].find((x) => names[x] >= 0);
-    return `${track.label}: ${best === undefined ? "no rows" : `${this.data.current.names[names[best]]}, ${exact(counts[best])}`}`;
+    if (best === undefined) return `${track.label}: no rows`;
+    const took = longest[best] > 0 ? `, the longest ${duration(longest[best])}` : "";
+    return `${track.label}: ${this.data.current.names[names[best]]}, ${exact(counts[best])}${took}`;
   }
 }

@@ -12,6 +12,7 @@ const MAX_HEAD_BYTES = 16 << 20;
  * @property {Uint32Array} bins ascending, each below the window's width
  * @property {Uint32Array} counts rows in the bin
  * @property {Uint32Array} name index of the most frequent name in the bin
+ * @property {Float64Array | null} longest nanoseconds that the bin's longest row took; null where rows take no time
  */
 
 /**
@@ -33,7 +34,13 @@ export function decodeTimeline(buffer) {
     if (at + n * 12 > buffer.byteLength) throw new Error(`the timeline's data is cut in the track ${track.key}`);
     const columns = [0, 1, 2].map((i) => new Uint32Array(buffer, at + i * n * 4, n));
     at = aligned(at + n * 12);
-    return { ...track, bins: columns[0], counts: columns[1], name: columns[2] };
+    let longest = null;
+    if (head.has_longest) {
+      if (at + n * 8 > buffer.byteLength) throw new Error(`the timeline's data is cut in the lengths of the track ${track.key}`);
+      longest = Float64Array.from(new BigUint64Array(buffer, at, n), Number);
+      at += n * 8;
+    }
+    return { ...track, bins: columns[0], counts: columns[1], name: columns[2], longest };
   });
   return { ...head, tracks };
 }
@@ -59,16 +66,19 @@ export function lowerBound(sorted, value) {
 }
 
 /**
- * Puts a track's bins onto the columns of the screen: for each column the sum of counts and the name of its fullest bin.
+ * Puts a track's bins onto the columns of the screen: for each column the sum of counts, the name of its fullest bin, and
+ * how long its longest row took.
  * @param {Track} track
  * @param {{start: number, end: number, width: number}} data the window that the bins divide
  * @param {{start: number, end: number}} shown the window on the screen
  * @param {number} columns
  * @param {Float32Array} counts written, `columns` long
  * @param {Int32Array} names written, `columns` long; -1 where nothing is
+ * @param {Float64Array} [longest] written, `columns` long, in nanoseconds
  */
-export function project(track, data, shown, columns, counts, names) {
+export function project(track, data, shown, columns, counts, names, longest) {
   counts.fill(0);
+  longest?.fill(0);
   names.fill(-1);
   const fullest = new Uint32Array(columns);
   const binNs = (data.end - data.start) / data.width;
@@ -82,6 +92,7 @@ export function project(track, data, shown, columns, counts, names) {
     const to = Math.min(columns, Math.max(from + 1, Math.floor(left + binNs * perNs + 1e-6)));
     for (let x = from; x < to; x += 1) {
       counts[x] += track.counts[i];
+      if (longest && track.longest) longest[x] = Math.max(longest[x], track.longest[i]);
       if (track.counts[i] <= fullest[x]) continue;
       fullest[x] = track.counts[i];
       names[x] = track.name[i];

@@ -18,7 +18,7 @@ impl Filling {
     /// The bin with this number, which is made if it is not there. Most rows are of the last one.
     fn at(&mut self, number: u64) -> usize {
         let bins = &mut self.track.bins;
-        let new = IndexBin { number, rows: 0, names: TopNames::default() };
+        let new = IndexBin { number, rows: 0, longest_ns: 0, names: TopNames::default() };
         match bins.last() {
             Some(last) if last.number == number => bins.len() - 1,
             Some(last) if last.number > number => {
@@ -46,13 +46,14 @@ impl Filling {
         self.open = usize::MAX;
     }
 
-    fn add_row(&mut self, number: u64, name: Option<StringId>) {
+    fn add_row(&mut self, number: u64, duration_ns: u64, name: Option<StringId>) {
         if self.track.bins.get(self.open).is_none_or(|bin| bin.number != number) {
             self.close();
             self.open = self.at(number);
         }
         if let Some(bin) = self.track.bins.get_mut(self.open) {
             bin.rows += 1;
+            bin.longest_ns = bin.longest_ns.max(duration_ns);
         }
         if let Some(name) = name {
             match self.names.iter_mut().find(|(known, _)| *known == name) {
@@ -62,13 +63,12 @@ impl Filling {
         }
     }
 
-    fn add_bin(&mut self, number: u64, rows: u64, names: &TopNames) {
+    fn add_bin(&mut self, number: u64, added: &IndexBin) {
         // A bin that is put in between moves the open one.
         self.close();
         let at = self.at(number);
         if let Some(bin) = self.track.bins.get_mut(at) {
-            bin.rows = bin.rows.saturating_add(rows);
-            bin.names.merge(names);
+            bin.add(added);
         }
     }
 
@@ -79,8 +79,7 @@ impl Filling {
             let number = bin.number >> by;
             match coarse.last_mut() {
                 Some(last) if last.number == number => {
-                    last.rows = last.rows.saturating_add(bin.rows);
-                    last.names.merge(&bin.names);
+                    last.add(bin);
                 }
                 _ => coarse.push(IndexBin { number, ..*bin }),
             }
@@ -89,10 +88,20 @@ impl Filling {
     }
 }
 
+impl IndexBin {
+    fn add(&mut self, other: &Self) {
+        self.rows = self.rows.saturating_add(other.rows);
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.names.merge(&other.names);
+    }
+}
+
 /// Adds rows and blocks to one block.
 #[derive(Debug)]
 pub struct IndexBuilder {
     shift: u8,
+    /// Whether all that was added knows how long rows took; none before anything was added.
+    has_longest: Option<bool>,
     bounded: bool,
     tracks: Vec<Filling>,
     by_key: IdMap<u64, u32>,
@@ -102,7 +111,14 @@ pub struct IndexBuilder {
 impl IndexBuilder {
     /// Bins of 2^shift nanoseconds, however many that makes.
     pub fn new(shift: u8) -> Self {
-        Self { shift: shift.min(63), bounded: false, tracks: Vec::new(), by_key: IdMap::default(), dropped_tracks: 0 }
+        Self {
+            shift: shift.min(63),
+            has_longest: None,
+            bounded: false,
+            tracks: Vec::new(),
+            by_key: IdMap::default(),
+            dropped_tracks: 0,
+        }
     }
 
     /// Bins of at least 2^shift nanoseconds, made longer where there would be too many for a block.
@@ -130,8 +146,15 @@ impl IndexBuilder {
         self.tracks.get_mut(index as usize)
     }
 
-    /// Adds rows of a chunk: those with an index in `rows`, ascending. The columns of time, CPU or thread, process and name
-    /// must be there; rows without them are left out.
+    /// The columns that rows of such a stream are added by.
+    pub fn columns(schema: &StreamSchema, grouping: Grouping) -> Vec<usize> {
+        let pid = (grouping == Grouping::Thread).then_some(StreamSchema::PID);
+        let always = [StreamSchema::TIME, grouping.key_column(), StreamSchema::COMM];
+        always.into_iter().chain(pid).chain(schema.duration_column()).collect()
+    }
+
+    /// Adds rows of a chunk: those with an index in `rows`, ascending. The [`columns`](Self::columns) must be there; rows
+    /// without them are left out.
     pub fn add_rows(
         &mut self,
         schema: &StreamSchema,
@@ -143,6 +166,9 @@ impl IndexBuilder {
         let (times, keys) = (numbers(StreamSchema::TIME), numbers(grouping.key_column()));
         let names = batch.columns.get(StreamSchema::COMM).map_or(&[][..], ColumnData::as_id);
         let pids = if grouping == Grouping::Thread { numbers(StreamSchema::PID) } else { &[] };
+        let durations = schema.duration_column().map(numbers);
+        self.has_longest = Some(self.has_longest.unwrap_or(true) && durations.is_some());
+        let durations = durations.unwrap_or_default();
         let (named, shift) = (grouping.has_names(schema), self.shift);
         // Neighbours are often of the same track.
         let mut last: Option<(u64, usize)> = None;
@@ -158,7 +184,8 @@ impl IndexBuilder {
             last = Some((*key, at));
             let Some(filling) = self.tracks.get_mut(at) else { continue };
             let name = names.get(row).copied();
-            filling.add_row(time >> shift, name.filter(|_| named));
+            let duration_ns = durations.get(row).copied().unwrap_or(0);
+            filling.add_row(time >> shift, duration_ns, name.filter(|_| named));
             if grouping == Grouping::Thread
                 && let Some(name) = name
             {
@@ -172,6 +199,7 @@ impl IndexBuilder {
         if block.shift > self.shift {
             self.coarsen(block.shift - self.shift);
         }
+        self.has_longest = Some(self.has_longest.unwrap_or(true) && block.has_longest);
         let by = self.shift - block.shift;
         for track in &block.tracks {
             let inside = |bin: &&IndexBin| bins.contains(&(bin.number >> by));
@@ -181,7 +209,7 @@ impl IndexBuilder {
             }
             let Some(filling) = self.track(track.key, track.pid) else { continue };
             filling.track.names.merge(&track.names);
-            found.for_each(|bin| filling.add_bin(bin.number >> by, bin.rows, &bin.names));
+            found.for_each(|bin| filling.add_bin(bin.number >> by, bin));
         }
         self.dropped_tracks = self.dropped_tracks.saturating_add(block.dropped_tracks);
         if self.bounded {
@@ -230,7 +258,8 @@ impl IndexBuilder {
         self.tracks.iter_mut().for_each(Filling::close);
         let mut tracks: Vec<IndexTrack> = self.tracks.into_iter().map(|filling| filling.track).collect();
         tracks.sort_unstable_by_key(|track| track.key);
-        IndexBlock { shift: self.shift, tracks, dropped_tracks: self.dropped_tracks }
+        let has_longest = self.has_longest == Some(true);
+        IndexBlock { shift: self.shift, has_longest, tracks, dropped_tracks: self.dropped_tracks }
     }
 }
 

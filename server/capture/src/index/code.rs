@@ -1,10 +1,11 @@
 //! Blocks as bytes.
 //!
-//! All numbers are little endian: magic `BIDX`, version (2 bytes, 1), shift (1), a zero, CRC-32 of all else (4). Then
+//! All numbers are little endian: magic `BIDX`, version (2 bytes, 1), shift (1), whether bins know their longest row (1; 0
+//! or 1), CRC-32 of all else (4). Then
 //! how many tracks there are and how many were dropped (8 bytes each), and lists of numbers one after another: of the tracks
 //! their keys, pids, counts of bins and counts of names; then all their names and the names' rows; of the bins how far each
-//! is from the one before it in its track (the first from the block's first), their rows, and counts of names; then all
-//! names and the names' rows. The lengths of the lists follow from the counts.
+//! is from the one before it in its track (the first from the block's first), their rows, how long the longest took if that
+//! is known, and counts of names; then all names and the names' rows. The lengths of the lists follow from the counts.
 //!
 //! A list is cut into pieces of 65,536 numbers, each coded as a column of a chunk is: flags and width (1 byte each), two
 //! zeroes, length of the body (4), base and step (8 each), body.
@@ -24,7 +25,7 @@ const MAGIC: [u8; 4] = *b"BIDX";
 const VERSION: u16 = 1;
 const HEAD_BYTES: usize = 12;
 /// The most bytes of a block: as many as there are if nothing of it can be compressed.
-pub const MAX_INDEX_BYTES: usize = 64 + (MAX_BLOCK_TRACKS * (4 + 2 * TOP) + MAX_BLOCK_BINS * (3 + 2 * TOP)) * 9;
+pub const MAX_INDEX_BYTES: usize = 64 + (MAX_BLOCK_TRACKS * (4 + 2 * TOP) + MAX_BLOCK_BINS * (4 + 2 * TOP)) * 9;
 
 impl IndexBlock {
     /// The block as bytes, at most [`MAX_INDEX_BYTES`].
@@ -39,11 +40,14 @@ impl IndexBlock {
         lists.put_names(self.tracks.iter().map(|track| &track.names));
         lists.put(self.distances());
         lists.put(bins().map(|bin| bin.rows).collect());
+        if self.has_longest {
+            lists.put(bins().map(|bin| bin.longest_ns).collect());
+        }
         lists.put_names(bins().map(|bin| &bin.names));
         let mut bytes = Vec::with_capacity(HEAD_BYTES + lists.out.len());
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&[self.shift, 0]);
+        bytes.extend_from_slice(&[self.shift, u8::from(self.has_longest)]);
         let crc = crc_of(&bytes, &lists.out);
         bytes.extend_from_slice(&crc.to_le_bytes());
         bytes.append(&mut lists.out);
@@ -73,10 +77,11 @@ impl IndexBlock {
         if reader.array()? != MAGIC || u16::from_le_bytes(reader.array()?) != VERSION {
             return Err(damaged(0, "it does not begin as a block of the index"));
         }
-        let [shift, zero] = reader.array()?;
-        if shift > 63 || zero != 0 {
-            return Err(damaged(6, "the length of its bins is out of range"));
+        let [shift, has_longest] = reader.array()?;
+        if shift > 63 || has_longest > 1 {
+            return Err(damaged(6, "the length of its bins is out of range, or what they know is not known"));
         }
+        let has_longest = has_longest == 1;
         let crc = u32::from_le_bytes(reader.array()?);
         let (head, body) = (bytes.get(..HEAD_BYTES - 4), bytes.get(HEAD_BYTES..));
         if crc_of(head.unwrap_or_default(), body.unwrap_or_default()) != crc {
@@ -87,11 +92,11 @@ impl IndexBlock {
         let count = usize::try_from(count).ok().filter(|count| *count <= MAX_CHUNK_ROWS);
         let count = count.ok_or(damaged(HEAD_BYTES, "it has too many tracks"))?;
         let mut lists = Parsed { reader, decoder: Decoder::new() };
-        let tracks = lists.tracks(count)?;
+        let tracks = lists.tracks(count, has_longest)?;
         if lists.reader.offset != bytes.len() {
             return Err(damaged(lists.reader.offset, "there is more than the lists"));
         }
-        Ok(Self { shift, tracks, dropped_tracks })
+        Ok(Self { shift, has_longest, tracks, dropped_tracks })
     }
 }
 
@@ -181,7 +186,7 @@ impl Parsed<'_> {
         Ok(all)
     }
 
-    fn tracks(&mut self, count: usize) -> Result<Vec<IndexTrack>, ChunkError> {
+    fn tracks(&mut self, count: usize, has_longest: bool) -> Result<Vec<IndexTrack>, ChunkError> {
         let (keys, pids) = (self.list(count)?, self.list(count)?);
         let (lengths, sum) = self.lengths(count, MAX_BLOCK_BINS)?;
         let names = self.names(count)?;
@@ -189,18 +194,19 @@ impl Parsed<'_> {
         let distances = self.list(sum + 1)?;
         let first = distances.first().copied().unwrap_or(0);
         let rows = self.list(sum)?;
+        let longest = if has_longest { self.list(sum)? } else { vec![0; sum] };
         let of_bins = self.names(sum)?;
-        let mut bins = distances.into_iter().skip(1).zip(rows).zip(of_bins);
+        let mut bins = distances.into_iter().skip(1).zip(rows).zip(longest).zip(of_bins);
         let mut tracks = Vec::with_capacity(count);
         for (((key, pid), length), names) in keys.into_iter().zip(pids).zip(lengths).zip(names) {
             let mut track = IndexTrack { key, pid, names, bins: Vec::with_capacity(length) };
             let mut number = first;
-            for ((distance, rows), names) in bins.by_ref().take(length) {
+            for (((distance, rows), longest_ns), names) in bins.by_ref().take(length) {
                 number = number.checked_add(distance).ok_or(damaged(at, "a bin is after the end of time"))?;
                 if distance == 0 && !track.bins.is_empty() {
                     return Err(damaged(at, "a bin is there twice"));
                 }
-                track.bins.push(IndexBin { number, rows, names });
+                track.bins.push(IndexBin { number, rows, longest_ns, names });
             }
             tracks.push(track);
         }

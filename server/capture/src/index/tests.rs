@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::{Batch, ChunkError, ColumnData, StreamKind, StreamSchema, StringId};
+use crate::{Batch, ChunkError, Column, ColumnData, ColumnType, Display, StreamKind, StreamSchema, StringId};
 
 use super::{
     FAN_OUT, Grouping, IndexBlock, IndexBuilder, IndexDirectory, IndexForest, IndexNode, IndexPiece, MAX_BLOCK_TRACKS,
@@ -15,7 +15,13 @@ use super::{
 type Row = (u64, u64, u64, StringId);
 
 fn schema(kind: StreamKind) -> StreamSchema {
-    StreamSchema::new("s", kind, [])
+    let duration = Column { name: "duration_ns".to_owned(), ty: ColumnType::U64, display: Display::DurationNs };
+    StreamSchema::new("s", kind, [duration])
+}
+
+/// How long a row took.
+const fn duration_ns(time: u64) -> u64 {
+    time % 997
 }
 
 fn batch(rows: &[Row]) -> Batch {
@@ -28,6 +34,7 @@ fn batch(rows: &[Row]) -> Batch {
             numbers(|row| row.2 / 4 * 4),
             numbers(|row| row.2),
             names,
+            numbers(|row| duration_ns(row.0)),
         ],
     }
 }
@@ -46,23 +53,30 @@ fn forest(schema: &StreamSchema, chunks: &[Vec<Row>], grouping: Grouping) -> BTr
     nodes.into_iter().map(|node| ((node.level, node.number), node.block)).collect()
 }
 
-/// Rows and names by track and bin, the plain way.
-fn naive(rows: &[Row], grouping: Grouping, shift: u8) -> BTreeMap<(u64, u64), BTreeMap<StringId, u64>> {
-    let mut bins: BTreeMap<(u64, u64), BTreeMap<StringId, u64>> = BTreeMap::new();
+/// Rows by name, and how long the longest took.
+type Bin = (BTreeMap<StringId, u64>, u64);
+
+/// Bins by track and number, the plain way.
+fn naive(rows: &[Row], grouping: Grouping, shift: u8) -> BTreeMap<(u64, u64), Bin> {
+    let mut bins: BTreeMap<(u64, u64), Bin> = BTreeMap::new();
     for (time, cpu, tid, name) in rows {
         let key = if grouping == Grouping::Cpu { *cpu } else { *tid };
-        *bins.entry((key, time >> shift)).or_default().entry(*name).or_default() += 1;
+        let bin = bins.entry((key, time >> shift)).or_default();
+        *bin.0.entry(*name).or_default() += 1;
+        bin.1 = bin.1.max(duration_ns(*time));
     }
     bins
 }
 
 fn check(block: &IndexBlock, rows: &[Row], grouping: Grouping) {
     let expected = naive(rows, grouping, block.shift);
+    assert!(block.has_longest);
     let mut found = 0;
     for track in &block.tracks {
         assert!(track.bins.is_sorted_by(|a, b| a.number < b.number));
         for bin in &track.bins {
-            let names = expected.get(&(track.key, bin.number)).unwrap();
+            let (names, longest_ns) = expected.get(&(track.key, bin.number)).unwrap();
+            assert_eq!(bin.longest_ns, *longest_ns);
             assert_eq!(bin.rows, names.values().sum::<u64>());
             // There are no more names than are kept, so that the names are exact too.
             let top = names.iter().max_by_key(|(name, rows)| (**rows, std::cmp::Reverse(**name))).unwrap().0;

@@ -199,7 +199,7 @@ pub(super) fn count(
     }
     let samples = |schema: &StreamSchema| schema.kind == StreamKind::Samples;
     let mut counts = IdMap::default();
-    for mut scan in Scan::all(source, query.range, query.filter.as_ref(), &wanted, cancel, samples)? {
+    for mut scan in Scan::all(source, query.range, query.filter.as_ref(), |_schema| wanted.clone(), cancel, samples)? {
         scan.for_each_hit(|hit| {
             let (stacks, pids) = (hit.ids(StreamSchema::STACK)?, hit.u64s(StreamSchema::PID)?);
             let tids = if query.tid.is_some() { hit.u64s(StreamSchema::TID)? } else { &[] };

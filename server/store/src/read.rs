@@ -44,18 +44,18 @@ pub(crate) async fn summaries(conn: &mut SqliteConnection, query: &SummaryQuery)
     const DOING: &str = "listing captures";
     let text = cut(&query.text, QUERY_BYTES).to_lowercase();
     let condition = |builder: &mut QueryBuilder<Sqlite>| {
-        builder.push(" FROM captures JOIN retention ON capture_id = id WHERE phase = 'ready'");
+        builder.push(" WHERE phase = 'ready'");
         for word in text.split_whitespace() {
             builder.push(" AND instr(search, ").push_bind(word.to_owned()).push(") > 0");
         }
     };
-    let mut count = QueryBuilder::new("SELECT count(*)");
+    let mut count = QueryBuilder::new("SELECT count(*) FROM captures");
     condition(&mut count);
     let (total,): (i64,) = count.build_query_as().fetch_one(&mut *conn).await.map_err(failed(DOING))?;
     let mut page = QueryBuilder::new(
         "SELECT id, title, state, method, target, host_name, owner, origin, started_unix_ns, start_ns, end_ns, \
          row_count, chunk_bytes + output_bytes + index_bytes + dictionary_bytes AS size_bytes, lost, pinned, \
-         since_unix_ns, simulated",
+         since_unix_ns, simulated FROM captures JOIN retention ON capture_id = id",
     );
     condition(&mut page);
     page.push(" ORDER BY started_unix_ns DESC, id LIMIT ").push_bind(query.limit.min(MAX_PAGE));

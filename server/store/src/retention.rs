@@ -88,6 +88,16 @@ pub(crate) async fn complete(
     Ok(record)
 }
 
+/// Bytes of all captures that are shown, and of those of them that are pinned.
+pub(crate) async fn sizes(conn: &mut SqliteConnection) -> Result<(u64, u64), StoreError> {
+    // A sum of REAL cannot overflow; what is rounded is less than what is shown.
+    let select = "SELECT total(size), total(size * pinned) FROM (SELECT chunk_bytes + output_bytes + index_bytes + \
+                  dictionary_bytes AS size, pinned FROM captures JOIN retention ON capture_id = id WHERE phase = 'ready')";
+    let row = sqlx::query_as(select).fetch_one(conn).await.map_err(failed("listing captures"))?;
+    let (all, pinned): (f64, f64) = row;
+    Ok((all as u64, pinned as u64))
+}
+
 /// Every capture that is shown.
 pub(crate) async fn all(conn: &mut SqliteConnection) -> Result<Vec<RetainedCapture>, StoreError> {
     type Row = (i64, String, bool, i64, i64);

@@ -299,6 +299,14 @@ impl Store {
         self.done(retention::all(&mut *self.reader().await?).await)
     }
 
+    /// Bytes of all captures together, and of those of them that are pinned, as [`RetainedCapture::size_bytes`] counts.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn sizes(&self) -> Result<(u64, u64), StoreError> {
+        self.done(retention::sizes(&mut *self.reader().await?).await)
+    }
+
     /// As [`Store::delete`], unless the capture is pinned at that moment; says whether it was deleted. `entry` goes into
     /// the audit log in the same change.
     ///

@@ -106,6 +106,10 @@ async fn p39_the_size_of_a_capture_is_what_its_rows_have() {
     assert!(size > record.chunk_bytes, "the index counts");
     let page = store.summaries(&SummaryQuery::default()).await.unwrap();
     assert_eq!(page.items.iter().find(|item| item.id == id(2)).unwrap().size_bytes, size);
+    let all = counted(dir.path(), ID).await + size;
+    assert_eq!(store.sizes().await.unwrap(), (all, 0));
+    store.set_pinned(id(2), true).await.unwrap();
+    assert_eq!(store.sizes().await.unwrap(), (all, size));
     let room = store.room();
     assert!(room.database_bytes > size && room.free_bytes > 0, "{room:?}");
 }

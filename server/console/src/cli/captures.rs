@@ -137,7 +137,7 @@ pub fn run(args: CapturesArgs) -> Outcome {
 
 async fn list(store: &Store, query: &SummaryQuery, json: bool) -> Result<String, StoreError> {
     let page = store.summaries(query).await?;
-    let captures_bytes = store.retained().await?.iter().fold(0_u64, |sum, one| sum.saturating_add(one.size_bytes));
+    let (captures_bytes, _pinned) = store.sizes().await?;
     let database_bytes = store.room().database_bytes;
     if json {
         let items: Vec<_> = page.items.into_iter().map(wire::CaptureItem::from).collect();

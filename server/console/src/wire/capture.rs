@@ -1,7 +1,7 @@
 //! A capture, and a line of the list of captures.
 
 use bathyscope_capture::{CaptureId, HostFacts, Ledger, Reading, StreamKind, visible};
-use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, RetainedCapture, Room};
+use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room};
 use bathyscope_views::{ColumnHead, heads};
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ impl CaptureItem {
 }
 
 /// How long captures are kept, and what room they take. Sizes are of what is counted: see
-/// [`RetainedCapture::size_bytes`].
+/// [`bathyscope_store::RetainedCapture::size_bytes`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Retention {
     /// The most days since a capture ended or was imported; none for any age.
@@ -64,13 +64,13 @@ pub struct Retention {
 }
 
 impl Retention {
-    pub(crate) fn new(rule: RetentionRule, all: &[RetainedCapture], room: Room) -> Self {
-        let sum = |sum: u64, one: &RetainedCapture| sum.saturating_add(one.size_bytes);
+    /// `sizes` are those of all captures and of the pinned ones.
+    pub(crate) fn new(rule: RetentionRule, (captures_bytes, pinned_bytes): (u64, u64), room: Room) -> Self {
         Self {
             keep_days: rule.max_days,
             keep_bytes: rule.max_bytes,
-            captures_bytes: all.iter().fold(0, sum),
-            pinned_bytes: all.iter().filter(|one| one.pinned).fold(0, sum),
+            captures_bytes,
+            pinned_bytes,
             database_bytes: room.database_bytes,
             free_bytes: room.free_bytes,
             reserve_bytes: room.reserve_bytes,

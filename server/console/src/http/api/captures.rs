@@ -61,8 +61,8 @@ pub(in crate::http) async fn list(
 ) -> Result<Json<List>, ApiError> {
     let limit = query.limit.unwrap_or(100).min(MOST_LISTED);
     let page = state.store().summaries(&SummaryQuery { text: query.q, limit, offset: query.offset }).await?;
-    let (rule, all) = (state.retention(), state.store().retained().await?);
-    let retention = wire::Retention::new(rule, &all, state.store().room());
+    let rule = state.retention();
+    let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
     let item = |item: CaptureSummary| {
         let can_pin = may_delete(&who, &item.owner);
         wire::CaptureItem::kept_by(item, rule, can_pin)

@@ -186,13 +186,33 @@ fn p28_the_books_of_the_simulated_agent_balance() {
 }
 
 #[test]
-fn a_second_server_on_the_same_data_refuses_with_a_cause() {
+fn p37_a_second_server_on_the_same_data_refuses_and_names_the_first() {
     let data = data();
     let _first = Server::simulated(data.path());
     let second = run(["serve", "--simulate", "--listen", "127.0.0.1:0", "--data", path(&data)]);
     assert!(!second.status.success());
     assert!(second.stdout.is_empty(), "{}", String::from_utf8_lossy(&second.stdout));
-    assert!(!second.stderr.is_empty());
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    let owner = fs::read_to_string(data.path().join("bathyscope.lock")).expect("the lock file");
+    assert!(owner.starts_with("process ") && said.contains(owner.trim()) && said.contains("--data"), "{owner}: {said}");
+}
+
+#[test]
+fn p39_a_rule_of_retention_is_followed_from_the_start() {
+    let data = data();
+    let mut server = Server::simulated(data.path());
+    let ids: Vec<String> = (0..3).map(|_| server.capture(&spec(200))).collect();
+    ids.iter().for_each(|id| drop(server.ended(id)));
+    assert!(server.terminate().success());
+    stdout_of(["captures", "pin", &ids[0], "--data", path(&data)]);
+    let server = Server::start(data.path(), &["--simulate", "--keep-size", "1"]);
+    // The first is pinned, the newest stays.
+    let kept =
+        |id: &String| server.get("/api/captures")["items"].as_array().unwrap().iter().any(|one| one["id"] == **id);
+    until("the rule is followed", || (!kept(&ids[1])).then_some(()));
+    assert!(kept(&ids[0]) && kept(&ids[2]));
+    let list = server.get("/api/captures");
+    assert_eq!((&list["retention"]["keep_bytes"], &list["total"]), (&1.into(), &2.into()));
 }
 
 #[test]
@@ -228,6 +248,11 @@ fn captures_can_be_read_renamed_exported_imported_and_deleted_from_the_terminal(
     let file = data.path().with_extension("bathy");
     let file_path = file.to_str().unwrap();
     stdout_of(["export", &id, "--format", "bathy", "-o", file_path, "--data", data_path]);
+    stdout_of(["captures", "pin", &id, "--data", data_path]);
+    assert_eq!(json_of(["captures", "list", "--json", "--data", data_path])["items"][0]["pinned"], true);
+    assert!(stdout_of(["captures", "list", "--data", data_path]).contains("  pinned  "));
+    stdout_of(["captures", "unpin", &id, "--data", data_path]);
+    assert_eq!(json_of(["captures", "show", &id, "--json", "--data", data_path])["pinned"], false);
     stdout_of(["captures", "delete", &id, "--data", data_path]);
     assert!(!run(["captures", "show", &id, "--data", data_path]).status.success());
     import_again(&file, data_path, &csv);

@@ -5,6 +5,8 @@ use std::{net::SocketAddr, path::PathBuf};
 use bathyscope_agent::Simulation;
 use clap::{Args, ValueEnum};
 
+use crate::retention::RetentionRule;
+
 /// Where captures are kept.
 #[derive(Clone, Debug, Default, Args)]
 pub struct DataArgs {
@@ -112,6 +114,34 @@ pub enum ScriptUsers {
     Admins,
     /// Admins and operators.
     Operators,
+}
+
+/// How long captures are kept. Without a rule they stay until somebody deletes them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
+pub struct KeepArgs {
+    /// Delete captures that ended, or were imported, more than so many days ago, unless they are pinned
+    #[arg(long, value_name = "DAYS", env = "BATHYSCOPE_KEEP_DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub keep_days: Option<u32>,
+    /// Delete the oldest captures that are not pinned while all together have more bytes than this, such as 20G
+    #[arg(long, value_name = "SIZE", env = "BATHYSCOPE_KEEP_SIZE", value_parser = crate::cli::budgets::bytes)]
+    pub keep_size: Option<u64>,
+}
+
+impl KeepArgs {
+    /// Gives the same options to another process of this binary.
+    pub fn pass_on(&self, command: &mut std::process::Command) {
+        if let Some(days) = self.keep_days {
+            command.args(["--keep-days", &days.to_string()]);
+        }
+        if let Some(bytes) = self.keep_size {
+            command.args(["--keep-size", &bytes.to_string()]);
+        }
+    }
+
+    /// The rule that they make.
+    pub fn rule(&self) -> RetentionRule {
+        RetentionRule { max_days: self.keep_days, max_bytes: self.keep_size }
+    }
 }
 
 /// How the agent is run.

@@ -21,6 +21,7 @@ pub mod http;
 pub mod launch;
 pub mod logging;
 pub mod recorder;
+pub mod retention;
 pub mod script;
 pub mod script_view;
 pub mod server;

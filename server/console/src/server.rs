@@ -23,6 +23,7 @@ use crate::{
     control::{Control, Tracing, login_url},
     http::{self, AppState, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
     recorder::{AgentLink, Recorder, RecorderOptions},
+    retention,
 };
 
 /// How long running captures have to end when the console stops; the supervisor kills after ten seconds.
@@ -54,6 +55,7 @@ pub async fn run(args: &ConsoleArgs) -> Outcome {
     let tasks = tokio_util::task::TaskTracker::new();
     tasks.spawn(http::serve(listener, state.clone(), limits, stop.clone()));
     tasks.spawn(state.sessions().clone().keep());
+    tasks.spawn(retention::keep(state.clone()));
     if let Some(control) = control {
         tasks.spawn(control.serve(stop.clone()));
     }
@@ -104,8 +106,10 @@ async fn start(args: &ConsoleArgs, dir: &Path, store: Store) -> Result<Console, 
     link.connected(AGENT_PATIENCE).await;
     let ScriptArgs { scripts, allow_unsafe_scripts: allow_unsafe } = args.scripts;
     let scripts = ScriptPolicy { for_whom: scripts.unwrap_or_default(), allow_unsafe };
+    let retention = args.keep.rule();
+    let stop_all = stop.clone();
     let setup =
-        Setup { store, link, recorder, sessions, hosts, behind_proxy, scripts, private_dir, stop: stop.clone() };
+        Setup { store, link, recorder, sessions, hosts, behind_proxy, scripts, retention, private_dir, stop: stop_all };
     let state = AppState::new(setup);
     announce(&login_url(&origin, token.reveal()))?;
     Ok(Console { state, listener, stop, control: control.ok() })

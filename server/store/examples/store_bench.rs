@@ -156,7 +156,7 @@ async fn measure(dir: &Path) -> Result<(), Box<dyn Error>> {
     store.delete(full).await?;
     println!("delete: {:.1?}", start.elapsed());
     let start = Instant::now();
-    store.import_file(&file, "bench").await?;
+    store.import_file(&file, "bench", 0).await?;
     println!("import, all checked: {:.1?}", start.elapsed());
     many_captures(&store).await?;
     store.close().await;

@@ -11,6 +11,7 @@ use crate::{
     error::failed,
     index,
     insert::{at_most, insert_all, insert_append, insert_code, insert_symbols, limit},
+    retention::{self, Added},
     rows::{loss_stage, sql, to_json, unsigned},
     writer::{Durability, Writer},
 };
@@ -119,6 +120,7 @@ pub(crate) async fn insert_capture(
         }
         other => other.map_err(failed("making a capture"))?,
     };
+    retention::begin(conn, new.id, new.started_unix_ns).await?;
     for (stream, schema) in (0_i64..).zip(&new.streams) {
         let schema = to_json(schema, "the columns of a stream")?;
         at_most("the columns of a stream", schema.len(), limit::JSON_BYTES)?;
@@ -166,6 +168,10 @@ pub(crate) async fn grow(writer: &mut Writer, id: CaptureId, append: &Append) ->
     let numbers = insert_append(&mut writer.conn, id, append).await?;
     let mut forests = writer.forests.remove(&id).unwrap_or_default();
     let indexed = forests.insert_leaves(&mut writer.conn, id, &append.chunks, &numbers).await;
+    let indexed = match indexed {
+        Ok(bytes) => retention::add(&mut writer.conn, id, Added { index_bytes: bytes, dictionary_bytes: 0 }).await,
+        Err(error) => Err(error),
+    };
     writer.forests.insert(id, forests);
     indexed
 }
@@ -352,7 +358,8 @@ pub(crate) async fn finish(writer: &mut Writer, id: CaptureId, end: End) -> Resu
 async fn finish_in(conn: &mut SqliteConnection, id: CaptureId, end: &End, known: &[Loss]) -> Result<(), StoreError> {
     must_be_recording(conn, id).await?;
     put_ledger(conn, id, &end.ledger, known).await?;
-    put_end(conn, id, end).await
+    put_end(conn, id, end).await?;
+    retention::ended(conn, id).await
 }
 
 /// Sets state, reason, end and readings, in the transaction that is open.
@@ -414,6 +421,7 @@ async fn interrupt(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), Sto
         ledger.losses.push(Loss { stream: Some(stream), stage: LossStage::Interrupted, count, start_ns, end_ns });
     }
     put_ledger(conn, id, &ledger, &known).await?;
+    retention::ended(conn, id).await?;
     let reason = "the console ended before the capture did".to_owned();
     let end = End { state: CaptureState::Interrupted, reason, end_ns, ledger, readings: Vec::new() };
     put_end(conn, id, &end).await

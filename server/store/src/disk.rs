@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Options, Reserve, StoreError};
+use crate::{Options, Reserve, Room, StoreError};
 
 /// Only for the user who runs the console: captures hold what other people's processes did.
 const MODE: u32 = 0o600;
@@ -58,6 +58,14 @@ impl Place {
             Reserve::Bytes(bytes) => bytes,
         };
         (system.f_bavail.saturating_mul(system.f_frsize), reserve)
+    }
+
+    /// How much room there is.
+    pub(crate) fn room(&self) -> Room {
+        let log = PathBuf::from(format!("{}-wal", self.database.display()));
+        let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+        let (free_bytes, reserve_bytes) = self.space();
+        Room { database_bytes: length(&self.database) + length(&log), free_bytes, reserve_bytes }
     }
 
     /// Whether `bytes` more can be appended with the reserve and the ballast kept.

@@ -24,7 +24,7 @@ use crate::{
     index,
     insert::limit,
     pages::{self, Content, Cursor},
-    read,
+    read, retention,
     rows::{sql, unsigned},
     schema::{self, MIGRATIONS},
     writer::{Durability, Writer},
@@ -53,17 +53,28 @@ fn of_file(error: StoreError) -> StoreError {
     }
 }
 
-pub(crate) async fn import_bytes(store: &Store, bytes: &[u8], owner: &str, most: u64) -> Result<CaptureId, StoreError> {
+/// For whom a file is read, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    pub(crate) owner: String,
+    /// Wall time, nanoseconds since 1970: the age of the capture is counted from it.
+    pub(crate) now_unix_ns: i64,
+    /// The largest file.
+    pub(crate) max_bytes: u64,
+}
+
+pub(crate) async fn import_bytes(store: &Store, bytes: &[u8], receiver: Receiver) -> Result<CaptureId, StoreError> {
     let path = store.temporary("import");
     let (_unfinished, mut file) = Unfinished::create(path.clone())?;
     file.write_all(bytes).map_err(|source| match source.kind() {
         std::io::ErrorKind::StorageFull => StoreError::DiskFull { free_bytes: 0, reserve_bytes: 0 },
         _ => StoreError::File { doing: "cannot write", path: path.clone(), source },
     })?;
-    import(store, &path, owner, most).await
+    import(store, &path, receiver).await
 }
 
-pub(crate) async fn import(store: &Store, path: &Path, owner: &str, most: u64) -> Result<CaptureId, StoreError> {
+pub(crate) async fn import(store: &Store, path: &Path, receiver: Receiver) -> Result<CaptureId, StoreError> {
+    let most = receiver.max_bytes;
     let metadata = std::fs::metadata(path);
     let metadata =
         metadata.map_err(|source| StoreError::File { doing: "cannot read", path: path.to_owned(), source })?;
@@ -75,18 +86,18 @@ pub(crate) async fn import(store: &Store, path: &Path, owner: &str, most: u64) -
     }
     let options = schema::reading(path).immutable(true).pragma("cell_size_check", "ON").pragma("mmap_size", "0");
     let mut file = options.connect().await.map_err(failed(DOING)).map_err(of_file)?;
-    let (store, owner) = (store.clone(), owner.to_owned());
+    let store = store.clone();
     // A task of its own: when the caller stops waiting, the capture is either imported or removed, not left half.
     let imported = tokio::spawn(async move {
         let _one_at_a_time = store.importing().await;
-        let imported = import_from(&store, &mut file, &owner).await;
+        let imported = import_from(&store, &mut file, &receiver).await;
         let _closed = file.close().await;
         imported
     });
     imported.await.map_err(|_ended| StoreError::Closed)?
 }
 
-async fn import_from(store: &Store, file: &mut SqliteConnection, owner: &str) -> Result<CaptureId, StoreError> {
+async fn import_from(store: &Store, file: &mut SqliteConnection, receiver: &Receiver) -> Result<CaptureId, StoreError> {
     let version = check_file(file).await.map_err(of_file)?;
     let record = read_record(file).await.map_err(of_file)?;
     check_record(&record)?;
@@ -96,8 +107,11 @@ async fn import_from(store: &Store, file: &mut SqliteConnection, owner: &str) ->
         Choice::Known(id) => return Ok(id),
         Choice::Free(id) => id,
     };
-    let new = new_capture(&record, id, owner);
-    store.write(move |writer| Box::pin(async move { begin(writer, &new).await })).await.map_err(of_file)?;
+    let (new, now_unix_ns) = (new_capture(&record, id, &receiver.owner), receiver.now_unix_ns);
+    store
+        .write(move |writer| Box::pin(async move { begin(writer, &new, now_unix_ns).await }))
+        .await
+        .map_err(of_file)?;
     let from = (&record, script, Cursor::of_version(version));
     match copy(store, file, from, id, &digest).await {
         Ok(()) => Ok(id),
@@ -317,9 +331,13 @@ async fn choose_id(store: &Store, own: CaptureId, digest: &[u8; 32]) -> Result<C
     Err(refuse("captures with other content have all ids that it could get"))
 }
 
-async fn begin(writer: &mut Writer, new: &crate::NewCapture) -> Result<(), StoreError> {
+async fn begin(writer: &mut Writer, new: &crate::NewCapture, now_unix_ns: i64) -> Result<(), StoreError> {
     writer.begin(Durability::Full).await?;
-    let made = append::insert_capture(&mut writer.conn, new, Phase::Importing, Origin::Imported).await;
+    let made = async {
+        append::insert_capture(&mut writer.conn, new, Phase::Importing, Origin::Imported).await?;
+        retention::since(&mut writer.conn, new.id, now_unix_ns).await
+    };
+    let made = made.await;
     writer.end(made).await
 }
 

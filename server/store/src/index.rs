@@ -14,6 +14,7 @@ use crate::{
     StoreError,
     error::failed,
     read::{all, of},
+    retention::{self, Added},
     rows::{narrow, sql},
     writer::{Durability, Writer},
 };
@@ -40,30 +41,32 @@ pub(crate) struct Forests {
 }
 
 impl Forests {
-    /// Adds the leaves of chunks with these numbers, and the nodes that they complete, in the transaction that is open.
+    /// Adds the leaves of chunks with these numbers, and the nodes that they complete, in the transaction that is open; says
+    /// how many bytes.
     pub(crate) async fn insert_leaves(
         &mut self,
         conn: &mut SqliteConnection,
         id: CaptureId,
         chunks: &[(u16, EncodedChunk)],
         numbers: &[u32],
-    ) -> Result<(), StoreError> {
+    ) -> Result<u64, StoreError> {
+        let mut bytes = 0;
         for ((stream, chunk), number) in chunks.iter().zip(numbers) {
             let Some(leaves) = &chunk.leaves else { continue };
             for (grouping, leaf) in Grouping::ALL.map(grouping_number).into_iter().zip(leaves.iter()) {
                 if chunk.rows >= LEAST_ROWS {
-                    insert(conn, id, (*stream, grouping, 0, *number), leaf).await?;
+                    bytes += insert(conn, id, (*stream, grouping, 0, *number), leaf).await?;
                 }
                 if self.broken {
                     continue;
                 }
                 self.unsettled = true;
                 for node in self.trees.entry((*stream, grouping)).or_default().push(*number, leaf) {
-                    insert(conn, id, (*stream, grouping, node.level, node.number), &node.block).await?;
+                    bytes += insert(conn, id, (*stream, grouping, node.level, node.number), &node.block).await?;
                 }
             }
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// The change has ended, and whether it stays.
@@ -73,24 +76,26 @@ impl Forests {
     }
 }
 
+/// Adds a block, unless it is too large; says how many bytes.
 async fn insert(
     conn: &mut SqliteConnection,
     id: CaptureId,
     (stream, grouping, level, number): (u16, i64, u8, u32),
     block: &IndexBlock,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     const DOING: &str = "storing the time index";
     let bytes = block.encode();
     if bytes.len() > MAX_INDEX_BYTES {
-        return Ok(());
+        return Ok(0);
     }
+    let length = bytes.len() as u64;
     let insert = sqlx::query("INSERT INTO index_blocks VALUES (?, ?, ?, ?, ?, ?)").bind(sql(id.bits())).bind(stream);
     let insert = insert.bind(grouping).bind(level).bind(number).bind(block.shift);
     insert.execute(&mut *conn).await.map_err(failed(DOING))?;
     let insert = sqlx::query("INSERT INTO index_data VALUES (?, ?, ?, ?, ?, ?)").bind(sql(id.bits())).bind(stream);
     let insert = insert.bind(grouping).bind(level).bind(number).bind(bytes);
     insert.execute(conn).await.map_err(failed(DOING))?;
-    Ok(())
+    Ok(length)
 }
 
 /// Writes the nodes that end with a capture, if there is room; in a transaction of its own.
@@ -121,12 +126,13 @@ async fn insert_nodes(
     id: CaptureId,
     nodes: &[(u16, i64, Vec<IndexNode>)],
 ) -> Result<(), StoreError> {
+    let mut bytes = 0;
     for (stream, grouping, nodes) in nodes {
         for node in nodes {
-            insert(conn, id, (*stream, *grouping, node.level, node.number), &node.block).await?;
+            bytes += insert(conn, id, (*stream, *grouping, node.level, node.number), &node.block).await?;
         }
     }
-    Ok(())
+    retention::add(conn, id, Added { index_bytes: bytes, dictionary_bytes: 0 }).await
 }
 
 /// Which blocks there are, by stream and grouping.

@@ -9,6 +9,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use crate::{
     StoreError,
     error::failed,
+    retention::{self, Added},
     rows::{
         code_missing, descriptor, machine, mapping_kind, narrow, process_change, sql, stack_to_bytes, stats_to_bytes,
         to_json,
@@ -71,10 +72,19 @@ pub(crate) async fn insert_append(
     .bind(sql(output_bytes))
     .bind(sql(append.end_ns))
     .bind(sql(id.bits()))
-    .execute(conn)
+    .execute(&mut *conn)
     .await
     .map_err(failed("adding to a capture"))?;
+    retention::add(conn, id, Added { index_bytes: 0, dictionary_bytes: dictionary_bytes(append) }).await?;
     Ok(numbers)
+}
+
+/// What the dictionaries and the process history of an append count, as migration 6 counts them.
+fn dictionary_bytes(append: &Append) -> u64 {
+    let strings: usize = append.strings.iter().map(|(_, text)| text.len()).sum();
+    let mappings: usize = append.mappings.iter().map(|(_, mapping)| mapping.name.len() + mapping.build_id.len()).sum();
+    let stacks: usize = append.stacks.iter().map(|(_, stack)| stack.len() * size_of::<FrameId>()).sum();
+    (strings + mappings + stacks + append.frames.len() * 12 + append.processes.len() * 24) as u64
 }
 
 async fn insert_chunk(

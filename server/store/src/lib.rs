@@ -25,6 +25,7 @@ mod model;
 mod pages;
 mod read;
 mod remove;
+mod retention;
 mod rows;
 mod schema;
 mod store;
@@ -34,6 +35,6 @@ pub use access::{AuditEntry, AuditRecord, NewSession, ParseRoleError, Role, Sess
 pub use error::StoreError;
 pub use model::{
     CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, End, NewCapture, Options, Origin, ParseStateError, Reserve,
-    StreamRecord, SummaryPage, SummaryQuery,
+    RetainedCapture, Room, StreamRecord, SummaryPage, SummaryQuery,
 };
 pub use store::Store;

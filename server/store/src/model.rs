@@ -166,6 +166,12 @@ pub struct CaptureRecord {
     pub chunk_bytes: u64,
     /// Bytes of the traced command's output.
     pub output_bytes: u64,
+    /// Bytes of all that is counted of it: see [`RetainedCapture::size_bytes`].
+    pub size_bytes: u64,
+    /// Whether it is kept however old it is.
+    pub pinned: bool,
+    /// Wall time from which its age is counted: see [`RetainedCapture::since_unix_ns`].
+    pub since_unix_ns: i64,
     /// Whether the events were made up by the simulated agent.
     pub simulated: bool,
 }
@@ -236,12 +242,43 @@ pub struct CaptureSummary {
     pub duration_ns: u64,
     /// Rows over all streams.
     pub rows: u64,
-    /// Bytes of the chunks.
-    pub chunk_bytes: u64,
+    /// Bytes of all that is counted of it: see [`RetainedCapture::size_bytes`].
+    pub size_bytes: u64,
     /// Events lost over all streams; for an interrupted capture a lower bound.
     pub lost: u64,
+    /// Whether it is kept however old it is.
+    pub pinned: bool,
+    /// Wall time from which its age is counted: see [`RetainedCapture::since_unix_ns`].
+    pub since_unix_ns: i64,
     /// Whether the events were made up by the simulated agent.
     pub simulated: bool,
+}
+
+/// What a decision on which captures are kept needs to know of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetainedCapture {
+    /// Its id.
+    pub id: CaptureId,
+    /// Whether rows are still added to it.
+    pub recording: bool,
+    /// Whether somebody pinned it.
+    pub pinned: bool,
+    /// Wall time from which its age is counted, nanoseconds since 1970: when it ended here, or was imported.
+    pub since_unix_ns: i64,
+    /// Bytes of its chunks, its time index, its texts, mappings, frames and stacks, its process history and the command's
+    /// output. Not counted are names of functions, kept instructions, and what SQLite needs around all of it.
+    pub size_bytes: u64,
+}
+
+/// How much room there is for captures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes of the database and of its log.
+    pub database_bytes: u64,
+    /// Bytes of the file system that are free for this user.
+    pub free_bytes: u64,
+    /// Bytes of it that captures leave free.
+    pub reserve_bytes: u64,
 }
 
 /// A chunk without its bytes: enough to decide whether it must be read.

@@ -44,17 +44,18 @@ pub(crate) async fn summaries(conn: &mut SqliteConnection, query: &SummaryQuery)
     const DOING: &str = "listing captures";
     let text = cut(&query.text, QUERY_BYTES).to_lowercase();
     let condition = |builder: &mut QueryBuilder<Sqlite>| {
-        builder.push(" FROM captures WHERE phase = 'ready'");
+        builder.push(" WHERE phase = 'ready'");
         for word in text.split_whitespace() {
             builder.push(" AND instr(search, ").push_bind(word.to_owned()).push(") > 0");
         }
     };
-    let mut count = QueryBuilder::new("SELECT count(*)");
+    let mut count = QueryBuilder::new("SELECT count(*) FROM captures");
     condition(&mut count);
     let (total,): (i64,) = count.build_query_as().fetch_one(&mut *conn).await.map_err(failed(DOING))?;
     let mut page = QueryBuilder::new(
         "SELECT id, title, state, method, target, host_name, owner, origin, started_unix_ns, start_ns, end_ns, \
-         row_count, chunk_bytes, lost, simulated",
+         row_count, chunk_bytes + output_bytes + index_bytes + dictionary_bytes AS size_bytes, lost, pinned, \
+         since_unix_ns, simulated FROM captures JOIN retention ON capture_id = id",
     );
     condition(&mut page);
     page.push(" ORDER BY started_unix_ns DESC, id LIMIT ").push_bind(query.limit.min(MAX_PAGE));
@@ -78,8 +79,10 @@ struct SummaryRow {
     start_ns: i64,
     end_ns: i64,
     row_count: i64,
-    chunk_bytes: i64,
+    size_bytes: i64,
     lost: i64,
+    pinned: bool,
+    since_unix_ns: i64,
     simulated: bool,
 }
 
@@ -97,8 +100,10 @@ impl SummaryRow {
             started_unix_ns: self.started_unix_ns,
             duration_ns: unsigned(self.end_ns).saturating_sub(unsigned(self.start_ns)),
             rows: unsigned(self.row_count),
-            chunk_bytes: unsigned(self.chunk_bytes),
+            size_bytes: unsigned(self.size_bytes),
             lost: unsigned(self.lost),
+            pinned: self.pinned,
+            since_unix_ns: self.since_unix_ns,
             simulated: self.simulated,
         })
     }
@@ -129,6 +134,7 @@ struct CaptureRow {
     simulated: bool,
 }
 
+/// What a capture is, as files of any version have it too; how it is kept is added by [`crate::retention::complete`].
 pub(crate) async fn capture(conn: &mut SqliteConnection, id: CaptureId) -> Result<CaptureRecord, StoreError> {
     const DOING: &str = "reading a capture";
     let select = "SELECT title, owner, state, reason, origin, spec, host, started_unix_ns, start_ns, end_ns, \
@@ -152,6 +158,9 @@ pub(crate) async fn capture(conn: &mut SqliteConnection, id: CaptureId) -> Resul
         ledger,
         chunk_bytes: unsigned(row.chunk_bytes),
         output_bytes: unsigned(row.output_bytes),
+        size_bytes: unsigned(row.chunk_bytes).saturating_add(unsigned(row.output_bytes)),
+        pinned: false,
+        since_unix_ns: row.started_unix_ns,
         simulated: row.simulated,
     })
 }

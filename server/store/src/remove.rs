@@ -4,14 +4,19 @@
 //! parents, so that appends of running captures come in between; then the pages it took are given back to the disk. A
 //! process that ends on the way goes on at the next start.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bathyscope_capture::CaptureId;
 
 use crate::{
-    CaptureState, StoreError,
+    AuditEntry, CaptureState, StoreError,
     append::{Phase, state_of},
+    entry,
     error::failed,
+    retention,
     rows::{sql, unsigned},
     writer::{Durability, Writer},
 };
@@ -22,7 +27,7 @@ const STEP: Duration = Duration::from_millis(20);
 const MAX_PAGES: u32 = 1024;
 
 /// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
-const STATEMENTS: [&str; 16] = [
+const STATEMENTS: [&str; 17] = [
     "DELETE FROM index_data WHERE rowid IN (SELECT rowid FROM index_data WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM index_blocks WHERE (capture_id, stream, grouping, level, number) IN \
      (SELECT capture_id, stream, grouping, level, number FROM index_blocks WHERE capture_id = ?1 LIMIT ?2)",
@@ -41,6 +46,7 @@ const STATEMENTS: [&str; 16] = [
     "DELETE FROM losses WHERE capture_id = ?1 AND seq IN (SELECT seq FROM losses WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM streams WHERE capture_id = ?1 AND stream IN (SELECT stream FROM streams WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM scripts WHERE capture_id = ?1 AND ?2 > 0",
+    "DELETE FROM retention WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM captures WHERE id = ?1 AND ?2 > 0",
 ];
 
@@ -66,27 +72,44 @@ impl Progress {
     }
 }
 
-/// Hides the capture. From here on it is being deleted.
-pub(crate) async fn mark(writer: &mut Writer, id: CaptureId) -> Result<(), StoreError> {
+/// On whose word a capture goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Why {
+    /// A person's, who may delete what is pinned too.
+    Asked,
+    /// A rule's: not if it is pinned, and with an entry of the audit log.
+    Rule(AuditEntry),
+}
+
+/// Hides the capture, if it may go; says whether it did. From here on it is being deleted.
+pub(crate) async fn mark(writer: &mut Writer, id: CaptureId, why: Why) -> Result<bool, StoreError> {
+    let why = Arc::new(why);
     writer
         .with_room(|writer| {
+            let why = Arc::clone(&why);
             Box::pin(async move {
                 writer.begin(Durability::Full).await?;
-                let marked = mark_in(writer, id).await;
+                let marked = mark_in(writer, id, &why).await;
                 writer.end(marked).await
             })
         })
         .await
 }
 
-async fn mark_in(writer: &mut Writer, id: CaptureId) -> Result<(), StoreError> {
+async fn mark_in(writer: &mut Writer, id: CaptureId, why: &Why) -> Result<bool, StoreError> {
     if state_of(&mut writer.conn, id).await? == CaptureState::Recording {
         return Err(StoreError::Recording { id });
+    }
+    if let Why::Rule(entry) = why {
+        if retention::is_pinned(&mut writer.conn, id).await? {
+            return Ok(false);
+        }
+        entry::add_audit(&mut writer.conn, entry).await?;
     }
     let update =
         sqlx::query("UPDATE captures SET phase = ? WHERE id = ?").bind(Phase::Deleting.as_str()).bind(sql(id.bits()));
     update.execute(&mut writer.conn).await.map_err(failed("deleting a capture"))?;
-    Ok(())
+    Ok(true)
 }
 
 /// Captures whose deletion or import was not finished.

@@ -15,8 +15,12 @@ use sqlx::SqlitePool;
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{
-    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, NewCapture, NewSession, Options, Role, Session, StoreError,
-    SummaryPage, SummaryQuery, TokenHash, append, disk::Place, entry, export, import, index, read, remove, schema,
+    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, NewCapture, NewSession, Options, RetainedCapture, Role,
+    Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
+    disk::Place,
+    entry, export, import, index, read,
+    remove::{self, Why},
+    retention, schema,
     writer::Job,
 };
 
@@ -124,7 +128,12 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoCapture`], or the database's.
     pub async fn capture(&self, id: CaptureId) -> Result<CaptureRecord, StoreError> {
-        self.done(read::capture(&mut *self.reader().await?, id).await)
+        let mut reader = self.reader().await?;
+        let record = read::capture(&mut reader, id).await;
+        self.done(match record {
+            Ok(record) => retention::complete(&mut reader, record).await,
+            Err(error) => Err(error),
+        })
     }
 
     /// The chunks of a stream with numbers from `from_seq` on, in order; none for what does not exist.
@@ -274,16 +283,56 @@ impl Store {
         self.write(move |writer| Box::pin(append::rename(writer, id, title))).await
     }
 
+    /// Pins a capture, so that [`Store::delete_unpinned`] leaves it, or takes that back. Works on a full disk.
+    ///
+    /// # Errors
+    /// [`StoreError::NoCapture`], or the database's.
+    pub async fn set_pinned(&self, id: CaptureId, pinned: bool) -> Result<(), StoreError> {
+        self.control(move |conn| Box::pin(retention::set_pinned(conn, id, pinned))).await
+    }
+
+    /// What a decision on which captures are kept needs to know of each, in no particular order.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn retained(&self) -> Result<Vec<RetainedCapture>, StoreError> {
+        self.done(retention::all(&mut *self.reader().await?).await)
+    }
+
+    /// Bytes of all captures together, and of those of them that are pinned, as [`RetainedCapture::size_bytes`] counts.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn sizes(&self) -> Result<(u64, u64), StoreError> {
+        self.done(retention::sizes(&mut *self.reader().await?).await)
+    }
+
+    /// As [`Store::delete`], unless the capture is pinned at that moment; says whether it was deleted. `entry` goes into
+    /// the audit log in the same change.
+    ///
+    /// # Errors
+    /// As [`Store::delete`].
+    pub async fn delete_unpinned(&self, id: CaptureId, entry: AuditEntry) -> Result<bool, StoreError> {
+        let marked = self.write(move |writer| Box::pin(remove::mark(writer, id, Why::Rule(entry)))).await?;
+        if marked {
+            self.remove_marked(id).await?;
+        }
+        Ok(marked)
+    }
+
+    /// How much room there is. Looks at files only.
+    pub fn room(&self) -> Room {
+        self.inner.place.room()
+    }
+
     /// Deletes a capture. It disappears from all lists at once; its rows go in short steps between which others write,
     /// and the space they took is given back. Goes on if the caller stops waiting, and after a restart.
     ///
     /// # Errors
     /// [`StoreError::Recording`], [`StoreError::NoCapture`], or the database's.
     pub async fn delete(&self, id: CaptureId) -> Result<(), StoreError> {
-        self.write(move |writer| Box::pin(remove::mark(writer, id))).await?;
-        // A task of its own, so that it goes on when the caller stops waiting.
-        let store = self.clone();
-        tokio::spawn(async move { store.remove_rows(id).await }).await.map_err(|_ended| StoreError::Closed)?
+        self.write(move |writer| Box::pin(remove::mark(writer, id, Why::Asked))).await?;
+        self.remove_marked(id).await
     }
 
     /// Writes a capture to a new file `path` (`.bathy`): a database of the same schema that holds nothing else.
@@ -297,22 +346,22 @@ impl Store {
     }
 
     /// Reads a capture from a file that [`Store::export_file`] made here or elsewhere, treats it as hostile, and gives
-    /// it to `owner`. Keeps the id if it is free; gives the id of the capture that is already here if it has the same
+    /// it to `owner` at this wall time. Keeps the id if it is free; gives the id of the capture that is already here if it has the same
     /// content; otherwise a new id made from the content.
     ///
     /// # Errors
     /// [`StoreError::Import`] if anything in it is not as it should be, and nothing of it is kept then;
     /// [`StoreError::DiskFull`]; or the database's.
-    pub async fn import_file(&self, path: &Path, owner: &str) -> Result<CaptureId, StoreError> {
-        self.done(import::import(self, path, owner, self.inner.options.max_import_bytes).await)
+    pub async fn import_file(&self, path: &Path, owner: &str, now_unix_ns: i64) -> Result<CaptureId, StoreError> {
+        self.done(import::import(self, path, self.receiver(owner, now_unix_ns)).await)
     }
 
     /// As [`Store::import_file`], from the file's bytes.
     ///
     /// # Errors
     /// As [`Store::import_file`].
-    pub async fn import_bytes(&self, bytes: &[u8], owner: &str) -> Result<CaptureId, StoreError> {
-        self.done(import::import_bytes(self, bytes, owner, self.inner.options.max_import_bytes).await)
+    pub async fn import_bytes(&self, bytes: &[u8], owner: &str, now_unix_ns: i64) -> Result<CaptureId, StoreError> {
+        self.done(import::import_bytes(self, bytes, self.receiver(owner, now_unix_ns)).await)
     }
 
     /// Tells which clock the seconds of sessions and login tokens are of, such as the boot id for a clock that counts

@@ -194,7 +194,7 @@ fn noise(length: usize, seed: u32) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_capture_being_recorded_is_interrupted_at_the_next_start() {
+async fn p34_a_capture_being_recorded_is_interrupted_at_the_next_start() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
     store.create(new_capture(ID, "cut")).await.unwrap();
@@ -218,7 +218,7 @@ async fn a_capture_being_recorded_is_interrupted_at_the_next_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_see_whole_appends_while_there_are_more() {
+async fn p35_readers_see_whole_appends_while_there_are_more() {
     const APPENDS: u64 = 200;
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
@@ -321,7 +321,7 @@ async fn p44_a_change_is_made_even_if_nobody_waits() {
 }
 
 #[tokio::test]
-async fn a_second_process_may_read_beside_the_first_but_not_write() {
+async fn p35_a_second_process_may_read_beside_the_first_but_not_write() {
     let dir = tempfile::tempdir().unwrap();
     let missing = bathyscope_store::Store::open_read_only(dir.path()).await;
     assert!(matches!(missing, Err(StoreError::NoDirectory { .. })) && !database(dir.path()).exists());

@@ -39,10 +39,10 @@ async fn titles(store: &Store) -> Vec<String> {
 async fn a_capture_survives_the_way_out_and_in() {
     let (dir, store, file) = exported().await;
     let (_other, second) = other().await;
-    assert_eq!(second.import_file(&file, "grace").await.unwrap(), ID);
+    assert_eq!(second.import_file(&file, "grace", NOW).await.unwrap(), ID);
     let (mut there, here) = (store.capture(ID).await.unwrap(), second.capture(ID).await.unwrap());
     assert_eq!((here.origin, here.owner.as_str()), (Origin::Imported, "grace"));
-    (there.origin, there.owner) = (here.origin, here.owner.clone());
+    (there.origin, there.owner, there.since_unix_ns) = (here.origin, here.owner.clone(), NOW);
     assert_eq!(here, there);
     assert_eq!(second.strings(ID, 0).await.unwrap(), store.strings(ID, 0).await.unwrap());
     assert_eq!(second.symbols(ID, 0).await.unwrap(), store.symbols(ID, 0).await.unwrap());
@@ -60,7 +60,7 @@ async fn a_capture_survives_the_way_out_and_in() {
     }
     // From bytes, and again: the same capture, whatever it is called now.
     second.rename(ID, "another name").await.unwrap();
-    assert_eq!(second.import_bytes(&fs::read(&file).unwrap(), "grace").await.unwrap(), ID);
+    assert_eq!(second.import_bytes(&fs::read(&file).unwrap(), "grace", NOW).await.unwrap(), ID);
     assert_eq!(titles(&second).await, ["another name"]);
     // The same capture gives the same bytes, and small ones.
     let again = dir.path().join("again.bathy");
@@ -76,10 +76,10 @@ async fn a_capture_survives_the_way_out_and_in() {
 async fn a_file_of_version_3_is_read_as_it_is() {
     let (_dir, second) = other().await;
     let file = include_bytes!("fixtures/v3.bathy");
-    assert_eq!(second.import_bytes(file, "grace").await.unwrap(), ID);
+    assert_eq!(second.import_bytes(file, "grace", NOW).await.unwrap(), ID);
     assert_eq!(second.symbols(ID, 0).await.unwrap().len(), 1);
     assert_eq!(second.code_at(ID, 2, 48).await.unwrap(), None, "there was no code then");
-    assert_eq!(second.import_bytes(file, "grace").await.unwrap(), ID, "known by its content");
+    assert_eq!(second.import_bytes(file, "grace", NOW).await.unwrap(), ID, "known by its content");
 }
 
 #[tokio::test]
@@ -87,18 +87,18 @@ async fn another_capture_under_the_same_id_gets_a_new_one() {
     let (_dir, _store, file) = exported().await;
     let (_other, second) = other().await;
     second.create(new_capture(ID, "mine")).await.unwrap();
-    let imported = second.import_file(&file, "grace").await.unwrap();
+    let imported = second.import_file(&file, "grace", NOW).await.unwrap();
     assert_ne!(imported, ID);
     assert_eq!(second.capture(imported).await.unwrap().title, "exported");
     assert_eq!(second.capture(ID).await.unwrap().state, CaptureState::Recording);
-    assert_eq!(second.import_file(&file, "grace").await.unwrap(), imported, "known by its content");
+    assert_eq!(second.import_file(&file, "grace", NOW).await.unwrap(), imported, "known by its content");
 }
 
 #[tokio::test]
 async fn two_imports_of_one_file_give_one_capture() {
     let (_dir, _store, file) = exported().await;
     let (_other, second) = other().await;
-    let (one, two) = tokio::join!(second.import_file(&file, "a"), second.import_file(&file, "b"));
+    let (one, two) = tokio::join!(second.import_file(&file, "a", NOW), second.import_file(&file, "b", NOW));
     assert_eq!((one.unwrap(), two.unwrap()), (ID, ID));
     assert_eq!(titles(&second).await.len(), 1);
 }
@@ -116,7 +116,7 @@ async fn exports_that_cannot_be_made_leave_nothing() {
 }
 
 async fn refused(store: &Store, file: &Path) -> String {
-    match store.import_file(file, "grace").await {
+    match store.import_file(file, "grace", NOW).await {
         Err(StoreError::Import { why }) => why,
         other => panic!("{other:?}"),
     }
@@ -133,7 +133,7 @@ const HOSTILE: [(&str, &str); 42] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 6", "schema version 6"),
+    ("PRAGMA user_version = 7", "schema version 7"),
     ("PRAGMA user_version = 1", "its table "),
     ("PRAGMA user_version = 3", "its table "),
     ("UPDATE scripts SET probes = 'x'", "the probes of a script"),
@@ -184,7 +184,11 @@ async fn hostile_files_are_refused_and_leave_nothing() {
         assert!(why.contains(expected), "{statement}: {why}");
     }
     assert!(titles(&second).await.is_empty());
-    assert_eq!(second.import_file(&file, "grace").await.unwrap(), ID, "the good one is imported after all of them");
+    assert_eq!(
+        second.import_file(&file, "grace", NOW).await.unwrap(),
+        ID,
+        "the good one is imported after all of them"
+    );
     second.delete(ID).await.unwrap();
     second.close().await;
     let left: Vec<_> = fs::read_dir(other_dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -202,6 +206,7 @@ async fn hostile_files_are_refused_and_leave_nothing() {
         "processes",
         "output",
         "scripts",
+        "retention",
         "code",
     ] {
         let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
@@ -215,7 +220,7 @@ async fn bytes_that_are_no_database_are_refused() {
     let (dir, store, file) = exported().await;
     let good = fs::read(&file).unwrap();
     for bytes in [&b""[..], b"x", b"SQLite format 3\0", &[0; 9000], &good[..5000]] {
-        let error = store.import_bytes(bytes, "grace").await.unwrap_err();
+        let error = store.import_bytes(bytes, "grace", NOW).await.unwrap_err();
         assert!(matches!(error, StoreError::Import { .. }), "{error:?}");
     }
     // Noise at many places of a good file: refused, or what it says is what was exported.
@@ -225,14 +230,14 @@ async fn bytes_that_are_no_database_are_refused() {
         let at = round * 7919 % bytes.len();
         let end = (at + 1 + round % 40).min(bytes.len());
         bytes[at..end].iter_mut().enumerate().for_each(|(i, byte)| *byte = byte.wrapping_add((round + i) as u8 | 1));
-        match second.import_bytes(&bytes, "grace").await {
+        match second.import_bytes(&bytes, "grace", NOW).await {
             Ok(id) => second.delete(id).await.unwrap(),
             Err(StoreError::Import { .. }) => {}
             Err(error) => panic!("{at}: {error:?}"),
         }
     }
-    assert!(matches!(store.import_file(dir.path(), "grace").await, Err(StoreError::Import { .. })), "a directory");
-    assert!(matches!(store.import_file(&dir.path().join("none"), "grace").await, Err(StoreError::File { .. })));
+    assert!(matches!(store.import_file(dir.path(), "grace", NOW).await, Err(StoreError::Import { .. })), "a directory");
+    assert!(matches!(store.import_file(&dir.path().join("none"), "grace", NOW).await, Err(StoreError::File { .. })));
     let small = tempfile::tempdir().unwrap();
     let limited = Store::open(small.path(), Options { max_import_bytes: 1000, ..options() }).await.unwrap();
     assert!(refused(&limited, &file).await.contains("at most 1000"));
@@ -242,7 +247,7 @@ async fn bytes_that_are_no_database_are_refused() {
 async fn an_import_that_was_cut_off_is_removed_at_the_next_start() {
     let (_dir, _store, file) = exported().await;
     let (other_dir, second) = other().await;
-    second.import_file(&file, "grace").await.unwrap();
+    second.import_file(&file, "grace", NOW).await.unwrap();
     second.close().await;
     let options = SqliteConnectOptions::new().filename(database(other_dir.path()));
     let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
@@ -251,6 +256,6 @@ async fn an_import_that_was_cut_off_is_removed_at_the_next_start() {
     let second = open(other_dir.path()).await;
     assert!(titles(&second).await.is_empty());
     // It may still be going on in the background; the id is free, or another one is found.
-    second.import_file(&file, "grace").await.unwrap();
+    second.import_file(&file, "grace", NOW).await.unwrap();
     assert_eq!(titles(&second).await, ["exported"]);
 }

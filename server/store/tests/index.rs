@@ -57,7 +57,7 @@ async fn nodes_come_with_their_last_chunk_and_the_last_with_the_end() {
     let (file, other) = (dir.path().join("c.bathy"), tempfile::tempdir().unwrap());
     store.export_file(ID, &file).await.unwrap();
     let second = open(other.path()).await;
-    second.import_file(&file, "grace").await.unwrap();
+    second.import_file(&file, "grace", NOW).await.unwrap();
     assert_eq!(second.index(ID).await.unwrap(), store.index(ID).await.unwrap(), "it is made anew");
     assert_eq!(block(&second, ID, Grouping::Cpu, 2, 0).await, root);
 
@@ -81,7 +81,7 @@ async fn what_was_taken_back_is_in_no_node() {
 }
 
 #[tokio::test]
-async fn a_capture_that_was_interrupted_keeps_what_it_has() {
+async fn p34_a_capture_that_was_interrupted_keeps_what_it_has() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
     store.create(new_capture(ID, "t")).await.unwrap();

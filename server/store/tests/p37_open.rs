@@ -156,7 +156,7 @@ async fn p37_an_empty_file_or_half_made_tables_become_a_database() {
 }
 
 #[tokio::test]
-async fn a_second_store_on_one_directory_is_refused() {
+async fn p37_a_second_store_on_one_directory_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let first = open(dir.path()).await;
     let error = refused(dir.path()).await;
@@ -169,7 +169,7 @@ async fn a_second_store_on_one_directory_is_refused() {
 }
 
 #[tokio::test]
-async fn the_lock_of_a_dead_process_holds_nobody_up() {
+async fn p37_the_lock_of_a_dead_process_holds_nobody_up() {
     let dir = filled().await;
     fs::write(dir.path().join("bathyscope.lock"), "process 4194000\n").unwrap();
     let store = open(dir.path()).await;
@@ -179,7 +179,7 @@ async fn the_lock_of_a_dead_process_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn a_database_locked_by_another_program_is_told_and_recovers() {
+async fn p37_a_database_locked_by_another_program_is_told_and_recovers() {
     let dir = filled().await;
     let store = open(dir.path()).await;
     store.create(new_capture(id(5), "t")).await.unwrap();
@@ -195,7 +195,7 @@ async fn a_database_locked_by_another_program_is_told_and_recovers() {
 }
 
 #[tokio::test]
-async fn unfinished_files_of_earlier_processes_are_removed() {
+async fn p37_unfinished_files_of_earlier_processes_are_removed() {
     let dir = filled().await;
     let (ours, other) = (dir.path().join("bathyscope.unfinished-import-3"), dir.path().join("notes.txt"));
     fs::write(&ours, "half").unwrap();

@@ -7,6 +7,7 @@ import { byId, copyText, h, put } from "./dom.js";
 import { bytes, count, duration, exact, permille, plural, wall } from "./format.js";
 import { bind } from "./keys.js";
 import { note, noteError } from "./notice.js";
+import { PINS } from "./retention.js";
 import { ESTIMATED, costIsEstimated, targetText } from "./spec.js";
 import { joinWords } from "./words.js";
 
@@ -36,6 +37,8 @@ export class CaptureHeader {
     if (!mayRecord()) return;
     bind("x", { what: "Stop the capture", group: "Capture", when: () => this.context.info.running }, () => this.#stop());
     bind("r", { what: "Run again", group: "Capture", when: () => !this.context.info.running }, () => this.#runAgain());
+    bind("k", { what: "Pin the capture, or unpin it", group: "Capture", when: () => this.context.info.can_pin }, () => this.#pin());
+    addCommands({ name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() });
     addCommands({ name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Run this capture again", detail: "R", run: () => this.#runAgain() }, { name: "Rename this capture", run: () => this.#rename() });
   }
 
@@ -67,7 +70,7 @@ export class CaptureHeader {
     const measured = info.readings.some((reading) => reading?.cpu_permille !== null && reading?.cpu_permille !== undefined);
     const estimated = costIsEstimated(info.spec);
     const chip = (text, section, name, title) => h("button", { type: "button", class: `chip ${name}`, title, text, on: { click: () => this.details(section) } });
-    put(byId("cap-chips"), !info.running && chip(lost ? `${count(lost)} lost` : "No losses", lost ? "info-losses" : "info-ledger", lost ? "chip-loss" : "", lost ? `${plural(lost, "event")} lost` : "Everything that was emitted is stored"),
+    put(byId("cap-chips"), info.pinned && chip("Pinned", "info-spec", "", PINS), !info.running && chip(lost ? `${count(lost)} lost` : "No losses", lost ? "info-losses" : "info-ledger", lost ? "chip-loss" : "", lost ? `${plural(lost, "event")} lost` : "Everything that was emitted is stored"),
       !info.running && measured && chip(`${estimated ? "≈ " : ""}${permille(cost)} CPU`, "info-overhead", "", `Share of one CPU that the probes used, on average${estimated ? `. ${ESTIMATED}` : ""}`));
   }
 
@@ -81,9 +84,10 @@ export class CaptureHeader {
     }
     actions.push(this.#exportMenu(info), h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }));
     if (mayRecord() && !this.editing) actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));
+    if (info.can_pin) actions.push(h("button", { type: "button", id: "pin", title: PINS, "aria-pressed": String(info.pinned), text: info.pinned ? "Unpin" : "Pin", on: { click: () => this.#pin() } }));
     const held = document.activeElement?.id;
     put(byId("cap-actions"), ...actions);
-    if (held === "stop") document.getElementById("stop")?.focus();
+    if (held === "stop" || held === "pin") document.getElementById(held)?.focus();
   }
 
   #drawProblem(info) {
@@ -131,6 +135,18 @@ export class CaptureHeader {
   async #copyLink() {
     const done = await copyText(location.origin + this.context.state.address());
     note(done ? "Link copied. It opens this view for everybody who may log in here." : "The link is in the address bar; this browser did not let it be copied.");
+  }
+
+  async #pin() {
+    const { info } = this.context;
+    if (!info.can_pin) return;
+    try {
+      await send("PATCH", this.context.path, { pinned: !info.pinned });
+      await this.context.refresh();
+      note(this.context.info.pinned ? "Pinned: it stays until somebody deletes it." : "Not pinned any more.", { ms: 3000 });
+    } catch (error) {
+      noteError(error);
+    }
   }
 
   async #stop() {

@@ -2,6 +2,7 @@
 
 import { h, put } from "./dom.js";
 import { ago, bytes, count, duration, exact, wall } from "./format.js";
+import { PINS, keptFor } from "./retention.js";
 
 const STATES = { recording: "Recording", finished: "Finished", interrupted: "Interrupted", failed: "Failed", agent_lost: "Agent lost" };
 
@@ -17,7 +18,7 @@ const exactly = (value, text) => h("td", { class: "num", title: exact(value), te
 
 /** Columns by name: heading, whether it is a number, how a cell is made. */
 const COLUMNS = {
-  title: ["Title", false, (one) => h("td", { class: "wide", title: one.title }, h("a", { href: `/captures/${encodeURIComponent(one.id)}`, tabindex: "-1", text: one.title }))],
+  title: ["Title", false, (one) => h("td", { class: "wide", title: one.title }, h("a", { href: `/captures/${encodeURIComponent(one.id)}`, tabindex: "-1", text: one.title }), one.pinned && h("span", { class: "chip-pin", title: PINS, text: "Pinned" }))],
   state: ["State", false, (one) => h("td", {}, captureState(one.state))],
   target: ["Target", false, (one) => h("td", { class: "cut", title: one.target, text: one.target })],
   host: ["Host", false, (one) => h("td", { text: one.host })],
@@ -26,6 +27,7 @@ const COLUMNS = {
   duration: ["Duration", true, (one) => exactly(one.duration_ns, duration(one.duration_ns))],
   rows: ["Rows", true, (one) => exactly(one.rows, count(one.rows))],
   bytes: ["Size", true, (one) => exactly(one.bytes, bytes(one.bytes))],
+  kept: ["Kept for", false, (one) => h("td", { class: "quiet", title: one.pinned ? PINS : one.kept_until_unix_ns && `Deleted after ${wall(one.kept_until_unix_ns)}`, text: keptFor(one, Date.now()) })],
   lost: ["Lost", true, (one) => h("td", { class: one.lost > 0 ? "num loss" : "num quiet", title: exact(one.lost), text: one.lost > 0 ? count(one.lost) : "0" })],
 };
 
@@ -73,6 +75,8 @@ export class CaptureTable {
       row.querySelector("a").click();
     } else if (event.key === "Delete") {
       row.querySelector("button.danger")?.click();
+    } else if (event.key.toLowerCase() === "k" && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      row.querySelector("button.pin")?.click();
     } else {
       return;
     }

@@ -7,6 +7,7 @@ import { factEntries } from "./host_view.js";
 import { showError } from "./notice.js";
 import { kernelLine, probeLines } from "./probe_text.js";
 import { showProbes } from "./probes_view.js";
+import { keptText } from "./retention.js";
 import { scriptText } from "./script_text.js";
 import { ESTIMATED, costIsEstimated, targetText } from "./spec.js";
 import { joinWords } from "./words.js";
@@ -120,6 +121,7 @@ export class InfoView {
     return section("info-spec", "What was asked for", h("dl", { class: "facts" }, ...method, ...entry("Target", targetText(spec.target, joinWords)),
       ...entry("Ends", ends.join(", or ") || "when it is stopped"), ...entry("Guard above", budgetsText(limits)),
       ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`), ...entry("Ended", info.running ? "it runs" : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`),
+      ...entry("Size", bytes(info.bytes)), ...(info.pinned || info.kept_until_unix_ns ? entry("Kept", keptText(info)) : []),
       ...(info.simulated ? entry("Agent", "simulated: the events are made up") : [])), h("details", {}, h("summary", { text: "Spec as JSON" }), json));
   }
 

@@ -7,22 +7,27 @@ import { byId, h, put, settled } from "./dom.js";
 import { exact, plural } from "./format.js";
 import { bind, describe } from "./keys.js";
 import { note, noteError, showError, waitFor } from "./notice.js";
+import { PINS, ruleText } from "./retention.js";
 import { listSamples } from "./samples.js";
 import { startShell } from "./shell.js";
 
 const PAGE = 100;
 const UNDO_MS = 6000;
 const COLUMNS = ["title", "state", "target", "host", "owner", "started", "duration", "rows", "bytes", "lost"];
+/** With when each goes, where there is a rule of age. */
+const WITH_KEPT = [...COLUMNS, "kept"];
 
 const place = byId("history");
 const search = byId("history-search");
 const counted = byId("history-count");
+const rule = byId("history-rule");
 const latest = new Latest();
 /** Captures that are about to be deleted, with their timers. */
 const leaving = new Map();
 let items = [];
 let total = 0;
 let table = null;
+let columns = COLUMNS;
 
 function draw() {
   const shown = items.filter((one) => !leaving.has(one.id));
@@ -32,7 +37,7 @@ function draw() {
     const below = h("div", { id: "more" });
     const above = h("div");
     put(place, above, below);
-    table = new CaptureTable(above, COLUMNS, mayRecord() ? deleteButton : undefined);
+    table = new CaptureTable(above, columns, mayRecord() ? buttons : undefined);
   }
   table.show(shown);
   put(byId("more"), items.length < total && h("p", { class: "row" }, h("button", { type: "button", text: `Show ${exact(Math.min(PAGE, total - items.length))} more`, on: { click: () => load(items.length) } })));
@@ -50,6 +55,22 @@ function nothingYet() {
     mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new", text: "New capture" })),
     h("p", { text: "Or open a sample:" }), h("div", { class: "way" }, list)));
   listSamples(list);
+}
+
+function buttons(one) {
+  const pin = one.can_pin && h("button", { type: "button", class: "plain pin", title: PINS, "aria-label": `${one.pinned ? "Unpin" : "Pin"} ${one.title}`, text: one.pinned ? "Unpin" : "Pin", on: { click: () => setPinned(one, !one.pinned) } });
+  return h("span", {}, pin, deleteButton(one));
+}
+
+async function setPinned(one, pinned) {
+  try {
+    await send("PATCH", `/api/captures/${encodeURIComponent(one.id)}`, { pinned });
+    one.pinned = pinned;
+    draw();
+    note(pinned ? `“${one.title}” stays until somebody deletes it.` : `“${one.title}” is not pinned any more.`, { ms: 3000 });
+  } catch (error) {
+    noteError(error);
+  }
 }
 
 function deleteButton(one) {
@@ -86,6 +107,9 @@ async function load(offset = 0) {
     if (page === undefined) return;
     items = offset ? [...items, ...page.items] : page.items;
     total = page.total;
+    rule.textContent = ruleText(page.retention);
+    const wanted = page.retention.keep_days === null ? COLUMNS : WITH_KEPT;
+    if (wanted !== columns) [columns, table] = [wanted, null];
     draw();
   } catch (error) {
     table = null;
@@ -106,4 +130,5 @@ window.addEventListener("pagehide", () => { for (const { timer, finish } of leav
 bind("f", { what: "Search captures", group: "History" }, () => search.focus());
 describe("↑ ↓", "Walk through the list", "History");
 describe("Enter", "Open", "History");
+describe("K", "Pin, or unpin", "History");
 describe("Delete", "Delete, with six seconds to undo", "History");

@@ -17,8 +17,8 @@ use crate::{Failure, Outcome, config::DataArgs, wire};
 /// What `captures` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-While a console runs, `list` and `show` read its database beside it. `rename`, `delete` and `import` need the database \
-for themselves: do them in the browser, or stop the console first.")]
+While a console runs, `list` and `show` read its database beside it. `rename`, `pin`, `unpin`, `delete` and `import` need the \
+database for themselves: do them in the browser, or stop the console first.")]
 pub struct CapturesArgs {
     /// What to do.
     #[command(subcommand)]
@@ -64,6 +64,24 @@ pub enum CapturesVerb {
         #[command(flatten)]
         data: DataArgs,
     },
+    /// Keep captures however old they are: `serve --keep-days` and `--keep-size` do not delete them
+    Pin {
+        /// Which
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<CaptureId>,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Take that back
+    Unpin {
+        /// Which
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<CaptureId>,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
     /// Delete captures for good
     Delete {
         /// Which
@@ -105,6 +123,8 @@ pub fn run(args: CapturesArgs) -> Outcome {
         CapturesVerb::Rename { id, title, data } => {
             open::writing(&data, async |store| store.rename(id, &title).await.map(|()| String::new()))?
         }
+        CapturesVerb::Pin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, true).await)?,
+        CapturesVerb::Unpin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, false).await)?,
         CapturesVerb::Delete { ids, data } => open::writing(&data, async |store| delete(&store, &ids).await)?,
         CapturesVerb::Import { file, json, data } => {
             let bytes = read_whole(&file)?;
@@ -117,9 +137,13 @@ pub fn run(args: CapturesArgs) -> Outcome {
 
 async fn list(store: &Store, query: &SummaryQuery, json: bool) -> Result<String, StoreError> {
     let page = store.summaries(query).await?;
+    let (captures_bytes, _pinned) = store.sizes().await?;
+    let database_bytes = store.room().database_bytes;
     if json {
         let items: Vec<_> = page.items.into_iter().map(wire::CaptureItem::from).collect();
-        return Ok(json_line(&serde_json::json!({ "total": page.total, "items": items })));
+        return Ok(json_line(&serde_json::json!({
+            "total": page.total, "items": items, "captures_bytes": captures_bytes, "database_bytes": database_bytes,
+        })));
     }
     let mut out = String::new();
     for capture in &page.items {
@@ -131,18 +155,23 @@ async fn list(store: &Store, query: &SummaryQuery, json: bool) -> Result<String,
     }
     if page.total == 0 {
         line(&mut out, format_args!("No captures. Make one with `bathyscope trace`, or in the browser."));
+    } else {
+        let (captures, database) = (text::bytes(captures_bytes), text::bytes(database_bytes));
+        line(&mut out, format_args!("all captures together have {captures}, the database {database}"));
     }
     Ok(out)
 }
 
 fn summary(capture: &CaptureSummary) -> String {
     let lost = if capture.lost == 0 { String::new() } else { format!(", {} lost", text::count(capture.lost)) };
+    let pinned = if capture.pinned { "  pinned" } else { "" };
     format!(
-        "{}  {}  {:>9}  {:>8} rows{lost}  {}  {}",
+        "{}  {}  {:>9}  {:>8} rows{lost}  {:>9}  {}{pinned}  {}",
         capture.id,
         text::wall_time(capture.started_unix_ns),
         text::duration(capture.duration_ns),
         text::count(capture.rows),
+        text::bytes(capture.size_bytes),
         capture.state,
         visible(capture.title.as_bytes()),
     )
@@ -171,6 +200,8 @@ fn described(record: &CaptureRecord) -> String {
     let length = record.end_ns.saturating_sub(record.start_ns);
     line(&mut out, format_args!("time     {}, {}", text::wall_time(record.started_unix_ns), text::duration(length)));
     line(&mut out, format_args!("owner    {}", shown(&record.owner)));
+    let pinned = if record.pinned { ", pinned" } else { "" };
+    line(&mut out, format_args!("size     {}{pinned}", text::bytes(record.size_bytes)));
     for (index, stream) in record.streams.iter().enumerate() {
         let totals = record.ledger.streams.get(index).copied().unwrap_or_default();
         let lost = u16::try_from(index).map_or(0, |index| record.ledger.lost(index));
@@ -195,6 +226,13 @@ fn described(record: &CaptureRecord) -> String {
     out
 }
 
+async fn pin(store: &Store, ids: &[CaptureId], pinned: bool) -> Result<String, StoreError> {
+    for id in ids {
+        store.set_pinned(*id, pinned).await?;
+    }
+    Ok(String::new())
+}
+
 async fn delete(store: &Store, ids: &[CaptureId]) -> Result<String, StoreError> {
     for id in ids {
         store.delete(*id).await?;
@@ -215,7 +253,7 @@ fn read_whole(file: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 async fn import(store: &Store, bytes: &[u8], json: bool) -> Result<String, StoreError> {
-    let id = store.import_bytes(bytes, OWNER).await?;
+    let id = store.import_bytes(bytes, OWNER, crate::recorder::wall_unix_ns()).await?;
     Ok(if json { json_line(&serde_json::json!({ "id": id })) } else { format!("{id}\n") })
 }
 

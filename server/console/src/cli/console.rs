@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::{
     Outcome,
-    config::{DataArgs, ListenArgs, LogArgs, ScriptArgs},
+    config::{DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptArgs},
 };
 
 /// What the supervisor gives to the console.
@@ -21,6 +21,9 @@ pub struct ConsoleArgs {
     /// Who may run scripts.
     #[command(flatten)]
     pub scripts: ScriptArgs,
+    /// How long captures are kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,

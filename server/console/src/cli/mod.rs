@@ -106,7 +106,7 @@ pub enum Verb {
     Stat(stat::StatArgs),
     /// Compile a script, and show what the compiler makes of it
     Compile(compile::CompileArgs),
-    /// List, show, rename, delete and import stored captures
+    /// List, show, rename, pin, delete and import stored captures
     Captures(captures::CapturesArgs),
     /// Write a stored capture or a view of it in another format
     Export(export::ExportArgs),

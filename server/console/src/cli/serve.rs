@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::{
     Outcome,
-    config::{AgentRunArgs, DataArgs, ListenArgs, LogArgs, ScriptArgs},
+    config::{AgentRunArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptArgs},
 };
 
 /// What `serve` takes.
@@ -22,6 +22,9 @@ pub struct ServeArgs {
     /// Who may run scripts.
     #[command(flatten)]
     pub scripts: ScriptArgs,
+    /// How long captures are kept.
+    #[command(flatten)]
+    pub keep: KeepArgs,
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,

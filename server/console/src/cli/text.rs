@@ -15,6 +15,19 @@ pub(crate) fn count(number: u64) -> String {
     format!("{scaled:.0}T")
 }
 
+/// A size with at most three digits and a binary unit: `999 B`, `1.50 MiB`.
+pub(crate) fn bytes(number: u64) -> String {
+    let mut scaled = number as f64;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if scaled < 999.5 {
+            break;
+        }
+        (scaled, unit) = (scaled / 1024.0, larger);
+    }
+    if unit == "B" { format!("{number} B") } else { format!("{} {unit}", three_digits(scaled)) }
+}
+
 /// A length of time, scaled: `1.25 ms`.
 pub(crate) fn duration(ns: u64) -> String {
     let ns = ns as f64;
@@ -53,6 +66,9 @@ mod tests {
             [(0, "0"), (999, "999"), (1000, "1.00k"), (12_345, "12.3k"), (999_499, "999k"), (999_500, "1.00M")];
         for (number, expected) in counts {
             assert_eq!(count(number), expected);
+        }
+        for (number, expected) in [(0, "0 B"), (999, "999 B"), (1000, "0.98 KiB"), (3 << 29, "1.50 GiB")] {
+            assert_eq!(bytes(number), expected);
         }
         let durations = [(0, "0 ns"), (1500, "1.50 µs"), (10_000_000_000, "10.0 s"), (1_000_000, "1.00 ms")];
         for (ns, expected) in durations {

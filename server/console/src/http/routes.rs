@@ -109,7 +109,7 @@ pub fn table() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/captures", api::captures::list),
         route::<Operator, _, _>(Api, POST, "/api/captures", api::captures::start),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}", api::captures::one),
-        route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}", api::captures::rename),
+        route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}", api::captures::change),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}", api::captures::delete),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/stop", api::captures::stop),
         route::<Operator, _, _>(Api, POST, "/api/captures/{id}/probes/detach", api::dynamic::detach),

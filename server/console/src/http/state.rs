@@ -28,6 +28,7 @@ use crate::{
     config::ScriptUsers,
     host::Host,
     recorder::{AgentLink, Recorder},
+    retention::RetentionRule,
     view_source::{CaptureCache, CaptureView},
 };
 
@@ -74,6 +75,8 @@ pub struct Setup {
     pub behind_proxy: bool,
     /// Who may run scripts.
     pub scripts: ScriptPolicy,
+    /// How long captures are kept.
+    pub retention: RetentionRule,
     /// A directory for short-lived files that nobody else can enter.
     pub private_dir: PathBuf,
     /// Cancelled when the console stops.
@@ -126,6 +129,11 @@ impl AppState {
     /// Who may run scripts.
     pub(super) fn scripts(&self) -> ScriptPolicy {
         self.inner.setup.scripts
+    }
+
+    /// How long captures are kept.
+    pub fn retention(&self) -> RetentionRule {
+        self.inner.setup.retention
     }
 
     /// What is known about this host.
@@ -207,6 +215,11 @@ impl AppState {
         if let Err(error) = self.store().add_audit(entry).await {
             tracing::error!(%error, action, "an entry of the audit log could not be written");
         }
+    }
+
+    /// Forgets what is known of a capture that was deleted.
+    pub(crate) fn forget(&self, id: CaptureId) {
+        self.captures().forget(id);
     }
 
     pub(super) fn count_panic(&self) {

@@ -138,6 +138,7 @@ impl Plan<'_> {
             command.arg("--behind-proxy");
         }
         self.args.scripts.pass_on(&mut command, &self.args.listen);
+        self.args.keep.pass_on(&mut command);
         self.args.log.pass_on(&mut command);
         command.stdin(Stdio::null()).spawn().map_err(|error| Failure::because("starting the console", error))
     }

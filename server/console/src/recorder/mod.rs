@@ -48,7 +48,7 @@ mod trace_rows;
 mod trace_streams;
 mod unwind;
 
-pub(crate) use clock::monotonic_ns;
+pub(crate) use clock::{monotonic_ns, wall_unix_ns};
 pub(crate) use decode_perf::{MapFile, NewMap, PerfEvent, PerfFormat, PerfRecord, parse_record};
 pub(crate) use guard_words::guard_words;
 pub(crate) use link::words;
@@ -62,6 +62,7 @@ pub(crate) use script_streams::shows_user_addresses;
 pub(crate) use script_streams::{map_kind, probes_of};
 
 use std::{
+    collections::HashSet,
     path::PathBuf,
     sync::{
         Arc, Mutex,
@@ -75,7 +76,7 @@ use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, CaptureSpec, SpecError, visible};
 use bathyscope_protocol::TargetState;
 use bathyscope_store::{Store, StoreError};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::{
     groups::TargetError,
@@ -243,6 +244,8 @@ struct Inner {
     slots: Arc<Semaphore>,
     handles: AtomicU32,
     running: Mutex<Vec<Arc<Running>>>,
+    /// Told when one of them is not worked on any more.
+    left: Notify,
 }
 
 impl Inner {
@@ -260,6 +263,7 @@ impl Inner {
 
     fn remove(&self, id: CaptureId) {
         lock(&self.running).retain(|running| running.id != id);
+        self.left.notify_one();
     }
 
     fn find(&self, id: CaptureId) -> Option<Arc<Running>> {
@@ -275,8 +279,9 @@ impl Recorder {
     /// A recorder that stores in `store` and asks through `link`. To be called in a tokio runtime.
     pub fn new(store: Store, link: AgentLink, options: RecorderOptions) -> Self {
         let slots = Arc::new(Semaphore::new(options.max_captures));
-        let (kernel, running) = (KernelSymbols::default(), Mutex::default());
-        Self { inner: Arc::new(Inner { store, link, options, kernel, slots, handles: AtomicU32::new(1), running }) }
+        let (kernel, running, left) = (KernelSymbols::default(), Mutex::default(), Notify::new());
+        let handles = AtomicU32::new(1);
+        Self { inner: Arc::new(Inner { store, link, options, kernel, slots, handles, running, left }) }
     }
 
     /// Starts a capture for `owner` and gives its id as soon as it records. If the caller stops waiting, the capture
@@ -418,6 +423,16 @@ impl Recorder {
     pub fn running(&self) -> Vec<RunningCapture> {
         let all = self.inner.all();
         all.iter().filter(|running| running.phase() != Phase::Ended).map(|running| running.summary()).collect()
+    }
+
+    /// The captures that the recorder still works on, or did a moment ago.
+    pub(crate) fn worked_on(&self) -> HashSet<CaptureId> {
+        self.inner.all().iter().map(|running| running.id).collect()
+    }
+
+    /// Waits until the recorder has left a capture, if it did not since the last call.
+    pub(crate) async fn one_left(&self) {
+        self.inner.left.notified().await;
     }
 
     /// Names the functions of what a running capture has recorded so far, for its flame graph. A capture that has

@@ -1,11 +1,12 @@
 //! A capture, and a line of the list of captures.
 
 use bathyscope_capture::{CaptureId, HostFacts, Ledger, Reading, StreamKind, visible};
-use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin};
+use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room};
 use bathyscope_views::{ColumnHead, heads};
 use serde::Serialize;
 
 use super::WireSpec;
+use crate::retention::RetentionRule;
 
 /// A line of the list of captures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -21,9 +22,60 @@ pub struct CaptureItem {
     rows: u64,
     bytes: u64,
     lost: u64,
+    pinned: bool,
+    /// When retention deletes it by its age, nanoseconds since 1970; none if it does not, or if nobody knows here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_until_unix_ns: Option<i64>,
+    /// Whether whoever asks may pin it; none where nobody asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    can_pin: Option<bool>,
     owner: String,
     imported: bool,
     simulated: bool,
+}
+
+impl CaptureItem {
+    /// With when it goes by a rule, and whether whoever asks may pin it.
+    pub(crate) fn kept_by(summary: CaptureSummary, rule: RetentionRule, can_pin: bool) -> Self {
+        let kept = rule.kept_until(summary.since_unix_ns, summary.pinned);
+        let kept_until_unix_ns = kept.filter(|_| summary.state != CaptureState::Recording);
+        Self { kept_until_unix_ns, can_pin: Some(can_pin), ..Self::from(summary) }
+    }
+}
+
+/// How long captures are kept, and what room they take. Sizes are of what is counted: see
+/// [`bathyscope_store::RetainedCapture::size_bytes`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Retention {
+    /// The most days since a capture ended or was imported; none for any age.
+    keep_days: Option<u32>,
+    /// The most bytes of all captures together; none for any size.
+    keep_bytes: Option<u64>,
+    /// Bytes of all captures.
+    captures_bytes: u64,
+    /// Bytes of those that are pinned.
+    pinned_bytes: u64,
+    /// Bytes of the database's files.
+    database_bytes: u64,
+    /// Bytes of the file system that are free.
+    free_bytes: u64,
+    /// Bytes of it that captures leave free.
+    reserve_bytes: u64,
+}
+
+impl Retention {
+    /// `sizes` are those of all captures and of the pinned ones.
+    pub(crate) fn new(rule: RetentionRule, (captures_bytes, pinned_bytes): (u64, u64), room: Room) -> Self {
+        Self {
+            keep_days: rule.max_days,
+            keep_bytes: rule.max_bytes,
+            captures_bytes,
+            pinned_bytes,
+            database_bytes: room.database_bytes,
+            free_bytes: room.free_bytes,
+            reserve_bytes: room.reserve_bytes,
+        }
+    }
 }
 
 impl From<CaptureSummary> for CaptureItem {
@@ -38,8 +90,11 @@ impl From<CaptureSummary> for CaptureItem {
             started_unix_ns: summary.started_unix_ns,
             duration_ns: summary.duration_ns,
             rows: summary.rows,
-            bytes: summary.chunk_bytes,
+            bytes: summary.size_bytes,
             lost: summary.lost,
+            pinned: summary.pinned,
+            kept_until_unix_ns: None,
+            can_pin: None,
             owner: shown(&summary.owner),
             imported: summary.origin == Origin::Imported,
             simulated: summary.simulated,
@@ -64,6 +119,7 @@ pub struct Capture {
     readings: Vec<Option<Reading>>,
     output_bytes: u64,
     bytes: u64,
+    pinned: bool,
     imported: bool,
     simulated: bool,
     owner: String,
@@ -102,7 +158,8 @@ impl From<CaptureRecord> for Capture {
             readings: record.streams.iter().map(|stream| stream.reading).collect(),
             ledger: record.ledger,
             output_bytes: record.output_bytes,
-            bytes: record.chunk_bytes,
+            bytes: record.size_bytes,
+            pinned: record.pinned,
             imported: record.origin == Origin::Imported,
             simulated: record.simulated,
             owner: shown(&record.owner),

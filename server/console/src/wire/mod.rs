@@ -6,6 +6,6 @@ mod capture;
 mod script;
 mod spec;
 
-pub use capture::{Capture, CaptureItem, Stream};
+pub use capture::{Capture, CaptureItem, Retention, Stream};
 pub use script::{Probe, ScriptMessage};
 pub use spec::{WireSpec, WireSpecError};

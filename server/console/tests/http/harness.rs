@@ -13,6 +13,7 @@ use bathyscope::{
     config::{ListenArgs, ScriptUsers},
     http::{AppState, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     recorder::{AgentLink, Recorder, RecorderOptions},
+    retention::RetentionRule,
 };
 use bathyscope_agent::{SimulatedBackend, Simulation, serve};
 use bathyscope_capture::{
@@ -100,7 +101,16 @@ impl Console {
         Self::open(tempfile::tempdir().unwrap(), link, "first boot", 1000).await
     }
 
+    /// With a rule of retention, which nobody follows unless the test does.
+    pub async fn with_rule(retention: RetentionRule, link: AgentLink) -> Self {
+        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, retention).await
+    }
+
     pub async fn open(dir: TempDir, link: AgentLink, boot: &str, now_s: u64) -> Self {
+        Self::open_with(dir, link, boot, now_s, RetentionRule::default()).await
+    }
+
+    async fn open_with(dir: TempDir, link: AgentLink, boot: &str, now_s: u64, retention: RetentionRule) -> Self {
         let store = Store::open(dir.path(), Options { ballast_bytes: 0, ..Options::default() }).await.unwrap();
         let private_dir = dir.path().join("short-lived");
         std::fs::create_dir_all(&private_dir).unwrap();
@@ -118,6 +128,7 @@ impl Console {
             hosts,
             behind_proxy: false,
             scripts: ScriptPolicy { for_whom: ScriptUsers::Admins, allow_unsafe: false },
+            retention,
             private_dir,
             stop: stop.clone(),
         };

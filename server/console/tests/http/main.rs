@@ -11,6 +11,7 @@
 
 mod access;
 mod anonymous;
+mod bounds;
 mod calls;
 mod catalog;
 mod dynamic;
@@ -19,6 +20,7 @@ mod headers;
 mod limits;
 mod query;
 mod recording;
+mod retention;
 mod roles;
 mod scripts;
 mod sessions;

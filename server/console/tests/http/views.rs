@@ -73,7 +73,7 @@ async fn a_capture_goes_out_and_comes_back() {
     let viewer = console.cookie("v", Role::Viewer).await;
     let file = console.get(&format!("/api/captures/{id}/export?format=bathy"), &viewer).await.body;
     let elsewhere = Console::new().await;
-    assert_eq!(elsewhere.store.import_bytes(&file, "importer").await.unwrap(), id);
+    assert_eq!(elsewhere.store.import_bytes(&file, "importer", 0).await.unwrap(), id);
     let cookie = elsewhere.cookie("v", Role::Viewer).await;
     let shown = elsewhere.get(&format!("/api/captures/{id}"), &cookie).await.json();
     assert_eq!((&shown["imported"], &shown["streams"][0]["rows"]), (&true.into(), &100.into()));

@@ -8,6 +8,9 @@
     reason = "tests"
 )]
 
+#[path = "../../../store/tests/common/faults.rs"]
+mod disk;
+mod faults;
 mod kernel;
 mod made_agent;
 mod trace;

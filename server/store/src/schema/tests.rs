@@ -88,18 +88,18 @@ async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
     whole(&store).await;
     assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v5.bak")).unwrap() == before, "the backup is the old file");
-    let expected = ["bathyscope.db", "bathyscope.db.v5.bak", "bathyscope.lock"];
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v6.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v6.bak", "bathyscope.lock"];
     assert_eq!(names(dir.path()), expected);
     let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
-    assert!(matches!(error, StoreError::Newer { found: 6, known: 5, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 7, known: 6, .. }), "{error:?}");
     // Put back, the backup works, and can be migrated again beside its own backup.
-    std::fs::copy(dir.path().join("bathyscope.db.v5.bak"), dir.path().join("bathyscope.db")).unwrap();
+    std::fs::copy(dir.path().join("bathyscope.db.v6.bak"), dir.path().join("bathyscope.db")).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     whole(&store).await;
     store.close().await;
     Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
-    assert!(dir.path().join("bathyscope.db.v5.2.bak").exists());
+    assert!(dir.path().join("bathyscope.db.v6.2.bak").exists());
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn p38_a_failed_migration_leaves_the_old_file_usable() {
         let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
             panic!("{failure}: it was opened")
         };
-        assert!(matches!(error, StoreError::Migration { from: 5, to: 6, .. }), "{failure}: {error:?}");
+        assert!(matches!(error, StoreError::Migration { from: 6, to: 7, .. }), "{failure}: {error:?}");
         assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
         assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.lock"]);
         whole(&Store::open(dir.path(), options()).await.unwrap()).await;
@@ -152,6 +152,9 @@ async fn is_renewed(version: u32, fixture: &[u8]) {
     let code = bathyscope_capture::FunctionCode::without(2, 48, bathyscope_capture::CodeMissing::NoFile);
     store.put_code(WHOLE, vec![code.clone()]).await.unwrap();
     assert_eq!(store.code_at(WHOLE, 2, 48).await.unwrap(), Some(code));
+    let kept = store.retained().await.unwrap();
+    let kept = kept.iter().find(|kept| kept.id == WHOLE).unwrap();
+    assert!(!kept.pinned && kept.size_bytes > capture.chunk_bytes + capture.output_bytes);
     assert_eq!(store.audit(0, 9).await.unwrap().len(), 1);
     let (user, role) = store.redeem_login_token(crate::TokenHash::of(b"token"), 20).await.unwrap().unwrap();
     assert_eq!((user.as_str(), role), ("ada", crate::Role::Admin));
@@ -169,6 +172,11 @@ async fn p38_a_database_of_version_1_is_renewed() {
 #[tokio::test]
 async fn p38_a_database_of_version_3_is_renewed() {
     is_renewed(3, include_bytes!("../../tests/fixtures/v3.db")).await;
+}
+
+#[tokio::test]
+async fn p38_a_database_of_version_5_is_renewed() {
+    is_renewed(5, include_bytes!("../../tests/fixtures/v5.db")).await;
 }
 
 #[test]

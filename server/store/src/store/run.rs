@@ -20,6 +20,7 @@ use crate::{
     Options, StoreError, append,
     disk::{DirectoryLock, Place, touch_database},
     error::failed,
+    import::Receiver,
     remove, schema,
     writer::{Durability, Job, Writer},
 };
@@ -109,6 +110,17 @@ impl Store {
     pub(crate) fn temporary(&self, what: &str) -> PathBuf {
         let number = self.inner.temporaries.fetch_add(1, Ordering::Relaxed);
         self.inner.place.temporary(&format!("{what}-{number}"))
+    }
+
+    /// For whom a file is read.
+    pub(super) fn receiver(&self, owner: &str, now_unix_ns: i64) -> Receiver {
+        Receiver { owner: owner.to_owned(), now_unix_ns, max_bytes: self.inner.options.max_import_bytes }
+    }
+
+    /// As [`Store::remove_rows`], in a task of its own, so that it goes on when the caller stops waiting.
+    pub(super) async fn remove_marked(&self, id: CaptureId) -> Result<(), StoreError> {
+        let store = self.clone();
+        tokio::spawn(async move { store.remove_rows(id).await }).await.map_err(|_ended| StoreError::Closed)?
     }
 
     /// Deletes the rows of a capture that is marked.

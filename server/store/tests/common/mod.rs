@@ -13,6 +13,8 @@ use bathyscope_store::{CaptureState, End, NewCapture, Options, Reserve, Store};
 
 pub const ID: CaptureId = CaptureId::from_bits(0xfedc_ba98_7654_3210);
 pub const START_NS: u64 = 5_000_000_000;
+/// Wall time of imports.
+pub const NOW: i64 = 1_800_000_000_000_000_000;
 
 pub fn id(number: u64) -> CaptureId {
     CaptureId::from_bits(number)

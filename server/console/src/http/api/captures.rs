@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bathyscope_capture::{CaptureId, CaptureSpec, Method, OutputLine, OutputStream, visible};
-use bathyscope_store::{CaptureRecord, Role, SummaryQuery};
+use bathyscope_store::{CaptureSummary, Role, SummaryQuery};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -50,17 +50,25 @@ pub(in crate::http) struct ListQuery {
 pub(in crate::http) struct List {
     total: u64,
     items: Vec<wire::CaptureItem>,
+    retention: wire::Retention,
 }
 
 /// A page of the list, newest first.
 pub(in crate::http) async fn list(
-    _: Viewer,
+    Viewer(who): Viewer,
     State(state): State<AppState>,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<List>, ApiError> {
     let limit = query.limit.unwrap_or(100).min(MOST_LISTED);
     let page = state.store().summaries(&SummaryQuery { text: query.q, limit, offset: query.offset }).await?;
-    Ok(Json(List { total: page.total, items: page.items.into_iter().map(wire::CaptureItem::from).collect() }))
+    let rule = state.retention();
+    let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
+    let item = |item: CaptureSummary| {
+        let can_pin = may_delete(&who, &item.owner);
+        wire::CaptureItem::kept_by(item, rule, can_pin)
+    };
+    let items = page.items.into_iter().map(item).collect();
+    Ok(Json(List { total: page.total, items, retention }))
 }
 
 #[derive(Serialize)]
@@ -131,6 +139,10 @@ pub(in crate::http) struct Capture {
     running: bool,
     /// Whether whoever asks may delete it now.
     can_delete: bool,
+    /// Whether whoever asks may pin it, and take that back.
+    can_pin: bool,
+    /// When retention deletes it by its age, nanoseconds since 1970; none if it does not.
+    kept_until_unix_ns: Option<i64>,
 }
 
 /// One capture, without its rows.
@@ -142,40 +154,56 @@ pub(in crate::http) async fn one(
     // In this order: what does not run any more has its end stored.
     let running = state.is_running(id);
     let record = state.store().capture(id).await?;
-    let can_delete = may_delete(&who, &record) && !running;
-    Ok(Json(Capture { capture: record.into(), running, can_delete }))
+    let can_pin = may_delete(&who, &record.owner);
+    let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
+    let can_delete = can_pin && !running;
+    Ok(Json(Capture { capture: record.into(), running, can_delete, can_pin, kept_until_unix_ns }))
 }
 
 /// What can be changed of a capture.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct Change {
-    title: String,
+    title: Option<String>,
+    pinned: Option<bool>,
 }
 
-/// Gives a capture another title.
-pub(in crate::http) async fn rename(
+/// Gives a capture another title, or pins it, which whoever may delete it may do.
+pub(in crate::http) async fn change(
     Operator(who): Operator,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
-    extract::Json(Change { title }): extract::Json<Change>,
+    extract::Json(Change { title, pinned }): extract::Json<Change>,
 ) -> Result<StatusCode, ApiError> {
-    let title = title.trim().to_owned();
-    if title.is_empty() {
+    let title = title.map(|title| title.trim().to_owned());
+    if title.as_deref() == Some("") {
         return Err(ApiError::invalid("renaming the capture", "a title needs at least one character"));
     }
-    let renaming = async move {
-        state.store().rename(id, &title).await?;
-        state.audit(&who.session, "capture.rename", &id.to_string(), "").await;
+    if title.is_none() && pinned.is_none() {
+        return Err(ApiError::invalid("changing the capture", "neither `title` nor `pinned` is given"));
+    }
+    if pinned.is_some() && !may_delete(&who, &state.store().capture(id).await?.owner) {
+        return Err(ApiError::not_found());
+    }
+    let changing = async move {
+        if let Some(title) = title {
+            state.store().rename(id, &title).await?;
+            state.audit(&who.session, "capture.rename", &id.to_string(), "").await;
+        }
+        if let Some(pinned) = pinned {
+            state.store().set_pinned(id, pinned).await?;
+            let action = if pinned { "capture.pin" } else { "capture.unpin" };
+            state.audit(&who.session, action, &id.to_string(), "").await;
+        }
         Ok::<_, ApiError>(())
     };
-    to_its_end(renaming).await??;
+    to_its_end(changing).await??;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Whether somebody may delete a capture: an operator the own ones, an admin all.
-fn may_delete(who: &Who, record: &CaptureRecord) -> bool {
-    who.role() >= Role::Admin || (who.role() >= Role::Operator && record.owner == who.user())
+fn may_delete(who: &Who, owner: &str) -> bool {
+    who.role() >= Role::Admin || (who.role() >= Role::Operator && owner == who.user())
 }
 
 /// Deletes a capture for good.
@@ -185,7 +213,7 @@ pub(in crate::http) async fn delete(
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<StatusCode, ApiError> {
     let record = state.store().capture(id).await?;
-    if !may_delete(&who, &record) {
+    if !may_delete(&who, &record.owner) {
         return Err(ApiError::not_found());
     }
     let deleting = async move {

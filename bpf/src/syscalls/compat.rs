@@ -227,7 +227,7 @@ impl Writer<'_> {
         self.b.switch_to(own);
         self.identify_native(raw, [number, place], known, no);
         self.b.switch_to(known);
-        let flags = self.flags_at(place, no);
+        let flags = self.flags_at(place);
         let renamed = self.b.binary(BinaryOp::And, flags, plan::EXECUTES | plan::THROUGH);
         self.b.assign(family, renamed);
         self.b.branch(Test::Eq, renamed, 0, decided, ask);
@@ -250,7 +250,7 @@ impl Writer<'_> {
         self.b.branch(Test::Bits, flags, RecordFlags::ACTIVE, active, other);
         self.b.switch_to(active);
         let kept = self.load(state, Place::PLACE, Size::B2);
-        let flags = self.flags_at(kept, other);
+        let flags = self.flags_at(kept);
         let common = self.b.binary(BinaryOp::And, flags, family);
         self.b.branch(Test::Ne, common, 0, same, other);
         self.b.switch_to(same);

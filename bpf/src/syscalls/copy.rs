@@ -51,7 +51,7 @@ pub(super) struct Copier<'a> {
     pub(super) threads: MapId,
     pub(super) table: MapId,
     pub(super) sizes: Sizes,
-    /// Entries of the table.
+    /// Entries of the table, a power of two.
     pub(super) places: i64,
     /// Whether it is the exit program.
     pub(super) exit: bool,
@@ -84,11 +84,7 @@ impl Copier<'_> {
         let counter = self.exit.then(|| entries::counter(b));
         let (function, registers) = b.begin_function("copy_all", &[Parameter::Value(self.threads), Parameter::Number]);
         if let [state, place] = registers[..] {
-            let (outside, inside) = (b.block(), b.block());
-            let entry = self.entry(b, place, inside, outside);
-            b.switch_to(outside);
-            b.ret(0);
-            b.switch_to(inside);
+            let entry = self.entry(b, place);
             self.specials(b, appenders, (vectors, counter), state, entry);
             b.repeat(MAX_GRABS as i64, |b, round| self.grab(b, appenders, state, entry, round));
             b.ret(0);
@@ -97,18 +93,13 @@ impl Copier<'_> {
         function
     }
 
-    /// The address of the table's entry at a place, from which to go on at `inside`; goes to `outside` if there is none.
-    pub(super) fn entry(&self, b: &mut Builder, place: Reg, inside: BlockId, outside: BlockId) -> Reg {
-        let entry = b.reg();
-        let there = b.block();
-        b.branch(Test::Ge, place, self.places, outside, there);
-        b.switch_to(there);
+    /// The address of the table's entry at a place. A mask keeps it inside, which the verifier sees wherever the place was
+    /// kept before; the table is filled up for it.
+    pub(super) fn entry(&self, b: &mut Builder, place: Reg) -> Reg {
+        let place = b.binary(BinaryOp::And, place, self.places - 1);
         let offset = b.binary(BinaryOp::Mul, place, i64::from(plan::ENTRY_BYTES));
         let table = b.global_address(self.table, 0);
-        let address = b.binary(BinaryOp::Add, table, offset);
-        b.assign(entry, address);
-        b.jump(inside);
-        entry
+        b.binary(BinaryOp::Add, table, offset)
     }
 
     fn appender(&self, b: &mut Builder, name: &str, text: bool) -> FunctionId {

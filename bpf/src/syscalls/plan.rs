@@ -40,13 +40,15 @@ pub(super) const X32_CALLS: i64 = 36;
 /// The most entries of the table.
 pub(super) const PLACES: i64 = X32_PLACES + X32_CALLS;
 
-/// How many entries the table has.
+/// How many entries the table has: a power of two.
 pub(super) fn places(arch: Arch) -> i64 {
     match arch {
-        Arch::X86_64 => PLACES,
+        Arch::X86_64 => 2048,
         Arch::Aarch64 => MAX_CALLS as i64,
     }
 }
+
+const _ROOM: () = assert!(PLACES <= 2048);
 
 /// The number that is at a place.
 fn number_at(place: i64) -> i64 {

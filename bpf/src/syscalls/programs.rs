@@ -167,17 +167,15 @@ impl<'a> Writer<'a> {
         syscall_number(self.probe.arch, name).unwrap_or(-1)
     }
 
-    /// The flags of the table's entry at a place; goes to `no` if there is none.
-    pub(super) fn flags_at(&mut self, place: Reg, no: BlockId) -> Reg {
-        let inside = self.b.block();
-        let entry = self.copier(false).entry(&mut self.b, place, inside, no);
-        self.b.switch_to(inside);
+    /// The flags of the table's entry at a place.
+    pub(super) fn flags_at(&mut self, place: Reg) -> Reg {
+        let entry = self.copier(false).entry(&mut self.b, place);
         self.load(entry, 0, Size::B1)
     }
 
     /// Goes on where the call is wanted, else to `no`; gives its flags.
     pub(super) fn require_wanted(&mut self, no: BlockId) -> Reg {
-        let flags = self.flags_at(self.place, no);
+        let flags = self.flags_at(self.place);
         let wanted = self.b.block();
         self.b.branch(Test::Bits, flags, plan::WANTED, wanted, no);
         self.b.switch_to(wanted);

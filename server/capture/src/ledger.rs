@@ -27,6 +27,23 @@ pub enum LossStage {
     Interrupted,
 }
 
+impl LossStage {
+    /// The name that is kept and shown, such as `ring_full`; the same as in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::KernelMissed => "kernel_missed",
+            Self::Limited => "limited",
+            Self::RingFull => "ring_full",
+            Self::MapFull => "map_full",
+            Self::StackLost => "stack_lost",
+            Self::HelperFailed => "helper_failed",
+            Self::Decode => "decode",
+            Self::Store => "store",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
 /// How bad a loss is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use bathyscope_capture::{Display, LossStage, MappingKind, ProcessChangeKind, StackId, StreamKind, Symbol};
+use bathyscope_capture::{Display, MappingKind, ProcessChangeKind, StackId, StreamKind, Symbol};
 use bathyscope_views::{Dictionaries, frame_names};
 
 use crate::{
@@ -183,26 +183,12 @@ fn stream(capture: &Capture, row: usize, column: usize) -> Option<SqlValue<'_>> 
     }
 }
 
-const fn stage_name(stage: LossStage) -> &'static str {
-    match stage {
-        LossStage::KernelMissed => "kernel_missed",
-        LossStage::Limited => "limited",
-        LossStage::RingFull => "ring_full",
-        LossStage::MapFull => "map_full",
-        LossStage::StackLost => "stack_lost",
-        LossStage::HelperFailed => "helper_failed",
-        LossStage::Decode => "decode",
-        LossStage::Store => "store",
-        LossStage::Interrupted => "interrupted",
-    }
-}
-
 fn loss(shared: &Shared, row: usize, column: usize) -> Option<SqlValue<'_>> {
     let source = &shared.capture.source;
     let loss = source.losses().get(row)?;
     match column {
         0 => Some(SqlValue::text(source.streams().get(usize::from(loss.stream?))?.name.as_str())),
-        1 => Some(SqlValue::text(stage_name(loss.stage))),
+        1 => Some(SqlValue::text(loss.stage.as_str())),
         2 => Some(SqlValue::unsigned(loss.count)),
         3 => Some(SqlValue::Integer(relative(source.origin_ns(), loss.start_ns))),
         _ => Some(SqlValue::Integer(relative(source.origin_ns(), loss.end_ns))),

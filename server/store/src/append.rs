@@ -12,7 +12,7 @@ use crate::{
     index,
     insert::{at_most, insert_all, insert_append, insert_code, insert_symbols, limit},
     retention::{self, Added},
-    rows::{loss_stage, sql, to_json, unsigned},
+    rows::{sql, to_json, unsigned},
     writer::{Durability, Writer},
 };
 
@@ -245,7 +245,7 @@ pub(crate) async fn put_ledger(
     }
     let new: Vec<_> = (0_i64..).zip(&ledger.losses).skip(same).collect();
     insert_all(conn, "INSERT INTO losses ", &new, DOING, |row, (seq, loss)| {
-        row.push_bind(capture).push_bind(*seq).push_bind(loss.stream).push_bind(loss_stage(loss.stage));
+        row.push_bind(capture).push_bind(*seq).push_bind(loss.stream).push_bind(loss.stage.as_str());
         row.push_bind(sql(loss.count)).push_bind(sql(loss.start_ns)).push_bind(sql(loss.end_ns));
     })
     .await?;

@@ -128,20 +128,6 @@ pub(crate) fn code_missing_from(text: &str) -> Result<CodeMissing, StoreError> {
     all.into_iter().find(|why| code_missing(*why) == text).ok_or_else(|| unreadable("a reason for missing code"))
 }
 
-pub(crate) const fn loss_stage(stage: LossStage) -> &'static str {
-    match stage {
-        LossStage::KernelMissed => "kernel_missed",
-        LossStage::Limited => "limited",
-        LossStage::RingFull => "ring_full",
-        LossStage::MapFull => "map_full",
-        LossStage::StackLost => "stack_lost",
-        LossStage::HelperFailed => "helper_failed",
-        LossStage::Decode => "decode",
-        LossStage::Store => "store",
-        LossStage::Interrupted => "interrupted",
-    }
-}
-
 pub(crate) fn loss_stage_from(text: &str) -> Result<LossStage, StoreError> {
     let all = [
         LossStage::KernelMissed,
@@ -154,7 +140,7 @@ pub(crate) fn loss_stage_from(text: &str) -> Result<LossStage, StoreError> {
         LossStage::Store,
         LossStage::Interrupted,
     ];
-    all.into_iter().find(|stage| loss_stage(*stage) == text).ok_or_else(|| unreadable("a stage of a loss"))
+    all.into_iter().find(|stage| stage.as_str() == text).ok_or_else(|| unreadable("a stage of a loss"))
 }
 
 pub(crate) const fn process_change(kind: &ProcessChangeKind) -> (&'static str, u32) {

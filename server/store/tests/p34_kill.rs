@@ -14,7 +14,6 @@ use std::{
 use bathyscope_capture::{Append, Ledger, LossStage, Severity, decode_chunk};
 use bathyscope_store::{CaptureState, StoreError};
 use common::*;
-use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
 const CHILD: &str = "BATHYSCOPE_TEST_KILLED_CHILD";
 const KILLS: u64 = 80;
@@ -72,16 +71,6 @@ fn run_and_kill(dir: &Path, appends: u64, longer: Duration) -> u64 {
         stored = number(&line).map_or(stored, |number| number + 1);
     }
     stored
-}
-
-async fn integrity(dir: &Path) {
-    let options = SqliteConnectOptions::new().filename(database(dir)).foreign_keys(true);
-    let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
-    let (check,): (String,) = sqlx::query_as("PRAGMA integrity_check").fetch_one(&mut conn).await.unwrap();
-    let broken: Vec<(String,)> =
-        sqlx::query_as("SELECT \"table\" FROM pragma_foreign_key_check").fetch_all(&mut conn).await.unwrap();
-    assert_eq!((check.as_str(), broken.len()), ("ok", 0));
-    conn.close().await.unwrap();
 }
 
 #[tokio::test]

@@ -12,7 +12,6 @@ use bathyscope_capture::{Append, Ledger, LossStage};
 use bathyscope_store::{CaptureState, Store, StoreError};
 use common::*;
 use faults::{Calls, Disk, Fault, Plan};
-use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
 const RUN: u64 = 2;
 const APPENDS: u64 = 3;
@@ -81,16 +80,6 @@ async fn run(store: &Store) -> Acknowledged {
     done.deleted = done.note("delete", store.delete(ID).await);
     done.hidden = matches!(store.capture(ID).await, Err(StoreError::NoCapture { .. }));
     done
-}
-
-async fn integrity(dir: &Path) {
-    let options = SqliteConnectOptions::new().filename(database(dir)).foreign_keys(true);
-    let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
-    let (check,): (String,) = sqlx::query_as("PRAGMA integrity_check").fetch_one(&mut conn).await.unwrap();
-    let broken: Vec<(String,)> =
-        sqlx::query_as("SELECT \"table\" FROM pragma_foreign_key_check").fetch_all(&mut conn).await.unwrap();
-    assert_eq!((check.as_str(), broken.len()), ("ok", 0));
-    conn.close().await.unwrap();
 }
 
 /// Opens it again on a disk that works: what was acknowledged is there, what was refused is there whole or not at all.

@@ -10,6 +10,7 @@ use bathyscope_capture::{
     StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
 };
 use bathyscope_store::{CaptureState, End, NewCapture, Options, Reserve, Store};
+use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
 pub const ID: CaptureId = CaptureId::from_bits(0xfedc_ba98_7654_3210);
 pub const START_NS: u64 = 5_000_000_000;
@@ -150,4 +151,15 @@ pub async fn record(store: &Store, id: CaptureId, title: &str) {
 pub fn script() -> ScriptRecord {
     let probe = ScriptProbe { name: "begin".to_owned(), line: 1, hits: 1, ..ScriptProbe::default() };
     ScriptRecord { plan: "{}".to_owned(), probes: vec![probe], exit_code: Some(3) }
+}
+
+/// The database has no damage and no row that refers to nothing.
+pub async fn integrity(dir: &Path) {
+    let options = SqliteConnectOptions::new().filename(database(dir)).foreign_keys(true);
+    let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
+    let (check,): (String,) = sqlx::query_as("PRAGMA integrity_check").fetch_one(&mut conn).await.unwrap();
+    let broken: Vec<(String,)> =
+        sqlx::query_as("SELECT \"table\" FROM pragma_foreign_key_check").fetch_all(&mut conn).await.unwrap();
+    assert_eq!((check.as_str(), broken.len()), ("ok", 0));
+    conn.close().await.unwrap();
 }

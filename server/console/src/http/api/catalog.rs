@@ -71,9 +71,9 @@ struct KindCount {
     count: usize,
 }
 
+/// What an entry is called.
 #[derive(Serialize)]
-struct WireItem {
-    kind: &'static str,
+struct WireName {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     shown: Option<String>,
@@ -81,6 +81,19 @@ struct WireItem {
     raw: Option<String>,
     #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
     within: Option<String>,
+}
+
+impl WireName {
+    fn new(name: String, raw: String, within: Option<String>) -> Self {
+        Self { shown: shown(&name), raw: Some(raw).filter(|raw| *raw != name), within, name }
+    }
+}
+
+#[derive(Serialize)]
+struct WireItem {
+    kind: &'static str,
+    #[serde(flatten)]
+    named: WireName,
     note: String,
     works: bool,
 }
@@ -94,12 +107,9 @@ impl From<Item> for WireItem {
     fn from(item: Item) -> Self {
         Self {
             kind: item.kind.word(),
-            shown: shown(&item.name),
-            raw: Some(item.raw).filter(|raw| *raw != item.name),
-            within: item.within,
+            named: WireName::new(item.name, item.raw, item.within),
             note: visible(item.note.as_bytes()),
             works: item.works,
-            name: item.name,
         }
     }
 }
@@ -196,13 +206,8 @@ pub(in crate::http) struct EntryQuery {
 pub(in crate::http) struct WireEntry {
     kind: &'static str,
     title: &'static str,
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shown: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    raw: Option<String>,
-    #[serde(rename = "in", skip_serializing_if = "Option::is_none")]
-    within: Option<String>,
+    #[serde(flatten)]
+    named: WireName,
     facts: Vec<WireFact>,
     means: Vec<WireMeans>,
     code: Vec<WireCode>,
@@ -247,15 +252,12 @@ impl From<Entry> for WireEntry {
         Self {
             kind: entry.kind.word(),
             title: entry.kind.title(),
-            shown: shown(&entry.name),
-            raw: Some(entry.raw).filter(|raw| *raw != entry.name),
-            within: entry.within,
+            named: WireName::new(entry.name, entry.raw, entry.within),
             facts: entry.facts.into_iter().map(fact).collect(),
             means: entry.means.into_iter().map(means).collect(),
             code: entry.code.into_iter().map(code).collect(),
             actions: entry.actions.into_iter().map(action).collect(),
             fields: Vec::new(),
-            name: entry.name,
         }
     }
 }

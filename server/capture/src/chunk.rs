@@ -36,7 +36,7 @@
 pub(crate) mod codec;
 mod stats;
 
-use crate::{Batch, ColumnData, ColumnType, IndexBlock, StreamSchema, leaf_blocks};
+use crate::{Batch, ColumnData, ColumnType, Grouping, IndexBlock, StreamSchema, leaf_blocks};
 
 pub use stats::ColumnStats;
 
@@ -68,7 +68,7 @@ pub struct EncodedChunk {
     /// The encoded columns.
     pub bytes: Vec<u8>,
     /// Its leaves in the time index; none where they were not made, or for rows that are no events.
-    pub leaves: Option<Box<[IndexBlock; 2]>>,
+    pub leaves: Vec<(Grouping, IndexBlock)>,
 }
 
 /// A chunk that cannot be read.
@@ -171,7 +171,7 @@ pub fn encode_chunk(schema: &StreamSchema, batch: &Batch) -> Result<EncodedChunk
     let first_ns = times.first().copied().unwrap_or(0);
     let last_ns = times.last().copied().unwrap_or(0);
     let stats = batch.columns.iter().map(ColumnStats::of).collect();
-    Ok(EncodedChunk { rows, first_ns, last_ns, stats, bytes, leaves: leaf_blocks(schema, batch).map(Box::new) })
+    Ok(EncodedChunk { rows, first_ns, last_ns, stats, bytes, leaves: leaf_blocks(schema, batch) })
 }
 
 /// The times of a batch that can be encoded.

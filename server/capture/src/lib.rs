@@ -39,8 +39,8 @@ pub use host::HostFacts;
 pub use id::{CaptureId, ParseIdError};
 pub use id_map::IdMap;
 pub use index::{
-    Grouping, IndexBin, IndexBlock, IndexBuilder, IndexDirectory, IndexForest, IndexNode, IndexPiece, IndexTrack,
-    MAX_INDEX_BYTES, TopNames, leaf_blocks,
+    CallLevel, CounterBin, Grouping, IndexBin, IndexBlock, IndexBuilder, IndexDirectory, IndexForest, IndexNode,
+    IndexPiece, IndexTrack, MAX_INDEX_BYTES, Measure, TopNames, counter_key, counter_of, index_columns, leaf_blocks,
 };
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
 pub use predicate::{

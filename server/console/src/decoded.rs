@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bathyscope_capture::{Batch, CaptureId, ColumnData, Grouping, IndexBin, IndexBlock, IndexTrack};
+use bathyscope_capture::{Batch, CaptureId, ColumnData, Grouping, IndexBlock};
 
 /// Bytes that are kept, as they are in memory.
 const MAX_DECODED_BYTES: usize = 128 << 20;
@@ -105,9 +105,8 @@ impl Decoded {
     }
 
     pub(crate) fn keep_block(&self, capture: CaptureId, place: BlockPlace, block: &Arc<IndexBlock>) {
-        let bins: usize = block.tracks.iter().map(|track| track.bins.len()).sum();
-        let bytes = block.tracks.len() * size_of::<IndexTrack>() + bins * size_of::<IndexBin>();
-        self.lock().keep(Key { capture, part: Part::Block(place) }, Content::Block(Arc::clone(block)), bytes);
+        let key = Key { capture, part: Part::Block(place) };
+        self.lock().keep(key, Content::Block(Arc::clone(block)), block.memory_bytes());
     }
 
     pub(crate) fn forget(&self, capture: CaptureId) {

@@ -431,7 +431,7 @@ impl Known {
             (chunk.first_ns, chunk.last_ns) = (*first, *last);
             chunk.rows = u32::try_from(times.len()).map_err(|_many| "a chunk has too many rows")?;
             chunk.stats = batch.columns.iter().map(ColumnStats::of).collect();
-            chunk.leaves = leaf_blocks(schema, &batch).map(Box::new);
+            chunk.leaves = leaf_blocks(schema, &batch);
         }
         Ok(())
     }

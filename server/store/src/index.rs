@@ -22,11 +22,13 @@ use crate::{
 /// A chunk with fewer rows has no leaves of its own: counting its rows takes no longer than reading them.
 const LEAST_ROWS: u32 = 4096;
 
-/// Which of the two groupings, as the database has it.
+/// Which grouping, as the database has it.
 const fn grouping_number(grouping: Grouping) -> i64 {
     match grouping {
         Grouping::Cpu => 0,
         Grouping::Thread => 1,
+        Grouping::Level => 2,
+        Grouping::Counter => 3,
     }
 }
 
@@ -52,8 +54,8 @@ impl Forests {
     ) -> Result<u64, StoreError> {
         let mut bytes = 0;
         for ((stream, chunk), number) in chunks.iter().zip(numbers) {
-            let Some(leaves) = &chunk.leaves else { continue };
-            for (grouping, leaf) in Grouping::ALL.map(grouping_number).into_iter().zip(leaves.iter()) {
+            for (grouping, leaf) in &chunk.leaves {
+                let grouping = grouping_number(*grouping);
                 if chunk.rows >= LEAST_ROWS {
                     bytes += insert(conn, id, (*stream, grouping, 0, *number), leaf).await?;
                 }
@@ -145,7 +147,9 @@ pub(crate) async fn directories(
     let rows: Vec<(i64, i64, i64, i64, i64)> = all(conn, of(select, id), "reading the time index").await?;
     let mut directories: HashMap<_, IndexDirectory> = HashMap::new();
     for (stream, grouping, level, number, shift) in rows {
-        let grouping = if grouping == 0 { Grouping::Cpu } else { Grouping::Thread };
+        let known = Grouping::ALL.into_iter().find(|known| grouping_number(*known) == grouping);
+        // The schema lets no other number in.
+        let Some(grouping) = known else { continue };
         let directory = directories.entry((narrow(stream, WHAT)?, grouping)).or_default();
         directory.insert(narrow(level, WHAT)?, narrow(number, WHAT)?, narrow(shift, WHAT)?);
     }

@@ -144,7 +144,7 @@ async fn read_chunk(
     let info = read::chunk_info(conn, id, stream, seq).await?;
     let bytes = read::chunk(conn, id, stream, seq).await?;
     let (rows, first_ns, last_ns, stats) = (info.rows, info.first_ns, info.last_ns, info.stats);
-    Ok(EncodedChunk { rows, first_ns, last_ns, stats, bytes, leaves: None })
+    Ok(EncodedChunk { rows, first_ns, last_ns, stats, bytes, leaves: Vec::new() })
 }
 
 /// What a capture holds but for its names: two captures with the same digest are the same recording. The title, the

@@ -133,7 +133,7 @@ const HOSTILE: [(&str, &str); 42] = [
     ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
     ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
     ("PRAGMA application_id = 3", "another program"),
-    ("PRAGMA user_version = 7", "schema version 7"),
+    ("PRAGMA user_version = 8", "schema version 8"),
     ("PRAGMA user_version = 1", "its table "),
     ("PRAGMA user_version = 3", "its table "),
     ("UPDATE scripts SET probes = 'x'", "the probes of a script"),

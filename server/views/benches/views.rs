@@ -5,10 +5,11 @@
 use std::{hint::black_box, sync::atomic::AtomicBool, time::Instant};
 
 use bathyscope_capture::{
-    Batch, Column, ColumnData, ColumnType, Display, Frame, Mapping, MappingKind, StreamKind, StreamSchema, Symbol,
+    Batch, Column, ColumnData, ColumnType, Display, Frame, Grouping, IndexBlock, IndexPiece, Mapping, MappingKind,
+    StreamKind, StreamSchema, Symbol,
 };
 use bathyscope_views::{
-    Filter, FlameQuery, Group, MemorySource, Order, RateQuery, RowsQuery, SvgOptions, TimeRange, TimelineQuery,
+    Filter, FlameQuery, Group, MemorySource, Order, RateQuery, RowsQuery, Source, SvgOptions, TimeRange, TimelineQuery,
     ViewError, flame, fold, page, rate, svg, timeline,
 };
 
@@ -27,17 +28,22 @@ impl Noise {
     }
 }
 
-fn rows(noise: &mut Noise, schema: &StreamSchema, last: impl Fn(&mut Noise) -> u64) -> Vec<Batch> {
+fn rows(
+    noise: &mut Noise,
+    schema: &StreamSchema,
+    (rows, cpus): (u64, u64),
+    last: impl Fn(&mut Noise) -> u64,
+) -> Vec<Batch> {
     let mut time = 0;
     let mut batches = Vec::new();
-    for start in (0..ROWS).step_by(CHUNK as usize) {
+    for start in (0..rows).step_by(CHUNK as usize) {
         let mut columns: [Vec<u64>; 6] = Default::default();
-        for _ in start..(start + CHUNK).min(ROWS) {
+        for _ in start..(start + CHUNK).min(rows) {
             time += noise.below(2000);
             // A stack is always of the same thread, as real ones nearly are.
             let last = last(noise);
             let tid = last % 400;
-            for (column, value) in columns.iter_mut().zip([time, noise.below(4), tid / 4, tid, 1 + tid % 50, last]) {
+            for (column, value) in columns.iter_mut().zip([time, noise.below(cpus), tid / 4, tid, 1 + tid % 50, last]) {
                 column.push(value);
             }
         }
@@ -75,10 +81,10 @@ fn source() -> MemorySource {
     }
     let column = |name: &str, ty| Column { name: name.to_owned(), ty, display: Display::Decimal };
     let events = StreamSchema::new("a:b", StreamKind::Events, [column("bytes", ColumnType::U64)]);
-    let batches = rows(&mut noise, &events, |noise| noise.below(1 << 20));
+    let batches = rows(&mut noise, &events, (ROWS, 4), |noise| noise.below(1 << 20));
     source.push_stream(events, batches);
     let samples = StreamSchema::new("cpu-clock", StreamKind::Samples, [column("stack", ColumnType::Stack)]);
-    let batches = rows(&mut noise, &samples, |noise| 1 + noise.below(STACKS));
+    let batches = rows(&mut noise, &samples, (ROWS, 4), |noise| 1 + noise.below(STACKS));
     source.push_stream(samples, batches);
     source
 }
@@ -98,7 +104,44 @@ fn time<T>(what: &str, mut run: impl FnMut() -> Result<T, ViewError>) -> T {
     result
 }
 
+/// Random windows of an indexed stream: `rows` events of 400 threads on 16 CPUs, from the whole to a ten thousandth. Blocks
+/// are decoded already, so this is what is added to decoding; that is told beside it.
+fn windows(rows_of_all: u64) {
+    let (mut noise, mut source) = (Noise(7), MemorySource::new(0));
+    let column = Column { name: "n".to_owned(), ty: ColumnType::U64, display: Display::Decimal };
+    let schema = StreamSchema::new("a:b", StreamKind::Events, [column]);
+    let batches = rows(&mut noise, &schema, (rows_of_all, 16), |noise| noise.below(1 << 20));
+    source.push_stream(schema, batches);
+    source.make_index();
+    let all = TimeRange::of(&source);
+    for group in [Group::Cpu, Group::Thread] {
+        let mut took: Vec<f64> = (0..200)
+            .map(|_| {
+                let part = 10_f64.powf(-4.0 * noise.below(1000) as f64 / 1000.0);
+                let width = (all.span_ns() as f64 * part) as u64;
+                let start_ns = noise.below(all.span_ns() - width + 1);
+                let range = TimeRange { start_ns, end_ns: start_ns + width };
+                let query = TimelineQuery { range, width: 1280, group, filter: None, limit_tracks: 100 };
+                let start = Instant::now();
+                black_box(timeline(&source, &query, &GO)).expect("the view is made");
+                start.elapsed().as_secs_f64() * 1000.0
+            })
+            .collect();
+        took.sort_by(f64::total_cmp);
+        println!(
+            "{rows_of_all} rows, windows by {group:?}: middle {:>6.2} ms, 99 of 100 {:>6.2} ms",
+            took[100], took[197]
+        );
+    }
+    let directory = source.index(0, Grouping::Cpu).expect("an index");
+    let whole = directory.pieces(source.chunks(0).len() as u32, 63, |_| true);
+    let Some(IndexPiece::Node { level, number }) = whole.first() else { return };
+    let bytes = source.index_block(0, Grouping::Cpu, *level, *number).expect("a block").encode();
+    time("one block decoded", || Ok(IndexBlock::decode(&bytes).expect("a block")));
+}
+
 fn main() {
+    windows(8_000_000);
     let source = source();
     let range = TimeRange::of(&source);
     let filter = |text: &str| Filter::parse(text).expect("a filter");

@@ -41,16 +41,16 @@ impl MemorySource {
     /// Makes the time index of all streams, as a store would have it.
     pub fn make_index(&mut self) {
         for (stream, (schema, batches)) in (0..).zip(self.schemas.iter().zip(&self.batches)) {
-            let mut forests = [IndexForest::default(), IndexForest::default()];
+            let mut forests: HashMap<Grouping, IndexForest> = HashMap::new();
             for (number, batch) in (0..).zip(batches) {
-                let leaves = leaf_blocks(schema, batch).into_iter().flatten();
-                for ((grouping, forest), leaf) in Grouping::ALL.into_iter().zip(&mut forests).zip(leaves) {
+                for (grouping, leaf) in leaf_blocks(schema, batch) {
                     let indexed = self.index.entry((stream, grouping)).or_default();
-                    forest.push(number, &leaf).into_iter().for_each(|node| indexed.insert(node));
+                    let complete = forests.entry(grouping).or_default().push(number, &leaf);
+                    complete.into_iter().for_each(|node| indexed.insert(node));
                     indexed.insert(IndexNode { level: 0, number, block: leaf });
                 }
             }
-            for (grouping, forest) in Grouping::ALL.into_iter().zip(forests) {
+            for (grouping, forest) in forests {
                 let Some(indexed) = self.index.get_mut(&(stream, grouping)) else { continue };
                 forest.close().into_iter().for_each(|node| indexed.insert(node));
             }

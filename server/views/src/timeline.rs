@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use bathyscope_capture::{Grouping, IndexBlock, StringId, TopNames, visible};
+use bathyscope_capture::{Grouping, IndexBlock, IndexTrack, Measure, StringId, TopNames, visible};
 use serde::Serialize;
 
 use crate::{Cancel, Filter, Source, TimeRange, ViewError, hash::IdMap, source::relative, window::Window};
@@ -112,7 +112,7 @@ pub fn timeline(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> 
     let lanes = Lanes::of(&blocks, query);
     let grouping = query.group.grouping();
     let cells = lanes.lanes.iter().map(|lane| cells(source, &blocks, &window, grouping, lane.key)).collect();
-    let has_longest = blocks.iter().any(|(_, block)| block.has_longest);
+    let has_longest = blocks.iter().any(|(_, block)| block.measure == Measure::Longest);
     Ok(Builder { source, query, window, has_longest, cells }.finish(lanes))
 }
 
@@ -176,16 +176,43 @@ struct Cell {
     name: u32,
 }
 
-/// Rows of a bin, under a name or, once for each stream, under none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
-    bin: u32,
-    name: Option<u32>,
-    rows: u64,
-    longest_ns: u64,
+/// The bins of a track in one stream.
+struct Part<'a> {
+    track: &'a IndexTrack,
+    /// The next bin's place.
+    at: usize,
+    /// What bins are called by, if not by their names.
+    stream_name: Option<u32>,
 }
 
-/// The bins of one track, in order.
+impl<'a> Part<'a> {
+    fn of(source: &dyn Source, (stream, block): &'a (u16, IndexBlock), grouping: Grouping, key: u64) -> Option<Self> {
+        let at = block.tracks.binary_search_by_key(&key, |track| track.key).ok()?;
+        let has_names = source.streams().get(usize::from(*stream)).is_some_and(|schema| grouping.has_names(schema));
+        let stream_name = (!has_names).then_some(STREAM_NAME | u32::from(*stream));
+        Some(Self { track: block.tracks.get(at)?, at: 0, stream_name })
+    }
+
+    fn next_number(&self) -> Option<u64> {
+        self.track.bins.get(self.at).map(|bin| bin.number)
+    }
+
+    /// Adds the bin with this number, if it is the next one.
+    fn take(&mut self, number: u64, cell: &mut Cell, names: &mut Vec<(u64, Reverse<u32>)>) {
+        let Some(bin) = self.track.bins.get(self.at).filter(|bin| bin.number == number) else { return };
+        cell.rows += bin.rows;
+        cell.longest_ns = cell.longest_ns.max(bin.most);
+        match self.stream_name {
+            Some(name) => add_name(names, name, bin.rows),
+            None => self.track.names_at(self.at).iter().for_each(|(name, rows)| {
+                add_name(names, name & !STREAM_NAME, u64::from(rows));
+            }),
+        }
+        self.at += 1;
+    }
+}
+
+/// The bins of one track, in order: those of all streams, merged.
 fn cells(
     source: &dyn Source,
     blocks: &[(u16, IndexBlock)],
@@ -193,41 +220,25 @@ fn cells(
     grouping: Grouping,
     key: u64,
 ) -> Vec<Cell> {
-    let mut parts: Vec<Part> = Vec::new();
-    for (stream, block) in blocks {
-        let Ok(at) = block.tracks.binary_search_by_key(&key, |track| track.key) else { continue };
-        let has_names = source.streams().get(usize::from(*stream)).is_some_and(|schema| grouping.has_names(schema));
-        for bin in block.tracks.get(at).into_iter().flat_map(|track| &track.bins) {
-            let whole =
-                Part { bin: window.relative(bin.number), name: None, rows: bin.rows, longest_ns: bin.longest_ns };
-            parts.push(whole);
-            if has_names {
-                let named = |(name, rows)| Part { name: Some(name & !STREAM_NAME), rows: u64::from(rows), ..whole };
-                parts.extend(bin.names.iter().map(named));
-            } else {
-                parts.push(Part { name: Some(STREAM_NAME | u32::from(*stream)), ..whole });
-            }
-        }
+    let mut parts: Vec<Part<'_>> = blocks.iter().filter_map(|block| Part::of(source, block, grouping, key)).collect();
+    let mut cells = Vec::new();
+    let mut names: Vec<(u64, Reverse<u32>)> = Vec::new();
+    while let Some(number) = parts.iter().filter_map(Part::next_number).min() {
+        let mut cell = Cell { bin: window.relative(number), rows: 0, longest_ns: 0, name: 0 };
+        parts.iter_mut().for_each(|part| part.take(number, &mut cell, &mut names));
+        // Of names with equally many rows it is the one with the lowest id.
+        cell.name = names.drain(..).max().map_or(0, |(_, Reverse(name))| name);
+        cells.push(cell);
     }
-    parts.sort_unstable();
-    parts.chunk_by(|a, b| a.bin == b.bin).filter_map(cell).collect()
+    cells
 }
 
-/// One bin of its parts. Of names with equally many rows it is the one with the lowest id.
-fn cell(parts: &[Part]) -> Option<Cell> {
-    let bin = parts.first()?.bin;
-    let whole = || parts.iter().filter(|part| part.name.is_none());
-    let of_name = |same: &[Part]| {
-        let name = same.first()?.name?;
-        Some((same.iter().map(|part| part.rows).sum::<u64>(), Reverse(name)))
-    };
-    let best = parts.chunk_by(|a, b| a.name == b.name).filter_map(of_name).max();
-    Some(Cell {
-        bin,
-        rows: whole().map(|part| part.rows).sum(),
-        longest_ns: whole().map(|part| part.longest_ns).max().unwrap_or(0),
-        name: best.map_or(0, |(_, Reverse(name))| name),
-    })
+/// Adds rows to a name of a bin, of which there are few.
+fn add_name(names: &mut Vec<(u64, Reverse<u32>)>, name: u32, rows: u64) {
+    match names.iter_mut().find(|(_, Reverse(known))| *known == name) {
+        Some((sum, _)) => *sum += rows,
+        None => names.push((rows, Reverse(name))),
+    }
 }
 
 struct Builder<'a> {
@@ -249,7 +260,9 @@ impl Builder<'_> {
     }
 
     fn finish(self, lanes: Lanes) -> Timeline {
-        let used: BTreeSet<u32> = self.cells.iter().flatten().map(|cell| cell.name).collect();
+        let mut used: Vec<u32> = self.cells.iter().flatten().map(|cell| cell.name).collect();
+        used.sort_unstable();
+        used.dedup();
         // Two ids can look the same when shown; they are one name then.
         let texts: Vec<(u32, String)> = used.iter().map(|name| (*name, self.name(*name))).collect();
         let names: Vec<String> =

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering;
 
-use bathyscope_capture::{Grouping, IndexBlock, IndexBuilder, IndexDirectory, IndexPiece, StreamSchema};
+use bathyscope_capture::{Grouping, IndexBlock, IndexBuilder, IndexDirectory, IndexPiece, StreamSchema, index_columns};
 
 use crate::{
     Cancel, Filter, Source, TimeRange, ViewError,
@@ -65,8 +65,8 @@ impl Window {
         grouping: Grouping,
         cancel: &Cancel,
     ) -> Result<Vec<(u16, IndexBlock)>, ViewError> {
-        let wanted = |schema: &StreamSchema| IndexBuilder::columns(schema, grouping);
-        let scans = Scan::all(source, self.range, filter, wanted, cancel, StreamSchema::has_events)?;
+        let wanted = |schema: &StreamSchema| index_columns(schema, grouping);
+        let scans = Scan::all(source, self.range, filter, wanted, cancel, |schema| grouping.is_of(schema))?;
         let one = |mut scan: Scan<'_>| {
             let mut builder = IndexBuilder::new(self.shift);
             let directory = source.index(scan.stream(), grouping).filter(|_| filter.is_none());
@@ -90,12 +90,12 @@ impl Window {
         let (inner, stream) = (self.inner(), scan.stream());
         let inside = TimeRange { start_ns: self.start_of(inner.start), end_ns: self.start_of(inner.end) };
         let chunks = scan.chunks();
-        let overlaps = |range: TimeRange, chunk: usize| {
-            chunks.get(chunk).is_some_and(|meta| meta.last_ns >= range.start_ns && meta.first_ns < range.end_ns)
+        let overlaps = |chunk: u32| {
+            let meta = chunks.get(chunk as usize);
+            meta.is_some_and(|meta| meta.last_ns >= inside.start_ns && meta.first_ns < inside.end_ns)
         };
-        let pieces = directory.pieces(u32::try_from(chunks.len()).unwrap_or(u32::MAX), self.shift, |chunks| {
-            chunks.into_iter().any(|chunk| overlaps(inside, chunk as usize))
-        });
+        let count = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
+        let pieces = directory.pieces(count, self.shift, |chunks| chunks.into_iter().any(overlaps));
         for piece in pieces {
             if cancel.load(Ordering::Relaxed) {
                 return Err(ViewError::Cancelled);

@@ -1,11 +1,12 @@
 //! Blocks as bytes.
 //!
-//! All numbers are little endian: magic `BIDX`, version (2 bytes, 1), shift (1), whether bins know their longest row (1; 0
-//! or 1), CRC-32 of all else (4). Then
+//! All numbers are little endian: magic `BIDX`, version (2 bytes, 1), shift (1), what bins know (1; 0 nothing, 1 their
+//! longest row, 2 that and its name, 3 values of a counter), CRC-32 of all else (4). Then
 //! how many tracks there are and how many were dropped (8 bytes each), and lists of numbers one after another: of the tracks
 //! their keys, pids, counts of bins and counts of names; then all their names and the names' rows; of the bins how far each
-//! is from the one before it in its track (the first from the block's first), their rows, how long the longest took if that
-//! is known, and counts of names; then all names and the names' rows. The lengths of the lists follow from the counts.
+//! is from the one before it in its track (the first from the block's first), their rows, unless nothing is known how long the
+//! longest took or the greatest value, of counters the least and the last value, and counts of names; then all names and the
+//! names' rows. The lengths of the lists follow from the counts.
 //!
 //! A list is cut into pieces of 65,536 numbers, each coded as a column of a chunk is: flags and width (1 byte each), two
 //! zeroes, length of the body (4), base and step (8 each), body.
@@ -19,13 +20,13 @@ use crate::{
     },
 };
 
-use super::{IndexBin, IndexBlock, IndexTrack, MAX_BLOCK_BINS, MAX_BLOCK_TRACKS, TOP, TopNames};
+use super::{CounterBin, IndexBin, IndexBlock, IndexTrack, MAX_BLOCK_BINS, MAX_BLOCK_TRACKS, Measure, TOP, TopNames};
 
 const MAGIC: [u8; 4] = *b"BIDX";
 const VERSION: u16 = 1;
 const HEAD_BYTES: usize = 12;
 /// The most bytes of a block: as many as there are if nothing of it can be compressed.
-pub const MAX_INDEX_BYTES: usize = 64 + (MAX_BLOCK_TRACKS * (4 + 2 * TOP) + MAX_BLOCK_BINS * (4 + 2 * TOP)) * 9;
+pub const MAX_INDEX_BYTES: usize = 64 + (MAX_BLOCK_TRACKS * (4 + 2 * TOP) + MAX_BLOCK_BINS * (6 + 2 * TOP)) * 9;
 
 impl IndexBlock {
     /// The block as bytes, at most [`MAX_INDEX_BYTES`].
@@ -40,14 +41,21 @@ impl IndexBlock {
         lists.put_names(self.tracks.iter().map(|track| &track.names));
         lists.put(self.distances());
         lists.put(bins().map(|bin| bin.rows).collect());
-        if self.has_longest {
-            lists.put(bins().map(|bin| bin.longest_ns).collect());
+        if self.measure != Measure::Nothing {
+            lists.put(bins().map(|bin| bin.most).collect());
         }
-        lists.put_names(bins().map(|bin| &bin.names));
+        if self.measure == Measure::Values {
+            let counters = || self.tracks.iter().flat_map(|track| &track.counters);
+            lists.put(counters().map(|counter| counter.least).collect());
+            lists.put(counters().map(|counter| counter.last).collect());
+        }
+        let names_of = |track: &IndexTrack| (0..track.bins.len()).map(|at| track.names_at(at)).collect::<Vec<_>>();
+        let names: Vec<TopNames> = self.tracks.iter().flat_map(names_of).collect();
+        lists.put_names(names.iter());
         let mut bytes = Vec::with_capacity(HEAD_BYTES + lists.out.len());
         bytes.extend_from_slice(&MAGIC);
         bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&[self.shift, u8::from(self.has_longest)]);
+        bytes.extend_from_slice(&[self.shift, measure_tag(self.measure)]);
         let crc = crc_of(&bytes, &lists.out);
         bytes.extend_from_slice(&crc.to_le_bytes());
         bytes.append(&mut lists.out);
@@ -77,11 +85,10 @@ impl IndexBlock {
         if reader.array()? != MAGIC || u16::from_le_bytes(reader.array()?) != VERSION {
             return Err(damaged(0, "it does not begin as a block of the index"));
         }
-        let [shift, has_longest] = reader.array()?;
-        if shift > 63 || has_longest > 1 {
-            return Err(damaged(6, "the length of its bins is out of range, or what they know is not known"));
-        }
-        let has_longest = has_longest == 1;
+        let [shift, tag] = reader.array()?;
+        let measure = measure_of(tag).filter(|_| shift <= 63);
+        let measure =
+            measure.ok_or(damaged(6, "the length of its bins is out of range, or what they know is not known"))?;
         let crc = u32::from_le_bytes(reader.array()?);
         let (head, body) = (bytes.get(..HEAD_BYTES - 4), bytes.get(HEAD_BYTES..));
         if crc_of(head.unwrap_or_default(), body.unwrap_or_default()) != crc {
@@ -92,11 +99,30 @@ impl IndexBlock {
         let count = usize::try_from(count).ok().filter(|count| *count <= MAX_CHUNK_ROWS);
         let count = count.ok_or(damaged(HEAD_BYTES, "it has too many tracks"))?;
         let mut lists = Parsed { reader, decoder: Decoder::new() };
-        let tracks = lists.tracks(count, has_longest)?;
+        let tracks = lists.tracks(count, measure)?;
         if lists.reader.offset != bytes.len() {
             return Err(damaged(lists.reader.offset, "there is more than the lists"));
         }
-        Ok(Self { shift, has_longest, tracks, dropped_tracks })
+        Ok(Self { shift, measure, tracks, dropped_tracks })
+    }
+}
+
+const fn measure_tag(measure: Measure) -> u8 {
+    match measure {
+        Measure::Nothing => 0,
+        Measure::Longest => 1,
+        Measure::LongestNamed => 2,
+        Measure::Values => 3,
+    }
+}
+
+const fn measure_of(tag: u8) -> Option<Measure> {
+    match tag {
+        0 => Some(Measure::Nothing),
+        1 => Some(Measure::Longest),
+        2 => Some(Measure::LongestNamed),
+        3 => Some(Measure::Values),
+        _ => None,
     }
 }
 
@@ -172,47 +198,101 @@ impl Parsed<'_> {
         let at = self.reader.offset;
         let (lengths, sum) = self.lengths(count, count.saturating_mul(TOP))?;
         let (ids, rows) = (self.list(sum)?, self.list(sum)?);
-        let narrow = |number: u64| u32::try_from(number).map_err(|_large| damaged(at, "a name does not fit"));
-        let mut pairs = ids.into_iter().zip(rows);
-        let mut all = Vec::with_capacity(lengths.len());
-        for length in lengths {
-            let mut names = TopNames::default();
-            for (id, rows) in pairs.by_ref().take(length) {
-                let name: StringId = narrow(id)?;
-                names.add(name, narrow(rows)?);
+        if ids.iter().chain(&rows).any(|number| *number > u64::from(u32::MAX)) {
+            return Err(damaged(at, "a name does not fit"));
+        }
+        let (mut all, mut from) = (vec![TopNames::default(); count], 0);
+        for (names, length) in all.iter_mut().zip(lengths) {
+            let pairs = ids.iter().zip(&rows).skip(from).take(length);
+            for (place, (id, rows)) in names.0.iter_mut().zip(pairs) {
+                *place = (*id as StringId, *rows as u32);
             }
-            all.push(names);
+            if length > TOP {
+                return Err(damaged(at, "a bin has more names than are kept"));
+            }
+            from += length;
         }
         Ok(all)
     }
 
-    fn tracks(&mut self, count: usize, has_longest: bool) -> Result<Vec<IndexTrack>, ChunkError> {
+    fn tracks(&mut self, count: usize, measure: Measure) -> Result<Vec<IndexTrack>, ChunkError> {
         let (keys, pids) = (self.list(count)?, self.list(count)?);
         let (lengths, sum) = self.lengths(count, MAX_BLOCK_BINS)?;
         let names = self.names(count)?;
         let at = self.reader.offset;
         let distances = self.list(sum + 1)?;
-        let first = distances.first().copied().unwrap_or(0);
-        let rows = self.list(sum)?;
-        let longest = if has_longest { self.list(sum)? } else { vec![0; sum] };
-        let of_bins = self.names(sum)?;
-        let mut bins = distances.into_iter().skip(1).zip(rows).zip(longest).zip(of_bins);
+        let mut bins = Bins { first: distances.first().copied().unwrap_or(0), ..self.bins(&distances, measure)? };
         let mut tracks = Vec::with_capacity(count);
         for (((key, pid), length), names) in keys.into_iter().zip(pids).zip(lengths).zip(names) {
-            let mut track = IndexTrack { key, pid, names, bins: Vec::with_capacity(length) };
-            let mut number = first;
-            for (((distance, rows), longest_ns), names) in bins.by_ref().take(length) {
-                number = number.checked_add(distance).ok_or(damaged(at, "a bin is after the end of time"))?;
-                if distance == 0 && !track.bins.is_empty() {
-                    return Err(damaged(at, "a bin is there twice"));
-                }
-                track.bins.push(IndexBin { number, rows, longest_ns, names });
-            }
+            let mut track = IndexTrack { key, pid, names, ..IndexTrack::default() };
+            bins.take(length, &mut track).map_err(|what| damaged(at, what))?;
             tracks.push(track);
         }
         if !tracks.is_sorted_by(|a, b| a.key < b.key) {
             return Err(damaged(at, "the tracks are not in order"));
         }
         Ok(tracks)
+    }
+
+    /// What is known of all bins; `distances` has one number more than there are bins.
+    fn bins<'d>(&mut self, distances: &'d [u64], measure: Measure) -> Result<Bins<'d>, ChunkError> {
+        let distances = distances.get(1..).unwrap_or_default();
+        let count = distances.len();
+        let mut list = |wanted: bool| if wanted { self.list(count) } else { Ok(Vec::new()) };
+        let rows = list(true)?;
+        let most = list(measure != Measure::Nothing)?;
+        let (least, last) = (list(measure == Measure::Values)?, list(measure == Measure::Values)?);
+        let names = self.names(count)?;
+        // Blocks of events by thread have names nowhere.
+        let has_names = names.iter().any(|names| names.first().is_some());
+        Ok(Bins {
+            first: 0,
+            distances,
+            rows,
+            most,
+            least,
+            last,
+            names: if has_names { names } else { Vec::new() },
+            from: 0,
+        })
+    }
+}
+
+/// All bins of a block, one track after another.
+struct Bins<'a> {
+    first: u64,
+    distances: &'a [u64],
+    rows: Vec<u64>,
+    most: Vec<u64>,
+    least: Vec<u64>,
+    last: Vec<u64>,
+    names: Vec<TopNames>,
+    /// How many are of earlier tracks.
+    from: usize,
+}
+
+impl Bins<'_> {
+    /// Gives a track its bins.
+    fn take(&mut self, length: usize, track: &mut IndexTrack) -> Result<(), &'static str> {
+        fn of<T>(all: &[T], from: usize, length: usize) -> &[T] {
+            all.get(from..).map_or(&[], |rest| rest.get(..length).unwrap_or(rest))
+        }
+        let (from, mut number) = (self.from, self.first);
+        self.from += length;
+        let distances = of(self.distances, from, length);
+        if distances.iter().skip(1).any(|distance| *distance == 0) {
+            return Err("a bin is there twice");
+        }
+        let rows = of(&self.rows, from, length);
+        let most = of(&self.most, from, length).iter().copied().chain(std::iter::repeat(0));
+        track.bins.reserve(distances.len());
+        for ((distance, rows), most) in distances.iter().zip(rows).zip(most) {
+            number = number.checked_add(*distance).ok_or("a bin is after the end of time")?;
+            track.bins.push(IndexBin { number, rows: *rows, most });
+        }
+        track.bin_names = of(&self.names, from, length).to_vec();
+        let values = of(&self.least, from, length).iter().zip(of(&self.last, from, length));
+        track.counters = values.map(|(least, last)| CounterBin { least: *least, last: *last }).collect();
+        Ok(())
     }
 }

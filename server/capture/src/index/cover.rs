@@ -1,13 +1,17 @@
 //! Which blocks a window is drawn from.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::ops::Range;
 
-use super::{LEVELS, node_chunks};
+use crate::IdMap;
+
+use super::{FAN_OUT, LEVELS, node_chunks};
 
 /// Which blocks there are of a stream and grouping, and how fine they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexDirectory {
-    shifts: BTreeMap<(u8, u32), u8>,
+    shifts: IdMap<(u8, u32), u8>,
+    /// The highest level that there is.
+    top: u8,
 }
 
 /// A part of a stream that is looked at as one.
@@ -28,6 +32,7 @@ impl IndexDirectory {
     /// Adds a block with bins of 2^shift nanoseconds.
     pub fn insert(&mut self, level: u8, number: u32, shift: u8) {
         self.shifts.insert((level, number), shift);
+        self.top = self.top.max(level.min(LEVELS));
     }
 
     /// Whether there are no blocks.
@@ -35,34 +40,36 @@ impl IndexDirectory {
         self.shifts.is_empty()
     }
 
-    /// The fewest pieces that hold the first `chunks` chunks in bins of at most 2^shift nanoseconds, without those for whose
-    /// chunks `overlaps` says no.
+    /// The fewest pieces that hold the first `chunks` chunks in bins of at most 2^shift nanoseconds, in order, without those
+    /// for whose chunks `overlaps` says no.
     pub fn pieces(&self, chunks: u32, shift: u8, overlaps: impl Fn(Range<u32>) -> bool) -> Vec<IndexPiece> {
+        let level = (0..LEVELS).find(|level| node_chunks(*level) >= u64::from(chunks)).unwrap_or(LEVELS);
+        let level = level.max(self.top);
         let mut pieces = Vec::new();
-        let mut at = 0;
-        while at < chunks {
-            let (piece, next) = self.largest(at, chunks, shift);
-            if overlaps(at..next) {
-                pieces.push(piece);
-            }
-            at = next;
-        }
+        self.descend((level, 0), chunks, shift, &overlaps, &mut pieces);
         pieces
     }
 
-    /// The largest piece that begins at a chunk, and where the next begins.
-    fn largest(&self, at: u32, chunks: u32, shift: u8) -> (IndexPiece, u32) {
-        for level in (0..=LEVELS).rev() {
-            let (size, start) = (node_chunks(level), u64::from(at));
-            if start % size != 0 {
-                continue;
-            }
-            let number = (start / size) as u32;
-            if self.shifts.get(&(level, number)).is_some_and(|known| *known <= shift) {
-                let next = (start + size).min(u64::from(chunks)) as u32;
-                return (IndexPiece::Node { level, number }, next);
-            }
+    fn descend(
+        &self,
+        (level, number): (u8, u32),
+        chunks: u32,
+        shift: u8,
+        overlaps: &impl Fn(Range<u32>) -> bool,
+        pieces: &mut Vec<IndexPiece>,
+    ) {
+        let start = u64::from(number).saturating_mul(node_chunks(level));
+        let end = start.saturating_add(node_chunks(level)).min(u64::from(chunks));
+        if start >= end || !overlaps(start as u32..end as u32) {
+            return;
         }
-        (IndexPiece::Chunk(at), at + 1)
+        if self.shifts.get(&(level, number)).is_some_and(|known| *known <= shift) {
+            pieces.push(IndexPiece::Node { level, number });
+        } else if let Some(below) = level.checked_sub(1) {
+            let children = number.saturating_mul(FAN_OUT)..number.saturating_add(1).saturating_mul(FAN_OUT);
+            children.for_each(|child| self.descend((below, child), chunks, shift, overlaps, pieces));
+        } else {
+            pieces.push(IndexPiece::Chunk(number));
+        }
     }
 }

@@ -88,18 +88,18 @@ async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
     whole(&store).await;
     assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v6.bak")).unwrap() == before, "the backup is the old file");
-    let expected = ["bathyscope.db", "bathyscope.db.v6.bak", "bathyscope.lock"];
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v7.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v7.bak", "bathyscope.lock"];
     assert_eq!(names(dir.path()), expected);
     let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
-    assert!(matches!(error, StoreError::Newer { found: 7, known: 6, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 8, known: 7, .. }), "{error:?}");
     // Put back, the backup works, and can be migrated again beside its own backup.
-    std::fs::copy(dir.path().join("bathyscope.db.v6.bak"), dir.path().join("bathyscope.db")).unwrap();
+    std::fs::copy(dir.path().join("bathyscope.db.v7.bak"), dir.path().join("bathyscope.db")).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     whole(&store).await;
     store.close().await;
     Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
-    assert!(dir.path().join("bathyscope.db.v6.2.bak").exists());
+    assert!(dir.path().join("bathyscope.db.v7.2.bak").exists());
 }
 
 #[tokio::test]
@@ -112,7 +112,7 @@ async fn p38_a_failed_migration_leaves_the_old_file_usable() {
         let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
             panic!("{failure}: it was opened")
         };
-        assert!(matches!(error, StoreError::Migration { from: 6, to: 7, .. }), "{failure}: {error:?}");
+        assert!(matches!(error, StoreError::Migration { from: 7, to: 8, .. }), "{failure}: {error:?}");
         assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
         assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.lock"]);
         whole(&Store::open(dir.path(), options()).await.unwrap()).await;
@@ -177,6 +177,23 @@ async fn p38_a_database_of_version_3_is_renewed() {
 #[tokio::test]
 async fn p38_a_database_of_version_5_is_renewed() {
     is_renewed(5, include_bytes!("../../tests/fixtures/v5.db")).await;
+}
+
+#[tokio::test]
+async fn p38_a_database_of_version_6_is_renewed() {
+    let fixture = include_bytes!("../../tests/fixtures/v6.db");
+    is_renewed(6, fixture).await;
+    // Its index has a leaf and a node of sixteen leaves, which is two levels above it now.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("bathyscope.db"), fixture).unwrap();
+    let store = Store::open(dir.path(), options()).await.unwrap();
+    let id = CaptureId::from_bits(0xfedc_ba98_7654_3210);
+    let mut found = Vec::new();
+    for level in 0..=3 {
+        let block = store.index_block(id, (0, bathyscope_capture::Grouping::Cpu, level, 0)).await.unwrap();
+        found.push(block.is_some());
+    }
+    assert_eq!(found, [true, false, true, false]);
 }
 
 #[test]

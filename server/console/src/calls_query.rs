@@ -143,6 +143,13 @@ impl CallsQuery {
         })
     }
 
+    /// Whether a chart of all calls by threads is asked for.
+    pub fn is_everything_by_thread(&self) -> bool {
+        let chosen = !self.filter.is_empty() || self.longer > 0 || self.tid.is_some() || self.cpu.is_some();
+        let by_cpu = self.lanes == Some(WireLanes::Cpu);
+        !chosen && !by_cpu && self.function.as_ref().is_none_or(String::is_empty)
+    }
+
     /// The size of a page of calls.
     pub fn page_limit(&self) -> u32 {
         self.limit.unwrap_or(DEFAULT_CALLS).min(MAX_CALL_PAGE)

@@ -71,6 +71,8 @@ pub enum TrackGroup {
     Cpu,
     /// A thread.
     Thread,
+    /// An event that is counted.
+    Counter,
 }
 
 /// The first level of a flame graph.
@@ -133,7 +135,11 @@ impl ViewQuery {
         Ok(TimelineQuery {
             range: self.range(source),
             width: self.width.unwrap_or(DEFAULT_WIDTH),
-            group: if self.group == Some(TrackGroup::Thread) { Group::Thread } else { Group::Cpu },
+            group: match self.group {
+                None | Some(TrackGroup::Cpu) => Group::Cpu,
+                Some(TrackGroup::Thread) => Group::Thread,
+                Some(TrackGroup::Counter) => Group::Counter,
+            },
             filter: self.parsed_filter()?,
             limit_tracks: self.limit_tracks.unwrap_or(DEFAULT_TRACKS),
         })

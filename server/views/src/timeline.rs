@@ -2,10 +2,14 @@
 
 use std::{cmp::Reverse, collections::BTreeSet};
 
-use bathyscope_capture::{Grouping, IndexBlock, IndexTrack, Measure, StringId, TopNames, visible};
+use bathyscope_capture::{
+    CounterBin, Grouping, IndexBlock, IndexTrack, Measure, StringId, TopNames, counter_of, visible,
+};
 use serde::Serialize;
 
-use crate::{Cancel, Filter, Source, TimeRange, ViewError, hash::IdMap, source::relative, window::Window};
+use crate::{
+    Cancel, Filter, Source, TimeRange, ViewError, counts::EventSum, hash::IdMap, source::relative, window::Window,
+};
 
 /// The widest timeline in pixels.
 pub const MAX_TIMELINE_WIDTH: u32 = 8192;
@@ -22,12 +26,14 @@ pub enum Group {
     Cpu,
     /// A thread; the busiest first, names are events, or the thread's names in a profile.
     Thread,
+    /// An event that is counted in a scope, in the order in which they were told; without names, but with values.
+    Counter,
 }
 
 /// Which part of a capture to draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineQuery {
-    /// From when to when.
+    /// From when to when; all of the bins that it touches are drawn.
     pub range: TimeRange,
     /// Pixels, 1 to [`MAX_TIMELINE_WIDTH`]: the most bins (or 2). There are at least half as many, as their length is a power of
     /// two of nanoseconds.
@@ -47,7 +53,7 @@ pub struct Timeline {
     pub start: i64,
     /// End of the last bin, relative to the capture's start: at or after the end of the range.
     pub end: i64,
-    /// Number of bins, all of one length. Rows outside of the range do not count in them.
+    /// Number of bins, all of one length.
     pub width: u32,
     /// What a track is.
     pub group: Group,
@@ -59,21 +65,23 @@ pub struct Timeline {
     pub more_tracks: u64,
     /// Whether some stream has rows that take time, so that bins know their longest.
     pub has_longest: bool,
+    /// Whether bins have values of counters.
+    pub has_values: bool,
     /// The bins of each track, not in the JSON head.
     #[serde(skip)]
     pub bins: Vec<TrackBins>,
 }
 
 /// One track.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Track {
-    /// Names the track in URLs: `cpu:N` or `tid:N`.
+    /// Names the track in URLs: `cpu:N`, `tid:N`, or `counter:N:M` by the ids of event and scope.
     pub key: String,
     /// What it is called.
     pub label: String,
-    /// More about it: pid and tid.
+    /// More about it: pid and tid, or the scope that is counted in.
     pub sub: String,
-    /// Rows in the range that satisfy the filter.
+    /// Rows in the bins that satisfy the filter.
     pub rows: u64,
     /// The process, of a thread.
     pub pid: Option<u64>,
@@ -81,6 +89,9 @@ pub struct Track {
     pub tid: Option<u64>,
     /// The CPU.
     pub cpu: Option<u64>,
+    /// Whether values of the counter are of a clock: thousandths of a nanosecond a second, and so many CPUs times 10¹².
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_clock: bool,
 }
 
 /// The bins of a track that have rows: lists of one length.
@@ -95,6 +106,19 @@ pub struct TrackBins {
     /// How long the longest row took, in nanoseconds, 0 for rows of which that is not known; an empty list where it is
     /// known of none.
     pub longest_ns: Vec<u64>,
+    /// The values of a counter in the bin, in thousandths a second; an empty list for other tracks.
+    pub values: Vec<CounterValues>,
+}
+
+/// What is known of a counter's values in a bin, in thousandths a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterValues {
+    /// The least.
+    pub least: u64,
+    /// The greatest.
+    pub most: u64,
+    /// The last.
+    pub last: u64,
 }
 
 /// Makes a window of the timeline; at most `width` bins in each of at most `limit_tracks` tracks.
@@ -103,7 +127,7 @@ pub struct TrackBins {
 /// If the query does not fit the capture, a chunk cannot be loaded, or `cancel` was set.
 pub fn timeline(source: &dyn Source, query: &TimelineQuery, cancel: &Cancel) -> Result<Timeline, ViewError> {
     let what = "the width of the timeline in pixels";
-    let window = Window::new(query.range, query.width, MAX_TIMELINE_WIDTH, what)?;
+    let window = Window::new(query.range, query.width, MAX_TIMELINE_WIDTH, what)?.whole();
     if query.limit_tracks == 0 || query.limit_tracks > MAX_TRACKS {
         let (value, most) = (u64::from(query.limit_tracks), u64::from(MAX_TRACKS));
         return Err(ViewError::OutOfRange { what: "the number of tracks", value, least: 1, most });
@@ -121,6 +145,7 @@ impl Group {
         match self {
             Self::Cpu => Grouping::Cpu,
             Self::Thread => Grouping::Thread,
+            Self::Counter => Grouping::Counter,
         }
     }
 }
@@ -156,7 +181,8 @@ impl Lanes {
         let dropped: u64 = blocks.iter().map(|(_, block)| block.dropped_tracks).sum();
         let more = lanes.len().saturating_sub(query.limit_tracks as usize) as u64 + dropped;
         lanes.truncate(query.limit_tracks as usize);
-        if query.group == Group::Cpu {
+        // Ids of texts grow as they come.
+        if query.group != Group::Thread {
             lanes.sort_by_key(|lane| lane.key);
         }
         Self { lanes, more }
@@ -174,6 +200,8 @@ struct Cell {
     longest_ns: u64,
     /// The most frequent.
     name: u32,
+    /// The least and the last value of a counter, whose greatest is `longest_ns`.
+    counter: CounterBin,
 }
 
 /// The bins of a track in one stream.
@@ -202,6 +230,7 @@ impl<'a> Part<'a> {
         let Some(bin) = self.track.bins.get(self.at).filter(|bin| bin.number == number) else { return };
         cell.rows += bin.rows;
         cell.longest_ns = cell.longest_ns.max(bin.most);
+        cell.counter = self.track.counters.get(self.at).copied().unwrap_or_default();
         match self.stream_name {
             Some(name) => add_name(names, name, bin.rows),
             None => self.track.names_at(self.at).iter().for_each(|(name, rows)| {
@@ -224,7 +253,8 @@ fn cells(
     let mut cells = Vec::new();
     let mut names: Vec<(u64, Reverse<u32>)> = Vec::new();
     while let Some(number) = parts.iter().filter_map(Part::next_number).min() {
-        let mut cell = Cell { bin: window.relative(number), rows: 0, longest_ns: 0, name: 0 };
+        let mut cell =
+            Cell { bin: window.relative(number), rows: 0, longest_ns: 0, name: 0, counter: CounterBin::default() };
         parts.iter_mut().for_each(|part| part.take(number, &mut cell, &mut names));
         // Of names with equally many rows it is the one with the lowest id.
         cell.name = names.drain(..).max().map_or(0, |(_, Reverse(name))| name);
@@ -260,9 +290,12 @@ impl Builder<'_> {
     }
 
     fn finish(self, lanes: Lanes) -> Timeline {
+        let has_values = self.query.group == Group::Counter;
         let mut used: Vec<u32> = self.cells.iter().flatten().map(|cell| cell.name).collect();
         used.sort_unstable();
         used.dedup();
+        // Counters are told by their tracks.
+        used.retain(|_| !has_values);
         // Two ids can look the same when shown; they are one name then.
         let texts: Vec<(u32, String)> = used.iter().map(|name| (*name, self.name(*name))).collect();
         let names: Vec<String> =
@@ -273,6 +306,7 @@ impl Builder<'_> {
             bin: cells.iter().map(|cell| cell.bin).collect(),
             count: cells.iter().map(|cell| u32::try_from(cell.rows).unwrap_or(u32::MAX)).collect(),
             name: cells.iter().map(|cell| index_of.get(&cell.name).copied().unwrap_or(0)).collect(),
+            values: if has_values { cells.iter().map(values_of).collect() } else { Vec::new() },
             longest_ns: if self.has_longest { cells.iter().map(|cell| cell.longest_ns).collect() } else { Vec::new() },
         };
         let (origin, span) = (self.source.origin_ns(), self.window.span());
@@ -284,6 +318,7 @@ impl Builder<'_> {
             tracks: lanes.lanes.iter().map(|lane| self.track(lane)).collect(),
             more_tracks: lanes.more,
             has_longest: self.has_longest,
+            has_values,
             bins: self.cells.iter().map(track).collect(),
             names,
         }
@@ -294,15 +329,34 @@ impl Builder<'_> {
         match self.query.group {
             Group::Cpu => {
                 let (label, sub) = (format!("CPU {key}"), String::new());
-                Track { key: format!("cpu:{key}"), label, sub, rows, pid: None, tid: None, cpu: Some(key) }
+                Track { key: format!("cpu:{key}"), label, sub, rows, cpu: Some(key), ..Track::default() }
             }
             Group::Thread => {
                 let label = lane.names.first().map(|name| comm_text(self.source, name)).unwrap_or_default();
                 let sub = if pid == key { format!("pid {pid}") } else { format!("pid {pid} tid {key}") };
-                Track { key: format!("tid:{key}"), label, sub, rows, pid: Some(pid), tid: Some(key), cpu: None }
+                Track {
+                    key: format!("tid:{key}"),
+                    label,
+                    sub,
+                    rows,
+                    pid: Some(pid),
+                    tid: Some(key),
+                    ..Track::default()
+                }
+            }
+            Group::Counter => {
+                let (event, scope) = counter_of(key);
+                let text = |id| self.source.dictionaries().text(id).map(visible).unwrap_or_default();
+                let (label, sub) = (text(event), text(scope));
+                let is_clock = EventSum { event: label.clone(), ..EventSum::default() }.is_clock();
+                Track { key: format!("counter:{event}:{scope}"), label, sub, rows, is_clock, ..Track::default() }
             }
         }
     }
+}
+
+fn values_of(cell: &Cell) -> CounterValues {
+    CounterValues { least: cell.counter.least, most: cell.longest_ns, last: cell.counter.last }
 }
 
 /// A thread's name, made visible.
@@ -313,7 +367,8 @@ fn comm_text(source: &dyn Source, comm: StringId) -> String {
 impl Timeline {
     /// Puts a head in JSON (the caller serialises `self`) and the bins together in the binary form: magic, length of the
     /// head, head, zeroes to a multiple of 8, then for each track the number of bins, zero, bins, counts, names, zeroes
-    /// to a multiple of 8, and where the head says `has_longest` the longest rows (8 bytes each). Little endian.
+    /// to a multiple of 8, where the head says `has_longest` the longest rows (8 bytes each), and where it says `has_values` the
+    /// least, the greatest and the last values (lists of 8 bytes each). Little endian.
     pub fn encode(&self, head_json: &[u8]) -> Vec<u8> {
         fn put(out: &mut Vec<u8>, number: u32) {
             out.extend_from_slice(&number.to_le_bytes());
@@ -334,7 +389,10 @@ impl Timeline {
                 list.iter().for_each(|number| put(&mut out, *number));
             }
             pad(&mut out);
-            track.longest_ns.iter().for_each(|longest_ns| out.extend_from_slice(&longest_ns.to_le_bytes()));
+            let values = |of: fn(&CounterValues) -> u64| track.values.iter().map(of);
+            let values = values(|it| it.least).chain(values(|it| it.most)).chain(values(|it| it.last));
+            let numbers = track.longest_ns.iter().copied().chain(values);
+            numbers.for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
         }
         out
     }

@@ -34,12 +34,17 @@ impl Window {
         Ok(Self { range, shift, first: range.start_ns >> shift, bins })
     }
 
+    /// The same bins with all of their rows, so that no rows have to be counted at the ends.
+    pub(crate) fn whole(self) -> Self {
+        Self { range: self.span(), ..self }
+    }
+
     /// The span of all bins.
     pub(crate) fn span(&self) -> TimeRange {
         TimeRange { start_ns: self.start_of(self.first), end_ns: self.start_of(self.first + u64::from(self.bins)) }
     }
 
-    fn start_of(&self, bin: u64) -> u64 {
+    pub(crate) fn start_of(&self, bin: u64) -> u64 {
         u64::try_from(u128::from(bin) << self.shift).unwrap_or(u64::MAX)
     }
 

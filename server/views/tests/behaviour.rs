@@ -124,10 +124,13 @@ fn only_what_is_needed_is_loaded() {
     timeline(&source, &query, &GO).unwrap();
     let columns: BTreeSet<Vec<usize>> = source.loads.take().into_iter().map(|(_, _, columns)| columns).collect();
     assert_eq!(columns, BTreeSet::from([vec![0, 1, 4]]));
-    // With an index only rows at the ends are loaded, unless there is a filter or bins are finer than those of the index.
+    // With an index no rows are loaded, unless there is a filter or bins are finer than those of the index. A rate ends
+    // where it is asked to, so rows at its ends are counted.
     source.inner.make_index();
     let inside = TimeRange::relative(ORIGIN, 15_000, 85_000);
     timeline(&source, &TimelineQuery { range: inside, width: 20, ..query.clone() }, &GO).unwrap();
+    assert_eq!(source.chunks_loaded(), [0; 0]);
+    rate(&source, &RateQuery { range: inside, bins: 20, filter: None }, &GO).unwrap();
     assert_eq!(source.chunks_loaded(), [1, 8]);
     let filtered = Filter::parse("pid == 4").unwrap();
     timeline(&source, &TimelineQuery { filter: filtered, ..query.clone() }, &GO).unwrap();

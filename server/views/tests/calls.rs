@@ -9,7 +9,7 @@ use bathyscope_capture::{ColumnType, Display, StreamKind};
 use bathyscope_views::{
     CallChoice, CallForest, CallLine, CallQuery, CallState, ChartQuery, Filter, FlameQuery, FunctionRank,
     FunctionsQuery, GroupBy, Lanes, MemorySource, Part, TimeRange, ViewError, call_chart, call_flame, call_lines,
-    call_page, find_call, flame, places, rank_functions,
+    call_overview, call_page, find_call, flame, places, rank_functions,
 };
 use fixture::{Build, GO, ORIGIN, Own};
 use proptest::{collection::vec, prelude::*};
@@ -292,6 +292,79 @@ proptest! {
             from = Some(find_call(&source, &forest, &choice, "VFS_", from, true).place.unwrap().call.id);
             prop_assert_eq!(from, *expected);
         }
+    }
+}
+
+/// Boxes of an overview: thread, level, and the pixel that its calls end in, or none where they end after the window.
+type Pixel = (String, u32, Option<u64>);
+
+/// The longest call of each pixel of a level, and how many others end there.
+fn longest(calls: &[Made], range: (u64, u64), bin_ns: u64) -> BTreeMap<Pixel, (u64, Vec<usize>, u64)> {
+    let inside = |call: &&Made| call.end >= range.0 && call.end < range.1;
+    let across = |call: &&Made| call.end >= range.1 && call.start < range.1;
+    let tops = |tid: u64| {
+        let shown = calls.iter().filter(|call| inside(call) || across(call));
+        shown.filter(|call| call.tid == tid).map(|call| call.depth).min().unwrap_or(0)
+    };
+    let mut pixels: BTreeMap<Pixel, (u64, Vec<usize>, u64)> = BTreeMap::new();
+    for call in calls.iter().filter(|call| inside(call) || across(call)) {
+        let bin = inside(&call).then(|| (ORIGIN + call.end) / bin_ns);
+        let key = (format!("tid:{}", call.tid), (call.depth - tops(call.tid)) as u32, bin);
+        let (most, functions, count) = pixels.entry(key).or_default();
+        let took = call.end - call.start;
+        if *count == 0 || took > *most {
+            (*most, *functions) = (took, vec![call.function]);
+        } else if took == *most {
+            functions.push(call.function);
+        }
+        *count += 1;
+    }
+    pixels
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn an_overview_has_the_longest_call_of_each_pixel_from_the_index_as_from_rows(
+        calls in calls(),
+        (a, length) in (0_u64..3000, 1_u64..5000),
+        width in 2_u32..300,
+    ) {
+        let mut source = source(&calls, 16);
+        let range = TimeRange::relative(ORIGIN, a, a + length);
+        let query = ChartQuery { width, lanes: Lanes::Thread, limit_lanes: 256 };
+        let from_rows = call_overview(&source, range, query, &GO).unwrap();
+        source.make_index();
+        let chart = call_overview(&source, range, query, &GO).unwrap();
+        prop_assert_eq!(&chart, &from_rows);
+        prop_assert!(chart.coarse);
+        // Bins are a power of two of nanoseconds.
+        let last = ORIGIN + a + length - 1;
+        let bin_ns = (0..63).map(|shift| 1_u64 << shift).find(|ns| last / ns - (ORIGIN + a) / ns < u64::from(width)).unwrap();
+        let mut expected = longest(&calls, (a, a + length), bin_ns);
+        // Of calls across the end only the innermost of a level can be.
+        let mut hidden = 0;
+        for lane in &chart.lanes {
+            prop_assert!(lane.boxes.start.is_sorted() && lane.boxes.id.is_empty());
+            for at in 0..lane.boxes.start.len() {
+                let (start, took, level) = (lane.boxes.start[at], lane.boxes.duration[at], lane.boxes.level[at]);
+                let end = (start + took as i64 + ORIGIN as i64) as u64;
+                let across = end > range.end_ns.next_multiple_of(bin_ns);
+                let key = |bin| (lane.key.clone(), level, bin);
+                let short = took < bin_ns;
+                let bin = if short { (start + ORIGIN as i64) as u64 / bin_ns } else { end / bin_ns - 1 };
+                let found = if across { None } else { expected.remove(&key(Some(bin))) };
+                let found = found.or_else(|| expected.remove(&key(None)));
+                let (most, functions, count) = found.unwrap_or_else(|| panic!("{lane:?} {at}"));
+                prop_assert_eq!((most, count - 1), (took, lane.boxes.more[at]));
+                let name = &chart.names[lane.boxes.name[at] as usize];
+                prop_assert!(functions.iter().any(|function| NAMES[*function] == name));
+                hidden += count - 1;
+            }
+        }
+        prop_assert!(expected.is_empty(), "{expected:?}");
+        prop_assert_eq!(chart.hidden, hidden);
     }
 }
 

@@ -4,7 +4,10 @@
 use std::sync::atomic::AtomicBool;
 
 use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, StreamKind, StreamSchema, StringDictionary};
-use bathyscope_views::{CountQuery, CountView, MemorySource, TimeRange, ViewError, count_view};
+use bathyscope_views::{
+    CountQuery, CountView, CounterValues, Group, MemorySource, TimeRange, TimelineQuery, ViewError, count_view,
+    timeline,
+};
 
 const ORIGIN: u64 = 1_000_000_000;
 const SECOND: u64 = 1_000_000_000;
@@ -123,4 +126,31 @@ fn what_is_no_stream_of_counts_is_refused() {
     assert!(matches!(count_view(&source, 1, query, &go), Err(ViewError::NoSuchStream { .. })));
     let none = CountQuery { points: 0, ..query };
     assert!(matches!(count_view(&source, 0, none, &go), Err(ViewError::OutOfRange { .. })));
+}
+
+#[test]
+fn a_timeline_has_the_least_the_greatest_and_the_last_rate_of_each_counter() {
+    let mut source = source(&ROWS);
+    let drawn = |source: &MemorySource, width: u32| {
+        let range = TimeRange { start_ns: ORIGIN, end_ns: ORIGIN + 4 * SECOND + 1 };
+        let query = TimelineQuery { range, width, group: Group::Counter, filter: None, limit_tracks: 10 };
+        timeline(source, &query, &AtomicBool::new(false)).unwrap()
+    };
+    // Bins of 2^32 nanoseconds: the last second is in the second one.
+    let coarse = drawn(&source, 2);
+    let tracks: Vec<_> =
+        coarse.tracks.iter().map(|it| (it.label.as_str(), it.sub.as_str(), it.rows, it.is_clock)).collect();
+    assert_eq!(tracks, [("task-clock", "all", 4, true), ("cs", "all", 4, false)], "what was not counted has no track");
+    let values = |least, most, last| CounterValues { least, most, last };
+    let half_cpu = 500_000_000_000;
+    assert_eq!(coarse.bins[0].values, [values(0, 2 * half_cpu, 0), values(half_cpu, half_cpu, half_cpu)]);
+    assert_eq!(coarse.bins[1].values, [values(0, 30_000, 0), values(20_000, 20_000, 20_000)]);
+    assert!(coarse.has_values && coarse.names.is_empty() && coarse.bins[1].count == [3, 1]);
+    let fine = drawn(&source, 8192);
+    assert_eq!(fine.bins[1].values.iter().map(|it| it.last).collect::<Vec<_>>(), [10_000, 30_000, 0, 20_000]);
+    source.make_index();
+    assert_eq!((drawn(&source, 2), drawn(&source, 8192)), (coarse, fine), "the index says the same");
+    let encoded = drawn(&source, 2).encode(b"{}");
+    // Head, then for each track: counts of two bins in 32 bytes with padding, and three lists of values.
+    assert_eq!(encoded.len(), 16 + 2 * (8 + 2 * 12 + 3 * 2 * 8));
 }

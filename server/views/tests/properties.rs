@@ -151,12 +151,18 @@ proptest! {
             source.make_index();
         }
         let range = TimeRange::relative(ORIGIN, a, a + length);
-        let mut expected = in_range(&rows, range);
-        expected.retain(|row| !only_sh || row.3 == 0);
+        let chosen = |range: TimeRange| {
+            let mut found = in_range(&rows, range);
+            found.retain(|row| !only_sh || row.3 == 0);
+            found
+        };
         let filter = only_sh.then(|| Filter::parse("comm == \"sh\"").unwrap().unwrap());
         let group = if by_cpu { Group::Cpu } else { Group::Thread };
         let query = TimelineQuery { range, width, group, filter: filter.clone(), limit_tracks };
         let window = timeline(&source, &query, &GO).unwrap();
+        // All rows of the bins that the range touches.
+        let absolute = |relative: i64| (relative + ORIGIN as i64).cast_unsigned();
+        let expected = chosen(TimeRange { start_ns: absolute(window.start), end_ns: absolute(window.end) });
 
         let bin_ns = ((window.end - window.start) / i64::from(window.width)).cast_unsigned();
         prop_assert!(window.width <= width.max(2) && bin_ns.is_power_of_two());
@@ -190,7 +196,7 @@ proptest! {
             }
         }
         let rates = rate(&source, &RateQuery { range, bins: width, filter }, &GO).unwrap();
-        prop_assert_eq!(rates.streams[0].counts.iter().sum::<u64>(), expected.len() as u64);
+        prop_assert_eq!(rates.streams[0].counts.iter().sum::<u64>(), chosen(range).len() as u64);
         let encoded = window.encode(&serde_json::to_vec(&window).unwrap());
         prop_assert_eq!(encoded.len() % 8, 0);
     }

@@ -33,6 +33,8 @@ export class CallsChart extends EventTarget {
     this.data = null;
     this.preview = null;
     this.pointer = null;
+    /** Where a coarse chart was walked to: its boxes have no ids. */
+    this.spot = null;
     this.fetch = settled(50, () => this.#fetch());
     this.remember = settled(200, () => this.#remember());
     this.restore();
@@ -76,6 +78,7 @@ export class CallsChart extends EventTarget {
       const answer = await this.#latest.run((signal) => waitFor("Drawing calls", get(`${this.context.path}/calls/chart`, query, signal), () => this.#latest.cancel()));
       if (!answer) return;
       this.data = new ChartModel(answer);
+      this.spot = null;
       this.#size();
       this.dispatchEvent(new Event("data"));
       this.#tell();
@@ -90,9 +93,9 @@ export class CallsChart extends EventTarget {
   }
 
   #draw() {
-    const { call, search } = this.context.view;
+    const { search } = this.context.view;
     drawChart(this.canvas, {
-      shown: this.shown, data: this.data, scroll: this.element.scrollTop, search, current: call, selection: this.preview ?? this.#selection,
+      shown: this.shown, data: this.data, scroll: this.element.scrollTop, search, current: this.#current, selection: this.preview ?? this.#selection,
       losses: this.context.info.ledger.losses.map((loss) => this.context.lossRange(loss)),
     });
   }
@@ -148,6 +151,7 @@ export class CallsChart extends EventTarget {
 
   get #current() {
     const { call } = this.context.view;
+    if (this.data?.coarse) return this.spot;
     return call === null || !this.data ? null : this.data.find(call);
   }
 
@@ -170,7 +174,7 @@ export class CallsChart extends EventTarget {
     });
     element.addEventListener("click", (event) => {
       const hit = event.shiftKey ? null : this.#hit(event.offsetX, event.offsetY);
-      if (hit) this.context.state.set({ call: this.data.lanes[hit.lane].boxes.id[hit.box] });
+      if (hit) this.#choose(hit);
     });
     element.addEventListener("pointermove", (event) => {
       this.pointer = { x: event.offsetX, y: event.offsetY };
@@ -188,6 +192,15 @@ export class CallsChart extends EventTarget {
       else this.#all();
     });
     element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+  }
+
+  #choose(place) {
+    if (this.data.coarse) {
+      this.spot = place;
+      this.canvas.redraw();
+    } else {
+      this.context.state.set({ call: this.data.lanes[place.lane].boxes.id[place.box] });
+    }
   }
 
   #to({ lane, box }) {
@@ -261,7 +274,7 @@ export class CallsChart extends EventTarget {
     const lane = this.data.lanes[place.lane];
     const start = lane.boxes.start[place.box];
     this.pointer = null;
-    this.context.state.set({ call: lane.boxes.id[place.box] });
+    this.#choose(place);
     if (start < this.shown.start || start > this.shown.end) this.#pan((start - (this.shown.start + this.shown.end) / 2) / (this.shown.end - this.shown.start));
     const y = lane.top + PAD + lane.boxes.level[place.box] * LEVEL;
     const room = this.element.clientHeight - AXIS;
@@ -290,7 +303,7 @@ export class CallsChart extends EventTarget {
     const { boxes, label } = this.data.lanes[lane];
     const took = boxes.duration[box];
     const mark = MARKS.find(([, sign]) => sign === durationMark(took))?.[1] ?? "";
-    const more = boxes.more[box] > 0 ? `; ${plural(boxes.more[box], "more call")} in this pixel` : "";
+    const more = boxes.more[box] > 0 ? `; ${plural(boxes.more[box], "more call")} in this pixel${this.data.coarse ? ", of which this is the longest" : ""}` : "";
     return `${this.data.names[boxes.name[box]]}()  ${mark ? `${mark} ` : ""}${duration(took)} (${exact(took)} ns)${STATES[boxes.state[box]]}  at ${moment(boxes.start[box])} s, ${label}${more}`;
   }
 }

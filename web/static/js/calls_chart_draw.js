@@ -20,7 +20,7 @@ export const COLORS = [
 /**
  * Draws everything.
  * @param {import("./canvas.js").Canvas} canvas
- * @param {object} model `shown`, `data` (a ChartModel), `scroll`, `losses`, `selection`, `current` (a call's id), `search`, `func`
+ * @param {object} model `shown`, `data` (a ChartModel), `scroll`, `losses`, `selection`, `current` (`lane` and `box`, or null), `search`, `func`
  */
 export function drawChart(canvas, model) {
   const { context: ctx, colors, width, height, ratio, font } = canvas;
@@ -35,14 +35,14 @@ export function drawChart(canvas, model) {
   if (model.data) {
     const search = model.search.toLowerCase();
     const paint = model.data.names.map((name) => ({ fill: colors[`--cat-${category(name)}`], name, dim: Boolean(search) && !name.toLowerCase().includes(search) }));
-    for (const lane of model.data.lanes) {
+    for (const [number, lane] of model.data.lanes.entries()) {
       const top = AXIS + lane.top - model.scroll;
       if (top > height || top + lane.height < AXIS) continue;
       ctx.save();
       ctx.beginPath();
       ctx.rect(LABELS, AXIS, wide, height - AXIS);
       ctx.clip();
-      drawLane(ctx, colors, model, { lane, top, place, width, paint });
+      drawLane(ctx, colors, { lane, top, place, width, paint, chosen: model.current?.lane === number ? model.current.box : -1 });
       ctx.restore();
       drawLabel(ctx, colors, { lane, top, width, height });
     }
@@ -51,10 +51,10 @@ export function drawChart(canvas, model) {
   drawAxis(ctx, colors, model, { width, place });
 }
 
-function drawLane(ctx, colors, model, { lane, top, place, width, paint }) {
+function drawLane(ctx, colors, { lane, top, place, width, paint, chosen }) {
   const { boxes } = lane;
   let current = null;
-  for (let i = 0; i < boxes.id.length; i += 1) {
+  for (let i = 0; i < boxes.start.length; i += 1) {
     const left = place(boxes.start[i]);
     const right = place(boxes.start[i] + boxes.duration[i]);
     if (right < LABELS || left > width) continue;
@@ -71,7 +71,7 @@ function drawLane(ctx, colors, model, { lane, top, place, width, paint }) {
       ctx.fillStyle = colors["--on-cat"];
       ctx.fillText(cut(ctx, name, across - 8), x + 4, y + (LEVEL - 2) / 2 + 0.5);
     }
-    if (boxes.id[i] === model.current) current = { x, y, across };
+    if (i === chosen) current = { x, y, across };
   }
   ctx.globalAlpha = 1;
   if (current) {

@@ -9,7 +9,7 @@ const LEAST_LANE = 30;
 export class ChartModel {
   /** @param {object} answer of the API */
   constructor(answer) {
-    Object.assign(this, { start: answer.start, end: answer.end, names: answer.names, hidden: answer.hidden, moreLanes: answer.more_lanes, leftOut: answer.left_out });
+    Object.assign(this, { start: answer.start, end: answer.end, names: answer.names, coarse: answer.coarse, hidden: answer.hidden, moreLanes: answer.more_lanes, leftOut: answer.left_out });
     let top = 0;
     this.lanes = answer.lanes.map((lane) => {
       const height = Math.max(LEAST_LANE, lane.levels * LEVEL + PAD * 2);
@@ -36,7 +36,7 @@ export class ChartModel {
     const level = Math.floor((y - top - PAD) / LEVEL);
     let best = null;
     let away = slack;
-    for (let box = 0; box < boxes.id.length; box += 1) {
+    for (let box = 0; box < boxes.start.length; box += 1) {
       if (boxes.level[box] !== level) continue;
       const distance = Math.max(0, boxes.start[box] - time, time - boxes.start[box] - boxes.duration[box]);
       if (distance <= away) {
@@ -71,10 +71,10 @@ export class ChartModel {
     const start = boxes.start[box];
     const end = start + boxes.duration[box];
     const on = (other) => boxes.level[other] === level;
-    if (where === "right") for (let other = box + 1; other < boxes.id.length; other += 1) if (on(other)) return { lane, box: other };
+    if (where === "right") for (let other = box + 1; other < boxes.start.length; other += 1) if (on(other)) return { lane, box: other };
     if (where === "left") for (let other = box - 1; other >= 0; other -= 1) if (on(other)) return { lane, box: other };
-    if (where === "in") for (let other = 0; other < boxes.id.length; other += 1) if (on(other) && boxes.start[other] >= start && boxes.start[other] < end) return { lane, box: other };
-    if (where === "out") for (let other = 0; other < boxes.id.length; other += 1) if (on(other) && boxes.start[other] <= start && boxes.start[other] + boxes.duration[other] >= end) return { lane, box: other };
+    if (where === "in") for (let other = 0; other < boxes.start.length; other += 1) if (on(other) && boxes.start[other] >= start && boxes.start[other] < end) return { lane, box: other };
+    if (where === "out") for (let other = 0; other < boxes.start.length; other += 1) if (on(other) && boxes.start[other] <= start && boxes.start[other] + boxes.duration[other] >= end) return { lane, box: other };
     return null;
   }
 }

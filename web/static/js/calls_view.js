@@ -224,8 +224,9 @@ export class CallsView {
 
   #charted() {
     this.#answered();
-    const { lanes, hidden, moreLanes, leftOut } = this.chart.data;
+    const { lanes, hidden, moreLanes, leftOut, coarse } = this.chart.data;
     const parts = [plural(lanes.reduce((sum, lane) => sum + lane.calls, 0), "call"), plural(lanes.length, this.context.view.lanes === "cpu" ? "CPU" : "thread")];
+    if (coarse) parts.push("an overview: the longest call of each pixel; zoom in for every call");
     if (hidden > 0) parts.push(`${exact(hidden)} more below one pixel`);
     if (moreLanes > 0) parts.push(`${plural(moreLanes, "more lane")} not shown`);
     if (leftOut > 0) parts.push(`${plural(leftOut, "later call")} did not fit`);

@@ -29,8 +29,8 @@ const GROW_MS = 2000;
 const TABS = ["events", "timeline", "flame", "info", "sql"];
 /** What only captures of scripts have, shown first. */
 const SCRIPT_TABS = ["maps", "output"];
-/** What captures of counts have: their rows are no moments of threads, so that a timeline of them says nothing. */
-const COUNT_TABS = ["counts", "events", "info", "sql"];
+/** What captures of counts have. */
+const COUNT_TABS = ["counts", "events", "timeline", "info", "sql"];
 /** What captures with calls of functions have, shown first. */
 const CALL_TABS = ["calls", ...TABS];
 const TITLES = { calls: "calls", counts: "counts", events: "events", timeline: "timeline", flame: "flame graph", info: "info", maps: "maps", output: "output", sql: "SQL" };

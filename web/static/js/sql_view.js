@@ -171,8 +171,7 @@ export class SqlView {
     const bars = lines ? null : barsOf(answer);
     const mode = (lines ?? bars) && this.context.view.result === "chart" ? "chart" : "table";
     this.modes.hidden = !(lines ?? bars);
-    // Captures of counts have no timeline.
-    this.trackButton.hidden = this.context.isCounts || kindsOf(answer.columns).length === 0;
+    this.trackButton.hidden = kindsOf(answer.columns).length === 0;
     this.pointed.textContent = "";
     for (const button of this.modes.children) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
     if (mode === "chart" && lines) this.#drawChart(lines);

@@ -7,6 +7,7 @@ import { duration, exact, moment, plural } from "./format.js";
 import { bind, describe, isTyping } from "./keys.js";
 import { showError } from "./notice.js";
 import { SqlTracks } from "./sql_tracks.js";
+import { counterAt } from "./timeline_counters.js";
 import { TimelineData } from "./timeline_data.js";
 import { newest, project } from "./timeline_decode.js";
 import { legend } from "./timeline_legend.js";
@@ -19,6 +20,9 @@ const WHEEL_ZOOM = 0.0022;
 /** Change per second while a key is held: e-folds of zoom, screens of pan. */
 const HELD = { KeyW: ["zoom", -2.6], KeyS: ["zoom", 2.6], KeyA: ["pan", -1.2], KeyD: ["pan", 1.2] };
 const TAP_S = 0.07;
+
+/** What a track is called. */
+const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
 
 /** The tab. */
 export class TimelineView {
@@ -54,6 +58,7 @@ export class TimelineView {
   #build(panel) {
     const group = (name, label) => h("button", { type: "button", data: { group: name }, text: label, on: { click: () => this.context.state.set({ group: name }) } });
     this.groups = h("span", { class: "segments", role: "group", "aria-label": "Tracks" }, group("cpu", "CPUs"), group("thread", "Threads"));
+    this.groups.hidden = this.context.isCounts;
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
     this.more = h("span", { class: "quiet" });
     this.problem = h("div");
@@ -129,7 +134,8 @@ export class TimelineView {
 
   #want() {
     if (!this.visible || this.canvas.width <= LABELS) return;
-    const { group, filter } = this.context.view;
+    const { filter } = this.context.view;
+    const group = this.context.isCounts ? "counter" : this.context.view.group;
     const wanted = this.follows ? { start: 0, end: this.context.duration } : this.shown;
     this.data.want(wanted, Math.round(this.#wide * this.canvas.ratio), { group, filter }, this.context.duration);
     this.canvas.redraw();
@@ -143,8 +149,8 @@ export class TimelineView {
     this.queries.redraw();
     const { tracks, more_tracks: more, group } = this.data.current;
     this.#arrange();
-    this.more.textContent = tracks.length === 0 ? "No rows here" : more > 0 ? `${plural(tracks.length, group === "cpu" ? "CPU" : "thread")} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, group === "cpu" ? "CPU" : "thread");
-    put(this.legend, ...legend(this.data.current));
+    this.more.textContent = tracks.length === 0 ? "No rows here" : more > 0 ? `${plural(tracks.length, TRACKS[group])} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, TRACKS[group]);
+    put(this.legend, ...(this.data.current.has_values ? [h("span", { class: "quiet", text: "Each has a scale of its own, up to the value beside it. The band is from the least to the greatest value of a pixel." })] : legend(this.data.current)));
     this.#tell();
     this.canvas.redraw();
   }
@@ -377,6 +383,7 @@ export class TimelineView {
     const names = new Int32Array(3);
     const longest = new Float64Array(3);
     const pixel = (this.shown.end - this.shown.start) / this.#wide;
+    if (track.values) return counterAt(track, this.data.current, { start: time - pixel / 2, end: time + pixel / 2 });
     project(track, this.data.current, { start: time - pixel * 1.5, end: time + pixel * 1.5 }, 3, counts, names, longest);
     const best = [1, 2, 0].find((x) => names[x] >= 0);
     if (best === undefined) return `${track.label}: no rows`;

@@ -13,6 +13,7 @@ const MAX_HEAD_BYTES = 16 << 20;
  * @property {Uint32Array} counts rows in the bin
  * @property {Uint32Array} name index of the most frequent name in the bin
  * @property {Float64Array | null} longest nanoseconds that the bin's longest row took; null where rows take no time
+ * @property {{least: Float64Array, most: Float64Array, last: Float64Array} | null} values of a counter in the bin, thousandths a second
  */
 
 /**
@@ -34,13 +35,14 @@ export function decodeTimeline(buffer) {
     if (at + n * 12 > buffer.byteLength) throw new Error(`the timeline's data is cut in the track ${track.key}`);
     const columns = [0, 1, 2].map((i) => new Uint32Array(buffer, at + i * n * 4, n));
     at = aligned(at + n * 12);
-    let longest = null;
-    if (head.has_longest) {
-      if (at + n * 8 > buffer.byteLength) throw new Error(`the timeline's data is cut in the lengths of the track ${track.key}`);
-      longest = Float64Array.from(new BigUint64Array(buffer, at, n), Number);
+    const numbers = () => {
+      if (at + n * 8 > buffer.byteLength) throw new Error(`the timeline's data is cut in the values of the track ${track.key}`);
       at += n * 8;
-    }
-    return { ...track, bins: columns[0], counts: columns[1], name: columns[2], longest };
+      return Float64Array.from(new BigUint64Array(buffer, at - n * 8, n), Number);
+    };
+    const longest = head.has_longest ? numbers() : null;
+    const values = head.has_values ? { least: numbers(), most: numbers(), last: numbers() } : null;
+    return { ...track, bins: columns[0], counts: columns[1], name: columns[2], longest, values };
   });
   return { ...head, tracks };
 }

@@ -4,6 +4,7 @@ import { hatch } from "./canvas.js";
 import { CATEGORIES, category, pixel } from "./color.js";
 import { count, tickLabel, ticks } from "./format.js";
 import { drawSelection } from "./minimap.js";
+import { counterWords, drawCounters } from "./timeline_counters.js";
 import { project } from "./timeline_decode.js";
 
 /** Pixels: the labels on the left, the axis on top, a track at least and at most. */
@@ -41,7 +42,8 @@ export function drawTimeline(canvas, model) {
   ctx.fillStyle = colors["--bg"];
   ctx.fillRect(0, 0, width, height);
   if (model.data) {
-    drawBars(canvas, model);
+    if (model.data.has_values) drawCounters(canvas, model, { left: LABELS, top: AXIS, pad: PAD, first: firstTrack(model), last: lastTrack(model, height) });
+    else drawBars(canvas, model);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     drawLabels(ctx, colors, model, height);
   }
@@ -51,6 +53,10 @@ export function drawTimeline(canvas, model) {
 
 function firstTrack(model) {
   return Math.max(0, Math.floor(model.scroll / model.track));
+}
+
+function lastTrack(model, height) {
+  return Math.min(model.data.tracks.length, Math.ceil((model.scroll + height - AXIS) / model.track));
 }
 
 /** The tracks' bars as one image: faster than a rectangle for each bin, and exact to the device's pixel. */
@@ -63,7 +69,7 @@ function drawBars({ context: ctx, colors, width, height, ratio }, model) {
   out.fill(pixel(colors["--bg"]));
   const palette = model.data.names.map((name) => pixel(colors[`--cat-${category(name)}`]));
   const first = firstTrack(model);
-  const last = Math.min(model.data.tracks.length, Math.ceil((model.scroll + height - AXIS) / model.track));
+  const last = lastTrack(model, height);
   const projected = model.data.tracks.slice(first, last).map((track) => {
     const bars = { counts: new Float32Array(columns), names: new Int32Array(columns) };
     project(track, model.data, model.shown, columns, bars.counts, bars.names);
@@ -108,12 +114,12 @@ function drawLabels(ctx, colors, model, height) {
       ctx.fillRect(0, y, LABELS, model.track);
     }
     ctx.fillStyle = colors["--text"];
-    const name = cut(ctx, track.label, LABELS - 56);
+    const name = cut(ctx, track.label, LABELS - (track.values ? 84 : 56));
     const middle = y + model.track / 2;
     ctx.fillText(name, PAD, track.sub ? middle - 6 : middle);
     ctx.fillStyle = colors["--text-quiet"];
     if (track.sub) ctx.fillText(cut(ctx, track.sub, LABELS - 56), PAD, middle + 6);
-    const rows = count(track.rows);
+    const rows = track.values ? counterWords(track.values.most.reduce((a, b) => Math.max(a, b), 0), track.is_clock) : count(track.rows);
     ctx.fillText(rows, LABELS - 14 - ctx.measureText(rows).width, track.sub ? middle - 6 : middle);
   }
   ctx.restore();

@@ -16,7 +16,7 @@ pub const MAX_CHART_BOXES: usize = 100_000;
 /// The most lanes of a chart.
 pub const MAX_CHART_LANES: u32 = 256;
 /// The widest chart in pixels.
-const MAX_WIDTH: u32 = 8192;
+pub(super) const MAX_WIDTH: u32 = 8192;
 /// The most levels of a lane.
 const MAX_LEVELS: u32 = 128;
 
@@ -53,6 +53,8 @@ pub struct CallChart {
     pub width: u32,
     /// What a lane is.
     pub by: Lanes,
+    /// Whether boxes are of the time index: each is the longest of the calls that end in its pixel, and has no id.
+    pub coarse: bool,
     /// The lanes.
     pub lanes: Vec<Lane>,
     /// The names that boxes refer to, made visible.
@@ -85,7 +87,7 @@ pub struct Lane {
 /// Calls of a lane, columns of one length, in the order of their starts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CallBoxes {
-    /// The call.
+    /// The call; an empty list where the chart is coarse.
     pub id: Vec<u64>,
     /// When it began, relative to the capture's start.
     pub start: Vec<i64>,
@@ -111,8 +113,7 @@ pub fn call_chart(
     choice: &CallChoice,
     query: ChartQuery,
 ) -> Result<CallChart, ViewError> {
-    check("the width of the chart in pixels", query.width, MAX_WIDTH)?;
-    check("the number of lanes", query.limit_lanes, MAX_CHART_LANES)?;
+    check_query(query)?;
     let (mut lanes, mut more_lanes) = kept(forest, choice, query);
     let mut painter =
         Painter { source, forest, choice, query, names: Vec::new(), by_name: IdMap::default(), hidden: 0 };
@@ -131,12 +132,18 @@ pub fn call_chart(
         end: relative(source.origin_ns(), choice.range.end_ns),
         width: query.width,
         by: query.lanes,
+        coarse: false,
         lanes: drawn,
         names: painter.names,
         more_lanes,
         hidden: painter.hidden,
         left_out: forest.left_out(),
     })
+}
+
+pub(super) fn check_query(query: ChartQuery) -> Result<(), ViewError> {
+    check("the width of the chart in pixels", query.width, MAX_WIDTH)?;
+    check("the number of lanes", query.limit_lanes, MAX_CHART_LANES)
 }
 
 fn check(what: &'static str, value: u32, most: u32) -> Result<(), ViewError> {
@@ -324,10 +331,16 @@ impl Painter<'_> {
             return (format!("tid:{NONE}"), String::new(), String::new());
         };
         let label = comm_of(self.source, task.tid, task.comm);
-        match task.cpu {
-            Some(cpu) => (format!("idle:{cpu}"), label, format!("CPU {cpu}")),
-            None if task.pid == task.tid => (format!("tid:{}", task.tid), label, format!("pid {}", task.pid)),
-            None => (format!("tid:{}", task.tid), label, format!("pid {} tid {}", task.pid, task.tid)),
-        }
+        let (key, sub) = words_of(task.pid, task.tid, task.cpu);
+        (key, label, sub)
+    }
+}
+
+/// The key of a thread's lane, and more about it; `idle_cpu` is of an idle thread.
+pub(super) fn words_of(pid: u64, tid: u64, idle_cpu: Option<u64>) -> (String, String) {
+    match idle_cpu {
+        Some(cpu) => (format!("idle:{cpu}"), format!("CPU {cpu}")),
+        None if pid == tid => (format!("tid:{tid}"), format!("pid {pid}")),
+        None => (format!("tid:{tid}"), format!("pid {pid} tid {tid}")),
     }
 }

@@ -124,6 +124,11 @@ impl Columns {
     }
 }
 
+/// The columns of function, depth and duration of a stream of calls.
+pub(super) fn schema_columns(schema: &StreamSchema) -> Option<[usize; 3]> {
+    Columns::of(schema).map(|columns| [columns.function, columns.depth, columns.duration])
+}
+
 impl CallForest {
     /// Puts the calls of a capture together. If there are more than [`MAX_CALLS`], those from the beginning of `range` on.
     ///

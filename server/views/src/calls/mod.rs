@@ -11,6 +11,7 @@ mod flame;
 mod forest;
 mod functions;
 mod irqs;
+mod overview;
 mod tree;
 
 pub use chart::{CallBoxes, CallChart, ChartQuery, Lane, Lanes, MAX_CHART_BOXES, MAX_CHART_LANES, call_chart};
@@ -23,4 +24,5 @@ pub use functions::{
     FunctionRank, FunctionRow, FunctionsPage, FunctionsQuery, MAX_FUNCTION_PAGE, Part, rank_functions,
 };
 pub use irqs::IrqShare;
+pub use overview::{call_overview, needs_overview};
 pub use tree::{CallLine, CallPage, CallThread, MAX_CALL_LINES, MAX_CALL_PAGE, call_lines, call_page};

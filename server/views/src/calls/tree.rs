@@ -1,6 +1,6 @@
 //! Pages of a call tree, and its lines as text would have them.
 
-use bathyscope_capture::visible;
+use bathyscope_capture::{StringId, visible};
 use serde::Serialize;
 
 use super::{
@@ -134,7 +134,11 @@ pub(super) fn comm_of(source: &dyn Source, tid: u64, comm: u32) -> String {
 }
 
 pub(super) fn function_of(source: &dyn Source, call: &Record) -> String {
-    source.dictionaries().text(call.function).map_or_else(|| "[no name]".to_owned(), visible)
+    function_text(source, call.function)
+}
+
+pub(super) fn function_text(source: &dyn Source, function: StringId) -> String {
+    source.dictionaries().text(function).map_or_else(|| "[no name]".to_owned(), visible)
 }
 
 /// A call as it is sent.

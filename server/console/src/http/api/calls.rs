@@ -8,7 +8,7 @@ use axum::{
 use bathyscope_formats::write_graph_text;
 use bathyscope_views::{
     CallChart, CallChoice, CallForest, CallPage, CallPlace, Cancel, FoundCall, FunctionsPage, ViewError, call_chart,
-    call_lines, call_page, find_call, places, rank_functions,
+    call_lines, call_overview, call_page, find_call, needs_overview, places, rank_functions,
 };
 use http::header::CONTENT_TYPE;
 use serde::Serialize;
@@ -91,9 +91,13 @@ pub(in crate::http) async fn chart(
 ) -> Result<Json<CallChart>, ApiError> {
     let view = state.view(path.id).await?;
     let work = move |cancel: &Cancel| {
-        let forest = view.calls(query.range(&view), cancel)?;
+        let range = query.range(&view);
+        if query.is_everything_by_thread() && needs_overview(&view, range) {
+            return call_overview(&view, range, query.chart(), cancel);
+        }
+        let forest = view.calls(range, cancel)?;
         // A chart has a beginning and an end.
-        let calls = bathyscope_views::CallQuery { range: query.range(&view), ..query.calls(&view)? };
+        let calls = bathyscope_views::CallQuery { range, ..query.calls(&view)? };
         let choice = CallChoice::new(&view, &forest, &calls, cancel)?;
         call_chart(&view, &forest, &choice, query.chart())
     };

@@ -226,7 +226,7 @@ export class CallsView {
     this.#answered();
     const { lanes, hidden, moreLanes, leftOut, coarse } = this.chart.data;
     const parts = [plural(lanes.reduce((sum, lane) => sum + lane.calls, 0), "call"), plural(lanes.length, this.context.view.lanes === "cpu" ? "CPU" : "thread")];
-    if (coarse) parts.push("an overview: the longest call of each pixel; zoom in for every call");
+    if (coarse) parts.push("an overview; zoom in for every call");
     if (hidden > 0) parts.push(`${exact(hidden)} more below one pixel`);
     if (moreLanes > 0) parts.push(`${plural(moreLanes, "more lane")} not shown`);
     if (leftOut > 0) parts.push(`${plural(leftOut, "later call")} did not fit`);

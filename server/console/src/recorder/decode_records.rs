@@ -6,10 +6,10 @@ use bathyscope_capture::{
 use bathyscope_protocol::{ColumnEncoding, ColumnLayout};
 use bathyscope_views::Cell;
 
+use super::cut::CUT_MARK;
+
 /// The largest record that is accepted; the agent's are far smaller.
 const MAX_RECORD_BYTES: u32 = 64 << 10;
-/// Added to a text that was longer than the room for it (P33).
-const CUT_MARK: &[u8] = "…".as_bytes();
 /// Slots of the cache of short texts.
 const CACHE_SLOTS: usize = 256;
 

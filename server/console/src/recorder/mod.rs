@@ -14,6 +14,7 @@ mod chunks;
 mod clock;
 mod code;
 mod control;
+mod cut;
 mod decode_perf;
 mod decode_records;
 mod decoder;

@@ -22,6 +22,7 @@ use bathyscope_views::Cell as Shown;
 use super::{
     AgentLink,
     clock::monotonic_ns,
+    cut::cut_text,
     link::words,
     live::{LiveHub, LiveMessage, MapTick},
     map_pace::MapPace,
@@ -170,7 +171,7 @@ impl NewRow {
             match (cell, column) {
                 (RowCell::Unsigned(value), ColumnData::U64(values)) => values.push(value),
                 (RowCell::Signed(value), ColumnData::I64(values)) => values.push(value),
-                (RowCell::Text(text), ColumnData::Id(ids)) => ids.push(strings.id(cut(&text))),
+                (RowCell::Text(text), ColumnData::Id(ids)) => ids.push(strings.id(&cut_text(&text, MAX_TEXT_BYTES))),
                 (RowCell::Stack { id, .. }, ColumnData::Id(ids)) => ids.push(id),
                 (RowCell::Null, ColumnData::Id(ids)) => ids.push(0),
                 // All fit: see above.
@@ -179,10 +180,6 @@ impl NewRow {
         }
         true
     }
-}
-
-fn cut(text: &[u8]) -> &[u8] {
-    text.get(..text.len().min(MAX_TEXT_BYTES)).unwrap_or_default()
 }
 
 /// Makes rows of a script's records.

@@ -13,6 +13,7 @@ use bathyscope_protocol::RingInfo;
 
 use super::{
     AgentLink,
+    cut::cut_text,
     ledger::Books,
     merge::Merge,
     reader::RecordBatch,
@@ -281,7 +282,7 @@ impl TraceRows {
                     let _infallible = write_value(&value, &mut text);
                 }
                 cells.push(RowCell::Text(format.name.as_bytes().to_vec()));
-                cells.push(RowCell::Text(text.bytes().take(MAX_TEXT_BYTES).collect()));
+                cells.push(RowCell::Text(cut_text(text.as_bytes(), MAX_TEXT_BYTES).into_owned()));
                 Some(NewRow::new(*stream, cells))
             }
             RecordUse::Function(..) | RecordUse::Graph(_) => None,

@@ -4,6 +4,7 @@
 //! when the console starts, when a capture has ended, and every ten minutes. What goes is deleted a little at a time like
 //! any other, with an entry of the audit log.
 
+mod clock;
 mod rule;
 
 use std::time::Duration;
@@ -14,7 +15,11 @@ use tokio::time::MissedTickBehavior;
 
 pub use rule::{Due, Reason, RetentionRule};
 
-use crate::{http::AppState, recorder::wall_unix_ns};
+use crate::{
+    http::AppState,
+    recorder::{monotonic_ns, wall_unix_ns},
+};
+use clock::AgeClock;
 
 /// How often the rule is looked at when no capture ends.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
@@ -29,12 +34,17 @@ pub(crate) async fn keep(state: AppState) {
     let mut clock = tokio::time::interval(LOOK_EVERY);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let following = async {
+        let (mut ages, newest) = (AgeClock::default(), newest_unix_ns(&state).await);
         loop {
             tokio::select! {
                 _ = clock.tick() => {}
                 () = state.recorder().one_left() => {}
             }
-            if let Err(error) = follow(&state, wall_unix_ns()).await {
+            let wall_ns = wall_unix_ns();
+            let believed = ages.now(wall_ns, monotonic_ns(), newest);
+            let ageless = RetentionRule { max_days: None, ..state.retention() };
+            let rule = if believed.is_some() { state.retention() } else { ageless };
+            if let Err(error) = apply(&state, rule, believed.unwrap_or(wall_ns)).await {
                 tracing::warn!(%error, "old captures could not be deleted; it is tried again");
             }
         }
@@ -51,7 +61,17 @@ pub(crate) async fn keep(state: AppState) {
 /// # Errors
 /// The database's; what was deleted before stays deleted.
 pub async fn follow(state: &AppState, now_unix_ns: i64) -> Result<Vec<CaptureId>, StoreError> {
-    let (store, rule) = (state.store(), state.retention());
+    apply(state, state.retention(), now_unix_ns).await
+}
+
+/// When the last capture that is stored ended or was imported, nanoseconds since 1970; none if there are none.
+async fn newest_unix_ns(state: &AppState) -> Option<i64> {
+    let captures = state.store().retained().await.unwrap_or_default();
+    captures.iter().map(|one| one.since_unix_ns).max()
+}
+
+async fn apply(state: &AppState, rule: RetentionRule, now_unix_ns: i64) -> Result<Vec<CaptureId>, StoreError> {
+    let store = state.store();
     if rule.is_off() {
         return Ok(Vec::new());
     }

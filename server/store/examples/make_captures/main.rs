@@ -1,11 +1,11 @@
 //! Makes captures of made-up events, as many as are asked for, and tells what it took to store them:
 //!
 //! ```text
-//! cargo run --release -p bathyscope-store --example make_captures DIRECTORY EVENTS [switches | calls | samples ...]
+//! cargo run --release -p bathyscope-store --example make_captures DIRECTORY EVENTS [switches | calls | samples | graph ...]
 //! ```
 //!
 //! `switches` are scheduler switches with the wake-ups before them, `calls` system calls with their arguments as text,
-//! `samples` stacks sampled in turn on all CPUs. What makes them like those of a busy host of 16 CPUs: few threads and
+//! `samples` stacks sampled in turn on all CPUs, `graph` nested calls of functions of the kernel. What makes them like those of a busy host of 16 CPUs: few threads and
 //! functions have most of the events, most are short and some very long, and a call's text is often one seen before. The
 //! same captures are made on every run. `tests/bench/captures.mjs` measures reading them.
 //!
@@ -15,6 +15,7 @@
 
 mod calls;
 mod dice;
+mod graph;
 mod samples;
 mod switches;
 
@@ -139,7 +140,10 @@ async fn make(store: &Store, id: CaptureId, what: &str, events: u64) -> Result<(
         "switches" => Box::new(switches::Switches::new()),
         "calls" => Box::new(calls::Calls::new()),
         "samples" => Box::new(samples::Samples::new()),
-        other => return Err(format!("no events are called `{other}`; there are: switches, calls, samples").into()),
+        "graph" => Box::new(graph::Graph::new()),
+        other => {
+            return Err(format!("no events are called `{other}`; there are: switches, calls, samples, graph").into());
+        }
     };
     let mut streams: Vec<Rows> = maker.schemas().into_iter().map(Rows::new).collect();
     store
@@ -214,7 +218,7 @@ async fn tell(
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
-    let usage = "make_captures DIRECTORY EVENTS [switches | calls | samples ...]";
+    let usage = "make_captures DIRECTORY EVENTS [switches | calls | samples | graph ...]";
     let directory = words.next().ok_or(usage)?;
     let events: u64 = words.next().and_then(|word| word.replace('_', "").parse().ok()).ok_or(usage)?;
     let mut wanted: Vec<String> = words.collect();

@@ -340,3 +340,32 @@ impl Frames {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn p33_a_stack_that_was_cut_ends_with_a_frame_that_says_so() {
+        let addresses = |count: usize| (0..count as u64).map(|frame| 0xffff_8000_0000_0000 + frame * 16).collect();
+        // As many frames as the kernel walks, and whether the walk told.
+        let cases =
+            [(5, None, false), (126, None, false), (127, None, true), (127, Some(false), false), (5, Some(true), true)];
+        for (count, cut, expected) in cases {
+            let mut frames = Frames::new(None, Vec::new(), SharedHeld::default());
+            let sample =
+                Sample { pid: 7, tid: 7, cpu: 0, kernel: addresses(count), user: Vec::new(), copied: None, cut };
+            let (_, stack) = frames.stack(&sample, &Processes::default(), true).unwrap();
+            let (mappings, known, _) = frames.dictionary.take_new();
+            let outermost = known.iter().find(|(id, _)| Some(id) == stack.last()).unwrap().1.mapping;
+            let name = &mappings.iter().find(|(id, _)| *id == outermost).unwrap().1.name;
+            assert_eq!(
+                (name.as_slice() == CUT_NAME, stack.len()),
+                (expected, count + usize::from(expected)),
+                "{count} {cut:?}"
+            );
+        }
+    }
+}

@@ -10,6 +10,7 @@ use bathyscope_catalog::elf::{Rule, StackCopy, WalkEnd, walk_stack};
 use bathyscope_symbols::Kallsyms;
 
 use super::{
+    data_areas::KERNEL_HALF,
     decode_perf::Sample,
     mappings::{Backing, FileKey, Place, Processes, Source},
     naming::NamingWork,
@@ -246,6 +247,16 @@ impl Frames {
             stack.push(self.dictionary.frame(Frame { mapping, offset: 0 }));
         }
         Ok((self.dictionary.stack(&stack), stack))
+    }
+
+    /// The stack of one frame for an address on either side, exactly there; none of no address.
+    pub(crate) fn place(&mut self, pid: u32, address: u64, processes: &Processes, must: bool) -> Result<StackId, Need> {
+        let frame = match address {
+            0 => return Ok(0),
+            KERNEL_HALF.. => self.kernel_frame(address),
+            _ => self.user_frame(pid, address, processes, must)?,
+        };
+        Ok(self.dictionary.stack(&[frame]))
     }
 
     /// The frame of an address of the kernel.

@@ -6,6 +6,7 @@ mod common;
 use std::os::fd::AsFd as _;
 
 use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation};
+use bathyscope_capture::BranchFilter;
 use bathyscope_protocol::{
     AgentErrorKind, Bytes, Connection, KernelFile, MAX_CAPTURES, MAX_KEYS, MAX_MESSAGE_BYTES, MAX_STACK_IDS,
     PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, WireCallGraph, WireCount, WireCountPer, WireMethod,
@@ -227,6 +228,26 @@ fn p14_wrong_sizes_and_names_are_refused() {
                 sampled(WireProfile {
                     stack_bytes: Some(1 << 20),
                     call_graph: WireCallGraph::Dwarf,
+                    ..common::profile(9)
+                }),
+                system.clone(),
+                1 << 16,
+            ),
+            invalid,
+        ),
+        (
+            with(
+                sampled(WireProfile { branches: vec![BranchFilter::U; 15], ..common::profile(9) }),
+                system.clone(),
+                1 << 16,
+            ),
+            invalid,
+        ),
+        (
+            with(
+                sampled(WireProfile {
+                    branches: vec![BranchFilter::Any],
+                    call_graph: WireCallGraph::Lbr,
                     ..common::profile(9)
                 }),
                 system.clone(),

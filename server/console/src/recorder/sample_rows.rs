@@ -9,7 +9,7 @@ use super::decode_perf::{Access, Branch, Sample};
 
 /// Said at the end of a capture of memory in which nothing was told.
 pub(crate) const NO_DATA_SOURCE: &str =
-    "no sample told its data source; memory events such as cpu/mem-loads/P or ibs_op// do";
+    "no sample told its data source (memory events such as cpu/mem-loads/P or ibs_op// do)";
 /// The name of the stream of branches.
 const BRANCHES: &str = "branches";
 /// The most data sources whose words are kept; a CPU has some hundred.
@@ -30,6 +30,8 @@ const MEMORY: [(&str, ColumnType, Display); 12] = [
     ("retire_lat", ColumnType::U64, Display::Decimal),
     ("data_src", ColumnType::U64, Display::Hex),
 ];
+/// The number by which branches find their sample, at the end of its columns.
+const NUMBER: [(&str, ColumnType, Display); 1] = [("sample", ColumnType::U64, Display::Decimal)];
 /// The columns of a branch, behind the common ones.
 const BRANCH: [(&str, ColumnType, Display); 11] = [
     ("sample", ColumnType::U64, Display::Decimal),
@@ -50,10 +52,11 @@ fn columns<'a>(all: &'a [(&'a str, ColumnType, Display)]) -> impl Iterator<Item 
 }
 
 /// The schema of samples.
-pub(crate) fn samples(name: String, memory: bool) -> StreamSchema {
+pub(crate) fn samples(name: String, memory: bool, branches: bool) -> StreamSchema {
     let stack = [("stack", ColumnType::Stack, Display::Text)];
-    let more = if memory { &MEMORY[..] } else { &[] };
-    StreamSchema::new(name, StreamKind::Samples, columns(&stack).chain(columns(more)))
+    let memory = if memory { &MEMORY[..] } else { &[] };
+    let number = if branches { &NUMBER[..] } else { &[] };
+    StreamSchema::new(name, StreamKind::Samples, columns(&stack).chain(columns(memory)).chain(columns(number)))
 }
 
 /// The schema of the branches of these samples.
@@ -184,13 +187,14 @@ mod tests {
     fn a_row_has_a_value_for_each_column() {
         let mut strings = StringDictionary::default();
         let sample = Sample { cpu: 1, pid: 2, tid: 3, ..Sample::default() };
-        let schema = samples("x".to_owned(), true);
+        let schema = samples("x".to_owned(), true, true);
         let mut rows = Batch::empty(&schema);
         let mut values = common(9, &sample, 4);
         values.push(Value::Stack { id: 5, top: None, depth: 2 });
         let mut words = SourceWords::default();
         let access = Access { address: 0x1000, data_source: 0x6810_0142, weight: 7, ..Access::default() };
         values.extend(words.values(&access, 0, &mut |text| strings.id(text)));
+        values.push(Value::Number(3));
         assert_eq!(values.len(), schema.columns.len());
         push(&mut rows, &values);
         // A sample that holds less than the schema.

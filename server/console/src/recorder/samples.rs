@@ -92,8 +92,8 @@ pub(crate) struct Samples {
     /// What data lies in; only followed where samples tell addresses of data.
     data: Option<DataAreas>,
     sources: SourceWords,
-    /// Samples that had branches.
-    branched: u64,
+    /// Samples that have a number, by which their branches find them.
+    numbered: u64,
     frames: Frames,
     /// Addresses of the kernel that have a frame though they are in no stack.
     noted: HashSet<u64>,
@@ -135,7 +135,7 @@ impl Samples {
             processes: Processes::default(),
             data,
             sources: SourceWords::default(),
-            branched: 0,
+            numbered: 0,
             frames,
             noted: HashSet::new(),
             waiting: VecDeque::new(),
@@ -462,15 +462,18 @@ impl Samples {
             values.extend(sources.values(access, mapping, &mut |text| self.text(text, out.strings)));
             self.sources = sources;
         }
+        if out.branches.is_some() {
+            values.push(Value::Number(self.numbered));
+        }
         sample_rows::push(rows.rows_mut(), &values);
         (out.row)(0, &|origin_ns| self.cells(origin_ns, sample, &values));
         self.push_branches(time_ns, sample, name, placed, out);
     }
 
     fn push_branches(&mut self, time_ns: u64, sample: &Sample, name: StringId, placed: &Placed, out: &mut Out<'_>) {
-        let Some(rows) = out.branches.as_deref_mut().filter(|_| !sample.branches.is_empty()) else { return };
-        let sample_number = self.branched;
-        self.branched += 1;
+        let Some(rows) = out.branches.as_deref_mut() else { return };
+        let sample_number = self.numbered;
+        self.numbered += 1;
         let numbered = (0_u64..).zip(sample.branches.iter().zip(&placed.branches));
         for (index, (branch, ends)) in numbered {
             let mut values = sample_rows::common(time_ns, sample, name);

@@ -600,7 +600,9 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
             let made = RecordDecoder::new(&name, *record_bytes, columns).map_err(|error| error.to_string())?;
             Ok((made.1, Some(made.0)))
         }
-        StreamLayout::PerfSamples if is_profile => Ok((sample_rows::samples(name, has_memory), None)),
+        StreamLayout::PerfSamples if is_profile => {
+            Ok((sample_rows::samples(name, has_memory, started.streams.len() > 1), None))
+        }
         StreamLayout::PerfBranches if is_profile => Ok((sample_rows::branches(&name), None)),
         StreamLayout::Syscalls { .. } if is_syscalls => Ok((syscall_rows::schema(), None)),
         StreamLayout::Records { .. }

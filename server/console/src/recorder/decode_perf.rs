@@ -442,5 +442,5 @@ fn read_chain(chain: &[u8], kernel: &mut Vec<u64>, user: &mut Vec<u64>) {
 mod tests;
 
 #[cfg(test)]
-#[path = "decode_perf_beside.rs"]
+#[path = "tests/beside_perf.rs"]
 mod beside_perf;

@@ -100,6 +100,7 @@ impl Made {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "what is skipped is told")]
 fn has_perf(what: &str) -> bool {
     let found = Command::new("perf").arg("--version").output().is_ok();
     if !found {

@@ -126,7 +126,7 @@ mod tests {
             (&[F::AbortTx], 1 << 7),
             (&[F::U, F::SaveType], 8 | 1 | 1 << 16),
             (&[F::AnyCall, F::K], 16 | 2),
-            (&F::ALL, (1 << 11) - 1 | 1 << 12 | 1 << 13 | 1 << 16),
+            (&F::ALL, 0x1_37ff),
         ];
         for (filter, expected) in cases {
             assert_eq!(branch_sample_type(filter), expected, "{filter:?}");

@@ -83,6 +83,26 @@ export async function runCallsAgain(page, { calls, results }) {
   assert.equal(await page.getByRole('combobox', { name: 'Results' }).inputValue(), results);
 }
 
+/** Asks for the memory and the branches of samples: a box, and words found by typing. */
+export async function chooseRecords(page, { typed, word, then }) {
+  await page.getByRole('tab', { name: 'Profile', selected: true }).waitFor();
+  await page.getByRole('checkbox', { name: 'the access of each sample' }).check();
+  const branches = page.getByRole('combobox', { name: 'Branches' });
+  await branches.pressSequentially(typed);
+  await page.getByRole('option').filter({ hasText: word }).first().click();
+  await branches.pressSequentially(then);
+  await branches.press('Escape');
+}
+
+/** Both are rows: accesses beside the stacks, branches in a stream of their own. */
+export async function readRecords(page, { stream }) {
+  await openTab(page, 'Events');
+  await until('accesses', async () => (await rowsInSight(page)).some((row) => row.includes('L1 or L2 hit') && row.includes('[heap]')));
+  await page.getByRole('group', { name: 'Stream' }).getByRole('button', { name: stream }).click();
+  await until('branches', async () => (await rowsInSight(page)).some((row) => row.includes('ind_call')));
+  assert.equal(query(page).get('stream'), '1');
+}
+
 /** Presses Start; gives the capture's id when its page is there. */
 export async function startCapture(page) {
   await page.getByRole('button', { name: /^Start capture/ }).click();

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 
 import { IS_ROOT, Server, dataFolder, removeFolder, until } from '../lib/server.mjs';
 import {
-  addCondition, chooseCalls, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
+  addCondition, chooseCalls, chooseRecords, readRecords, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
   bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkInstructions, walkTimeline, watchAndStop,
 } from './flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
@@ -144,6 +144,24 @@ test('the instructions of a function: opened by its name, walked with keys, link
   await openTab(page, 'Flame graph');
   // The simulated program is made of returns.
   await walkInstructions(page, { name, jumps: false });
+});
+
+test('memory and branches of samples: chosen, read, run again', async () => {
+  await page.goto(`${server.origin}/new?method=profile`);
+  await chooseRecords(page, { typed: 'any_c', word: 'any_call', then: 'save_type' });
+  await page.getByRole('radio', { name: 'Whole system' }).check();
+  await page.getByLabel('After').fill('1');
+  const made = await startCapture(page);
+  await ended(page);
+  await readRecords(page, { stream: 'branches' });
+  const { memory, branches } = (await (await page.request.get(`${server.origin}/api/captures/${made}`)).json()).spec.method.profile;
+  assert.deepEqual([memory, branches], [true, ['any_call', 'save_type']]);
+  await openTab(page, 'Info');
+  await page.getByText('accesses to memory, branches (any_call, save_type)').waitFor();
+  await page.getByRole('button', { name: /^Run again/ }).or(page.getByRole('link', { name: /^Run again/ })).click();
+  await page.getByRole('tab', { name: 'Profile', selected: true }).waitFor();
+  await until('the branches', async () => await page.getByRole('combobox', { name: 'Branches' }).inputValue() === 'any_call, save_type');
+  assert.ok(await page.getByRole('checkbox', { name: 'the access of each sample' }).isChecked());
 });
 
 test('system calls: chosen by a set, recorded, run again', async () => {

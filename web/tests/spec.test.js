@@ -66,6 +66,8 @@ test("every method survives the form", () => {
     count({ groups: [["mem:0x1000/8:rw"], ["cs"]], interval_ms: 60000, per: "cpu", cpus: [0, 1, 2, 3, 8, 5], everywhere: true, cgroup: "/a b", detail: 3 }),
     { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: true, event: "page-faults:u", period: 1, call_graph: "dwarf", stack_bytes: 4096 } },
     { profile: { frequency_hz: 49, kernel_stacks: false, user_stacks: true, event: "sched:sched_switch", call_graph: "lbr" } },
+    { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: true, event: "cpu/mem-loads,ldlat=30/P", memory: true } },
+    { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: true, call_graph: "dwarf", memory: true, branches: ["any_call", "u", "save_type"] } },
   ]) {
     const spec = { name: "", method, target: process, limits };
     assert.deepEqual(specOf(formOf(spec, joinWords), splitWords), { spec, problems: [] });
@@ -93,7 +95,7 @@ test("what is missing or wrong with a method is said", () => {
   const some = { target: "process", pid: "7" };
   assert.match(problems("count", { cgroup: "/a" }, some).join(), /whole CPUs/);
   assert.deepEqual(problems("count", { cgroup: "/a", everywhere: true }, some), []);
-  for (const patch of [{ period: "5" }, { callGraph: "dwarf", user: false }, { event: "cs", period: "0" }]) {
+  for (const patch of [{ period: "5" }, { callGraph: "dwarf", user: false }, { event: "cs", period: "0" }, { branches: "any, some" }, { branches: "any", callGraph: "lbr" }]) {
     assert.equal(specOf({ ...emptyForm(), method: "profile", ...patch }, splitWords).problems.length, 1, JSON.stringify(patch));
   }
 });

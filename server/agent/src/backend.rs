@@ -143,6 +143,8 @@ pub(crate) fn profile_of(profile: &WireProfile) -> ProfileSpec {
             WireCallGraph::Lbr => CallGraph::Lbr,
         },
         stack_bytes: profile.stack_bytes,
+        memory: profile.memory,
+        branches: profile.branches.clone(),
     }
 }
 
@@ -198,6 +200,8 @@ impl ScriptPlan {
             period: None,
             call_graph: WireCallGraph::FramePointer,
             stack_bytes: None,
+            memory: false,
+            branches: Vec::new(),
         });
         let Plan { target, ring_bytes, .. } = Plan::checked(any, target, ring_bytes)?;
         Ok(Self { script, target, ring_bytes })

@@ -6,10 +6,11 @@ mod common;
 use std::os::fd::AsFd as _;
 
 use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation};
+use bathyscope_capture::BranchFilter;
 use bathyscope_protocol::{
     AgentErrorKind, Bytes, Connection, KernelFile, MAX_CAPTURES, MAX_KEYS, MAX_MESSAGE_BYTES, MAX_STACK_IDS,
-    PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, WireCallGraph, WireCount, WireCountPer, WireMethod,
-    WireProfile, WireScript, WireTarget,
+    PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, StreamLayout, WireCallGraph, WireCount, WireCountPer,
+    WireMethod, WireProfile, WireScript, WireTarget,
 };
 use common::{SOON, events, probe, raw_agent};
 
@@ -268,6 +269,29 @@ fn p14_wrong_sizes_and_names_are_refused() {
     let file = Request::OpenKernelFile { file: KernelFile::EventFormat { tracepoint } };
     assert!(matches!(ask(&connection, &file), Reply::Failed(_)));
     assert!(matches!(ask(&connection, &start(1)), Reply::Started(_)), "the handle is still free");
+}
+
+#[test]
+fn p14_a_filter_of_branches_has_limits() {
+    let (connection, _thread) = greeted();
+    let start = |branches: Vec<BranchFilter>, call_graph| {
+        let method = WireMethod::Profile(WireProfile { branches, call_graph, ..common::profile(9) });
+        ask(&connection, &Request::Start { capture: 1, method, target: WireTarget::System, ring_bytes: 1 << 16 })
+    };
+    for (branches, call_graph) in
+        [(vec![BranchFilter::U; 15], WireCallGraph::FramePointer), (vec![BranchFilter::Any], WireCallGraph::Lbr)]
+    {
+        match start(branches, call_graph) {
+            Reply::Failed(error) => assert_eq!(error.kind, AgentErrorKind::Invalid, "{error}"),
+            reply => panic!("{reply:?}"),
+        }
+    }
+    match start(BranchFilter::ALL.to_vec(), WireCallGraph::FramePointer) {
+        Reply::Started(started) => {
+            assert_eq!(started.streams, [StreamLayout::PerfSamples, StreamLayout::PerfBranches]);
+        }
+        reply => panic!("{reply:?}"),
+    }
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn what_is_listed_can_be_described() {
     let kallsyms = read(client.open_kernel_file(KernelFile::Kallsyms).unwrap());
     assert!(kallsyms.starts_with(b"ffffffff81000000 T _text\n"));
     assert!(client.open_kernel_file(KernelFile::Notes).is_ok());
-    assert_eq!(client.capabilities().unwrap().len(), 18);
+    assert_eq!(client.capabilities().unwrap().len(), 20);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a person asked for. The builder, the command line and the API all end in one [`CaptureSpec`], which is stored
 //! with the capture, so that every capture can be run again.
 
+mod branches;
 mod budgets;
 mod perf;
 mod syscalls;
@@ -10,6 +11,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+pub use branches::{BranchFilter, BranchFilterError};
 pub use budgets::{Budgets, USUAL_BUDGET_BYTES_PER_S};
 pub use perf::{
     CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_STACK_BYTES, ProfileSpec,

@@ -21,6 +21,7 @@ mod functions;
 pub mod groups;
 pub mod names;
 pub mod perf_events;
+pub mod perf_samples;
 pub mod print;
 #[cfg(feature = "recorded")]
 pub mod recorded;

@@ -180,6 +180,6 @@ fn doctor_says_what_it_found() {
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!(done);
     let capabilities = report["capabilities"].as_array().unwrap();
-    assert_eq!(capabilities.len(), 18);
+    assert_eq!(capabilities.len(), 20);
     assert!(capabilities.iter().all(|one| !one["finding"].as_str().unwrap().is_empty()));
 }

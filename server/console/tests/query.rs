@@ -20,9 +20,13 @@ fn bathyscope(words: &[&str], input: &str) -> Output {
 
 /// A folder with one stored capture.
 fn recorded(method: &[&str]) -> TempDir {
+    recorded_by("trace", method)
+}
+
+fn recorded_by(verb: &str, method: &[&str]) -> TempDir {
     let data = tempfile::tempdir().unwrap();
     let path = data.path().to_str().unwrap().to_owned();
-    let words = ["trace", "--simulate=rate=5000", "-d", "600ms", "--save", "made up", "--data", &path];
+    let words = [verb, "--simulate=rate=5000", "--duration", "600ms", "--save", "made up", "--data", &path];
     let output = bathyscope(&[&words[..], method].concat(), "");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     data
@@ -96,10 +100,13 @@ fn documented(kind: &str) -> Vec<String> {
 
 #[test]
 fn every_example_of_the_documentation_gives_rows() {
-    for (kind, method, least) in
-        [("events", &["-e", "sched:sched_switch"][..], 7), ("profile", &["--profile=200"][..], 3)]
-    {
-        let data = recorded(method);
+    for (kind, verb, method, least) in [
+        ("events", "trace", &["-e", "sched:sched_switch"][..], 7),
+        ("profile", "trace", &["--profile=200"][..], 3),
+        ("memory", "profile", &["-F", "200", "-d"][..], 2),
+        ("branches", "profile", &["-F", "200", "-b"][..], 2),
+    ] {
+        let data = recorded_by(verb, method);
         let examples = documented(kind);
         assert!(examples.len() >= least);
         for sql in examples {

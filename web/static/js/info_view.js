@@ -109,7 +109,7 @@ export class InfoView {
       : counts
       ? entry("Method", "Counts, read every ", duration(counts.interval_ms * 1e6), ": ", h("code", { text: (counts.groups ?? []).map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0])).join(", ") || "the usual events" }))
       : profile
-      ? entry("Method", `Profile: ${profile.event ? `${profile.event}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks`)
+      ? entry("Method", `Profile: ${profile.event ? `${profile.event}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}`)
       : syscalls
       ? [...entry("System calls", h("code", { text: syscalls.calls?.join(", ") || "all" }), syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`),
         ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []), ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : [])]

@@ -5,6 +5,7 @@ import { get, Latest } from "./api.js";
 import { Combobox } from "./combobox.js";
 import { byId, h, put, settled } from "./dom.js";
 import { exact, plural } from "./format.js";
+import { BRANCH_WORDS } from "./spec.js";
 import { lastWord } from "./spec_methods.js";
 
 /** Sets of system calls that have a name. */
@@ -136,6 +137,7 @@ export function startMethods() {
   suggestWords(byId("sys-calls"), systemCalls);
   suggestWords(byId("count-events"), perfEvents);
   suggestWords(byId("event"), perfEvents, "");
+  suggestWords(byId("branches"), async (word) => fitting(BRANCH_WORDS, word));
   new Combobox({ input: byId("trace-tracer"), keepsText: true, source: tracers, pick: showGraph });
   for (const id of ["trace-functions", "trace-roots"]) countFunctions(byId(id), byId(`${id}-count`));
   byId("trace-tracer").addEventListener("input", showGraph);

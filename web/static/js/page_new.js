@@ -18,7 +18,7 @@ import { joinWords, splitWords } from "./words.js";
 
 /** Fields of the form by the id of their element; a dot leads into the part of a method. */
 const INPUTS = {
-  name: "name", frequency: "frequency", kernel: "kernel", user: "user", event: "event", period: "period", "call-graph": "callGraph",
+  name: "name", frequency: "frequency", kernel: "kernel", user: "user", event: "event", period: "period", "call-graph": "callGraph", memory: "memory", branches: "branches",
   "sys-calls": "syscalls.calls", "sys-outcome": "syscalls.outcome", "sys-min": "syscalls.minDuration", "sys-min-unit": "syscalls.minUnit",
   "sys-path": "syscalls.path", "sys-bytes": "syscalls.stringBytes", "sys-fd-paths": "syscalls.fdPaths", "sys-signals": "syscalls.signals",
   "trace-tracer": "trace.tracer", "trace-functions": "trace.functions", "trace-not-functions": "trace.notFunctions", "trace-roots": "trace.graphRoots",

@@ -8,7 +8,7 @@ export function emptyForm() {
     method: "events", name: "",
     probes: [],
     // `sampling` is what the form does not show: the bytes of stack that are copied.
-    frequency: "99", kernel: true, user: true, event: "", period: "", callGraph: "frame_pointer", sampling: {},
+    frequency: "99", kernel: true, user: true, event: "", period: "", callGraph: "frame_pointer", memory: false, branches: "", sampling: {},
     ...emptyMethods(),
     script: { text: "", file: "", params: [], allow_unsafe: false },
     target: "system", pid: "", argv: "", runAs: "", children: true, groupKind: "unit", group: "", ofUser: "", comm: "",
@@ -46,11 +46,27 @@ function methodOf(form, problems) {
   };
 }
 
+/** Words that select branches, with what they mean. */
+export const BRANCH_WORDS = [
+  ["any", "all branches"], ["any_call", "calls"], ["any_ret", "returns"], ["ind_call", "calls whose target is computed"], ["ind_jmp", "jumps whose target is computed"],
+  ["cond", "conditional branches"], ["call", "calls whose target is fixed"], ["u", "in user space"], ["k", "in the kernel"], ["hv", "in the hypervisor"],
+  ["in_tx", "in transactions"], ["no_tx", "outside of transactions"], ["abort_tx", "aborts of transactions"], ["save_type", "with the kind of each"],
+];
+
+function branchesOf(form, problems) {
+  const words = form.branches.split(/[\s,]+/).filter(Boolean);
+  const wrong = words.find((word) => !BRANCH_WORDS.some(([known]) => known === word));
+  if (wrong) problems.push(`“${wrong}” selects no branches; ${BRANCH_WORDS.map(([word]) => word).join(", ")} do.`);
+  if (words.length > 0 && form.callGraph === "lbr") problems.push("Stacks by branch records use up the CPU’s one record of branches; find stacks in another way, or leave branches out.");
+  return words;
+}
+
 function profileOf(form, problems) {
   const { stack_bytes: bytes, ...sampling } = form.sampling;
   const event = form.event.trim();
   if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
   else if (form.callGraph !== "frame_pointer" && !form.user) problems.push("Only the stacks of programs can be found in another way; record them too.");
+  const branches = branchesOf(form, problems);
   if (form.period.trim() && !event) problems.push("A period needs the event that is counted; choose one.");
   return {
     ...sampling, frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }), kernel_stacks: form.kernel, user_stacks: form.user,
@@ -59,6 +75,8 @@ function profileOf(form, problems) {
     ...(form.callGraph === "frame_pointer" ? {} : { call_graph: form.callGraph }),
     // Only DWARF takes a copy of the stack.
     ...(bytes && form.callGraph === "dwarf" ? { stack_bytes: bytes } : {}),
+    ...(form.memory ? { memory: true } : {}),
+    ...(branches.length > 0 ? { branches } : {}),
   };
 }
 
@@ -130,8 +148,8 @@ export function formOf(spec, join) {
   if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
   if (events) form.probes = events.probes.map((probe) => ({ tracepoint: probe.tracepoint, fields: [...probe.fields], predicate: probe.predicate ?? "" }));
   if (profile) {
-    const { frequency_hz: frequency, kernel_stacks: kernel, user_stacks: user, event = "", period, call_graph: callGraph = "frame_pointer", ...sampling } = profile;
-    Object.assign(form, { method: "profile", frequency: String(frequency), kernel, user, event: event ?? "", period: period ? String(period) : "", callGraph, sampling });
+    const { frequency_hz: frequency, kernel_stacks: kernel, user_stacks: user, event = "", period, call_graph: callGraph = "frame_pointer", memory = false, branches = [], ...sampling } = profile;
+    Object.assign(form, { method: "profile", frequency: String(frequency), kernel, user, event: event ?? "", period: period ? String(period) : "", callGraph, memory, branches: branches.join(", "), sampling });
   }
   if (syscalls) Object.assign(form, { method: "syscalls", syscalls: syscallsForm(syscalls) });
   if (trace) Object.assign(form, { method: "trace", trace: traceForm(trace) });

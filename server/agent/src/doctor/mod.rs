@@ -6,6 +6,7 @@
 mod files;
 mod instance;
 mod programs;
+mod records;
 mod sampling;
 mod verdict;
 
@@ -25,7 +26,7 @@ struct Trial<'a> {
 type Attempt = fn(&mut Trial<'_>) -> Verdict;
 
 /// Every way to observe, in the order to show: stable name, title, purpose, and how it is tried.
-const WAYS: [(&str, &str, &str, Attempt); 18] = [
+const WAYS: [(&str, &str, &str, Attempt); 20] = [
     ("tracefs", "tracefs", "the list of tracepoints and their fields", files::tracefs),
     ("tracepoint", "Tracepoints", "recording events of the kernel with their fields", programs::tracepoint),
     ("ring_buffer", "BPF ring buffer", "getting recorded events out of the kernel", programs::ring_buffer),
@@ -35,6 +36,13 @@ const WAYS: [(&str, &str, &str, Attempt); 18] = [
     ("btf_tracepoint", "Typed raw tracepoints", "raw tracepoints with typed arguments", programs::btf_tracepoint),
     ("cpu_clock_sampling", "Sampling by timer", "profiles of where CPU time goes", sampling::cpu_clock),
     ("pmu", "Hardware counters", "profiles by CPU cycles, cache misses and the like", sampling::pmu),
+    ("branch_records", "Branch records", "the branches before each sample, and stacks from them", records::branches),
+    (
+        "memory_events",
+        "Events of memory",
+        "samples that tell which memory answered an access, and how fast",
+        records::memory,
+    ),
     (
         "sideband_build_id",
         "Process history with build ids",

@@ -54,7 +54,7 @@ pub(super) fn own_function_offset() -> io::Result<u64> {
 
 fn ring_of(event: &Event) -> Result<RingReader, RingError> {
     use std::os::fd::AsFd as _;
-    let kind = RingKind::Perf { sample_type: 0, read_format: 0, sample_id_all: true };
+    let kind = RingKind::Perf { sample_type: 0, read_format: 0, sample_id_all: true, branch_sample_type: 0 };
     let info = RingInfo { kind, content: RingContent::Sideband, data_bytes: RING_BYTES, cpu: None };
     let fd = event.as_fd().try_clone_to_owned();
     let fd = fd.map_err(|source| RingError::Map { bytes: RING_BYTES, source })?;

@@ -43,6 +43,7 @@ use crate::{
 };
 
 pub(crate) use loader::{Loader, compile as loader_compile};
+pub(crate) use perf_event::memory_events;
 pub(crate) use sideband::{PERF_REMEDY, attributes as sideband_attributes};
 
 /// The running kernel.

@@ -143,6 +143,14 @@ fn pmu_events() -> Vec<String> {
     all
 }
 
+/// Events whose samples tell of memory, as far as PMUs name them; AMD's samples of operations have no name.
+pub(crate) fn memory_events() -> Vec<String> {
+    let is_memory = |name: &String| ["/mem-loads", "/mem-stores", "/ldlat-"].iter().any(|part| name.contains(part));
+    let mut found: Vec<String> = pmu_events().into_iter().filter(is_memory).collect();
+    found.extend(pmu_file(&format!("{DEVICES}/ibs_op/type")).map(|_number| "ibs_op//".to_owned()));
+    found
+}
+
 /// What to use where there is no counter for an event.
 fn instead_of(event: &PerfEvent) -> String {
     event.nearest_software().map_or_else(String::new, |nearest| format!("The nearest event that works is {nearest}."))

@@ -3,6 +3,8 @@
 //! Each CPU has two events that share one ring: one that samples, and one that reports processes. Keeping them apart
 //! lets the kernel count the samples that did not fit into the ring without counting other records.
 
+mod records;
+
 use std::{
     io,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
@@ -13,8 +15,8 @@ use std::{
 use bathyscope_bpf::probe::{SampleFilter, TargetFilter, sample_filter_program};
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, Started, StreamLayout,
-    USER_REGISTERS, WireCallGraph, WireProfile,
+    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, Started, USER_REGISTERS,
+    WireCallGraph, WireProfile,
 };
 use perf_event_open_sys::bindings as sys;
 
@@ -41,11 +43,6 @@ const SAMPLE_TYPE: u64 = sys::PERF_SAMPLE_IP as u64
     | sys::PERF_SAMPLE_CPU as u64
     | sys::PERF_SAMPLE_PERIOD as u64
     | sys::PERF_SAMPLE_CALLCHAIN as u64;
-/// Calls that have not returned, in user space.
-const BRANCHES: u64 = (sys::PERF_SAMPLE_BRANCH_USER
-    | sys::PERF_SAMPLE_BRANCH_CALL_STACK
-    | sys::PERF_SAMPLE_BRANCH_NO_FLAGS
-    | sys::PERF_SAMPLE_BRANCH_NO_CYCLES) as u64;
 const READ_FORMAT: u64 = sys::PERF_FORMAT_LOST as u64;
 
 /// What to sample.
@@ -75,11 +72,16 @@ impl Wish {
     /// What its samples hold.
     fn sample_type(&self) -> u64 {
         let extra = match self.profile.call_graph {
-            WireCallGraph::FramePointer => 0,
+            WireCallGraph::FramePointer | WireCallGraph::Lbr => 0,
             WireCallGraph::Dwarf => sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER,
-            WireCallGraph::Lbr => sys::PERF_SAMPLE_BRANCH_STACK,
         };
-        SAMPLE_TYPE | u64::from(extra)
+        SAMPLE_TYPE | u64::from(extra) | records::sample_type(&self.profile)
+    }
+
+    /// How its records look, for the console.
+    fn formats(&self) -> sideband::Formats {
+        let branch_sample_type = records::branches(&self.profile);
+        sideband::Formats { sample_type: self.sample_type(), read_format: READ_FORMAT, branch_sample_type }
     }
 
     /// Whether samples of the idle CPU say nothing: those that a clock takes.
@@ -125,14 +127,11 @@ impl Source {
         attributes.set_exclude_callchain_kernel(u64::from(!wish.profile.kernel_stacks));
         let by_kernel = wish.profile.call_graph == WireCallGraph::FramePointer && wish.profile.user_stacks;
         attributes.set_exclude_callchain_user(u64::from(!by_kernel));
-        match wish.profile.call_graph {
-            WireCallGraph::FramePointer => {}
-            WireCallGraph::Dwarf => {
-                attributes.sample_regs_user = USER_REGISTERS;
-                attributes.sample_stack_user = wish.stack_bytes;
-            }
-            WireCallGraph::Lbr => attributes.branch_sample_type = BRANCHES,
+        if wish.profile.call_graph == WireCallGraph::Dwarf {
+            attributes.sample_regs_user = USER_REGISTERS;
+            attributes.sample_stack_user = wish.stack_bytes;
         }
+        attributes.branch_sample_type = records::branches(&wish.profile);
         if matches!(self, Self::Cycles) {
             attributes.set_exclude_guest(1);
         }
@@ -145,6 +144,10 @@ impl Source {
     fn choose(wish: &Wish, cpus: &[u32]) -> Result<Self, AgentError> {
         if let Some(event) = &wish.event {
             return perf_event::attributes(event).map(Self::Given);
+        }
+        if !wish.profile.branches.is_empty() {
+            // The clock could not tell of them.
+            return Ok(Self::Cycles);
         }
         let works =
             |cpu: &u32| Event::open(&mut Self::Cycles.attributes(wish, MIN_RING_BYTES), Scope::Cpu(*cpu)).is_ok();
@@ -202,7 +205,7 @@ fn ring_bytes_each(all: u32, cpus: usize) -> u32 {
     floor.max(4 * MIN_RING_BYTES)
 }
 
-fn cannot_sample(error: &io::Error, wish: &Wish) -> AgentError {
+fn cannot_sample(error: &io::Error, wish: &Wish, source: Source, cpu: u32) -> AgentError {
     let most = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate").unwrap_or_default();
     let (most, hertz) = (most.trim(), wish.profile.frequency_hz);
     let name = wish.event.as_ref().map_or_else(String::new, |event| format!(" {event}"));
@@ -210,6 +213,7 @@ fn cannot_sample(error: &io::Error, wish: &Wish) -> AgentError {
         None => format!("sampling{name} at {hertz} Hz"),
         Some(period) => format!("sampling{name} every {period}"),
     };
+    let doing = doing + if wish.profile.branches.is_empty() { "" } else { " with its branches" };
     let too_often = wish.profile.period.is_none() && most.parse().is_ok_and(|most: u32| hertz > most);
     if error.raw_os_error() == Some(libc::EINVAL) && too_often {
         let remedy = format!("Ask for at most {most} Hz, or raise kernel.perf_event_max_sample_rate.");
@@ -219,6 +223,11 @@ fn cannot_sample(error: &io::Error, wish: &Wish) -> AgentError {
         let why = "the CPU keeps no record of branches for this event";
         let remedy = "Use frame pointers, or DWARF; virtual machines and software events have no such record.";
         return failed(AgentErrorKind::Unsupported, doing, why, remedy);
+    }
+    let attributes = source.attributes(wish, MIN_RING_BYTES);
+    let told = records::refusal(attributes, &wish.profile, wish.event.as_ref(), (&doing, cpu, error));
+    if let Some(refusal) = told {
+        return refusal;
     }
     match &wish.event {
         Some(event) => perf_event::cannot_open(event, doing, error),
@@ -261,6 +270,8 @@ fn open_cpu(
     // What stands at the end of records that are no samples does not depend on what samples hold beside the usual.
     let mut reports = sideband::attributes(SAMPLE_TYPE, true);
     reports.read_format = READ_FORMAT;
+    // What data lies in, is only of interest with the addresses of data.
+    reports.set_mmap_data(u64::from(wish.profile.memory));
     let sampler = match threads {
         None => Event::open(&mut attributes, Scope::Cpu(cpu))?,
         Some(_) => {
@@ -345,13 +356,13 @@ impl ProfileCapture {
                 Ok(open) => cpus.push(open),
                 // It went offline in between.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) && wish.event.is_none() => continue,
-                Err(error) => return Err(cannot_sample(&error, wish)),
+                Err(error) => return Err(cannot_sample(&error, wish, source, cpu)),
             }
             let content = RingContent::Stream { stream: 0 };
-            rings.push(sideband::ring_info(content, wish.sample_type(), READ_FORMAT, ring_bytes, cpu));
+            rings.push(sideband::ring_info(content, wish.formats(), ring_bytes, cpu));
         }
         let started = Started {
-            streams: vec![StreamLayout::PerfSamples],
+            streams: records::streams(&wish.profile),
             rings,
             target_pid: target.pid(),
             has_output: target.outputs().is_some(),
@@ -463,6 +474,7 @@ impl RunningCapture for ProfileCapture {
             }
         };
         let (target, guard) = (self.target.state(), self.cost.as_ref().map(CostMeter::stage).unwrap_or_default());
+        // Branches come with samples: nothing counts them by themselves.
         Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }
     }
 

@@ -51,9 +51,18 @@ pub(crate) fn wake_rarely(attributes: &mut perf::Attributes, ring_bytes: u32) {
     attributes.__bindgen_anon_2.wakeup_watermark = ring_bytes / 2;
 }
 
+/// How the records of an event look: the words of its attributes that decide that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Formats {
+    pub(crate) sample_type: u64,
+    pub(crate) read_format: u64,
+    pub(crate) branch_sample_type: u64,
+}
+
 /// How a ring with records of this kind is described to the console.
-pub(crate) fn ring_info(content: RingContent, sample_type: u64, read_format: u64, bytes: u32, cpu: u32) -> RingInfo {
-    let kind = RingKind::Perf { sample_type, read_format, sample_id_all: true };
+pub(crate) fn ring_info(content: RingContent, formats: Formats, bytes: u32, cpu: u32) -> RingInfo {
+    let Formats { sample_type, read_format, branch_sample_type } = formats;
+    let kind = RingKind::Perf { sample_type, read_format, sample_id_all: true, branch_sample_type };
     RingInfo { kind, content, data_bytes: bytes, cpu: Some(cpu) }
 }
 
@@ -79,7 +88,8 @@ impl Sideband {
             };
             let buffer = Buffer::map(&event, RING_BYTES).map_err(|error| trouble(&error))?;
             sideband.rings.push((event, buffer));
-            sideband.infos.push(ring_info(RingContent::Sideband, SAMPLE_TYPE, 0, RING_BYTES, cpu));
+            let formats = Formats { sample_type: SAMPLE_TYPE, read_format: 0, branch_sample_type: 0 };
+            sideband.infos.push(ring_info(RingContent::Sideband, formats, RING_BYTES, cpu));
         }
         Ok(sideband)
     }

@@ -10,8 +10,8 @@ use bathyscope_protocol::{
 use super::{
     attached, elf, trace,
     world::{
-        self, CODE_ADDRESS, CODE_BYTES, CODE_OFFSET, COMPILED_ADDRESS, FUNCTION_BYTES, FUNCTIONS, KERNEL_ADDRESS,
-        KERNEL_FUNCTIONS, Process, TRACEPOINTS,
+        self, CODE_ADDRESS, CODE_BYTES, CODE_OFFSET, COMPILED_ADDRESS, FUNCTION_BYTES, FUNCTIONS, HEAP_ADDRESS,
+        HEAP_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, Process, TRACEPOINTS,
     },
 };
 use crate::{
@@ -173,6 +173,8 @@ fn maps(process: &Process) -> Vec<u8> {
         }
     }
     maps.push(b'\n');
+    let end = HEAP_ADDRESS + HEAP_BYTES;
+    maps.extend(format!("{HEAP_ADDRESS:08x}-{end:08x} rw-p 00000000 00:00 0 [heap]\n").bytes());
     if process.compiled_at_run_time {
         let end = COMPILED_ADDRESS + CODE_BYTES;
         maps.extend(format!("{COMPILED_ADDRESS:08x}-{end:08x} rwxp 00000000 00:00 0 \n").bytes());

@@ -11,6 +11,7 @@ mod events;
 mod host;
 mod options;
 mod records;
+mod sample_records;
 mod samples;
 mod script;
 mod syscalls;
@@ -127,7 +128,9 @@ impl Backend for SimulatedBackend {
             WireMethod::Profile(profile) => {
                 let stacks = samples::Stacks { kernel: profile.kernel_stacks, user: profile.user_stacks };
                 let hertz = profile.frequency_hz;
-                let work = samples::SampleWork::make(&self.simulation, hertz, stacks, &target, plan.ring_bytes)?;
+                let extras = sample_records::Extras { memory: profile.memory, branches: profile.branches.clone() };
+                let wanted = (hertz, stacks, extras);
+                let work = samples::SampleWork::make(&self.simulation, wanted, &target, plan.ring_bytes)?;
                 Box::new(capture::SimulatedCapture::new(work, target)?)
             }
             WireMethod::Count(count) => {

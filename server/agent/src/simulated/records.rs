@@ -2,7 +2,10 @@
 
 use bathyscope_protocol::{RingContent, RingInfo, RingKind};
 
-use super::world::{CODE_ADDRESS, CODE_BYTES, CODE_OFFSET};
+use super::{
+    sample_records::Parts,
+    world::{CODE_ADDRESS, CODE_BYTES, CODE_OFFSET},
+};
 
 /// IP, TID, TIME, CPU, PERIOD, CALLCHAIN.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 5;
@@ -27,7 +30,13 @@ pub(super) struct Moment {
 }
 
 pub(super) fn ring_info(content: RingContent, data_bytes: u32, cpu: u32) -> RingInfo {
-    let kind = RingKind::Perf { sample_type: SAMPLE_TYPE, read_format: READ_FORMAT, sample_id_all: true };
+    sample_ring_info(content, (0, 0), data_bytes, cpu)
+}
+
+/// Of a ring whose samples hold more: further bits of `sample_type`, and `branch_sample_type`.
+pub(super) fn sample_ring_info(content: RingContent, more: (u64, u64), data_bytes: u32, cpu: u32) -> RingInfo {
+    let (sample_type, branch_sample_type) = (SAMPLE_TYPE | more.0, more.1);
+    let kind = RingKind::Perf { sample_type, read_format: READ_FORMAT, sample_id_all: true, branch_sample_type };
     RingInfo { kind, content, data_bytes, cpu: Some(cpu) }
 }
 
@@ -84,11 +93,13 @@ pub(super) fn lost(at: Moment, count: u64) -> Vec<u8> {
     record(2, 0, &[u64s(&[1, count]), sample_id(at)].concat())
 }
 
-pub(super) fn sample(at: Moment, period: u64, in_kernel: bool, chain: &[u64]) -> Vec<u8> {
+pub(super) fn sample(at: Moment, period: u64, (in_kernel, chain): (bool, &[u64]), parts: &Parts) -> Vec<u8> {
     let ip = chain.iter().copied().find(|address| !matches!(*address, CONTEXT_KERNEL | CONTEXT_USER)).unwrap_or(0);
-    let head = [u64s(&[ip]), u32s(&[at.pid, at.tid]), u64s(&[at.time_ns]), u32s(&[at.cpu, 0])].concat();
+    let place = [u64s(&[at.time_ns]), u64s(&parts.address), u32s(&[at.cpu, 0])].concat();
+    let head = [u64s(&[ip]), u32s(&[at.pid, at.tid]), place].concat();
+    let more = [u64s(&parts.branches), u64s(&parts.access)].concat();
     let misc = if in_kernel { MISC_KERNEL } else { MISC_USER };
-    record(9, misc, &[head, u64s(&[period, chain.len() as u64]), u64s(chain)].concat())
+    record(9, misc, &[head, u64s(&[period, chain.len() as u64]), u64s(chain), more].concat())
 }
 
 #[cfg(test)]
@@ -146,7 +157,7 @@ mod tests {
             matches!(record, EventRecord::Mmap2(map) if map.address == CODE_ADDRESS && &*map.path.as_slice() == b"/a"
                 && matches!(&map.file_id, Mmap2FileId::BuildId(id) if id == &[6; 20]))
         });
-        check(&sample(AT, 11, true, &[CONTEXT_KERNEL, 1, CONTEXT_USER, 2]), |record| {
+        check(&sample(AT, 11, (true, &[CONTEXT_KERNEL, 1, CONTEXT_USER, 2]), &Parts::default()), |record| {
             matches!(record, EventRecord::Sample(sample) if sample.period == Some(11) && sample.cpu == Some(1)
                 && sample.ip == Some(1) && sample.callchain.as_ref().map(|chain| chain.len()) == Some(4))
         });

@@ -9,6 +9,7 @@ use super::{
     events::CPUS,
     options::Simulation,
     records::{self, CONTEXT_KERNEL, CONTEXT_USER, Moment},
+    sample_records::Extras,
     world::{
         self, CODE_ADDRESS, COMPILED_ADDRESS, Draw, FORKED_PID, FUNCTION_BYTES, KERNEL_ADDRESS, PROCESSES, Process,
     },
@@ -46,6 +47,7 @@ pub(super) struct SampleWork {
     simulation: Simulation,
     frequency_hz: u32,
     stacks: Stacks,
+    extras: Extras,
     target: MadeTarget,
     ring_bytes: u32,
     cpus: Vec<Cpu>,
@@ -86,8 +88,7 @@ pub(super) fn chain_of(process: &Process, stacks: Stacks, draw: Draw) -> (bool, 
 impl SampleWork {
     pub(super) fn make(
         simulation: &Simulation,
-        frequency_hz: u32,
-        stacks: Stacks,
+        (frequency_hz, stacks, extras): (u32, Stacks, Extras),
         target: &MadeTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
@@ -98,7 +99,7 @@ impl SampleWork {
             .map_err(|error| refused("making a simulated ring", &error, ""))?;
         let (simulation, target) = (simulation.clone(), target.clone());
         let (counts, done) = (ProbeReading::default(), Done::default());
-        Ok(Self { simulation, frequency_hz, stacks, target, ring_bytes, cpus, counts, wanted: 0, done })
+        Ok(Self { simulation, frequency_hz, stacks, extras, target, ring_bytes, cpus, counts, wanted: 0, done })
     }
 
     fn report(&mut self, records: &[Vec<u8>]) {
@@ -157,7 +158,7 @@ impl SampleWork {
         let at = Moment { pid: process.pid, tid, time_ns, cpu };
         let (in_kernel, chain) = chain_of(&process, self.stacks, draw);
         let period = 1_000_000_000 / u64::from(self.frequency_hz.max(1));
-        let record = records::sample(at, period, in_kernel, &chain);
+        let record = records::sample(at, period, (in_kernel, &chain), &self.extras.of(draw));
         let dropped = self.simulation.lose_every.is_some_and(|every| self.wanted.is_multiple_of(every));
         let Some(cpu) = self.cpus.get_mut(cpu as usize) else { return };
         // As the kernel does, what was lost is reported before the next record that fits.
@@ -173,12 +174,14 @@ impl SampleWork {
 
 impl Work for SampleWork {
     fn layouts(&self) -> Vec<StreamLayout> {
-        vec![StreamLayout::PerfSamples]
+        let branches = (!self.extras.branches.is_empty()).then_some(StreamLayout::PerfBranches);
+        std::iter::once(StreamLayout::PerfSamples).chain(branches).collect()
     }
 
     fn rings(&self) -> Vec<RingInfo> {
         let content = RingContent::Stream { stream: 0 };
-        (0..CPUS).map(|cpu| records::ring_info(content, self.ring_bytes, cpu)).collect()
+        let more = (self.extras.sample_type(), self.extras.branch_sample_type());
+        (0..CPUS).map(|cpu| records::sample_ring_info(content, more, self.ring_bytes, cpu)).collect()
     }
 
     fn descriptors(&self) -> std::io::Result<Vec<OwnedFd>> {

@@ -129,6 +129,10 @@ pub(super) const CODE_ADDRESS: u64 = 0x5555_5555_6000;
 pub(super) const CODE_OFFSET: u64 = 0x1000;
 /// Bytes of the mapping.
 pub(super) const CODE_BYTES: u64 = 0x1000;
+/// Where each has its heap.
+pub(super) const HEAP_ADDRESS: u64 = 0x5555_5557_0000;
+/// Bytes of a heap.
+pub(super) const HEAP_BYTES: u64 = 0x1_0000;
 /// Where code that was made at run time is.
 pub(super) const COMPILED_ADDRESS: u64 = 0x7f00_1234_0000;
 /// Where the kernel's code is.

@@ -59,6 +59,8 @@ pub(crate) fn profile(frequency_hz: u32) -> WireProfile {
         period: None,
         call_graph: WireCallGraph::FramePointer,
         stack_bytes: None,
+        memory: false,
+        branches: Vec::new(),
     }
 }
 
@@ -103,7 +105,10 @@ impl Rings {
     pub(crate) fn columns(&self, stream: usize) -> &[ColumnLayout] {
         match &self.started.streams[stream] {
             StreamLayout::Records { columns, .. } => columns,
-            StreamLayout::PerfSamples | StreamLayout::TracePages | StreamLayout::Syscalls { .. } => &[],
+            StreamLayout::PerfSamples
+            | StreamLayout::PerfBranches
+            | StreamLayout::TracePages
+            | StreamLayout::Syscalls { .. } => &[],
         }
     }
 

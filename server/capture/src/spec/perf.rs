@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{SpecError, Target, in_range};
+use super::{BranchFilter, SpecError, Target, in_range};
 use crate::{DynamicProbe, MAX_DYNAMIC_EVENTS};
 
 const MAX_FREQUENCY_HZ: u32 = 10_000;
@@ -44,6 +44,12 @@ pub struct ProfileSpec {
     /// Bytes of each thread's stack that are copied for [`CallGraph::Dwarf`]; none means [`USUAL_STACK_BYTES`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack_bytes: Option<u32>,
+    /// Whether samples tell of the memory that was accessed: address, data source, weight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub memory: bool,
+    /// Which of the CPU's last branches come with each sample; empty for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub branches: Vec<BranchFilter>,
 }
 
 /// Samples per second where nobody says: not a divisor of the timer's rate, so as not to run in step with it.
@@ -61,6 +67,8 @@ impl Default for ProfileSpec {
             period: None,
             call_graph: CallGraph::FramePointer,
             stack_bytes: None,
+            memory: false,
+            branches: Vec::new(),
         }
     }
 }
@@ -172,6 +180,7 @@ impl ProfileSpec {
             let what = "finding frames of user space in another way";
             return Err(SpecError::Needs { what, needs: "user stacks, which are switched off" });
         }
+        self.check_branches()?;
         match self.stack_bytes {
             None => Ok(()),
             Some(_) if self.call_graph != CallGraph::Dwarf => {
@@ -180,6 +189,17 @@ impl ProfileSpec {
             }
             Some(bytes) => in_range("the bytes of stack to copy", u64::from(bytes), 256, u64::from(MAX_STACK_BYTES)),
         }
+    }
+
+    fn check_branches(&self) -> Result<(), SpecError> {
+        let most = BranchFilter::ALL.len() as u64;
+        in_range("the number of words of the branch filter", self.branches.len() as u64, 0, most)?;
+        if !self.branches.is_empty() && self.call_graph == CallGraph::Lbr {
+            let needs =
+                "call_graph to be frame_pointer or dwarf: stacks by lbr use up the CPU's one record of branches";
+            return Err(SpecError::Needs { what: "recording branches", needs });
+        }
+        Ok(())
     }
 
     /// The bytes of stack that are copied with each sample; none without DWARF.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bathyscope_agent::Simulation;
-use bathyscope_capture::{CallGraph, CaptureSpec, Method, ProfileSpec, Target, visible};
+use bathyscope_capture::{BranchFilter, CallGraph, CaptureSpec, Method, ProfileSpec, Target, visible};
 use bathyscope_catalog::perf_events::{EventSource, parse_event};
 use clap::Args;
 
@@ -17,6 +17,8 @@ Examples:
   bathyscope profile -e page-faults -c 1 ./server --selftest
   bathyscope profile -e sched:sched_switch -a --duration 5s
   bathyscope profile --call-graph dwarf,16384 -- ./optimised
+  bathyscope profile -e cpu/mem-loads,ldlat=30/P -d -W ./server --selftest
+  bathyscope profile -e cycles:u -j any_call,u -p 4711 sleep 10
 
 Functions go to standard output, what the command prints and the summary to standard error. With --save the stacks are \
 kept and can be looked at as a flame graph in the browser. The exit status is the command's.";
@@ -40,6 +42,18 @@ pub struct ProfileArgs {
     /// How frames of user space are found: fp, dwarf or dwarf,BYTES, lbr
     #[arg(long, value_name = "HOW", value_parser = call_graph)]
     pub call_graph: Option<(CallGraph, Option<u32>)>,
+    /// With the memory that was accessed: address, where the data came from, how long it took; events of memory tell it
+    #[arg(short = 'd', long)]
+    pub mem: bool,
+    /// The same as -d: address, data source and weight come together
+    #[arg(short = 'W', long)]
+    pub weight: bool,
+    /// With the CPU's last branches before each sample
+    #[arg(short = 'b', long, conflicts_with = "branch_filter")]
+    pub branch_any: bool,
+    /// With those branches only: any, any_call, any_ret, ind_call, ind_jmp, cond, call; where: u, k, hv; in_tx, no_tx, abort_tx; save_type
+    #[arg(short = 'j', long, value_name = "FILTER,…", value_delimiter = ',', value_parser = branch_word)]
+    pub branch_filter: Vec<BranchFilter>,
     /// Everything on all CPUs, which is the default without a process and a command
     #[arg(short = 'a', long, conflicts_with = "pid")]
     pub all_cpus: bool,
@@ -56,7 +70,7 @@ pub struct ProfileArgs {
     #[arg(long, conflicts_with = "user_callchains")]
     pub kernel_callchains: bool,
     /// End after this time, such as 500ms, 5s or 2m
-    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
     /// User that the command runs as [default: who runs this]
     #[arg(short, long, value_name = "NAME")]
@@ -64,7 +78,7 @@ pub struct ProfileArgs {
     /// Keep the capture under this name, to look at it in the browser; no console may be running on the same database
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
-    /// Print JSON, one stack a line
+    /// Print JSON, an object a line: each stack, then each row of the tables of memory and branches
     #[arg(long)]
     pub json: bool,
     /// Make up events instead of sampling
@@ -101,6 +115,10 @@ pub fn run(args: ProfileArgs) -> Outcome {
     record(&how, |_client| Ok(spec))
 }
 
+fn branch_word(word: &str) -> Result<BranchFilter, String> {
+    word.trim().parse().map_err(|error: bathyscope_capture::BranchFilterError| error.to_string())
+}
+
 /// Reads `fp`, `dwarf`, `dwarf,8192` or `lbr`.
 fn call_graph(text: &str) -> Result<(CallGraph, Option<u32>), String> {
     let (how, size) = text.split_once(',').map_or((text, None), |(how, size)| (how, Some(size)));
@@ -132,6 +150,8 @@ fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
         period: args.count.or_else(|| (is_tracepoint && args.freq.is_none()).then_some(1)),
         call_graph,
         stack_bytes,
+        memory: args.mem || args.weight,
+        branches: if args.branch_any { vec![BranchFilter::Any] } else { args.branch_filter.clone() },
     };
     let limits = args.budgets.limits(args.duration.or(limit));
     let name = args.save.clone().unwrap_or_default();
@@ -196,6 +216,12 @@ mod tests {
         let dwarf = profile(&["--call-graph", "dwarf,16384", "ls"]);
         assert_eq!((dwarf.call_graph, dwarf.copied_stack_bytes()), (CallGraph::Dwarf, 16384));
         assert_eq!(profile(&["--call-graph", "dwarf", "ls"]).copied_stack_bytes(), 8192);
+        for letters in [&["-d", "-W", "ls"][..], &["--mem", "ls"], &["-W", "ls"]] {
+            assert_eq!(profile(letters), ProfileSpec { memory: true, ..ProfileSpec::default() });
+        }
+        assert_eq!(profile(&["-b", "ls"]).branches, [BranchFilter::Any]);
+        let filter = profile(&["-j", "any_call,u", "-j", "save_type", "--call-graph", "dwarf", "ls"]);
+        assert_eq!(filter.branches, [BranchFilter::AnyCall, BranchFilter::U, BranchFilter::SaveType]);
         let spec = made(&["-p", "7", "sleep", "3"]).unwrap();
         assert_eq!(spec.target, Target::Process { pid: 7, children: true });
         assert_eq!(spec.limits.duration_ms, Some(3000));
@@ -211,6 +237,9 @@ mod tests {
             &["--call-graph", "dwarf,x", "ls"],
             &["--call-graph", "dwarf,99999999", "ls"],
             &["--call-graph", "dwarf", "--kernel-callchains", "ls"],
+            &["-j", "some", "ls"],
+            &["-b", "-j", "any", "ls"],
+            &["-b", "--call-graph", "lbr", "ls"],
             &["-p", "7", "ls"],
             &["-a", "ls"],
             &["--nonsense"],

@@ -4,6 +4,7 @@
 //! up before it reads an event.
 
 pub(super) mod arguments;
+mod records;
 pub(in crate::cli) mod rows;
 mod summary;
 

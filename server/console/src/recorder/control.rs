@@ -18,6 +18,7 @@ use super::{
     naming::Namer,
     progress::{Cause, size},
     running::{Phase, Running},
+    sample_rows,
     scout::lock,
     start::Threads,
 };
@@ -358,6 +359,10 @@ impl Controller {
         }
         if progress.late_rows() > 0 {
             reason.push_str(&format!("; {} rows came too late to be in order", progress.late_rows()));
+        }
+        if progress.is_memory_untold() {
+            reason.push_str("; ");
+            reason.push_str(sample_rows::NO_DATA_SOURCE);
         }
         if let Some(script) = &self.running.script {
             let script = lock(&script.state);

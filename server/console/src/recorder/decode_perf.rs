@@ -3,7 +3,10 @@
 //! The published reader of this format panics on some of the lengths that it reads, so it only serves the tests as a
 //! second opinion; what is needed here is read by hand, with every length checked.
 
-use bathyscope_catalog::elf::Registers;
+use bathyscope_catalog::{
+    elf::Registers,
+    perf_samples::{BRANCH_CALL_STACK, BRANCH_COUNTERS, BRANCH_HW_INDEX, BranchFlags},
+};
 use bathyscope_protocol::RingKind;
 
 const SAMPLE_IP: u64 = 1;
@@ -20,7 +23,10 @@ const SAMPLE_RAW: u64 = 1 << 10;
 const SAMPLE_BRANCH_STACK: u64 = 1 << 11;
 const SAMPLE_REGS_USER: u64 = 1 << 12;
 const SAMPLE_STACK_USER: u64 = 1 << 13;
+const SAMPLE_WEIGHT: u64 = 1 << 14;
+const SAMPLE_DATA_SRC: u64 = 1 << 15;
 const SAMPLE_IDENTIFIER: u64 = 1 << 16;
+const SAMPLE_WEIGHT_STRUCT: u64 = 1 << 24;
 
 const READ_TOTAL_TIME_ENABLED: u64 = 1;
 const READ_TOTAL_TIME_RUNNING: u64 = 1 << 1;
@@ -40,6 +46,8 @@ const RECORD_MMAP2: u32 = 10;
 const RECORD_LOST_SAMPLES: u32 = 13;
 
 const MISC_COMM_EXEC: u16 = 1 << 13;
+/// Of a mapping: no code can run there.
+const MISC_MMAP_DATA: u16 = 1 << 13;
 const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 
 const HEADER_BYTES: usize = 8;
@@ -63,14 +71,15 @@ pub(crate) struct PerfFormat {
     sample_type: u64,
     read_format: u64,
     sample_id_all: bool,
+    branch_sample_type: u64,
 }
 
 impl PerfFormat {
     /// The format of a perf ring; none for other rings.
     pub(crate) fn of(kind: RingKind) -> Option<Self> {
         match kind {
-            RingKind::Perf { sample_type, read_format, sample_id_all } => {
-                Some(Self { sample_type, read_format, sample_id_all })
+            RingKind::Perf { sample_type, read_format, sample_id_all, branch_sample_type } => {
+                Some(Self { sample_type, read_format, sample_id_all, branch_sample_type })
             }
             RingKind::Bpf | RingKind::TracePipe { .. } => None,
         }
@@ -80,6 +89,16 @@ impl PerfFormat {
     pub(crate) fn fits_samples(self) -> bool {
         let needed = SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_CALLCHAIN;
         self.sample_type & needed == needed
+    }
+
+    /// Whether samples tell of the memory that was accessed.
+    pub(crate) fn has_memory(self) -> bool {
+        self.sample_type & SAMPLE_DATA_SRC != 0
+    }
+
+    /// Whether the branches of samples are rows, and not calls that make the stack.
+    pub(crate) fn has_branches(self) -> bool {
+        self.sample_type & SAMPLE_BRANCH_STACK != 0 && self.branch_sample_type & BRANCH_CALL_STACK == 0
     }
 }
 
@@ -114,7 +133,7 @@ pub(crate) enum PerfEvent {
 }
 
 /// A sampled stack.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) cpu: u32,
     pub(crate) pid: u32,
@@ -127,6 +146,32 @@ pub(crate) struct Sample {
     pub(crate) copied: Option<Box<CopiedStack>>,
     /// Whether the stack goes on behind the last address; not known where the kernel walked it.
     pub(crate) cut: Option<bool>,
+    /// The access to memory, where it was asked for.
+    pub(crate) memory: Option<Access>,
+    /// The CPU's last branches, the newest first.
+    pub(crate) branches: Vec<Branch>,
+}
+
+/// An access to memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) address: u64,
+    /// `perf_mem_data_src`.
+    pub(crate) data_source: u64,
+    /// What it cost; mostly cycles.
+    pub(crate) weight: u64,
+    /// Cycles of the whole instruction, where the CPU tells them apart.
+    pub(crate) instruction_latency: u64,
+    /// Cycles until it retired, likewise.
+    pub(crate) retire_latency: u64,
+}
+
+/// A branch that was taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Branch {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    pub(crate) flags: BranchFlags,
 }
 
 /// A copy of a thread's registers and of the top of its stack in user space.
@@ -147,6 +192,8 @@ pub(crate) struct NewMap {
     pub(crate) file: MapFile,
     /// Path or name; bytes that a process chose.
     pub(crate) name: Vec<u8>,
+    /// Whether code can run there.
+    pub(crate) executable: bool,
 }
 
 /// How the mapped file is told from others.
@@ -261,7 +308,8 @@ fn new_map(body: &mut Cursor<'_>, kind: u32, misc: u16) -> Result<NewMap, Malfor
         };
     }
     let end = start.checked_add(length).filter(|end| *end > start).ok_or(MalformedRecord)?;
-    Ok(NewMap { pid, start, end, file_offset, file, name: body.text() })
+    let executable = misc & MISC_MMAP_DATA == 0;
+    Ok(NewMap { pid, start, end, file_offset, file, name: body.text(), executable })
 }
 
 fn sample(mut body: Cursor<'_>, format: PerfFormat) -> Result<PerfRecord, MalformedRecord> {
@@ -271,7 +319,7 @@ fn sample(mut body: Cursor<'_>, format: PerfFormat) -> Result<PerfRecord, Malfor
     skip(&mut body, SAMPLE_IP)?;
     let (pid, tid) = if has(SAMPLE_TID) { (body.u32()?, body.u32()?) } else { (0, 0) };
     let time_ns = if has(SAMPLE_TIME) { Some(body.u64()?) } else { None };
-    skip(&mut body, SAMPLE_ADDR)?;
+    let address = if has(SAMPLE_ADDR) { body.u64()? } else { 0 };
     skip(&mut body, SAMPLE_ID)?;
     skip(&mut body, SAMPLE_STREAM_ID)?;
     let cpu = if has(SAMPLE_CPU) { (body.u32()?, body.u32()?).0 } else { 0 };
@@ -289,31 +337,60 @@ fn sample(mut body: Cursor<'_>, format: PerfFormat) -> Result<PerfRecord, Malfor
         let bytes = body.u32()? as usize;
         body.take(bytes)?;
     }
+    let mut branches = Vec::new();
     if has(SAMPLE_BRANCH_STACK) {
-        user = branches(&mut body)?;
+        branches = read_branches(&mut body, format.branch_sample_type)?;
+        if !format.has_branches() {
+            user = returns_of(&std::mem::take(&mut branches));
+        }
     }
     let mut copied = None;
     if has(SAMPLE_REGS_USER) && has(SAMPLE_STACK_USER) {
         copied = copied_stack(&mut body)?;
         user.extend(copied.as_ref().map(|copied| copied.registers.ip));
     }
-    Ok(PerfRecord { time_ns, event: PerfEvent::Sample(Sample { cpu, pid, tid, kernel, user, copied, cut: None }) })
+    let memory = if format.has_memory() { Some(access(&mut body, address, format)?) } else { None };
+    let sample = Sample { cpu, pid, tid, kernel, user, copied, cut: None, memory, branches };
+    Ok(PerfRecord { time_ns, event: PerfEvent::Sample(sample) })
 }
 
-/// The calls that have not returned, as the CPU recorded them: where the last one went, and where each came from.
-fn branches(body: &mut Cursor<'_>) -> Result<Vec<u64>, MalformedRecord> {
-    let count = usize::try_from(body.u64()?).map_err(|_large| MalformedRecord)?;
-    let entries = body.take(count.checked_mul(BRANCH_BYTES).ok_or(MalformedRecord)?)?;
-    let mut user = Vec::new();
-    for entry in entries.chunks_exact(BRANCH_BYTES).take(MAX_FRAMES) {
-        let mut entry = Cursor(entry);
-        let (from, to) = (entry.u64()?, entry.u64()?);
-        if user.is_empty() {
-            user.push(to);
-        }
-        user.push(from);
+/// What stands at the end of a sample of memory.
+fn access(body: &mut Cursor<'_>, address: u64, format: PerfFormat) -> Result<Access, MalformedRecord> {
+    let mut access = Access { address, ..Access::default() };
+    if format.sample_type & SAMPLE_WEIGHT_STRUCT != 0 {
+        let weights = body.u64()?;
+        access.weight = weights & 0xffff_ffff;
+        access.instruction_latency = weights >> 32 & 0xffff;
+        access.retire_latency = weights >> 48;
+    } else if format.sample_type & SAMPLE_WEIGHT != 0 {
+        access.weight = body.u64()?;
     }
-    Ok(user)
+    access.data_source = body.u64()?;
+    Ok(access)
+}
+
+/// The CPU's record of branches, the newest first. There are no more than fit into a record of 64 KiB.
+fn read_branches(body: &mut Cursor<'_>, branch_sample_type: u64) -> Result<Vec<Branch>, MalformedRecord> {
+    let count = usize::try_from(body.u64()?).map_err(|_large| MalformedRecord)?;
+    if branch_sample_type & BRANCH_HW_INDEX != 0 {
+        let _where_in_the_cpus_buffer = body.u64()?;
+    }
+    let entries = body.take(count.checked_mul(BRANCH_BYTES).ok_or(MalformedRecord)?)?;
+    let mut branches = Vec::with_capacity(count);
+    for entry in entries.chunks_exact(BRANCH_BYTES) {
+        let mut entry = Cursor(entry);
+        branches.push(Branch { from: entry.u64()?, to: entry.u64()?, flags: BranchFlags(entry.u64()?) });
+    }
+    if branch_sample_type & BRANCH_COUNTERS != 0 {
+        body.take(count.checked_mul(8).ok_or(MalformedRecord)?)?;
+    }
+    Ok(branches)
+}
+
+/// The stack that the calls which have not returned make: where the last one went, and where each came from.
+fn returns_of(calls: &[Branch]) -> Vec<u64> {
+    let innermost = calls.first().map(|call| call.to);
+    innermost.into_iter().chain(calls.iter().map(|call| call.from)).take(MAX_FRAMES).collect()
 }
 
 /// Registers and stack of user space; none of a thread of the kernel, or of a program for another mode of the CPU.
@@ -363,3 +440,7 @@ fn read_chain(chain: &[u8], kernel: &mut Vec<u64>, user: &mut Vec<u64>) {
 #[cfg(test)]
 #[path = "decode_perf_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "tests/beside_perf.rs"]
+mod beside_perf;

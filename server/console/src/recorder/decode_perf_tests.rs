@@ -9,6 +9,7 @@ const FORMAT: PerfFormat = PerfFormat {
     sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_PERIOD | SAMPLE_CALLCHAIN,
     read_format: 0,
     sample_id_all: true,
+    branch_sample_type: 0,
 };
 
 fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
@@ -35,7 +36,7 @@ fn samples_are_split_at_their_markers() {
     let head = [0xffff_ffff_8100_0001, pair(7, 8), 1234, 3, 1, chain.len() as u64];
     let parsed = parse_record(&record(RECORD_SAMPLE, 1, &words(&[&head[..], &chain].concat())), FORMAT).unwrap();
     let kernel = vec![0xffff_ffff_8100_0001, 0xffff_ffff_8100_0002];
-    let sample = Sample { cpu: 3, pid: 7, tid: 8, kernel, user: vec![0x1000, 0x2000], copied: None, cut: None };
+    let sample = Sample { cpu: 3, pid: 7, tid: 8, kernel, user: vec![0x1000, 0x2000], ..Sample::default() };
     assert_eq!(parsed, PerfRecord { time_ns: Some(1234), event: PerfEvent::Sample(sample) });
 }
 
@@ -64,10 +65,76 @@ fn copies_of_stacks_and_branches_are_read() {
     {
         assert_eq!(read(bad, dwarf), Err(MalformedRecord), "{bad:?}");
     }
-    let lbr = with(SAMPLE_BRANCH_STACK);
+    let lbr = PerfFormat { branch_sample_type: BRANCH_CALL_STACK, ..with(SAMPLE_BRANCH_STACK) };
     assert_eq!(sample(&[2, 0x2010, 0x1000, 0, 0x3010, 0x2000, 0], lbr).user, [0x1000, 0x2010, 0x3010]);
     assert_eq!(sample(&[0], lbr).user, Vec::<u64>::new());
     assert_eq!(read(&[u64::MAX], lbr), Err(MalformedRecord));
+}
+
+#[test]
+fn accesses_to_memory_are_read() {
+    let with = |weight| {
+        let sample_type = FORMAT.sample_type | SAMPLE_ADDR | SAMPLE_DATA_SRC | weight;
+        PerfFormat { sample_type, ..FORMAT }
+    };
+    let head = [0x1000, pair(7, 8), 1234, 0x7fff_1000, 3, 1, 0];
+    let read =
+        |tail: &[u64], format| parse_record(&record(RECORD_SAMPLE, 2, &words(&[&head[..], tail].concat())), format);
+    let access = |tail: &[u64], format| match read(tail, format).unwrap().event {
+        PerfEvent::Sample(sample) => sample.memory.unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let told = Access { address: 0x7fff_1000, data_source: 0x6810_0142, ..Access::default() };
+    assert_eq!(access(&[0x6810_0142], with(0)), told);
+    let parts = Access { weight: 7, instruction_latency: 9, retire_latency: 0xffff, ..told };
+    assert_eq!(access(&[7 | 9 << 32 | 0xffff << 48, 0x6810_0142], with(SAMPLE_WEIGHT_STRUCT)), parts);
+    let whole = Access { weight: 1 << 40, ..told };
+    assert_eq!(access(&[1 << 40, 0x6810_0142], with(SAMPLE_WEIGHT)), whole);
+    // Bits that nobody knows are kept as they are.
+    assert_eq!(access(&[0, u64::MAX], with(SAMPLE_WEIGHT_STRUCT)).data_source, u64::MAX);
+    for (tail, format) in [(&[][..], with(0)), (&[7], with(SAMPLE_WEIGHT)), (&[], with(SAMPLE_WEIGHT_STRUCT))] {
+        assert_eq!(read(tail, format), Err(MalformedRecord), "{tail:?}");
+    }
+}
+
+#[test]
+fn branches_are_rows_or_stacks() {
+    let with = |branch_sample_type| PerfFormat {
+        sample_type: FORMAT.sample_type | SAMPLE_BRANCH_STACK,
+        branch_sample_type,
+        ..FORMAT
+    };
+    let head = [0x1000, pair(7, 8), 1234, 3, 1, 2, MARKER_USER, 0x1000];
+    let read =
+        |tail: &[u64], format| parse_record(&record(RECORD_SAMPLE, 2, &words(&[&head[..], tail].concat())), format);
+    let sample = |tail: &[u64], format| match read(tail, format).unwrap().event {
+        PerfEvent::Sample(sample) => sample,
+        other => panic!("{other:?}"),
+    };
+    let branch = |from, to, flags| Branch { from, to, flags: BranchFlags(flags) };
+    let two = [branch(0x10, 0x20, 1), branch(0x30, 0x40, u64::MAX)];
+    let entries = [0x10, 0x20, 1, 0x30, 0x40, u64::MAX];
+    let any = 1 << 3;
+    let plain = sample(&[&[2][..], &entries].concat(), with(any));
+    assert_eq!((plain.branches, plain.user), (two.to_vec(), vec![0x1000]));
+    let indexed = sample(&[&[2, 99][..], &entries].concat(), with(any | BRANCH_HW_INDEX));
+    assert_eq!(indexed.branches, two);
+    let counted = sample(&[&[2][..], &entries, &[5, 6]].concat(), with(any | BRANCH_COUNTERS));
+    assert_eq!(counted.branches, two);
+    assert_eq!(sample(&[0], with(any)).branches, []);
+    let calls = sample(&[&[2][..], &entries].concat(), with(BRANCH_CALL_STACK));
+    assert_eq!((calls.branches, calls.user), (vec![], vec![0x20, 0x10, 0x30]));
+    let bad: [(&[u64], u64); 6] = [
+        (&[], any),
+        (&[1], any),
+        (&[1, 2, 3], any),
+        (&[u64::MAX / 24 + 1, 0, 0, 0], any),
+        (&[0], any | BRANCH_HW_INDEX),
+        (&[1, 1, 2, 3], any | BRANCH_COUNTERS),
+    ];
+    for (tail, filter) in bad {
+        assert_eq!(read(tail, with(filter)), Err(MalformedRecord), "{tail:?}");
+    }
 }
 
 #[test]
@@ -89,10 +156,13 @@ fn maps_carry_build_ids_or_inodes() {
     let PerfEvent::Map(map) = parsed.event else { panic!("{parsed:?}") };
     assert_eq!(map.file, MapFile::BuildId((1..=20).collect()));
     assert_eq!((map.pid, map.start, map.end, map.file_offset), (7, 0x1000, 0x3000, 0x3000));
-    assert_eq!((map.name, parsed.time_ns), (b"/usr/bin/x".to_vec(), Some(99)));
+    assert_eq!((map.name, parsed.time_ns, map.executable), (b"/usr/bin/x".to_vec(), Some(99), true));
     let with_inode = record(RECORD_MMAP2, 2, &body([pair(8, 1), 4711, 0]));
     let PerfEvent::Map(map) = parse_record(&with_inode, FORMAT).unwrap().event else { panic!() };
     assert_eq!(map.file, MapFile::Inode { device: (8, 1), inode: 4711 });
+    let data = record(RECORD_MMAP2, 2 | MISC_MMAP_DATA, &body([pair(8, 1), 4711, 0]));
+    let PerfEvent::Map(map) = parse_record(&data, FORMAT).unwrap().event else { panic!() };
+    assert!(!map.executable);
     let too_long = record(RECORD_MMAP2, MISC_MMAP_BUILD_ID, &body([pair(21, 0), 0, 0]));
     assert_eq!(parse_record(&too_long, FORMAT), Err(MalformedRecord));
 }
@@ -151,8 +221,9 @@ proptest! {
         sample_type in any::<u64>(),
         read_format in 0_u64..32,
         sample_id_all in any::<bool>(),
+        branch_sample_type in any::<u64>(),
     ) {
-        let format = PerfFormat { sample_type, read_format, sample_id_all };
+        let format = PerfFormat { sample_type, read_format, sample_id_all, branch_sample_type };
         let _parsed = parse_record(&record(kind, misc, &body), format);
         let _cut = parse_record(&body, format);
         let _known = parse_record(&record(kind, misc, &body), FORMAT);

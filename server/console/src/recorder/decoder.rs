@@ -24,7 +24,7 @@ use super::{
     naming::NamingWork,
     progress::Progress,
     reader::{FromReader, RecordBatch},
-    samples::Samples,
+    samples::{Out, Samples, ShowRow},
     scout::{Errand, Fact, lock},
     script_rows::{Lookup, NewRow, ScriptRows, ScriptSetup},
     syscall_rows::SyscallRows,
@@ -158,6 +158,9 @@ impl Decoder {
         if let Some(script) = &mut self.script {
             let rows = script.finish(&mut self.look);
             self.push_rows(rows);
+        }
+        if self.look.samples.is_memory_untold() {
+            self.setup.progress.no_memory_told();
         }
         self.setup.live.flush(true);
         let _the_store_may_be_gone = self.flush(true);
@@ -321,25 +324,29 @@ impl Decoder {
             self.streams.iter_mut().for_each(|stream| stream.complete_ns = complete_ns);
             return;
         }
-        let index = self.look.samples.stream();
+        let Some(index) = self.look.samples.stream() else {
+            let out = &mut Out { rows: None, branches: None, strings: &mut self.strings, row: &mut |_, _| {} };
+            return self.look.samples.release(all, out);
+        };
         let origin_ns = self.setup.start_ns;
-        let mut rows = 0_u64;
-        let state = index.and_then(|index| self.streams.get_mut(usize::from(index)));
-        let builder = state.map(|state| &mut state.rows);
         let watched = self.setup.live.watched();
+        // Branches are the stream behind the one of their samples.
+        let mut streams = self.streams.iter_mut().skip(usize::from(index)).map(|state| &mut state.rows);
+        let (rows, branches) = (streams.next(), streams.next());
+        let mut counts = [0_u64; 2];
         let live = &mut self.setup.live;
-        self.look.samples.release(all, builder, &mut self.strings, &mut |cells| {
-            rows += 1;
-            if watched && let Some(index) = index {
-                live.row(index, || cells(origin_ns));
+        let row: &mut ShowRow<'_> = &mut |part, cells| {
+            counts.get_mut(usize::from(part)).into_iter().for_each(|count| *count += 1);
+            if watched {
+                live.row(index + part, || cells(origin_ns));
             }
-        });
-        if let Some(index) = index {
-            self.setup.progress.rows(index, rows);
-            if let Some(state) = self.streams.get_mut(usize::from(index)) {
-                state.complete_ns = self.look.samples.complete_ns();
-            }
+        };
+        self.look.samples.release(all, &mut Out { rows, branches, strings: &mut self.strings, row });
+        let complete_ns = self.look.samples.complete_ns();
+        for (stream, count) in (index..).zip(counts) {
+            self.setup.progress.rows(stream, count);
         }
+        self.streams.iter_mut().skip(usize::from(index)).for_each(|state| state.complete_ns = complete_ns);
     }
 
     /// Says whether there is still a store to flush to.

@@ -10,6 +10,7 @@ use bathyscope_catalog::elf::{Rule, StackCopy, WalkEnd, walk_stack};
 use bathyscope_symbols::Kallsyms;
 
 use super::{
+    data_areas::KERNEL_HALF,
     decode_perf::Sample,
     mappings::{Backing, FileKey, Place, Processes, Source},
     naming::NamingWork,
@@ -248,6 +249,16 @@ impl Frames {
         Ok((self.dictionary.stack(&stack), stack))
     }
 
+    /// The stack of one frame for an address on either side, exactly there; none of no address.
+    pub(crate) fn place(&mut self, pid: u32, address: u64, processes: &Processes, must: bool) -> Result<StackId, Need> {
+        let frame = match address {
+            0 => return Ok(0),
+            KERNEL_HALF.. => self.kernel_frame(address),
+            _ => self.user_frame(pid, address, processes, must)?,
+        };
+        Ok(self.dictionary.stack(&[frame]))
+    }
+
     /// The frame of an address of the kernel.
     pub(crate) fn kernel_frame(&mut self, address: u64) -> FrameId {
         let mapping = match self.kernel_mapping {
@@ -356,7 +367,7 @@ mod tests {
         for (count, cut, expected) in cases {
             let mut frames = Frames::new(None, Vec::new(), SharedHeld::default());
             let sample =
-                Sample { pid: 7, tid: 7, cpu: 0, kernel: addresses(count), user: Vec::new(), copied: None, cut };
+                Sample { pid: 7, tid: 7, cpu: 0, kernel: addresses(count), user: Vec::new(), copied: None, cut, memory: None, branches: Vec::new() };
             let (_, stack) = frames.stack(&sample, &Processes::default(), true).unwrap();
             let (mappings, known, _) = frames.dictionary.take_new();
             let outermost = known.iter().find(|(id, _)| Some(id) == stack.last()).unwrap().1.mapping;

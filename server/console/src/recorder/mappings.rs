@@ -134,19 +134,19 @@ impl Processes {
         }
     }
 
-    /// A thread ended.
-    pub(crate) fn exit(&mut self, pid: u32, tid: u32) {
+    /// A thread ended. Gives the processes that are forgotten with it: those that ended long before.
+    pub(crate) fn exit(&mut self, pid: u32, tid: u32) -> Vec<u32> {
         if pid != tid {
             self.names.remove(&tid);
-            return;
+            return Vec::new();
         }
         self.ended.push_back(pid);
-        while self.ended.len() > MAX_ENDED {
-            if let Some(pid) = self.ended.pop_front() {
-                self.tables.remove(&pid);
-                self.names.remove(&pid);
-            }
+        let long_ago: Vec<u32> = self.ended.drain(..self.ended.len().saturating_sub(MAX_ENDED)).collect();
+        for pid in &long_ago {
+            self.tables.remove(pid);
+            self.names.remove(pid);
         }
+        long_ago
     }
 
     fn put(&mut self, pid: u32, table: Table) {
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     fn map(pid: u32, start: u64, end: u64, file_offset: u64, name: &str) -> NewMap {
-        NewMap { pid, start, end, file_offset, file: MapFile::Unknown, name: name.into() }
+        NewMap { pid, start, end, file_offset, file: MapFile::Unknown, name: name.into(), executable: true }
     }
 
     fn found(processes: &Processes, pid: u32, address: u64) -> String {

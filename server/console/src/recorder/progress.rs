@@ -2,7 +2,7 @@
 
 use std::sync::{
     Mutex,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use tokio::sync::Notify;
@@ -28,6 +28,7 @@ pub(crate) struct Progress {
     max_bytes: u64,
     late: AtomicU64,
     output_left_out: AtomicU64,
+    untold_memory: AtomicBool,
     cause: Mutex<Option<Cause>>,
     changed: Notify,
 }
@@ -42,6 +43,7 @@ impl Progress {
             max_bytes: max_bytes.unwrap_or(u64::MAX),
             late: AtomicU64::new(0),
             output_left_out: AtomicU64::new(0),
+            untold_memory: AtomicBool::new(false),
             cause: Mutex::new(None),
             changed: Notify::new(),
         }
@@ -76,6 +78,16 @@ impl Progress {
     /// Rows that came after later ones had been stored.
     pub(crate) fn late(&self, rows: u64) {
         self.late.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// No sample told where its data came from.
+    pub(crate) fn no_memory_told(&self) {
+        self.untold_memory.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether samples were to tell where their data came from, and none did.
+    pub(crate) fn is_memory_untold(&self) -> bool {
+        self.untold_memory.load(Ordering::Relaxed)
     }
 
     pub(crate) fn late_rows(&self) -> u64 {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bathyscope_capture::{
-    ColumnData, Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, Stack, StackId, StreamSchema,
+    Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, Stack, StackId, StreamSchema,
     StringDictionary, StringId, visible,
 };
 use bathyscope_protocol::{ProcessFile, RingContent, RingInfo};
@@ -18,6 +18,7 @@ use bathyscope_views::Cell;
 use super::{
     AgentLink,
     chunks::ChunkBuilder,
+    data_areas::{DataAreas, KERNEL_HALF, Unread},
     decode_perf::{PerfEvent, PerfFormat, PerfRecord, Sample, parse_record},
     frames::{Frames, MappedPlace, Need, Wish},
     ledger::Books,
@@ -25,6 +26,7 @@ use super::{
     merge::Merge,
     naming::{NamingWork, kernel_symbol},
     reader::RecordBatch,
+    sample_rows::{self, SourceWords, Value},
     scout::{Errand, Fact, MAX_MAPS_BYTES, lock, read_some},
 };
 
@@ -52,6 +54,29 @@ struct Waiting {
 }
 
 type MakeCells<'a> = dyn Fn(u64) -> Vec<Cell> + 'a;
+/// Is shown a row of a sample (0) or of a branch (1).
+pub(crate) type ShowRow<'a> = dyn FnMut(u16, &MakeCells<'_>) + 'a;
+
+/// Where rows go.
+pub(crate) struct Out<'a> {
+    /// Those of samples.
+    pub(crate) rows: Option<&'a mut ChunkBuilder>,
+    /// Those of their branches.
+    pub(crate) branches: Option<&'a mut ChunkBuilder>,
+    pub(crate) strings: &'a mut StringDictionary,
+    /// Is shown each row.
+    pub(crate) row: &'a mut ShowRow<'a>,
+}
+
+/// What became of the addresses of a sample.
+struct Placed {
+    stack: StackId,
+    frames: Vec<FrameId>,
+    /// What the data lies in.
+    mapping: Option<Arc<[u8]>>,
+    /// From and to of each branch.
+    branches: Vec<(StackId, StackId)>,
+}
 
 /// Decodes perf rings.
 pub(crate) struct Samples {
@@ -64,6 +89,11 @@ pub(crate) struct Samples {
     /// Perf rings have other numbers in the merge than among all rings.
     merged: Vec<Option<usize>>,
     processes: Processes,
+    /// What data lies in; only followed where samples tell addresses of data.
+    data: Option<DataAreas>,
+    sources: SourceWords,
+    /// Samples that have a number, by which their branches find them.
+    numbered: u64,
     frames: Frames,
     /// Addresses of the kernel that have a frame though they are in no stack.
     noted: HashSet<u64>,
@@ -94,6 +124,8 @@ impl Samples {
             Some((_, RingContent::Stream { stream })) => Some(*stream),
             _ => None,
         };
+        let has_memory = formats.iter().flatten().any(|(format, _)| format.has_memory());
+        let data = has_memory.then(DataAreas::default);
         Self {
             stream: formats.iter().find_map(of_stream),
             maps: maps || formats.iter().any(|format| of_stream(format).is_some()),
@@ -101,6 +133,9 @@ impl Samples {
             merge: Merge::new(count),
             merged,
             processes: Processes::default(),
+            data,
+            sources: SourceWords::default(),
+            numbered: 0,
             frames,
             noted: HashSet::new(),
             waiting: VecDeque::new(),
@@ -116,6 +151,11 @@ impl Samples {
 
     pub(crate) fn stream(&self) -> Option<u16> {
         self.stream
+    }
+
+    /// Whether samples were to tell of memory, and none knew anything.
+    pub(crate) fn is_memory_untold(&self) -> bool {
+        self.sources.says_nothing()
     }
 
     pub(crate) fn late(&self) -> u64 {
@@ -153,7 +193,7 @@ impl Samples {
                     }
                 }
                 // Opened before its turn comes: the process may end soon.
-                PerfEvent::Map(map) if self.maps => {
+                PerfEvent::Map(map) if self.maps && map.executable => {
                     if let super::decode_perf::MapFile::BuildId(id) = &map.file {
                         self.frames.seen(&FileKey::BuildId(id.clone()), map.pid, (map.start, map.end));
                     }
@@ -193,8 +233,8 @@ impl Samples {
                         self.existing(pid, &name, strings);
                     }
                     match maps {
-                        Some(maps) => self.processes.snapshot(pid, maps),
-                        None if asked_maps => self.processes.give_up(pid),
+                        Some(maps) => self.snapshot(pid, maps),
+                        None if asked_maps => self.give_up(pid),
                         None => {}
                     }
                 }
@@ -202,6 +242,22 @@ impl Samples {
                 None => {}
             }
         }
+    }
+
+    /// What a process has mapped was read.
+    fn snapshot(&mut self, pid: u32, maps: ProcessMaps) {
+        if let Some(data) = &mut self.data {
+            data.snapshot(pid, &maps);
+        }
+        self.processes.snapshot(pid, maps);
+    }
+
+    /// What a process has mapped cannot be read.
+    fn give_up(&mut self, pid: u32) {
+        if let Some(data) = &mut self.data {
+            data.give_up(pid);
+        }
+        self.processes.give_up(pid);
     }
 
     fn existing(&mut self, pid: u32, name: &[u8], strings: &mut StringDictionary) {
@@ -220,31 +276,25 @@ impl Samples {
         id
     }
 
-    /// Handles records whose turn has come, or all. Rows go to `rows`, and each is shown to `row` as well.
-    pub(crate) fn release(
-        &mut self,
-        all: bool,
-        mut rows: Option<&mut ChunkBuilder>,
-        strings: &mut StringDictionary,
-        row: &mut dyn FnMut(&MakeCells<'_>),
-    ) {
-        self.apply_facts(strings, all);
+    /// Handles records whose turn has come, or all.
+    pub(crate) fn release(&mut self, all: bool, out: &mut Out<'_>) {
+        self.apply_facts(out.strings, all);
         while let Some((_, time_ns, event)) = if all { self.merge.pop_any() } else { self.merge.pop() } {
             match event {
                 PerfEvent::Sample(sample) => {
-                    let name = self.name_of(&sample, strings);
-                    self.sample(time_ns, sample, name, rows.as_deref_mut(), all, row);
+                    let name = self.name_of(&sample, out.strings);
+                    self.sample(time_ns, sample, name, all, out);
                 }
                 PerfEvent::Comm { pid, exec: true, .. } => {
                     // Samples from before must not be looked up in the memory from after.
-                    self.settle(Some(pid), rows.as_deref_mut(), row);
-                    self.change(time_ns, event, strings);
+                    self.settle(Some(pid), out);
+                    self.change(time_ns, event, out.strings);
                 }
-                other => self.change(time_ns, other, strings),
+                other => self.change(time_ns, other, out.strings),
             }
         }
-        self.apply_facts(strings, all);
-        self.settle(None, rows, row);
+        self.apply_facts(out.strings, all);
+        self.settle(None, out);
     }
 
     /// Handles changes of processes up to a moment and no later ones, for rows of that moment. There must be no samples.
@@ -293,6 +343,7 @@ impl Samples {
                 let comm = self.text(&comm, strings);
                 if exec {
                     self.processes.exec(pid);
+                    self.data.iter_mut().for_each(|data| data.exec(pid));
                 }
                 self.processes.set_name(tid, comm);
                 self.processes.set_leader(tid, pid);
@@ -300,14 +351,22 @@ impl Samples {
             }
             PerfEvent::Fork { pid, tid, parent_pid, parent_tid } => {
                 self.processes.fork(pid, tid, parent_pid, parent_tid);
+                if let Some(data) = self.data.as_mut().filter(|_| pid != parent_pid) {
+                    data.fork(pid, parent_pid);
+                }
                 (pid, tid, ProcessChangeKind::Fork { parent_pid })
             }
             PerfEvent::Exit { pid, tid } => {
-                self.processes.exit(pid, tid);
+                for gone in self.processes.exit(pid, tid) {
+                    self.data.iter_mut().for_each(|data| data.forget(gone));
+                }
                 (pid, tid, ProcessChangeKind::Exit)
             }
             PerfEvent::Map(map) => {
-                if self.maps {
+                if let Some(data) = &mut self.data {
+                    data.map(map.pid, (map.start, map.end), &map.name);
+                }
+                if self.maps && map.executable {
                     self.processes.map(map);
                 }
                 return;
@@ -324,19 +383,11 @@ impl Samples {
         }
     }
 
-    fn sample(
-        &mut self,
-        time_ns: u64,
-        mut sample: Sample,
-        name: StringId,
-        rows: Option<&mut ChunkBuilder>,
-        must: bool,
-        row: &mut dyn FnMut(&MakeCells<'_>),
-    ) {
+    fn sample(&mut self, time_ns: u64, mut sample: Sample, name: StringId, must: bool, out: &mut Out<'_>) {
         let most = if sample.copied.is_some() { MAX_WAITING_COPIES } else { MAX_WAITING };
         let must = must || self.waiting.len() >= most;
         match self.place(&mut sample, must) {
-            Ok((stack, frames)) => self.push(time_ns, &sample, name, stack, &frames, rows, row),
+            Ok(placed) => self.push(time_ns, &sample, name, &placed, out),
             Err(need) => {
                 self.ask(&need);
                 let until = Instant::now() + MAX_WAIT;
@@ -345,10 +396,24 @@ impl Samples {
         }
     }
 
-    /// The stack of a sample with its frames, or what must be found out first.
-    fn place(&mut self, sample: &mut Sample, must: bool) -> Result<(StackId, Vec<FrameId>), Need> {
+    /// The stack of a sample with its frames and whatever else it has addresses of, or what must be found out first.
+    fn place(&mut self, sample: &mut Sample, must: bool) -> Result<Placed, Need> {
         self.frames.unwind(sample, &self.processes, must)?;
-        self.frames.stack(sample, &self.processes, must)
+        let (stack, frames) = self.frames.stack(sample, &self.processes, must)?;
+        let mapping = match (&self.data, &sample.memory) {
+            (Some(data), Some(access)) => match data.find(sample.pid, access.address) {
+                Ok(mapping) => mapping,
+                Err(Unread) if must => None,
+                Err(Unread) => return Err(Need::Maps(sample.pid)),
+            },
+            _ => None,
+        };
+        let mut branches = Vec::with_capacity(sample.branches.len());
+        for branch in &sample.branches {
+            let mut at = |address| self.frames.place(sample.pid, address, &self.processes, must);
+            branches.push((at(branch.from)?, at(branch.to)?));
+        }
+        Ok(Placed { stack, frames, mapping, branches })
     }
 
     fn ask(&mut self, need: &Need) {
@@ -366,16 +431,16 @@ impl Samples {
     }
 
     /// Tries again what waits; what belongs to `pid`, or has waited long enough, goes as it is.
-    fn settle(&mut self, pid: Option<u32>, mut rows: Option<&mut ChunkBuilder>, row: &mut dyn FnMut(&MakeCells<'_>)) {
+    fn settle(&mut self, pid: Option<u32>, out: &mut Out<'_>) {
         let now = Instant::now();
         for mut waiting in std::mem::take(&mut self.waiting) {
             let must = waiting.until <= now || pid == Some(waiting.sample.pid);
             match self.place(&mut waiting.sample, must) {
-                Ok((stack, frames)) => {
+                Ok(placed) => {
                     self.asked.remove(&waiting.need);
                     let Waiting { time_ns, sample, name, .. } = waiting;
                     let name = if name == 0 { self.processes.name(sample.pid, sample.tid) } else { name };
-                    self.push(time_ns, &sample, name, stack, &frames, rows.as_deref_mut(), row);
+                    self.push(time_ns, &sample, name, &placed, out);
                 }
                 Err(need) => {
                     self.ask(&need);
@@ -386,60 +451,87 @@ impl Samples {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one row")]
-    fn push(
-        &mut self,
-        time_ns: u64,
-        sample: &Sample,
-        name: StringId,
-        stack: StackId,
-        frames: &[FrameId],
-        rows: Option<&mut ChunkBuilder>,
-        row: &mut dyn FnMut(&MakeCells<'_>),
-    ) {
-        let Some(rows) = rows else { return };
-        self.frames.count_own(frames.first());
-        for (index, column) in rows.rows_mut().columns.iter_mut().enumerate() {
-            match (index, column) {
-                (StreamSchema::TIME, ColumnData::U64(values)) => values.push(time_ns),
-                (StreamSchema::CPU, ColumnData::U64(values)) => values.push(u64::from(sample.cpu)),
-                (StreamSchema::PID, ColumnData::U64(values)) => values.push(u64::from(sample.pid)),
-                (StreamSchema::TID, ColumnData::U64(values)) => values.push(u64::from(sample.tid)),
-                (StreamSchema::COMM, ColumnData::Id(values)) => values.push(name),
-                (StreamSchema::STACK, ColumnData::Id(values)) => values.push(stack),
-                _ => {}
-            }
+    fn push(&mut self, time_ns: u64, sample: &Sample, name: StringId, placed: &Placed, out: &mut Out<'_>) {
+        let Some(rows) = out.rows.as_deref_mut() else { return };
+        self.frames.count_own(placed.frames.first());
+        let mut values = sample_rows::common(time_ns, sample, name);
+        values.push(Value::Stack { id: placed.stack, top: None, depth: placed.frames.len() });
+        if let Some(access) = &sample.memory {
+            let mapping = placed.mapping.as_ref().map_or(0, |name| self.text(name, out.strings));
+            let mut sources = std::mem::take(&mut self.sources);
+            values.extend(sources.values(access, mapping, &mut |text| self.text(text, out.strings)));
+            self.sources = sources;
         }
-        row(&|origin_ns| self.cells(time_ns.saturating_sub(origin_ns), sample, name, stack, frames.len()));
+        if out.branches.is_some() {
+            values.push(Value::Number(self.numbered));
+        }
+        sample_rows::push(rows.rows_mut(), &values);
+        (out.row)(0, &|origin_ns| self.cells(origin_ns, sample, &values));
+        self.push_branches(time_ns, sample, name, placed, out);
     }
 
-    fn cells(&self, time_ns: u64, sample: &Sample, name: StringId, stack: StackId, depth: usize) -> Vec<Cell> {
-        let number = |number: u32| Cell::Number(i128::from(number));
-        let comm = self.texts.get(&name).map_or(Cell::Null, |name| Cell::Text(visible(name)));
-        let stack = if stack == 0 { Cell::Null } else { Cell::Stack { id: stack, top: self.top(sample), depth } };
-        vec![Cell::Number(i128::from(time_ns)), number(sample.cpu), number(sample.pid), number(sample.tid), comm, stack]
+    fn push_branches(&mut self, time_ns: u64, sample: &Sample, name: StringId, placed: &Placed, out: &mut Out<'_>) {
+        let Some(rows) = out.branches.as_deref_mut() else { return };
+        let sample_number = self.numbered;
+        self.numbered += 1;
+        let numbered = (0_u64..).zip(sample.branches.iter().zip(&placed.branches));
+        for (index, (branch, ends)) in numbered {
+            let mut values = sample_rows::common(time_ns, sample, name);
+            let mut text = |text: &str| match text {
+                "" => 0,
+                text => self.text(text.as_bytes(), out.strings),
+            };
+            let number = (sample_number, index);
+            values.extend(sample_rows::branch(number, branch, *ends, &mut text));
+            sample_rows::push(rows.rows_mut(), &values);
+            (out.row)(1, &|origin_ns| self.cells(origin_ns, sample, &values));
+        }
+    }
+
+    /// The values of a row as they are shown, before functions have names.
+    fn cells(&self, origin_ns: u64, sample: &Sample, values: &[Value]) -> Vec<Cell> {
+        let cell = |(index, value): (usize, &Value)| match value {
+            Value::Number(time_ns) if index == StreamSchema::TIME => {
+                Cell::Number(i128::from(time_ns.saturating_sub(origin_ns)))
+            }
+            Value::Number(number) => Cell::Number(i128::from(*number)),
+            Value::Text(id) => self.texts.get(id).map_or(Cell::Null, |text| Cell::Text(visible(text))),
+            Value::Stack { id: 0, .. } => Cell::Null,
+            Value::Stack { id, top, depth } => {
+                let top = top.map_or_else(|| self.top(sample), |address| self.describe(sample.pid, address));
+                Cell::Stack { id: *id, top, depth: *depth }
+            }
+        };
+        values.iter().enumerate().map(cell).collect()
     }
 
     /// What can be said about the innermost frame before functions have names.
     fn top(&self, sample: &Sample) -> String {
-        if let Some(address) = sample.kernel.first() {
-            let place = |kernel: &bathyscope_symbols::Kallsyms| bathyscope_symbols::Place {
-                offset: kernel.normalise(*address),
-                is_return: false,
-            };
-            let symbol = self.frames.kernel().and_then(|kernel| kernel_symbol(kernel, place(kernel)));
-            return symbol.map_or_else(|| format!("[kernel] {address:#x}"), |symbol| symbol.function);
+        match (sample.kernel.first(), sample.user.first()) {
+            (Some(address), _) => self.describe_kernel(*address),
+            (None, Some(address)) => self.processes.describe(sample.pid, *address),
+            (None, None) => String::new(),
         }
-        match sample.user.first() {
-            Some(address) => self.processes.describe(sample.pid, *address),
-            None => String::new(),
-        }
+    }
+
+    /// The same of any address.
+    fn describe(&self, pid: u32, address: u64) -> String {
+        if address >= KERNEL_HALF { self.describe_kernel(address) } else { self.processes.describe(pid, address) }
+    }
+
+    fn describe_kernel(&self, address: u64) -> String {
+        let place = |kernel: &bathyscope_symbols::Kallsyms| bathyscope_symbols::Place {
+            offset: kernel.normalise(address),
+            is_return: false,
+        };
+        let symbol = self.frames.kernel().and_then(|kernel| kernel_symbol(kernel, place(kernel)));
+        symbol.map_or_else(|| format!("[kernel] {address:#x}"), |symbol| symbol.function)
     }
 
     /// The id of a stack that did not come through a ring: what must be known for it is found out at once.
     pub(crate) fn place_stack(&mut self, user: bool, pid: u32, addresses: &[u64], link: &AgentLink) -> StackId {
         let (kernel, user) = if user { (Vec::new(), addresses.to_vec()) } else { (addresses.to_vec(), Vec::new()) };
-        let sample = Sample { pid, tid: pid, cpu: 0, kernel, user, copied: None, cut: None };
+        let sample = Sample { pid, tid: pid, kernel, user, ..Sample::default() };
         for _ in 0..MAX_ASKED_AT_ONCE {
             match self.frames.stack(&sample, &self.processes, false) {
                 Ok((stack, _)) => return stack,
@@ -477,8 +569,8 @@ impl Samples {
         let open = |pid, file| link.call_blocking(move |client| client.open_process_file(pid, file));
         match need {
             Need::Maps(pid) => match open(pid, ProcessFile::Maps) {
-                Ok(file) => self.processes.snapshot(pid, ProcessMaps::parse(&read_some(file, MAX_MAPS_BYTES))),
-                Err(_gone) => self.processes.give_up(pid),
+                Ok(file) => self.snapshot(pid, ProcessMaps::parse(&read_some(file, MAX_MAPS_BYTES))),
+                Err(_gone) => self.give_up(pid),
             },
             Need::File { key, pid, range: (start, end) } => match open(pid, ProcessFile::Mapped { start, end }) {
                 Ok(file) => lock(&self.frames.held()).keep(key, file),

@@ -11,9 +11,8 @@ use std::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
-    CallGraph, CaptureId, CaptureSpec, Column, ColumnType, CountPer, CountSpec, Display, DynamicProbe, Method,
-    OverBudget, ProfileSpec, ScriptProbe, ScriptRecord, ScriptSpec, StreamKind, StreamSchema, SyscallOutcome, Target,
-    TraceEvent, TraceSpec,
+    CallGraph, CaptureId, CaptureSpec, CountPer, CountSpec, DynamicProbe, Method, OverBudget, ProfileSpec, ScriptProbe,
+    ScriptRecord, ScriptSpec, StreamKind, StreamSchema, SyscallOutcome, Target, TraceEvent, TraceSpec,
 };
 use bathyscope_catalog::perf_events::{detailed_events, usual_events};
 use bathyscope_protocol::{
@@ -43,6 +42,7 @@ use super::{
     progress::Progress,
     reader::{self, QUEUED_BATCHES, Source},
     running::{Made, Phase, Running, RunningScript},
+    sample_rows,
     samples::Samples,
     scout::{FirstLook, QUEUED_ERRANDS, QUEUED_FACTS, Scout},
     script_rows::{ScriptSetup, ScriptState},
@@ -535,6 +535,8 @@ fn wire_profile(profile: &ProfileSpec) -> WireProfile {
             CallGraph::Lbr => WireCallGraph::Lbr,
         },
         stack_bytes: profile.stack_bytes,
+        memory: profile.memory,
+        branches: profile.branches.clone(),
     }
 }
 
@@ -568,11 +570,19 @@ fn wire_count(count: &CountSpec, target: &Target) -> WireCount {
     }
 }
 
+/// The names of a profile's streams. That of branches is made of the samples' one.
+fn profile_streams(profile: &ProfileSpec) -> Vec<String> {
+    let usual = if profile.branches.is_empty() { "cpu-clock" } else { "cycles" };
+    let name = profile.event.clone().unwrap_or_else(|| usual.to_owned());
+    let branches = (!profile.branches.is_empty()).then(|| name.clone());
+    std::iter::once(name).chain(branches).collect()
+}
+
 /// The streams' schemas and decoders, if the agent's layouts are what was asked for.
 fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> {
     let names: Vec<String> = match &spec.method {
         Method::Events { probes } => probes.iter().map(|probe| probe.tracepoint.to_string()).collect(),
-        Method::Profile(profile) => vec![profile.event.clone().unwrap_or_else(|| "cpu-clock".to_owned())],
+        Method::Profile(profile) => profile_streams(profile),
         Method::Count(_) => vec!["counts".to_owned()],
         Method::Syscalls(_) => vec!["syscalls".to_owned()],
         Method::Script(_) => Vec::new(),
@@ -583,6 +593,7 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
         return Err(format!("{} streams were asked for and {} were made", names.len(), started.streams.len()));
     }
     let is_profile = matches!(spec.method, Method::Profile { .. });
+    let has_memory = matches!(&spec.method, Method::Profile(profile) if profile.memory);
     let is_syscalls = matches!(spec.method, Method::Syscalls(_));
     let stream = |(name, layout): (String, &StreamLayout)| match layout {
         StreamLayout::Records { record_bytes, columns } if !is_profile && !is_syscalls => {
@@ -590,12 +601,13 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
             Ok((made.1, Some(made.0)))
         }
         StreamLayout::PerfSamples if is_profile => {
-            let stack = Column { name: "stack".to_owned(), ty: ColumnType::Stack, display: Display::Text };
-            Ok((StreamSchema::new(name, StreamKind::Samples, [stack]), None))
+            Ok((sample_rows::samples(name, has_memory, started.streams.len() > 1), None))
         }
+        StreamLayout::PerfBranches if is_profile => Ok((sample_rows::branches(&name), None)),
         StreamLayout::Syscalls { .. } if is_syscalls => Ok((syscall_rows::schema(), None)),
         StreamLayout::Records { .. }
         | StreamLayout::PerfSamples
+        | StreamLayout::PerfBranches
         | StreamLayout::Syscalls { .. }
         | StreamLayout::TracePages => Err(format!("{name} has records of another kind")),
     };
@@ -613,7 +625,8 @@ fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<Source>, Stri
             let fits = match layout {
                 StreamLayout::Records { .. } | StreamLayout::Syscalls { .. } => format.is_none(),
                 StreamLayout::PerfSamples => format.is_some_and(PerfFormat::fits_samples),
-                StreamLayout::TracePages => false,
+                // Branches have no rings of their own.
+                StreamLayout::PerfBranches | StreamLayout::TracePages => false,
             };
             if !fits {
                 return Err(format!("the ring of stream {stream} has another kind of records"));

@@ -22,6 +22,7 @@ mod query;
 mod recording;
 mod retention;
 mod roles;
+mod sample_records;
 mod scripts;
 mod sessions;
 mod views;

@@ -275,7 +275,12 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
     if matches!(method, WireMethod::Profile(_)) {
         let ring = SimulatedPerfRing::create(data_bytes).unwrap();
         descriptors.push(ring.as_fd().try_clone_to_owned().unwrap());
-        let kind = RingKind::Perf { sample_type: 1 | 2 | 4 | 32 | 128, read_format: 0, sample_id_all: true };
+        let kind = RingKind::Perf {
+            sample_type: 1 | 2 | 4 | 32 | 128,
+            read_format: 0,
+            sample_id_all: true,
+            branch_sample_type: 0,
+        };
         infos.push(RingInfo { kind, content: RingContent::Stream { stream: 0 }, data_bytes, cpu: Some(0) });
         layouts = vec![StreamLayout::PerfSamples];
         perf = Some(ring);

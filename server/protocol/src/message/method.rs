@@ -1,6 +1,6 @@
 //! What is to be recorded, and whose.
 
-use bathyscope_capture::{Predicate, TracepointName};
+use bathyscope_capture::{BranchFilter, Predicate, TracepointName};
 use serde::{Deserialize, Serialize};
 
 /// How events are obtained.
@@ -110,6 +110,10 @@ pub struct WireProfile {
     pub call_graph: WireCallGraph,
     /// Bytes of stack to copy with each sample for [`WireCallGraph::Dwarf`]; none means the usual number.
     pub stack_bytes: Option<u32>,
+    /// Whether samples tell of the memory that was accessed.
+    pub memory: bool,
+    /// Which of the CPU's last branches come with each sample; empty for none.
+    pub branches: Vec<BranchFilter>,
 }
 
 /// The registers of user space that samples of [`WireCallGraph::Dwarf`] hold, as `perf_event_attr.sample_regs_user` of

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Started {
-    /// One for each stream, in the order of the request; a profile has one.
+    /// One for each stream, in the order of the request; a profile has one, and another one for branches.
     pub streams: Vec<StreamLayout>,
     /// One for each descriptor that [`super::Request::TakeRings`] gives.
     pub rings: Vec<RingInfo>,
@@ -72,6 +72,8 @@ pub enum StreamLayout {
     },
     /// `PERF_RECORD_SAMPLE`s of perf rings.
     PerfSamples,
+    /// The branches in those samples: they come in the rings of the samples, whose stream is the one before.
+    PerfBranches,
     /// Pages of ftrace's buffers, with events of several kinds; see [`Started::trace`].
     TracePages,
     /// System calls, in records of `bathyscope_bpf::syscalls`.
@@ -150,6 +152,8 @@ pub enum RingKind {
         read_format: u64,
         /// Whether records other than samples end in the sample's ids (`sample_id_all`).
         sample_id_all: bool,
+        /// `branch_sample_type` of its `perf_event_attr`; zero without branches.
+        branch_sample_type: u64,
     },
     /// `trace_pipe_raw` of ftrace, not mapped but read, a page at a time, without waiting.
     TracePipe {

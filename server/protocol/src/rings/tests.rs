@@ -13,7 +13,7 @@ fn info(kind: RingKind, data_bytes: u32) -> RingInfo {
 }
 
 fn perf() -> RingKind {
-    RingKind::Perf { sample_type: 0, read_format: 0, sample_id_all: false }
+    RingKind::Perf { sample_type: 0, read_format: 0, sample_id_all: false, branch_sample_type: 0 }
 }
 
 fn bpf_ring() -> (SimulatedBpfRing, RingReader) {

@@ -6,6 +6,7 @@ use bathyscope_capture::{CaptureId, LossStage, StackId, StreamSchema, decode_chu
 use bathyscope_store::{CaptureRecord, Store};
 use bathyscope_views::{Dictionaries, frame_names};
 
+use super::records::{self, Records};
 use crate::{Failure, Outcome, cli::print_all};
 
 /// Functions that are printed.
@@ -69,19 +70,23 @@ fn stage_words(stage: LossStage) -> &'static str {
 /// Prints the functions of a profile: a table, or its stacks as JSON.
 pub(super) async fn print_profile(store: &Store, id: CaptureId, json: bool) -> Outcome {
     let failed = |error| Failure::because("reading the samples", error);
-    let (counts, dictionaries) = read(store, id).await.map_err(failed)?;
+    let (counts, dictionaries, records) = read(store, id).await.map_err(failed)?;
     let names: HashMap<StackId, Vec<String>> = counts.keys().map(|id| (*id, names(&dictionaries, *id))).collect();
-    print_all(&if json { stacks(&counts, &names) } else { table(&counts, &names) })
+    let functions = if json { stacks(&counts, &names) } else { table(&counts, &names) };
+    print_all(&(functions + &records.shown(&dictionaries, json)))
 }
 
-/// How often each stack was sampled, and what names need.
+/// How often each stack was sampled, what names need, and what samples tell beside.
 async fn read(
     store: &Store,
     id: CaptureId,
-) -> Result<(HashMap<StackId, u64>, Dictionaries), bathyscope_store::StoreError> {
+) -> Result<(HashMap<StackId, u64>, Dictionaries, Records), bathyscope_store::StoreError> {
     let record = store.capture(id).await?;
     let mut counts = HashMap::new();
-    let Some(stream) = record.streams.first() else { return Ok((counts, Dictionaries::default())) };
+    let Some(stream) = record.streams.first() else {
+        return Ok((counts, Dictionaries::default(), Records::default()));
+    };
+    let records = records::read(store, id, &record).await?;
     for info in store.chunk_index(id, 0, 0).await? {
         let bytes = store.chunk(id, 0, info.seq).await?;
         if let Ok(batch) = decode_chunk(&stream.schema, &bytes, &[StreamSchema::STACK]) {
@@ -90,6 +95,8 @@ async fn read(
         }
     }
     let mut all = Dictionaries::default();
+    let strings = if records.is_empty() { Vec::new() } else { store.strings(id, 0).await? };
+    strings.into_iter().for_each(|(id, text)| all.insert_string(id, text));
     for (id, stack) in store.stacks(id, 0).await? {
         all.insert_stack(id, stack);
     }
@@ -102,7 +109,7 @@ async fn read(
     for (id, symbol) in store.symbols(id, 0).await? {
         all.insert_symbol(id, symbol);
     }
-    Ok((counts, all))
+    Ok((counts, all, records))
 }
 
 /// The functions of a stack, innermost first, inlined ones among them.

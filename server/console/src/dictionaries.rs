@@ -164,7 +164,7 @@ impl Loader {
 }
 
 impl LoadPages for Loader {
-    fn page(&self, kind: PageKind, number: u32) -> Result<Arc<Page>, LoadError> {
+    fn page(&self, kind: PageKind, number: u32, keep: bool) -> Result<Arc<Page>, LoadError> {
         let key = Key { capture: self.capture, kind, number };
         let ids = page_ids(number);
         let end = self.end(kind, ids.1);
@@ -174,7 +174,7 @@ impl LoadPages for Loader {
         let content = self.runtime.block_on(self.read(kind, ids));
         let failed = |error: StoreError| LoadError::Failed(Arc::<dyn Error + Send + Sync>::from(Box::from(error)));
         let page = self.pages.page(content.map_err(failed)?)?;
-        if let Some(end) = end {
+        if let Some(end) = end.filter(|_| keep) {
             self.pages.keep(key, end, &page);
         }
         Ok(page)

@@ -36,6 +36,8 @@ pub struct Dictionaries {
 
 /// Ids beyond this are damage: a dictionary is dense, so one wild id must not cost gigabytes.
 const MAX_ID: usize = 1 << 28;
+/// Stacks of a capture whose pages are kept when all are gone through.
+const MAX_KEPT_STACKS: u32 = 1 << 18;
 
 fn place<T: Clone>(list: &mut Vec<Option<T>>, id: u32, value: T) {
     let index = id as usize;
@@ -160,6 +162,8 @@ impl Dictionaries {
         let Some(paged) = &self.paged else {
             return ids.into_iter().try_for_each(|id| each(id, at(&self.stacks, id).map(AsRef::as_ref)));
         };
+        // Of very many the first would be forgotten before the last are read: keeping them helps nobody.
+        let keep = paged.last().stack <= MAX_KEPT_STACKS;
         let mut open: Option<(u32, Option<Arc<Page>>)> = None;
         for id in ids {
             let Some(number) = id.checked_sub(1).map(|index| index / PAGE_IDS) else {
@@ -168,7 +172,7 @@ impl Dictionaries {
             };
             let page = match &mut open {
                 Some((known, page)) if *known == number => page,
-                other => &mut other.insert((number, paged.borrow(PageKind::Stacks, number))).1,
+                other => &mut other.insert((number, paged.borrow(PageKind::Stacks, number, keep))).1,
             };
             let stacks = page.as_ref().map(|page| page.content());
             each(id, stacks.and_then(|stacks| if let PageContent::Stacks(all) = stacks { all.get(id) } else { None }))?;

@@ -116,7 +116,10 @@ async fn a_view_of_what_cannot_be_read_fails() {
     assert!(found(first.clone(), 1).await.contains("early"));
     store.close().await;
     let look = move || {
-        assert!(first.dictionaries().text(1).is_some() && first.checked(Ok(())).is_ok(), "it has all that it asked for");
+        assert!(
+            first.dictionaries().text(1).is_some() && first.checked(Ok(())).is_ok(),
+            "it has all that it asked for"
+        );
         // What is kept for all views needs no database either; what was never read does.
         assert!(second.dictionaries().text(1).is_some() && second.checked(Ok(())).is_ok());
         second

@@ -52,13 +52,14 @@ pub const fn page_ids(number: u32) -> (u32, u32) {
     (first, first.saturating_add(PAGE_IDS - 1))
 }
 
-/// Loads pages. It may keep them for others; a page that may still change must be loaded anew for each [`super::Dictionaries`].
+/// Loads pages. It may keep them for others if it is told so; a page that may still change must be loaded anew for each
+/// [`super::Dictionaries`].
 pub trait LoadPages: std::fmt::Debug + Send + Sync {
     /// The page of a kind that begins with the id of [`page_ids`].
     ///
     /// # Errors
     /// Why it cannot be read.
-    fn page(&self, kind: PageKind, number: u32) -> Result<Arc<Page>, LoadError>;
+    fn page(&self, kind: PageKind, number: u32, keep: bool) -> Result<Arc<Page>, LoadError>;
 }
 
 /// Why a page could not be loaded.

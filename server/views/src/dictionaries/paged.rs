@@ -82,17 +82,17 @@ impl Paged {
         match slot.get() {
             Some(page) => Some(page),
             None => {
-                let page = self.load(kind, number)?;
+                let page = self.load(kind, number, true)?;
                 Some(slot.get_or_init(|| page))
             }
         }
     }
 
     /// A page that stays only as long as it is held, unless it is there already.
-    pub(super) fn borrow(&self, kind: PageKind, number: u32) -> Option<Arc<Page>> {
+    pub(super) fn borrow(&self, kind: PageKind, number: u32, keep: bool) -> Option<Arc<Page>> {
         match self.slot(kind, number)?.get() {
             Some(page) => Some(Arc::clone(page)),
-            None => self.load(kind, number),
+            None => self.load(kind, number, keep),
         }
     }
 
@@ -109,13 +109,13 @@ impl Paged {
     }
 
     #[cold]
-    fn load(&self, kind: PageKind, number: u32) -> Option<Arc<Page>> {
+    fn load(&self, kind: PageKind, number: u32, keep: bool) -> Option<Arc<Page>> {
         // A database that does not answer is not asked once for each entry.
         if self.failed.get().is_some() {
             return None;
         }
         let failed = |why| Failure { kind, number, why };
-        self.load.page(kind, number).map_err(|why| self.failed.get_or_init(|| failed(why))).ok()
+        self.load.page(kind, number, keep).map_err(|why| self.failed.get_or_init(|| failed(why))).ok()
     }
 
     pub(super) fn check(&self) -> Result<(), ViewError> {

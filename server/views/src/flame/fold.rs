@@ -308,6 +308,7 @@ impl<'a> Builder<'a> {
         cancel: &Cancel,
     ) -> Result<Option<Vec<u32>>, ViewError> {
         self.out.paths.clear();
+        self.out.paths.reserve(counts.stacks().count(), most_names);
         let mut paths = vec![0; counts.end()];
         let mut done = 0_u32;
         let stacks = counts.stacks().filter(|stack| wanted(*stack));

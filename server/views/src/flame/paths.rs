@@ -6,6 +6,8 @@ use super::NodeKind;
 
 /// The most names in one stack; what is above is left out.
 const MAX_STACK_NAMES: usize = 2048;
+/// Names of a usual stack.
+const USUAL_NAMES: usize = 24;
 
 /// Stacks of names, one after another.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +59,14 @@ impl Paths {
         self.names.clear();
         self.kinds.clear();
         self.spans.clear();
+    }
+
+    /// Makes room at once for stacks that are usual: what grows step by step leaves holes in memory.
+    pub(super) fn reserve(&mut self, stacks: usize, most_names: usize) {
+        let names = stacks.saturating_mul(USUAL_NAMES).min(most_names);
+        self.names.reserve(names);
+        self.kinds.reserve(names);
+        self.spans.reserve(stacks.min(most_names));
     }
 
     /// Adds a name to the stack that is open, from the leaf on.

@@ -453,3 +453,72 @@ impl FoldedStacks {
         self.stacks = stacks;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, Frame, StreamSchema, Symbol};
+
+    use super::*;
+    use crate::{MemorySource, flame::count::count_within};
+
+    /// Stack `n` has `n` frames that have one name each, and samples of processes `a` and `b`.
+    fn source(samples: &[(StackId, u64, u64)]) -> MemorySource {
+        let mut source = MemorySource::new(0);
+        source.dictionaries.insert_string(1, *b"a");
+        source.dictionaries.insert_string(2, *b"b");
+        for &(stack, _, _) in samples {
+            source.dictionaries.insert_stack(stack, vec![stack; stack as usize].into());
+            source.dictionaries.insert_frame(stack, Frame { mapping: 0, offset: 0 });
+            let function = format!("f{stack}");
+            source.dictionaries.insert_symbol(stack, Symbol { function, offset: 0, lines: Vec::new() });
+        }
+        let rows: Vec<(u32, u32)> = samples
+            .iter()
+            .flat_map(|(stack, a, b)| (0..*a).map(|_| (1, *stack)).chain((0..*b).map(|_| (2, *stack))))
+            .collect();
+        let numbers = || ColumnData::U64(vec![0; rows.len()]);
+        let ids = |value: fn(&(u32, u32)) -> u32| ColumnData::Id(rows.iter().map(value).collect());
+        let columns = vec![numbers(), numbers(), numbers(), numbers(), ids(|row| row.0), ids(|row| row.1)];
+        let own = [Column { name: "stack".to_owned(), ty: ColumnType::Stack, display: Display::Decimal }];
+        source.push_stream(StreamSchema::new("clock", StreamKind::Samples, own), vec![Batch { columns }]);
+        source
+    }
+
+    fn folded(samples: &[(StackId, u64, u64)], invert: bool, most_names: usize, most_pairs: usize) -> String {
+        let (source, go) = (source(samples), Cancel::new(false));
+        let query = FlameQuery { invert, ..FlameQuery::default() };
+        let counts = count_within(&source, &query, &go, most_pairs).unwrap();
+        let folded = fold_counts(&source, &query, &counts, most_names, &go).unwrap();
+        let line = |stack: FoldedStack<'_>| {
+            let names: Vec<&str> = stack.frames.iter().map(|(name, _)| *name).collect();
+            format!("{} {}", names.join(";"), stack.samples)
+        };
+        folded.iter().map(line).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn the_rarest_stacks_become_one_where_there_are_too_many_names() {
+        let samples = [(1, 2, 1), (2, 1, 0), (3, 5, 0), (4, 1, 0)];
+        let all = "a;f1 2, a;f2;f2 1, a;f3;f3;f3 5, a;f4;f4;f4;f4 1, b;f1 1";
+        let cases = [
+            (10, 9, all),
+            (6, 9, "a;[other stacks] 1, a;f1 2, a;f2;f2 1, a;f3;f3;f3 5, b;f1 1"),
+            (5, 9, "a;[other stacks] 2, a;f1 2, a;f3;f3;f3 5, b;f1 1"),
+            (3, 9, "a;[other stacks] 4, a;f3;f3;f3 5, b;[other stacks] 1"),
+            (0, 9, "a;[other stacks] 9, b;[other stacks] 1"),
+            (10, 0, "a;f1 2, a;f2;f2 1, a;f3;f3;f3 5, a;f4;f4;f4;f4 1, b;[other stacks] 1"),
+        ];
+        for (most_names, most_pairs, expected) in cases {
+            assert_eq!(folded(&samples, false, most_names, most_pairs), expected, "{most_names} {most_pairs}");
+        }
+    }
+
+    #[test]
+    fn turned_round_the_process_is_last() {
+        let samples = [(1, 2, 1), (2, 1, 1)];
+        assert_eq!(folded(&samples, true, 10, 9), "f1;a 2, f1;b 1, f2;f2;a 1, f2;f2;b 1");
+        assert_eq!(folded(&samples, true, 1, 9), "[other stacks];a 1, [other stacks];b 1, f1;a 2, f1;b 1");
+    }
+}

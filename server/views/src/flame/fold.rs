@@ -89,7 +89,7 @@ impl Path<'_> {
     pub(super) fn at(&self, level: usize) -> Option<(u32, NodeKind)> {
         let group = |name| (name, NodeKind::Process);
         match (self.first, level) {
-            (Some(first), 0) => return Some(group(first)),
+            (Some(first), 0) => Some(group(first)),
             (first, level) => {
                 let index = level - usize::from(first.is_some());
                 let inner = self.names.get(index).copied().zip(self.kinds.get(index).copied());

@@ -19,6 +19,7 @@ mod id;
 mod id_map;
 mod index;
 mod ledger;
+mod packed;
 mod predicate;
 mod schema;
 mod script;
@@ -43,6 +44,7 @@ pub use index::{
     IndexPiece, IndexTrack, MAX_INDEX_BYTES, Measure, TopNames, counter_key, counter_of, index_columns, leaf_blocks,
 };
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
+pub use packed::Packed;
 pub use predicate::{
     CompareOp, Literal, MAX_PREDICATE_BYTES, MAX_PREDICATE_DEPTH, Predicate, PredicateError, TextPattern, Value,
 };

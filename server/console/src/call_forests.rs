@@ -41,6 +41,8 @@ impl CallForests {
             return Ok(known);
         }
         let built = Arc::new(CallForest::build(source, range, cancel)?);
+        // One that lacks what could not be loaded is not for the next view.
+        source.dictionaries().check()?;
         self.keep(key, &built);
         Ok(built)
     }

@@ -84,6 +84,16 @@ pub fn write(
     out: &mut dyn Write,
     cancel: &Cancel,
 ) -> Result<(), ViewError> {
+    view.checked(write_unchecked(view, format, query, out, cancel))
+}
+
+fn write_unchecked(
+    view: &CaptureView,
+    format: Format,
+    query: &ViewQuery,
+    out: &mut dyn Write,
+    cancel: &Cancel,
+) -> Result<(), ViewError> {
     match format {
         Format::Csv => {
             bathyscope_formats::write_csv(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out).map(drop)

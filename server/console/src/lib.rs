@@ -12,6 +12,7 @@ pub mod cli;
 pub mod config;
 pub mod control;
 mod decoded;
+mod dictionaries;
 pub mod dynamic;
 pub mod export;
 pub mod failure;

@@ -1,5 +1,5 @@
-//! Stored captures as views read them: chunk lists and dictionaries in memory, chunks decoded when asked for, and the
-//! decoded ones kept for a while ([`crate::decoded`]).
+//! Stored captures as views read them: chunk lists in memory, chunks decoded and pages of dictionaries read when asked
+//! for, and kept for a while ([`crate::decoded`], [`crate::dictionaries`]).
 //!
 //! What a view gets is a snapshot ([`CaptureView`]): a running capture as it was at the last stored chunk. The next
 //! snapshot of it reads only what is new.
@@ -14,16 +14,17 @@ use std::{
 
 use bathyscope_capture::{Batch, CaptureId, Grouping, IndexBlock, IndexDirectory, Loss, StreamSchema, decode_chunk};
 use bathyscope_query::Capture;
-use bathyscope_store::{CaptureRecord, CaptureState, ChunkInfo, Store, StoreError};
-use bathyscope_views::{CallForest, Cancel, ChunkMeta, Dictionaries, Source, TimeRange, ViewError};
+use bathyscope_store::{CaptureRecord, CaptureState, ChunkInfo, DictionaryEnds, Store, StoreError};
+use bathyscope_views::{CallForest, Cancel, ChunkMeta, Dictionaries, LastIds, Source, TimeRange, ViewError};
 use tokio::runtime::Handle;
 
 use crate::{
     call_forests::CallForests,
     decoded::{Decoded, Key, Part},
+    dictionaries::{DictionaryPages, Loader},
 };
 
-/// Captures whose chunk lists and dictionaries are kept.
+/// Captures whose chunk lists are kept.
 const MAX_CAPTURES: usize = 6;
 
 /// All captures that were looked at lately. Cheap to clone.
@@ -31,6 +32,7 @@ const MAX_CAPTURES: usize = 6;
 pub struct CaptureCache {
     store: Store,
     decoded: Arc<Decoded>,
+    pages: Arc<DictionaryPages>,
     forests: CallForests,
     captures: Arc<Mutex<HashMap<CaptureId, Known>>>,
     clock: Arc<AtomicU64>,
@@ -52,11 +54,7 @@ struct Loaded {
     settled: bool,
     chunks: Arc<Vec<Vec<ChunkMeta>>>,
     index: Directories,
-    dictionaries: Arc<Dictionaries>,
-    last_mapping: u32,
-    last_frame: u32,
-    last_symbol: u32,
-    processes: usize,
+    ends: DictionaryEnds,
 }
 
 impl Loaded {
@@ -65,11 +63,7 @@ impl Loaded {
             settled: false,
             chunks: Arc::new(vec![Vec::new(); streams]),
             index: Arc::default(),
-            dictionaries: Arc::default(),
-            last_mapping: 0,
-            last_frame: 0,
-            last_symbol: 0,
-            processes: 0,
+            ends: DictionaryEnds::default(),
         }
     }
 }
@@ -94,6 +88,7 @@ impl CaptureCache {
         Self {
             store,
             decoded: Arc::default(),
+            pages: Arc::default(),
             forests: CallForests::default(),
             captures: Arc::default(),
             clock: Arc::default(),
@@ -114,24 +109,21 @@ impl CaptureCache {
         };
         let known = self.known(id);
         let mut slot = known.lock().await;
-        // Names may have become better when the recorder ended: what was read before is read again, once.
         let done = !is_busy && record.state != CaptureState::Recording;
-        let mut loaded = match slot.take() {
-            Some(loaded) if loaded.settled || !done => loaded,
-            _ => Loaded::empty(record.streams.len()),
-        };
+        let mut loaded = slot.take().unwrap_or_else(|| Loaded::empty(record.streams.len()));
         if !loaded.settled {
             self.read_new(&record, &mut loaded).await?;
             loaded.settled = done;
         }
         *slot = Some(loaded.clone());
         drop(slot);
+        let dictionaries = Arc::new(self.dictionaries(id, &loaded));
         Ok(CaptureView {
             schemas: record.streams.iter().map(|stream| stream.schema.clone()).collect(),
             record: Arc::new(record),
             chunks: loaded.chunks,
             index: loaded.index,
-            dictionaries: loaded.dictionaries,
+            dictionaries,
             decoded: Arc::clone(&self.decoded),
             forests: self.forests.clone(),
             store: self.store.clone(),
@@ -139,10 +131,20 @@ impl CaptureCache {
         })
     }
 
+    /// The dictionaries of a snapshot. Names of functions may become better until the recorder has ended, so they are kept
+    /// for other views only then.
+    fn dictionaries(&self, capture: CaptureId, loaded: &Loaded) -> Dictionaries {
+        let DictionaryEnds { strings, mappings, frames, stacks } = loaded.ends;
+        let last = LastIds { string: strings, mapping: mappings, frame: frames, stack: stacks };
+        let (pages, store, settled) = (Arc::clone(&self.pages), self.store.clone(), loaded.settled);
+        Dictionaries::paged(Arc::new(Loader { pages, store, runtime: Handle::current(), capture, last, settled }), last)
+    }
+
     /// Forgets what is known of a capture, when it was deleted.
     pub fn forget(&self, id: CaptureId) {
         self.captures.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         self.decoded.forget(id);
+        self.pages.forget(id);
         self.forests.forget(id);
     }
 
@@ -169,28 +171,7 @@ impl CaptureCache {
             let from = u32::try_from(known.len()).unwrap_or(u32::MAX);
             known.extend(store.chunk_index(id, stream, from).await?.into_iter().map(meta));
         }
-        let dictionaries = Arc::make_mut(&mut loaded.dictionaries);
-        for (id, bytes) in store.strings(id, dictionaries.last_string()).await? {
-            dictionaries.insert_string(id, bytes);
-        }
-        for (id, mapping) in store.mappings(id, loaded.last_mapping).await? {
-            loaded.last_mapping = id;
-            dictionaries.insert_mapping(id, mapping);
-        }
-        for (id, frame) in store.frames(id, loaded.last_frame).await? {
-            loaded.last_frame = id;
-            dictionaries.insert_frame(id, frame);
-        }
-        for (id, stack) in store.stacks(id, dictionaries.last_stack()).await? {
-            dictionaries.insert_stack(id, stack);
-        }
-        for (id, symbol) in store.symbols(id, loaded.last_symbol).await? {
-            loaded.last_symbol = id;
-            dictionaries.insert_symbol(id, symbol);
-        }
-        let processes = store.processes(id).await?;
-        processes.iter().skip(loaded.processes).for_each(|change| dictionaries.insert_process(change));
-        loaded.processes = processes.len();
+        loaded.ends = store.dictionary_ends(id).await?;
         Ok(())
     }
 }
@@ -203,6 +184,15 @@ impl CaptureView {
     /// The capture, as it was when the snapshot was taken.
     pub fn record(&self) -> &CaptureRecord {
         &self.record
+    }
+
+    /// What was made of this view, unless something that rows refer to could not be loaded for it: then that error.
+    ///
+    /// # Errors
+    /// Those of `made`, and those of [`Dictionaries::check`].
+    pub fn checked<T>(&self, made: Result<T, ViewError>) -> Result<T, ViewError> {
+        self.dictionaries.check()?;
+        made
     }
 
     /// The calls of functions, put together; of `range` at least.
@@ -248,6 +238,7 @@ impl Source for CaptureView {
     }
 
     fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
+        self.dictionaries.check()?;
         let key = Key { capture: self.record.id, part: Part::Chunk(stream, chunk) };
         let wanted = match self.decoded.find(key, wanted) {
             Ok(batch) => return Ok(batch),

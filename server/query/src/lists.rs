@@ -78,13 +78,13 @@ impl List {
     }
 
     /// How many rows there are.
-    pub(crate) fn rows(self, capture: &Capture, stacks: &StackRows) -> usize {
+    pub(crate) fn rows(self, capture: &Capture, stack_rows: impl FnOnce() -> usize) -> usize {
         let (source, dictionaries) = (&capture.source, capture.source.dictionaries());
         match self {
             Self::Streams => source.streams().len(),
             Self::Losses => source.losses().len(),
             Self::Processes => capture.processes.len(),
-            Self::Stacks => stacks.len(),
+            Self::Stacks => stack_rows(),
             Self::Frames => dictionaries.last_frame() as usize,
             Self::Mappings => dictionaries.last_mapping() as usize,
             Self::Strings => dictionaries.last_string() as usize,
@@ -98,10 +98,10 @@ impl List {
 
     /// The rows with an id.
     pub(crate) fn of_id(self, shared: &Shared, id: i64) -> Range<usize> {
-        let rows = self.rows(&shared.capture, &shared.stacks);
+        let rows = self.rows(&shared.capture, || shared.stacks().len());
         let Ok(index) = usize::try_from(id.saturating_sub(1)) else { return 0..0 };
         match self {
-            Self::Stacks => shared.stacks.of(id),
+            Self::Stacks => shared.stacks().of(id),
             _ if index < rows => index..index + 1,
             _ => 0..0,
         }
@@ -130,15 +130,16 @@ pub(crate) struct StackRows {
 
 impl StackRows {
     pub(crate) fn new(dictionaries: &Dictionaries) -> Self {
-        let depths = (1..=dictionaries.last_stack()).map(|id| dictionaries.stack(id).map_or(0, <[_]>::len));
-        let ends = depths.scan(0_usize, |end, depth| {
-            *end += depth;
-            Some(*end)
+        let (mut ends, mut end) = (Vec::new(), 0_usize);
+        let Ok(()) = dictionaries.for_each_stack(1..=dictionaries.last_stack(), |_id, stack| {
+            end += stack.map_or(0, <[_]>::len);
+            ends.push(end);
+            Ok::<_, std::convert::Infallible>(())
         });
-        Self { ends: ends.collect() }
+        Self { ends }
     }
 
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
@@ -218,7 +219,7 @@ fn process(capture: &Capture, row: usize, column: usize) -> Option<SqlValue<'_>>
 }
 
 fn stack(shared: &Shared, row: usize, column: usize) -> Option<SqlValue<'_>> {
-    let (id, depth) = shared.stacks.at(row)?;
+    let (id, depth) = shared.stacks().at(row)?;
     let dictionaries = shared.capture.source.dictionaries();
     let frame = *dictionaries.stack(id)?.get(depth)?;
     match column {

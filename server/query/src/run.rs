@@ -10,7 +10,9 @@ use bathyscope_views::Cancel;
 use rusqlite::{Connection, Error, Rows, Statement, ffi::ErrorCode};
 
 use crate::{
-    Answer, Cell, ColumnHead, ColumnKind, Cut, Place, QueryError, Scanned, TableInfo, answer, functions, guard, names,
+    Answer, Cell, ColumnHead, ColumnKind, Cut, Place, QueryError, Scanned, TableInfo, answer, functions, guard,
+    lists::StackRows,
+    names,
     shared::{Capture, Shared, Stop},
     vtab,
 };
@@ -34,9 +36,15 @@ impl Limits {
     pub const USUAL: Self = Self { time: Duration::from_secs(20), rows: 10_000, bytes: 8 << 20, memory: 512 << 20 };
 }
 
-/// The tables that queries of a capture can read.
-pub fn tables(capture: &Capture) -> Vec<TableInfo> {
-    capture.tables()
+/// The tables that queries of a capture can read. Counting the frames of stacks takes a while: call it where it may wait.
+///
+/// # Errors
+/// [`QueryError::Capture`] if the stacks cannot be read.
+pub fn tables(capture: &Capture) -> Result<Vec<TableInfo>, QueryError> {
+    let dictionaries = capture.source.dictionaries();
+    let stacks = StackRows::new(dictionaries);
+    dictionaries.check().map_err(QueryError::Capture)?;
+    Ok(capture.tables(stacks.len()))
 }
 
 /// Answers a query. It takes a while and must run where it may wait; setting `cancel` ends it.
@@ -114,6 +122,7 @@ fn answer(connection: &Connection, shared: &Shared, sql: &str, limits: &Limits) 
     let heads = heads(&statement);
     let mut found = Found { rows: Vec::new(), truncated: None };
     found.collect(shared, &heads, statement.query([])?, limits)?;
+    shared.check()?;
     let columns = heads.into_iter().enumerate().map(|(index, (name, declared))| {
         let cells = found.rows.iter().filter_map(|row| row.get(index));
         let (kind, display) = declared.unwrap_or_else(|| {

@@ -27,16 +27,24 @@ impl Capture {
         Self { source, processes: Arc::default(), totals: Vec::new() }
     }
 
-    pub(crate) fn tables(&self) -> Vec<TableInfo> {
-        let stacks = StackRows::new(self.source.dictionaries());
+    /// Its tables. How many frames all stacks have together is known only when all were read: `stack_rows` says it.
+    pub(crate) fn tables(&self, stack_rows: usize) -> Vec<TableInfo> {
         names::tables(self.source.streams(), |content| match content {
             names::Content::Stream(stream) => {
                 self.source.chunks(stream).iter().map(|chunk| u64::from(chunk.rows)).sum()
             }
-            names::Content::List(list) => list.rows(self, &stacks) as u64,
+            names::Content::List(list) => list.rows(self, || stack_rows) as u64,
         })
     }
+
+    /// A guess of how many frames all stacks have together, for plans.
+    pub(crate) fn usual_stack_rows(&self) -> usize {
+        (self.source.dictionaries().last_stack() as usize).saturating_mul(USUAL_DEPTH)
+    }
 }
+
+/// Frames of a usual stack.
+const USUAL_DEPTH: usize = 16;
 
 /// Why a query was stopped.
 #[derive(Debug)]
@@ -58,7 +66,7 @@ pub(crate) enum Stop {
 pub(crate) struct Shared {
     pub(crate) capture: Capture,
     pub(crate) tables: Vec<TableInfo>,
-    pub(crate) stacks: StackRows,
+    stacks: OnceLock<StackRows>,
     pub(crate) cancel: Arc<Cancel>,
     /// Whether tables may put rows together that `group by` wants together.
     pub(crate) may_group: bool,
@@ -78,8 +86,8 @@ impl Shared {
     pub(crate) fn new(capture: &Capture, cancel: Arc<Cancel>, may_group: bool) -> Self {
         Self {
             capture: capture.clone(),
-            tables: capture.tables(),
-            stacks: StackRows::new(capture.source.dictionaries()),
+            tables: capture.tables(capture.usual_stack_rows()),
+            stacks: OnceLock::new(),
             cancel,
             may_group,
             stop: Mutex::default(),
@@ -108,9 +116,19 @@ impl Shared {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Where the frames of stacks are, read when it is first needed.
+    pub(crate) fn stacks(&self) -> &StackRows {
+        self.stacks.get_or_init(|| StackRows::new(self.capture.source.dictionaries()))
+    }
+
     /// The ids of texts.
     pub(crate) fn texts(&self) -> &TextIndex {
         self.texts.get_or_init(|| TextIndex::new(self.capture.source.dictionaries()))
+    }
+
+    /// Ends the query if something that rows refer to could not be loaded.
+    pub(crate) fn check(&self) -> rusqlite::Result<()> {
+        self.capture.source.dictionaries().check().map_err(|error| self.fail(Stop::View(error)))
     }
 
     /// A decoded chunk with the columns in `wanted`.
@@ -118,6 +136,7 @@ impl Shared {
         if self.cancel.load(Ordering::Relaxed) {
             return Err(self.fail(Stop::Cancelled));
         }
+        self.check()?;
         self.decoded.fetch_add(1, Ordering::Relaxed);
         let batch = self.capture.source.batch(stream, chunk, wanted);
         batch.map_err(|error| self.fail(Stop::View(error)))

@@ -223,7 +223,7 @@ impl Cursor {
         let stream = match &mut self.rows {
             Rows::None => return Ok(()),
             Rows::List(list, range) => {
-                *range = 0..list.rows(&self.shared.capture, &self.shared.stacks);
+                *range = 0..list.rows(&self.shared.capture, || self.shared.stacks().len());
                 for (index, term) in plan.terms.iter().enumerate() {
                     *range = match scan::compared(term.op, ValueRef::from(&args.get::<Value>(index)?)) {
                         Left::Some(scan::Want::Between(id, _)) => list.of_id(&self.shared, id),

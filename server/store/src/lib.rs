@@ -22,6 +22,7 @@ mod import;
 mod index;
 mod insert;
 mod model;
+mod packed;
 mod pages;
 mod read;
 mod remove;
@@ -34,7 +35,7 @@ mod writer;
 pub use access::{AuditEntry, AuditRecord, NewSession, ParseRoleError, Role, Session, TokenHash};
 pub use error::StoreError;
 pub use model::{
-    CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, End, NewCapture, Options, Origin, ParseStateError, Reserve,
-    RetainedCapture, Room, StreamRecord, SummaryPage, SummaryQuery,
+    CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DictionaryEnds, End, NewCapture, Options, Origin,
+    ParseStateError, Reserve, RetainedCapture, Room, StreamRecord, SummaryPage, SummaryQuery,
 };
 pub use store::Store;

@@ -2,7 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use bathyscope_capture::{CaptureId, CaptureSpec, ColumnStats, HostFacts, Ledger, Reading, StreamSchema};
+use bathyscope_capture::{
+    CaptureId, CaptureSpec, ColumnStats, FrameId, HostFacts, Ledger, MappingId, Reading, StackId, StreamSchema,
+    StringId,
+};
 use serde::{Deserialize, Serialize};
 
 /// How the store is opened.
@@ -279,6 +282,19 @@ pub struct Room {
     pub free_bytes: u64,
     /// Bytes of it that captures leave free.
     pub reserve_bytes: u64,
+}
+
+/// The largest id of each dictionary of a capture; 0 where there is no entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DictionaryEnds {
+    /// Of strings.
+    pub strings: StringId,
+    /// Of mappings.
+    pub mappings: MappingId,
+    /// Of frames.
+    pub frames: FrameId,
+    /// Of stacks.
+    pub stacks: StackId,
 }
 
 /// A chunk without its bytes: enough to decide whether it must be read.

@@ -24,6 +24,7 @@ use crate::{
     writer::Job,
 };
 
+mod dictionaries;
 mod run;
 
 /// An open database. Cheap to clone; all clones are the same store, and it closes when the last one is gone.

@@ -87,6 +87,27 @@ pub enum ViewError {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// Texts, stacks or names that rows refer to could not be loaded.
+    #[error("{what} from number {first} on cannot be loaded")]
+    Dictionary {
+        /// What, in words.
+        what: &'static str,
+        /// The first id of those that were read together.
+        first: u32,
+        /// Why.
+        source: std::sync::Arc<dyn std::error::Error + Send + Sync>,
+    },
+    /// What views hold of texts, stacks and names has no room in memory.
+    #[error(
+        "there is no room for {what}: all views together hold up to {} MiB of what rows refer to; narrow the time range \
+         or the filter, or try again when others are done", .limit_bytes >> 20
+    )]
+    TooMuch {
+        /// What, in words.
+        what: &'static str,
+        /// The limit.
+        limit_bytes: usize,
+    },
     /// A chunk has not the rows or columns that its metadata and schema promise.
     #[error("chunk {chunk} of stream {stream} does not fit its schema: {what}")]
     Shape {

@@ -46,7 +46,9 @@ pub use counts::{
     CountLine, CountQuery, CountView, Counted, Derived, EventSum, MAX_COUNT_LINES, MAX_COUNT_POINTS, MAX_COUNT_SUMS,
     count_view, counted, derived,
 };
-pub use dictionaries::Dictionaries;
+pub use dictionaries::{
+    Dictionaries, LastIds, LoadError, LoadPages, PAGE_IDS, Page, PageContent, PageKind, ProcessNames, Room, page_ids,
+};
 pub use error::ViewError;
 pub use event_text::EventText;
 pub use filter::Filter;

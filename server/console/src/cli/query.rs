@@ -86,7 +86,7 @@ pub fn run(args: QueryArgs) -> Outcome {
         return Err(Failure::new("there are no captures").remedy("Make one with `bathyscope record`."));
     };
     let written = match capture {
-        Done::Tables(tables) => write_tables(&tables, args.json),
+        Done::Tables(tables) => write_tables(&tables?, args.json),
         Done::Answer(answer) => write_answer(&args, &*answer?),
     };
     match written {
@@ -104,7 +104,7 @@ fn read_input() -> Result<String, Failure> {
 
 /// What was asked for.
 enum Done {
-    Tables(Vec<TableInfo>),
+    Tables(Result<Vec<TableInfo>, Failure>),
     Answer(Result<Box<Answer>, Failure>),
 }
 
@@ -121,10 +121,14 @@ async fn found(store: Store, args: &QueryArgs, sql: Option<&str>) -> Result<Opti
     };
     let capture = CaptureCache::new(store).view(id, false).await?.to_query().await?;
     Ok(Some(match sql {
-        None => Done::Tables(bathyscope_query::tables(&capture)),
+        None => Done::Tables(tokio::task::block_in_place(|| tables(&capture))),
         // Nothing else runs here that the work could hold up.
         Some(sql) => Done::Answer(tokio::task::block_in_place(|| answer(&capture, sql, args))),
     }))
+}
+
+fn tables(capture: &Capture) -> Result<Vec<TableInfo>, Failure> {
+    bathyscope_query::tables(capture).map_err(|error| Failure::because("reading what can be queried", error))
 }
 
 fn answer(capture: &Capture, sql: &str, args: &QueryArgs) -> Result<Box<Answer>, Failure> {

@@ -116,13 +116,13 @@ async fn print(store: Store, args: &ReportArgs) -> Result<Result<Printed, ViewEr
         return Ok(written.map(|done| done.map_or_else(Printed::Refused, |()| Printed::All)));
     }
     // Nothing else runs here that the work could hold up.
-    Ok(tokio::task::block_in_place(|| match args.calls {
+    let written = tokio::task::block_in_place(|| match args.calls {
         true => calls::write(&view, args),
         false if args.functions => functions::write(&view, args),
         false if args.graph => calls::write_graph(&view, args),
         false => write(&view, &args.filter),
-    })
-    .map(|()| Printed::All))
+    });
+    Ok(view.checked(written).map(|()| Printed::All))
 }
 
 fn write(view: &CaptureView, filters: &[String]) -> Result<(), ViewError> {

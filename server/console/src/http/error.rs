@@ -235,6 +235,7 @@ impl From<ViewError> for ApiError {
             // Nobody is there any more to read it.
             ViewError::Cancelled => Self::new(ErrorKind::Timeout, "making the view", "it was cancelled"),
             error if error.is_bad_request() => Self::invalid("making the view", words(&error)),
+            error @ ViewError::TooMuch { .. } => Self::new(ErrorKind::Limit, "making the view", words(&error)),
             error => Self::internal("making the view", error),
         }
     }

@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::error::{ApiError, ErrorKind};
+use crate::view_source::CaptureView;
 
 /// How long a view waits for its turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -55,12 +56,13 @@ impl Drop for CancelOnDrop {
 }
 
 impl Workers {
-    /// Makes a view. If the caller is dropped, the view's cancel flag is set.
+    /// Makes a view of a capture. If the caller is dropped, the view's cancel flag is set.
     pub(super) async fn view<T: Send + 'static>(
         &self,
-        make: impl FnOnce(&Cancel) -> Result<T, ViewError> + Send + 'static,
+        view: CaptureView,
+        make: impl FnOnce(&CaptureView, &Cancel) -> Result<T, ViewError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        Ok(Self::work(turn(&self.views).await?, move |cancel| make(cancel)).await??)
+        Ok(Self::work(turn(&self.views).await?, move |cancel| view.checked(make(&view, cancel))).await??)
     }
 
     /// Answers a query, in turn with other queries only. If the caller is dropped, the cancel flag is set.

@@ -366,8 +366,17 @@ mod tests {
             [(5, None, false), (126, None, false), (127, None, true), (127, Some(false), false), (5, Some(true), true)];
         for (count, cut, expected) in cases {
             let mut frames = Frames::new(None, Vec::new(), SharedHeld::default());
-            let sample =
-                Sample { pid: 7, tid: 7, cpu: 0, kernel: addresses(count), user: Vec::new(), copied: None, cut, memory: None, branches: Vec::new() };
+            let sample = Sample {
+                pid: 7,
+                tid: 7,
+                cpu: 0,
+                kernel: addresses(count),
+                user: Vec::new(),
+                copied: None,
+                cut,
+                memory: None,
+                branches: Vec::new(),
+            };
             let (_, stack) = frames.stack(&sample, &Processes::default(), true).unwrap();
             let (mappings, known, _) = frames.dictionary.take_new();
             let outermost = known.iter().find(|(id, _)| Some(id) == stack.last()).unwrap().1.mapping;

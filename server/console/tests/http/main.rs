@@ -14,6 +14,7 @@ mod anonymous;
 mod bounds;
 mod calls;
 mod catalog;
+mod dictionaries;
 mod dynamic;
 mod harness;
 mod headers;

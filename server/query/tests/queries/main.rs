@@ -346,7 +346,7 @@ fn mistakes_are_told_with_their_place_and_what_there_is() {
 #[test]
 fn names_that_try_to_be_something_else_are_names() {
     let capture = capture(fixture::hostile());
-    assert_eq!(tables(&capture)[0].name, "cpu-clock");
+    assert_eq!(tables(&capture).unwrap()[0].name, "cpu-clock");
     let answer = ask(&capture, "select text, comm, count(*) from \"a:b\" group by text, comm").unwrap();
     assert_eq!(answer.rows.len(), fixture::hostile_names().len());
     let answer = ask(&capture, "select stack(stack), comm from cpu_clock").unwrap();

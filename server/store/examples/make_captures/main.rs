@@ -1,11 +1,12 @@
 //! Makes captures of made-up events, as many as are asked for, and tells what it took to store them:
 //!
 //! ```text
-//! cargo run --release -p bathyscope-store --example make_captures DIRECTORY EVENTS [switches | calls | samples | graph ...]
+//! cargo run --release -p bathyscope-store --example make_captures DIRECTORY EVENTS [switches | calls | samples ...]
 //! ```
 //!
 //! `switches` are scheduler switches with the wake-ups before them, `calls` system calls with their arguments as text,
-//! `samples` stacks sampled in turn on all CPUs, `graph` nested calls of functions of the kernel. What makes them like those of a busy host of 16 CPUs: few threads and
+//! `samples` stacks sampled in turn on all CPUs; only if asked for, `graph` nested calls of functions of the kernel, and
+//! `stacks` samples of which no two have the same stack. What makes them like those of a busy host of 16 CPUs: few threads and
 //! functions have most of the events, most are short and some very long, and a call's text is often one seen before. The
 //! same captures are made on every run. `tests/bench/captures.mjs` measures reading them.
 //!
@@ -15,6 +16,7 @@
 
 mod calls;
 mod dice;
+mod distinct;
 mod graph;
 mod samples;
 mod switches;
@@ -42,6 +44,10 @@ trait Maker {
     fn schemas(&self) -> Vec<StreamSchema>;
     /// What all rows refer to; stored before the first.
     fn dictionaries(&self) -> Append;
+    /// What rows refer to that came since the last call; stored with the rows.
+    fn new_entries(&mut self) -> Append {
+        Append::default()
+    }
     /// Adds the columns of one event, as words in the order of its stream's schema, to that stream's rows.
     fn event(&mut self, streams: &mut [Rows]) -> u16;
     /// The time of the last event.
@@ -121,6 +127,7 @@ async fn store_rows(
     id: CaptureId,
     stream: u16,
     rows: &mut Rows,
+    entries: Append,
     cost: &mut Cost,
 ) -> Result<(), Box<dyn Error>> {
     let batch = rows.take();
@@ -128,7 +135,7 @@ async fn store_rows(
     let chunk = encode_chunk(&rows.schema, &batch)?;
     let encoded = cpu_time();
     let end_ns = chunk.last_ns;
-    store.append(id, Append { chunks: vec![(stream, chunk)], end_ns, ..Append::default() }).await?;
+    store.append(id, Append { chunks: vec![(stream, chunk)], end_ns, ..entries }).await?;
     cost.encode_cpu += encoded - before;
     cost.store_cpu += cpu_time() - encoded;
     cost.wall += began.elapsed();
@@ -141,8 +148,10 @@ async fn make(store: &Store, id: CaptureId, what: &str, events: u64) -> Result<(
         "calls" => Box::new(calls::Calls::new()),
         "samples" => Box::new(samples::Samples::new()),
         "graph" => Box::new(graph::Graph::new()),
+        "stacks" => Box::new(distinct::Distinct::new()),
         other => {
-            return Err(format!("no events are called `{other}`; there are: switches, calls, samples, graph").into());
+            let known = "switches, calls, samples, graph, stacks";
+            return Err(format!("no events are called `{other}`; there are: {known}").into());
         }
     };
     let mut streams: Vec<Rows> = maker.schemas().into_iter().map(Rows::new).collect();
@@ -169,14 +178,14 @@ async fn make(store: &Store, id: CaptureId, what: &str, events: u64) -> Result<(
     for number in 0..events {
         let stream = maker.event(&mut streams);
         if let Some(rows) = streams.get_mut(usize::from(stream)).filter(|rows| rows.len() == MAX_CHUNK_ROWS) {
-            store_rows(store, id, stream, rows, &mut cost).await?;
+            store_rows(store, id, stream, rows, maker.new_entries(), &mut cost).await?;
         }
         if number == events / 2 {
             half_peak = peak_memory();
         }
     }
     for (stream, rows) in (0..).zip(&mut streams).filter(|(_, rows)| rows.len() > 0) {
-        store_rows(store, id, stream, rows, &mut cost).await?;
+        store_rows(store, id, stream, rows, maker.new_entries(), &mut cost).await?;
     }
     finish(store, id, &streams, maker.now_ns()).await?;
     tell(store, id, what, events, &cost, half_peak).await
@@ -218,7 +227,7 @@ async fn tell(
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);
-    let usage = "make_captures DIRECTORY EVENTS [switches | calls | samples | graph ...]";
+    let usage = "make_captures DIRECTORY EVENTS [switches | calls | samples | stacks ...]";
     let directory = words.next().ok_or(usage)?;
     let events: u64 = words.next().and_then(|word| word.replace('_', "").parse().ok()).ok_or(usage)?;
     let mut wanted: Vec<String> = words.collect();

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    convert::Infallible,
     fmt,
     str::FromStr,
 };
@@ -12,7 +13,7 @@ use std::{
 use bathyscope_capture::{CodeMissing, FrameId, FunctionCode, MAX_CODES, Machine, MappingId, MappingKind};
 use serde::{Serialize, Serializer};
 
-use super::{FlameQuery, Flow, GroupBy, Instruction, NodeKind, fold::count, frame_names, instructions};
+use super::{FlameQuery, Flow, GroupBy, Instruction, NodeKind, count::count, frame_names, instructions};
 use crate::{Cancel, Dictionaries, Source, ViewError, needle::shown};
 
 /// The most rows of an answer.
@@ -110,12 +111,17 @@ pub fn function_samples(
     let dictionaries = source.dictionaries();
     let mut by_frame: HashMap<FrameId, u64> = HashMap::new();
     let mut total = 0;
-    for ((_, stack), samples) in count(source, &query, cancel)? {
+    let counts = count(source, &query, cancel)?;
+    let more = counts.more_by_stack();
+    let Ok(()) = dictionaries.for_each_stack(counts.stacks(), |stack, frames| {
+        let samples = counts.first(stack) + more.get(&stack).copied().unwrap_or(0);
         total += samples;
-        if let Some(frame) = dictionaries.stack(stack).and_then(|frames| frames.first()) {
+        if let Some(frame) = frames.and_then(<[_]>::first) {
             *by_frame.entry(*frame).or_default() += samples;
         }
-    }
+        Ok::<_, Infallible>(())
+    });
+    total += counts.beyond().map(|(_, samples)| samples).sum::<u64>();
     let mut places: HashMap<CodePlace, SampledPlace> = HashMap::new();
     for (frame, samples) in by_frame {
         let names = frame_names(dictionaries, frame);

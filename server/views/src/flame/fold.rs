@@ -1,25 +1,31 @@
 //! Samples to distinct stacks of names with counts, in the order of the names.
+//!
+//! Each stack that occurs is read and named once, whoever had it. Memory is bounded whatever the capture: names up to
+//! [`MAX_NAMES`], and a few bytes for each stack of the capture ([`super::count`]).
 
-use std::{cmp::Reverse, sync::atomic::Ordering};
+use std::{collections::BTreeMap, sync::atomic::Ordering};
 
-use bathyscope_capture::{StackId, StreamKind, StreamSchema, StringId};
+use bathyscope_capture::{FrameId, StackId, StreamKind, StringId};
 
-use super::{FlameQuery, GroupBy, NodeKind, names::Names};
+use super::{
+    FlameQuery, GroupBy, NodeKind,
+    count::{Counts, count},
+    names::Names,
+    paths::{Paths, common},
+};
 use crate::{
     Cancel, Source, ViewError,
     calls::{calls_stream, fold_calls},
     hash::IdMap,
     needle::shown,
-    scan::Scan,
 };
 
-/// The most names in one stack; what is above is left out.
-const MAX_STACK_NAMES: usize = 2048;
-/// The most names in all stacks together. The rarest stacks beyond it become `[other stacks]`, so that memory is bounded
-/// whatever the capture.
-const MAX_NAMES: usize = 1 << 25;
-/// After the last name of a stack: greater than any name, so that what calls on comes before what ends.
-const END: u32 = u32::MAX;
+/// The most names in all distinct stacks together. The rarest stacks beyond it become `[other stacks]`.
+const MAX_NAMES: usize = 1 << 24;
+/// What stands for stacks that are left out.
+const OTHER: &str = "[other stacks]";
+/// In place of a group: there is none.
+const NO_GROUP: u32 = u32::MAX;
 
 /// All stacks of a query with their counts, sorted by names; stacks with the same names are one.
 #[derive(Clone, Debug)]
@@ -28,25 +34,27 @@ pub struct FoldedStacks {
     pub(super) unit: &'static str,
     /// Sorted, so that the order of indexes is that of names.
     names: Vec<String>,
-    /// The names of all stacks one after another, each with [`END`] after it.
-    path_names: Vec<u32>,
-    path_kinds: Vec<NodeKind>,
-    stacks: Vec<Span>,
+    paths: Paths,
+    stacks: Vec<Entry>,
+    /// Whether the group is the last name of a stack, not the first.
+    group_last: bool,
+    /// Whether a name stands for several kinds of nodes.
+    pub(super) kinds_vary: bool,
     total: u64,
 }
 
 impl Default for FoldedStacks {
     fn default() -> Self {
-        let (names, path_names, path_kinds, stacks, total) = Default::default();
-        Self { unit: "samples", names, path_names, path_kinds, stacks, total }
+        let (names, paths, stacks, total) = Default::default();
+        Self { unit: "samples", names, paths, stacks, group_last: false, kinds_vary: false, total }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    start: usize,
-    /// Without the end mark.
-    len: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    /// The name of the first level, or [`NO_GROUP`].
+    group: u32,
+    path: u32,
     samples: u64,
 }
 
@@ -62,9 +70,58 @@ pub struct FoldedStack<'a> {
 /// One stack as the layout reads it.
 #[derive(Clone, Copy)]
 pub(super) struct Path<'a> {
-    pub(super) names: &'a [u32],
-    pub(super) kinds: &'a [NodeKind],
+    first: Option<u32>,
+    names: &'a [u32],
+    kinds: &'a [NodeKind],
+    last: Option<u32>,
+    is_unresolved: bool,
     pub(super) samples: u64,
+    /// The same for stacks that differ in their group alone.
+    pub(super) number: u32,
+}
+
+impl Path<'_> {
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.names.len() + usize::from(self.last.is_some())
+    }
+
+    /// The name and kind of a level, from 0.
+    pub(super) fn at(&self, level: usize) -> Option<(u32, NodeKind)> {
+        let group = |name| (name, NodeKind::Process);
+        match (self.first, level) {
+            (Some(first), 0) => Some(group(first)),
+            (first, level) => {
+                let index = level - usize::from(first.is_some());
+                let inner = self.names.get(index).copied().zip(self.kinds.get(index).copied());
+                inner.or_else(|| self.last.filter(|_| index == self.names.len()).map(group))
+            }
+        }
+    }
+
+    /// How many levels it has in common with another.
+    pub(super) fn common(&self, other: &Self) -> usize {
+        if self.first != other.first {
+            return 0;
+        }
+        let shared = common(self.names, other.names);
+        let group = usize::from(self.first.is_some());
+        if self.last.is_none() || shared < self.names.len().min(other.names.len()) {
+            return group + shared;
+        }
+        let name = |path: &Self| path.at(group + shared).map(|(name, _)| name);
+        let also = name(self).is_some() && name(self) == name(other);
+        group + shared + usize::from(also)
+    }
+
+    /// Whether it has a place without a name.
+    pub(super) fn is_unresolved(&self) -> bool {
+        self.is_unresolved
+    }
+
+    /// The name of its group.
+    pub(super) fn group(&self) -> Option<u32> {
+        self.first.or(self.last)
+    }
 }
 
 impl FoldedStacks {
@@ -72,7 +129,8 @@ impl FoldedStacks {
     pub fn iter(&self) -> impl Iterator<Item = FoldedStack<'_>> {
         (0..self.stacks.len()).map(|index| {
             let path = self.path(index);
-            let frames = path.names.iter().zip(path.kinds).map(|(name, kind)| (self.name(*name), *kind)).collect();
+            let levels = (0..path.len()).filter_map(|level| path.at(level));
+            let frames = levels.map(|(name, kind)| (self.name(name), kind)).collect();
             FoldedStack { frames, samples: path.samples }
         })
     }
@@ -100,11 +158,18 @@ impl FoldedStacks {
         self.names.get(index as usize).map_or("", String::as_str)
     }
 
+    /// The names of stacks without their groups, by [`Path::number`].
+    pub(super) fn numbered_names(&self) -> impl Iterator<Item = &[u32]> {
+        (0..self.paths.len() as u32).map(|number| self.paths.get(number).names)
+    }
+
     pub(super) fn path(&self, index: usize) -> Path<'_> {
-        let span = self.stacks.get(index).copied().unwrap_or(Span { start: 0, len: 0, samples: 0 });
-        let range = span.start..span.start + span.len;
-        let names = self.path_names.get(range.clone()).unwrap_or(&[]);
-        Path { names, kinds: self.path_kinds.get(range).unwrap_or(&[]), samples: span.samples }
+        let none = Entry { group: NO_GROUP, path: u32::MAX, samples: 0 };
+        let Entry { group, path: number, samples } = self.stacks.get(index).copied().unwrap_or(none);
+        let super::paths::Levels { names, kinds, is_unresolved } = self.paths.get(number);
+        let group = (group != NO_GROUP).then_some(group);
+        let (first, last) = if self.group_last { (None, group) } else { (group, None) };
+        Path { first, names, kinds, last, is_unresolved, samples, number }
     }
 }
 
@@ -117,17 +182,46 @@ pub fn fold(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<
     if !has_samples && calls_stream(source).is_some() {
         return fold_calls(source, query, cancel);
     }
-    let mut counts: Vec<_> = count(source, query, cancel)?.into_iter().collect();
-    // The most frequent first, because those beyond the limit become one.
-    counts.sort_unstable_by_key(|(key, samples)| (Reverse(*samples), *key));
-    let mut builder = Builder { source, query, names: Names::new(source.dictionaries()), out: FoldedStacks::default() };
-    for (done, ((process, stack), samples)) in counts.into_iter().enumerate() {
-        if done % 4096 == 0 && cancel.load(Ordering::Relaxed) {
-            return Err(ViewError::Cancelled);
+    let counts = count(source, query, cancel)?;
+    fold_counts(source, query, &counts, MAX_NAMES, cancel)
+}
+
+fn fold_counts(
+    source: &dyn Source,
+    query: &FlameQuery,
+    counts: &Counts,
+    most_names: usize,
+    cancel: &Cancel,
+) -> Result<FoldedStacks, ViewError> {
+    let mut builder = Builder::new(source, query);
+    let paths = match builder.add_all(counts, |_stack| true, most_names, cancel)? {
+        Some(paths) => paths,
+        None => builder.add_most(counts, most_names, cancel)?,
+    };
+    let mut groups: IdMap<StringId, u32> = IdMap::default();
+    let mut group = |builder: &mut Builder<'_>, process: StringId| {
+        if query.by != GroupBy::Process {
+            return NO_GROUP;
         }
-        let text = || source.dictionaries().text(process).map(shown).unwrap_or("[no name]".into());
-        let process = (query.by == GroupBy::Process).then(text);
-        builder.add(process.as_deref(), &[stack], samples);
+        *groups.entry(process).or_insert_with(|| {
+            let text = source.dictionaries().text(process).map(shown).unwrap_or("[no name]".into());
+            builder.names.index(&text, NodeKind::Process)
+        })
+    };
+    let mut others: IdMap<u32, u64> = IdMap::default();
+    for (process, stack, samples) in counts.pairs() {
+        let group = group(&mut builder, process);
+        match paths.get(stack as usize).and_then(|path| path.checked_sub(1)) {
+            Some(path) => builder.push(Entry { group, path, samples }),
+            None => *others.entry(group).or_insert(0) += samples,
+        }
+    }
+    for (process, samples) in counts.beyond() {
+        *others.entry(group(&mut builder, process)).or_insert(0) += samples;
+    }
+    for (group, samples) in others {
+        let path = builder.single(OTHER);
+        builder.push(Entry { group, path, samples });
     }
     Ok(builder.finish())
 }
@@ -148,13 +242,14 @@ pub(crate) struct NamedStacks<'a>(Builder<'a>);
 
 impl<'a> NamedStacks<'a> {
     pub(crate) fn new(source: &'a dyn Source, query: &'a FlameQuery) -> Self {
-        let names = Names::new(source.dictionaries());
-        Self(Builder { source, query, names, out: FoldedStacks { unit: "nanoseconds", ..FoldedStacks::default() } })
+        let mut builder = Builder::new(source, query);
+        builder.out.unit = "nanoseconds";
+        Self(builder)
     }
 
     /// Adds a stack of functions of the kernel, the inner one first, below a group.
     pub(crate) fn add(&mut self, group: Option<&str>, names: &[&str], weight: u64) {
-        let start = self.0.out.path_names.len();
+        let start = self.0.out.paths.names();
         for name in names {
             let unnamed = name.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()));
             self.0.push_text(name, if unnamed { NodeKind::Unresolved } else { NodeKind::Kernel });
@@ -175,134 +270,255 @@ pub(crate) fn fold_weighted(
     grouped: bool,
 ) -> FoldedStacks {
     stacks.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| (&a.group, &a.stacks).cmp(&(&b.group, &b.stacks))));
-    let mut builder = Builder { source, query, names: Names::new(source.dictionaries()), out: FoldedStacks::default() };
+    let mut builder = Builder::new(source, query);
     for stack in stacks {
         let group = grouped.then_some(if stack.group.is_empty() { "[no name]" } else { stack.group.as_str() });
-        builder.add(group, &stack.stacks, stack.weight);
+        let start = builder.out.paths.names();
+        if start > MAX_NAMES {
+            builder.push_text(OTHER, NodeKind::Unresolved);
+        } else {
+            let frames = stack.stacks.iter().map(|id| source.dictionaries().stack(*id).unwrap_or(&[]));
+            frames.for_each(|frames| builder.push_frames(frames));
+        }
+        builder.close(start, group, stack.weight);
     }
     builder.finish()
 }
 
-/// Samples by process name (0 if they are not grouped by it) and stack.
-pub(super) fn count(
-    source: &dyn Source,
-    query: &FlameQuery,
-    cancel: &Cancel,
-) -> Result<IdMap<(StringId, StackId), u64>, ViewError> {
-    let mut wanted = vec![StreamSchema::STACK, StreamSchema::PID];
-    if query.by == GroupBy::Process {
-        wanted.extend([StreamSchema::TIME, StreamSchema::COMM]);
-    }
-    wanted.extend(query.tid.map(|_| StreamSchema::TID));
-    if !source.streams().iter().any(|schema| schema.kind == StreamKind::Samples) {
-        return Err(ViewError::NoSamples);
-    }
-    let samples = |schema: &StreamSchema| schema.kind == StreamKind::Samples;
-    let mut counts = IdMap::default();
-    for mut scan in Scan::all(source, query.range, query.filter.as_ref(), |_schema| wanted.clone(), cancel, samples)? {
-        scan.for_each_hit(|hit| {
-            let (stacks, pids) = (hit.ids(StreamSchema::STACK)?, hit.u64s(StreamSchema::PID)?);
-            let tids = if query.tid.is_some() { hit.u64s(StreamSchema::TID)? } else { &[] };
-            let (times, comms) = match query.by {
-                GroupBy::Process => (hit.u64s(StreamSchema::TIME)?, hit.ids(StreamSchema::COMM)?),
-                GroupBy::None => (&[][..], &[][..]),
-            };
-            hit.picked.for_each(|row| {
-                let (Some(stack), Some(pid)) = (stacks.get(row), pids.get(row)) else { return };
-                let other_process = query.pid.is_some_and(|wanted| wanted != *pid);
-                let other_thread = query.tid.is_some() && query.tid.as_ref() != tids.get(row);
-                if other_process || other_thread {
-                    return;
-                }
-                let process = match times.get(row).zip(comms.get(row)) {
-                    Some((time, comm)) => {
-                        let known = source.dictionaries().process_name(u32::try_from(*pid).unwrap_or(0), *time);
-                        known.unwrap_or(*comm)
-                    }
-                    None => 0,
-                };
-                *counts.entry((process, *stack)).or_insert(0) += 1;
-            });
-            Ok(())
-        })?;
-    }
-    Ok(counts)
-}
-
 struct Builder<'a> {
     source: &'a dyn Source,
-    query: &'a FlameQuery,
+    leaf_first: bool,
     names: Names<'a>,
     out: FoldedStacks,
 }
 
-impl Builder<'_> {
-    /// Adds stacks, the inner one first, below a group.
-    fn add(&mut self, group: Option<&str>, stacks: &[StackId], samples: u64) {
-        let start = self.out.path_names.len();
-        // From the leaf; turned round below.
-        if start > MAX_NAMES {
-            self.push_text("[other stacks]", NodeKind::Unresolved);
-        } else {
-            for stack in stacks {
-                let frames = self.source.dictionaries().stack(*stack).unwrap_or(&[]);
-                for frame in frames {
-                    for (name, kind) in self.names.frame(*frame) {
-                        self.out.path_names.push(*name);
-                        self.out.path_kinds.push(*kind);
-                    }
-                }
-            }
-            if self.out.path_names.len() == start {
-                self.push_text("[no stack]", NodeKind::Unresolved);
-            }
-        }
-        self.close(start, group, samples);
+impl<'a> Builder<'a> {
+    fn new(source: &'a dyn Source, query: &FlameQuery) -> Self {
+        let out = FoldedStacks { group_last: query.invert, ..FoldedStacks::default() };
+        Self { source, leaf_first: query.invert, names: Names::new(source.dictionaries()), out }
     }
 
-    /// Ends the stack whose names begin at `start`.
-    fn close(&mut self, start: usize, group: Option<&str>, samples: u64) {
-        if let Some(group) = group {
-            self.push_text(group, NodeKind::Process);
+    /// Adds the stacks that are wanted, each once. Gives by stack the number of its names from 1, with 0 for what is not
+    /// wanted; nothing at all if there are too many names.
+    fn add_all(
+        &mut self,
+        counts: &Counts,
+        mut wanted: impl FnMut(StackId) -> bool,
+        most_names: usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Vec<u32>>, ViewError> {
+        self.out.paths.clear();
+        self.out.paths.reserve(counts.stacks().count(), most_names);
+        let mut paths = vec![0; counts.end()];
+        let mut done = 0_u32;
+        let stacks = counts.stacks().filter(|stack| wanted(*stack));
+        let added = self.source.dictionaries().for_each_stack(stacks, |stack, frames| {
+            done = done.wrapping_add(1);
+            if done.is_multiple_of(4096) && cancel.load(Ordering::Relaxed) {
+                return Err(Some(ViewError::Cancelled));
+            }
+            let start = self.out.paths.names();
+            self.push_frames(frames.unwrap_or(&[]));
+            if self.out.paths.names() > most_names {
+                return Err(None);
+            }
+            let path = self.close_path(start);
+            if let Some(slot) = paths.get_mut(stack as usize) {
+                *slot = path + 1;
+            }
+            Ok(())
+        });
+        match added {
+            Ok(()) => Ok(Some(paths)),
+            Err(None) => Ok(None),
+            Err(Some(error)) => Err(error),
         }
-        if !self.query.invert {
-            self.out.path_names.get_mut(start..).unwrap_or_default().reverse();
-            self.out.path_kinds.get_mut(start..).unwrap_or_default().reverse();
+    }
+
+    /// Adds the stacks with the most samples, as many as have names that fit. The stacks are read twice for that: first to
+    /// learn how many names those with the same number of samples have.
+    fn add_most(&mut self, counts: &Counts, most_names: usize, cancel: &Cancel) -> Result<Vec<u32>, ViewError> {
+        let more = counts.more_by_stack();
+        let samples = |stack: StackId| counts.first(stack) + more.get(&stack).copied().unwrap_or(0);
+        let mut names_of: BTreeMap<u64, usize> = BTreeMap::new();
+        let dictionaries = self.source.dictionaries();
+        dictionaries.for_each_stack(counts.stacks(), |stack, frames| {
+            if cancel.load(Ordering::Relaxed) {
+                return Err(ViewError::Cancelled);
+            }
+            *names_of.entry(samples(stack)).or_insert(0) += self.names_in(frames.unwrap_or(&[]));
+            Ok(())
+        })?;
+        let mut room = most_names;
+        let mut least = u64::MAX;
+        for (samples, names) in names_of.into_iter().rev() {
+            least = samples;
+            match room.checked_sub(names) {
+                Some(rest) => room = rest,
+                None => break,
+            }
         }
-        let len = (self.out.path_names.len() - start).min(MAX_STACK_NAMES);
-        self.out.path_names.truncate(start + len);
-        self.out.path_kinds.truncate(start + len);
-        self.out.path_names.push(END);
-        self.out.path_kinds.push(NodeKind::Unresolved);
-        self.out.stacks.push(Span { start, len, samples });
-        self.out.total = self.out.total.saturating_add(samples);
+        // Of those with the least samples only the first that fit; those with more have the rest for themselves.
+        let mut end: StackId = 0;
+        let rarest = counts.stacks().filter(|stack| samples(*stack) == least);
+        let _no_room = dictionaries.for_each_stack(rarest, |stack, frames| {
+            room = room.checked_sub(self.names_in(frames.unwrap_or(&[]))).ok_or(())?;
+            end = stack.saturating_add(1);
+            Ok::<_, ()>(())
+        });
+        let wanted = |stack: StackId| samples(stack) > least || (samples(stack) == least && stack < end);
+        let paths = self.add_all(counts, wanted, most_names, cancel)?;
+        Ok(paths.unwrap_or_default())
+    }
+
+    /// How many names frames have.
+    fn names_in(&mut self, frames: &[FrameId]) -> usize {
+        frames.iter().map(|frame| self.names.frame(*frame).len()).sum::<usize>().max(1)
+    }
+
+    fn push_frames(&mut self, frames: &[FrameId]) {
+        for frame in frames {
+            for (name, kind) in self.names.frame(*frame) {
+                self.out.paths.push(*name, *kind);
+            }
+        }
     }
 
     fn push_text(&mut self, text: &str, kind: NodeKind) {
-        let name = self.names.index(text);
-        self.out.path_names.push(name);
-        self.out.path_kinds.push(kind);
+        let name = self.names.index(text, kind);
+        self.out.paths.push(name, kind);
+    }
+
+    /// Ends the stack whose names begin at `start`.
+    fn close_path(&mut self, start: usize) -> u32 {
+        if self.out.paths.is_open_empty(start) {
+            self.push_text("[no stack]", NodeKind::Unresolved);
+        }
+        self.out.paths.close(start, self.leaf_first)
+    }
+
+    /// A stack of one name.
+    fn single(&mut self, text: &str) -> u32 {
+        let start = self.out.paths.names();
+        self.push_text(text, NodeKind::Unresolved);
+        self.out.paths.close(start, self.leaf_first)
+    }
+
+    /// Ends the stack whose names begin at `start`, and adds it below a group.
+    fn close(&mut self, start: usize, group: Option<&str>, samples: u64) {
+        let path = self.close_path(start);
+        let group = group.map_or(NO_GROUP, |group| self.names.index(group, NodeKind::Process));
+        self.push(Entry { group, path, samples });
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.out.total = self.out.total.saturating_add(entry.samples);
+        self.out.stacks.push(entry);
     }
 
     fn finish(self) -> FoldedStacks {
         let mut out = self.out;
+        out.kinds_vary = self.names.kinds_vary();
         let (names, ranks) = self.names.into_sorted();
         out.names = names;
-        for name in &mut out.path_names {
-            // The end mark has no rank and stays.
-            *name = ranks.get(*name as usize).copied().unwrap_or(*name);
+        let numbers = out.paths.sort(&ranks);
+        for entry in &mut out.stacks {
+            entry.group = ranks.get(entry.group as usize).copied().unwrap_or(NO_GROUP);
+            entry.path = numbers.get(entry.path as usize).copied().unwrap_or(u32::MAX);
         }
-        let path_names = &out.path_names;
-        let with_end = |span: &Span| path_names.get(span.start..=span.start + span.len).unwrap_or(&[]);
-        out.stacks.sort_by(|a, b| with_end(a).cmp(with_end(b)));
-        let mut merged: Vec<Span> = Vec::with_capacity(out.stacks.len());
-        for span in &out.stacks {
-            match merged.last_mut() {
-                Some(last) if with_end(last) == with_end(span) => last.samples += span.samples,
-                _ => merged.push(*span),
-            }
-        }
-        out.stacks = merged;
+        out.sort();
         out
+    }
+}
+
+impl FoldedStacks {
+    /// Sorts the stacks by their names, and makes one of those with the same.
+    fn sort(&mut self) {
+        let mut stacks = std::mem::take(&mut self.stacks);
+        if self.group_last {
+            // With the group behind them stacks are not in the order of their numbers.
+            let names = |entry: &Entry| {
+                let group = (entry.group != NO_GROUP).then_some(entry.group);
+                self.paths.get(entry.path).names.iter().copied().chain(group).chain([u32::MAX])
+            };
+            stacks.sort_unstable_by(|a, b| names(a).cmp(names(b)));
+        } else {
+            stacks.sort_unstable_by_key(|entry| (entry.group, entry.path));
+        }
+        stacks.dedup_by(|entry, kept| {
+            let same = (entry.group, entry.path) == (kept.group, kept.path);
+            kept.samples += if same { entry.samples } else { 0 };
+            same
+        });
+        self.stacks = stacks;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, Frame, StreamSchema, Symbol};
+
+    use super::*;
+    use crate::{MemorySource, flame::count::count_within};
+
+    /// Stack `n` has `n` frames that have one name each, and samples of processes `a` and `b`.
+    fn source(samples: &[(StackId, u64, u64)]) -> MemorySource {
+        let mut source = MemorySource::new(0);
+        source.dictionaries.insert_string(1, *b"a");
+        source.dictionaries.insert_string(2, *b"b");
+        for &(stack, _, _) in samples {
+            source.dictionaries.insert_stack(stack, vec![stack; stack as usize].into());
+            source.dictionaries.insert_frame(stack, Frame { mapping: 0, offset: 0 });
+            let function = format!("f{stack}");
+            source.dictionaries.insert_symbol(stack, Symbol { function, offset: 0, lines: Vec::new() });
+        }
+        let rows: Vec<(u32, u32)> = samples
+            .iter()
+            .flat_map(|(stack, a, b)| (0..*a).map(|_| (1, *stack)).chain((0..*b).map(|_| (2, *stack))))
+            .collect();
+        let numbers = || ColumnData::U64(vec![0; rows.len()]);
+        let ids = |value: fn(&(u32, u32)) -> u32| ColumnData::Id(rows.iter().map(value).collect());
+        let columns = vec![numbers(), numbers(), numbers(), numbers(), ids(|row| row.0), ids(|row| row.1)];
+        let own = [Column { name: "stack".to_owned(), ty: ColumnType::Stack, display: Display::Decimal }];
+        source.push_stream(StreamSchema::new("clock", StreamKind::Samples, own), vec![Batch { columns }]);
+        source
+    }
+
+    fn folded(samples: &[(StackId, u64, u64)], invert: bool, most_names: usize, most_pairs: usize) -> String {
+        let (source, go) = (source(samples), Cancel::new(false));
+        let query = FlameQuery { invert, ..FlameQuery::default() };
+        let counts = count_within(&source, &query, &go, most_pairs).unwrap();
+        let folded = fold_counts(&source, &query, &counts, most_names, &go).unwrap();
+        let line = |stack: FoldedStack<'_>| {
+            let names: Vec<&str> = stack.frames.iter().map(|(name, _)| *name).collect();
+            format!("{} {}", names.join(";"), stack.samples)
+        };
+        folded.iter().map(line).collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn the_rarest_stacks_become_one_where_there_are_too_many_names() {
+        let samples = [(1, 2, 1), (2, 1, 0), (3, 5, 0), (4, 1, 0)];
+        let all = "a;f1 2, a;f2;f2 1, a;f3;f3;f3 5, a;f4;f4;f4;f4 1, b;f1 1";
+        let cases = [
+            (10, 9, all),
+            (6, 9, "a;[other stacks] 1, a;f1 2, a;f2;f2 1, a;f3;f3;f3 5, b;f1 1"),
+            (5, 9, "a;[other stacks] 2, a;f1 2, a;f3;f3;f3 5, b;f1 1"),
+            (3, 9, "a;[other stacks] 4, a;f3;f3;f3 5, b;[other stacks] 1"),
+            (0, 9, "a;[other stacks] 9, b;[other stacks] 1"),
+            (10, 0, "a;f1 2, a;f2;f2 1, a;f3;f3;f3 5, a;f4;f4;f4;f4 1, b;[other stacks] 1"),
+        ];
+        for (most_names, most_pairs, expected) in cases {
+            assert_eq!(folded(&samples, false, most_names, most_pairs), expected, "{most_names} {most_pairs}");
+        }
+    }
+
+    #[test]
+    fn turned_round_the_process_is_last() {
+        let samples = [(1, 2, 1), (2, 1, 1)];
+        assert_eq!(folded(&samples, true, 10, 9), "f1;a 2, f1;b 1, f2;f2;a 1, f2;f2;b 1");
+        assert_eq!(folded(&samples, true, 1, 9), "[other stacks];a 1, [other stacks];b 1, f1;a 2, f1;b 1");
     }
 }

@@ -88,13 +88,13 @@ fn counted(folded: &FoldedStacks) -> Vec<SampledFunction> {
     let mut sums = vec![Sum::default(); folded.names().len()];
     for stack in 0..folded.len() {
         let path = folded.path(stack);
-        for (depth, (name, kind)) in path.names.iter().zip(path.kinds).enumerate() {
-            let Some(sum) = sums.get_mut(*name as usize) else { continue };
-            sum.kind.get_or_insert(*kind);
+        for (depth, (name, kind)) in (0..path.len()).filter_map(|level| path.at(level)).enumerate() {
+            let Some(sum) = sums.get_mut(name as usize) else { continue };
+            sum.kind.get_or_insert(kind);
             if std::mem::replace(&mut sum.last_stack, stack + 1) != stack + 1 {
                 sum.total += path.samples;
             }
-            if depth + 1 == path.names.len() {
+            if depth + 1 == path.len() {
                 sum.own += path.samples;
             }
         }

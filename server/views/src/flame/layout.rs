@@ -19,14 +19,8 @@ fn id_of(parent: u64, name: &str) -> u64 {
     fnv1a_64(fnv1a_64(parent, &[0xff]), name.as_bytes())
 }
 
-/// How many names two stacks have in common, from the root.
-fn common(a: &[u32], b: &[u32]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
-}
-
 #[derive(Clone, Copy)]
 struct Node {
-    id: u64,
     depth: u32,
     x: u64,
     value: u64,
@@ -37,13 +31,6 @@ struct Node {
     matched: u8,
     /// Samples of nodes directly above it that were cut.
     cut: u64,
-}
-
-/// A node on the path that is being built.
-struct Open {
-    node: Node,
-    /// Where in the output it is.
-    index: usize,
 }
 
 /// The part of the stacks under the focused node.
@@ -66,6 +53,7 @@ impl FoldedStacks {
         let hits: Vec<bool> = self.names().iter().map(matches).collect();
         let mut layout = Layout {
             folded: self,
+            path_hits: self.path_hits(&hits),
             hits,
             least: focus_total.div_ceil(u64::from(width.max(1))),
             keep_depth: focus.depth,
@@ -77,10 +65,10 @@ impl FoldedStacks {
             unresolved: 0,
         };
         layout.open_root();
-        let mut before: &[u32] = &[];
+        let mut before: Option<Path<'_>> = None;
         for path in paths {
-            layout.add(before, path);
-            before = path.names;
+            layout.add(before.map_or(0, |before| before.common(&path)), path);
+            before = Some(path);
         }
         layout.close(0);
         self.restore_values(&focus, &mut layout.out);
@@ -96,23 +84,32 @@ impl FoldedStacks {
             return Focus { id: Some(wanted), ..all };
         }
         let mut ids: Vec<u64> = Vec::new();
-        let mut before: &[u32] = &[];
+        let mut before: Option<Path<'_>> = None;
         for index in 0..self.len() {
-            let names = self.path(index).names;
-            ids.truncate(common(before, names));
-            for name in names.iter().skip(ids.len()) {
-                let id = id_of(ids.last().copied().unwrap_or(FNV1A_64), self.name(*name));
+            let path = self.path(index);
+            ids.truncate(before.map_or(0, |before| before.common(&path)));
+            while let Some((name, _)) = path.at(ids.len()) {
+                let id = id_of(ids.last().copied().unwrap_or(FNV1A_64), self.name(name));
                 ids.push(id);
                 if id == wanted.0 {
                     let depth = ids.len();
-                    let same = |other: &usize| common(self.path(*other).names, names) >= depth;
+                    let same = |other: &usize| self.path(*other).common(&path) >= depth;
                     let end = index + (index..self.len()).take_while(same).count();
                     return Focus { id: Some(wanted), depth, stacks: index..end };
                 }
             }
-            before = names;
+            before = Some(path);
         }
         all
+    }
+
+    /// By the number of a stack: whether one of its names is a hit, without its group's; nothing if there are no hits.
+    fn path_hits(&self, hits: &[bool]) -> Vec<bool> {
+        if !hits.contains(&true) {
+            return Vec::new();
+        }
+        let is_hit = |names: &[u32]| names.iter().any(|name| hits.get(*name as usize) == Some(&true));
+        self.numbered_names().map(is_hit).collect()
     }
 
     /// Gives the nodes below the focused one what they have in the whole capture; the pass saw only what is above it.
@@ -120,15 +117,15 @@ impl FoldedStacks {
         if focus.depth == 0 {
             return;
         }
-        let through = self.path(focus.stacks.start).names;
+        let through = self.path(focus.stacks.start);
         for node in out.iter_mut().take(focus.depth) {
             (node.value, node.own) = (0, 0);
         }
         for path in (0..self.len()).map(|index| self.path(index)) {
-            let shared = common(path.names, through);
+            let shared = path.common(&through);
             for node in out.iter_mut().take(focus.depth.min(shared + 1)) {
                 node.value += path.samples;
-                node.own += if path.names.len() == node.depth as usize { path.samples } else { 0 };
+                node.own += if path.len() == node.depth as usize { path.samples } else { 0 };
             }
         }
     }
@@ -138,11 +135,14 @@ struct Layout<'a> {
     folded: &'a FoldedStacks,
     /// By name: whether it has the searched text.
     hits: Vec<bool>,
+    /// By number of a stack, as [`FoldedStacks::path_hits`] gives it.
+    path_hits: Vec<bool>,
     /// Nodes with fewer samples are cut.
     least: u64,
     /// Nodes up to this depth are never cut.
     keep_depth: usize,
-    open: Vec<Open>,
+    /// The nodes of the path that is being built, by their places in the output.
+    open: Vec<usize>,
     out: Vec<Node>,
     cut_nodes: u64,
     x: u64,
@@ -153,11 +153,11 @@ struct Layout<'a> {
 impl Layout<'_> {
     fn open_root(&mut self) {
         let (kind, matched) = (NodeKind::Root, 0);
-        self.push(Node { id: FNV1A_64, depth: 0, x: 0, value: 0, own: 0, name: None, kind, matched, cut: 0 });
+        self.push(Node { depth: 0, x: 0, value: 0, own: 0, name: None, kind, matched, cut: 0 });
     }
 
     fn push(&mut self, node: Node) {
-        self.open.push(Open { node, index: self.out.len() });
+        self.open.push(self.out.len());
         self.out.push(node);
     }
 
@@ -165,30 +165,33 @@ impl Layout<'_> {
         self.hits.get(name as usize).copied().unwrap_or(false)
     }
 
-    fn add(&mut self, before: &[u32], path: Path<'_>) {
-        let shared = common(before, path.names);
+    /// Adds a stack of which the first `shared` levels are open.
+    fn add(&mut self, shared: usize, path: Path<'_>) {
         self.close(shared + 1);
-        // Below are the shared nodes, without the root.
-        for (open, kind) in self.open.iter_mut().skip(1).zip(path.kinds) {
-            open.node.kind = open.node.kind.min(*kind);
+        if self.folded.kinds_vary {
+            // Below are the shared nodes, without the root.
+            for (level, index) in self.open.iter().skip(1).enumerate() {
+                if let Some((node, (_, kind))) = self.out.get_mut(*index).zip(path.at(level)) {
+                    node.kind = node.kind.min(kind);
+                }
+            }
         }
-        for (name, kind) in path.names.iter().zip(path.kinds).skip(shared) {
-            let parent = self.open.last().map_or(FNV1A_64, |open| open.node.id);
-            let id = id_of(parent, self.folded.name(*name));
-            let matched = if self.is_hit(*name) { MATCH_SELF } else { 0 };
+        for level in shared..path.len() {
+            let Some((name, kind)) = path.at(level) else { break };
+            let matched = if self.is_hit(name) { MATCH_SELF } else { 0 };
             let depth = self.open.len() as u32;
-            let (x, kind) = (self.x, *kind);
-            self.push(Node { id, depth, x, value: 0, own: 0, name: Some(*name), kind, matched, cut: 0 });
+            self.push(Node { depth, x: self.x, value: 0, own: 0, name: Some(name), kind, matched, cut: 0 });
         }
-        if let Some(leaf) = self.open.last_mut() {
-            leaf.node.own += path.samples;
-            leaf.node.value += path.samples;
+        if let Some(leaf) = self.open.last().and_then(|index| self.out.get_mut(*index)) {
+            leaf.own += path.samples;
+            leaf.value += path.samples;
         }
         self.x += path.samples;
-        if path.names.iter().any(|name| self.is_hit(*name)) {
+        let in_group = path.group().is_some_and(|group| self.is_hit(group));
+        if in_group || self.path_hits.get(path.number as usize) == Some(&true) {
             self.matched_samples += path.samples;
         }
-        if path.kinds.contains(&NodeKind::Unresolved) {
+        if path.is_unresolved() {
             self.unresolved += path.samples;
         }
     }
@@ -196,23 +199,20 @@ impl Layout<'_> {
     /// Ends the open nodes from this depth on, the uppermost first.
     fn close(&mut self, depth: usize) {
         while self.open.len() > depth {
-            let Some(ended) = self.open.pop() else { return };
-            let node = ended.node;
+            let Some((index, node)) = self.open.pop().and_then(|index| Some((index, *self.out.get(index)?))) else {
+                return;
+            };
             let kept = node.value >= self.least || node.depth as usize <= self.keep_depth;
-            if kept {
-                if let Some(slot) = self.out.get_mut(ended.index) {
-                    *slot = node;
-                }
-            } else {
+            if !kept {
                 // All above it has at most its samples and is gone already, so it is the last.
-                self.out.truncate(ended.index);
+                self.out.truncate(index);
                 self.cut_nodes += 1;
             }
-            if let Some(parent) = self.open.last_mut() {
-                parent.node.value += node.value;
+            if let Some(parent) = self.open.last().and_then(|index| self.out.get_mut(*index)) {
+                parent.value += node.value;
                 if !kept {
-                    parent.node.cut += node.value;
-                    parent.node.matched |= if node.matched == 0 { 0 } else { MATCH_BELOW };
+                    parent.cut += node.value;
+                    parent.matched |= if node.matched == 0 { 0 } else { MATCH_BELOW };
                 }
             }
         }
@@ -258,8 +258,14 @@ impl Layout<'_> {
         let used: Vec<u32> =
             self.out.iter().filter_map(|node| node.name).collect::<BTreeSet<_>>().into_iter().collect();
         let mut nodes = Nodes::default();
+        // Of the nodes below the present one.
+        let mut ids: Vec<u64> = Vec::new();
         for node in &self.out {
-            nodes.id.push(NodeId(node.id));
+            ids.truncate(node.depth as usize);
+            let above = |parent: &u64| id_of(*parent, node.name.map_or("", |name| self.folded.name(name)));
+            let id = ids.last().map_or(FNV1A_64, above);
+            ids.push(id);
+            nodes.id.push(NodeId(id));
             nodes.depth.push(node.depth);
             nodes.x.push(node.x);
             nodes.value.push(node.value);

@@ -1,11 +1,13 @@
 //! Flame graphs: samples folded by the names in their stacks, cut below a pixel.
 
 mod annotate;
+mod count;
 mod fold;
 mod functions;
 mod instructions;
 mod layout;
 mod names;
+mod paths;
 
 use std::{fmt, str::FromStr};
 

@@ -27,7 +27,7 @@ pub(super) async fn write(
     args: &ReportArgs,
     function: &str,
 ) -> Result<Written, StoreError> {
-    let found = match tokio::task::block_in_place(|| find(view, args, function)) {
+    let found = match view.checked(tokio::task::block_in_place(|| find(view, args, function))) {
         Ok(Ok(found)) => found,
         Ok(Err(failure)) => return Ok(Ok(Err(failure))),
         Err(error) => return Ok(Err(error)),
@@ -36,7 +36,11 @@ pub(super) async fn write(
         Some(known) => store.code_at(view.record().id, known.place.mapping, known.place.start).await?,
         None => None,
     };
-    let answer = annotate(view.dictionaries(), &found, None, code.as_ref());
+    let make = || Ok(annotate(view.dictionaries(), &found, None, code.as_ref()));
+    let answer = match view.checked(tokio::task::block_in_place(make)) {
+        Ok(answer) => answer,
+        Err(error) => return Ok(Err(error)),
+    };
     let mut out = BufWriter::new(std::io::stdout().lock());
     let written = if args.json { json(&answer, &mut out) } else { text(&answer, &mut out) };
     Ok(written.and_then(|()| out.flush()).map(|()| Ok(())).map_err(ViewError::Write))

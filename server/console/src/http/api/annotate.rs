@@ -14,7 +14,7 @@ use super::{
     },
     captures::CapturePath,
 };
-use crate::view_query::ViewQuery;
+use crate::{view_query::ViewQuery, view_source::CaptureView};
 
 /// Which function, beside which samples.
 #[derive(Clone, Debug, Deserialize)]
@@ -44,13 +44,12 @@ pub(in crate::http) async fn instructions(
         state.recorder().name_functions(id).await;
     }
     let view = state.view(id).await?;
-    let counted = view.clone();
-    let count = move |cancel: &_| function_samples(&counted, &query.flame(&counted)?, &function, cancel);
-    let found = state.workers().view(count).await?;
+    let count = move |view: &CaptureView, cancel: &_| function_samples(view, &query.flame(view)?, &function, cancel);
+    let found = state.workers().view(view.clone(), count).await?;
     let code = match found.chosen(place) {
         Some(known) => state.store().code_at(id, known.place.mapping, known.place.start).await?,
         None => None,
     };
-    let make = move |_: &_| Ok(annotate(view.dictionaries(), &found, place, code.as_ref()));
-    Ok(Json(state.workers().view(make).await?))
+    let make = move |view: &CaptureView, _: &_| Ok(annotate(view.dictionaries(), &found, place, code.as_ref()));
+    Ok(Json(state.workers().view(view, make).await?))
 }

@@ -41,12 +41,12 @@ async fn with_calls<T: Send + 'static>(
     make: impl FnOnce(&CaptureView, &CallForest, &CallChoice, &CallsQuery, &Cancel) -> Result<T, ViewError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let view = state.view(path.id).await?;
-    let work = move |cancel: &Cancel| {
-        let forest = view.calls(query.range(&view), cancel)?;
-        let choice = CallChoice::new(&view, &forest, &query.calls(&view)?, cancel)?;
-        make(&view, &forest, &choice, &query, cancel)
+    let work = move |view: &CaptureView, cancel: &Cancel| {
+        let forest = view.calls(query.range(view), cancel)?;
+        let choice = CallChoice::new(view, &forest, &query.calls(view)?, cancel)?;
+        make(view, &forest, &choice, &query, cancel)
     };
-    state.workers().view(work).await
+    state.workers().view(view, work).await
 }
 
 /// The tree.
@@ -90,18 +90,18 @@ pub(in crate::http) async fn chart(
     Query(query): Query<CallsQuery>,
 ) -> Result<Json<CallChart>, ApiError> {
     let view = state.view(path.id).await?;
-    let work = move |cancel: &Cancel| {
-        let range = query.range(&view);
-        if query.is_everything_by_thread() && needs_overview(&view, range) {
-            return call_overview(&view, range, query.chart(), cancel);
+    let work = move |view: &CaptureView, cancel: &Cancel| {
+        let range = query.range(view);
+        if query.is_everything_by_thread() && needs_overview(view, range) {
+            return call_overview(view, range, query.chart(), cancel);
         }
         let forest = view.calls(range, cancel)?;
         // A chart has a beginning and an end.
-        let calls = bathyscope_views::CallQuery { range, ..query.calls(&view)? };
-        let choice = CallChoice::new(&view, &forest, &calls, cancel)?;
-        call_chart(&view, &forest, &choice, query.chart())
+        let calls = bathyscope_views::CallQuery { range, ..query.calls(view)? };
+        let choice = CallChoice::new(view, &forest, &calls, cancel)?;
+        call_chart(view, &forest, &choice, query.chart())
     };
-    Ok(Json(state.workers().view(work).await?))
+    Ok(Json(state.workers().view(view, work).await?))
 }
 
 /// Calls as the kernel's own text has them.

@@ -98,7 +98,7 @@ pub(in crate::http) async fn list(
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<Maps>, ApiError> {
     let (view, script) = open(&state, id).await?;
-    let maps = state.workers().view(move |cancel| script.maps(&view, cancel)).await?;
+    let maps = state.workers().view(view, move |view, cancel| script.maps(view, cancel)).await?;
     Ok(Json(Maps { maps }))
 }
 
@@ -154,21 +154,26 @@ pub(in crate::http) async fn one(
     let workers = state.workers();
     Ok(match query.view {
         MapView::Histogram => {
-            Json(workers.view(move |cancel| histogram(&view, &shape, snapshot, key, cancel)).await?).into_response()
+            Json(workers.view(view, move |view, cancel| histogram(view, &shape, snapshot, key, cancel)).await?)
+                .into_response()
         }
-        MapView::Heatmap => Json(workers.view(move |cancel| heat(&view, &shape, key, cancel)).await?).into_response(),
-        MapView::Series => Json(workers.view(move |cancel| series(&view, &shape, cancel)).await?).into_response(),
+        MapView::Heatmap => {
+            Json(workers.view(view, move |view, cancel| heat(view, &shape, key, cancel)).await?).into_response()
+        }
+        MapView::Series => {
+            Json(workers.view(view, move |view, cancel| series(view, &shape, cancel)).await?).into_response()
+        }
         MapView::Table => {
             let table = table_query(&query);
-            Json(workers.view(move |cancel| map_table(&view, &shape, &table, cancel)).await?).into_response()
+            Json(workers.view(view, move |view, cancel| map_table(view, &shape, &table, cancel)).await?).into_response()
         }
         MapView::Flame => {
-            let flame = move |cancel: &_| -> Result<_, ViewError> {
+            let flame = move |view: &CaptureView, cancel: &_| -> Result<_, ViewError> {
                 let MapQuery { focus, search, width, invert, .. } = query;
                 let query = ViewQuery { focus, search, width, invert, ..ViewQuery::default() };
-                map_flame(&view, &shape, snapshot, &query.flame(&view)?, cancel)
+                map_flame(view, &shape, snapshot, &query.flame(view)?, cancel)
             };
-            Json(workers.view(flame).await?).into_response()
+            Json(workers.view(view, flame).await?).into_response()
         }
     })
 }
@@ -201,6 +206,6 @@ pub(in crate::http) async fn text(
     let (view, script) = open(&state, id).await?;
     let from = Cursor { time: query.time, skip: query.skip.min(MAX_LINES) };
     let limit = query.limit.unwrap_or(USUAL_LINES).clamp(1, MAX_LINES);
-    let text = state.workers().view(move |cancel| script.text(&view, from, limit, cancel)).await?;
+    let text = state.workers().view(view, move |view, cancel| script.text(view, from, limit, cancel)).await?;
     Ok(Json(text))
 }

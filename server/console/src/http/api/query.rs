@@ -44,8 +44,11 @@ pub(in crate::http) async fn tables(
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<Tables>, ApiError> {
     let capture = capture(&state, id).await?;
-    let tables = bathyscope_query::tables(&capture);
-    Ok(Json(Tables { tables, examples: bathyscope_query::examples(&capture) }))
+    let tell = move |_: &_| {
+        let tables = bathyscope_query::tables(&capture)?;
+        Ok(Tables { tables, examples: bathyscope_query::examples(&capture) })
+    };
+    Ok(Json(state.workers().query(tell).await?))
 }
 
 /// A query.

@@ -23,7 +23,7 @@ use super::{
     },
     captures::CapturePath,
 };
-use crate::view_query::ViewQuery;
+use crate::{view_query::ViewQuery, view_source::CaptureView};
 
 /// A page of rows.
 pub(in crate::http) async fn rows(
@@ -33,7 +33,10 @@ pub(in crate::http) async fn rows(
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<RowsPage>, ApiError> {
     let view = state.view(id).await?;
-    let page = state.workers().view(move |cancel| bathyscope_views::page(&view, &query.rows(&view)?, cancel)).await?;
+    let page = state
+        .workers()
+        .view(view, move |view, cancel| bathyscope_views::page(view, &query.rows(view)?, cancel))
+        .await?;
     Ok(Json(page))
 }
 
@@ -45,7 +48,10 @@ pub(in crate::http) async fn rate(
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<Rate>, ApiError> {
     let view = state.view(id).await?;
-    let rate = state.workers().view(move |cancel| bathyscope_views::rate(&view, &query.rate(&view)?, cancel)).await?;
+    let rate = state
+        .workers()
+        .view(view, move |view, cancel| bathyscope_views::rate(view, &query.rate(view)?, cancel))
+        .await?;
     Ok(Json(rate))
 }
 
@@ -60,8 +66,8 @@ pub(in crate::http) async fn counts(
     if !matches!(view.record().spec.method, Method::Count(_)) {
         return Err(ApiError::not_found());
     }
-    let make = move |cancel: &_| bathyscope_views::count_view(&view, 0, query.counts(&view), cancel);
-    Ok(Json(state.workers().view(make).await?))
+    let make = move |view: &CaptureView, cancel: &_| bathyscope_views::count_view(view, 0, query.counts(view), cancel);
+    Ok(Json(state.workers().view(view, make).await?))
 }
 
 /// A window of the timeline, in its binary form.
@@ -72,11 +78,11 @@ pub(in crate::http) async fn timeline(
     Query(query): Query<ViewQuery>,
 ) -> Result<Response, ApiError> {
     let view = state.view(id).await?;
-    let make = move |cancel: &_| {
-        let timeline = bathyscope_views::timeline(&view, &query.timeline(&view)?, cancel)?;
+    let make = move |view: &CaptureView, cancel: &_| {
+        let timeline = bathyscope_views::timeline(view, &query.timeline(view)?, cancel)?;
         Ok(encode(&timeline))
     };
-    let bytes = state.workers().view(make).await?;
+    let bytes = state.workers().view(view, make).await?;
     let bytes = bytes.map_err(|error| ApiError::internal("writing the timeline", error))?;
     Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
@@ -98,15 +104,15 @@ pub(in crate::http) async fn flame(
         state.recorder().name_functions(id).await;
     }
     let view = state.view(id).await?;
-    let make = move |cancel: &_| -> Result<FlameGraph, ViewError> {
-        let query = query.flame(&view)?;
+    let make = move |view: &CaptureView, cancel: &_| -> Result<FlameGraph, ViewError> {
+        let query = query.flame(view)?;
         let has_samples = view.streams().iter().any(|stream| stream.kind == StreamKind::Samples);
-        if !has_samples && calls_stream(&view).is_some() {
-            return call_flame(&view, &*view.calls(query.range, cancel)?, &query, cancel);
+        if !has_samples && calls_stream(view).is_some() {
+            return call_flame(view, &*view.calls(query.range, cancel)?, &query, cancel);
         }
-        bathyscope_views::flame(&view, &query, cancel)
+        bathyscope_views::flame(view, &query, cancel)
     };
-    Ok(Json(state.workers().view(make).await?))
+    Ok(Json(state.workers().view(view, make).await?))
 }
 
 /// The most functions of an answer.
@@ -125,10 +131,10 @@ pub(in crate::http) async fn functions(
     }
     let view = state.view(id).await?;
     let order = if query.sort.as_deref() == Some("total") { FunctionOrder::Total } else { FunctionOrder::Own };
-    let make = move |cancel: &_| -> Result<SampledFunctions, ViewError> {
-        sampled_functions(&view, &query.flame(&view)?, order, FUNCTIONS, cancel)
+    let make = move |view: &CaptureView, cancel: &_| -> Result<SampledFunctions, ViewError> {
+        sampled_functions(view, &query.flame(view)?, order, FUNCTIONS, cancel)
     };
-    Ok(Json(state.workers().view(make).await?))
+    Ok(Json(state.workers().view(view, make).await?))
 }
 
 /// The stack in a path.
@@ -161,8 +167,13 @@ pub(in crate::http) async fn stack(
         state.recorder().name_functions(id).await;
     }
     let view = state.view(id).await?;
-    let frames = view.dictionaries().stack(stack).ok_or_else(ApiError::not_found)?;
-    Ok(Json(Stack { frames: frames.iter().flat_map(|frame| described(view.dictionaries(), *frame)).collect() }))
+    let make = move |view: &CaptureView, _: &_| {
+        let described =
+            |frames: &[FrameId]| frames.iter().flat_map(|frame| described(view.dictionaries(), *frame)).collect();
+        Ok(view.dictionaries().stack(stack).map(described))
+    };
+    let frames = state.workers().view(view, make).await?.ok_or_else(ApiError::not_found)?;
+    Ok(Json(Stack { frames }))
 }
 
 fn described(dictionaries: &Dictionaries, frame: FrameId) -> impl Iterator<Item = StackFrame> {

@@ -1,0 +1,163 @@
+//! Samples by stack and process: one counter for each stack, and a bounded number for those that several processes have.
+
+use bathyscope_capture::{StackId, StreamKind, StreamSchema, StringId};
+
+use super::{FlameQuery, GroupBy};
+use crate::{Cancel, Source, ViewError, hash::IdMap, scan::Scan};
+
+/// The most stacks that have counters. What is beyond goes to [`Counts::beyond`].
+const MAX_STACKS: usize = 1 << 25;
+/// The most pairs of a stack and a process beyond the first process of each stack.
+const MAX_PAIRS: usize = 1 << 22;
+
+/// How many samples each stack has, and of which processes.
+pub(super) struct Counts {
+    /// By stack: the process that had it first, and that one's samples; 0 where there are none.
+    processes: Vec<StringId>,
+    samples: Vec<u32>,
+    /// Samples of other processes, and those that did not fit above.
+    more: IdMap<(StackId, StringId), u64>,
+    most_pairs: usize,
+    /// Samples of processes that are not counted by stack, because there are too many.
+    beyond: IdMap<StringId, u64>,
+}
+
+impl Counts {
+    fn new(last_stack: StackId, most_pairs: usize) -> Self {
+        let stacks = (last_stack as usize).min(MAX_STACKS) + 1;
+        // Zeros that nobody writes to take no memory.
+        let (processes, samples) = (vec![0; stacks], vec![0; stacks]);
+        Self { processes, samples, more: IdMap::default(), most_pairs, beyond: IdMap::default() }
+    }
+
+    /// Adds a sample; `stack` is at most the largest that was promised.
+    fn add(&mut self, process: StringId, stack: StackId) {
+        let place = stack as usize;
+        match (self.processes.get_mut(place), self.samples.get_mut(place)) {
+            (Some(known), Some(samples)) if *samples == 0 => (*known, *samples) = (process, 1),
+            (Some(known), Some(samples)) if *known == process && *samples < u32::MAX => *samples += 1,
+            (Some(_), Some(_)) => self.add_more(process, stack),
+            _ => *self.beyond.entry(process).or_insert(0) += 1,
+        }
+    }
+
+    fn add_more(&mut self, process: StringId, stack: StackId) {
+        if let Some(samples) = self.more.get_mut(&(stack, process)) {
+            *samples += 1;
+        } else if self.more.len() < self.most_pairs {
+            self.more.insert((stack, process), 1);
+        } else {
+            *self.beyond.entry(process).or_insert(0) += 1;
+        }
+    }
+
+    /// The stacks with samples, ascending; 0 stands for none and for those that no dictionary has.
+    pub(super) fn stacks(&self) -> impl Iterator<Item = StackId> {
+        (0..).zip(&self.samples).filter(|(_, samples)| **samples > 0).map(|(stack, _)| stack)
+    }
+
+    /// The most that a stack's id can be.
+    pub(super) fn end(&self) -> usize {
+        self.samples.len()
+    }
+
+    /// Samples by stack of those that [`Counts::first`] does not tell.
+    pub(super) fn more_by_stack(&self) -> IdMap<StackId, u64> {
+        let mut sums = IdMap::default();
+        for ((stack, _process), samples) in &self.more {
+            *sums.entry(*stack).or_insert(0) += samples;
+        }
+        sums
+    }
+
+    /// The samples of the first process of a stack.
+    pub(super) fn first(&self, stack: StackId) -> u64 {
+        self.samples.get(stack as usize).copied().unwrap_or(0).into()
+    }
+
+    /// Each process with each of its stacks and samples. A pair may come twice.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (StringId, StackId, u64)> {
+        let first = (0..).zip(self.processes.iter().zip(&self.samples)).filter(|(_, (_, samples))| **samples > 0);
+        let first = first.map(|(stack, (process, samples))| (*process, stack, u64::from(*samples)));
+        first.chain(self.more.iter().map(|((stack, process), samples)| (*process, *stack, *samples)))
+    }
+
+    /// Samples of processes that are in no pair.
+    pub(super) fn beyond(&self) -> impl Iterator<Item = (StringId, u64)> {
+        self.beyond.iter().map(|(process, samples)| (*process, *samples))
+    }
+}
+
+/// Counts the samples of a query. The process is 0 if they are not grouped by it.
+pub(super) fn count(source: &dyn Source, query: &FlameQuery, cancel: &Cancel) -> Result<Counts, ViewError> {
+    count_within(source, query, cancel, MAX_PAIRS)
+}
+
+pub(super) fn count_within(
+    source: &dyn Source,
+    query: &FlameQuery,
+    cancel: &Cancel,
+    most_pairs: usize,
+) -> Result<Counts, ViewError> {
+    let mut wanted = vec![StreamSchema::STACK, StreamSchema::PID];
+    if query.by == GroupBy::Process {
+        wanted.extend([StreamSchema::TIME, StreamSchema::COMM]);
+    }
+    wanted.extend(query.tid.map(|_| StreamSchema::TID));
+    if !source.streams().iter().any(|schema| schema.kind == StreamKind::Samples) {
+        return Err(ViewError::NoSamples);
+    }
+    let samples = |schema: &StreamSchema| schema.kind == StreamKind::Samples;
+    let dictionaries = source.dictionaries();
+    let last_stack = dictionaries.last_stack();
+    let mut counts = Counts::new(last_stack, most_pairs);
+    for mut scan in Scan::all(source, query.range, query.filter.as_ref(), |_schema| wanted.clone(), cancel, samples)? {
+        scan.for_each_hit(|hit| {
+            let (stacks, pids) = (hit.ids(StreamSchema::STACK)?, hit.u64s(StreamSchema::PID)?);
+            let tids = if query.tid.is_some() { hit.u64s(StreamSchema::TID)? } else { &[] };
+            let (times, comms) = match query.by {
+                GroupBy::Process => (hit.u64s(StreamSchema::TIME)?, hit.ids(StreamSchema::COMM)?),
+                GroupBy::None => (&[][..], &[][..]),
+            };
+            hit.picked.for_each(|row| {
+                let (Some(stack), Some(pid)) = (stacks.get(row), pids.get(row)) else { return };
+                let other_process = query.pid.is_some_and(|wanted| wanted != *pid);
+                let other_thread = query.tid.is_some() && query.tid.as_ref() != tids.get(row);
+                if other_process || other_thread {
+                    return;
+                }
+                let process = match times.get(row).zip(comms.get(row)) {
+                    Some((time, comm)) => {
+                        let known = dictionaries.process_name(u32::try_from(*pid).unwrap_or(0), *time);
+                        known.unwrap_or(*comm)
+                    }
+                    None => 0,
+                };
+                counts.add(process, if *stack <= last_stack { *stack } else { 0 });
+            });
+            Ok(())
+        })?;
+    }
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sample_is_counted_once_however_many_pairs_there_are() {
+        for (most_pairs, left) in [(0, 6), (2, 3), (9, 0)] {
+            let mut counts = Counts::new(3, most_pairs);
+            let seen = [(7, 1), (7, 1), (8, 1), (8, 1), (9, 1), (9, 2), (7, 2), (7, 2), (8, 2), (7, 0)];
+            seen.iter().for_each(|(process, stack)| counts.add(*process, *stack));
+            let counted: u64 = counts.pairs().map(|(_, _, samples)| samples).sum();
+            let beyond: u64 = counts.beyond().map(|(_, samples)| samples).sum();
+            assert_eq!((counted + beyond, counts.stacks().collect::<Vec<_>>()), (10, vec![0, 1, 2]), "{most_pairs}");
+            assert_eq!(beyond, left, "{most_pairs}");
+            let more = counts.more_by_stack();
+            let of = |stack| counts.first(stack) + more.get(&stack).copied().unwrap_or(0);
+            assert_eq!((0..4).map(of).sum::<u64>(), counted);
+        }
+    }
+}

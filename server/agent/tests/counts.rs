@@ -152,6 +152,9 @@ fn cpus_and_threads_have_rows_of_their_own() {
     assert!(one.keys().all(|(_, scope)| scope == "CPU0"), "{one:?}");
 
     let mut busy = Command::new("sleep").arg("60").spawn().unwrap();
+    // Whoever starts a program goes on a little before the program has its name.
+    let comm = format!("/proc/{}/comm", busy.id());
+    wait_for("its name", || std::fs::read_to_string(&comm).unwrap() == "sleep\n");
     let wish = WireCount { per: WireCountPer::Thread, interval_ms: 10, ..count(&["task-clock"]) };
     let target = WireTarget::Process { pid: busy.id(), children: true };
     let mut rings = start(&mut client, WireMethod::Count(wish), target, 1 << 20);

@@ -213,9 +213,10 @@ async fn tell(
 ) -> Result<(), Box<dyn Error>> {
     let capture = store.capture(id).await?;
     println!(
-        "{{\"id\":\"{id}\",\"what\":\"{what}\",\"events\":{events},\"chunk_bytes\":{},\"encode_cpu_s\":{:.3},\
+        "{{\"id\":\"{id}\",\"what\":\"{what}\",\"events\":{events},\"chunk_bytes\":{},\"all_bytes\":{},\"encode_cpu_s\":{:.3},\
          \"store_cpu_s\":{:.3},\"wall_s\":{:.3},\"half_peak_bytes\":{half_peak},\"peak_bytes\":{}}}",
         capture.chunk_bytes,
+        capture.size_bytes,
         cost.encode_cpu.as_secs_f64(),
         cost.store_cpu.as_secs_f64(),
         cost.wall.as_secs_f64(),

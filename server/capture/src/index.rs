@@ -40,10 +40,10 @@ pub use rows::index_columns;
 
 /// How many children a node has.
 pub(crate) const FAN_OUT: u32 = 4;
-/// The most bins that a block's time is divided into. At least half as many are used where a block has two or more. With four
-/// times as many a window of 1280 decodes two and a half times as many bins, most of them outside of it, and the index takes
-/// 60 % more room (`cargo bench -p bathyscope-views`).
-pub(crate) const MAX_BINS: u64 = 512;
+/// The most bins that a block's time is divided into. At least half as many are used where a block has two or more. With more
+/// of them a window decodes more bins outside of it, and the index takes more room; with fewer it counts more rows, where
+/// bins of leaves are too long (`cargo bench -p bathyscope-views`: 512 to 2048 were tried).
+pub(crate) const MAX_BINS: u64 = 1024;
 /// The most bins that a block holds, all tracks together; with more of them they are made coarser.
 pub(crate) const MAX_BLOCK_BINS: usize = 1 << 18;
 /// The most tracks of a block; the busiest are kept.

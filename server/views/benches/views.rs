@@ -37,7 +37,7 @@ impl Noise {
 fn rows(
     noise: &mut Noise,
     schema: &StreamSchema,
-    (rows, cpus): (u64, u64),
+    (rows, cpus, pause_ns): (u64, u64, u64),
     last: impl Fn(&mut Noise) -> u64,
 ) -> Vec<Batch> {
     let mut time = 0;
@@ -45,7 +45,7 @@ fn rows(
     for start in (0..rows).step_by(CHUNK as usize) {
         let mut columns: [Vec<u64>; 6] = Default::default();
         for _ in start..(start + CHUNK).min(rows) {
-            time += noise.below(2000);
+            time += noise.below(2 * pause_ns);
             // A stack is always of the same thread, as real ones nearly are.
             let last = last(noise);
             let tid = last % 400;
@@ -87,10 +87,10 @@ fn source() -> MemorySource {
     }
     let column = |name: &str, ty| Column { name: name.to_owned(), ty, display: Display::Decimal };
     let events = StreamSchema::new("a:b", StreamKind::Events, [column("bytes", ColumnType::U64)]);
-    let batches = rows(&mut noise, &events, (ROWS, 4), |noise| noise.below(1 << 20));
+    let batches = rows(&mut noise, &events, (ROWS, 4, 1000), |noise| noise.below(1 << 20));
     source.push_stream(events, batches);
     let samples = StreamSchema::new("cpu-clock", StreamKind::Samples, [column("stack", ColumnType::Stack)]);
-    let batches = rows(&mut noise, &samples, (ROWS, 4), |noise| 1 + noise.below(STACKS));
+    let batches = rows(&mut noise, &samples, (ROWS, 4, 1000), |noise| 1 + noise.below(STACKS));
     source.push_stream(samples, batches);
     source
 }
@@ -113,8 +113,8 @@ fn time<T>(what: &str, mut run: impl FnMut() -> Result<T, ViewError>) -> T {
 /// A capture whose chunks and blocks are decoded each time that they are asked for, as those of a store are the first time.
 struct Stored {
     inner: MemorySource,
-    chunks: Vec<Vec<u8>>,
-    blocks: RefCell<HashMap<(Grouping, u8, u32), Vec<u8>>>,
+    chunks: Vec<Vec<Vec<u8>>>,
+    blocks: RefCell<HashMap<(u16, Grouping, u8, u32), Vec<u8>>>,
 }
 
 impl Source for Stored {
@@ -130,8 +130,10 @@ impl Source for Stored {
         self.inner.chunks(stream)
     }
 
-    fn batch(&self, _stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
-        Ok(Arc::new(decode_chunk(&self.inner.streams()[0], &self.chunks[chunk], wanted).expect("a chunk")))
+    fn batch(&self, stream: u16, chunk: usize, wanted: &[usize]) -> Result<Arc<Batch>, ViewError> {
+        Ok(Arc::new(
+            decode_chunk(&self.inner.streams()[0], &self.chunks[usize::from(stream)][chunk], wanted).expect("a chunk"),
+        ))
     }
 
     fn index(&self, stream: u16, grouping: Grouping) -> Option<&IndexDirectory> {
@@ -141,7 +143,7 @@ impl Source for Stored {
     fn index_block(&self, stream: u16, of: Grouping, level: u8, number: u32) -> Result<Arc<IndexBlock>, ViewError> {
         let mut blocks = self.blocks.borrow_mut();
         let encode = || self.inner.index_block(stream, of, level, number).expect("a block").encode();
-        let bytes = blocks.entry((of, level, number)).or_insert_with(encode);
+        let bytes = blocks.entry((stream, of, level, number)).or_insert_with(encode);
         Ok(Arc::new(IndexBlock::decode(bytes).expect("a block")))
     }
 
@@ -159,10 +161,14 @@ fn windows(rows_of_all: u64) {
     let (mut noise, mut source) = (Noise(7), MemorySource::new(0));
     let column = Column { name: "n".to_owned(), ty: ColumnType::U64, display: Display::Decimal };
     let schema = StreamSchema::new("a:b", StreamKind::Events, [column]);
-    let batches = rows(&mut noise, &schema, (rows_of_all, 16), |noise| noise.below(1 << 20));
-    let chunks: Vec<Vec<u8>> =
-        batches.iter().map(|batch| encode_chunk(&schema, batch).expect("a chunk").bytes).collect();
-    source.push_stream(schema, batches);
+    let mut chunks: Vec<Vec<Vec<u8>>> = Vec::new();
+    // Two streams, as switches and the wake-ups before them.
+    for part in [5, 3] {
+        let batches =
+            rows(&mut noise, &schema, (rows_of_all * part / 8, 16, 8 * 1000 / part), |noise| noise.below(1 << 20));
+        chunks.push(batches.iter().map(|batch| encode_chunk(&schema, batch).expect("a chunk").bytes).collect());
+        source.push_stream(schema.clone(), batches);
+    }
     source.make_index();
     let source = Stored { inner: source, chunks, blocks: RefCell::default() };
     let all = TimeRange::of(&source);

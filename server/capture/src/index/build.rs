@@ -8,6 +8,9 @@ use super::{
     rows::{Row, Rows},
 };
 
+/// How many tracks of rows before are remembered.
+const NEAR: usize = 256;
+
 /// What is added to a bin.
 #[derive(Clone, Copy)]
 struct Part<'a> {
@@ -207,14 +210,17 @@ impl IndexBuilder {
     ) {
         let Some(source) = Rows::new(schema, grouping, batch) else { return };
         let (measure, shift) = (self.learn(source.measure()), self.shift);
-        // Neighbours are often of the same track.
-        let mut last: Option<(u64, usize)> = None;
+        // The tracks of rows before, by the low bits of their keys: most rows are of one of them.
+        let mut near = [(0_u64, usize::MAX); NEAR];
         source.for_each(rows, |time, row| {
-            let at = match last {
-                Some((known, at)) if known == row.key => at,
+            let slot = (row.key % NEAR as u64) as usize;
+            let at = match near.get(slot) {
+                Some((known, at)) if *known == row.key && *at != usize::MAX => *at,
                 _ => self.track(row.key, row.pid),
             };
-            last = Some((row.key, at));
+            if let Some(slot) = near.get_mut(slot) {
+                *slot = (row.key, at);
+            }
             let Some(filling) = self.tracks.get_mut(at) else { return };
             filling.add_row(time >> shift, &row, measure);
             if let Some(comm) = row.comm {

@@ -110,11 +110,14 @@ fn time<T>(what: &str, mut run: impl FnMut() -> Result<T, ViewError>) -> T {
     result
 }
 
+/// Stream, grouping, level and number of a block.
+type Place = (u16, Grouping, u8, u32);
+
 /// A capture whose chunks and blocks are decoded each time that they are asked for, as those of a store are the first time.
 struct Stored {
     inner: MemorySource,
     chunks: Vec<Vec<Vec<u8>>>,
-    blocks: RefCell<HashMap<(u16, Grouping, u8, u32), Vec<u8>>>,
+    blocks: RefCell<HashMap<Place, Vec<u8>>>,
 }
 
 impl Source for Stored {

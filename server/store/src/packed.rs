@@ -35,6 +35,19 @@ fn numbers<T: TryFrom<i64>>(list: Option<&str>, what: &'static str) -> Result<Ve
     list.unwrap_or_default().split_ascii_whitespace().map(number).collect()
 }
 
+/// The lengths and bytes of a page, put together by `select`; none if ids are missing in it.
+async fn dense(
+    conn: &mut SqliteConnection,
+    select: &'static str,
+    id: CaptureId,
+    (first, last): (u32, u32),
+    doing: &'static str,
+) -> Result<Option<(Option<String>, Vec<u8>)>, StoreError> {
+    let rows: Vec<Row> = all(conn, of(select, id).bind(first).bind(last), doing).await?;
+    let (count, least, most, lengths, bytes) = rows.into_iter().next().unwrap_or_default();
+    Ok(is_dense(count, least, most, first).then(|| (lengths, bytes.unwrap_or_default())))
+}
+
 /// Texts with ids from `first` to `last`.
 pub(crate) async fn strings(
     conn: &mut SqliteConnection,
@@ -43,11 +56,9 @@ pub(crate) async fn strings(
 ) -> Result<Packed<u8>, StoreError> {
     let select = "SELECT count(*), min(id), max(id), group_concat(octet_length(text), ' '), \
                   CAST(group_concat(text, '') AS BLOB) FROM strings WHERE capture_id = ? AND id BETWEEN ? AND ?";
-    let rows: Vec<Row> = all(conn, of(select, id).bind(first).bind(last), "reading strings").await?;
-    let (count, least, most, lengths, bytes) = rows.into_iter().next().unwrap_or_default();
-    if is_dense(count, least, most, first) {
+    if let Some((lengths, bytes)) = dense(conn, select, id, (first, last), "reading strings").await? {
         let lengths = numbers(lengths.as_deref(), "lengths of strings")?;
-        let packed = Packed::dense(first, lengths, bytes.unwrap_or_default());
+        let packed = Packed::dense(first, lengths, bytes);
         return packed.ok_or_else(|| unreadable("strings"));
     }
     let entries = read::strings(conn, id, first.saturating_sub(1), span(first, last)).await?;
@@ -63,11 +74,9 @@ pub(crate) async fn stacks(
 ) -> Result<Packed<FrameId>, StoreError> {
     let select = "SELECT count(*), min(id), max(id), group_concat(octet_length(frames), ' '), \
                   CAST(group_concat(frames, '') AS BLOB) FROM stacks WHERE capture_id = ? AND id BETWEEN ? AND ?";
-    let rows: Vec<Row> = all(conn, of(select, id).bind(first).bind(last), "reading stacks").await?;
-    let (count, least, most, lengths, bytes) = rows.into_iter().next().unwrap_or_default();
-    if is_dense(count, least, most, first) {
+    if let Some((lengths, bytes)) = dense(conn, select, id, (first, last), "reading stacks").await? {
         let lengths: Vec<u32> = numbers(lengths.as_deref(), "lengths of stacks")?;
-        let frames = stack_from_bytes::<Vec<FrameId>>(&bytes.unwrap_or_default())?;
+        let frames = stack_from_bytes::<Vec<FrameId>>(&bytes)?;
         let whole = lengths.iter().all(|length| length % 4 == 0);
         let packed = Packed::dense(first, lengths.into_iter().map(|length| length / 4), frames);
         return packed.filter(|_| whole).ok_or_else(|| unreadable("stacks"));

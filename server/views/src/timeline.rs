@@ -8,7 +8,7 @@ use bathyscope_capture::{
 use serde::Serialize;
 
 use crate::{
-    Cancel, Filter, Source, TimeRange, ViewError, counts::EventSum, hash::IdMap, source::relative, window::Window,
+    Cancel, Filter, Source, TimeRange, ViewError, counts::is_clock, hash::IdMap, source::relative, window::Window,
 };
 
 /// The widest timeline in pixels.
@@ -348,7 +348,7 @@ impl Builder<'_> {
                 let (event, scope) = counter_of(key);
                 let text = |id| self.source.dictionaries().text(id).map(visible).unwrap_or_default();
                 let (label, sub) = (text(event), text(scope));
-                let is_clock = EventSum { event: label.clone(), ..EventSum::default() }.is_clock();
+                let is_clock = is_clock(&label);
                 Track { key: format!("counter:{event}:{scope}"), label, sub, rows, is_clock, ..Track::default() }
             }
         }

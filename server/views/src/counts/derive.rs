@@ -30,13 +30,23 @@ pub struct Derived {
     pub unit: String,
 }
 
+/// An event without its modifiers.
+fn base(event: &str) -> &str {
+    event.rsplit_once(':').filter(|(base, _)| !base.contains(':')).map_or(event, |(base, letters)| {
+        // A tracepoint's name has a colon as well.
+        if letters.chars().all(|c| "ukhGHIpPDeW".contains(c)) { base } else { event }
+    })
+}
+
+/// Whether values of an event are nanoseconds of a clock.
+pub(crate) fn is_clock(event: &str) -> bool {
+    matches!(base(event), "task-clock" | "cpu-clock")
+}
+
 impl EventSum {
     /// The event without its modifiers.
     fn base(&self) -> &str {
-        self.event.rsplit_once(':').filter(|(base, _)| !base.contains(':')).map_or(&self.event, |(base, letters)| {
-            // A tracepoint's name has a colon as well.
-            if letters.chars().all(|c| "ukhGHIpPDeW".contains(c)) { base } else { &self.event }
-        })
+        base(&self.event)
     }
 
     /// The modifiers with their colon.
@@ -46,7 +56,7 @@ impl EventSum {
 
     /// Whether its value is nanoseconds of a clock.
     pub fn is_clock(&self) -> bool {
-        matches!(self.base(), "task-clock" | "cpu-clock")
+        is_clock(&self.event)
     }
 
     /// Whether it was counted at any time.

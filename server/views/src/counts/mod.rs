@@ -13,6 +13,7 @@ use crate::{
     source::relative,
 };
 
+pub(crate) use derive::is_clock;
 pub use derive::{Derived, EventSum, derived};
 
 /// The most pairs of event and scope that are told apart.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use bathyscope_capture::{Batch, CaptureId, StackId, StreamSchema, StringId, decode_chunk, visible};
+use bathyscope_capture::{Batch, CaptureId, ColumnData, StackId, StreamSchema, StringId, decode_chunk, visible};
 use bathyscope_store::{CaptureRecord, Store, StoreError};
 use bathyscope_views::{Dictionaries, frame_names};
 use serde_json::json;
@@ -73,20 +73,25 @@ impl Records {
 
     fn add(&mut self, schema: &StreamSchema, batch: &Batch) {
         let column = |name: &str| schema.column(name).and_then(|index| batch.columns.get(index));
-        let ids = |name: &str, row: usize| column(name).and_then(|it| it.as_id().get(row)).copied().unwrap_or(0);
-        let numbers = |name: &str, row: usize| column(name).and_then(|it| it.as_u64().get(row)).copied().unwrap_or(0);
-        let rows = batch.columns.iter().map(bathyscope_capture::ColumnData::len).max().unwrap_or(0);
-        for row in 0..rows {
-            if let Some(accesses) = self.accesses.as_mut().filter(|_| schema.column("data_src").is_some()) {
-                let words = WORDS.iter().map(|name| ids(name, row)).collect();
-                let known = accesses.entry((words, ids("mapping", row), ids("stack", row))).or_default();
+        let ids = |name: &str| column(name).map_or(&[][..], ColumnData::as_id);
+        let numbers = |name: &str| column(name).map_or(&[][..], ColumnData::as_u64);
+        let rows = batch.columns.iter().map(ColumnData::len).max().unwrap_or(0);
+        if let Some(accesses) = self.accesses.as_mut().filter(|_| schema.column("data_src").is_some()) {
+            let (words, mappings, stacks, weights) = (WORDS.map(ids), ids("mapping"), ids("stack"), numbers("weight"));
+            for row in 0..rows {
+                let words = words.iter().map(|ids| at(ids, row)).collect();
+                let known = accesses.entry((words, at(mappings, row), at(stacks, row))).or_default();
                 known.samples += 1;
-                known.weight = known.weight.saturating_add(numbers("weight", row));
-            } else if let Some(branches) = &mut self.branches {
-                let known = branches.entry((ids("from", row), ids("to", row), ids("kind", row))).or_default();
-                let cycles = numbers("cycles", row);
+                known.weight = known.weight.saturating_add(at(weights, row));
+            }
+        } else if let Some(branches) = &mut self.branches {
+            let (from, to, kinds) = (ids("from"), ids("to"), ids("kind"));
+            let (mispredicted, all_cycles) = (numbers("mispredicted"), numbers("cycles"));
+            for row in 0..rows {
+                let known = branches.entry((at(from, row), at(to, row), at(kinds, row))).or_default();
+                let cycles = at(all_cycles, row);
                 known.branches += 1;
-                known.mispredicted += numbers("mispredicted", row);
+                known.mispredicted += at(mispredicted, row);
                 known.cycles = known.cycles.saturating_add(cycles);
                 known.timed += u64::from(cycles > 0);
             }
@@ -101,6 +106,11 @@ impl Records {
         let branches = branches.map(|rows| if as_json { json_branches(&rows) } else { table_of_branches(&rows) });
         [accesses, branches].into_iter().flatten().collect()
     }
+}
+
+/// The value of a row; 0 where there is none.
+fn at<T: Copy + Default>(column: &[T], row: usize) -> T {
+    column.get(row).copied().unwrap_or_default()
 }
 
 /// The innermost function of a stack.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     emit::{self, Emitted},
     expand,
@@ -21,7 +23,7 @@ const MAX_FRAMES: usize = 8;
 const MAX_ROUNDS: usize = 4;
 
 /// A function in a compiled program. The first is the program itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CodeFunction {
     /// Its name.
     pub name: String,
@@ -36,8 +38,8 @@ pub struct CodeFunction {
 }
 
 /// A compiled program. It is whole: its functions follow it, calls between them are resolved, and what is left to the
-/// loader are the maps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// loader are the maps. It travels (as JSON) from the process that compiles to the one that loads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// Its name.
     pub name: String,
@@ -59,7 +61,8 @@ pub struct Code {
     pub function_references: Vec<(usize, usize)>,
     /// Where instructions come from: each entry counts from this index on.
     pub positions: Vec<(usize, Position)>,
-    /// Where the program comes from.
+    /// Where the program comes from. It does not travel: whoever had the program compiled has the text.
+    #[serde(skip)]
     pub source: Option<Arc<Source>>,
     /// Bytes of stack that it uses, its functions included.
     pub stack_bytes: u32,

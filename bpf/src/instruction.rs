@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write as _};
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Code,
     ir::{AtomicOp, BinaryOp, Helper, Size, Test},
@@ -37,8 +39,9 @@ pub(crate) const PSEUDO_FUNC: u8 = 4;
 /// `src` of a call of a function of the program.
 pub(crate) const PSEUDO_CALL: u8 = 1;
 
-/// One BPF instruction of 8 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One BPF instruction of 8 bytes. It travels as the number that they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "u64", from = "u64")]
 pub struct Instruction {
     /// Class and operation.
     pub code: u8,
@@ -50,6 +53,20 @@ pub struct Instruction {
     pub off: i16,
     /// Constant.
     pub imm: i32,
+}
+
+impl From<Instruction> for u64 {
+    fn from(instruction: Instruction) -> Self {
+        Self::from_le_bytes(instruction.bytes())
+    }
+}
+
+impl From<u64> for Instruction {
+    fn from(number: u64) -> Self {
+        let [code, registers, o0, o1, i0, i1, i2, i3] = number.to_le_bytes();
+        let (off, imm) = (i16::from_le_bytes([o0, o1]), i32::from_le_bytes([i0, i1, i2, i3]));
+        Self { code, dst: registers & 0x0f, src: registers >> 4, off, imm }
+    }
 }
 
 /// The second operand of an operation.

@@ -29,7 +29,7 @@ const programs = mkdtempSync(join(tmpdir(), 'bathyscope-programs-'));
 const ids = {};
 
 before(async () => {
-  server = await Server.start({ data });
+  server = await Server.start({ data, options: ['--commands', 'as-root'] });
   browser = await openBrowser();
   ({ page, complaints } = await openPage(browser));
 });

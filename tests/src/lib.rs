@@ -39,6 +39,12 @@ pub fn in_lab() -> bool {
     std::env::var_os("BATHYSCOPE_LAB").is_some()
 }
 
+/// How often a test repeats a fault: `full` times in an ordinary run, enough to notice a mistake, and `long` times under
+/// `tests/run long`, which looks for what happens rarely.
+pub fn rounds<T>(full: T, long: T) -> T {
+    if std::env::var_os("BATHYSCOPE_TESTS_LONG").is_some_and(|tier| tier == "1") { long } else { full }
+}
+
 /// Lets the tests of a program that need root run one at a time, because what one does would be seen by another. None, and
 /// told as skipped, without root.
 pub fn alone(what: &str) -> Option<MutexGuard<'static, ()>> {

@@ -70,6 +70,15 @@ impl Server {
         Self::start(data, &["--simulate"])
     }
 
+    /// Becomes whom a login link is for.
+    ///
+    /// # Panics
+    /// If it is no such link, or does not log in.
+    pub fn log_in_by(&mut self, link: &str) {
+        let (_origin, token) = link.split_once("/login#token=").unwrap_or_else(|| panic!("not a login link: {link}"));
+        self.log_in(token);
+    }
+
     fn log_in(&mut self, token: &str) {
         let headers = vec![
             ("Content-Type", "application/x-www-form-urlencoded".to_owned()),

@@ -98,7 +98,7 @@ fn p27_doctor_finds_by_trying_what_this_kernel_has() {
 fn a_commands_system_calls_are_recorded_to_the_last_one() {
     let Some(_alone) = alone("a capture of a command") else { return };
     let data = data();
-    let server = Server::start(data.path(), &[]);
+    let server = Server::start(data.path(), &["--commands", "as-root"]);
     let id = server.capture(&events("raw_syscalls:sys_enter", &["id", "args"], None, &dd(1000)));
     let capture = server.ended(&id);
     assert_eq!(capture["state"], "finished", "{capture:#}");
@@ -120,7 +120,7 @@ fn a_commands_system_calls_are_recorded_to_the_last_one() {
 fn signals_and_ends_are_rows_among_the_calls() {
     let Some(_alone) = alone("signals among system calls") else { return };
     let data = data();
-    let server = Server::start(data.path(), &[]);
+    let server = Server::start(data.path(), &["--commands", "as-root"]);
     let script = "trap : USR1; kill -USR1 $$; /bin/true; exit 7";
     let spec = |signals: bool| {
         json!({"method": {"syscalls": {"calls": ["kill", "exit_group"], "signals": signals}},
@@ -149,7 +149,7 @@ fn signals_and_ends_are_rows_among_the_calls() {
 fn a_predicate_is_evaluated_in_the_kernel() {
     let Some(_alone) = alone("a predicate in the kernel") else { return };
     let data = data();
-    let server = Server::start(data.path(), &[]);
+    let server = Server::start(data.path(), &["--commands", "as-root"]);
     let only_writes = Some("id == 1 && args[0] == 1 && comm == \"dd\"");
     let id = server.capture(&events("raw_syscalls:sys_enter", &["id"], only_writes, &dd(500)));
     let capture = server.ended(&id);
@@ -161,7 +161,7 @@ fn a_predicate_is_evaluated_in_the_kernel() {
 fn the_whole_system_is_recorded_with_texts_and_in_order() {
     let Some(_alone) = alone("a capture of the whole system") else { return };
     let data = data();
-    let server = Server::start(data.path(), &[]);
+    let server = Server::start(data.path(), &["--commands", "as-root"]);
     let fields = ["prev_comm", "prev_pid", "prev_state", "next_comm", "next_pid"];
     let mut spec = events("sched:sched_switch", &fields, None, &json!("system"));
     spec["limits"]["duration_ms"] = 1000.into();
@@ -186,7 +186,7 @@ fn a_profile_names_kernel_and_user_frames() {
     let Some(_alone) = alone("a profile") else { return };
     let Some(spin) = program("spin") else { return skip("a profile with known stacks", "gcc") };
     let data = data();
-    let mut server = Server::start(data.path(), &[]);
+    let mut server = Server::start(data.path(), &["--commands", "as-root"]);
     let spec = json!({
         "method": {"profile": {"frequency_hz": 99, "kernel_stacks": true, "user_stacks": true}},
         "target": command(&[spin.to_str().unwrap(), "2000"]),
@@ -211,7 +211,7 @@ fn a_profile_names_kernel_and_user_frames() {
 fn a_profile_of_the_system_names_the_kernels_functions() {
     let Some(_alone) = alone("a profile of the system") else { return };
     let data = data();
-    let mut server = Server::start(data.path(), &[]);
+    let mut server = Server::start(data.path(), &["--commands", "as-root"]);
     let spec = json!({
         "method": {"profile": {"frequency_hz": 199, "kernel_stacks": true, "user_stacks": true}},
         "target": "system",
@@ -269,7 +269,7 @@ fn p25_killing_the_console_leaves_nothing_in_the_kernel() {
     let Some(_alone) = alone("detaching") else { return };
     let data = data();
     let before = loaded_programs();
-    let mut server = Server::start(data.path(), &[]);
+    let mut server = Server::start(data.path(), &["--commands", "as-root"]);
     let id = server.capture(&events("sched:sched_switch", &["next_pid"], None, &json!("system")));
     until("rows", || {
         let capture = server.get(&format!("/api/captures/{id}"));
@@ -288,7 +288,7 @@ fn killing_the_agent_ends_a_script_which_keeps_what_it_had() {
     let Some(_alone) = alone("a script whose agent is killed") else { return };
     let data = data();
     let before = loaded_programs();
-    let server = Server::start(data.path(), &[]);
+    let server = Server::start(data.path(), &["--commands", "as-root"]);
     let text = "tracepoint:sched:sched_switch { printf(\"switch %d\\n\", pid); @[comm] = count(); } \
                 interval:ms:10 { @ticks = count(); print(@ticks); }";
     let script = |text: &str| {
@@ -340,9 +340,9 @@ fn p49_the_capabilities_that_the_container_gets_are_enough() {
     let listed = compose.split_once("cap_add:\n").expect("a list of capabilities").1.lines();
     let names = listed.map_while(|line| line.strip_prefix("      - ")).map(str::to_lowercase).collect::<Vec<_>>();
     assert!(names.len() > 4, "{names:?}");
-    // Outside of /tmp, which is empty in the container; the lab's working folder is the one that can be written.
-    let place = if in_lab() { std::env::current_dir().expect("a working folder") } else { root().join("target") };
-    let data = tempfile::tempdir_in(place).expect("a folder outside of /tmp");
+    // Outside of /tmp, which is empty in the container, and of the project, which may lie in a home that is closed to the
+    // console's user; the lab has this one as well.
+    let data = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
     // As in the container: root without any other capability, unable to gain one, on a read-only file system.
     // A checkout below /tmp would be hidden with it.
     let tmp = if root().starts_with("/tmp") { "" } else { "mount -t tmpfs tmp /tmp && " };
@@ -356,8 +356,8 @@ fn p49_the_capabilities_that_the_container_gets_are_enough() {
     words.extend([format!("--bounding-set={bounding}"), "--inh-caps=-all".to_owned()]);
     words.push(binary().to_str().unwrap().to_owned());
     // Twice, because the second time the data folder belongs to the console's user already.
-    assert!(Server::start_by(&words, data.path(), &[]).terminate().success());
-    let mut server = Server::start_by(&words, data.path(), &[]);
+    assert!(Server::start_by(&words, data.path(), &["--commands", "as-root"]).terminate().success());
+    let mut server = Server::start_by(&words, data.path(), &["--commands", "as-root"]);
     let host = server.get("/api/host");
     for needed in ["tracepoint", "ring_buffer", "cpu_clock_sampling", "kallsyms", "btf", "sideband_build_id"] {
         let found = host["capabilities"].as_array().unwrap().iter().find(|capability| capability["id"] == needed);

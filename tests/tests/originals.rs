@@ -489,8 +489,9 @@ fn p19_samples_of_an_event_are_as_many_as_perfs() {
     assert!(said.contains("nothing was lost"), "{said}");
     let rows = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let ours: u64 = rows.filter_map(|row| row["samples"].as_u64()).sum();
-    assert!(theirs >= 3000, "{theirs}");
-    assert_eq!(theirs as u64, ours);
+    assert_eq!(ours, 3000);
+    // On a busy machine perf counts a write of its own child too, from before that executes dd.
+    assert!((3000..=3001).contains(&theirs), "{theirs}");
 }
 
 /// The share in percent of function `name`: of the first word that is one, on its line.
@@ -700,12 +701,12 @@ fn f5_functions_are_trace_cmds() {
     if !in_lab() {
         return skip(what, "the function tracers, which the kernel lab has");
     }
-    let many = dd(2000);
+    let many = dd(500);
     let many = words(&[], &many);
     let function = ["-p", "function", "-l", "vfs_write"];
     let theirs = trace_cmd(&folder, what, &function, &many).expect("the lab lets it");
     let (theirs, ours) = (events(&theirs, "dd", "function"), events(&reported(&function, &many), "dd", "function"));
-    assert_as_many(theirs, ours, 2000);
+    assert_as_many(theirs, ours, 500);
     // A probe on a function is hit as often as the function is traced.
     let probe = events(&reported(&["--probe", "p:mine vfs_write"], &many), "dd", "mine");
     assert_eq!(ours, probe);
@@ -721,7 +722,7 @@ fn f5_functions_are_trace_cmds() {
     assert_eq!(often(&theirs), often(&ours), "{theirs:?} {ours:?}");
     for name in often(&ours) {
         let (theirs, ours) = (theirs[&name], ours[&name]);
-        assert!(ours >= 2000 && theirs <= ours + ours / 20, "{name}: theirs {theirs}, ours {ours}");
+        assert!(ours >= 500 && theirs <= ours + ours / 20, "{name}: theirs {theirs}, ours {ours}");
     }
 }
 
@@ -768,7 +769,7 @@ fn f5_f10_the_tree_of_calls_is_trace_cmds() {
     if !in_lab() {
         return skip(what, "the function tracers, which the kernel lab has");
     }
-    let many = dd(500);
+    let many = dd(200);
     let many = words(&[], &many);
     let graph = ["-p", "function_graph", "-g", "vfs_read", "--max-graph-depth", "4"];
     let theirs = trees(&trace_cmd(&folder, what, &graph, &many).expect("the lab lets it"), "dd");
@@ -782,13 +783,13 @@ fn f5_f10_the_tree_of_calls_is_trace_cmds() {
     let ((their_shape, _, their_us), (our_shape, count, our_us)) = (usual(&theirs), usual(&ours));
     assert!(our_shape.starts_with("vfs_read() {") && our_shape.ends_with('}'), "{our_shape}");
     assert_eq!(their_shape, our_shape);
-    assert!(ours.len() >= 500 && count > 300, "{count} of {}", ours.len());
+    assert!(ours.len() >= 200 && count > 120, "{count} of {}", ours.len());
     assert!(our_us > their_us / 3.0 && our_us < their_us * 3.0, "{our_us} us, theirs {their_us} us");
     // The ranking has the same calls.
     let rows = stdout_of(["report", "--data", data, "--calls", "--json", "-F", "comm == \"dd\""]);
     let rows: Vec<Value> = rows.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let read = rows.iter().find(|row| row["function"] == "vfs_read").expect("vfs_read");
-    assert!(read["calls"].as_u64().expect("a number") >= 500 && read["median"].as_u64() > Some(0), "{read}");
+    assert!(read["calls"].as_u64().expect("a number") >= 200 && read["median"].as_u64() > Some(0), "{read}");
     let median_us = read["median"].as_u64().expect("a number") as f64 / 1000.0;
     assert!(median_us > our_us / 2.0 && median_us < our_us * 2.0, "{median_us} us, in the tree {our_us} us");
 }

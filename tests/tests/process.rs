@@ -7,15 +7,13 @@ use std::{fs, path::Path, time::Instant};
 
 use bathyscope_tests::{
     command_line::{json_of, run, stdout_of},
-    is_root, proc,
+    is_root, proc, rounds,
     server::{Server, signal},
     wait::until,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-const KILLS: usize = 50;
 
 fn data() -> TempDir {
     tempfile::tempdir().expect("a folder for captures")
@@ -139,7 +137,8 @@ fn p25_nothing_outlives_a_killed_supervisor() {
 fn p34_every_capture_of_a_killed_console_opens_as_interrupted() {
     let data = data();
     let mut ids = Vec::new();
-    for kill in 0..KILLS {
+    let kills = rounds(15, 200);
+    for kill in 0..kills {
         let mut server = Server::simulated(data.path());
         let id = server.capture(&spec(60_000));
         // At different moments: after the first rows, and after some more.
@@ -160,7 +159,7 @@ fn p34_every_capture_of_a_killed_console_opens_as_interrupted() {
         assert_eq!(page["rows"].as_array().map(Vec::len), Some(5));
         check_books(&capture);
     }
-    assert_eq!(server.get("/api/captures?limit=1")["total"], KILLS);
+    assert_eq!(server.get("/api/captures?limit=1")["total"], kills);
 }
 
 /// `emitted = stored + lost` for every stream.
@@ -218,7 +217,7 @@ fn p39_a_rule_of_retention_is_followed_from_the_start() {
 #[test]
 fn every_verb_explains_itself() {
     let help = stdout_of(["--help"]);
-    for verb in ["serve", "agent", "doctor", "cleanup", "list", "trace", "captures", "export"] {
+    for verb in ["serve", "doctor", "cleanup", "list", "trace", "captures", "export"] {
         assert!(help.contains(&format!("  {verb} ")), "{verb} is not in --help");
         assert!(stdout_of([verb, "--help"]).lines().count() > 5, "{verb} --help says little");
     }
@@ -263,4 +262,25 @@ fn import_again(file: &Path, data_path: &str, csv: &str) {
     let id = imported["id"].as_str().expect("an id");
     assert_eq!(stdout_of(["export", id, "--format", "csv", "--data", data_path]), csv);
     fs::remove_file(file).expect("the file is ours");
+}
+
+#[test]
+fn p74_sessions_are_listed_and_ended_at_the_terminal() {
+    let data = data();
+    let server = Server::simulated(data.path());
+    let link =
+        json_of(["login-link", "--role", "viewer", "--user", "eve", "--for", "30m", "--json", "--data", path(&data)]);
+    assert_eq!((&link["expires_in_s"], &link["session_expires_in_s"]), (&1800.into(), &1800.into()));
+    let listed = json_of(["sessions", "list", "--json", "--data", path(&data)]);
+    assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(1), "{listed}");
+    let unused = listed["links"].as_array().unwrap().iter().find(|one| one["user"] == "eve").expect("eve's link");
+    assert!(unused["session_ends_in_s"].as_u64().unwrap() <= 1800, "{unused}");
+    let shown = stdout_of(["sessions", "list", "--data", path(&data)]);
+    assert!(shown.contains("last used") && shown.contains("eve"), "{shown}");
+    let wrong = run(["sessions", "end", "0000000000000000", "--data", path(&data)]);
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("no session"), "{wrong:?}");
+    stdout_of(["sessions", "end", "--all", "--data", path(&data)]);
+    assert_eq!(server.send("GET", "/api/host", None).status, 401, "the session has ended");
+    let listed = json_of(["sessions", "list", "--json", "--data", path(&data)]);
+    assert_eq!((&listed["sessions"], &listed["links"]), (&json!([]), &json!([])));
 }

@@ -155,6 +155,67 @@ fn dependencies(manifest: &Source) -> BTreeSet<String> {
         .collect()
 }
 
+/// Dependencies that are declared for what they leave out of the build, not to be called.
+const NOT_CALLED: [&str; 1] = ["idna_adapter"];
+
+/// The names in every section of a manifest whose heading ends in `dependencies]`.
+fn declared(manifest: &Source, section: &str) -> BTreeSet<String> {
+    let sections = manifest.text.split("\n[").filter_map(|part| part.split_once("]\n"));
+    let lines = sections.filter(|(heading, _)| *heading == section).flat_map(|(_, lines)| lines.lines());
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| Some(line.split(['.', ' ', '=']).next()?.to_owned()))
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// Whether Rust text calls the crate: by its path, in a macro, or by a derive of serde or thiserror.
+fn calls(text: &str, library: &str) -> bool {
+    let name = library.replace('-', "_");
+    let derives: &[&str] = match library {
+        "serde" => &["Serialize", "Deserialize"],
+        "thiserror" => &["thiserror::Error"],
+        _ => &[],
+    };
+    let is_path = |(at, _): (usize, &str)| {
+        let before = text[..at].chars().next_back();
+        let after = &text[at + name.len()..];
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')
+            && ["::", "!", " as ", ";"].iter().any(|next| after.starts_with(next))
+    };
+    text.match_indices(&name).any(is_path) || derives.iter().any(|derive| text.contains(derive))
+}
+
+#[test]
+fn every_declared_dependency_is_used() {
+    let workspace = fs::read_to_string(root().join("Cargo.toml")).expect("the workspace has a manifest");
+    let workspace = Source { path: "Cargo.toml".to_owned(), text: workspace };
+    let mut unused = Vec::new();
+    let mut somewhere = BTreeSet::new();
+    let folders = ROOMS.into_iter().chain(["tests"]);
+    for manifest in folders.flat_map(|folder| sources(folder, &["Cargo.toml"])) {
+        let crate_folder = manifest.path.trim_end_matches("/Cargo.toml");
+        let all = sources(crate_folder, &[".rs"]);
+        let src = format!("{crate_folder}/src/");
+        let has_src = all.iter().any(|source| source.path.starts_with(&src));
+        let is_shipped = |source: &&Source| !has_src || source.path.starts_with(&src);
+        for (section, in_tests) in [("dependencies", false), ("dev-dependencies", true)] {
+            let names = declared(&manifest, section);
+            somewhere.extend(names.iter().cloned());
+            for name in names.into_iter().filter(|name| !NOT_CALLED.contains(&name.as_str())) {
+                let used = all.iter().filter(|s| in_tests || is_shipped(s)).any(|s| calls(&s.text, &name));
+                if !used {
+                    unused.push(format!("{}: {name} in [{section}]", manifest.path));
+                }
+            }
+        }
+    }
+    let listed = declared(&workspace, "workspace.dependencies");
+    assert!(listed.len() > 40, "the manifest of the workspace can be read: {listed:?}");
+    unused.extend(listed.difference(&somewhere).map(|name| format!("Cargo.toml: {name} in [workspace.dependencies]")));
+    none("a dependency that nothing calls", unused);
+}
+
 #[test]
 fn rooms_know_only_the_rooms_below_them() {
     let place =

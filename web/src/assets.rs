@@ -1,21 +1,18 @@
-//! Embedded files with everything that serving them needs worked out once: strong ETags and gzip.
+//! Embedded files with everything that serving them needs worked out once: strong ETags, and the bytes of what the build
+//! compressed.
 
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
-    io::Write as _,
-    sync::{LazyLock, OnceLock},
+    io::Read as _,
+    sync::LazyLock,
 };
 
-use flate2::{Compression, write::GzEncoder};
-use rust_embed::RustEmbed;
+use flate2::read::GzDecoder;
 use sha2::{Digest as _, Sha256};
 
-#[derive(RustEmbed)]
-#[folder = "static/"]
-#[exclude = "*.md"]
-struct Files;
+include!(concat!(env!("OUT_DIR"), "/static.rs"));
 
 /// A file as it goes to the browser.
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +32,15 @@ pub struct Asset {
 }
 
 struct Stored {
-    bytes: Cow<'static, [u8]>,
-    gzip: OnceLock<Option<Vec<u8>>>,
+    bytes: Vec<u8>,
+    gzip: Cow<'static, [u8]>,
     etag: String,
     gzip_etag: String,
     mime: &'static str,
 }
 
-static STORED: LazyLock<BTreeMap<String, Stored>> = LazyLock::new(|| Files::iter().filter_map(load).collect());
+static STORED: LazyLock<BTreeMap<String, Stored>> =
+    LazyLock::new(|| Files::iter().filter_map(|name| load(&name)).collect());
 
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut all = Sha256::new();
@@ -64,10 +62,9 @@ pub fn version() -> &'static str {
 pub fn get(path: &str) -> Option<Asset> {
     let below_version = path.strip_prefix(version()).and_then(|rest| rest.strip_prefix('/'));
     let stored = STORED.get(below_version.unwrap_or(path))?;
-    let gzip = stored.gzip.get_or_init(|| compress(&stored.bytes)).as_deref();
     Some(Asset {
         bytes: &stored.bytes,
-        gzip,
+        gzip: (stored.gzip.len() < stored.bytes.len()).then_some(&*stored.gzip),
         etag: &stored.etag,
         gzip_etag: &stored.gzip_etag,
         mime: stored.mime,
@@ -102,17 +99,15 @@ fn imports(module: &[u8]) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.strip_suffix("\";")?.split_once(" from \"./").map(|(_what, name)| name))
 }
 
-fn load(path: Cow<'static, str>) -> Option<(String, Stored)> {
-    let bytes = Files::get(&path)?.data;
+/// The file that was embedded as `name`, which is its path with `.gz`.
+fn load(name: &str) -> Option<(String, Stored)> {
+    let path = name.strip_suffix(".gz")?;
+    let gzip = Files::get(name)?.data;
+    let mut bytes = Vec::new();
+    GzDecoder::new(&*gzip).read_to_end(&mut bytes).ok()?;
     let digest = hex(&Sha256::digest(&bytes), 16);
-    let stored = Stored {
-        mime: mime(&path),
-        gzip: OnceLock::new(),
-        etag: format!("\"{digest}\""),
-        gzip_etag: format!("\"{digest}-gzip\""),
-        bytes,
-    };
-    Some((path.into_owned(), stored))
+    let (etag, gzip_etag) = (format!("\"{digest}\""), format!("\"{digest}-gzip\""));
+    Some((path.to_owned(), Stored { bytes, gzip, etag, gzip_etag, mime: mime(path) }))
 }
 
 fn mime(path: &str) -> &'static str {
@@ -122,12 +117,6 @@ fn mime(path: &str) -> &'static str {
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     }
-}
-
-fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).ok()?;
-    encoder.finish().ok().filter(|gzip| gzip.len() < bytes.len())
 }
 
 fn hex(bytes: &[u8], count: usize) -> String {
@@ -164,7 +153,7 @@ mod tests {
     fn gzip_holds_the_same_bytes() {
         let asset = get("tokens.css").unwrap();
         let mut plain = Vec::new();
-        flate2::read::GzDecoder::new(asset.gzip.unwrap()).read_to_end(&mut plain).unwrap();
+        GzDecoder::new(asset.gzip.unwrap()).read_to_end(&mut plain).unwrap();
         assert_eq!(plain, asset.bytes);
     }
 

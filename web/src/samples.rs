@@ -9,8 +9,6 @@ use serde::Deserialize;
 
 #[derive(RustEmbed)]
 #[folder = "samples/"]
-#[include = "*.bathy"]
-#[include = "samples.json"]
 struct Files;
 
 /// What is known of a sample without opening it.

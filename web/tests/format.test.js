@@ -60,3 +60,11 @@ test("cells by display", () => {
 });
 
 test("plurals", () => table(format.plural, [[[1, "row"], "1 row"], [[2, "row"], "2 rows"], [[12040, "entry", "entries"], "12,040 entries"]]));
+
+test("nothing is said to be lost only where that is known", () => {
+  const text = (lost, atLeast) => [format.lostNumber({ lost, lost_at_least: atLeast }), format.lostText({ lost, lost_at_least: atLeast })];
+  assert.deepEqual(text(0, false), ["0", "No losses"]);
+  assert.deepEqual(text(1200, false), ["1.2k", "1.2k lost"]);
+  assert.deepEqual(text(0, true), ["?", "Losses unknown"]);
+  assert.deepEqual(text(7, true), ["≥ 7", "≥ 7 lost"]);
+});

@@ -31,6 +31,8 @@ pub struct Builder {
     /// The bodies around the one that is being written.
     outer: Vec<Writing>,
     position: Position,
+    /// Operations and blocks so far.
+    size: usize,
 }
 
 /// A round of a loop.
@@ -61,9 +63,14 @@ impl Builder {
             source: None,
         };
         let mut builder =
-            Self { program, writing: Writing::default(), outer: Vec::new(), position: Position::default() };
+            Self { program, writing: Writing::default(), outer: Vec::new(), position: Position::default(), size: 0 };
         builder.writing.at = builder.block();
         builder
+    }
+
+    /// Operations and blocks so far, in all functions.
+    pub fn size(&self) -> usize {
+        self.size
     }
 
     /// Sets the name of what a typed program is attached to.
@@ -91,6 +98,7 @@ impl Builder {
     /// A new block, which nothing leads to yet and which returns 0 until it is ended otherwise.
     pub fn block(&mut self) -> BlockId {
         let writing = &mut self.writing;
+        self.size += 1;
         writing.body.blocks.push(Block { ops: Vec::new(), end: End::Return(Operand::Constant(0)) });
         writing.ended.push(false);
         writing.positions.push(Position::default());
@@ -170,6 +178,7 @@ impl Builder {
 
     /// Appends an operation.
     pub fn push(&mut self, op: Op) {
+        self.size += 1;
         self.note_position();
         if let Some(block) = self.writing.body.blocks.get_mut(self.writing.at.index()) {
             block.ops.push(op);

@@ -1,12 +1,15 @@
 //! What a program is attached to.
 
+use serde::{Deserialize, Serialize};
+
 /// What a program is attached to; decides what its context is and what it may return.
 ///
 /// The section name is what aya's loader knows the kind by. Where the kernel wants an `expected_attach_type` that aya
 /// does not set (all the `multi` and `session` kinds of kernel functions), [`Self::expected_attach_type`] gives it, and
 /// whoever loads the program passes it to `BPF_PROG_LOAD` itself, with [`crate::Code::instructions`] (whole: only the
 /// descriptors of the maps are missing) and [`crate::type_info`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ProgramKind {
     /// A tracepoint: the context is its record, of which the first 8 bytes are hidden.
     Tracepoint,

@@ -1,7 +1,10 @@
 //! Maps.
 
+use serde::{Deserialize, Serialize};
+
 /// The kind of a map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MapKind {
     /// Keys to values.
     Hash,
@@ -59,7 +62,7 @@ impl MapKind {
 }
 
 /// A map. Maps of one name in one object are one map, and must be alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapDefinition {
     /// Its name, unique among different maps of an object: letters, digits and `_`. The kernel keeps 15 characters.
     pub name: String,

@@ -12,6 +12,8 @@ mod op;
 
 use std::{fmt, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 pub(crate) use self::helper::Argument;
 pub use self::{
     builder::{Builder, Round},
@@ -38,7 +40,7 @@ pub struct SlotId(pub(crate) u32);
 pub struct FunctionId(pub(crate) u32);
 
 /// A map of a program, by its index in [`Program::maps`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MapId(pub(crate) u32);
 
 impl Reg {
@@ -191,7 +193,7 @@ pub enum Memory {
 }
 
 /// A place in the source text, both from 1. A line of 0 is no place.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Position {
     /// The line.
     pub line: u32,

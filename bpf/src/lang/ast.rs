@@ -211,14 +211,14 @@ pub enum ExprKind {
     Map { name: String, keys: Vec<Expr> },
     /// `-x`, `!x`, `~x`, `*x`, `&x`.
     Unary { op: UnaryOp, of: Box<Expr> },
-    /// `x++`, `--x` …
-    Step { place: Box<Expr>, add: bool, before: bool },
+    /// `x++`, `--x` …: `prefix` says that the operator stands before the place, so that the value after is meant.
+    Step { place: Box<Expr>, add: bool, prefix: bool },
     /// `a op b`.
     Binary { op: BinaryOp, left: Box<Expr>, right: Box<Expr> },
     /// `c ? a : b`, or `c ?: b`.
     Ternary { condition: Box<Expr>, then: Option<Box<Expr>>, otherwise: Box<Expr> },
-    /// `if comptime c { a } else { b }` as a value.
-    IfComptime { condition: Box<Expr>, then: Block, otherwise: Option<Block> },
+    /// `if c { a } else { b }` as a value; `comptime` as in [`StatementKind::If`].
+    If { condition: Box<Expr>, comptime: bool, then: Block, otherwise: Option<Block> },
     /// `(type)x`.
     Cast { ty: TypeText, of: Box<Expr> },
     /// `a.name` or `a->name`.

@@ -164,10 +164,11 @@ pub enum ExprKind {
     Map { map: MapId, key: Option<Box<Expr>>, read: MapRead },
     /// 1 if the element is there.
     HasKey { map: MapId, key: Option<Box<Expr>> },
-    /// Adds to an integer element atomically (no key: to the only one), making it if needed; the value before or after.
-    AtomicStep { map: MapId, key: Option<Box<Expr>>, by: i64, before: bool },
+    /// Adds to an integer element atomically (no key: to the only one), making it if needed; the value is that before if
+    /// `gives_old`, else that after.
+    AtomicStep { map: MapId, key: Option<Box<Expr>>, by: i64, gives_old: bool },
     /// As above for a variable.
-    LocalStep { local: LocalId, by: i64, before: bool },
+    LocalStep { local: LocalId, by: i64, gives_old: bool },
     /// How many elements a map has (counted by walking it), or how many frames a stack has.
     Length(Countable),
     /// A value in the context at a constant offset; scalars, or memory that is copied from it.
@@ -194,6 +195,8 @@ pub enum ExprKind {
     ReadText { address: Box<Expr>, space: Space, length: Option<Box<Expr>> },
     /// `buf(address, n)`.
     ReadBuffer { address: Box<Expr>, space: Space, length: Option<Box<Expr>> },
+    /// `buf(value, n)` of a value in memory of the program: its first bytes, and zeros after its end.
+    BufferOf { of: Box<Expr>, length: Option<Box<Expr>> },
     /// `kstack`, `ustack`.
     Stack,
     /// `dw_ustack`: as `ustack`, taken by the tables of the files.
@@ -319,7 +322,7 @@ pub enum UnaryOp {
     Complement,
 }
 
-/// Arithmetic. Division by zero gives 0; a shift by the width or more gives 0 (the sign for a signed right shift).
+/// Arithmetic. The checker asks for zero before it divides; a shift by the width or more gives 0 (the sign for a signed right shift).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named as the operators")]
 pub enum ArithmeticOp {

@@ -23,6 +23,12 @@ pub const MAX_CONDITIONS: usize = 64;
 pub const MAX_DEFINES: usize = 1024;
 /// Nodes of the tree that macros and `#define` may add.
 pub const MAX_EXPANDED_NODES: usize = 100_000;
+/// Statements and expressions that `unroll` may make of a script, in all rounds of all of its blocks.
+pub const MAX_UNROLLED_PARTS: u64 = 100_000;
+/// Operations and blocks of one program before it becomes instructions.
+pub const MAX_PROGRAM_OPS: usize = 300_000;
+/// Those of all programs of a script.
+pub const MAX_SCRIPT_OPS: usize = 4_000_000;
 /// Macros and `#define`s within each other.
 pub const MAX_EXPANSION_DEPTH: usize = 64;
 /// Words given to a script after its name.

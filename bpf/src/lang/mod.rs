@@ -30,7 +30,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options, user_symbols};
 pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};
 pub use render::{Place, place, render};
-pub use syntax::{PROVIDERS, Provider, attach_text, definition_text, parse, print, provider, user_points};
+pub use syntax::{PROVIDERS, Provider, attach_text, definition_text, parse, points, print, provider, user_points};
 
 /// The one of `candidates` that was probably meant by `word`: a few typing slips away, or one that contains it.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {

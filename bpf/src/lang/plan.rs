@@ -74,12 +74,18 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether nothing happens after the start: it only walks over what the kernel has.
-    pub fn only_walks(&self) -> bool {
-        let is_walk = |point: &AttachPoint| matches!(point, AttachPoint::Iterator { .. });
-        let is_by_hand = |point: &AttachPoint| matches!(point, AttachPoint::Begin | AttachPoint::End);
-        self.probes.iter().any(|probe| is_walk(&probe.point))
-            && self.probes.iter().all(|probe| is_walk(&probe.point) || is_by_hand(&probe.point))
+    /// Whether nothing happens after the start: what the script has beside `begin` and `end` are walks over what the kernel
+    /// has, which end by themselves, and probes of which `is_missing` (by index in [`Plan::probes`]) says that they could not
+    /// be attached.
+    pub fn is_over_at_start(&self, is_missing: impl Fn(u32) -> bool) -> bool {
+        let ends =
+            |point: &AttachPoint| matches!(point, AttachPoint::Begin | AttachPoint::End | AttachPoint::Iterator { .. });
+        (0..).zip(&self.probes).all(|(index, probe)| ends(&probe.point) || is_missing(index))
+    }
+
+    /// Whether a record's probe is an `end` probe.
+    pub fn is_end(&self, probe: u32) -> bool {
+        self.probes.get(probe as usize).is_some_and(|probe| probe.point == AttachPoint::End)
     }
 }
 
@@ -318,7 +324,7 @@ pub struct MapPlan {
     /// Bytes of a key; 4 for a map of one element (its index, 0). A multiple of 8 otherwise; the bytes after the last
     /// part are zero, or for a sparse histogram the last 8 are the bucket's number.
     pub key_bytes: u32,
-    /// Bytes of a value on each CPU, a multiple of 8.
+    /// Bytes of a value on each CPU, a multiple of 8; see [`MapPlan::is_single`].
     pub value_bytes: u32,
     /// The most elements.
     pub max_entries: u32,
@@ -332,6 +338,17 @@ impl MapPlan {
     /// Whether each CPU has a value of its own.
     pub fn is_per_cpu(&self) -> bool {
         matches!(self.kind, MapType::PerCpuHash | MapType::PerCpuLruHash | MapType::PerCpuArray)
+    }
+
+    /// Whether it is a map without keys, of one element that is an array's. The last 8 bytes of its value are not 0 when it
+    /// was set to zeros, so that all of the bytes are 0 only as long as nothing was put in.
+    pub fn is_single(&self) -> bool {
+        self.key.is_empty() && matches!(self.kind, MapType::Array | MapType::PerCpuArray)
+    }
+
+    /// Bytes of a value on each CPU without what tells that it is there.
+    pub fn content_bytes(&self) -> u32 {
+        if self.is_single() { self.value_bytes.saturating_sub(8) } else { self.value_bytes }
     }
 
     /// What it aggregates.
@@ -444,6 +461,9 @@ pub enum FormatPiece {
 pub struct Conversion {
     /// `d i u x X o c p s r b B`, with `r` for `%r`; for `%rx` and `%rh` see `raw`.
     pub letter: char,
+    /// How many of a number's bytes are shown, from the lowest: 1, 2 or 4; all if it is 0 or 8.
+    #[serde(default)]
+    pub bytes: u8,
     /// For `r`: `x` hex without `\x`, `h` hex without blanks. For `g r`… none.
     pub raw: Option<char>,
     /// `-`

@@ -34,7 +34,7 @@ fn line_start(text: &str, at: usize) -> usize {
 /// Control characters of the script are replaced, so the text is safe for a terminal.
 ///
 /// ```text
-/// opens.bt:1:35: error: no field `filname` in args of tracepoint:syscalls:sys_enter_openat
+/// opens.bt:1:35: ERROR: no field `filname` in args of tracepoint:syscalls:sys_enter_openat
 ///     tracepoint:syscalls:sys_enter_openat { print(str(args.filname)); }
 ///                                                           ^^^^^^^
 ///     hint: did you mean `filename`?
@@ -42,8 +42,8 @@ fn line_start(text: &str, at: usize) -> usize {
 pub fn render(text: &str, name: &str, diagnostic: &Diagnostic) -> String {
     let Place { line, column } = place(text, diagnostic.start);
     let severity = match diagnostic.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
+        Severity::Error => "ERROR",
+        Severity::Warning => "WARNING",
     };
     let mut rendered = format!("{name}:{line}:{column}: {severity}: {}", diagnostic.message);
     for line in excerpt(text, diagnostic.span()) {
@@ -144,17 +144,17 @@ mod tests {
                 "begin { abc }",
                 8,
                 11,
-                "s.bt:1:9: error: wrong\n    begin { abc }\n            ^^^\n    hint: do it right",
+                "s.bt:1:9: ERROR: wrong\n    begin { abc }\n            ^^^\n    hint: do it right",
             ),
-            ("a\n\tbc d\n", 3, 5, "s.bt:2:2: error: wrong\n    \tbc d\n    \t^^\n    hint: do it right"),
-            ("\"日本\" x", 9, 10, "s.bt:1:6: error: wrong\n    \"日本\" x\n           ^\n    hint: do it right"),
-            ("日", 1, 3, "s.bt:1:1: error: wrong\n    日\n    ^^\n    hint: do it right"),
-            ("a {\n b\n}", 2, 8, "s.bt:1:3: error: wrong\n    a { …\n      ^\n    hint: do it right"),
-            ("abc", 3, 3, "s.bt:1:4: error: wrong\n    abc\n       ^\n    hint: do it right"),
-            ("abc\n", 4, 4, "s.bt:2:1: error: wrong\n    hint: do it right"),
-            ("", 0, 0, "s.bt:1:1: error: wrong\n    hint: do it right"),
-            ("ab", 90, 99, "s.bt:1:3: error: wrong\n    ab\n      ^\n    hint: do it right"),
-            ("\u{1b}[2J", 1, 2, "s.bt:1:2: error: wrong\n    \u{fffd}[2J\n     ^\n    hint: do it right"),
+            ("a\n\tbc d\n", 3, 5, "s.bt:2:2: ERROR: wrong\n    \tbc d\n    \t^^\n    hint: do it right"),
+            ("\"日本\" x", 9, 10, "s.bt:1:6: ERROR: wrong\n    \"日本\" x\n           ^\n    hint: do it right"),
+            ("日", 1, 3, "s.bt:1:1: ERROR: wrong\n    日\n    ^^\n    hint: do it right"),
+            ("a {\n b\n}", 2, 8, "s.bt:1:3: ERROR: wrong\n    a { …\n      ^\n    hint: do it right"),
+            ("abc", 3, 3, "s.bt:1:4: ERROR: wrong\n    abc\n       ^\n    hint: do it right"),
+            ("abc\n", 4, 4, "s.bt:2:1: ERROR: wrong\n    hint: do it right"),
+            ("", 0, 0, "s.bt:1:1: ERROR: wrong\n    hint: do it right"),
+            ("ab", 90, 99, "s.bt:1:3: ERROR: wrong\n    ab\n      ^\n    hint: do it right"),
+            ("\u{1b}[2J", 1, 2, "s.bt:1:2: ERROR: wrong\n    \u{fffd}[2J\n     ^\n    hint: do it right"),
         ];
         for (text, start, end, expected) in cases {
             assert_eq!(shown(text, start, end), expected, "{text:?}");

@@ -208,13 +208,13 @@ impl Shower<'_> {
                 if *read == MapRead::Aggregated { format!("all({element})") } else { element }
             }
             ExprKind::HasKey { map, key } => format!("has({})", self.element(*map, key.as_deref())),
-            ExprKind::AtomicStep { map, key, by, before } => {
+            ExprKind::AtomicStep { map, key, by, gives_old } => {
                 let element = self.element(*map, key.as_deref());
-                if *before { format!("({element} then += {by})") } else { format!("({element} += {by})") }
+                if *gives_old { format!("({element} then += {by})") } else { format!("({element} += {by})") }
             }
-            ExprKind::LocalStep { local, by, before } => {
+            ExprKind::LocalStep { local, by, gives_old } => {
                 let local = self.local(local.0 as usize);
-                if *before { format!("({local} then += {by})") } else { format!("({local} += {by})") }
+                if *gives_old { format!("({local} then += {by})") } else { format!("({local} += {by})") }
             }
             ExprKind::Length(Countable::Map(map)) => format!("len({})", self.map(*map)),
             ExprKind::Length(Countable::Stack(stack)) => format!("len({})", self.expr(stack)),
@@ -253,6 +253,10 @@ impl Shower<'_> {
             ExprKind::ReadBuffer { address, space, length } => {
                 let length = length.as_ref().map(|it| format!(", {}", self.expr(it))).unwrap_or_default();
                 format!("{}buf({}{length}):{ty}", space_text(*space), self.expr(address))
+            }
+            ExprKind::BufferOf { of, length } => {
+                let length = length.as_ref().map(|it| format!(", {}", self.expr(it))).unwrap_or_default();
+                format!("buf({}{length}):{ty}", self.expr(of))
             }
             ExprKind::Stack => ty.to_owned(),
             ExprKind::UnwoundStack => format!("dw_{ty}"),

@@ -242,7 +242,7 @@ pub enum Aggregation {
         /// Bits of precision below the power of two.
         bits: u8,
     },
-    /// `u64` buckets: one below `min`, `(max - min) / step` (rounded up), one from `max` on.
+    /// `u64` buckets: one below `min`, `(max - min) / step` (rounded down), one for what is above these.
     LinearHist {
         /// Lowest value of the first full bucket.
         min: i64,
@@ -293,7 +293,8 @@ impl Aggregation {
             Self::Hist { bits } => Some(1 + (1 << bits) + (64 - u32::from(*bits)) * (1 << bits)),
             Self::LinearHist { min, max, step } => {
                 let span = max.abs_diff(*min);
-                u32::try_from(span.div_ceil((*step).max(1))).ok()?.checked_add(2)
+                // What is above the last full bucket counts as above all.
+                u32::try_from(span / (*step).max(1)).ok()?.checked_add(2)
             }
             _ => None,
         }

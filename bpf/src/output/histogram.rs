@@ -43,11 +43,11 @@ pub(super) fn limits(aggregation: &Aggregation, number: u64) -> (Option<i128>, O
             let low = number.checked_sub(1).map(|before| hist_begin(*bits, before));
             (low, Some(hist_begin(*bits, number)))
         }
-        Aggregation::LinearHist { min, max, step } => {
+        Aggregation::LinearHist { min, step, .. } => {
             let begin = |number: u64| i128::from(*min) + i128::from(number) * i128::from(*step);
-            let low = number.checked_sub(1).map(|before| begin(before).min(i128::from(*max)));
+            let low = number.checked_sub(1).map(begin);
             let last = u64::from(aggregation.buckets().unwrap_or(0)).saturating_sub(1);
-            (low, (number < last).then(|| begin(number).min(i128::from(*max))))
+            (low, (number < last).then(|| begin(number)))
         }
         _ => (None, None),
     }

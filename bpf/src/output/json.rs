@@ -36,7 +36,11 @@ impl Context<'_> {
         match (ty, value) {
             (Type::Shown(Shown::Probe | Shown::Username), _) => string(&self.value(ty, value)),
             (Type::Shown(_) | Type::Stack { .. }, _) => string(&self.value(ty, value)),
-            (_, Value::Text(_) | Value::Buffer(_)) => string(&self.value(ty, value)),
+            (_, Value::Text(_)) => string(&self.value(ty, value)),
+            (_, Value::Buffer(bytes)) => {
+                let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
+                format!("[{}]", bytes.join(","))
+            }
             (_, Value::List(parts)) => self.json_parts(ty, parts),
             (_, Value::None) => "null".to_owned(),
             (_, Value::Bool(value)) => value.to_string(),
@@ -57,7 +61,7 @@ impl Context<'_> {
     /// What a map aggregated; `newest` is the last interval of any element.
     pub(super) fn json_aggregate(&self, aggregation: &Aggregation, value: &Aggregated, div: i128) -> String {
         match value {
-            Aggregated::Number(number) => number.map_or_else(|| "null".to_owned(), |number| (number / div).to_string()),
+            Aggregated::Number(number) => (number.unwrap_or(0) / div).to_string(),
             Aggregated::Stats { count, total } => {
                 let average = super::aggregate::average(*count, *total) / div;
                 format!("{{\"count\": {count}, \"average\": {average}, \"total\": {total}}}")
@@ -65,15 +69,15 @@ impl Context<'_> {
             Aggregated::Buckets(counts) => {
                 let all: Vec<String> =
                     histogram::buckets(aggregation, counts).iter().map(|it| bucket(it, div)).collect();
-                format!("[{}]", all.join(", "))
+                format!("[{}]", all.join(","))
             }
             Aggregated::Series(points) => {
                 let interval_ns = interval_ns(aggregation);
                 let point = |point: &super::Point| {
                     let begin = series::begin(point.interval, interval_ns, self.names);
-                    format!("{{\"interval_start\": {}, \"value\": {}}}", string(begin.as_bytes()), point.value)
+                    format!("{{\"interval_start\":{},\"value\":{}}}", string(begin.as_bytes()), point.value)
                 };
-                format!("[{}]", points.iter().map(point).collect::<Vec<_>>().join(", "))
+                format!("[{}]", points.iter().map(point).collect::<Vec<_>>().join(","))
             }
         }
     }

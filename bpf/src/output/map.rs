@@ -52,17 +52,30 @@ impl Snapshot {
         if plan.aggregation().is_some_and(crate::lang::types::Aggregation::is_sparse) {
             snapshot.read_sparse(plan, elements);
         } else {
-            for (key, value) in elements {
+            // Nothing was put into a map without keys yet, or it was removed.
+            let is_unset = |value: &[u8]| plan.is_single() && value.iter().all(|byte| *byte == 0);
+            for (key, value) in elements.into_iter().filter(|(_, value)| !is_unset(value)) {
                 match entry(plan, key, value) {
                     Ok(entry) => snapshot.entries.push(entry),
                     Err(_) => snapshot.faulty += 1,
                 }
             }
         }
-        // In a map of one element that aggregates, nothing may have been aggregated yet.
-        snapshot.entries.retain(|entry| !matches!(&entry.value, Value::Aggregate(it) if it.is_empty()));
         snapshot.entries.sort_by(order);
         Ok(snapshot)
+    }
+
+    /// As it is printed when a script asks for it: a map without keys that was not set is shown as 0.
+    #[must_use]
+    pub fn with_unset(mut self, plan: &MapPlan) -> Self {
+        let zeros = vec![0; plan.value_bytes as usize];
+        if self.entries.is_empty()
+            && plan.is_single()
+            && let Ok(zero) = entry(plan, &[0; 4], &zeros)
+        {
+            self.entries.push(zero);
+        }
+        self
     }
 
     /// Buckets of one key are elements of their own: the number is the last word of the key.

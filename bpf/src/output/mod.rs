@@ -35,6 +35,6 @@ pub use names::{Names, NoNames, Symbol, WallTime};
 pub use record::{DecodeError, Decoder, Record};
 pub use render::{Form, Message, Renderer};
 pub use rows::{Cell, MAX_COLUMNS, MapRows, SiteRows};
-pub use terminal::safe_for_terminal;
+pub use terminal::{safe_for_terminal, safe_in_a_line};
 pub use time::format_time;
 pub use value::Value;

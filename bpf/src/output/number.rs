@@ -7,11 +7,10 @@ const MAX_WIDTH: u32 = 4096;
 
 /// A number by a conversion: `d i u x X o b B c p`; what does not fit into 64 bits wraps.
 pub(super) fn number(conversion: &Conversion, value: i128) -> Vec<u8> {
-    let bits = value as u64;
+    let (bits, number) = narrowed(conversion.bytes, value as u64);
     let (sign, digits, prefix) = match conversion.letter {
         'c' => return pad(conversion, vec![bits.to_le_bytes()[0]]),
         'd' | 'i' => {
-            let number = bits.cast_signed();
             let sign = match number {
                 ..0 => "-",
                 _ if conversion.plus => "+",
@@ -24,7 +23,7 @@ pub(super) fn number(conversion: &Conversion, value: i128) -> Vec<u8> {
         'X' => ("", format!("{bits:X}"), if conversion.alternate && bits != 0 { "0X" } else { "" }),
         'o' => ("", format!("{bits:o}"), if conversion.alternate && bits != 0 { "0" } else { "" }),
         'b' | 'B' => ("", format!("{bits:b}"), if conversion.alternate && bits != 0 { "0b" } else { "" }),
-        'p' => ("", format!("{bits:x}"), "0x"),
+        'p' => ("", format!("{bits:x}"), if bits != 0 { "0x" } else { "" }),
         _ => ("", bits.to_string(), ""),
     };
     let least = conversion.precision.unwrap_or(0).min(MAX_WIDTH) as usize;
@@ -34,6 +33,17 @@ pub(super) fn number(conversion: &Conversion, value: i128) -> Vec<u8> {
         return format!("{head}{digits:0>width$}").into_bytes();
     }
     pad(conversion, format!("{head}{digits:0>least$}").into_bytes())
+}
+
+/// The lowest bytes of a number, without and with a sign.
+fn narrowed(bytes: u8, bits: u64) -> (u64, i64) {
+    match bytes {
+        1..=7 => {
+            let unused = 64 - 8 * u32::from(bytes);
+            (bits << unused >> unused, (bits << unused).cast_signed() >> unused)
+        }
+        _ => (bits, bits.cast_signed()),
+    }
 }
 
 /// Text by a conversion: cut to its precision, filled up to its width.
@@ -81,6 +91,7 @@ mod tests {
         let (width, precision) = rest[..rest.len() - 1].split_once('.').unwrap_or((&rest[..rest.len() - 1], ""));
         Conversion {
             letter,
+            bytes: 0,
             raw: None,
             left: flags.contains('-'),
             zeros: flags.contains('0'),
@@ -102,7 +113,7 @@ mod tests {
             ("X", 255, "FF"),
             ("o", 8, "10"),
             ("p", 4096, "0x1000"),
-            ("p", 0, "0x0"),
+            ("p", 0, "0"),
             ("c", 65, "A"),
             ("5d", 42, "   42"),
             ("-5d", 42, "42   "),
@@ -126,6 +137,24 @@ mod tests {
         for (format, value, expected) in cases {
             let shown = number(&conversion(format), value);
             assert_eq!(String::from_utf8(shown).unwrap(), expected, "%{format} {value}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_as_narrow_as_was_asked() {
+        let cases: [(&str, u8, i128, &str); 8] = [
+            ("x", 1, 0x12_3456_789a_bcde, "de"),
+            ("x", 2, 0x12_3456_789a_bcde, "bcde"),
+            ("x", 4, 0x12_3456_789a_bcde, "789abcde"),
+            ("x", 8, 0x12_3456_789a_bcde, "123456789abcde"),
+            ("d", 4, 5_000_000_000, "705032704"),
+            ("d", 1, 200, "-56"),
+            ("u", 4, -1, "4294967295"),
+            ("o", 2, -1, "177777"),
+        ];
+        for (format, bytes, value, expected) in cases {
+            let shown = number(&Conversion { bytes, ..conversion(format) }, value);
+            assert_eq!(String::from_utf8(shown).unwrap(), expected, "%{format} of {bytes} bytes, {value}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Aggregated, Entry, Names, Record, Snapshot, Value, aggregate, histogram, json, series,
-    text::{Context, INDENT, KEY_INDENT},
+    text::{Context, INDENT},
     time,
 };
 use crate::lang::{
@@ -36,12 +36,20 @@ pub struct Renderer<'a> {
     plan: &'a Plan,
     names: &'a dyn Names,
     source: (&'a str, &'a str),
+    raw: bool,
 }
 
 impl<'a> Renderer<'a> {
     /// For a script's plan.
     pub fn new(form: Form, plan: &'a Plan, names: &'a dyn Names) -> Self {
-        Self { form, plan, names, source: ("", "") }
+        Self { form, plan, names, source: ("", ""), raw: false }
+    }
+
+    /// Leaves text of events as it came; else it is a part of a line, with escapes.
+    #[must_use]
+    pub fn raw(mut self, raw: bool) -> Self {
+        self.raw = raw;
+        self
     }
 
     /// With the script's name and text, for messages that tell their place in it.
@@ -57,7 +65,8 @@ impl<'a> Renderer<'a> {
     }
 
     fn context(&self, indent: usize) -> Context<'a> {
-        Context { plan: self.plan, names: self.names, indent }
+        // JSON has escapes of its own.
+        Context { plan: self.plan, names: self.names, indent, raw: self.raw || self.is_json(), is_compact: false }
     }
 
     fn is_json(&self) -> bool {
@@ -72,8 +81,9 @@ impl<'a> Renderer<'a> {
     /// `Attached 3 probes`: for standard error as text, for the output as JSON.
     pub fn attached(&self, probes: usize) -> Message {
         if self.is_json() {
-            let bytes = json::line("attached_probes", &format!("{{\"probes\": {probes}}}"));
-            return Message { to: Output::Out, bytes };
+            let line =
+                format!("{{\"type\": \"attached_probes\", \"count\": {probes}, \"data\": {{\"probes\": {probes}}}}}\n");
+            return Message { to: Output::Out, bytes: line.into_bytes() };
         }
         let plural = if probes == 1 { "" } else { "s" };
         Message { to: Output::Error, bytes: format!("Attached {probes} probe{plural}\n").into_bytes() }
@@ -109,7 +119,8 @@ impl<'a> Renderer<'a> {
                 let key = record.values.get(..map.key.len())?;
                 // Without a value in the record it aggregates and has to be read from the map.
                 let value = record.values.get(map.key.len())?;
-                out(self.element(map, key, value, *div))
+                let entry = Entry { key: key.to_vec(), value: value.clone() };
+                out(self.element(map, &entry, *div))
             }
             Action::HelperFailed { helper } => {
                 let result = record.values.first().and_then(Value::number).unwrap_or(0);
@@ -123,8 +134,11 @@ impl<'a> Renderer<'a> {
     pub fn formatted(&self, record: &Record) -> Option<Vec<u8>> {
         let site = self.plan.sites.get(record.site as usize)?;
         match &site.action {
-            Action::Print { format, .. } | Action::Cat { format } | Action::System { format } => {
-                Some(self.context(INDENT).format(format, &site.fields, &record.values))
+            Action::Print { format, .. } => Some(self.context(INDENT).format(format, &site.fields, &record.values)),
+            // A path, or words of a command: not what is shown.
+            Action::Cat { format } | Action::System { format } => {
+                let context = Context { raw: true, ..self.context(INDENT) };
+                Some(context.format(format, &site.fields, &record.values))
             }
             _ => None,
         }
@@ -146,7 +160,10 @@ impl<'a> Renderer<'a> {
             );
             return Message { to: Output::Out, bytes: bytes.into_bytes() };
         }
-        let mut bytes = format!("{name}:{line}:{column}: {word}: ").into_bytes();
+        // A range within one line has both of its columns.
+        let (last_line, end) = place(text_of_script, site.end);
+        let range = if last_line == line && end > column { format!("{column}-{end}") } else { column.to_string() };
+        let mut bytes = format!("{name}:{line}:{range}: {word}: ").into_bytes();
         bytes.extend(text);
         if !bytes.ends_with(b"\n") {
             bytes.push(b'\n');
@@ -192,6 +209,10 @@ impl<'a> Renderer<'a> {
 
     fn join(&self, delimiter: &str, values: &[Value]) -> Vec<u8> {
         let mut text = Vec::new();
+        // A record has places for more words than there are.
+        let is_empty = |value: &Value| matches!(value, Value::Text(text) if text.is_empty());
+        let count = values.iter().rposition(|value| !is_empty(value)).map_or(0, |last| last + 1);
+        let values = values.get(..count).unwrap_or_default();
         for (at, value) in values.iter().enumerate() {
             if at > 0 {
                 text.extend(delimiter.as_bytes());
@@ -224,9 +245,17 @@ impl<'a> Renderer<'a> {
         self.entries(plan, snapshot.top(top), div)
     }
 
-    /// `print(@map[key])`.
-    pub fn element(&self, plan: &MapPlan, key: &[Value], value: &Value, div: Option<u64>) -> Vec<u8> {
-        self.entries(plan, &[Entry { key: key.to_vec(), value: value.clone() }], div)
+    /// `print(@map[key])`: the value alone, but of histograms and series, which need their name above them.
+    pub fn element(&self, plan: &MapPlan, entry: &Entry, div: Option<u64>) -> Vec<u8> {
+        if let Value::Aggregate(Aggregated::Buckets(_) | Aggregated::Series(_)) = &entry.value {
+            return self.entries(plan, std::slice::from_ref(entry), div);
+        }
+        let shown = Shown { div: div.map_or(1, i128::from).max(1), newest: 0 };
+        if self.is_json() {
+            return json::line("value", &self.json_of(plan, &entry.value, &shown));
+        }
+        let text = self.text_of(plan, &entry.value, &shown);
+        text.strip_prefix(b" ").unwrap_or(&text).to_vec()
     }
 
     fn entries(&self, plan: &MapPlan, entries: &[Entry], div: Option<u64>) -> Vec<u8> {
@@ -250,7 +279,7 @@ impl<'a> Renderer<'a> {
 
     /// The parts of a key; a tuple that is the only part goes without its parentheses.
     fn key(&self, plan: &MapPlan, key: &[Value], separator: &str) -> Vec<u8> {
-        let context = self.context(KEY_INDENT);
+        let context = self.context(if self.is_json() { 0 } else { INDENT }).compact(self.is_json());
         let mut out = Vec::new();
         let (types, values): (&[Type], &[Value]) = match (plan.key.as_slice(), key) {
             ([Type::Tuple(types)], [Value::List(values)]) => (types, values),
@@ -281,13 +310,14 @@ impl<'a> Renderer<'a> {
             Aggregated::Number(number) => format!(" {}\n", number.unwrap_or(0) / shown.div),
             Aggregated::Stats { count, total } => {
                 let average = aggregate::average(*count, *total) / shown.div;
-                format!(" count {count}, average {average}, total {total}\n")
+                format!(" {{ .count = {count}, .average = {average}, .total = {total} }}\n")
             }
             Aggregated::Buckets(counts) => {
                 let mut buckets = histogram::buckets(aggregation, counts);
                 for bucket in &mut buckets {
                     bucket.count /= u64::try_from(shown.div).unwrap_or(1);
                 }
+                // What was emptied has no buckets, and no line for them.
                 format!("\n{}\n", histogram::picture(aggregation, &buckets))
             }
             Aggregated::Series(points) => {
@@ -298,6 +328,17 @@ impl<'a> Renderer<'a> {
         .into_bytes()
     }
 
+    fn json_of(&self, plan: &MapPlan, value: &Value, shown: &Shown) -> String {
+        let context = self.context(0);
+        match (plan.aggregation(), value) {
+            (Some(aggregation), Value::Aggregate(it)) => context.json_aggregate(aggregation, it, shown.div),
+            (_, Value::Unsigned(_) | Value::Signed(_)) if shown.div > 1 => {
+                (value.number().unwrap_or(0) / shown.div).to_string()
+            }
+            _ => context.json(&plan.value, value),
+        }
+    }
+
     fn json_map(&self, plan: &MapPlan, entries: &[Entry], shown: &Shown) -> Vec<u8> {
         let kind = match plan.aggregation() {
             Some(Aggregation::Hist { .. } | Aggregation::LinearHist { .. }) => "hist",
@@ -305,14 +346,7 @@ impl<'a> Renderer<'a> {
             Some(Aggregation::TimeSeries { .. }) => "tseries",
             _ => "map",
         };
-        let context = self.context(KEY_INDENT);
-        let value = |value: &Value| match (plan.aggregation(), value) {
-            (Some(aggregation), Value::Aggregate(it)) => context.json_aggregate(aggregation, it, shown.div),
-            (_, Value::Unsigned(_) | Value::Signed(_)) if shown.div > 1 => {
-                (value.number().unwrap_or(0) / shown.div).to_string()
-            }
-            _ => context.json(&plan.value, value),
-        };
+        let value = |value: &Value| self.json_of(plan, value, shown);
         let name = json::string(plan.name.as_bytes());
         if plan.key.is_empty() {
             let Some(entry) = entries.first() else { return Vec::new() };

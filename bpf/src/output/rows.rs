@@ -76,7 +76,7 @@ impl SiteRows {
 
     /// The row of a record: a cell for each column.
     pub fn row(&self, record: &Record, plan: &Plan, names: &dyn Names) -> Vec<Cell> {
-        let context = Context { plan, names, indent: INDENT };
+        let context = Context { plan, names, indent: INDENT, raw: true, is_compact: false };
         let mut row = common(record.time_ns, record.cpu, record.pid, record.tid, &record.comm);
         row.extend(self.leaves.iter().map(|leaf| leaf.cell(&record.values, &context)));
         row
@@ -124,7 +124,7 @@ impl MapRows {
         plan: &Plan,
         names: &dyn Names,
     ) -> Vec<Vec<Cell>> {
-        let context = Context { plan, names, indent: INDENT };
+        let context = Context { plan, names, indent: INDENT, raw: true, is_compact: false };
         let mut rows = Vec::new();
         for Entry { key, value } in &snapshot.entries {
             let mut head = common(time_ns, 0, 0, 0, b"");

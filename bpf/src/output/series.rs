@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use super::{Names, Point, time};
 use crate::lang::types::Clock;
 
+/// What stands above the times.
+const HEADING: &str = "hh:mm:ss.ns";
 /// Width of the chart, with its frame.
 const WIDTH: usize = 53;
 /// The most lines, whatever a map says.
@@ -25,17 +27,11 @@ pub(super) fn chart(points: &[Point], (newest, slots): (u64, u32), interval_ns: 
     };
     // A series that stands still is drawn in the middle.
     let (low, high) = if low == high { (low - 1, high + 1) } else { (low, high) };
-    let digits = digits(interval_ns);
-    let heading = match digits {
-        0 => "hh:mm:ss",
-        3 => "hh:mm:ss.ms",
-        6 => "hh:mm:ss.us",
-        _ => "hh:mm:ss.ns",
-    };
-    let time_width = 8 + if digits == 0 { 0 } else { 1 + digits };
+    // Nine digits whatever the interval, so that columns of several series stand below each other.
+    let time_width = HEADING.len() + 7;
     let limits = format!("{:time_width$} {:<LEFT$}{:>rest$}\n", "", low, high, rest = WIDTH - LEFT);
     let mut out = limits.clone();
-    write(&mut out, format_args!("{heading:<time_width$} |{}|\n", "_".repeat(WIDTH - 2)));
+    write(&mut out, format_args!("{HEADING:<time_width$} |{}|\n", "_".repeat(WIDTH - 2)));
     let zero = (low < 0 && high > 0).then(|| (WIDTH as f32 * -low as f32 / (high - low) as f32) as usize);
     let mut left = points.iter().peekable();
     for interval in first..=newest.max(first) {
@@ -56,23 +52,13 @@ pub(super) fn chart(points: &[Point], (newest, slots): (u64, u32), interval_ns: 
             put(((WIDTH - 1) as f32 * (point.value - low) as f32 / (high - low) as f32) as usize, b'*');
         }
         let value = point.map_or_else(|| "-".to_owned(), |point| point.value.to_string());
-        write(&mut out, format_args!("{} {} {value}\n", moment(ns, digits, names), String::from_utf8_lossy(&line)));
+        write(&mut out, format_args!("{} {} {value}\n", moment(ns, names), String::from_utf8_lossy(&line)));
     }
     write(&mut out, format_args!("{:time_width$} v{}v\n", "", "_".repeat(WIDTH - 2)));
     out + &limits
 }
 
-/// Digits after the second that tell intervals apart.
-fn digits(interval_ns: u64) -> usize {
-    match interval_ns {
-        ns if ns.is_multiple_of(1_000_000_000) => 0,
-        ns if ns.is_multiple_of(1_000_000) => 3,
-        ns if ns.is_multiple_of(1_000) => 6,
-        _ => 9,
-    }
-}
-
-fn moment(ns: u64, digits: usize, names: &dyn Names) -> String {
+fn moment(ns: u64, names: &dyn Names) -> String {
     let (text, fraction) = match names.wall_time(Clock::Monotonic, ns) {
         Some(wall) => (time::format_time("%H:%M:%S", &wall), wall.unix_ns.rem_euclid(1_000_000_000)),
         None => {
@@ -81,11 +67,7 @@ fn moment(ns: u64, digits: usize, names: &dyn Names) -> String {
             (text, i128::from(ns % 1_000_000_000))
         }
     };
-    let fraction = format!("{fraction:09}");
-    match fraction.get(..digits) {
-        Some(shown) if digits > 0 => format!("{text}.{shown}"),
-        _ => text,
-    }
+    format!("{text}.{fraction:09}")
 }
 
 /// The moment at which an interval begins, for JSON.
@@ -94,7 +76,7 @@ pub(super) fn begin(interval: u64, interval_ns: u64, names: &dyn Names) -> Strin
     match names.wall_time(Clock::Monotonic, ns) {
         Some(wall) => {
             let fraction = wall.unix_ns.rem_euclid(1_000_000_000);
-            format!("{}.{fraction:09}", time::format_time("%Y-%m-%dT%H:%M:%S", &wall))
+            format!("{}.{fraction:09}", time::format_time("%Y-%m-%d %H:%M:%S", &wall))
         }
         None => ns.to_string(),
     }
@@ -114,13 +96,14 @@ mod tests {
     fn a_series_that_stands_still_is_in_the_middle() {
         let points = [Point { interval: 10, value: 4 }, Point { interval: 12, value: 4 }];
         let text = chart(&points, (12, 10), 100_000_000, &NoNames);
-        let expected = "             3                                                   5\n\
-            hh:mm:ss.ms  |___________________________________________________|\n\
-            00:00:01.000 |                         *                         | 4\n\
-            00:00:01.100 |                                                   | -\n\
-            00:00:01.200 |                         *                         | 4\n             \
-            v___________________________________________________v\n             \
-            3                                                   5\n";
+        let bar = "_".repeat(51);
+        let (blanks, star) = (" ".repeat(51), format!("{0}*{0}", " ".repeat(25)));
+        let limits = format!("{:18} {:<21}{:>32}\n", "", 3, 5);
+        let expected = format!(
+            "{limits}hh:mm:ss.ns        |{bar}|\n00:00:01.000000000 |{star}| 4\n00:00:01.100000000 |{blanks}| -\n\
+             00:00:01.200000000 |{star}| 4\n{:18} v{bar}v\n{limits}",
+            ""
+        );
         assert_eq!(text, expected);
     }
 
@@ -129,8 +112,8 @@ mod tests {
         let points = [Point { interval: 1, value: -10 }, Point { interval: 2, value: 10 }];
         let text = chart(&points, (2, 10), 1_000_000_000, &NoNames);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], format!("hh:mm:ss |{}|", "_".repeat(51)));
-        assert_eq!(lines[2], format!("00:00:01 *{}.{}| -10", " ".repeat(25), " ".repeat(25)));
-        assert_eq!(lines[3], format!("00:00:02 |{}.{}* 10", " ".repeat(25), " ".repeat(25)));
+        assert_eq!(lines[1], format!("hh:mm:ss.ns        |{}|", "_".repeat(51)));
+        assert_eq!(lines[2], format!("00:00:01.000000000 *{}.{}| -10", " ".repeat(25), " ".repeat(25)));
+        assert_eq!(lines[3], format!("00:00:02.000000000 |{}.{}* 10", " ".repeat(25), " ".repeat(25)));
     }
 }

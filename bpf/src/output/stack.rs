@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Names, Symbol};
+use super::{Names, Symbol, terminal::safe_text};
 use crate::lang::types::StackMode;
 
 /// A stack: an empty line, then a line for each frame.
@@ -15,6 +15,8 @@ pub(super) struct Shape {
     pub(super) frames: u16,
     /// Blanks before each frame.
     pub(super) indent: usize,
+    /// Whether names stay as they came.
+    pub(super) raw: bool,
 }
 
 pub(super) fn text(shape: &Shape, id: u64, pid: u32, names: &dyn Names) -> String {
@@ -27,7 +29,11 @@ pub(super) fn text(shape: &Shape, id: u64, pid: u32, names: &dyn Names) -> Strin
 }
 
 fn frame(out: &mut String, shape: &Shape, address: u64, pid: u32, names: &dyn Names) {
-    let symbol = || if shape.user { names.user_symbol(pid, address) } else { names.kernel_symbol(address) };
+    let symbol = || {
+        let symbol = if shape.user { names.user_symbol(pid, address) } else { names.kernel_symbol(address) }?;
+        let safe = |text: String| if shape.raw { text } else { safe_text(text) };
+        Some(Symbol { name: safe(symbol.name), module: safe(symbol.module), ..symbol })
+    };
     let blanks = " ".repeat(shape.indent);
     // Writing to a String cannot fail.
     let _infallible = match shape.mode {

@@ -7,6 +7,7 @@ use bathyscope_catalog::constants::{self, Arch};
 use super::{
     Names, Value, number,
     stack::{self, Shape},
+    terminal::{safe_in_a_line, safe_text},
     time,
 };
 use crate::lang::{
@@ -16,8 +17,6 @@ use crate::lang::{
 
 /// Blanks before frames of stacks in printed values.
 pub(super) const INDENT: usize = 8;
-/// The same in keys of maps.
-pub(super) const KEY_INDENT: usize = 4;
 const AF_INET: u32 = 2;
 const AF_INET6: u32 = 10;
 
@@ -28,9 +27,17 @@ pub(super) struct Context<'a> {
     pub(super) names: &'a dyn Names,
     /// Blanks before frames of stacks.
     pub(super) indent: usize,
+    /// Whether text of events stays as it came, line breaks too.
+    pub(super) raw: bool,
+    /// Whether nothing but commas stands between parts, as in the keys of JSON.
+    pub(super) is_compact: bool,
 }
 
 impl Context<'_> {
+    pub(super) fn compact(self, is_compact: bool) -> Self {
+        Self { is_compact, ..self }
+    }
+
     /// A value as `print` shows it.
     pub(super) fn value(&self, ty: &Type, value: &Value) -> Vec<u8> {
         let mut out = Vec::new();
@@ -43,15 +50,22 @@ impl Context<'_> {
             Value::Text(text) => self.write_text(out, ty, text),
             Value::Buffer(bytes) => out.extend(number::buffer(None, bytes).into_bytes()),
             Value::List(parts) => self.write_parts(out, ty, parts),
-            _ => out.extend(self.plain(ty, value).into_bytes()),
+            Value::Stack { .. } => out.extend(self.plain(ty, value).into_bytes()),
+            _ if self.raw => out.extend(self.plain(ty, value).into_bytes()),
+            // Names of processes, groups and functions are somebody's text too.
+            _ => out.extend(safe_text(self.plain(ty, value)).into_bytes()),
         }
     }
 
     /// A text that fills all the room it may take was probably longer.
     pub(super) fn write_text(&self, out: &mut Vec<u8>, ty: &Type, text: &[u8]) {
-        out.extend(text);
+        if self.raw {
+            out.extend(text);
+        } else {
+            out.extend(safe_in_a_line(text).as_ref());
+        }
         let room = self.plan.config.max_strlen;
-        if room > 1 && ty.bytes() >= room && text.len() >= room as usize - 1 {
+        if ty.bytes() > room && text.len() >= room as usize {
             out.extend(self.plan.config.str_trunc_trailer.as_bytes());
         }
     }
@@ -59,10 +73,13 @@ impl Context<'_> {
     fn write_parts(&self, out: &mut Vec<u8>, ty: &Type, parts: &[Value]) {
         let (begin, end, separator) = match ty {
             Type::Array { .. } => ("[", "]", ","),
-            Type::Struct(_) if parts.is_empty() => ("{", "}", ""),
-            Type::Struct(_) => ("{ ", " }", ", "),
+            Type::Struct(_) | Type::Record(_) if parts.is_empty() => ("{", "}", ""),
+            Type::Struct(_) | Type::Record(_) if self.is_compact => ("{", "}", ","),
+            Type::Struct(_) | Type::Record(_) => ("{ ", " }", ", "),
+            _ if self.is_compact => ("(", ")", ","),
             _ => ("(", ")", ", "),
         };
+        let equals = if self.is_compact { "=" } else { " = " };
         out.extend(begin.as_bytes());
         for (at, (value, (name, ty))) in parts.iter().zip(part_types(ty)).enumerate() {
             if at > 0 {
@@ -70,8 +87,7 @@ impl Context<'_> {
             }
             match (name, ty) {
                 ("", _) => {}
-                (name, Part::Member(_)) => out.extend(format!(".{name} = ").into_bytes()),
-                (name, Part::Own(_)) => out.extend(format!("{name} = ").into_bytes()),
+                (name, _) => out.extend(format!(".{name}{equals}").into_bytes()),
             }
             self.write(out, ty.ty(), value);
         }
@@ -83,7 +99,8 @@ impl Context<'_> {
         match (ty, value) {
             (Type::Shown(shown), value) => self.shown(shown, value),
             (Type::Stack { user, mode, frames }, Value::Stack { id, pid }) => {
-                let shape = Shape { user: *user, mode: *mode, frames: *frames, indent: self.indent };
+                let (indent, raw) = (self.indent, self.raw);
+                let shape = Shape { user: *user, mode: *mode, frames: *frames, indent, raw };
                 stack::text(&shape, *id, *pid, self.names)
             }
             (Type::Pointer { .. }, Value::Unsigned(address)) => format!("{address:#x}"),
@@ -114,17 +131,16 @@ impl Context<'_> {
             }
             (Shown::Strerror, _) => {
                 let text = constants::errno_text(signed());
-                text.map_or_else(|| format!("Unknown error {number}"), str::to_owned)
+                match number {
+                    0 => "Success".to_owned(),
+                    _ => text.unwrap_or("Unknown error").to_owned(),
+                }
             }
-            (Shown::SignalName, _) => {
-                constants::signal_name(signed()).map_or_else(|| number.to_string(), str::to_owned)
-            }
+            (Shown::SignalName, _) => constants::signal_text(signed()),
             (Shown::SyscallName, _) => {
-                constants::syscall_name(Arch::HOST, signed()).map_or_else(|| number.to_string(), str::to_owned)
+                constants::syscall_name(Arch::HOST, signed()).unwrap_or("Unknown syscall").to_owned()
             }
-            (Shown::CgroupPath { filter }, _) => {
-                self.names.cgroup_path(unsigned(), filter).unwrap_or_else(|| format!("unknown:{number}"))
-            }
+            (Shown::CgroupPath { filter }, _) => self.names.cgroup_path(unsigned(), filter).unwrap_or_default(),
             (Shown::Time { format, clock }, _) => self
                 .names
                 .wall_time(*clock, unsigned())

@@ -182,7 +182,12 @@ pub struct ScriptPlan {
     pub target: WireTarget,
     /// Bytes of its ring, a power of two within the limits.
     pub ring_bytes: u32,
+    /// The most bytes that its maps may take, with the ring.
+    pub map_bytes: u64,
 }
+
+/// The most bytes of a script's maps, however much there is.
+pub(crate) const MAX_MAP_BYTES: u64 = 1 << 30;
 
 impl ScriptPlan {
     /// Checks sizes and the target.
@@ -204,7 +209,7 @@ impl ScriptPlan {
             branches: Vec::new(),
         });
         let Plan { target, ring_bytes, .. } = Plan::checked(any, target, ring_bytes)?;
-        Ok(Self { script, target, ring_bytes })
+        Ok(Self { script, target, ring_bytes, map_bytes: MAX_MAP_BYTES })
     }
 }
 
@@ -383,7 +388,10 @@ pub trait Backend {
     fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError>;
 
     /// What can stand at a byte of a script, and what stands there.
-    fn script_facts(&mut self, script: &WireScript, offset: u32) -> ScriptFacts;
+    ///
+    /// # Errors
+    /// If it cannot be looked at for a reason that is not in the script.
+    fn script_facts(&mut self, script: &WireScript, offset: u32) -> Result<ScriptFacts, AgentError>;
 
     /// Compiles and loads a script; nothing runs before [`RunningScript::enable`].
     ///

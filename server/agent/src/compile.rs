@@ -1,16 +1,40 @@
 //! Compiling a script: the same for the running kernel and for the simulated one.
+//!
+//! A script is the text of a stranger. So it is read, checked and compiled by a [`child`] without rights, and what that says
+//! is [`verify`]ed by what this agent allows before anything of it is loaded.
 
-use std::time::Instant;
+mod child;
+mod messages;
+mod verify;
+
+use std::{sync::Arc, time::Instant};
 
 use bathyscope_bpf::{
-    lang::{self, CheckOptions, CompileOptions, Compiled, Diagnostic, ExpandOptions, Severity, Stage, host::Host},
+    Code,
+    ir::Source,
+    lang::{
+        self, CheckOptions, CompileOptions, Compiled, Diagnostic, ExpandOptions, Severity, Stage, host::Host,
+        plan::Plan,
+    },
     probe::TargetFilter,
 };
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ScriptChecked, ScriptCompletion, ScriptFacts, ScriptHover, ScriptStage, WireScript,
+    AgentError, AgentErrorKind, ScriptChecked, ScriptCompletion, ScriptFacts, ScriptHover, ScriptRefused, ScriptStage,
+    WireScript,
 };
 
-use crate::{backend::monotonic_ns, error::failed};
+pub(crate) use self::{
+    child::Line,
+    messages::{Missing, Question, Told},
+};
+use self::{
+    messages::{Done, Job},
+    verify::Allowed,
+};
+use crate::{
+    backend::{ScriptTrouble, monotonic_ns},
+    error::failed,
+};
 
 /// What is not in the script.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +53,91 @@ impl Default for Around {
     }
 }
 
-/// Compiles a script.
-pub(crate) fn compile(script: &WireScript, host: &dyn Host, around: Around) -> Result<Compiled, Vec<Diagnostic>> {
+/// What the child is told about the host it compiles for.
+pub(crate) trait Facts {
+    /// The host as the compiler asks it, in the child. What is not known there it asks for through `line`.
+    fn inside<'a>(&'a self, script: &'a WireScript, line: &'a Line) -> Box<dyn Host + 'a>;
+
+    /// Answers a question of the child, in the agent.
+    fn tell(&self, question: &Question) -> Told;
+
+    /// Reads what the child cannot do without, in the agent; the next child has it.
+    fn read(&self, missing: Missing);
+}
+
+/// A compiled script: what a loader needs of it.
+#[derive(Debug)]
+pub(crate) struct CompiledScript {
+    /// Its programs, in the order of [`Plan::programs`].
+    pub(crate) codes: Vec<Code>,
+    /// What to know about them.
+    pub(crate) plan: Plan,
+}
+
+/// Has a script compiled, and checks that what came of it is allowed to a script with these rights.
+///
+/// # Errors
+/// What is wrong with the script; or how the child failed.
+pub(crate) fn compile(
+    script: &WireScript,
+    facts: &dyn Facts,
+    around: Around,
+    rights: ScriptRights,
+) -> Result<CompiledScript, ScriptTrouble> {
+    match child::run(&Job::Compile(around), script, facts)? {
+        Done::Compiled { mut codes, plan } => {
+            let source = Arc::new(Source { name: script.name.clone(), text: script.text.clone() });
+            for code in &mut codes {
+                code.source = Some(Arc::clone(&source));
+            }
+            let compiled = CompiledScript { codes, plan };
+            verify::check(&compiled, script, Allowed::of(script, rights))?;
+            Ok(compiled)
+        }
+        Done::Refused { diagnostics } => Err(ScriptTrouble::Script(ScriptRefused { diagnostics })),
+        _other => Err(child::wrong_answer().into()),
+    }
+}
+
+/// Has a script compiled for its messages alone, and for what the compiler made on its way to `show`.
+///
+/// # Errors
+/// How the child failed.
+pub(crate) fn check(
+    script: &WireScript,
+    facts: &dyn Facts,
+    show: Option<ScriptStage>,
+) -> Result<ScriptChecked, AgentError> {
+    match child::run(&Job::Check(show), script, facts)? {
+        Done::Checked(checked) => Ok(checked),
+        _other => Err(child::wrong_answer()),
+    }
+}
+
+/// What can stand at a byte of a script, and what stands there.
+///
+/// # Errors
+/// How the child failed.
+pub(crate) fn facts(script: &WireScript, facts: &dyn Facts, offset: u32) -> Result<ScriptFacts, AgentError> {
+    match child::run(&Job::Facts(offset), script, facts)? {
+        Done::Facts(facts) => Ok(facts),
+        _other => Err(child::wrong_answer()),
+    }
+}
+
+/// Does a job, in the child.
+fn work(job: &Job, script: &WireScript, host: &dyn Host) -> Done {
+    match job {
+        Job::Compile(around) => match compile_here(script, host, *around) {
+            Ok(Compiled { codes, plan, .. }) => Done::Compiled { codes, plan },
+            Err(diagnostics) => Done::Refused { diagnostics },
+        },
+        Job::Check(show) => Done::Checked(check_here(script, host, *show)),
+        Job::Facts(offset) => Done::Facts(facts_here(script, host, *offset)),
+    }
+}
+
+fn compile_here(script: &WireScript, host: &dyn Host, around: Around) -> Result<Compiled, Vec<Diagnostic>> {
     let pid = (around.pid != 0).then_some(around.pid);
     let options = CompileOptions {
         name: script.name.clone(),
@@ -54,8 +161,7 @@ pub(crate) fn unwind_sizes(script: &WireScript) -> (u32, u32) {
     (number(rows), number(script.unwind.len()))
 }
 
-/// What can stand at a byte of a script, and what stands there.
-pub(crate) fn facts(script: &WireScript, host: &dyn Host, offset: u32) -> ScriptFacts {
+fn facts_here(script: &WireScript, host: &dyn Host, offset: u32) -> ScriptFacts {
     let completion = |it: lang::Completion| ScriptCompletion {
         label: it.label,
         kind: format!("{:?}", it.kind).to_ascii_lowercase(),
@@ -71,10 +177,9 @@ pub(crate) fn facts(script: &WireScript, host: &dyn Host, offset: u32) -> Script
     }
 }
 
-/// Compiles a script for its messages alone, and for what the compiler made on its way to `show`.
-pub(crate) fn check(script: &WireScript, host: &dyn Host, show: Option<ScriptStage>) -> ScriptChecked {
+fn check_here(script: &WireScript, host: &dyn Host, show: Option<ScriptStage>) -> ScriptChecked {
     let clock = Instant::now();
-    let compiled = compile(script, host, Around::default());
+    let compiled = compile_here(script, host, Around::default());
     let compile_ns = elapsed_ns(clock);
     match compiled {
         Ok(compiled) => ScriptChecked {

@@ -10,12 +10,16 @@
 
 mod agent_guard;
 mod backend;
+mod commands;
 mod compile;
 mod count_row;
 mod doctor;
 mod error;
 mod guard;
 mod kernel;
+mod memory;
+mod rights;
+pub mod seccomp;
 mod server;
 mod session;
 mod simulated;
@@ -25,8 +29,9 @@ pub use backend::{
     Backend, Elements, MAX_RING_BYTES, MIN_RING_BYTES, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble,
     UserFile, check_script_sizes,
 };
+pub use commands::{CommandRights, ParseCommandRightsError, has_account, user_name};
 pub use compile::ScriptRights;
 pub use kernel::{KernelBackend, Leftover, cgroup_id, cleanup};
-pub use server::{AgentOptions, RunError, run, run_on};
+pub use server::{AgentOptions, RunError, close_inherited, run, run_on, take_inherited};
 pub use session::{SessionEnd, serve};
 pub use simulated::{ParseSimulationError, SimulatedBackend, Simulation};

@@ -1,14 +1,21 @@
-//! The agent as a process: listens for one console at a time until its supervisor ends.
+//! The agent as a process: serves one console at a time until its supervisor ends.
 
-use std::path::{Path, PathBuf};
+use std::{
+    convert::Infallible,
+    io,
+    os::fd::{AsFd as _, FromRawFd as _, OwnedFd, RawFd},
+};
 
-use bathyscope_protocol::{Connection, Listener, ProtocolError};
+use bathyscope_protocol::{Connection, Door, ProtocolError};
 use rustix::process::{DumpableBehavior, Pid, Signal};
 
 use crate::{
     backend::Backend,
+    commands::CommandRights,
     compile::ScriptRights,
-    kernel::{KernelBackend, trace},
+    kernel::{KernelBackend, do_what_the_filter_forbids, launcher, remember_caller, trace},
+    rights,
+    seccomp::{self, FilterError},
     session::{self, SessionEnd},
     simulated::{SimulatedBackend, Simulation},
 };
@@ -16,12 +23,10 @@ use crate::{
 /// How the agent is run.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {
-    /// Where it listens, in a folder that only the console's user may enter.
-    pub socket: PathBuf,
-    /// The user who may connect, beside root.
+    /// The user whose connections are served.
     pub console_uid: u32,
-    /// The user whom a command runs as where no other is asked for.
-    pub command_uid: u32,
+    /// As whom commands run; made-up ones always do.
+    pub commands: CommandRights,
     /// What scripts may do; made-up ones always run.
     pub scripts: ScriptRights,
     /// Make up events instead of tracing.
@@ -35,45 +40,69 @@ pub struct AgentOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The socket cannot be made or does not work.
-    #[error("serving at {}", .path.display())]
-    Socket {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: ProtocolError,
-    },
     /// The process cannot be set up.
     #[error("{doing}")]
     Process {
         /// What was being done.
         doing: &'static str,
         /// Why.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The supervisor has ended before the agent was ready.
     #[error("the supervisor has ended")]
     Orphaned,
 }
 
-/// Runs the agent. Returns only with an error; it ends when its supervisor does, or by a signal.
+/// Serves the consoles that come through `door`, one at a time. Returns only with an error; the agent ends when its
+/// supervisor does, or by a signal.
 ///
 /// # Errors
-/// If the socket cannot be made, or the supervisor is gone.
-pub fn run(options: &AgentOptions) -> Result<std::convert::Infallible, RunError> {
+/// If the supervisor is gone.
+pub fn run(door: &Door, options: &AgentOptions) -> Result<Infallible, RunError> {
     follow_supervisor(options.supervisor)?;
-    let trouble = |source| RunError::Socket { path: options.socket.clone(), source };
-    // First of all, so that a console that is started at the same time finds it; it is answered when all is ready.
-    let listener = listen(&options.socket).map_err(trouble)?;
+    confine(options)?;
     let mut backend = backend(options, KernelBackend::prepared);
     tracing::info!(simulated = backend.simulated(), "the agent is ready");
     loop {
-        let connection = listener.accept().map_err(trouble)?;
-        if may_connect(&connection, options.console_uid) {
-            tracing::debug!("the console has connected");
-            report(&session::serve(&connection, backend.as_mut()));
+        match door.accept() {
+            Ok(connection) if may_connect(&connection, options.console_uid) => {
+                tracing::debug!("the console has connected");
+                report(&session::serve(&connection, backend.as_mut()));
+            }
+            Ok(_of_somebody_else) => {}
+            // The console has ended, and the supervisor is about to end this process too.
+            Err(ProtocolError::Closed) => loop {
+                std::thread::park();
+            },
+            Err(error) => tracing::warn!(%error, "refused what came through the door"),
         }
     }
+}
+
+/// Closes every descriptor beyond the standard ones. To be called before anything is opened.
+pub fn close_inherited() {
+    // SAFETY: this process has just begun and has opened nothing yet, so nothing owns what is closed.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+}
+
+/// Takes over the descriptor `fd`, which this process inherited for itself alone. With it goes a note of what else was
+/// inherited, for commands that run as the caller would run them. To be called before anything is opened.
+///
+/// # Errors
+/// If it is not open.
+pub fn take_inherited(fd: RawFd, options: &AgentOptions) -> Result<OwnedFd, RunError> {
+    let failed = |source| RunError::Process { doing: "taking over the connection", source };
+    // SAFETY: a number; that it is open is checked by the kernel.
+    let found = unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    if fd < 0 || found < 0 {
+        return Err(failed(io::Error::last_os_error()));
+    }
+    // SAFETY: it is open, and nothing else in this process, which has just begun, knows its number.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    if options.commands == CommandRights::Caller {
+        remember_caller(options.supervisor, fd.as_fd()).map_err(failed)?;
+    }
+    Ok(fd)
 }
 
 /// Serves the one console at the other end of `connection`, then returns.
@@ -82,16 +111,41 @@ pub fn run(options: &AgentOptions) -> Result<std::convert::Infallible, RunError>
 /// If the supervisor is gone.
 pub fn run_on(connection: &Connection, options: &AgentOptions) -> Result<(), RunError> {
     follow_supervisor(options.supervisor)?;
+    confine(options)?;
     report(&session::serve(connection, backend(options, KernelBackend::at_a_terminal).as_mut()));
     // What is in tracefs stays there when this process ends.
     trace::settle();
     Ok(())
 }
 
+/// Gives up what only commands need, which the launcher has from now on, and every system call that the agent does not make.
+/// No thread exists yet.
+fn confine(options: &AgentOptions) -> Result<(), RunError> {
+    let failed = |doing| move |source| RunError::Process { doing, source };
+    if options.simulation.is_none() {
+        launcher::start(&options.commands).map_err(failed("starting the launcher of commands"))?;
+    }
+    rights::keep_listed().map_err(failed("giving up rights that are not needed"))?;
+    if options.simulation.is_none() {
+        do_what_the_filter_forbids();
+    }
+    match seccomp::install(&[seccomp::COMMON, seccomp::agent::AGENT], seccomp::agent::NEVER) {
+        Ok(()) => Ok(()),
+        // `doctor` tells it too.
+        Err(error @ FilterError::Missing) => {
+            tracing::warn!("{error}");
+            Ok(())
+        }
+        Err(error) => {
+            Err(RunError::Process { doing: "installing the agent's filter", source: io::Error::other(error) })
+        }
+    }
+}
+
 fn backend(options: &AgentOptions, prepare: fn(KernelBackend) -> KernelBackend) -> Box<dyn Backend> {
     match &options.simulation {
         Some(simulation) => Box::new(SimulatedBackend::new(simulation.clone())),
-        None => Box::new(prepare(KernelBackend::new(options.command_uid).with_scripts(options.scripts))),
+        None => Box::new(prepare(KernelBackend::new(options.commands.clone()).with_scripts(options.scripts))),
     }
 }
 
@@ -117,20 +171,10 @@ fn follow_supervisor(supervisor: Option<u32>) -> Result<(), RunError> {
     if parent == Some(supervisor) { Ok(()) } else { Err(RunError::Orphaned) }
 }
 
-/// The directory decides who can reach the socket, and the kernel tells who did. The socket's own permissions are left
-/// open and its owner alone: changing the owner by name, in a directory that the console's user can write, would be a
-/// way to be given any other file.
-fn listen(path: &Path) -> Result<Listener, ProtocolError> {
-    let before = rustix::process::umask(rustix::fs::Mode::empty());
-    let listener = Listener::bind(path);
-    rustix::process::umask(before);
-    listener
-}
-
-/// Only the console's user and root are served; the kernel tells who connected.
+/// Only the console's user is served; the kernel tells who made the connection.
 fn may_connect(connection: &Connection, console_uid: u32) -> bool {
     match connection.peer() {
-        Ok(peer) if peer.uid == console_uid || peer.uid == 0 => true,
+        Ok(peer) if peer.uid == console_uid => true,
         Ok(peer) => {
             tracing::warn!(uid = peer.uid, pid = peer.pid, "refused a connection of another user");
             false

@@ -1,5 +1,6 @@
 //! One console's connection: requests in order, one reply each. Whatever is out of order ends it.
 
+mod counters;
 mod script;
 mod watch;
 
@@ -12,7 +13,7 @@ use std::{
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, CaptureHandle, Connection, MAX_BPF_PAGE, MAX_CAPTURES, MAX_CONTAINER_IDS,
     MAX_CONTAINER_NAME_BYTES, MAX_GROUP_PAGE_BYTES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE, PROTOCOL_VERSION, ProcessUse,
-    ProtocolError, Readings, Reply, Request, WireMethod, WireTarget,
+    ProtocolError, Readings, Reply, Request, ScriptStarted, Started, WireMethod, WireTarget,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
@@ -21,6 +22,7 @@ use bathyscope_capture::MAX_BUDGET_CPU_PERMILLE;
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript},
     error::failed,
+    memory::Room,
 };
 use watch::{Looked, Watched};
 
@@ -61,11 +63,26 @@ struct Entry {
     capture: Running,
     stage: Stage,
     watched: Watched,
+    /// Bytes of the kernel's memory that its rings take until it is discarded.
+    ring_bytes: u64,
+    /// Bytes that its maps may take until then.
+    map_bytes: u64,
+    kept: counters::Kept,
 }
 
 impl Entry {
     fn new(capture: Running, watched: Watched) -> Self {
-        Self { capture, stage: Stage::Made, watched }
+        let rings = |started: &Started| started.rings.iter().map(|ring| u64::from(ring.data_bytes)).sum::<u64>();
+        let (ring_bytes, map_bytes) = match &capture {
+            Running::Capture(capture) => (rings(capture.started()), 0),
+            Running::Script(script) => {
+                let ScriptStarted { started, stats, .. } = script.started();
+                // The script's own ring is among its maps.
+                let own = started.rings.first().map_or(0, |ring| u64::from(ring.data_bytes));
+                (rings(started), stats.map_bytes.saturating_sub(own))
+            }
+        };
+        Self { capture, stage: Stage::Made, watched, ring_bytes, map_bytes, kept: counters::Kept::default() }
     }
 
     fn readings(&mut self) -> Readings {
@@ -131,46 +148,59 @@ impl Running {
     }
 }
 
-/// Serves one connection until it ends. All captures of it are gone when this returns.
+/// Serves one connection until it ends. All captures of it are gone when this returns; their last readings stay where the
+/// console can read them.
 pub fn serve(connection: &Connection, backend: &mut dyn Backend) -> SessionEnd {
     let mut session = Session { backend, captures: HashMap::new(), greeted: false, looked: Looked::default() };
-    let mut silent_since = Instant::now();
-    loop {
-        let running = session.captures.values().any(|entry| entry.stage == Stage::Enabled);
-        session.look(running);
-        let patience = running.then_some(watch::EVERY);
-        let request = match connection.receive_large::<Request>(patience, MAX_LARGE_REQUEST_BYTES) {
-            Ok(received) if !received.descriptors.is_empty() => return SessionEnd::Violation("it sent descriptors"),
-            Ok(received) if received.large && !may_be_large(&received.message) => {
-                return SessionEnd::Violation("it sent too large a message");
+    let end = session.serve(connection);
+    session.let_go();
+    end
+}
+
+impl Session<'_> {
+    fn serve(&mut self, connection: &Connection) -> SessionEnd {
+        let session = self;
+        let mut silent_since = Instant::now();
+        loop {
+            let running = session.captures.values().any(|entry| entry.stage == Stage::Enabled);
+            session.look(running);
+            session.keep_counters();
+            let patience = running.then_some(counters::EVERY);
+            let request = match connection.receive_large::<Request>(patience, MAX_LARGE_REQUEST_BYTES) {
+                Ok(received) if !received.descriptors.is_empty() => {
+                    return SessionEnd::Violation("it sent descriptors");
+                }
+                Ok(received) if received.large && !may_be_large(&received.message) => {
+                    return SessionEnd::Violation("it sent too large a message");
+                }
+                Ok(received) => received.message,
+                Err(ProtocolError::Closed) => return SessionEnd::Closed,
+                Err(ProtocolError::TimedOut(_)) if silent_since.elapsed() < LEASE => continue,
+                Err(ProtocolError::TimedOut(_)) => return SessionEnd::Lease,
+                Err(ProtocolError::Malformed { .. }) => return SessionEnd::Violation("it sent an unknown message"),
+                Err(ProtocolError::TooLarge) => return SessionEnd::Violation("it sent too large a message"),
+                Err(ProtocolError::Descriptors { .. }) => return SessionEnd::Violation("it sent descriptors"),
+                Err(error) => return SessionEnd::Connection(error),
+            };
+            silent_since = Instant::now();
+            let answer = match session.answer_on_account(request) {
+                Ok(answer) => answer,
+                Err(violation) => return SessionEnd::Violation(violation),
+            };
+            let sent = match &answer {
+                Answer::Plain(reply) => connection.send_large(reply, &[], MAX_LARGE_REPLY_BYTES, SEND_TIMEOUT),
+                Answer::File(reply, file) => connection.send(reply, &[file.as_fd()], SEND_TIMEOUT),
+                Answer::Rings { capture, from } => {
+                    let rings = session.rings(*capture, *from);
+                    let count = u32::try_from(rings.len()).unwrap_or(u32::MAX);
+                    connection.send(&Reply::Rings { count }, &rings, SEND_TIMEOUT)
+                }
+            };
+            match sent {
+                Ok(()) => {}
+                Err(ProtocolError::Closed) => return SessionEnd::Closed,
+                Err(error) => return SessionEnd::Connection(error),
             }
-            Ok(received) => received.message,
-            Err(ProtocolError::Closed) => return SessionEnd::Closed,
-            Err(ProtocolError::TimedOut(_)) if silent_since.elapsed() < LEASE => continue,
-            Err(ProtocolError::TimedOut(_)) => return SessionEnd::Lease,
-            Err(ProtocolError::Malformed { .. }) => return SessionEnd::Violation("it sent an unknown message"),
-            Err(ProtocolError::TooLarge) => return SessionEnd::Violation("it sent too large a message"),
-            Err(ProtocolError::Descriptors { .. }) => return SessionEnd::Violation("it sent descriptors"),
-            Err(error) => return SessionEnd::Connection(error),
-        };
-        silent_since = Instant::now();
-        let answer = match session.answer_on_account(request) {
-            Ok(answer) => answer,
-            Err(violation) => return SessionEnd::Violation(violation),
-        };
-        let sent = match &answer {
-            Answer::Plain(reply) => connection.send_large(reply, &[], MAX_LARGE_REPLY_BYTES, SEND_TIMEOUT),
-            Answer::File(reply, file) => connection.send(reply, &[file.as_fd()], SEND_TIMEOUT),
-            Answer::Rings { capture, from } => {
-                let rings = session.rings(*capture, *from);
-                let count = u32::try_from(rings.len()).unwrap_or(u32::MAX);
-                connection.send(&Reply::Rings { count }, &rings, SEND_TIMEOUT)
-            }
-        };
-        match sent {
-            Ok(()) => {}
-            Err(ProtocolError::Closed) => return SessionEnd::Closed,
-            Err(error) => return SessionEnd::Connection(error),
         }
     }
 }
@@ -251,19 +281,21 @@ impl Session<'_> {
                 }
                 Answer::Rings { capture, from }
             }
+            Request::OpenCounters { capture } => file_answer(self.open_counters(capture)?),
             Request::SetBudget { capture, budget } => plain(self.set_budget(capture, budget)?),
             Request::Enable { capture } => Answer::Plain(self.enable(capture)?),
             Request::Readings { capture } => {
                 let entry = self.captures.get_mut(&capture).ok_or("it named an unknown capture")?;
-                Answer::Plain(Reply::Readings(entry.readings()))
+                let readings = entry.readings();
+                entry.keep(&readings);
+                Answer::Plain(Reply::Readings(readings))
             }
             Request::Stop { capture, end_command } => {
                 let entry = self.captures.get_mut(&capture).ok_or("it named an unknown capture")?;
                 if entry.stage == Stage::Stopped {
                     return Err("it stopped a capture twice");
                 }
-                entry.stage = Stage::Stopped;
-                Answer::Plain(Reply::Stopped(entry.watched.overlay(entry.capture.stop(end_command))))
+                Answer::Plain(Reply::Stopped(entry.stop(end_command)))
             }
             Request::Discard { capture } => {
                 let entry = self.captures.remove(&capture).ok_or("it named an unknown capture")?;
@@ -297,13 +329,23 @@ impl Session<'_> {
             return Ok(Err(error));
         }
         let watched = Watched::begin();
-        let made =
-            watched.pays(|| Plan::checked(method, target, ring_bytes).and_then(|plan| self.backend.start(&plan)));
-        Ok(made.map(|capture| {
-            let reply = Reply::Started(capture.started().clone());
+        let room = self.room();
+        let made = watched.pays(|| {
+            let mut plan = Plan::checked(method, target, ring_bytes)?;
+            let cut = room.fit(&mut plan)?;
+            Ok((self.backend.start(&plan)?, cut))
+        });
+        Ok(made.map(|(capture, rings_cut)| {
+            let reply = Reply::Started(Started { rings_cut, ..capture.started().clone() });
             self.captures.insert(handle, Entry::new(Running::Capture(capture), watched.made()));
             reply
         }))
+    }
+
+    /// What is left for another capture beside those that there are.
+    fn room(&self) -> Room {
+        let sum = |of: fn(&Entry) -> u64| self.captures.values().map(of).sum();
+        Room::beside(sum(|entry| entry.ring_bytes), sum(|entry| entry.map_bytes))
     }
 
     /// Why no further capture can be made, if so.

@@ -1,5 +1,7 @@
 //! What a recorder hands to the store at one time: one transaction, so a capture always ends at such a boundary.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{EncodedChunk, Frame, FrameId, FunctionCode, Ledger, Mapping, MappingId, Stack, StackId, StringId, Symbol};
 
 /// New rows and everything that they refer to. Dictionaries hold only what earlier appends did not.
@@ -33,7 +35,7 @@ pub struct Append {
 pub type NewString = (StringId, Vec<u8>);
 
 /// Something that happened to a process or thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessChange {
     /// When, monotonic nanoseconds; 0 for what was so when the capture began.
     pub time_ns: u64,
@@ -46,7 +48,7 @@ pub struct ProcessChange {
 }
 
 /// What happened to a process or thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProcessChangeKind {
     /// It existed when the capture began, with this name.
     Existing {
@@ -70,7 +72,7 @@ pub enum ProcessChangeKind {
 }
 
 /// Which of its outputs a traced command wrote to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OutputStream {
     /// Standard output.
     Stdout,
@@ -79,7 +81,7 @@ pub enum OutputStream {
 }
 
 /// A piece of the output of a traced command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputLine {
     /// When it was read, monotonic nanoseconds.
     pub time_ns: u64,

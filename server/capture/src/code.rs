@@ -15,7 +15,7 @@ const MAX_LINES: usize = 16 << 10;
 const MAX_NAME_BYTES: usize = 256 << 10;
 
 /// For which machine instructions are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Machine {
     /// x86 with 64 bits.
     X86_64,
@@ -28,7 +28,7 @@ pub enum Machine {
 }
 
 /// Why there are no instructions of a function that was sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CodeMissing {
     /// The file could not be opened while it was mapped, or was not kept open.
     NoFile,
@@ -41,7 +41,7 @@ pub enum CodeMissing {
 }
 
 /// The instructions of a function as they were in its file when it was named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionCode {
     /// What it was mapped from.
     pub mapping: MappingId,

@@ -117,6 +117,23 @@ impl Ledger {
         lost.map(|loss| loss.count).sum()
     }
 
+    /// Whether more may have been lost than is counted: something broke off after the last reading of the counters.
+    pub fn is_lower_bound(&self) -> bool {
+        self.losses.iter().any(|loss| loss.severity() == Severity::Error)
+    }
+
+    /// What was lost, for people: `nothing was lost`, `12 events were lost`, `at least 12 events were lost`, or that it is
+    /// not known.
+    pub fn lost_words(&self) -> String {
+        match (self.lost_total(), self.is_lower_bound()) {
+            (0, false) => "nothing was lost".to_owned(),
+            (0, true) => "how many events were lost is not known: the recording broke off".to_owned(),
+            (1, false) => "1 event was lost".to_owned(),
+            (lost, false) => format!("{lost} events were lost"),
+            (lost, true) => format!("at least {lost} events were lost: the recording broke off"),
+        }
+    }
+
     /// Emitted events that are neither stored nor counted as lost, by stream: all zero once a capture has ended.
     pub fn in_flight(&self) -> Vec<i128> {
         let unaccounted = |(stream, totals): (usize, &StreamTotals)| {
@@ -140,4 +157,21 @@ pub struct Reading {
     pub cpu_permille: Option<f64>,
     /// Events lost so far.
     pub lost: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p73_nothing_lost_is_only_said_of_what_was_read_to_its_end() {
+        let loss = |stage, count| Loss { stream: Some(0), stage, count, start_ns: 1, end_ns: 2 };
+        let words = |losses: Vec<Loss>| Ledger { streams: Vec::new(), losses }.lost_words();
+        assert_eq!(words(Vec::new()), "nothing was lost");
+        assert_eq!(words(vec![loss(LossStage::RingFull, 1)]), "1 event was lost");
+        assert_eq!(words(vec![loss(LossStage::HelperFailed, 9)]), "nothing was lost");
+        let unknown = loss(LossStage::Interrupted, 0);
+        assert!(words(vec![unknown.clone()]).contains("not known"));
+        assert!(words(vec![loss(LossStage::RingFull, 7), unknown]).starts_with("at least 7 events were lost"));
+    }
 }

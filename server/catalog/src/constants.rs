@@ -71,6 +71,51 @@ pub fn signal_name(signal: i64) -> Option<&'static str> {
     if signal >= 32 { None } else { name_of("SIG", signal) }
 }
 
+/// What a signal means, in the words of strsignal(3).
+pub fn signal_text(signal: i64) -> String {
+    const WORDS: [&str; 31] = [
+        "Hangup",
+        "Interrupt",
+        "Quit",
+        "Illegal instruction",
+        "Trace/breakpoint trap",
+        "Aborted",
+        "Bus error",
+        "Floating point exception",
+        "Killed",
+        "User defined signal 1",
+        "Segmentation fault",
+        "User defined signal 2",
+        "Broken pipe",
+        "Alarm clock",
+        "Terminated",
+        "Stack fault",
+        "Child exited",
+        "Continued",
+        "Stopped (signal)",
+        "Stopped",
+        "Stopped (tty input)",
+        "Stopped (tty output)",
+        "Urgent I/O condition",
+        "CPU time limit exceeded",
+        "File size limit exceeded",
+        "Virtual timer expired",
+        "Profiling timer expired",
+        "Window changed",
+        "I/O possible",
+        "Power failure",
+        "Bad system call",
+    ];
+    let word = usize::try_from(signal).ok().and_then(|signal| WORDS.get(signal.checked_sub(1)?));
+    match (word, signal) {
+        (Some(word), _) => (*word).to_owned(),
+        (None, 34..=64) => format!("Real-time signal {}", signal - 34),
+        // The C library keeps two for itself.
+        (None, 0 | 32 | 33) => format!("Unknown signal {signal}"),
+        (None, _) => "N/A".to_owned(),
+    }
+}
+
 /// The number of a signal, by its name with or without `SIG`, in any case.
 pub fn signal_number(name: &str) -> Option<i64> {
     let upper = name.to_ascii_uppercase();

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use bathyscope_agent::Simulation;
+use bathyscope_agent::{CommandRights, Simulation};
 use clap::{Args, ValueEnum};
 
 use crate::retention::RetentionRule;
@@ -60,6 +60,13 @@ pub struct ListenArgs {
     pub behind_proxy: bool,
 }
 
+impl ListenArgs {
+    /// Whether others than this host's users can reach the console.
+    pub fn exposed(&self) -> bool {
+        self.behind_proxy || !self.listen.ip().is_loopback()
+    }
+}
+
 /// Who may run scripts.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ScriptArgs {
@@ -75,8 +82,7 @@ impl ScriptArgs {
     /// Who may run them. Nobody, unless it was said, where others than this host's users reach the console: a script reads
     /// whatever memory it likes.
     pub fn for_whom(&self, listen: &ListenArgs) -> ScriptUsers {
-        let exposed = listen.behind_proxy || !listen.listen.ip().is_loopback();
-        self.scripts.unwrap_or(if exposed { ScriptUsers::Off } else { ScriptUsers::Admins })
+        self.scripts.unwrap_or(if listen.exposed() { ScriptUsers::Off } else { ScriptUsers::Admins })
     }
 
     /// What the agent is told: it refuses what nobody may do, whatever the console asks for.
@@ -114,6 +120,35 @@ pub enum ScriptUsers {
     Admins,
     /// Admins and operators.
     Operators,
+}
+
+/// As whom captures start commands.
+#[derive(Clone, Debug, Default, Args)]
+pub struct CommandArgs {
+    /// As whom captures may start commands: off, users (NAME,…), or as-root for any user [default: who started this, behind sudo too; off where that is root or a system account, or where others reach the console]
+    #[arg(long, value_name = "WHO", env = "BATHYSCOPE_COMMANDS", value_parser = command_rights)]
+    pub commands: Option<CommandRights>,
+}
+
+fn command_rights(text: &str) -> Result<CommandRights, String> {
+    match text.parse() {
+        Ok(CommandRights::Caller) => Err("it is off, as-root, or names of users with commas between".to_owned()),
+        Ok(rights) => Ok(rights),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl CommandArgs {
+    /// As whom they run. Not at all, unless it was said, where others than this host's users reach the console. Made-up
+    /// ones run as anybody, since nothing is run.
+    pub fn rights(&self, listen: &ListenArgs, simulated: bool) -> CommandRights {
+        let usual = || match crate::launch::starter_uid() {
+            _ if simulated => CommandRights::AsRoot,
+            Some(uid) if !listen.exposed() => CommandRights::Users(vec![uid]),
+            Some(_) | None => CommandRights::Off,
+        };
+        self.commands.clone().unwrap_or_else(usual)
+    }
 }
 
 /// How long captures are kept. Without a rule they stay until somebody deletes them.
@@ -157,7 +192,7 @@ pub struct AgentRunArgs {
         default_missing_value = ""
     )]
     pub simulate: Option<Simulation>,
-    /// User that the console runs as when started by root [default: bathyscope if it exists, else nobody]
+    /// User that the console runs as when started by root [default: bathyscope if it exists, else a number that nobody has]
     #[arg(long, value_name = "NAME", env = "BATHYSCOPE_USER")]
     pub user: Option<String>,
 }

@@ -1,8 +1,8 @@
 //! A socket in the data directory through which the command line asks the running console: for another login link, about
 //! the probes of its captures, and to detach them.
 //!
-//! The directory is the console user's own (0700), the socket too, and the peer's user is checked: only that user and
-//! root get an answer. One JSON line each way.
+//! The directory is the console user's own (0700), the socket too, and the peer's user is checked: only root and the user
+//! who started the console get an answer. One JSON line each way.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use bathyscope_capture::CaptureId;
+use bathyscope_capture::{CaptureId, visible};
 use bathyscope_store::{AuditEntry, Role, Store};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Failure,
-    http::Sessions,
+    http::{AccessList, Sessions},
     recorder::{AgentLink, CaptureProbe, Recorder, words},
 };
 
@@ -41,7 +41,9 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
-    LoginLink { user: String, role: Role },
+    LoginLink { user: String, role: Role, lasts_s: u64 },
+    Access,
+    EndAccess { id: String },
     Probes,
     DetachProbes { pattern: String },
     OptimizeKprobes { on: bool },
@@ -63,6 +65,8 @@ pub struct Tracing {
 #[serde(rename_all = "snake_case")]
 enum Answer {
     LoginLink { url: String },
+    Access { access: AccessList },
+    Ended { user: String },
     Probes { probes: Vec<CaptureProbe> },
     Done,
     Failed { why: String },
@@ -75,6 +79,8 @@ pub struct Control {
     directory: OwnedFd,
     sessions: Sessions,
     origin: String,
+    /// Who is answered beside root.
+    starter: Option<u32>,
     tracing: Option<Tracing>,
 }
 
@@ -87,11 +93,12 @@ impl Control {
     }
 
     /// Listens in `dir`, whose database this process holds open, so that a socket that is there is a dead one. Links
-    /// begin with `origin`, such as `http://127.0.0.1:7070`.
+    /// begin with `origin`, such as `http://127.0.0.1:7070`. Beside root only the user `starter` is answered: whoever
+    /// started the console, if that was not root. The console's own user is not, unless it is the same.
     ///
     /// # Errors
     /// If the socket cannot be made.
-    pub fn bind(dir: &Path, sessions: Sessions, origin: String) -> io::Result<Self> {
+    pub fn bind(dir: &Path, sessions: Sessions, origin: String, starter: Option<u32>) -> io::Result<Self> {
         let directory = open_directory(dir)?;
         match rustix::fs::unlinkat(&directory, NAME, rustix::fs::AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => {}
@@ -99,7 +106,7 @@ impl Control {
         }
         let listener = UnixListener::bind(through(&directory))?;
         rustix::fs::chmodat(&directory, NAME, Mode::RUSR | Mode::WUSR, rustix::fs::AtFlags::empty())?;
-        Ok(Self { listener, directory, sessions, origin, tracing: None })
+        Ok(Self { listener, directory, sessions, origin, starter, tracing: None })
     }
 
     /// Answers, one at a time, until `stop` is cancelled.
@@ -126,17 +133,25 @@ impl Control {
 
     async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
         let uid = stream.peer_cred()?.uid();
-        if uid != 0 && uid != rustix::process::geteuid().as_raw() {
+        if uid != 0 && self.starter != Some(uid) {
+            tracing::warn!(uid, "refused a request on the control socket");
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not this user"));
         }
         let mut line = String::new();
         let (reading, mut writing) = stream.split();
         tokio::io::BufReader::new(reading.take(LINE_BYTES)).read_line(&mut line).await?;
         let answer = match serde_json::from_str(&line) {
-            Ok(Request::LoginLink { user, role }) => match self.sessions.login_token(&user, role).await {
-                Ok(secret) => Answer::LoginLink { url: login_url(&self.origin, secret.reveal()) },
+            Ok(Request::LoginLink { user, role, lasts_s }) => {
+                match self.sessions.login_token_for(&user, role, lasts_s).await {
+                    Ok(secret) => Answer::LoginLink { url: login_url(&self.origin, secret.reveal()) },
+                    Err(error) => Answer::Failed { why: words(&error) },
+                }
+            }
+            Ok(Request::Access) => match self.sessions.list().await {
+                Ok(access) => Answer::Access { access },
                 Err(error) => Answer::Failed { why: words(&error) },
             },
+            Ok(Request::EndAccess { id }) => self.end_access(&id).await,
             Ok(request) => match &self.tracing {
                 Some(tracing) => tracing.answer(request).await,
                 None => Answer::Failed { why: "it makes no captures".to_owned() },
@@ -149,10 +164,34 @@ impl Control {
     }
 }
 
+impl Control {
+    /// Ends a session or an unused link.
+    async fn end_access(&self, id: &str) -> Answer {
+        let ended = match self.sessions.end(id).await {
+            Ok(None) => self.sessions.end_link(id).await.map(|user| user.map(|user| ("link.end", user))),
+            ended => ended.map(|user| user.map(|user| ("session.end", user))),
+        };
+        match ended {
+            Ok(Some((action, user))) => {
+                if let Some(tracing) = &self.tracing {
+                    tracing.note(action, &user, id).await;
+                }
+                Answer::Ended { user }
+            }
+            Ok(None) => {
+                Answer::Failed { why: format!("there is no session and no unused link {}", visible(id.as_bytes())) }
+            }
+            Err(error) => Answer::Failed { why: words(&error) },
+        }
+    }
+}
+
 impl Tracing {
     async fn answer(&self, request: Request) -> Answer {
         match request {
-            Request::LoginLink { .. } => Answer::Failed { why: "links are made elsewhere".to_owned() },
+            Request::LoginLink { .. } | Request::Access | Request::EndAccess { .. } => {
+                Answer::Failed { why: "that is answered elsewhere".to_owned() }
+            }
             Request::Probes => Answer::Probes { probes: self.recorder.probes("*") },
             Request::DetachProbes { pattern } => self.detach(&pattern).await,
             Request::OptimizeKprobes { on } => {
@@ -206,23 +245,58 @@ pub fn login_url(origin: &str, token: &str) -> String {
     format!("{origin}/login#token={token}")
 }
 
-/// Asks the console that runs on `dir` for a link that logs `user` in once with `role`.
+/// Asks the console that runs on `dir` for a link that logs `user` in once with `role`, for `lasts_s` seconds.
 ///
 /// # Errors
 /// If no console runs there, or it refuses.
-pub fn login_link(dir: &Path, user: &str, role: Role) -> Result<String, Failure> {
-    let doing = || format!("asking the console that runs on {}", dir.display());
-    let request = Request::LoginLink { user: user.to_owned(), role };
-    let line = ask(dir, &request).map_err(|error| {
-        Failure::because(doing(), error).remedy(
+pub fn login_link(dir: &Path, user: &str, role: Role, lasts_s: u64) -> Result<String, Failure> {
+    match answered(dir, &Request::LoginLink { user: user.to_owned(), role, lasts_s })? {
+        Answer::LoginLink { url } => Ok(url),
+        _other => Err(other_answer(dir)),
+    }
+}
+
+/// Who can come in to the console that runs on `dir`.
+///
+/// # Errors
+/// If no console runs there, or it refuses.
+pub fn access(dir: &Path) -> Result<AccessList, Failure> {
+    match answered(dir, &Request::Access)? {
+        Answer::Access { access } => Ok(access),
+        _other => Err(other_answer(dir)),
+    }
+}
+
+/// Ends a session or an unused link of the console that runs on `dir`; gives whose it was.
+///
+/// # Errors
+/// If no console runs there, or there is no such session or link.
+pub fn end_access(dir: &Path, id: &str) -> Result<String, Failure> {
+    match answered(dir, &Request::EndAccess { id: id.to_owned() })? {
+        Answer::Ended { user } => Ok(user),
+        _other => Err(other_answer(dir)),
+    }
+}
+
+fn asking(dir: &Path) -> String {
+    format!("asking the console that runs on {}", dir.display())
+}
+
+fn other_answer(dir: &Path) -> Failure {
+    Failure::new(format!("{}: it answered something else", asking(dir)))
+}
+
+/// What the console answers, which must run.
+fn answered(dir: &Path, request: &Request) -> Result<Answer, Failure> {
+    let line = ask(dir, request).map_err(|error| {
+        Failure::because(asking(dir), error).remedy(
             "Start one with `bathyscope serve`, or name its directory with --data. Only its user and root may ask.",
         )
     })?;
     match serde_json::from_str(&line) {
-        Ok(Answer::LoginLink { url }) => Ok(url),
-        Ok(Answer::Failed { why }) => Err(Failure::new(format!("{}: {why}", doing()))),
-        Ok(_other) => Err(Failure::new(format!("{}: it answered something else", doing()))),
-        Err(error) => Err(Failure::because(doing(), error)),
+        Ok(Answer::Failed { why }) => Err(Failure::new(format!("{}: {why}", asking(dir)))),
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(Failure::because(asking(dir), error)),
     }
 }
 
@@ -263,7 +337,9 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
         Ok(Answer::Probes { probes }) => Ok(Some(probes)),
         Ok(Answer::Done) => Ok(Some(Vec::new())),
         Ok(Answer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
-        Ok(Answer::LoginLink { .. }) => Err(Failure::new(format!("{doing}: it answered something else"))),
+        Ok(Answer::LoginLink { .. } | Answer::Access { .. } | Answer::Ended { .. }) => {
+            Err(Failure::new(format!("{doing}: it answered something else")))
+        }
         Err(error) => Err(Failure::because(doing, error)),
     }
 }
@@ -305,11 +381,12 @@ mod tests {
         let store = Store::open(&deep, Options { ballast_bytes: 0, ..Options::default() }).await.unwrap();
         let stop = CancellationToken::new();
         let sessions = Sessions::open(store, SessionClock::Boot, &stop).await.unwrap();
-        let control = Control::bind(&deep, sessions.clone(), "http://127.0.0.1:1".to_owned()).unwrap();
+        let starter = Some(rustix::process::geteuid().as_raw());
+        let control = Control::bind(&deep, sessions.clone(), "http://127.0.0.1:1".to_owned(), starter).unwrap();
         let serving = tokio::spawn(control.serve(stop.clone()));
         let asked = deep.clone();
         let url =
-            tokio::task::spawn_blocking(move || login_link(&asked, "alice", Role::Viewer)).await.unwrap().unwrap();
+            tokio::task::spawn_blocking(move || login_link(&asked, "alice", Role::Viewer, 60)).await.unwrap().unwrap();
         let token = url.strip_prefix("http://127.0.0.1:1/login#token=").unwrap();
         let (_secret, session) = sessions.login(token, None).await.unwrap().unwrap();
         assert_eq!((session.user(), session.role()), ("alice", Role::Viewer));
@@ -317,7 +394,7 @@ mod tests {
         serving.await.unwrap();
         assert!(!deep.join(NAME).exists());
         let asked = deep.clone();
-        let refused = tokio::task::spawn_blocking(move || login_link(&asked, "alice", Role::Viewer)).await.unwrap();
+        let refused = tokio::task::spawn_blocking(move || login_link(&asked, "alice", Role::Viewer, 60)).await.unwrap();
         assert!(refused.unwrap_err().report().contains("bathyscope serve"));
         assert_eq!(probes(&deep).unwrap(), None, "no console runs there any more");
         assert!(!optimize_kprobes(&deep, true).unwrap());

@@ -116,13 +116,14 @@ fn write_unchecked(
 }
 
 fn svg_options(record: &CaptureRecord, width: u32) -> SvgOptions {
-    let lost = record.ledger.lost_total();
+    let ledger = &record.ledger;
+    let lost = ledger.lost_total() > 0 || ledger.is_lower_bound();
     let seconds = jiff::Timestamp::from_nanosecond(i128::from(record.started_unix_ns)).unwrap_or_default();
     let when = seconds.strftime("%Y-%m-%d %H:%M:%S UTC");
     SvgOptions {
         title: visible(record.title.as_bytes()),
         subtitle: format!("{}, {when}", visible(record.host.hostname.as_bytes())),
-        notice: if lost == 0 { String::new() } else { format!("{lost} events were lost") },
+        notice: if lost { ledger.lost_words() } else { String::new() },
         width,
     }
 }

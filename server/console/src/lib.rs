@@ -26,6 +26,7 @@ pub mod retention;
 pub mod script;
 pub mod script_view;
 pub mod server;
+pub mod signals;
 pub mod view_query;
 pub mod view_source;
 pub mod wire;

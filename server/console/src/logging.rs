@@ -1,6 +1,8 @@
 //! Logs: to standard error, as text or JSON. Event text never goes in: only ids, counts and kinds.
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{
+    Layer as _, filter::Targets, fmt, layer::SubscriberExt as _, registry, util::SubscriberInitExt as _,
+};
 
 use crate::{
     Failure,
@@ -12,14 +14,14 @@ use crate::{
 /// # Errors
 /// If the filter cannot be read, or logging was started before.
 pub fn start(args: &LogArgs) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(&args.log).map_err(|error| {
+    let filter: Targets = args.log.parse().map_err(|error| {
         Failure::because(format!("reading the log filter `{}`", args.log), error)
             .remedy("Write a level (error, warn, info, debug, trace) or module=level, separated by commas.")
     })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     let started = match args.log_format {
-        LogFormat::Text => builder.with_ansi(false).try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Text => registry().with(lines.with_filter(filter)).try_init(),
+        LogFormat::Json => registry().with(lines.json().flatten_event(true).with_filter(filter)).try_init(),
     };
     started.map_err(|error| Failure::because("starting the log", error))?;
     // The payload of a panic may hold text from events; its place does not.

@@ -5,5 +5,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Processes of this binary are started through /proc, and the kernel would name them after that: `exe`. `comm` in
+    // `begin` and `end` probes is this name, and so is that in other tools.
+    let _cosmetic = rustix::thread::set_name(c"bathyscope");
     bathyscope::cli::run(bathyscope::cli::parse())
 }

@@ -2,7 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use bathyscope_bpf::lang::plan::{Action, Plan, Site};
+use bathyscope_bpf::{
+    lang::plan::{Action, Plan, Site},
+    output::safe_for_terminal,
+};
 use bathyscope_capture::{Method, ScriptRecord, StreamKind, StreamSchema, visible};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{Cancel, MapKind, MapShape, Source, ViewError, snapshots};
@@ -372,7 +375,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Text of several lines, each made visible.
+/// Text of several lines, in which only the script's own line breaks are some: those of events are escapes already.
 fn lines(text: &[u8]) -> String {
-    text.split(|byte| *byte == b'\n').map(visible).collect::<Vec<_>>().join("\n")
+    safe_for_terminal(text)
 }

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use bathyscope_protocol::Door;
 use bathyscope_store::{Options, Role, Store};
 use tokio::{
     net::TcpListener,
@@ -21,7 +22,7 @@ use crate::{
     cli::console::ConsoleArgs,
     config::{ListenArgs, ScriptArgs},
     control::{Control, Tracing, login_url},
-    http::{self, AppState, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
+    http::{self, AppState, CommandPolicy, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
     recorder::{AgentLink, Recorder, RecorderOptions},
     retention,
 };
@@ -37,13 +38,13 @@ const FIRST_USER: &str = "admin";
 ///
 /// # Errors
 /// If the store cannot be opened or the address cannot be bound.
-pub async fn run(args: &ConsoleArgs) -> Outcome {
+pub async fn run(args: &ConsoleArgs, door: Door) -> Outcome {
     // What is wrong with the address is said before anything is opened.
     HostPolicy::new(&args.listen, args.listen.listen)?;
     let mut signals = Signals::new()?;
     let dir = args.data.directory()?;
     let store = open_store(&dir).await?;
-    let running = start(args, &dir, store.clone()).await;
+    let running = start(args, door, &dir, store.clone()).await;
     let Console { state, listener, stop, control } = match running {
         Ok(console) => console,
         Err(failure) => {
@@ -84,10 +85,10 @@ struct Console {
     control: Option<Control>,
 }
 
-async fn start(args: &ConsoleArgs, dir: &Path, store: Store) -> Result<Console, Failure> {
+async fn start(args: &ConsoleArgs, door: Door, dir: &Path, store: Store) -> Result<Console, Failure> {
     let stop = CancellationToken::new();
     let private_dir = private_dir(dir)?;
-    let link = AgentLink::to_socket(args.agent_socket.clone())
+    let link = AgentLink::through(door)
         .map_err(|error| Failure::because("starting the thread of the agent's connection", error))?;
     let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(private_dir.clone()));
     let sessions = Sessions::open(store.clone(), SessionClock::Boot, &stop).await;
@@ -96,7 +97,9 @@ async fn start(args: &ConsoleArgs, dir: &Path, store: Store) -> Result<Console, 
     let hosts = HostPolicy::new(&args.listen, bound)?;
     let origin = origin(&args.listen, bound);
     let tracing = Tracing { recorder: recorder.clone(), link: link.clone(), store: store.clone() };
-    let control = Control::bind(dir, sessions.clone(), origin.clone())
+    // Who was given a user to become was started by root.
+    let starter = args.uid.is_none().then(|| rustix::process::geteuid().as_raw());
+    let control = Control::bind(dir, sessions.clone(), origin.clone(), starter)
         .map(|control| control.with_tracing(tracing))
         .inspect_err(|error| tracing::warn!(%error, "no control socket; `bathyscope login-link` will not work"));
     let token = sessions.login_token(FIRST_USER, Role::Admin).await;
@@ -106,10 +109,19 @@ async fn start(args: &ConsoleArgs, dir: &Path, store: Store) -> Result<Console, 
     link.connected(AGENT_PATIENCE).await;
     let ScriptArgs { scripts, allow_unsafe_scripts: allow_unsafe } = args.scripts;
     let scripts = ScriptPolicy { for_whom: scripts.unwrap_or_default(), allow_unsafe };
-    let retention = args.keep.rule();
-    let stop_all = stop.clone();
-    let setup =
-        Setup { store, link, recorder, sessions, hosts, behind_proxy, scripts, retention, private_dir, stop: stop_all };
+    let setup = Setup {
+        store,
+        link,
+        recorder,
+        sessions,
+        hosts,
+        behind_proxy,
+        scripts,
+        commands: CommandPolicy { rights: args.commands.commands.clone().unwrap_or_default() },
+        retention: args.keep.rule(),
+        private_dir,
+        stop: stop.clone(),
+    };
     let state = AppState::new(setup);
     announce(&login_url(&origin, token.reveal()))?;
     Ok(Console { state, listener, stop, control: control.ok() })
@@ -152,7 +164,9 @@ async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> 
 /// If it cannot be used; the message says what helps.
 pub async fn open_store(dir: &Path) -> Result<Store, Failure> {
     make_private(dir)?;
-    Store::open(dir, Options::default()).await.map_err(|error| Failure::because("opening the database", error))
+    Store::open(dir, Options { now: crate::recorder::boot_time(), ..Options::default() })
+        .await
+        .map_err(|error| Failure::because("opening the database", error))
 }
 
 fn make_private(dir: &Path) -> Result<(), Failure> {

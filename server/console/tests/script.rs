@@ -63,7 +63,7 @@ fn errors_have_their_place_in_the_script() {
     let output = simulated(&["-e", "BEGIN { prinf(\"x\"); }"]);
     assert_eq!(output.status.code(), Some(1));
     let told = text(&output.stderr);
-    assert!(told.starts_with("stdin:1:9: error: "), "{told}");
+    assert!(told.starts_with("stdin:1:9: ERROR: "), "{told}");
     assert!(told.contains("^^^^^") && told.contains("did you mean"), "{told}");
     assert!(output.stdout.is_empty());
     let dry = simulated(&["--dry-run", "-e", "BEGIN { printf(\"x\"); exit(); }"]);
@@ -71,12 +71,14 @@ fn errors_have_their_place_in_the_script() {
 }
 
 #[test]
-fn output_goes_to_a_file_with_control_characters_as_they_are() {
+fn p76_output_goes_to_a_file_with_control_characters_as_they_are_only_if_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out");
-    let words = ["-q", "-o", path.to_str().unwrap(), "-e", "BEGIN { printf(\"a\\x1bb\\n\"); exit(); }"];
-    assert_eq!(printed(&words), "");
-    assert_eq!(std::fs::read(&path).unwrap(), b"a\x1bb\n\n\n");
+    let words = ["-q", "-o", path.to_str().unwrap(), "-e", "BEGIN { printf(\"%s\\n\", \"a\\x1bb\"); exit(); }"];
+    for (raw, expected) in [(&[][..], &b"a\\x1bb\n\n\n"[..]), (&["--raw"], b"a\x1bb\n\n\n")] {
+        assert_eq!(printed(&[raw, &words].concat()), "");
+        assert_eq!(std::fs::read(&path).unwrap(), expected, "{raw:?}");
+    }
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn the_passes_of_the_compiler_are_shown() {
     assert!(text(&pass("bpf")).contains("exit"));
     assert!(pass("elf").starts_with(b"\x7fELF"));
     let wrong = run("compile", &["--simulate", "-e", "BEGIN { nothing(); }"]);
-    assert!(wrong.status.code() == Some(1) && text(&wrong.stderr).contains("stdin:1:9: error:"), "{wrong:?}");
+    assert!(wrong.status.code() == Some(1) && text(&wrong.stderr).contains("stdin:1:9: ERROR:"), "{wrong:?}");
 }
 
 #[test]
@@ -115,7 +117,7 @@ fn probes_are_listed_by_pattern() {
     let with_fields = printed(&["-lv", "tracepoint:sched:sched_switch"]);
     assert!(with_fields.contains("\n    char prev_comm[16]") || with_fields.contains(" prev_comm"), "{with_fields}");
     let json: serde_json::Value = serde_json::from_str(&printed(&["-l", "--json", "software:page-*"])).unwrap();
-    assert_eq!(json[0]["probe"], "software:page-faults");
+    assert_eq!(json[0]["probe"], "software:page-faults:");
     let none = simulated(&["-l", "tracpoint:x"]);
     assert!(text(&none.stderr).contains("Did you mean `tracepoint`?"), "{}", text(&none.stderr));
 }

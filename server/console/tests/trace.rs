@@ -19,7 +19,7 @@ fn told(output: &Output, start: &str, word: &str) -> usize {
 
 #[test]
 fn every_stored_row_is_printed() {
-    let words = ["--simulate=rate=20000", "-e", "sched:sched_switch", "-d", "700ms", "--json"];
+    let words = ["--simulate=rate=20000", "-e", "sched:sched_switch", "--duration", "700ms", "--json"];
     let output = trace(&words);
     let (rows, text) = (String::from_utf8(output.stdout.clone()).unwrap(), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{text}");
@@ -33,7 +33,7 @@ fn every_stored_row_is_printed() {
 
 #[test]
 fn losses_are_told() {
-    let words = ["--simulate=rate=20000,lose_every=100", "-e", "sched:sched_switch", "-d", "500ms"];
+    let words = ["--simulate=rate=20000,lose_every=100", "-e", "sched:sched_switch", "--duration", "500ms"];
     let output = trace(&words);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let lost = told_lost(&text);
@@ -50,7 +50,7 @@ fn told_lost(text: &str) -> usize {
 
 #[test]
 fn a_profile_ends_in_a_table_of_functions() {
-    let output = trace(&["--simulate", "--profile=200", "-d", "500ms"]);
+    let output = trace(&["--simulate", "--profile=200", "--duration", "500ms"]);
     let (table, text) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{text}");
     let lines: Vec<&str> = table.lines().collect();

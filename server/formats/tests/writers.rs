@@ -1,7 +1,7 @@
 //! The writers on small captures byte for byte, on hostile names, and read back.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-#[path = "../../views/tests/fixture/mod.rs"]
+#[path = "../../views/tests/suite/fixture/mod.rs"]
 mod fixture;
 
 use std::sync::atomic::AtomicBool;

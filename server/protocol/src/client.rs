@@ -3,14 +3,15 @@
 mod attached;
 mod script;
 
-use std::{os::fd::OwnedFd, path::Path, time::Duration};
+use std::{os::fd::OwnedFd, time::Duration};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
-    AgentError, Budget, Capability, CaptureHandle, Connection, DynamicEvents, KernelFile, MAX_CONTAINER_IDS,
+    AgentError, Budget, Capability, CaptureHandle, Connection, Door, DynamicEvents, KernelFile, MAX_CONTAINER_IDS,
     MAX_MESSAGE_FDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply, Request,
     ScriptRefused, Started, WireMethod, WireTarget,
+    counters::CounterView,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
@@ -18,6 +19,8 @@ pub use script::{MapContent, OpenedUserFile};
 
 /// How long an ordinary request may take.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an agent behind a door may take to answer at all; while there is none, nobody does.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a request may take that loads, attaches or detaches: each probe may cost the kernel a grace period.
 pub const SLOW_CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -54,12 +57,12 @@ pub struct AgentClient {
 }
 
 impl AgentClient {
-    /// Connects to the agent that listens at `path` and greets it.
+    /// Connects to the agent behind a door and greets it.
     ///
     /// # Errors
-    /// If there is none, or it speaks another version.
-    pub fn connect(path: &Path) -> Result<Self, ClientError> {
-        Self::over(Connection::connect(path)?)
+    /// If none takes the connection in time, or it speaks another version.
+    pub fn through(door: &Door) -> Result<Self, ClientError> {
+        Self::greet(door.connect()?, GREETING_TIMEOUT)
     }
 
     /// Greets the agent at the other end of `connection`.
@@ -67,9 +70,13 @@ impl AgentClient {
     /// # Errors
     /// If it does not answer as agreed.
     pub fn over(connection: Connection) -> Result<Self, ClientError> {
+        Self::greet(connection, CALL_TIMEOUT)
+    }
+
+    fn greet(connection: Connection, timeout: Duration) -> Result<Self, ClientError> {
         let mut client = Self { connection, simulated: false, broken: false };
         let request = Request::Hello { version: PROTOCOL_VERSION };
-        match client.call(&request, CALL_TIMEOUT)? {
+        match client.call(&request, timeout)? {
             (Reply::Hello { version: PROTOCOL_VERSION, simulated }, _none) => client.simulated = simulated,
             _other => return Err(client.wrong_reply("hello")),
         }
@@ -278,6 +285,15 @@ impl AgentClient {
         let extra = rings.split_off(started.rings.len());
         let output = <[OwnedFd; 2]>::try_from(extra).ok().map(|[stdout, stderr]| (stdout, stderr));
         Ok(TakenRings { rings, output })
+    }
+
+    /// Opens the file of a capture's readings, which can be read also when the agent is gone.
+    ///
+    /// # Errors
+    /// If the agent cannot make it, or the connection breaks.
+    pub fn open_counters(&mut self, capture: CaptureHandle) -> Result<CounterView, ClientError> {
+        let file = self.open(&Request::OpenCounters { capture }, "open_counters")?;
+        CounterView::new(file).map_err(|_not_such_a_file| self.wrong_reply("open_counters"))
     }
 
     /// Begins to record. Returns the moment at which everything was enabled, monotonic nanoseconds.

@@ -4,7 +4,6 @@ use std::{
     io::{IoSlice, IoSliceMut},
     mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -13,7 +12,7 @@ use rustix::{
     io::Errno,
     net::{
         AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-        SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+        SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
@@ -24,8 +23,6 @@ use crate::{MAX_MESSAGE_BYTES, MAX_MESSAGE_FDS, large};
 const MAX_JSON_DEPTH: usize = 64;
 /// The deepest nesting of a large message: types within types in a plan. The parser's own limit is a little higher.
 const MAX_LARGE_JSON_DEPTH: usize = 120;
-/// Connections that may wait to be accepted; only one console is served at a time.
-const BACKLOG: i32 = 4;
 const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_MESSAGE_FDS));
 
 /// Why a packet could not be sent or received. The connection cannot be used afterwards.
@@ -124,18 +121,6 @@ impl Connection {
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map(|(one, other)| (Self { socket: one }, Self { socket: other }))
             .map_err(ProtocolError::io("making a pair of sockets"))
-    }
-
-    /// Connects to the socket at `path`.
-    ///
-    /// # Errors
-    /// If nobody listens there or it may not be used.
-    pub fn connect(path: &Path) -> Result<Self, ProtocolError> {
-        let doing = "connecting to the agent's socket";
-        let address = SocketAddrUnix::new(path).map_err(ProtocolError::io(doing))?;
-        let socket = new_socket().map_err(ProtocolError::io(doing))?;
-        rustix::net::connect(&socket, &address).map_err(ProtocolError::io(doing))?;
-        Ok(Self { socket })
     }
 
     /// Who is at the other end.
@@ -263,7 +248,7 @@ impl Connection {
         Ok(Received { message: parse_to(&bytes, MAX_LARGE_JSON_DEPTH)?, descriptors, large: true })
     }
 
-    fn receive_bytes(&self, timeout: Option<Duration>) -> Result<(Vec<u8>, Vec<OwnedFd>), ProtocolError> {
+    pub(crate) fn receive_bytes(&self, timeout: Option<Duration>) -> Result<(Vec<u8>, Vec<OwnedFd>), ProtocolError> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut bytes = vec![0_u8; MAX_MESSAGE_BYTES];
         loop {
@@ -362,62 +347,4 @@ fn too_deep_at(bytes: &[u8], most: usize) -> Option<usize> {
         }
     }
     None
-}
-
-fn new_socket() -> Result<OwnedFd, Errno> {
-    rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-}
-
-/// A socket in the file system that waits for connections. Its file is removed when it is dropped.
-#[derive(Debug)]
-pub struct Listener {
-    socket: OwnedFd,
-    path: PathBuf,
-}
-
-impl Listener {
-    /// Listens at `path`, in a directory that only the two sides may enter. A file that is there already is replaced:
-    /// it is what an earlier agent left when it was killed.
-    ///
-    /// # Errors
-    /// If the path is longer than a socket's address may be, or the directory cannot be written.
-    pub fn bind(path: &Path) -> Result<Self, ProtocolError> {
-        let doing = "listening at the agent's socket";
-        let address = SocketAddrUnix::new(path).map_err(ProtocolError::io(doing))?;
-        match rustix::fs::unlink(path) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(ProtocolError::io("removing an old socket")(errno)),
-        }
-        let socket = new_socket().map_err(ProtocolError::io(doing))?;
-        rustix::net::bind(&socket, &address).map_err(ProtocolError::io(doing))?;
-        rustix::net::listen(&socket, BACKLOG).map_err(ProtocolError::io(doing))?;
-        Ok(Self { socket, path: path.to_owned() })
-    }
-
-    /// Waits for the next connection.
-    ///
-    /// # Errors
-    /// If the kernel fails.
-    pub fn accept(&self) -> Result<Connection, ProtocolError> {
-        loop {
-            match rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC) {
-                Ok(socket) => return Ok(Connection { socket }),
-                Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(errno) => return Err(ProtocolError::io("accepting a connection")(errno)),
-            }
-        }
-    }
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        // If it cannot be removed the next agent replaces it.
-        let _removed = rustix::fs::unlink(&self.path);
-    }
 }

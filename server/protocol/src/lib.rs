@@ -6,18 +6,24 @@
 //! their own and are not the types of `capture`, though they borrow names and predicates from there, and from `bpf` what
 //! a compiled script is.
 //!
+//! Text and files of strangers are read by a child without rights ([`sandbox`]), which both start in the same way.
+//!
 //! The readers of the kernel's ring buffers live here too, because a ring is what most of the descriptors are.
 //!
 //! It must not know what captures are for: no storage, no HTTP, no symbol names.
 
 mod client;
 mod connection;
+pub mod counters;
+mod door;
 pub mod large;
 mod message;
 pub mod rings;
+pub mod sandbox;
 mod script;
 
 pub use client::{AgentClient, CALL_TIMEOUT, ClientError, MapContent, OpenedUserFile, SLOW_CALL_TIMEOUT, TakenRings};
-pub use connection::{Connection, Listener, PeerCredentials, ProtocolError, Received};
+pub use connection::{Connection, PeerCredentials, ProtocolError, Received};
+pub use door::Door;
 pub use message::*;
 pub use script::*;

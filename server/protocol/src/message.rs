@@ -112,6 +112,12 @@ pub enum Request {
         /// Index of the first ring in [`Started::rings`].
         from: u32,
     },
+    /// A file from which the capture's readings can be read also when the agent is gone: see [`crate::counters`].
+    /// Answered by [`Reply::File`].
+    OpenCounters {
+        /// Which capture.
+        capture: CaptureHandle,
+    },
     /// Begin to record, then let the command run if there is one. Answered by [`Reply::Enabled`]; for a script, whose
     /// `begin` probes run first, by [`Reply::ScriptEnabled`] or [`Reply::ScriptRefused`].
     Enable {
@@ -575,7 +581,7 @@ pub enum AgentErrorKind {
 pub struct Capability {
     /// Stable name: `tracefs`, `tracepoint`, `raw_tracepoint`, `btf_tracepoint`, `btf`, `ring_buffer`, `run_time_stats`,
     /// `cpu_clock_sampling`, `pmu`, `sideband_build_id`, `uprobe`, `uprobe_multi`, `kprobe`, `kprobe_multi`, `fentry`,
-    /// `function_graph`, `lockdown`, `kallsyms`.
+    /// `function`, `function_graph`, `lockdown`, `kallsyms`.
     pub id: String,
     /// Its name for people: `Tracepoints`.
     pub title: String,
@@ -603,4 +609,6 @@ pub enum CapabilityState {
     Refused,
     /// There is no such hardware.
     MissingHardware,
+    /// It could not be found out.
+    Unknown,
 }

@@ -181,6 +181,7 @@ fn rings_come_in_several_packets_with_the_outputs_last() {
         rings: vec![ring; 3],
         target_pid: None,
         has_output: true,
+        rings_cut: None,
         compile_ns: 0,
         load_ns: 0,
         attach_ns: 0,

@@ -60,14 +60,21 @@ pub fn run(capture: &Capture, sql: &str, limits: &Limits, cancel: &Arc<Cancel>) 
     if sql.contains('\0') {
         return Err(wrong("it has a zero byte", "Take it out."));
     }
-    match attempt(capture, sql, limits, cancel, began, true) {
+    let answer = match attempt(capture, sql, limits, cancel, began, true) {
         // There were too many groups to keep; nothing was given out yet.
         Err(Stopped::Groups) => {
             attempt(capture, sql, limits, cancel, began, false).map_err(|stopped| stopped.into_error())
         }
         done => done.map_err(|stopped| stopped.into_error()),
+    };
+    if began.elapsed() >= LONG {
+        vtab::give_back_memory();
     }
+    answer
 }
+
+/// Queries that take longer may have taken much memory.
+const LONG: Duration = Duration::from_millis(200);
 
 enum Stopped {
     Groups,

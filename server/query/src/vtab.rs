@@ -1,4 +1,5 @@
-//! The frame that SQLite wants virtual tables to have, and its count of memory: all that is `unsafe` here.
+//! The frame that SQLite wants virtual tables to have, and its count of memory, and giving memory back: all that is
+//! `unsafe` here.
 #![allow(unsafe_code, reason = "SQLite takes tables and cursors by pointers to their first field")]
 
 use std::{ffi::c_int, sync::Arc};
@@ -32,6 +33,15 @@ pub(crate) fn memory_used() -> u64 {
     // SAFETY: it reads a counter and may be called at any time.
     let bytes = unsafe { ffi::sqlite3_memory_used() };
     u64::try_from(bytes).unwrap_or(0)
+}
+
+/// Gives memory that is free in this process back to the host: the allocator keeps what a large query had, for the next.
+pub(crate) fn give_back_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes a number only, and may be called at any time by any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 #[repr(C)]

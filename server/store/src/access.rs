@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 pub enum Role {
     /// Reads captures.
     Viewer,
-    /// Also makes captures and deletes the own ones.
+    /// Also makes captures, and changes, stops and deletes the own ones.
     Operator,
-    /// Also deletes the captures of others.
+    /// Also changes, stops and deletes the captures of others.
     Admin,
 }
 
@@ -56,6 +56,11 @@ impl TokenHash {
     /// The hash of a token of at least 128 random bits; no salt, because such a token cannot be guessed from its hash.
     pub fn of(token: &[u8]) -> Self {
         Self(Sha256::digest(token).into())
+    }
+
+    /// Names what has this hash in lists: the first 8 bytes in base sixteen, which are of no use for anything else.
+    pub fn short(&self) -> String {
+        self.0.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
     pub(crate) const fn bytes(&self) -> &[u8; 32] {
@@ -109,6 +114,21 @@ pub struct Session {
     pub expires_s: u64,
     /// After how many seconds without use it ends.
     pub idle_limit_s: u64,
+}
+
+/// A token that lets somebody in once. Seconds are of the caller's session clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoginToken {
+    /// The hash of the token.
+    pub hash: TokenHash,
+    /// The name that captures and the audit log carry for whoever uses it, at most 64 bytes.
+    pub user: String,
+    /// What its user may do.
+    pub role: Role,
+    /// Until when it can be used.
+    pub expires_s: u64,
+    /// When the session ends that it begins, however often that is used.
+    pub session_expires_s: u64,
 }
 
 /// Something that a person did, for the audit log.

@@ -7,12 +7,13 @@ use bathyscope_capture::{
 use sqlx::SqliteConnection;
 
 use crate::{
-    CaptureState, End, NewCapture, Origin, StoreError,
+    BootTime, CaptureState, End, NewCapture, Origin, StoreError,
     error::failed,
     index,
     insert::{at_most, insert_all, insert_append, insert_code, insert_symbols, limit},
     retention::{self, Added},
     rows::{sql, to_json, unsigned},
+    sums,
     writer::{Durability, Writer},
 };
 
@@ -21,8 +22,12 @@ pub(crate) fn cut(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
-/// Makes a capture in its own transaction.
+/// What a capture needs to begin with: less, and it would end at once.
+pub(crate) const START_BYTES: u64 = 1 << 20;
+
+/// Makes a capture in its own transaction, if there is room to begin one.
 pub(crate) async fn create(writer: &mut Writer, new: &NewCapture) -> Result<(), StoreError> {
+    writer.has_room_for(START_BYTES).await?;
     writer.begin(Durability::Full).await?;
     let made = insert_capture(&mut writer.conn, new, Phase::Ready, Origin::Recorded).await;
     writer.end(made).await
@@ -91,6 +96,7 @@ pub(crate) async fn insert_capture(
     let (spec, host) = (to_json(&new.spec, "the spec")?, to_json(&new.host, "the facts of the host")?);
     let (method, target, host_name) = (method_of(&new.spec), target_of(&new.spec), cut(&new.host.hostname, 256));
     let search = search_text(&new.title, &new.owner, [host_name, method, &target]);
+    let spec_sum = sums::spec(&spec, &host);
     at_most("the spec", spec.len().max(host.len()), limit::JSON_BYTES)?;
     let inserted = sqlx::query(
         "INSERT INTO captures (id, phase, state, reason, origin, title, owner, spec, host, method, target, host_name, \
@@ -121,9 +127,12 @@ pub(crate) async fn insert_capture(
         other => other.map_err(failed("making a capture"))?,
     };
     retention::begin(conn, new.id, new.started_unix_ns).await?;
-    for (stream, schema) in (0_i64..).zip(&new.streams) {
+    let mut added = sums::Added::default();
+    added.page(sums::Part::Spec, 0, spec_sum);
+    for (stream, schema) in (0_u32..).zip(&new.streams) {
         let schema = to_json(schema, "the columns of a stream")?;
         at_most("the columns of a stream", schema.len(), limit::JSON_BYTES)?;
+        added.page(sums::Part::Columns, stream, sums::columns(stream, &schema));
         sqlx::query(
             "INSERT INTO streams (capture_id, stream, schema, chunk_count, row_count, chunk_bytes, hits, filtered, \
              emitted, stored) VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0)",
@@ -135,7 +144,7 @@ pub(crate) async fn insert_capture(
         .await
         .map_err(failed("making a capture"))?;
     }
-    Ok(())
+    added.store(conn, new.id).await
 }
 
 /// Appends in its own transaction, if there is room.
@@ -331,7 +340,7 @@ async fn rename_in(conn: &mut SqliteConnection, id: CaptureId, title: &str) -> R
     Ok(())
 }
 
-/// Ends a capture, also on a full disk.
+/// Ends a capture, also on a full disk. What the database does not take waits in [`Writer::ends`].
 pub(crate) async fn finish(writer: &mut Writer, id: CaptureId, end: End) -> Result<(), StoreError> {
     if end.state == CaptureState::Recording {
         return Err(StoreError::Refused { what: "the end of a capture", why: "it cannot end as recording".to_owned() });
@@ -341,23 +350,53 @@ pub(crate) async fn finish(writer: &mut Writer, id: CaptureId, end: End) -> Resu
     let finished = writer
         .with_room(|writer| {
             let end = std::sync::Arc::clone(&end);
-            Box::pin(async move {
-                writer.begin(Durability::Full).await?;
-                let known = writer.losses.get(&id).cloned().unwrap_or_default();
-                let done = finish_in(&mut writer.conn, id, &end, &known).await;
-                writer.end(done).await
-            })
+            Box::pin(async move { try_to_finish(writer, id, &end).await })
         })
         .await;
-    if finished.is_ok() {
-        writer.losses.remove(&id);
+    match &finished {
+        Ok(()) => writer.ends.release(id),
+        // What another try would not make good.
+        Err(StoreError::NotRecording { .. } | StoreError::NoCapture { .. } | StoreError::Refused { .. }) => {}
+        Err(_) => writer.ends.hold(id, &end),
     }
     finished
 }
 
-async fn finish_in(conn: &mut SqliteConnection, id: CaptureId, end: &End, known: &[Loss]) -> Result<(), StoreError> {
+async fn try_to_finish(writer: &mut Writer, id: CaptureId, end: &End) -> Result<(), StoreError> {
+    writer.begin(Durability::Full).await?;
+    let known = writer.losses.get(&id).cloned();
+    let done = finish_in(&mut writer.conn, id, end, known).await;
+    writer.end(done).await?;
+    writer.losses.remove(&id);
+    Ok(())
+}
+
+/// Tries to store the ends that wait, without the room that is set aside.
+pub(crate) async fn store_waiting_ends(writer: &mut Writer) {
+    let ends = std::sync::Arc::clone(&writer.ends);
+    for (id, end) in ends.all() {
+        match try_to_finish(writer, id, &end).await {
+            Ok(()) => tracing::info!(capture = %id, state = %end.state, "an end that had to wait is stored"),
+            // It was stored, or the capture deleted, meanwhile.
+            Err(StoreError::NotRecording { .. } | StoreError::NoCapture { .. }) => {}
+            Err(_still) => continue,
+        }
+        ends.release(id);
+    }
+}
+
+async fn finish_in(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    end: &End,
+    known: Option<Vec<Loss>>,
+) -> Result<(), StoreError> {
     must_be_recording(conn, id).await?;
-    put_ledger(conn, id, &end.ledger, known).await?;
+    let known = match known {
+        Some(known) => known,
+        None => crate::read::ledger(conn, id).await?.losses,
+    };
+    put_ledger(conn, id, &end.ledger, &known).await?;
     put_end(conn, id, end).await?;
     retention::ended(conn, id).await
 }
@@ -370,6 +409,13 @@ pub(crate) async fn put_end(conn: &mut SqliteConnection, id: CaptureId, end: &En
         let update = sqlx::query("UPDATE streams SET reading = ? WHERE capture_id = ? AND stream = ?");
         let reading = to_json(reading, "a reading")?;
         update.bind(reading).bind(sql(id.bits())).bind(stream).execute(&mut *conn).await.map_err(failed(DOING))?;
+    }
+    if let Some(script) = &end.script {
+        let probes = to_json(&script.probes, "the probes of a script")?;
+        at_most("the probes of a script", probes.len(), limit::JSON_BYTES)?;
+        let update = sqlx::query("UPDATE scripts SET probes = ?, exit_code = ? WHERE capture_id = ?").bind(probes);
+        let update = update.bind(script.exit_code).bind(sql(id.bits()));
+        update.execute(&mut *conn).await.map_err(failed(DOING))?;
     }
     sqlx::query("UPDATE captures SET state = ?, reason = ?, end_ns = max(end_ns, ?) WHERE id = ?")
         .bind(end.state.as_str())
@@ -385,16 +431,26 @@ pub(crate) async fn put_end(conn: &mut SqliteConnection, id: CaptureId, end: &En
 /// Ends the captures that the last process was recording when it ended. The last ledger stays as it was, what was in
 /// flight then becomes a loss, and so the books balance; what came after it was never counted, which is why the loss is
 /// of severity error and there is one even if nothing was in flight.
-pub(crate) async fn interrupt_all(writer: &mut Writer) -> Result<(), StoreError> {
+///
+/// The loss lasts until it is found, if `now` is of the boot that the capture is of: when the last process ended nobody
+/// knows.
+pub(crate) async fn interrupt_all(writer: &mut Writer, now: Option<&BootTime>) -> Result<(), StoreError> {
     let select = sqlx::query_as("SELECT id FROM captures WHERE state = 'recording' AND phase = 'ready'");
     let ids: Vec<(i64,)> = select.fetch_all(&mut writer.conn).await.map_err(failed("looking for captures"))?;
+    store_waiting_ends(writer).await;
     for (id,) in ids {
         let id = CaptureId::from_bits(unsigned(id));
+        if must_be_recording(&mut writer.conn, id).await.is_err() || writer.ends.has(id) {
+            // Its end was known, and is stored now, or still waits.
+            continue;
+        }
+        let now = now.cloned();
         writer
             .with_room(|writer| {
+                let now = now.clone();
                 Box::pin(async move {
                     writer.begin(Durability::Full).await?;
-                    let done = interrupt(&mut writer.conn, id).await;
+                    let done = interrupt(&mut writer.conn, id, now).await;
                     writer.end(done).await
                 })
             })
@@ -404,8 +460,11 @@ pub(crate) async fn interrupt_all(writer: &mut Writer) -> Result<(), StoreError>
     Ok(())
 }
 
-async fn interrupt(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), StoreError> {
+async fn interrupt(conn: &mut SqliteConnection, id: CaptureId, now: Option<BootTime>) -> Result<(), StoreError> {
     let (start_ns, end_ns) = crate::read::span(conn, id).await?;
+    let boot_id = crate::read::host(conn, id).await?.boot_id;
+    let now = now.filter(|now| !boot_id.is_empty() && now.boot_id == boot_id);
+    let found_ns = now.map_or(end_ns, |now| now.monotonic_ns.max(end_ns));
     let mut ledger = crate::read::ledger(conn, id).await?;
     let known = ledger.losses.clone();
     let select = "SELECT s.row_count, coalesce((SELECT last_ns FROM chunks c WHERE c.capture_id = s.capture_id AND \
@@ -417,13 +476,14 @@ async fn interrupt(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), Sto
         let Some(totals) = ledger.streams.get_mut(usize::from(stream)) else { continue };
         balance(totals, unsigned(rows), lost);
         let count = totals.emitted - totals.stored - lost;
-        let (start_ns, end_ns) = (unsigned(last_ns).min(end_ns), end_ns);
-        ledger.losses.push(Loss { stream: Some(stream), stage: LossStage::Interrupted, count, start_ns, end_ns });
+        let (stage, start_ns) = (LossStage::Interrupted, unsigned(last_ns).min(end_ns));
+        ledger.losses.push(Loss { stream: Some(stream), stage, count, start_ns, end_ns: found_ns });
     }
     put_ledger(conn, id, &ledger, &known).await?;
     retention::ended(conn, id).await?;
     let reason = "the console ended before the capture did".to_owned();
-    let end = End { state: CaptureState::Interrupted, reason, end_ns, ledger, readings: Vec::new() };
+    let (state, readings) = (CaptureState::Interrupted, Vec::new());
+    let end = End { state, reason, end_ns, ledger, readings, script: None };
     put_end(conn, id, &end).await
 }
 

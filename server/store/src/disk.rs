@@ -3,8 +3,9 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use crate::{Options, Reserve, Room, StoreError};
@@ -20,17 +21,65 @@ pub(crate) struct Place {
     ballast: PathBuf,
     ballast_bytes: u64,
     reserve: Reserve,
+    /// The files that were opened; none until then.
+    opened: Mutex<Option<OpenedFiles>>,
+}
+
+/// Device and inode of a file.
+type Identity = (u64, u64);
+
+/// Which files the connections have open, whatever lies under their names later.
+#[derive(Debug)]
+struct OpenedFiles {
+    database: Identity,
+    /// The log, from when there is one.
+    log: Option<Identity>,
 }
 
 impl Place {
     pub(crate) fn new(dir: &Path, options: &Options) -> Self {
+        let total = rustix::fs::statvfs(dir).map_or(u64::MAX, |system| system.f_blocks.saturating_mul(system.f_frsize));
         Self {
             dir: dir.to_owned(),
             database: dir.join("bathyscope.db"),
             ballast: dir.join("bathyscope.ballast"),
-            ballast_bytes: options.ballast_bytes,
+            // On a small file system it would be most of it, and could never be taken again.
+            ballast_bytes: options.ballast_bytes.min(total / 4),
             reserve: options.reserve,
+            opened: Mutex::new(None),
         }
+    }
+
+    /// Notes which files are open now.
+    pub(crate) fn note_opened(&self) {
+        let database = identity(&self.database).ok().flatten();
+        let opened = database.map(|database| OpenedFiles { database, log: identity(&self.log()).ok().flatten() });
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = opened;
+    }
+
+    /// Fails if the files that are open are not those that lie there: what is written goes nowhere then. What cannot be
+    /// looked at is not taken for that.
+    pub(crate) fn check_there(&self) -> Result<(), StoreError> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(opened) = opened.as_mut() else { return Ok(()) };
+        let gone = |path: &Path| StoreError::Gone { path: path.to_owned() };
+        match identity(&self.database) {
+            Ok(found) if found != Some(opened.database) => return Err(gone(&self.database)),
+            _ => {}
+        }
+        let log = self.log();
+        match (opened.log, identity(&log)) {
+            (Some(known), Ok(found)) if found != Some(known) => Err(gone(&log)),
+            (None, Ok(found)) => {
+                opened.log = found;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn log(&self) -> PathBuf {
+        PathBuf::from(format!("{}-wal", self.database.display()))
     }
 
     /// A file beside the database, for work that is not finished.
@@ -62,7 +111,7 @@ impl Place {
 
     /// How much room there is.
     pub(crate) fn room(&self) -> Room {
-        let log = PathBuf::from(format!("{}-wal", self.database.display()));
+        let log = self.log();
         let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
         let (free_bytes, reserve_bytes) = self.space();
         Room { database_bytes: length(&self.database) + length(&log), free_bytes, reserve_bytes }
@@ -76,6 +125,11 @@ impl Place {
             return Err(StoreError::DiskFull { free_bytes, reserve_bytes });
         }
         Ok(())
+    }
+
+    /// Whether room that should be set aside is not.
+    pub(crate) fn lacks_ballast(&self) -> bool {
+        self.ballast_held() < self.ballast_bytes
     }
 
     fn ballast_held(&self) -> u64 {
@@ -117,6 +171,15 @@ impl Place {
             }
         }
         Ok(())
+    }
+}
+
+/// Device and inode of what lies at a path; none if nothing does.
+fn identity(path: &Path) -> io::Result<Option<Identity>> {
+    match fs::metadata(path) {
+        Ok(file) => Ok(Some((file.dev(), file.ino()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

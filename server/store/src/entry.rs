@@ -1,13 +1,13 @@
 //! Login tokens, sessions and the audit log in the database.
 
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::SqliteConnection;
 
 use crate::{
-    AuditEntry, AuditRecord, NewSession, Role, Session, StoreError, TokenHash,
+    AuditEntry, AuditRecord, LoginToken, NewSession, Role, Session, StoreError, TokenHash,
     append::cut,
     error::failed,
     insert::{at_most, limit},
-    rows::{sql, unreadable, unsigned},
+    rows::{row_struct, sql, unreadable, unsigned},
 };
 
 /// The most of the detail of an audit entry that is kept.
@@ -38,40 +38,73 @@ pub(crate) async fn begin_epoch(conn: &mut SqliteConnection, epoch: &str) -> Res
     Ok(())
 }
 
-pub(crate) async fn add_login_token(
-    conn: &mut SqliteConnection,
-    hash: TokenHash,
-    user: &str,
-    role: Role,
-    expires_s: u64,
-) -> Result<(), StoreError> {
-    at_most("the user's name", user.len(), limit::USER_BYTES)?;
-    sqlx::query("INSERT OR REPLACE INTO login_tokens (hash, user, role, expires_s) VALUES (?, ?, ?, ?)")
-        .bind(hash.bytes().as_slice())
-        .bind(user)
-        .bind(role.as_str())
-        .bind(sql(expires_s))
+pub(crate) async fn add_login_token(conn: &mut SqliteConnection, token: &LoginToken) -> Result<(), StoreError> {
+    at_most("the user's name", token.user.len(), limit::USER_BYTES)?;
+    sqlx::query("INSERT INTO login_tokens VALUES (?, ?, ?, ?, ?, NULL)")
+        .bind(token.hash.bytes().as_slice())
+        .bind(&token.user)
+        .bind(token.role.as_str())
+        .bind(sql(token.expires_s))
+        .bind(sql(token.session_expires_s))
         .execute(conn)
         .await
-        .map_err(failed("keeping a login token"))?;
+        .map_err(failed("adding a login token"))?;
     Ok(())
+}
+
+type TokenRow = (Vec<u8>, String, String, i64, i64);
+
+fn token_from((hash, user, text, expires_s, session_expires_s): TokenRow) -> Result<LoginToken, StoreError> {
+    let hash = TokenHash::from_bytes(&hash).ok_or_else(|| unreadable("the hash of a login token"))?;
+    let (expires_s, session_expires_s) = (unsigned(expires_s), unsigned(session_expires_s));
+    Ok(LoginToken { hash, user, role: role(&text)?, expires_s, session_expires_s })
+}
+
+/// Those that can be used.
+pub(crate) async fn login_tokens(conn: &mut SqliteConnection, now_s: u64) -> Result<Vec<LoginToken>, StoreError> {
+    let select = "SELECT hash, user, role, expires_s, session_expires_s FROM login_tokens WHERE used_s IS NULL AND \
+                  expires_s > ? ORDER BY expires_s";
+    let rows: Result<Vec<TokenRow>, _> = sqlx::query_as(select).bind(sql(now_s)).fetch_all(conn).await;
+    rows.map_err(failed("listing login tokens"))?.into_iter().map(token_from).collect()
+}
+
+pub(crate) async fn delete_login_token(conn: &mut SqliteConnection, hash: TokenHash) -> Result<bool, StoreError> {
+    let delete =
+        sqlx::query("DELETE FROM login_tokens WHERE hash = ? AND used_s IS NULL").bind(hash.bytes().as_slice());
+    let done = delete.execute(conn).await.map_err(failed("forgetting a login token"))?;
+    Ok(done.rows_affected() > 0)
 }
 
 pub(crate) async fn redeem_login_token(
     conn: &mut SqliteConnection,
     hash: TokenHash,
     now_s: u64,
-) -> Result<Option<(String, Role)>, StoreError> {
-    let used: Option<(String, String)> = sqlx::query_as(
+) -> Result<Option<LoginToken>, StoreError> {
+    let used: Option<TokenRow> = sqlx::query_as(
         "UPDATE login_tokens SET used_s = ?1 WHERE hash = ?2 AND used_s IS NULL AND expires_s > ?1 \
-         RETURNING user, role",
+         RETURNING hash, user, role, expires_s, session_expires_s",
     )
     .bind(sql(now_s))
     .bind(hash.bytes().as_slice())
     .fetch_optional(conn)
     .await
     .map_err(failed("using a login token"))?;
-    used.map(|(user, text)| Ok((user, role(&text)?))).transpose()
+    used.map(token_from).transpose()
+}
+
+pub(crate) async fn has_login_token(
+    conn: &mut SqliteConnection,
+    hash: TokenHash,
+    now_s: u64,
+) -> Result<bool, StoreError> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT 1 FROM login_tokens WHERE hash = ?2 AND used_s IS NULL AND expires_s > ?1)",
+    )
+    .bind(sql(now_s))
+    .bind(hash.bytes().as_slice())
+    .fetch_one(conn)
+    .await
+    .map_err(failed("looking up a login token"))
 }
 
 pub(crate) async fn add_session(conn: &mut SqliteConnection, session: &NewSession) -> Result<(), StoreError> {
@@ -90,15 +123,16 @@ pub(crate) async fn add_session(conn: &mut SqliteConnection, session: &NewSessio
     Ok(())
 }
 
-#[derive(FromRow)]
-struct SessionRow {
-    hash: Vec<u8>,
-    role: String,
-    user: String,
-    created_s: i64,
-    last_used_s: i64,
-    expires_s: i64,
-    idle_limit_s: i64,
+row_struct! {
+    struct SessionRow {
+        hash: Vec<u8>,
+        role: String,
+        user: String,
+        created_s: i64,
+        last_used_s: i64,
+        expires_s: i64,
+        idle_limit_s: i64,
+    }
 }
 
 pub(crate) async fn session(
@@ -115,18 +149,29 @@ pub(crate) async fn session(
     .fetch_optional(conn)
     .await
     .map_err(failed("looking for a session"))?;
-    row.map(|row| {
+    row.map(SessionRow::into_session).transpose()
+}
+
+/// All that have not ended, the one that was used last first.
+pub(crate) async fn sessions(conn: &mut SqliteConnection, now_s: u64) -> Result<Vec<Session>, StoreError> {
+    let select = "SELECT hash, role, user, created_s, last_used_s, expires_s, idle_limit_s FROM sessions \
+                  WHERE expires_s > ?1 AND last_used_s + idle_limit_s > ?1 ORDER BY last_used_s DESC";
+    let rows: Result<Vec<SessionRow>, _> = sqlx::query_as(select).bind(sql(now_s)).fetch_all(conn).await;
+    rows.map_err(failed("listing sessions"))?.into_iter().map(SessionRow::into_session).collect()
+}
+
+impl SessionRow {
+    fn into_session(self) -> Result<Session, StoreError> {
         Ok(Session {
-            hash: TokenHash::from_bytes(&row.hash).ok_or_else(|| unreadable("a session"))?,
-            role: role(&row.role)?,
-            user: row.user,
-            created_s: unsigned(row.created_s),
-            last_used_s: unsigned(row.last_used_s),
-            expires_s: unsigned(row.expires_s),
-            idle_limit_s: unsigned(row.idle_limit_s),
+            hash: TokenHash::from_bytes(&self.hash).ok_or_else(|| unreadable("a session"))?,
+            role: role(&self.role)?,
+            user: self.user,
+            created_s: unsigned(self.created_s),
+            last_used_s: unsigned(self.last_used_s),
+            expires_s: unsigned(self.expires_s),
+            idle_limit_s: unsigned(self.idle_limit_s),
         })
-    })
-    .transpose()
+    }
 }
 
 pub(crate) async fn touch_session(conn: &mut SqliteConnection, hash: TokenHash, now_s: u64) -> Result<(), StoreError> {

@@ -39,6 +39,16 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// Somebody removed or replaced the file that is open.
+    #[error(
+        "{} was removed or replaced while it was in use: what is written goes nowhere; put the file back, or restart the \
+         console to begin with what lies there",
+        path.display()
+    )]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// The database was written by a newer version.
     #[error(
         "{} has schema version {found}, this program knows versions up to {known}; start the newer program, or name \
@@ -63,6 +73,36 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
         /// What is wrong.
+        why: String,
+    },
+    /// A part of a capture is not what was stored.
+    #[error(
+        "the {what} {first} to {last} of capture {id} are damaged on the disk: their checksum is wrong; restore a copy of \
+         the database, or delete the capture"
+    )]
+    DamagedPart {
+        /// The capture.
+        id: CaptureId,
+        /// Which part, such as `strings`.
+        what: &'static str,
+        /// The first id that the checksum is of.
+        first: u32,
+        /// The last id that the checksum is of.
+        last: u32,
+    },
+    /// A chunk is not what was stored.
+    #[error(
+        "chunk {seq} of stream {stream} of capture {id} is damaged on the disk: {why}; restore a copy of the database, or \
+         delete the capture"
+    )]
+    DamagedChunk {
+        /// The capture.
+        id: CaptureId,
+        /// The stream's index.
+        stream: u16,
+        /// The chunk's number.
+        seq: u32,
+        /// What is wrong with it.
         why: String,
     },
     /// The tables of an older version could not be brought up to date. The file was left as it was.

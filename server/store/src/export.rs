@@ -17,13 +17,15 @@ use crate::{
     pages::{self, Cursor},
     read,
     schema::{self, MIGRATIONS},
+    sums,
 };
 
 /// Small pages: most exported captures are small, and every table takes at least one.
 const PAGE_BYTES: u32 = 4096;
 
 pub(crate) async fn export(store: &Store, id: CaptureId, path: &Path) -> Result<(), StoreError> {
-    let record = read::capture(&mut *store.reader().await?, id).await?;
+    // An end that waits for room is exported as it is.
+    let record = store.capture(id).await?;
     if record.state == CaptureState::Recording {
         return Err(StoreError::Recording { id });
     }
@@ -31,6 +33,8 @@ pub(crate) async fn export(store: &Store, id: CaptureId, path: &Path) -> Result<
     if path.exists() {
         return Err(problem("cannot create", io::ErrorKind::AlreadyExists.into()));
     }
+    // The file gets checksums of its own: what is damaged here must not become right there.
+    sums::check_all(&mut *store.reader().await?, id).await?;
     let partial = partial(path);
     let (unfinished, file) = Unfinished::create(partial.clone())?;
     let written = write(store, &record, &partial).await;
@@ -109,5 +113,6 @@ pub(crate) fn end_of(record: &CaptureRecord) -> End {
         end_ns: record.end_ns,
         ledger: record.ledger.clone(),
         readings: record.streams.iter().map(|stream| stream.reading).collect(),
+        script: None,
     }
 }

@@ -7,13 +7,22 @@
 //! way: chunks are decoded completely, and their extremes and the time index are made anew. Rows go over as values, through the same
 //! functions as those of a recorder; the file is never attached to the database.
 
+mod feed;
+mod messages;
+
 use std::{collections::HashSet, io::Write as _, path::Path};
 
 use bathyscope_capture::{
     Append, Batch, CaptureId, ColumnData, ColumnStats, ColumnType, KernelFormat, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS,
     ScriptRecord, StreamKind, StreamSchema, decode_chunk, leaf_blocks,
 };
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use sqlx::{ConnectOptions as _, SqliteConnection};
+
+use self::{
+    feed::{Feed, FileFeed, Header},
+    messages::Messages,
+};
+pub use messages::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 
 use crate::{
     CaptureRecord, CaptureState, Origin, Store, StoreError,
@@ -48,6 +57,9 @@ fn of_file(error: StoreError) -> StoreError {
         StoreError::NoChunk { stream, seq, .. } => refuse(format!("chunk {seq} of stream {stream} is missing")),
         StoreError::Refused { what, why } => refuse(format!("{what}: {why}")),
         StoreError::ReadOnly { source, .. } => refuse(source.to_string()),
+        StoreError::DamagedPart { what, first, last, .. } => {
+            refuse(format!("its {what} {first} to {last} are damaged: their checksum is wrong"))
+        }
         StoreError::NoCapture { .. } => refuse("it holds no capture that has ended"),
         other => other,
     }
@@ -85,24 +97,34 @@ pub(crate) async fn import(store: &Store, path: &Path, receiver: Receiver) -> Re
         return Err(refuse(format!("it has {} bytes; at most {most} are imported", metadata.len())));
     }
     let options = schema::reading(path).immutable(true).pragma("cell_size_check", "ON").pragma("mmap_size", "0");
-    let mut file = options.connect().await.map_err(failed(DOING)).map_err(of_file)?;
+    let file = options.connect().await.map_err(failed(DOING)).map_err(of_file)?;
+    import_feed(store, Feed::File(Box::new(FileFeed::new(file))), receiver).await
+}
+
+/// Imports what a child without rights says that it reads in a file.
+pub(crate) async fn import_messages(
+    store: &Store,
+    next: NextMessage,
+    receiver: Receiver,
+) -> Result<CaptureId, StoreError> {
+    let messages = Messages::new(next, receiver.max_bytes);
+    import_feed(store, Feed::Messages(messages), receiver).await
+}
+
+async fn import_feed(store: &Store, mut feed: Feed, receiver: Receiver) -> Result<CaptureId, StoreError> {
     let store = store.clone();
     // A task of its own: when the caller stops waiting, the capture is either imported or removed, not left half.
     let imported = tokio::spawn(async move {
         let _one_at_a_time = store.importing().await;
-        let imported = import_from(&store, &mut file, &receiver).await;
-        let _closed = file.close().await;
+        let imported = import_from(&store, &mut feed, &receiver).await;
+        feed.close().await;
         imported
     });
     imported.await.map_err(|_ended| StoreError::Closed)?
 }
 
-async fn import_from(store: &Store, file: &mut SqliteConnection, receiver: &Receiver) -> Result<CaptureId, StoreError> {
-    let version = check_file(file).await.map_err(of_file)?;
-    let record = read_record(file).await.map_err(of_file)?;
-    check_record(&record)?;
-    let script = if version >= SCRIPTS_SINCE { read::script(file, record.id).await.map_err(of_file)? } else { None };
-    let digest = pages::digest(file, &record, script.as_ref(), Cursor::of_version(version)).await.map_err(of_file)?;
+async fn import_from(store: &Store, feed: &mut Feed, receiver: &Receiver) -> Result<CaptureId, StoreError> {
+    let Header { record, script, digest } = feed.header().await?;
     let id = match choose_id(store, record.id, &digest).await? {
         Choice::Known(id) => return Ok(id),
         Choice::Free(id) => id,
@@ -112,8 +134,15 @@ async fn import_from(store: &Store, file: &mut SqliteConnection, receiver: &Rece
         .write(move |writer| Box::pin(async move { begin(writer, &new, now_unix_ns).await }))
         .await
         .map_err(of_file)?;
-    let from = (&record, script, Cursor::of_version(version));
-    match copy(store, file, from, id, &digest).await {
+    let copied = match copy(store, feed, (&record, script), id, &digest).await {
+        Ok(()) => feed.finish().await,
+        copied => copied,
+    };
+    let shown = match copied {
+        Ok(()) => show_copied(store, id, end_of(&record)).await,
+        Err(error) => Err(error),
+    };
+    match shown {
         Ok(()) => Ok(id),
         Err(error) => {
             store.remove_rows(id).await?;
@@ -344,8 +373,8 @@ async fn begin(writer: &mut Writer, new: &crate::NewCapture, now_unix_ns: i64) -
 /// Copies all rows, checked, and then shows the capture.
 async fn copy(
     store: &Store,
-    file: &mut SqliteConnection,
-    (record, script, mut cursor): (&CaptureRecord, Option<ScriptRecord>, Cursor),
+    feed: &mut Feed,
+    (record, script): (&CaptureRecord, Option<ScriptRecord>),
     id: CaptureId,
     digest: &[u8; 32],
 ) -> Result<(), StoreError> {
@@ -355,7 +384,7 @@ async fn copy(
         added.map_err(of_file)?;
     }
     let mut known = Known::default();
-    while let Some(mut page) = pages::next(file, record, &mut cursor).await.map_err(of_file)? {
+    while let Some(mut page) = feed.next().await? {
         content.add(&page);
         known.check(record, &mut page).map_err(refuse)?;
         let added = store.write(move |writer| Box::pin(async move { add(writer, id, &page).await })).await;
@@ -364,7 +393,11 @@ async fn copy(
     if content.finish() != *digest {
         return Err(refuse("it was changed while it was read"));
     }
-    let end = end_of(record);
+    Ok(())
+}
+
+/// Ends what was copied, and shows it.
+async fn show_copied(store: &Store, id: CaptureId, end: crate::End) -> Result<(), StoreError> {
     store
         .write(move |writer| {
             Box::pin(async move {

@@ -1,5 +1,7 @@
 //! Rows of an append: chunks, dictionaries, process history, output.
 
+use std::collections::HashMap;
+
 use bathyscope_capture::{
     Append, CaptureId, EncodedChunk, Frame, FrameId, FunctionCode, MAX_CHUNK_BYTES, MAX_CODE_BYTES, Mapping, MappingId,
     OutputLine, ProcessChange, Stack, StackId, StringId, Symbol,
@@ -12,8 +14,9 @@ use crate::{
     retention::{self, Added},
     rows::{
         code_missing, descriptor, machine, mapping_kind, narrow, process_change, sql, stack_to_bytes, stats_to_bytes,
-        to_json,
+        to_json, unsigned,
     },
+    sums::{self, Part},
 };
 
 /// Limits on what is stored, here and from files.
@@ -53,6 +56,7 @@ pub(crate) async fn insert_append(
     insert_mappings(conn, id, &append.mappings).await?;
     insert_frames(conn, id, &append.frames).await?;
     insert_stacks(conn, id, &append.stacks).await?;
+    sums_of(append).store(conn, id).await?;
     insert_symbols(conn, id, &append.symbols).await?;
     insert_code(conn, id, &append.code).await?;
     insert_processes(conn, id, &append.processes).await?;
@@ -77,6 +81,24 @@ pub(crate) async fn insert_append(
     .map_err(failed("adding to a capture"))?;
     retention::add(conn, id, Added { index_bytes: 0, dictionary_bytes: dictionary_bytes(append) }).await?;
     Ok(numbers)
+}
+
+/// What an append adds to the checksums, but for its symbols, which may replace others.
+fn sums_of(append: &Append) -> sums::Added {
+    let mut added = sums::Added::default();
+    for (id, text) in &append.strings {
+        added.entry(Part::Strings, *id, sums::string(*id, text));
+    }
+    for (id, mapping) in &append.mappings {
+        added.entry(Part::Mappings, *id, sums::mapping(*id, mapping));
+    }
+    for (id, frame) in &append.frames {
+        added.entry(Part::Frames, *id, sums::frame(*id, frame));
+    }
+    for (id, stack) in &append.stacks {
+        added.entry(Part::Stacks, *id, sums::stack(*id, &stack_to_bytes(stack)));
+    }
+    added
 }
 
 /// What the dictionaries and the process history of an append count, as migration 6 counts them.
@@ -228,6 +250,17 @@ pub(crate) async fn insert_symbols(
         at_most("a symbol", symbol.function.len() + lines.len(), limit::SYMBOL_BYTES)?;
         rows.push((*frame, symbol.function.clone(), sql(symbol.offset), lines));
     }
+    // Of two of one frame the later one stays.
+    let last: HashMap<FrameId, usize> = rows.iter().enumerate().map(|(at, row)| (row.0, at)).collect();
+    let rows: Vec<_> =
+        rows.into_iter().enumerate().filter(|(at, row)| last.get(&row.0) == Some(at)).map(|(_, row)| row).collect();
+    let mut added = sums::Added::default();
+    for (frame, function, place, lines) in &rows {
+        let sum = sums::symbol(*frame, function.as_bytes(), unsigned(*place), lines.as_bytes());
+        added.entry(Part::Symbols, *frame, sum);
+    }
+    take_away_replaced(conn, id, &rows.iter().map(|row| row.0).collect::<Vec<_>>(), &mut added).await?;
+    added.store(conn, id).await?;
     insert_all(
         conn,
         "INSERT OR REPLACE INTO symbols ",
@@ -239,6 +272,32 @@ pub(crate) async fn insert_symbols(
         },
     )
     .await
+}
+
+/// Takes the symbols that these frames have already out of the checksums.
+async fn take_away_replaced(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    frames: &[FrameId],
+    added: &mut sums::Added,
+) -> Result<(), StoreError> {
+    for batch in frames.chunks(BATCH) {
+        let mut query =
+            QueryBuilder::<Sqlite>::new("SELECT frame_id, function, place, lines FROM symbols WHERE capture_id = ");
+        query.push_bind(sql(id.bits())).push(" AND frame_id IN (");
+        let mut list = query.separated(", ");
+        for frame in batch {
+            list.push_bind(*frame);
+        }
+        query.push(")");
+        let old = query.build_query_as().persistent(batch.len() == BATCH).fetch_all(&mut *conn).await;
+        let old: Vec<(u32, String, i64, String)> = old.map_err(failed("replacing symbols"))?;
+        for (frame, function, place, lines) in old {
+            let sum = sums::symbol(frame, function.as_bytes(), unsigned(place), lines.as_bytes());
+            added.entry(Part::Symbols, frame, -sum);
+        }
+    }
+    Ok(())
 }
 
 /// Adds or replaces instructions of functions, in the transaction that is open.

@@ -13,6 +13,7 @@
 mod access;
 mod append;
 mod disk;
+mod ends;
 mod entry;
 mod error;
 mod export;
@@ -30,12 +31,14 @@ mod retention;
 mod rows;
 mod schema;
 mod store;
+mod sums;
 mod writer;
 
-pub use access::{AuditEntry, AuditRecord, NewSession, ParseRoleError, Role, Session, TokenHash};
+pub use access::{AuditEntry, AuditRecord, LoginToken, NewSession, ParseRoleError, Role, Session, TokenHash};
 pub use error::StoreError;
+pub use import::{MAX_IMPORT_MESSAGE_BYTES, NextMessage, tell_file};
 pub use model::{
-    CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DictionaryEnds, End, NewCapture, Options, Origin,
-    ParseStateError, Reserve, RetainedCapture, Room, StreamRecord, SummaryPage, SummaryQuery,
+    BootTime, CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, DictionaryEnds, End, NewCapture, Options, Origin,
+    ParseStateError, Reserve, RetainedCapture, Room, ScriptEnd, StreamRecord, SummaryPage, SummaryQuery,
 };
 pub use store::Store;

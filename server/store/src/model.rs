@@ -3,8 +3,8 @@
 use std::{fmt, str::FromStr};
 
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, ColumnStats, FrameId, HostFacts, Ledger, MappingId, Reading, StackId, StreamSchema,
-    StringId,
+    CaptureId, CaptureSpec, ColumnStats, FrameId, HostFacts, Ledger, MappingId, Reading, ScriptProbe, StackId,
+    StreamSchema, StringId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -16,17 +16,35 @@ pub struct Options {
     /// How much of the file system is left free by appends.
     pub reserve: Reserve,
     /// Bytes of a file kept beside the database only to be given up when the disk is full, so that captures can still
-    /// be deleted; 0 for none.
+    /// be deleted; at most a quarter of the file system; 0 for none.
     pub ballast_bytes: u64,
     /// Changes that may wait for the writer; more than that and callers wait.
     pub queue: usize,
     /// The largest file that is imported.
     pub max_import_bytes: u64,
+    /// The clock of captures as it is now, for those that the last process did not end.
+    pub now: Option<BootTime>,
+}
+
+/// A moment of the monotonic clock, which is that of one boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootTime {
+    /// Which boot, as [`HostFacts::boot_id`] names it.
+    pub boot_id: String,
+    /// Monotonic nanoseconds.
+    pub monotonic_ns: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { readers: 4, reserve: Reserve::Share, ballast_bytes: 32 << 20, queue: 64, max_import_bytes: 4 << 30 }
+        Self {
+            readers: 4,
+            reserve: Reserve::Share,
+            ballast_bytes: 32 << 20,
+            queue: 64,
+            max_import_bytes: 4 << 30,
+            now: None,
+        }
     }
 }
 
@@ -122,7 +140,7 @@ pub struct NewCapture {
 }
 
 /// How a capture ended.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct End {
     /// Any but `Recording`.
     pub state: CaptureState,
@@ -134,10 +152,21 @@ pub struct End {
     pub ledger: Ledger,
     /// The last reading of each stream by index; empty where none were taken.
     pub readings: Vec<Option<Reading>>,
+    /// What became of the script that made it; none if none did.
+    pub script: Option<ScriptEnd>,
+}
+
+/// What became of a script.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScriptEnd {
+    /// Its programs with their final counters.
+    pub probes: Vec<ScriptProbe>,
+    /// What it said with `exit()`.
+    pub exit_code: Option<i64>,
 }
 
 /// A capture without its rows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaptureRecord {
     /// Its id.
     pub id: CaptureId,
@@ -179,8 +208,20 @@ pub struct CaptureRecord {
     pub simulated: bool,
 }
 
+impl CaptureRecord {
+    /// The record of a capture whose end the database does not have yet.
+    pub(crate) fn ended(mut self, end: End) -> Self {
+        (self.state, self.reason, self.ledger) = (end.state, end.reason, end.ledger);
+        self.end_ns = self.end_ns.max(end.end_ns);
+        for (stream, reading) in self.streams.iter_mut().zip(end.readings) {
+            stream.reading = reading.or(stream.reading);
+        }
+        self
+    }
+}
+
 /// One stream of a capture.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StreamRecord {
     /// Its columns.
     pub schema: StreamSchema,
@@ -247,8 +288,10 @@ pub struct CaptureSummary {
     pub rows: u64,
     /// Bytes of all that is counted of it: see [`RetainedCapture::size_bytes`].
     pub size_bytes: u64,
-    /// Events lost over all streams; for an interrupted capture a lower bound.
+    /// Events lost over all streams.
     pub lost: u64,
+    /// Whether more may have been lost than was counted: see [`Ledger::is_lower_bound`].
+    pub lost_at_least: bool,
     /// Whether it is kept however old it is.
     pub pinned: bool,
     /// Wall time from which its age is counted: see [`RetainedCapture::since_unix_ns`].

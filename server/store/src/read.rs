@@ -1,18 +1,20 @@
 //! Reading: each function is one or a few short statements, and holds nothing when it returns.
 
 use bathyscope_capture::{
-    CaptureId, Frame, FrameId, FunctionCode, Ledger, Loss, Mapping, MappingId, OutputLine, ProcessChange, ScriptRecord,
-    Stack, StackId, StreamTotals, StringId, Symbol,
+    CaptureId, Frame, FrameId, FunctionCode, HostFacts, Ledger, Loss, Mapping, MappingId, OutputLine, ProcessChange,
+    ScriptRecord, Stack, StackId, StreamTotals, StringId, Symbol,
 };
 use sqlx::{FromRow, QueryBuilder, Sqlite, SqliteConnection, sqlite::SqliteRow};
 
 use crate::{
-    CaptureRecord, CaptureSummary, ChunkInfo, Origin, StoreError, StreamRecord, SummaryPage, SummaryQuery,
+    CaptureRecord, CaptureState, CaptureSummary, ChunkInfo, Origin, StoreError, StreamRecord, SummaryPage,
+    SummaryQuery,
     append::cut,
+    ends::Ends,
     error::failed,
     rows::{
         code_missing_from, descriptor_from, from_json, loss_stage_from, machine_from, mapping_kind_from, narrow,
-        process_change_from, sql, stack_from_bytes, stats_from_bytes, unreadable, unsigned,
+        process_change_from, row_struct, sql, stack_from_bytes, stats_from_bytes, unreadable, unsigned,
     },
 };
 
@@ -40,7 +42,11 @@ pub(crate) fn of(statement: &'static str, id: CaptureId) -> Query<'static> {
     sqlx::query(statement).bind(sql(id.bits()))
 }
 
-pub(crate) async fn summaries(conn: &mut SqliteConnection, query: &SummaryQuery) -> Result<SummaryPage, StoreError> {
+pub(crate) async fn summaries(
+    conn: &mut SqliteConnection,
+    query: &SummaryQuery,
+    ends: &Ends,
+) -> Result<SummaryPage, StoreError> {
     const DOING: &str = "listing captures";
     let text = cut(&query.text, QUERY_BYTES).to_lowercase();
     let condition = |builder: &mut QueryBuilder<Sqlite>| {
@@ -54,44 +60,54 @@ pub(crate) async fn summaries(conn: &mut SqliteConnection, query: &SummaryQuery)
     let (total,): (i64,) = count.build_query_as().fetch_one(&mut *conn).await.map_err(failed(DOING))?;
     let mut page = QueryBuilder::new(
         "SELECT id, title, state, method, target, host_name, owner, origin, started_unix_ns, start_ns, end_ns, \
-         row_count, chunk_bytes + output_bytes + index_bytes + dictionary_bytes AS size_bytes, lost, pinned, \
-         since_unix_ns, simulated FROM captures JOIN retention ON capture_id = id",
+         row_count, chunk_bytes + output_bytes + index_bytes + dictionary_bytes AS size_bytes, lost, \
+         EXISTS (SELECT 1 FROM losses l WHERE l.capture_id = captures.id AND l.stage = 'interrupted') AS lost_at_least, \
+         pinned, since_unix_ns, simulated FROM captures JOIN retention ON capture_id = id",
     );
     condition(&mut page);
     page.push(" ORDER BY started_unix_ns DESC, id LIMIT ").push_bind(query.limit.min(MAX_PAGE));
     page.push(" OFFSET ").push_bind(query.offset);
     let rows: Vec<SummaryRow> = page.build_query_as().fetch_all(conn).await.map_err(failed(DOING))?;
-    let items = rows.into_iter().map(SummaryRow::into_summary).collect::<Result<_, _>>()?;
+    let items = rows.into_iter().map(|row| row.into_summary(ends)).collect::<Result<_, _>>()?;
     Ok(SummaryPage { total: unsigned(total), items })
 }
 
-#[derive(FromRow)]
-struct SummaryRow {
-    id: i64,
-    title: String,
-    state: String,
-    method: String,
-    target: String,
-    host_name: String,
-    owner: String,
-    origin: String,
-    started_unix_ns: i64,
-    start_ns: i64,
-    end_ns: i64,
-    row_count: i64,
-    size_bytes: i64,
-    lost: i64,
-    pinned: bool,
-    since_unix_ns: i64,
-    simulated: bool,
+row_struct! {
+    struct SummaryRow {
+        id: i64,
+        title: String,
+        state: String,
+        method: String,
+        target: String,
+        host_name: String,
+        owner: String,
+        origin: String,
+        started_unix_ns: i64,
+        start_ns: i64,
+        end_ns: i64,
+        row_count: i64,
+        size_bytes: i64,
+        lost: i64,
+        lost_at_least: bool,
+        pinned: bool,
+        since_unix_ns: i64,
+        simulated: bool,
+    }
 }
 
 impl SummaryRow {
-    fn into_summary(self) -> Result<CaptureSummary, StoreError> {
+    fn into_summary(mut self, ends: &Ends) -> Result<CaptureSummary, StoreError> {
+        let id = CaptureId::from_bits(unsigned(self.id));
+        let mut state = self.state.parse().map_err(|_unknown| unreadable("the state of a capture"))?;
+        if let Some(end) = ends.get(id).filter(|_| state == CaptureState::Recording) {
+            state = end.state;
+            (self.end_ns, self.lost) = (self.end_ns.max(sql(end.end_ns)), sql(end.ledger.lost_total()));
+            self.lost_at_least = end.ledger.is_lower_bound();
+        }
         Ok(CaptureSummary {
-            id: CaptureId::from_bits(unsigned(self.id)),
+            id,
             title: self.title,
-            state: self.state.parse().map_err(|_unknown| unreadable("the state of a capture"))?,
+            state,
             method: self.method,
             target: self.target,
             host: self.host_name,
@@ -102,6 +118,7 @@ impl SummaryRow {
             rows: unsigned(self.row_count),
             size_bytes: unsigned(self.size_bytes),
             lost: unsigned(self.lost),
+            lost_at_least: self.lost_at_least,
             pinned: self.pinned,
             since_unix_ns: self.since_unix_ns,
             simulated: self.simulated,
@@ -117,21 +134,22 @@ fn origin_from(text: &str) -> Result<Origin, StoreError> {
     }
 }
 
-#[derive(FromRow)]
-struct CaptureRow {
-    title: String,
-    owner: String,
-    state: String,
-    reason: String,
-    origin: String,
-    spec: String,
-    host: String,
-    started_unix_ns: i64,
-    start_ns: i64,
-    end_ns: i64,
-    chunk_bytes: i64,
-    output_bytes: i64,
-    simulated: bool,
+row_struct! {
+    struct CaptureRow {
+        title: String,
+        owner: String,
+        state: String,
+        reason: String,
+        origin: String,
+        spec: String,
+        host: String,
+        started_unix_ns: i64,
+        start_ns: i64,
+        end_ns: i64,
+        chunk_bytes: i64,
+        output_bytes: i64,
+        simulated: bool,
+    }
 }
 
 /// What a capture is, as files of any version have it too; how it is kept is added by [`crate::retention::complete`].
@@ -198,6 +216,13 @@ pub(crate) async fn span(conn: &mut SqliteConnection, id: CaptureId) -> Result<(
     let rows: Vec<(i64, i64)> =
         all(conn, of("SELECT start_ns, end_ns FROM captures WHERE id = ?", id), "reading a capture").await?;
     rows.first().map(|(start, end)| (unsigned(*start), unsigned(*end))).ok_or(StoreError::NoCapture { id })
+}
+
+/// Where a capture was made.
+pub(crate) async fn host(conn: &mut SqliteConnection, id: CaptureId) -> Result<HostFacts, StoreError> {
+    let rows: Vec<(String,)> = all(conn, of("SELECT host FROM captures WHERE id = ?", id), "reading a capture").await?;
+    let (host,) = rows.first().ok_or(StoreError::NoCapture { id })?;
+    from_json(host, "the facts of a host")
 }
 
 pub(crate) async fn ledger(conn: &mut SqliteConnection, id: CaptureId) -> Result<Ledger, StoreError> {
@@ -341,14 +366,31 @@ pub(crate) async fn symbols(
     after: FrameId,
     most: Most,
 ) -> Result<Vec<(FrameId, Symbol)>, StoreError> {
+    symbols_of(symbol_rows(conn, id, after, most).await?)
+}
+
+pub(crate) fn symbols_of(rows: Vec<SymbolRow>) -> Result<Vec<(FrameId, Symbol)>, StoreError> {
+    let symbol = |(frame, function, offset, lines): SymbolRow| {
+        let lines = from_json(&lines, "the lines of a symbol")?;
+        Ok((frame, Symbol { function, offset: unsigned(offset), lines }))
+    };
+    rows.into_iter().map(symbol).collect()
+}
+
+/// A symbol as it is stored: frame, function, place, lines.
+pub(crate) type SymbolRow = (FrameId, String, i64, String);
+
+pub(crate) async fn symbol_rows(
+    conn: &mut SqliteConnection,
+    id: CaptureId,
+    after: FrameId,
+    most: Most,
+) -> Result<Vec<SymbolRow>, StoreError> {
     type Row = (i64, String, i64, String);
     let select = "SELECT frame_id, function, place, lines FROM symbols WHERE capture_id = ? AND frame_id > ? \
                   ORDER BY frame_id LIMIT ?";
     let rows: Vec<Row> = all(conn, of(select, id).bind(after).bind(most), "reading symbols").await?;
-    let symbol = |(frame, function, offset, lines): Row| {
-        let lines = from_json(&lines, "the lines of a symbol")?;
-        Ok((narrow(frame, "a frame's id")?, Symbol { function, offset: unsigned(offset), lines }))
-    };
+    let symbol = |(frame, function, place, lines)| Ok((narrow(frame, "a frame's id")?, function, place, lines));
     rows.into_iter().map(symbol).collect()
 }
 

@@ -27,7 +27,7 @@ const STEP: Duration = Duration::from_millis(20);
 const MAX_PAGES: u32 = 1024;
 
 /// What removes the rows of a capture, children first. Each statement takes the capture's id and how many rows.
-const STATEMENTS: [&str; 17] = [
+const STATEMENTS: [&str; 18] = [
     "DELETE FROM index_data WHERE rowid IN (SELECT rowid FROM index_data WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM index_blocks WHERE (capture_id, stream, grouping, level, number) IN \
      (SELECT capture_id, stream, grouping, level, number FROM index_blocks WHERE capture_id = ?1 LIMIT ?2)",
@@ -44,6 +44,8 @@ const STATEMENTS: [&str; 17] = [
     "DELETE FROM processes WHERE capture_id = ?1 AND seq IN (SELECT seq FROM processes WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM output WHERE capture_id = ?1 AND seq IN (SELECT seq FROM output WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM losses WHERE capture_id = ?1 AND seq IN (SELECT seq FROM losses WHERE capture_id = ?1 LIMIT ?2)",
+    "DELETE FROM checksums WHERE (capture_id, part, page) IN \
+     (SELECT capture_id, part, page FROM checksums WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM streams WHERE capture_id = ?1 AND stream IN (SELECT stream FROM streams WHERE capture_id = ?1 LIMIT ?2)",
     "DELETE FROM scripts WHERE capture_id = ?1 AND ?2 > 0",
     "DELETE FROM retention WHERE capture_id = ?1 AND ?2 > 0",
@@ -84,7 +86,7 @@ pub(crate) enum Why {
 /// Hides the capture, if it may go; says whether it did. From here on it is being deleted.
 pub(crate) async fn mark(writer: &mut Writer, id: CaptureId, why: Why) -> Result<bool, StoreError> {
     let why = Arc::new(why);
-    writer
+    let marked = writer
         .with_room(|writer| {
             let why = Arc::clone(&why);
             Box::pin(async move {
@@ -93,11 +95,16 @@ pub(crate) async fn mark(writer: &mut Writer, id: CaptureId, why: Why) -> Result
                 writer.end(marked).await
             })
         })
-        .await
+        .await?;
+    if marked {
+        writer.ends.release(id);
+    }
+    Ok(marked)
 }
 
 async fn mark_in(writer: &mut Writer, id: CaptureId, why: &Why) -> Result<bool, StoreError> {
-    if state_of(&mut writer.conn, id).await? == CaptureState::Recording {
+    // One whose end waits for room is not recorded any more: deleting it is what makes room.
+    if state_of(&mut writer.conn, id).await? == CaptureState::Recording && !writer.ends.has(id) {
         return Err(StoreError::Recording { id });
     }
     if let Why::Rule(entry) = why {

@@ -7,6 +7,24 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::StoreError;
 
+/// A struct that is read from the columns of a row that are called like its fields. By hand because the derive macro of sqlx
+/// builds sqlx and SQLite a second time, for the compiler.
+macro_rules! row_struct {
+    ($(#[$attribute:meta])* struct $name:ident { $($column:ident: $ty:ty,)* }) => {
+        $(#[$attribute])*
+        struct $name {
+            $($column: $ty,)*
+        }
+
+        impl sqlx::FromRow<'_, sqlx::sqlite::SqliteRow> for $name {
+            fn from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Self, sqlx::Error> {
+                Ok(Self { $($column: sqlx::Row::try_get(row, stringify!($column))?,)* })
+            }
+        }
+    };
+}
+pub(crate) use row_struct;
+
 /// Bytes that one column's extremes take.
 const STATS_BYTES: usize = 17;
 

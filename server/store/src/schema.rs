@@ -5,12 +5,13 @@ use std::{
     fs::File,
     io::Read as _,
     path::{Path, PathBuf},
+    sync::LazyLock,
     time::Duration,
 };
 
 use sqlx::{
-    ConnectOptions as _, Connection as _, SqliteConnection,
-    migrate::Migrator,
+    ConnectOptions as _, Connection as _, SqlSafeStr as _, SqliteConnection,
+    migrate::{Migration, MigrationType, Migrator},
     sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
 };
 
@@ -18,6 +19,7 @@ use crate::{
     StoreError,
     disk::{Place, Unfinished, sync_directory},
     error::failed,
+    sums,
 };
 
 /// Large pages: chunks are tens to hundreds of kilobytes.
@@ -27,8 +29,26 @@ const APPLICATION_ID: i64 = 0x4241_5448;
 /// How long a change waits for a lock that another process holds.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// All migrations, built in.
-pub(crate) static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
+/// The files of `migrations/`, built in: version, description, text. Written out because the macro of sqlx that would read
+/// the folder builds sqlx and SQLite a second time, for the compiler. A test compares the list with the folder.
+const FILES: [(i64, &str, &str); 8] = [
+    (1, "first", include_str!("../../../migrations/0001_first.sql")),
+    (2, "scripts", include_str!("../../../migrations/0002_scripts.sql")),
+    (3, "limited", include_str!("../../../migrations/0003_limited.sql")),
+    (4, "time index", include_str!("../../../migrations/0004_time_index.sql")),
+    (5, "code", include_str!("../../../migrations/0005_code.sql")),
+    (6, "retention", include_str!("../../../migrations/0006_retention.sql")),
+    (7, "levels", include_str!("../../../migrations/0007_levels.sql")),
+    (8, "checksums links", include_str!("../../../migrations/0008_checksums_links.sql")),
+];
+
+/// All migrations.
+pub(crate) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let migration = |(version, description, text): (i64, &'static str, &'static str)| {
+        Migration::new(version, description.into(), MigrationType::Simple, text.into_sql_str(), false)
+    };
+    Migrator::with_migrations(FILES.into_iter().map(migration).collect())
+});
 
 /// A table, index or trigger: type, name, and the text that made it.
 pub(crate) type Object = (String, String, String);
@@ -225,6 +245,9 @@ async fn migrate_copy(place: &Place, migrations: &Migrator, from: i64, to: i64) 
         copy_database(path, &copy_path).await?;
         let mut conn = writing(&copy_path).journal_mode(SqliteJournalMode::Memory).connect().await?;
         run(migrations, &mut conn).await?;
+        if from < sums::SINCE {
+            make_sums(&mut conn).await?;
+        }
         let (check,): (String,) = sqlx::query_as("PRAGMA quick_check(1)").fetch_one(&mut conn).await?;
         conn.close().await?;
         if check == "ok" { Ok(()) } else { Err(sqlx::Error::Protocol(check)) }
@@ -238,6 +261,14 @@ async fn migrate_copy(place: &Place, migrations: &Migrator, from: i64, to: i64) 
     exchange(path, &copy_path, from).map_err(|source| why(source.into()))?;
     copy.keep();
     sync_directory(&place.dir)
+}
+
+/// Adds the checksums of captures from before there were any.
+async fn make_sums(conn: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    let mut change = conn.begin().await?;
+    let made = sums::make_all(&mut change).await;
+    made.map_err(|error| sqlx::Error::Protocol(error.to_string()))?;
+    change.commit().await
 }
 
 /// A compact copy of the database, which is afterwards closed with nothing left in its log.

@@ -8,19 +8,25 @@ use std::{
 
 use bathyscope_capture::{
     Append, CaptureId, Frame, FrameId, FunctionCode, Grouping, IndexDirectory, Mapping, MappingId, OutputLine,
-    ProcessChange, ScriptRecord, Stack, StackId, StringId, Symbol,
+    ProcessChange, ScriptRecord, Stack, StackId, StringId, Symbol, decode_chunk,
 };
 use futures_util::future::BoxFuture;
 use sqlx::SqlitePool;
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::{
-    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, NewCapture, NewSession, Options, RetainedCapture, Role,
-    Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
+    AuditEntry, AuditRecord, CaptureRecord, ChunkInfo, End, LoginToken, NewCapture, NewSession, Options,
+    RetainedCapture, Room, Session, StoreError, SummaryPage, SummaryQuery, TokenHash, append,
     disk::Place,
-    entry, export, import, index, read,
+    ends::Ends,
+    entry, export,
+    import::{self, NextMessage},
+    index, read,
     remove::{self, Why},
-    retention, schema,
+    retention,
+    rows::{stack_to_bytes, unsigned},
+    schema,
+    sums::{self, Part},
     writer::Job,
 };
 
@@ -36,6 +42,8 @@ pub struct Store {
 #[derive(Debug)]
 struct Inner {
     place: Arc<Place>,
+    /// Ends of captures that the database could not take yet.
+    ends: Arc<Ends>,
     options: Options,
     jobs: mpsc::Sender<Job>,
     readers: SqlitePool,
@@ -86,10 +94,11 @@ impl Store {
         }
     }
 
-    /// Makes a capture in state `recording`. On disk when it returns.
+    /// Makes a capture in state `recording`, if there is room to begin one. On disk when it returns.
     ///
     /// # Errors
-    /// [`StoreError::Exists`], [`StoreError::Refused`] for what is too large, or the database's.
+    /// [`StoreError::Exists`], [`StoreError::DiskFull`], [`StoreError::Refused`] for what is too large, or the
+    /// database's.
     pub async fn create(&self, new: NewCapture) -> Result<(), StoreError> {
         self.write(move |writer| Box::pin(async move { append::create(writer, &new).await })).await
     }
@@ -108,7 +117,18 @@ impl Store {
         self.write(move |writer| Box::pin(async move { append::append(writer, id, &append).await })).await
     }
 
+    /// Whether there is room to begin a capture.
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`] if less than what is kept free would be left.
+    pub async fn has_room(&self) -> Result<(), StoreError> {
+        self.write(|writer| Box::pin(writer.has_room_for(append::START_BYTES))).await
+    }
+
     /// Ends a capture. On disk when it returns; works on a full disk.
+    ///
+    /// If the database fails, the end is kept all the same: reads give it, and it is stored as soon as that is possible,
+    /// by the next process too where the room that is set aside for it could be written.
     ///
     /// # Errors
     /// [`StoreError::NotRecording`] if it has ended already, [`StoreError::NoCapture`], or the database's.
@@ -121,7 +141,7 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn summaries(&self, query: &SummaryQuery) -> Result<SummaryPage, StoreError> {
-        self.done(read::summaries(&mut *self.reader().await?, query).await)
+        self.done(read::summaries(&mut *self.reader().await?, query, &self.inner.ends).await)
     }
 
     /// Everything about a capture but its rows and dictionaries.
@@ -130,11 +150,37 @@ impl Store {
     /// [`StoreError::NoCapture`], or the database's.
     pub async fn capture(&self, id: CaptureId) -> Result<CaptureRecord, StoreError> {
         let mut reader = self.reader().await?;
-        let record = read::capture(&mut reader, id).await;
-        self.done(match record {
-            Ok(record) => retention::complete(&mut reader, record).await,
-            Err(error) => Err(error),
+        // Before the database is read: an end that is stored meanwhile is found in the one or the other.
+        let waiting = self.inner.ends.get(id);
+        let read = async {
+            let record = read::capture(&mut reader, id).await?;
+            sums::check_head(&mut reader, id).await?;
+            retention::complete(&mut reader, record).await
+        };
+        let record = self.done(read.await)?;
+        Ok(match waiting {
+            Some(end) => record.ended(end),
+            None => record,
         })
+    }
+
+    /// Reads everything of a capture that has a checksum, and decodes every chunk; the first thing that is not as it was
+    /// stored is the error.
+    ///
+    /// # Errors
+    /// [`StoreError::DamagedPart`], [`StoreError::DamagedChunk`], [`StoreError::NoCapture`], or the database's.
+    pub async fn check(&self, id: CaptureId) -> Result<(), StoreError> {
+        let record = self.capture(id).await?;
+        self.done(sums::check_all(&mut *self.reader().await?, id).await)?;
+        for (stream, of) in (0_u16..).zip(&record.streams) {
+            let all: Vec<usize> = (0..of.schema.columns.len()).collect();
+            for seq in 0..of.chunks {
+                let bytes = self.chunk(id, stream, seq).await?;
+                let decoded = decode_chunk(&of.schema, &bytes, &all);
+                decoded.map_err(|source| StoreError::DamagedChunk { id, stream, seq, why: source.to_string() })?;
+            }
+        }
+        Ok(())
     }
 
     /// The chunks of a stream with numbers from `from_seq` on, in order; none for what does not exist.
@@ -178,7 +224,15 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn strings(&self, id: CaptureId, after: StringId) -> Result<Vec<(StringId, Vec<u8>)>, StoreError> {
-        self.done(read::strings(&mut *self.reader().await?, id, after, read::ALL).await)
+        let mut reader = self.reader().await?;
+        let page = (id, Part::Strings, after);
+        let read = sums::checked(
+            &mut reader,
+            page,
+            |conn, from| Box::pin(read::strings(conn, id, from, read::ALL)),
+            |(id, text)| (*id, sums::string(*id, text)),
+        );
+        self.done(read.await)
     }
 
     /// The mappings with ids above `after`, in order of ids; 0 for all.
@@ -186,7 +240,15 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn mappings(&self, id: CaptureId, after: MappingId) -> Result<Vec<(MappingId, Mapping)>, StoreError> {
-        self.done(read::mappings(&mut *self.reader().await?, id, after, read::ALL).await)
+        let mut reader = self.reader().await?;
+        let page = (id, Part::Mappings, after);
+        let read = sums::checked(
+            &mut reader,
+            page,
+            |conn, from| Box::pin(read::mappings(conn, id, from, read::ALL)),
+            |(id, it)| (*id, sums::mapping(*id, it)),
+        );
+        self.done(read.await)
     }
 
     /// The frames with ids above `after`, in order of ids; 0 for all.
@@ -194,7 +256,15 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn frames(&self, id: CaptureId, after: FrameId) -> Result<Vec<(FrameId, Frame)>, StoreError> {
-        self.done(read::frames(&mut *self.reader().await?, id, after, read::ALL).await)
+        let mut reader = self.reader().await?;
+        let page = (id, Part::Frames, after);
+        let read = sums::checked(
+            &mut reader,
+            page,
+            |conn, from| Box::pin(read::frames(conn, id, from, read::ALL)),
+            |(id, it)| (*id, sums::frame(*id, it)),
+        );
+        self.done(read.await)
     }
 
     /// The stacks with ids above `after`, in order of ids; 0 for all.
@@ -202,7 +272,15 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn stacks(&self, id: CaptureId, after: StackId) -> Result<Vec<(StackId, Stack)>, StoreError> {
-        self.done(read::stacks(&mut *self.reader().await?, id, after, read::ALL).await)
+        let mut reader = self.reader().await?;
+        let page = (id, Part::Stacks, after);
+        let read = sums::checked(
+            &mut reader,
+            page,
+            |conn, from| Box::pin(read::stacks(conn, id, from, read::ALL)),
+            |(id, it)| (*id, sums::stack(*id, &stack_to_bytes(it))),
+        );
+        self.done(read.await)
     }
 
     /// The symbols of frames with ids above `after`, in order of ids; 0 for all. Frames without a name are left out.
@@ -210,7 +288,17 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn symbols(&self, id: CaptureId, after: FrameId) -> Result<Vec<(FrameId, Symbol)>, StoreError> {
-        self.done(read::symbols(&mut *self.reader().await?, id, after, read::ALL).await)
+        let mut reader = self.reader().await?;
+        let sum = |(id, function, place, lines): &read::SymbolRow| {
+            (*id, sums::symbol(*id, function.as_bytes(), unsigned(*place), lines.as_bytes()))
+        };
+        let read = sums::checked(
+            &mut reader,
+            (id, Part::Symbols, after),
+            |conn, from| Box::pin(read::symbol_rows(conn, id, from, read::ALL)),
+            sum,
+        );
+        self.done(read.await.and_then(read::symbols_of))
     }
 
     /// Adds or replaces names of frames, also after the capture has ended.
@@ -256,7 +344,12 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn script(&self, id: CaptureId) -> Result<Option<ScriptRecord>, StoreError> {
-        self.done(read::script(&mut *self.reader().await?, id).await)
+        let waiting = self.inner.ends.get(id).and_then(|end| end.script);
+        let script = self.done(read::script(&mut *self.reader().await?, id).await)?;
+        Ok(script.map(|script| match waiting {
+            Some(end) => ScriptRecord { plan: script.plan, probes: end.probes, exit_code: end.exit_code },
+            None => script,
+        }))
     }
 
     /// The process history, in the order in which it was appended.
@@ -297,7 +390,11 @@ impl Store {
     /// # Errors
     /// The database's.
     pub async fn retained(&self) -> Result<Vec<RetainedCapture>, StoreError> {
-        self.done(retention::all(&mut *self.reader().await?).await)
+        let mut all = self.done(retention::all(&mut *self.reader().await?).await)?;
+        for capture in &mut all {
+            capture.recording &= !self.inner.ends.has(capture.id);
+        }
+        Ok(all)
     }
 
     /// Bytes of all captures together, and of those of them that are pinned, as [`RetainedCapture::size_bytes`] counts.
@@ -319,6 +416,11 @@ impl Store {
             self.remove_marked(id).await?;
         }
         Ok(marked)
+    }
+
+    /// Why nothing can be stored, if somebody removed or replaced the file. Looks at files only.
+    pub fn trouble(&self) -> Option<StoreError> {
+        self.inner.place.check_there().err()
     }
 
     /// How much room there is. Looks at files only.
@@ -365,6 +467,20 @@ impl Store {
         self.done(import::import_bytes(self, bytes, self.receiver(owner, now_unix_ns)).await)
     }
 
+    /// As [`Store::import_file`], from what [`tell_file`](crate::tell_file) says in a process without rights, which is
+    /// hostile as the file is.
+    ///
+    /// # Errors
+    /// As [`Store::import_file`].
+    pub async fn import_messages(
+        &self,
+        next: NextMessage,
+        owner: &str,
+        now_unix_ns: i64,
+    ) -> Result<CaptureId, StoreError> {
+        self.done(import::import_messages(self, next, self.receiver(owner, now_unix_ns)).await)
+    }
+
     /// Tells which clock the seconds of sessions and login tokens are of, such as the boot id for a clock that counts
     /// from boot. If it is not the one of the last call, all sessions and login tokens are forgotten.
     ///
@@ -375,31 +491,53 @@ impl Store {
         self.control(move |conn| Box::pin(async move { entry::begin_epoch(conn, &epoch).await })).await
     }
 
-    /// Keeps a token that lets `user` (at most 64 bytes) in once with `role` before `expires_s`.
+    /// Keeps a token that lets somebody in once.
     ///
     /// # Errors
     /// [`StoreError::Refused`] for a name that is too long, or the database's.
-    pub async fn add_login_token(
-        &self,
-        hash: TokenHash,
-        user: &str,
-        role: Role,
-        expires_s: u64,
-    ) -> Result<(), StoreError> {
-        let user = user.to_owned();
-        self.control(move |conn| {
-            Box::pin(async move { entry::add_login_token(conn, hash, &user, role, expires_s).await })
-        })
-        .await
+    pub async fn add_login_token(&self, token: LoginToken) -> Result<(), StoreError> {
+        self.control(move |conn| Box::pin(async move { entry::add_login_token(conn, &token).await })).await
     }
 
-    /// Uses up a login token, at most once however many ask at the same time: its user and role if it exists, has not
-    /// been used and has not expired by `now_s`.
+    /// The login tokens that were not used and have not expired by `now_s`.
     ///
     /// # Errors
     /// The database's.
-    pub async fn redeem_login_token(&self, hash: TokenHash, now_s: u64) -> Result<Option<(String, Role)>, StoreError> {
+    pub async fn login_tokens(&self, now_s: u64) -> Result<Vec<LoginToken>, StoreError> {
+        self.done(entry::login_tokens(&mut *self.reader().await?, now_s).await)
+    }
+
+    /// Forgets a login token that was not used; says whether there was one.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn delete_login_token(&self, hash: TokenHash) -> Result<bool, StoreError> {
+        self.control(move |conn| Box::pin(entry::delete_login_token(conn, hash))).await
+    }
+
+    /// All sessions that have not expired and were used within their idle limit, by [`Store::touch_session`].
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn sessions(&self, now_s: u64) -> Result<Vec<Session>, StoreError> {
+        self.done(entry::sessions(&mut *self.reader().await?, now_s).await)
+    }
+
+    /// Uses up a login token, at most once however many ask at the same time: the token if it exists, has not been used
+    /// and has not expired by `now_s`.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn redeem_login_token(&self, hash: TokenHash, now_s: u64) -> Result<Option<LoginToken>, StoreError> {
         self.control(move |conn| Box::pin(entry::redeem_login_token(conn, hash, now_s))).await
+    }
+
+    /// Whether a login token exists that was not used and has not expired. Changes nothing.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn has_login_token(&self, hash: TokenHash, now_s: u64) -> Result<bool, StoreError> {
+        self.done(entry::has_login_token(&mut *self.reader().await?, hash, now_s).await)
     }
 
     /// Keeps a session.

@@ -7,14 +7,14 @@
 //! only the process ends, by `kill -9` too: the kernel has the pages. The log is one sequence, so what is left after a
 //! power failure is always the state after some change, never a mixture.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use bathyscope_capture::{CaptureId, Loss};
 use futures_util::future::BoxFuture;
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::mpsc;
 
-use crate::{StoreError, disk::Place, error::failed, index::Forests, schema::PAGE_BYTES};
+use crate::{StoreError, append, disk::Place, ends::Ends, error::failed, index::Forests, schema::PAGE_BYTES};
 
 /// Log that is not yet in the database before it is moved there.
 const CHECKPOINT_BYTES: u64 = 8 << 20;
@@ -23,6 +23,11 @@ const RESTART_BYTES: u64 = 32 << 20;
 
 /// Less than this free, and small changes of control data may not fit.
 const SCARCE_BYTES: u64 = 1 << 20;
+
+/// How often it is looked whether the file is there while nothing is written.
+const LOOK: Duration = Duration::from_secs(5);
+/// How often ends that the database could not take are tried again.
+const RETRY_ENDS: Duration = Duration::from_secs(1);
 
 /// A change to be made.
 pub(crate) type Job = Box<dyn for<'w> FnOnce(&'w mut Writer) -> BoxFuture<'w, ()> + Send>;
@@ -40,6 +45,12 @@ pub(crate) enum Durability {
 pub(crate) struct Writer {
     pub(crate) conn: SqliteConnection,
     place: Arc<Place>,
+    /// Ends that the database could not take yet.
+    pub(crate) ends: Arc<Ends>,
+    /// Whether the room that is set aside was used.
+    lacks_ballast: bool,
+    /// Whether the file that is open does not lie there any more, as of the last look.
+    is_gone: bool,
     durability: Option<Durability>,
     /// The losses that are stored of captures being recorded, so that an append writes only those that are new.
     pub(crate) losses: HashMap<CaptureId, Vec<Loss>>,
@@ -51,10 +62,13 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(conn: SqliteConnection, place: Arc<Place>) -> Self {
+    pub(crate) fn new(conn: SqliteConnection, place: Arc<Place>, ends: Arc<Ends>) -> Self {
         Self {
             conn,
             place,
+            ends,
+            lacks_ballast: true,
+            is_gone: false,
             durability: None,
             losses: HashMap::new(),
             forests: HashMap::new(),
@@ -65,7 +79,18 @@ impl Writer {
 
     /// Makes changes until every [`crate::Store`] is gone or one of them closes.
     pub(crate) async fn run(mut self, mut jobs: mpsc::Receiver<Job>) {
-        while let Some(job) = jobs.recv().await {
+        loop {
+            let pause = if self.ends.is_empty() { LOOK } else { RETRY_ENDS };
+            let job = tokio::select! {
+                biased;
+                job = jobs.recv() => job,
+                () = tokio::time::sleep(pause) => {
+                    let _told = self.look();
+                    append::store_waiting_ends(&mut self).await;
+                    continue;
+                }
+            };
+            let Some(job) = job else { break };
             job(&mut self).await;
             if self.stopped {
                 // Those that wait are made; later ones are refused.
@@ -73,10 +98,24 @@ impl Writer {
             }
             self.tidy().await;
         }
+        append::store_waiting_ends(&mut self).await;
         self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
         if let Err(error) = self.conn.close().await {
             tracing::warn!(%error, "the database was not closed in order; nothing is lost");
         }
+    }
+
+    /// Looks whether the file that is open still lies there, and tells when that has changed.
+    fn look(&mut self) -> Result<(), StoreError> {
+        let there = self.place.check_there();
+        if there.is_err() != self.is_gone {
+            self.is_gone = there.is_err();
+            match &there {
+                Ok(()) => tracing::info!("the database lies where it was again"),
+                Err(error) => tracing::error!(%error, "nothing can be stored"),
+            }
+        }
+        there
     }
 
     /// Makes this change the last but for those that wait already.
@@ -97,6 +136,7 @@ impl Writer {
     ///
     /// Not sqlx's: when SQLite has rolled back by itself, as it does on a full disk, sqlx still counts a transaction.
     pub(crate) async fn begin(&mut self, durability: Durability) -> Result<(), StoreError> {
+        self.look()?;
         if self.durability != Some(durability) {
             let pragma = match durability {
                 Durability::Full => "PRAGMA synchronous = FULL",
@@ -114,7 +154,8 @@ impl Writer {
         let ended = match result {
             Ok(value) => {
                 let committed = sqlx::query("COMMIT").execute(&mut self.conn).await;
-                committed.map(|_done| value).map_err(failed("committing a change"))
+                // Into a file that somebody has just removed it was in vain.
+                committed.map_err(failed("committing a change")).and_then(|_done| self.look()).map(|()| value)
             }
             Err(error) => Err(error),
         };
@@ -145,6 +186,7 @@ impl Writer {
 
     async fn make_room(&mut self) {
         let dropped = self.place.drop_ballast();
+        self.lacks_ballast = true;
         if dropped {
             tracing::warn!("the disk is full; the room set aside is used");
         }
@@ -161,8 +203,14 @@ impl Writer {
         self.place.has_room_for(bytes.saturating_add(self.log_bytes))
     }
 
-    /// Keeps the write-ahead log small. SQLite's own way would never begin it anew under readers that overlap.
+    /// Sets aside again what was used, when there is room, and keeps the write-ahead log small. SQLite's own way would
+    /// never begin it anew under readers that overlap.
     async fn tidy(&mut self) {
+        if self.lacks_ballast {
+            self.ends.take_room();
+            self.place.take_ballast();
+            self.lacks_ballast = self.place.lacks_ballast();
+        }
         let size = self.checkpoint("PRAGMA wal_checkpoint(NOOP)").await;
         if size >= RESTART_BYTES {
             self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;

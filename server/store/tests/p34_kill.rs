@@ -16,7 +16,6 @@ use bathyscope_store::{CaptureState, StoreError};
 use common::*;
 
 const CHILD: &str = "BATHYSCOPE_TEST_KILLED_CHILD";
-const KILLS: u64 = 80;
 const ROWS: u64 = 200;
 const STRINGS: u32 = 3;
 
@@ -45,6 +44,11 @@ async fn child() {
         writeln!(out, "\nstored {number}").unwrap();
         out.flush().unwrap();
     }
+}
+
+/// How many children are killed: more under `tests/run long`, which looks for what happens rarely.
+fn kills() -> u64 {
+    if is_long() { 400 } else { 25 }
 }
 
 /// Starts a child, lets it make `appends` and live a little longer, kills it, and says how many appends it said were
@@ -76,9 +80,10 @@ fn run_and_kill(dir: &Path, appends: u64, longer: Duration) -> u64 {
 #[tokio::test]
 async fn p34_a_killed_process_leaves_whole_appends() {
     let mut most = 0;
-    for round in 0..KILLS {
+    for round in 0..kills() {
         let dir = tempfile::tempdir().unwrap();
-        let (appends, longer) = (1 + round * round / 24, Duration::from_micros(round * 7919 % 3000));
+        let place = round * 80 / kills();
+        let (appends, longer) = (1 + place * place / 24, Duration::from_micros(round * 7919 % 3000));
         let acknowledged = run_and_kill(dir.path(), appends, longer);
         most = most.max(acknowledged);
         // Opened by us before anybody else repairs anything.
@@ -107,16 +112,16 @@ async fn p34_a_killed_process_leaves_whole_appends() {
         store.close().await;
         integrity(dir.path()).await;
     }
-    println!("{KILLS} kills, the longest life had {most} appends");
+    println!("{} kills, the longest life had {most} appends", kills());
     assert!(most > 100, "the kills do not cover much: {most}");
 }
 
 #[tokio::test]
 async fn p34_a_process_killed_while_it_makes_the_database_leaves_one_that_opens() {
     let (mut empty, mut made) = (0, 0);
-    for round in 0..KILLS {
+    for round in 0..kills() {
         let dir = tempfile::tempdir().unwrap();
-        let acknowledged = run_and_kill(dir.path(), 0, Duration::from_micros(round * 700));
+        let acknowledged = run_and_kill(dir.path(), 0, Duration::from_micros(round * 56_000 / kills()));
         let store = open(dir.path()).await;
         match store.capture(id(77)).await {
             Ok(capture) => {
@@ -131,5 +136,5 @@ async fn p34_a_process_killed_while_it_makes_the_database_leaves_one_that_opens(
         store.close().await;
         integrity(dir.path()).await;
     }
-    println!("{KILLS} kills, {empty} before the capture was made, {made} after");
+    println!("{} kills, {empty} before the capture was made, {made} after", kills());
 }

@@ -4,7 +4,7 @@ import { send } from "./api.js";
 import { captureState } from "./capture_list.js";
 import { addCommands, mayRecord } from "./commands.js";
 import { byId, copyText, h, put } from "./dom.js";
-import { bytes, count, duration, exact, permille, plural, wall } from "./format.js";
+import { UNKNOWN_LOSS, bytes, count, duration, exact, lostText, permille, plural, wall } from "./format.js";
 import { bind } from "./keys.js";
 import { note, noteError } from "./notice.js";
 import { PINS } from "./retention.js";
@@ -35,11 +35,12 @@ export class CaptureHeader {
     bind("y", { what: "Copy a link to this view", group: "Capture" }, () => this.#copyLink());
     addCommands({ name: "Copy a link to this view", detail: "Y", run: () => this.#copyLink() });
     if (!mayRecord()) return;
-    bind("x", { what: "Stop the capture", group: "Capture", when: () => this.context.info.running }, () => this.#stop());
+    bind("x", { what: "Stop the capture", group: "Capture", when: () => this.context.info.running && this.context.info.can_change }, () => this.#stop());
     bind("r", { what: "Run again", group: "Capture", when: () => !this.context.info.running }, () => this.#runAgain());
     bind("k", { what: "Pin the capture, or unpin it", group: "Capture", when: () => this.context.info.can_pin }, () => this.#pin());
-    addCommands({ name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() });
-    addCommands({ name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Run this capture again", detail: "R", run: () => this.#runAgain() }, { name: "Rename this capture", run: () => this.#rename() });
+    addCommands({ name: "Run this capture again", detail: "R", run: () => this.#runAgain() });
+    if (!this.context.info.can_change) return;
+    addCommands({ name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() }, { name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Rename this capture", run: () => this.#rename() });
   }
 
   get #again() {
@@ -70,20 +71,20 @@ export class CaptureHeader {
     const measured = info.readings.some((reading) => reading?.cpu_permille !== null && reading?.cpu_permille !== undefined);
     const estimated = costIsEstimated(info.spec);
     const chip = (text, section, name, title) => h("button", { type: "button", class: `chip ${name}`, title, text, on: { click: () => this.details(section) } });
-    put(byId("cap-chips"), info.pinned && chip("Pinned", "info-spec", "", PINS), !info.running && chip(lost ? `${count(lost)} lost` : "No losses", lost ? "info-losses" : "info-ledger", lost ? "chip-loss" : "", lost ? `${plural(lost, "event")} lost` : "Everything that was emitted is stored"),
+    put(byId("cap-chips"), info.pinned && chip("Pinned", "info-spec", "", PINS), !info.running && chip(lostText(info), lost || info.lost_at_least ? "info-losses" : "info-ledger", lost || info.lost_at_least ? "chip-loss" : "", info.lost_at_least ? UNKNOWN_LOSS : lost ? `${plural(lost, "event")} lost` : "Everything that was emitted is stored"),
       !info.running && measured && chip(`${estimated ? "≈ " : ""}${permille(cost)} CPU`, "info-overhead", "", `Share of one CPU that the probes used, on average${estimated ? `. ${ESTIMATED}` : ""}`));
   }
 
   #drawActions(info) {
     const actions = [];
-    if (info.running && mayRecord()) {
+    if (info.running && info.can_change) {
       actions.push(h("button", { type: "button", class: "primary", id: "stop", disabled: this.stopping, on: { click: () => this.#stop() } }, this.stopping ? "Stopping" : "Stop ", !this.stopping && h("kbd", { text: "X" })));
     }
     if (!info.running && mayRecord()) {
       actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
     }
     actions.push(this.#exportMenu(info), h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }));
-    if (mayRecord() && !this.editing) actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));
+    if (info.can_change && !this.editing) actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));
     if (info.can_pin) actions.push(h("button", { type: "button", id: "pin", title: PINS, "aria-pressed": String(info.pinned), text: info.pinned ? "Unpin" : "Pin", on: { click: () => this.#pin() } }));
     const held = document.activeElement?.id;
     put(byId("cap-actions"), ...actions);

@@ -1,7 +1,7 @@
 // Captures as a table, for the start page and the history.
 
 import { h, put } from "./dom.js";
-import { ago, bytes, count, duration, exact, wall } from "./format.js";
+import { UNKNOWN_LOSS, ago, bytes, count, duration, exact, lostNumber, wall } from "./format.js";
 import { PINS, keptFor } from "./retention.js";
 
 const STATES = { recording: "Recording", finished: "Finished", interrupted: "Interrupted", failed: "Failed", agent_lost: "Agent lost" };
@@ -28,7 +28,7 @@ const COLUMNS = {
   rows: ["Rows", true, (one) => exactly(one.rows, count(one.rows))],
   bytes: ["Size", true, (one) => exactly(one.bytes, bytes(one.bytes))],
   kept: ["Kept for", false, (one) => h("td", { class: "quiet", title: one.pinned ? PINS : one.kept_until_unix_ns && `Deleted after ${wall(one.kept_until_unix_ns)}`, text: keptFor(one, Date.now()) })],
-  lost: ["Lost", true, (one) => h("td", { class: one.lost > 0 ? "num loss" : "num quiet", title: exact(one.lost), text: one.lost > 0 ? count(one.lost) : "0" })],
+  lost: ["Lost", true, (one) => h("td", { class: one.lost > 0 || one.lost_at_least ? "num loss" : "num quiet", title: one.lost_at_least ? UNKNOWN_LOSS : exact(one.lost), text: lostNumber(one) })],
 };
 
 /** A table whose rows open with Enter and are walked through with the arrow keys. */

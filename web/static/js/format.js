@@ -204,3 +204,24 @@ function hex(value) {
   const number = BigInt(value);
   return number < 0n ? `-0x${(-number).toString(16)}` : `0x${number.toString(16)}`;
 }
+
+/** What is said where a recording broke off before its counters could be read. */
+export const UNKNOWN_LOSS = "The recording broke off: what was lost after the last reading of the counters is not known.";
+
+/**
+ * How many events a capture has lost, as a number: `12`, `≥ 12`, or `?` where nothing is known.
+ * @param {{lost: number, lost_at_least?: boolean}} capture
+ */
+export function lostNumber({ lost, lost_at_least: atLeast }) {
+  if (!atLeast) return lost > 0 ? count(lost) : "0";
+  return lost > 0 ? `≥ ${count(lost)}` : "?";
+}
+
+/**
+ * What a capture has lost, in words: `No losses` only where the counters were read to their end.
+ * @param {{lost: number, lost_at_least?: boolean}} capture
+ */
+export function lostText(capture) {
+  if (capture.lost > 0) return `${lostNumber(capture)} lost`;
+  return capture.lost_at_least ? "Losses unknown" : "No losses";
+}

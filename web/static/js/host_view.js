@@ -10,6 +10,7 @@ const STATES = {
   missing_kernel_feature: "Not in this kernel",
   refused: "Refused by the kernel",
   missing_hardware: "No such hardware",
+  unknown: "Not known",
 };
 
 /**
@@ -18,6 +19,14 @@ const STATES = {
  */
 export function stateChip(state) {
   return h("span", { class: `state state-${state}`, text: STATES[state] ?? state });
+}
+
+/**
+ * Why nothing can be stored; null where it can.
+ * @param {string | null | undefined} trouble
+ */
+export function troubleNotice(trouble) {
+  return trouble ? h("div", { class: "notice notice-stop", role: "alert" }, h("p", {}, h("strong", { text: "Nothing can be stored. " }), sentence(trouble))) : null;
 }
 
 /**

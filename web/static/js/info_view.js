@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, put } from "./dom.js";
-import { bytes, count, duration, exact, moment, permille, plural, wall } from "./format.js";
+import { UNKNOWN_LOSS, bytes, count, duration, exact, moment, permille, plural, wall } from "./format.js";
 import { factEntries } from "./host_view.js";
 import { showError } from "./notice.js";
 import { kernelLine, probeLines } from "./probe_text.js";
@@ -15,7 +15,7 @@ import { joinWords } from "./words.js";
 const STAGES = {
   kernel_missed: "the probe was not run", limited: "the guard let no more rows be recorded", ring_full: "the ring buffer was full", map_full: "a map was full", stack_lost: "a stack could not be kept",
   helper_failed: "a value could not be read and is empty", decode: "a record could not be decoded",
-  store: "the store could not keep up", interrupted: "the console ended before it had read them",
+  store: "the store could not keep up", interrupted: "the recording broke off; what came after the last reading was counted by nobody",
 };
 
 /**
@@ -137,11 +137,12 @@ export class InfoView {
 
   #ledger(info) {
     const lost = (stream) => info.ledger.losses.filter((loss) => loss.stream === stream).reduce((sum, loss) => sum + loss.count, 0);
+    const open = (stream) => info.ledger.losses.some((loss) => loss.stage === "interrupted" && (loss.stream === stream || loss.stream === null));
     const rows = info.ledger.streams.map((totals, i) => {
       const gone = lost(i);
       const flight = totals.emitted - totals.stored - gone;
       return h("tr", {}, h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }), number(totals.hits), number(totals.filtered), number(totals.emitted), number(totals.stored),
-        h("td", { class: gone ? "num loss" : "num", text: exact(gone) }), h("td", { class: "num", text: exact(flight) }));
+        h("td", { class: gone || open(i) ? "num loss" : "num", title: open(i) ? UNKNOWN_LOSS : "", text: `${open(i) ? "at least " : ""}${exact(gone)}` }), h("td", { class: "num", text: exact(flight) }));
     });
     return section("info-ledger", "Ledger", h("p", { class: "quiet prose", text: "Every hit that the filter let through was emitted; what was emitted is stored or counted as lost. Once the capture has ended, nothing is in flight." }),
       table([["Stream"], ["Hits", true], ["Filtered", true], ["Emitted", true], ["Stored", true], ["Lost", true], ["In flight", true]], rows));
@@ -157,7 +158,7 @@ export class InfoView {
     } } });
     const rows = losses.map((loss) => {
       const { start, end } = this.context.lossRange(loss);
-      return h("tr", {}, h("td", { class: "mono", text: loss.stream === null ? "not known" : info.streams[loss.stream]?.name ?? "" }), h("td", { text: stageText(loss.stage) }), number(loss.count),
+      return h("tr", {}, h("td", { class: "mono", text: loss.stream === null ? "not known" : info.streams[loss.stream]?.name ?? "" }), h("td", { text: stageText(loss.stage) }), loss.stage === "interrupted" ? h("td", { class: "num", title: UNKNOWN_LOSS, text: `at least ${exact(loss.count)}` }) : number(loss.count),
         h("td", { class: "num", title: `${moment(start)} to ${moment(end)} s`, text: `${duration(start)} to ${duration(end)}` }), h("td", { class: "num" }, show(loss)));
     });
     return section("info-losses", "Losses", losses.length === 0 ? h("p", { text: "Nothing was lost." }) : table([["Stream"], ["Where"], ["Events", true], ["When", true], ["", true]], rows));

@@ -1,16 +1,17 @@
 // The host page.
 
 import { get, send } from "./api.js";
+import { showAccess } from "./access_view.js";
 import { addCommands } from "./commands.js";
 import { byId, h, put } from "./dom.js";
-import { agentNotice, factEntries, fullCapabilities } from "./host_view.js";
+import { agentNotice, factEntries, fullCapabilities, troubleNotice } from "./host_view.js";
 import { note, showError, waitFor } from "./notice.js";
 import { showProbes } from "./probes_view.js";
 import { startShell } from "./shell.js";
 
-function show({ facts, agent, capabilities }) {
+function show({ facts, agent, capabilities, trouble }) {
   put(byId("facts"), ...factEntries(facts));
-  put(byId("agent"), agentNotice(agent, true));
+  put(byId("agent"), troubleNotice(trouble), agentNotice(agent, true));
   put(byId("caps"), capabilities.length ? fullCapabilities(capabilities) : h("p", { class: "empty", text: "Nothing is known without an agent. Start Bathyscope as root, or with the rights that its log names." }));
 }
 
@@ -40,6 +41,8 @@ startShell();
 load();
 const probes = document.getElementById("host-probes");
 if (probes) showProbes(probes, { admin: probes.dataset.role === "admin" });
+const access = document.getElementById("host-access");
+if (access) showAccess(access);
 if (document.getElementById("check")) {
   byId("check").addEventListener("click", check);
   addCommands({ name: "Check again what this host can do", run: check });

@@ -2,9 +2,10 @@
 
 import { get, send } from "./api.js";
 import { Combobox } from "./combobox.js";
+import { CommandForm } from "./command_form.js";
 import { addCommands } from "./commands.js";
 import { byId, h, put } from "./dom.js";
-import { agentNotice } from "./host_view.js";
+import { agentNotice, troubleNotice } from "./host_view.js";
 import { bind } from "./keys.js";
 import { showGraph, startMethods } from "./method_forms.js";
 import { ProbeBuilder } from "./probe_builder.js";
@@ -44,6 +45,7 @@ let starting = false;
 startShell();
 const traced = startMethods();
 const builder = new ProbeBuilder();
+const commandForm = new CommandForm();
 const script = new ScriptForm({ run: start, named: (name) => { byId("name").value = name; }, changed: () => put(byId("problems")) });
 const showTab = startTabs(document.querySelector(".tabs"), (name) => {
   method = name;
@@ -59,6 +61,7 @@ function target() {
 function showTarget() {
   for (const kind of ["process", "command", "group", "user", "comm"]) byId(`target-${kind}`).hidden = target() !== kind;
   byId("children-line").hidden = !["process", "command"].includes(target());
+  if (target() === "command") commandForm.show();
 }
 
 function showWords() {
@@ -213,13 +216,11 @@ function startFields() {
     source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: String(one.pid), detail: one.comm })),
     pick: () => {},
   });
-  for (const id of ["run-as", "of-user"]) {
-    new Combobox({
-      input: byId(id), keepsText: true,
-      source: async (query, signal) => (await get("/api/users", { q: query.trim() }, signal)).items.map((label) => ({ label })),
-      pick: () => {},
-    });
-  }
+  new Combobox({
+    input: byId("of-user"), keepsText: true,
+    source: async (query, signal) => (await get("/api/users", { q: query.trim() }, signal)).items.map((label) => ({ label })),
+    pick: () => {},
+  });
   new Combobox({
     input: byId("group"), keepsText: true, empty: "Nothing here is called so.",
     source: async (query, signal) => (await get("/api/groups", { q: query.trim(), limit: 40 }, signal)).items.map(groupItem),
@@ -268,7 +269,8 @@ async function first() {
 
 async function agent() {
   try {
-    put(byId("agent"), agentNotice((await get("/api/host")).agent));
+    const { agent, trouble } = await get("/api/host");
+    put(byId("agent"), troubleNotice(trouble), agentNotice(agent));
   } catch (error) {
     showError(byId("agent"), error, agent);
   }

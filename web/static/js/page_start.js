@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { CaptureTable } from "./capture_list.js";
 import { mayRecord } from "./commands.js";
 import { byId, h, put } from "./dom.js";
-import { agentNotice, shortCapabilities } from "./host_view.js";
+import { agentNotice, shortCapabilities, troubleNotice } from "./host_view.js";
 import { showError, waitFor } from "./notice.js";
 import { listSamples } from "./samples.js";
 import { startShell } from "./shell.js";
@@ -13,9 +13,9 @@ const RECENT = 8;
 
 async function host() {
   try {
-    const { facts, agent, capabilities } = await waitFor("Asking what this host can do", get("/api/host"));
+    const { facts, agent, capabilities, trouble } = await waitFor("Asking what this host can do", get("/api/host"));
     if (facts.hostname) byId("host-line").textContent = `What do you want to see on ${facts.hostname}?`;
-    put(byId("agent"), agentNotice(agent));
+    put(byId("agent"), troubleNotice(trouble), agentNotice(agent));
     put(byId("caps"), capabilities.length ? shortCapabilities(capabilities) : h("p", { class: "empty", text: "Nothing is known without an agent." }));
     if (!mayRecord()) return;
     const found = (id) => capabilities.find((one) => one.id === id);

@@ -74,7 +74,7 @@ function table(events, again, tellsWhose) {
     };
     const button = h("button", { type: "button", class: "plain", "aria-label": `Detach ${name}`, text: "Detach", on: { click: detach } });
     const number = (value) => h("td", { class: "num", text: value === null ? "" : exact(value) });
-    return h("tr", {}, h("td", {}, h("code", { text: name })), h("td", {}, event.capture && button), number(event.hits), number(event.missed),
+    return h("tr", {}, h("td", {}, h("code", { text: name })), h("td", {}, event.can_detach && button), number(event.hits), number(event.missed),
       h("td", { text: howText(event.marks) }), tellsWhose && h("td", {}, whose(event)), h("td", {}, h("code", { text: event.line.slice(event.line.indexOf(" ") + 1) })));
   };
   return h("div", { class: "scroll-x" }, h("table", { class: "list" },

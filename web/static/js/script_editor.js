@@ -144,7 +144,7 @@ export class ScriptEditor extends EventTarget {
     try {
       const verdict = await this.options.check(text, this.#newest("checking"));
       this.dispatchEvent(new CustomEvent("verdict", { detail: verdict }));
-      return verdict.messages.map((diagnostic) => shown(text, diagnostic));
+      return (verdict?.messages ?? []).map((diagnostic) => shown(text, diagnostic));
     } catch (error) {
       if (error?.name !== "AbortError") this.dispatchEvent(new CustomEvent("verdict", { detail: { error } }));
       return [];
@@ -159,7 +159,7 @@ export class ScriptEditor extends EventTarget {
     context.addEventListener("abort", () => this.completing?.abort());
     try {
       const found = await this.options.complete(text, byteOffset(text, context.pos), signal);
-      if (found.items.length === 0) return null;
+      if (!found || found.items.length === 0) return null;
       return { from: unitOffset(text, found.start), options: found.items.map(option), validFor: /^\w*$/ };
     } catch {
       return null;

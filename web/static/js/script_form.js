@@ -57,11 +57,12 @@ export class ScriptForm {
     });
   }
 
-  /** Says whether scripts can be run here, before one is written. */
+  /** Says whether scripts can be run here, before one is written. Resolves to that. */
   async #about() {
     const { may_run: mayRun, allow_unsafe: unsafe, why } = await get("/api/scripts");
     byId("script-unsafe-line").hidden = !unsafe;
     if (!mayRun) put(byId("script-about"), h("div", { class: "notice" }, h("p", { text: `Scripts cannot be run here: ${why}.` })));
+    return mayRun;
   }
 
   /** Puts a tool's script into the editor. */
@@ -128,17 +129,18 @@ export class ScriptForm {
 
   async #load() {
     const { ScriptEditor } = await import("./script_editor.js");
-    const ask = (path, body, signal) => send("POST", path, body, signal);
+    // The server compiles for those who may run scripts; for others there is a sentence above the editor instead.
+    const allowed = this.#about().catch((error) => { noteError(error); return true; });
+    const ask = async (path, body, signal) => ((await allowed) ? send("POST", path, body, signal) : null);
     this.#editor = new ScriptEditor(byId("script-editor"), {
       text: this.#text || FIRST,
       check: (text, signal) => ask("/api/scripts/check", { ...this.value(), text }, signal),
       complete: (text, offset, signal) => ask("/api/scripts/complete", { text, offset }, signal),
-      explain: async (text, offset, signal) => (await ask("/api/scripts/hover", { text, offset }, signal)).hover,
+      explain: async (text, offset, signal) => (await ask("/api/scripts/hover", { text, offset }, signal))?.hover ?? null,
       run: () => this.parts.run(),
     });
     this.#editor.addEventListener("verdict", ({ detail }) => this.#show(detail));
     this.#editor.addEventListener("change", () => this.parts.changed());
-    this.#about().catch(noteError);
   }
 
   #show(verdict) {

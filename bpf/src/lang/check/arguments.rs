@@ -81,7 +81,7 @@ impl Body<'_, '_> {
             }
             FieldKind::DynamicText | FieldKind::RelativeDynamicText => {
                 let relative = field.kind == FieldKind::RelativeDynamicText;
-                let bytes = self.cx.config.max_strlen;
+                let bytes = self.cx.config.max_strlen.saturating_add(1);
                 Expr::new(ExprKind::DynamicText { offset, relative }, Type::Text { bytes }, span)
             }
             FieldKind::Other => return self.odd_field(field, span),

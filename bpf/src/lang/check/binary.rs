@@ -11,6 +11,7 @@ use crate::lang::{
     Span,
     ast::{self, BinaryOp},
     hir::{ArithmeticOp, CompareOp, Expr, ExprKind},
+    plan::{Action, FormatPiece, Output},
     types::{Pointee, Shown, Type},
 };
 
@@ -69,8 +70,13 @@ impl Body<'_, '_> {
         {
             return Ok(folded);
         }
-        if matches!(op, BinaryOp::Divide | BinaryOp::Modulo) && right.constant() == Some(0) {
-            self.warn(right.span, "division by zero gives 0").hint("");
+        if matches!(op, BinaryOp::Divide | BinaryOp::Modulo) {
+            if right.constant() == Some(0) {
+                return self.fail(right.span, "this divides by zero", "");
+            }
+            if right.constant().is_none() {
+                return self.division(op, left, right, span);
+            }
         }
         let arithmetic = arithmetic_op(op);
         if matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight) {
@@ -83,6 +89,30 @@ impl Body<'_, '_> {
             let (left, right) = (Box::new(left.convert(ty.clone())), Box::new(right.convert(ty.clone())));
             return Ok(Expr::new(ExprKind::Binary { op: arithmetic, left, right }, ty, span));
         }
+        self.computed_of(op, left, right, span)
+    }
+
+    /// A division by what may be zero: then the result is 1, and a warning is sent.
+    fn division(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+        self.once(left, |body, left| {
+            body.once(right, |body, right| {
+                let condition = body.condition(right.clone())?;
+                let divided = body.computed_of(op, left, right, span)?;
+                let text = b"division or modulo by 0, 1 is taken as the result\n".to_vec();
+                let action = Action::Print { to: Output::Warning, format: vec![FormatPiece::Literal(text)] };
+                let warning = body.emit(action, Vec::new(), span)?;
+                let ty = divided.ty.clone();
+                let one = Box::new(Expr::integer(1, ty.clone(), span));
+                let instead = Box::new(Expr::new(ExprKind::Block(vec![warning], one), ty.clone(), span));
+                let (condition, then) = (Box::new(condition), Box::new(divided));
+                Ok(Expr::new(ExprKind::Select { condition, then, otherwise: instead }, ty, span))
+            })
+        })
+    }
+
+    /// Two numbers and an operator that is no shift, as one type.
+    fn computed_of(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Checked<Expr> {
+        let arithmetic = arithmetic_op(op);
         let (left, right, ty) = self.common(left, right, op, span);
         // What is subtracted may be more than there is.
         let (left, right, ty) = if op == BinaryOp::Subtract && ty == Type::U64 {
@@ -187,6 +217,7 @@ impl Body<'_, '_> {
             | (Type::Shown(Shown::ProcessName), _) => Join::Never,
             (Type::Tuple(_), Type::Tuple(_)) | (Type::Record(_), Type::Record(_)) => join(&left.ty, &right.ty),
             (a, b) if a == b => Join::To(a.clone()),
+            (Type::Buffer { .. }, Type::Buffer { .. }) => join(&left.ty, &right.ty),
             _ => Join::Never,
         };
         match joined {
@@ -360,6 +391,15 @@ fn fold(op: BinaryOp, (a, a_ty): (i64, &Type), (b, b_ty): (i64, &Type), span: Sp
         BinaryOp::ShiftRight => a >> bits.unwrap_or(63),
         _ => return None,
     };
-    let ty = if unsigned && value < 0 { Type::U64 } else { literal_type(value) };
+    // A sum of numbers that are not negative is none either.
+    let grows = matches!(op, BinaryOp::Add | BinaryOp::Multiply | BinaryOp::ShiftLeft);
+    let natural = grows && a >= 0 && b >= 0;
+    let literal = *a_ty == literal_type(a) && *b_ty == literal_type(b);
+    let ty = match () {
+        () if (unsigned || natural) && value < 0 => Type::U64,
+        () if literal || *a_ty == Type::Bool || *b_ty == Type::Bool => literal_type(value),
+        // What was cast is no literal any more: it is computed with 64 bits.
+        () => Type::Integer { bytes: 8, signed: !unsigned },
+    };
     Some(Expr::integer(value, ty, span))
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::lang::{
     Diagnostic, Span,
-    ast::{Name, Probe},
+    ast::{self, Name, Probe},
     hir::{Expr, ExprKind, Local, LocalId},
     types::Type,
 };
@@ -39,6 +39,8 @@ pub(super) struct Body<'c, 'a> {
     pub(super) cx: &'c mut Checker<'a>,
     pub(super) shape: &'c Shape,
     pub(super) locals: Vec<Local>,
+    /// The attach points' names.
+    pub(super) names: Vec<String>,
     scopes: Vec<HashMap<String, Binding>>,
     /// Names that were declared in scopes that are closed.
     gone: HashMap<String, Span>,
@@ -55,6 +57,7 @@ impl<'c, 'a> Body<'c, 'a> {
             cx,
             shape,
             locals: Vec::new(),
+            names: Vec::new(),
             scopes: vec![HashMap::new()],
             gone: HashMap::new(),
             instance,
@@ -221,6 +224,9 @@ impl<'c, 'a> Body<'c, 'a> {
         };
         let current = self.locals.get(local.0 as usize).map_or(Type::None, |it| it.ty.clone());
         let key = (self.instance, declared, name.text.clone());
+        if !fixed {
+            self.cx.infer_variable(key.clone(), &value.ty);
+        }
         let ty = match (&current, is_natural(&value)) {
             // So far only counts were assigned, which may be of either sign.
             (Type::Integer { bytes: 8, signed: true }, false)
@@ -243,6 +249,20 @@ impl<'c, 'a> Body<'c, 'a> {
         Ok((local, value))
     }
 
+    /// The least type that holds what a variable or map is assigned; none for other expressions, and if it is not known.
+    pub(super) fn inferred(&self, expr: &ast::Expr) -> Option<Type> {
+        match &expr.kind {
+            ast::ExprKind::Variable(name) => match self.binding(name)? {
+                Binding::Variable { declared, fixed: false, .. } => {
+                    self.cx.inferred(&(self.instance, *declared, name.clone()))
+                }
+                _ => None,
+            },
+            ast::ExprKind::Map { name, .. } => self.cx.maps.inferred(name),
+            _ => None,
+        }
+    }
+
     fn grown(&mut self, name: &str, current: &Type, value: &Expr, fixed: bool) -> Checked<Type> {
         if *current == Type::None {
             return Ok(Self::kept_type(value));
@@ -257,6 +277,12 @@ impl<'c, 'a> Body<'c, 'a> {
                 self.warn(value.span, message).hint("the variable becomes int64; cast the value to say what is meant");
                 Ok(ty)
             }
+            // What is inferred of a variable fits, though it may change its sign.
+            Join::To(_) | Join::Lossy(_) if self.may_convert(current, value) => {
+                let message = format!("{} is made {} here", describe(&value.ty), describe(current));
+                self.warn(value.span, message).hint(format!("cast it: `({})…`", describe(current)));
+                Ok(current.clone())
+            }
             Join::To(_) | Join::Lossy(_) => {
                 let message =
                     format!("{} does not fit into ${name}, which is {}", describe(&value.ty), describe(current));
@@ -267,6 +293,23 @@ impl<'c, 'a> Body<'c, 'a> {
                     format!("${name} is {} and cannot be assigned {}", describe(current), describe(&value.ty));
                 self.fail(value.span, message, "use another variable")
             }
+        }
+    }
+}
+
+impl Body<'_, '_> {
+    /// Whether a variable's value may go into a smaller type, since no more than that was ever put into it.
+    fn may_convert(&self, into: &Type, value: &Expr) -> bool {
+        let ExprKind::Local(local) = value.kind else { return false };
+        let known = self.scopes.iter().flat_map(HashMap::iter).find_map(|(name, binding)| match binding {
+            Binding::Variable { local: own, declared, fixed: false } if *own == local => {
+                self.cx.inferred(&(self.instance, *declared, name.clone()))
+            }
+            _ => None,
+        });
+        match (known.as_ref().and_then(number), number(into)) {
+            (Some((bytes, _)), Some((room, _))) => bytes <= room,
+            _ => false,
         }
     }
 }

@@ -58,6 +58,11 @@ impl Body<'_, '_> {
                 let ty = Type::Array { of: of.clone(), count };
                 Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
             }
+            (Type::Array { of, count }, Type::Text { bytes }) if of.bytes() == 1 && count <= bytes => {
+                let count = if *count == 0 { *bytes } else { *count };
+                let ty = Type::Array { of: of.clone(), count };
+                Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
+            }
             (Type::Text { .. }, Type::Text { .. }) | (Type::Buffer { .. }, Type::Buffer { .. }) => {
                 self.coerce(value, &ty, true)
             }

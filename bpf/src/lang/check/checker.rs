@@ -61,10 +61,15 @@ pub(super) struct Checker<'a> {
     /// Types of variables, as learned so far.
     pub(super) variables: HashMap<VariableKey, Type>,
     growths: HashMap<VariableKey, u32>,
+    /// The least types that hold what is assigned to variables, as `sizeof` and `typeof` tell of them. What they are kept in
+    /// is larger, so that numbers do not overflow early.
+    inferred: HashMap<VariableKey, Type>,
     /// Variables that are used after the block in which they are assigned first, by program and name.
     hoisted: HashSet<(usize, String)>,
     /// Variables that were assigned a number with a sign that is not merely a count.
     pub(super) signed_variables: HashSet<VariableKey>,
+    /// Whether there are attach points that do not exist.
+    pub(super) has_missing: bool,
     /// Whether this pass learned anything.
     pub(super) changed: bool,
     diagnostics: Vec<Diagnostic>,
@@ -75,6 +80,8 @@ pub(super) struct Checker<'a> {
     pub(super) watch: Option<Watch>,
     /// Work done, in expressions and statements.
     pub(super) steps: u64,
+    /// What `unroll` has made so far, in steps.
+    pub(super) unrolled: u64,
 }
 
 impl<'a> Checker<'a> {
@@ -92,8 +99,10 @@ impl<'a> Checker<'a> {
             maps: Maps::default(),
             variables: HashMap::new(),
             growths: HashMap::new(),
+            inferred: HashMap::new(),
             hoisted: HashSet::new(),
             signed_variables: HashSet::new(),
+            has_missing: false,
             changed: false,
             diagnostics: Vec::new(),
             reported: HashSet::new(),
@@ -101,6 +110,7 @@ impl<'a> Checker<'a> {
             sites_at: HashMap::new(),
             watch: None,
             steps: 0,
+            unrolled: 0,
         }
     }
 
@@ -170,7 +180,9 @@ impl<'a> Checker<'a> {
     }
 
     fn group(&mut self, unit: &Unit<'a>, group: &Group, instance: usize) -> hir::Probe {
+        self.has_missing |= group.shape.unknown;
         let mut body = Body::new(self, &group.shape, instance);
+        body.names = group.points.iter().map(|point| point.name.clone()).collect();
         let (predicate, statements) = body.probe(unit.probe);
         let locals = std::mem::take(&mut body.locals);
         hir::Probe {
@@ -220,11 +232,26 @@ impl<'a> Checker<'a> {
             let growths = self.growths.entry(key.clone()).or_default();
             *growths += 1;
             if let (Type::Text { bytes }, true) = (&mut joined, *growths > MAX_GROWTHS) {
-                *bytes = self.config.max_strlen.max(*bytes);
+                *bytes = self.config.max_strlen.saturating_add(1).max(*bytes);
             }
             self.variables.insert(key, joined);
             self.changed = true;
         }
+    }
+
+    /// Remembers what a variable was assigned, for [`Checker::inferred`].
+    pub(super) fn infer_variable(&mut self, key: VariableKey, ty: &Type) {
+        let known = self.inferred.get(&key);
+        let joined = inferred(known, ty);
+        if known != Some(&joined) {
+            self.inferred.insert(key, joined);
+            self.changed = true;
+        }
+    }
+
+    /// The least type that holds all that a variable is assigned.
+    pub(super) fn inferred(&self, key: &VariableKey) -> Option<Type> {
+        self.inferred.get(key).cloned()
     }
 
     /// The number of a C type in the checked script.
@@ -282,6 +309,16 @@ impl<'a> Checker<'a> {
                 .hint("write one: `begin { printf(\"hello\\n\"); }`");
         }
         self.find_points(&probes)
+    }
+}
+
+/// The least type that holds what was assigned before and this.
+pub(super) fn inferred(known: Option<&Type>, ty: &Type) -> Type {
+    let Some(known) = known else { return ty.clone() };
+    match join(known, ty) {
+        Join::To(ty) | Join::Lossy(ty) => ty,
+        // What does not come together is told where it is assigned.
+        Join::Never => known.clone(),
     }
 }
 

@@ -407,7 +407,11 @@ impl Body<'_, '_> {
             && keys.is_empty()
         {
             let map = self.map_id(name, expr.span);
-            return self.map_value_type(map, expr.span);
+            let kept = self.map_value_type(map, expr.span)?;
+            return Ok(self.inferred(expr).unwrap_or(kept));
+        }
+        if let Some(ty) = self.inferred(expr) {
+            return Ok(ty);
         }
         let locals = self.locals.len();
         let operand = self.operand(expr)?;
@@ -435,7 +439,9 @@ impl Body<'_, '_> {
         if *ty == Type::None {
             return self.fail(span, "void has no size", "");
         }
-        Ok(Expr::integer(i64::from(ty.bytes()), Type::U64, span))
+        // Enumerators are numbers of 64 bits in the language, whatever C keeps them in.
+        let bytes = if matches!(ty, Type::Enum { .. }) { 8 } else { ty.bytes() };
+        Ok(Expr::integer(i64::from(bytes), Type::U64, span))
     }
 
     /// `offsetof`.

@@ -148,6 +148,13 @@ pub(super) fn join(a: &Type, b: &Type) -> Join {
             let parts = x.iter().zip(y).map(|((_, x), (_, y))| join(x, y));
             join_all(parts, |types| Type::Record(names.into_iter().zip(types).collect()))
         }
+        // In another order it is the same record: that of the first counts.
+        (Type::Record(x), Type::Record(y)) if x.len() == y.len() => {
+            let find = |name: &String| y.iter().find(|(other, _)| other == name).map(|(_, ty)| ty);
+            let names: Vec<String> = x.iter().map(|(name, _)| name.clone()).collect();
+            let parts = x.iter().map(|(name, x)| find(name).map_or(Join::Never, |y| join(x, y)));
+            join_all(parts, |types| Type::Record(names.into_iter().zip(types).collect()))
+        }
         (Type::Pointer { to: x, space: p }, Type::Pointer { to: y, space: q }) if p == q => {
             let character = |to: &Pointee| matches!(to, Pointee::Type(Type::Integer { bytes: 1, .. }));
             if character(x) && character(y) {
@@ -161,6 +168,9 @@ pub(super) fn join(a: &Type, b: &Type) -> Join {
         {
             Join::To(Type::Stack { user: *user, mode: *mode, frames: *frames.max(more) })
         }
+        // Both are addresses; of the kernel's there is no process.
+        (Type::Shown(Shown::KernelSymbol), Type::Shown(Shown::Function))
+        | (Type::Shown(Shown::Function), Type::Shown(Shown::KernelSymbol)) => Join::To(Type::Shown(Shown::Function)),
         (Type::Array { of: x, count: n }, Type::Array { of: y, count: m }) if n == m => {
             join(x, y).and(|of| Type::Array { of: Box::new(of), count: *n })
         }

@@ -63,7 +63,12 @@ impl Body<'_, '_> {
                 let of = self.operand(of)?;
                 self.cast(ty, of, span)
             }
-            Ast::IfComptime { condition, then, otherwise } => self.comptime(condition, then, otherwise.as_ref(), span),
+            Ast::If { condition, comptime: true, then, otherwise } => {
+                self.comptime(condition, then, otherwise.as_ref(), span)
+            }
+            Ast::If { condition, comptime: false, then, otherwise } => {
+                self.either(condition, then, otherwise.as_ref(), span).map(Operand::Value)
+            }
             other => self.computed(other, span).map(Operand::Value),
         }
     }
@@ -71,7 +76,7 @@ impl Body<'_, '_> {
     /// Expressions that are always values.
     fn computed(&mut self, kind: &Ast, span: Span) -> Checked<Expr> {
         match kind {
-            Ast::Step { place, add, before } => self.step(place, *add, *before, span),
+            Ast::Step { place, add, prefix } => self.step(place, *add, !*prefix, span),
             Ast::Binary { op, left, right } => self.binary(*op, left, right, span),
             Ast::Ternary { condition, then, otherwise } => self.ternary(condition, then.as_deref(), otherwise, span),
             Ast::Call { function, arguments } => self.call(function, arguments, span),
@@ -162,18 +167,22 @@ impl Body<'_, '_> {
                     let sign = if op == UnaryOp::Negate { "-" } else { "~" };
                     return self.fail(span, format!("`{sign}` needs a number, not {}", describe(&value.ty)), "");
                 };
-                if let Some(constant) = value.constant() {
+                let literal = matches!(of.kind, Ast::Integer { .. });
+                if let Some(constant) = value.constant()
+                    && (op == UnaryOp::Negate || literal)
+                {
                     let result = if op == UnaryOp::Negate { constant.wrapping_neg() } else { !constant };
-                    let ty = if value.ty == Type::U64 && op == UnaryOp::Complement {
-                        Type::U64
-                    } else {
-                        super::describe::literal_type(result)
-                    };
+                    let ty = if op == UnaryOp::Complement { Type::U64 } else { super::describe::literal_type(result) };
                     return Ok(Operand::Value(Expr::integer(result, ty, span)));
                 }
                 let (op, ty) = match op {
                     UnaryOp::Negate => (HirUnary::Negate, Type::I64),
-                    _ => (HirUnary::Complement, Type::Integer { bytes: 8, signed }),
+                    // As wide as what is inferred, and without a sign unless 64 bits were asked for with one.
+                    _ => {
+                        let inferred = self.inferred(of).unwrap_or_else(|| value.ty.clone());
+                        let bytes = number(&inferred).map_or(8, |(bytes, _)| bytes);
+                        (HirUnary::Complement, Type::Integer { bytes, signed: signed && bytes == 8 })
+                    }
                 };
                 let of = Box::new(value.convert(ty.clone()));
                 Ok(Operand::Value(Expr::new(ExprKind::Unary { op, of }, ty, span)))
@@ -181,14 +190,14 @@ impl Body<'_, '_> {
         }
     }
 
-    fn step(&mut self, place: &ast::Expr, add: bool, before: bool, span: Span) -> Checked<Expr> {
+    fn step(&mut self, place: &ast::Expr, add: bool, gives_old: bool, span: Span) -> Checked<Expr> {
         let by = if add { 1 } else { -1 };
         match &place.kind {
             Ast::Map { name, keys } => {
                 let element = self.element(name, keys, place.span)?;
-                self.step_element(element, by, before, span)
+                self.step_element(element, by, gives_old, span)
             }
-            Ast::Variable(name) => self.step_variable(name, by, before, span, place.span),
+            Ast::Variable(name) => self.step_variable(name, by, gives_old, span, place.span),
             _ => self.fail(span, "`++` and `--` need a variable or a map", ""),
         }
     }
@@ -198,11 +207,17 @@ impl Body<'_, '_> {
         &mut self,
         element: super::maps::Element,
         by: i64,
-        before: bool,
+        gives_old: bool,
         span: Span,
     ) -> Checked<Expr> {
         self.whole_element(&element)?;
         let known = self.cx.maps.get(element.map).and_then(|map| map.value.clone());
+        if let Some(Type::Pointer { to, space }) = &known {
+            let size = self.cx.behind(to, *space).map_or(1, |ty| i64::from(ty.bytes().max(1)));
+            let (ty, key) = (known.unwrap_or(Type::U64), element.key.map(Box::new));
+            let by = by.saturating_mul(size);
+            return Ok(Expr::new(ExprKind::AtomicStep { map: element.map, key, by, gives_old }, ty, span));
+        }
         if let Some(ty) = &known
             && !is_steppable(ty)
             && !matches!(ty, Type::Aggregate(_))
@@ -215,16 +230,16 @@ impl Body<'_, '_> {
         let one = Expr::integer(one, Type::Integer { bytes: 8, signed: known != Some(Type::U64) }, span);
         let ty = self.put(element.map, &one, span)?;
         let key = element.key.map(Box::new);
-        Ok(Expr::new(ExprKind::AtomicStep { map: element.map, key, by, before }, ty, span))
+        Ok(Expr::new(ExprKind::AtomicStep { map: element.map, key, by, gives_old }, ty, span))
     }
 
-    fn step_variable(&mut self, name: &str, by: i64, before: bool, span: Span, at: Span) -> Checked<Expr> {
+    fn step_variable(&mut self, name: &str, by: i64, gives_old: bool, span: Span, at: Span) -> Checked<Expr> {
         let value = self.variable(name, at)?;
         let value = self.load(value)?;
         if let (Type::Pointer { to, space }, ExprKind::Local(local)) = (&value.ty, &value.kind) {
             let size = self.cx.behind(to, *space).map_or(1, |ty| i64::from(ty.bytes().max(1)));
             let by = by.saturating_mul(size);
-            return Ok(Expr::new(ExprKind::LocalStep { local: *local, by, before }, value.ty, span));
+            return Ok(Expr::new(ExprKind::LocalStep { local: *local, by, gives_old }, value.ty, span));
         }
         let Some((_, signed)) = number(&value.ty) else {
             return self.fail(
@@ -244,7 +259,7 @@ impl Body<'_, '_> {
             Some(Binding::Variable { local, .. }) => {
                 let local = *local;
                 let ty = self.locals.get(local.0 as usize).map_or(Type::I64, |it| it.ty.clone());
-                Ok(Expr::new(ExprKind::LocalStep { local, by, before }, ty, span))
+                Ok(Expr::new(ExprKind::LocalStep { local, by, gives_old }, ty, span))
             }
             _ => self.fail(span, format!("${name} is the variable of a loop and cannot be changed"), ""),
         }
@@ -272,6 +287,24 @@ impl Body<'_, '_> {
             None => {}
         }
         let (then, otherwise) = (self.value(then), self.value(otherwise));
+        self.select(condition, then?, otherwise?, span)
+    }
+
+    /// `if` as a value.
+    fn either(
+        &mut self,
+        condition: &ast::Expr,
+        then: &ast::Block,
+        otherwise: Option<&ast::Block>,
+        span: Span,
+    ) -> Checked<Expr> {
+        let condition = self.value(condition)?;
+        let condition = self.condition(condition)?;
+        let then = self.block_value(then, span);
+        let otherwise = match otherwise {
+            Some(block) => self.block_value(block, span),
+            None => Ok(Self::effect(Vec::new(), span)),
+        };
         self.select(condition, then?, otherwise?, span)
     }
 

@@ -69,7 +69,14 @@ fn conversion(text: &[u8]) -> Result<(Conversion, &[u8]), FormatError> {
         conversion.precision = Some(precision.unwrap_or(0));
         rest = after;
     }
-    while let Some((b'h' | b'l' | b'j' | b'z' | b't' | b'q' | b'L', after)) = rest.split_first() {
+    // As in C: without a length a number is shown as an `int`.
+    let mut bytes = 4;
+    while let Some((length @ (b'h' | b'l' | b'j' | b'z' | b't' | b'q' | b'L'), after)) = rest.split_first() {
+        bytes = match (length, bytes) {
+            (b'h', 2) => 1,
+            (b'h', _) => 2,
+            _ => 8,
+        };
         rest = after;
     }
     let Some((letter, after)) = rest.split_first() else {
@@ -79,6 +86,9 @@ fn conversion(text: &[u8]) -> Result<(Conversion, &[u8]), FormatError> {
     match letter {
         b'd' | b'i' | b'u' | b'x' | b'X' | b'o' | b'c' | b'p' | b's' | b'b' | b'B' => {
             conversion.letter = char::from(*letter);
+            if matches!(letter, b'd' | b'i' | b'u' | b'x' | b'X' | b'o') {
+                conversion.bytes = bytes;
+            }
         }
         b'r' => {
             conversion.letter = 'r';
@@ -162,7 +172,7 @@ impl Body<'_, '_> {
         let fits = match (conversion.letter, conversion.raw) {
             ('r', Some('g')) => number(ty).is_some(),
             ('r', _) => matches!(ty, Type::Buffer { .. } | Type::Text { .. } | Type::Shown(Shown::Mac)),
-            ('s', _) => is_text_like(ty),
+            ('s', _) => !matches!(ty, Type::None | Type::Aggregate(_)),
             ('p', _) => number(ty).is_some() || matches!(ty, Type::Pointer { .. } | Type::Shown(Shown::KernelSymbol)),
             _ => number(ty).is_some() || matches!(ty, Type::Pointer { .. }) || is_number_shown(ty),
         };
@@ -170,13 +180,7 @@ impl Body<'_, '_> {
             return Ok(());
         }
         let hint = match (conversion.letter, ty) {
-            ('s', Type::Integer { .. }) => "use `%d`, or read the text it points to with `str(…)`",
-            ('s', Type::Pointer { .. }) => "read the text with `str(…)`, or use `%p`",
-            ('s', Type::Buffer { .. }) => "use `%r`",
-            ('s' | 'r', Type::Array { .. }) => "use `buf(…)` with `%r`",
-            ('s', _) if matches!(ty, Type::Tuple(_) | Type::Record(_) | Type::Struct(_)) => {
-                "use `print(…)`, or its parts"
-            }
+            ('r', Type::Array { .. }) => "use `buf(…)` with `%r`",
             ('r', _) => "use `buf(address, length)`",
             (_, Type::Text { .. }) => "use `%s`",
             (_, Type::Buffer { .. }) => "use `%r`",

@@ -10,7 +10,7 @@ use crate::lang::{
     Span, ast,
     hir::{Expr, ExprKind, MapId},
     plan::MapType,
-    types::{Shown, Type},
+    types::Type,
 };
 
 impl Body<'_, '_> {
@@ -97,7 +97,6 @@ impl Body<'_, '_> {
         let what = match &part.ty {
             Type::None => "nothing",
             Type::Aggregate(_) => "an aggregation",
-            Type::Shown(Shown::Time { .. }) => "a timestamp",
             _ => return Ok(()),
         };
         self.fail(part.span, format!("{what} cannot be a key of a map"), "")

@@ -13,7 +13,7 @@ use crate::lang::{
     ast::{self, Item},
     hir::{Expr, ExprKind, MapId, MapRead},
     plan::{MapPlan, MapType},
-    types::{Aggregation, Shown, Type, layout},
+    types::{Aggregation, Type, layout},
 };
 
 /// The most entries of a map.
@@ -35,6 +35,8 @@ pub(super) struct Map {
     /// What it holds; none while unknown.
     pub(super) value: Option<Type>,
     pub(super) value_at: Span,
+    /// The least type that holds what is put in.
+    inferred: Option<Type>,
     pub(super) declared: Option<(MapType, u32)>,
     at: Span,
     growths: u32,
@@ -67,6 +69,7 @@ impl Maps {
             key_at: at,
             value: None,
             value_at: at,
+            inferred: None,
             declared: None,
             at,
             growths: 0,
@@ -75,6 +78,11 @@ impl Maps {
         });
         self.by_name.insert(name.to_owned(), id);
         id
+    }
+
+    /// The least type that holds what is put into a map.
+    pub(super) fn inferred(&self, name: &str) -> Option<Type> {
+        self.get(*self.by_name.get(name)?)?.inferred.clone()
     }
 
     /// A map that was met before.
@@ -205,8 +213,13 @@ impl Checker<'_> {
             (false, false) => bytes,
         };
         let key_bytes = if kind == MapType::PerCpuArray { 4 } else { key_bytes };
-        let value_bytes = value.bytes().next_multiple_of(8).max(8);
+        let single = key.is_empty() && matches!(kind, MapType::Array | MapType::PerCpuArray);
+        let value_bytes = value.bytes().next_multiple_of(8).max(8) + if single { 8 } else { 0 };
         self.limit_sizes(map, key_bytes, value_bytes);
+        if map.declared.is_some() && map.key.is_none() && map.value.is_none() {
+            let message = format!("{} is declared and not used", map.name);
+            self.report(Diagnostic::warning(map.at, message)).hint("");
+        }
         let max_entries = match map.declared {
             _ if scalar => 1,
             Some((_, entries)) => entries,
@@ -249,7 +262,8 @@ impl Checker<'_> {
 
 fn widen(ty: &mut Type, limit: u32) {
     match ty {
-        Type::Text { bytes } | Type::Buffer { bytes } => *bytes = limit.max(*bytes),
+        Type::Text { bytes } => *bytes = limit.saturating_add(1).max(*bytes),
+        Type::Buffer { bytes } => *bytes = limit.max(*bytes),
         Type::Integer { bytes, .. } => *bytes = 8,
         Type::Tuple(parts) => parts.iter_mut().for_each(|part| widen(part, limit)),
         Type::Record(parts) => parts.iter_mut().for_each(|(_, part)| widen(part, limit)),
@@ -277,7 +291,10 @@ impl Body<'_, '_> {
         if let Some(ty) = self.cx.maps.get(map).and_then(|map| map.value.clone()) {
             return Ok(ty);
         }
-        if self.cx.maps.get(map).is_some_and(|map| map.doubtful) {
+        // Why a probe cannot be had was told; what only it puts into maps is then of no interest.
+        let only_there =
+            self.cx.has_missing && self.cx.config.missing_probes == crate::lang::plan::MissingProbes::Error;
+        if only_there || self.cx.maps.get(map).is_some_and(|map| map.doubtful) {
             return Err(Failed);
         }
         let name = self.cx.maps.get(map).map(|map| map.name.clone()).unwrap_or_default();
@@ -303,16 +320,8 @@ impl Body<'_, '_> {
 
     /// The type of a map's values when this one is put into it too.
     pub(super) fn put(&mut self, map: MapId, value: &Expr, span: Span) -> Checked<Type> {
-        match &value.ty {
-            Type::None => return self.fail(value.span, "this has no value that could be assigned", ""),
-            Type::Shown(Shown::Time { .. }) => {
-                return self.fail(
-                    value.span,
-                    "a map cannot keep a formatted time",
-                    "keep the nanoseconds, and format them where they are printed",
-                );
-            }
-            _ => {}
+        if value.ty == Type::None {
+            return self.fail(value.span, "this has no value that could be assigned", "");
         }
         let known = self.cx.maps.get(map).and_then(|map| map.value.clone());
         let ty = match known {
@@ -353,6 +362,12 @@ impl Body<'_, '_> {
             && let Some(map) = self.cx.maps.get_mut(map)
         {
             map.signed = true;
+        }
+        if let Some(known) = self.cx.maps.get_mut(map) {
+            let joined = super::checker::inferred(known.inferred.as_ref(), &value.ty);
+            let new = known.inferred.as_ref() != Some(&joined);
+            known.inferred = Some(joined);
+            self.cx.changed |= new;
         }
         self.written(map, ty, span)
     }

@@ -11,6 +11,7 @@ use crate::lang::{
     Span,
     ast::{self, BinaryOp, Block, ExprKind as Ast, Name, StatementKind as Stmt, TypeText},
     hir::{Expr, ExprKind, Statement, StatementKind},
+    limits::MAX_UNROLLED_PARTS,
     types::{Aggregation, Type},
 };
 
@@ -320,12 +321,24 @@ impl Body<'_, '_> {
         let count = self.count(count, "the count of `unroll`", u64::from(MAX_UNROLLED))?;
         let mut rounds = Vec::new();
         self.loops += 1;
+        let unrolled = self.cx.unrolled;
+        let before = self.cx.steps;
         for _ in 0..count {
             let statements = self.block(body);
             rounds.push(Statement { kind: StatementKind::Block(statements), span });
             if self.cx.has_errors() {
                 // The next rounds would say the same.
                 break;
+            }
+            // What blocks within this one made is among its own steps.
+            self.cx.unrolled = unrolled + (self.cx.steps - before);
+            if self.cx.unrolled > MAX_UNROLLED_PARTS {
+                self.loops -= 1;
+                return self.fail(
+                    span,
+                    format!("`unroll` makes more than {MAX_UNROLLED_PARTS} statements and expressions of this script"),
+                    "use a loop instead: `for $i : 0..100 { … }` or `while`",
+                );
             }
         }
         self.loops -= 1;
@@ -463,6 +476,7 @@ fn has_effect(expr: &ast::Expr) -> bool {
             then.as_ref().is_some_and(|then| has_effect(then)) || has_effect(otherwise)
         }
         Ast::Block(block) => block.value.as_ref().is_none_or(|value| has_effect(value)),
+        Ast::If { .. } => true,
         _ => false,
     }
 }

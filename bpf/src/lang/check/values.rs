@@ -269,6 +269,10 @@ impl Body<'_, '_> {
             _ => return Ok(value),
         };
         let span = value.span;
+        let value = self.in_order(value, ty)?;
+        if value.ty == *ty {
+            return Ok(value);
+        }
         if let ExprKind::Tuple(parts) = value.kind {
             let parts: Checked<Vec<Expr>> =
                 parts.into_iter().zip(&types).map(|(part, ty)| self.coerce(part, ty, true)).collect();
@@ -282,6 +286,20 @@ impl Body<'_, '_> {
                 parts.push(body.coerce(part, of, true)?);
             }
             Ok(Expr::new(ExprKind::Tuple(parts), ty, span))
+        })
+    }
+
+    /// A record with its fields in the order of another one.
+    fn in_order(&mut self, value: Expr, ty: &Type) -> Checked<Expr> {
+        let (Type::Record(wanted), Type::Record(given)) = (ty, value.ty.clone()) else { return Ok(value) };
+        let place = |name: &String| given.iter().position(|(other, _)| other == name);
+        let order: Option<Vec<usize>> = wanted.iter().map(|(name, _)| place(name)).collect();
+        let Some(order) = order.filter(|order| !order.is_sorted()) else { return Ok(value) };
+        let types: Vec<(String, Type)> = order.iter().filter_map(|at| given.get(*at).cloned()).collect();
+        let span = value.span;
+        self.once(value, move |_, value| {
+            let parts: Option<Vec<Expr>> = order.iter().map(|at| Self::tuple_part(value.clone(), *at, span)).collect();
+            Ok(Expr::new(ExprKind::Tuple(parts.ok_or(Failed)?), Type::Record(types), span))
         })
     }
 

@@ -120,7 +120,7 @@ impl Uses {
                 then.iter().for_each(|it| self.expr(it));
                 self.expr(otherwise);
             }
-            ExprKind::IfComptime { condition, then, otherwise } => {
+            ExprKind::If { condition, then, otherwise, .. } => {
                 self.expr(condition);
                 self.block(then);
                 otherwise.iter().for_each(|block| self.block(block));

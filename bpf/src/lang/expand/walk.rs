@@ -101,7 +101,7 @@ pub(super) fn expr<'a>(of: &'a Expr, look: Look<'_, 'a>) {
             then.iter().for_each(|it| expr(it, look));
             expr(otherwise, look);
         }
-        ExprKind::IfComptime { condition, then, otherwise } => {
+        ExprKind::If { condition, then, otherwise, .. } => {
             expr(condition, look);
             block(then, look);
             otherwise.iter().for_each(|it| block(it, look));

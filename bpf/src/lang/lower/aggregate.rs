@@ -46,6 +46,10 @@ impl Lower<'_> {
         if plan.key.is_empty() && !is_sparse(plan) {
             let element = self.b.array_value(map, 0);
             self.add(plan, aggregation, element, input);
+            // A sum may be 0; everything else that was aggregated is not.
+            if matches!(aggregation, Aggregation::Sum { .. }) {
+                self.mark_set(map, plan);
+            }
             return Ok(());
         }
         let key = match bucket {
@@ -113,7 +117,7 @@ impl Lower<'_> {
         self.b.assign(element, found);
         self.b.branch(Test::Eq, element, 0, insert, update);
         self.b.switch_to(insert);
-        if plan.value_bytes <= MAX_FIRST_VALUE {
+        if plan.value_bytes <= MAX_FIRST_VALUE && matches!(input, Input::Number(_) | Input::Single) {
             let first = self.temporary(plan.value_bytes)?;
             self.write_first(aggregation, first, input);
             let refused = self.update_quietly(map, key, first, ONLY_NEW);

@@ -88,7 +88,7 @@ impl Lower<'_> {
     /// Copies an element to memory; zeros if it is not there.
     pub(super) fn copy_element(&mut self, id: hir::MapId, key: Option<&Expr>, to: Memory, bytes: u32) -> Result<()> {
         let (map, plan) = self.script_map(id)?;
-        let bytes = bytes.min(plan.value_bytes);
+        let bytes = bytes.min(plan.content_bytes());
         if plan.key.is_empty() {
             let value = self.b.array_value(map, 0);
             self.copy(to, Memory::Pointer(value, 0), bytes);
@@ -111,7 +111,7 @@ impl Lower<'_> {
     /// Sets an element.
     pub(super) fn set_map(&mut self, id: hir::MapId, key: Option<&Expr>, value: &Expr) -> Result<()> {
         let (map, plan) = self.script_map(id)?;
-        let room = plan.value_bytes;
+        let room = plan.content_bytes();
         if plan.key.is_empty() {
             let scalar = value.ty.is_scalar();
             let itself = |expr: &Expr| matches!(expr.kind, ExprKind::Map { map, .. } if map == id);
@@ -128,6 +128,7 @@ impl Lower<'_> {
                 let to = self.b.array_value(map, 0);
                 self.write(value, Memory::Pointer(to, 0), room, true)?;
             }
+            self.mark_set(map, plan);
             return Ok(());
         }
         let whole = self.temporary(room)?;
@@ -135,6 +136,15 @@ impl Lower<'_> {
         let key = self.key(plan, key)?;
         self.update(map, key, whole, 0);
         Ok(())
+    }
+
+    /// Notes that the element of a map without keys was set, be it to zeros.
+    pub(super) fn mark_set(&mut self, map: MapId, plan: &MapPlan) {
+        if plan.is_single() {
+            let value = self.b.array_value(map, 0);
+            let place = moved(Memory::Pointer(value, 0), plan.content_bytes());
+            self.store(place, Size::B8, Operand::Constant(1));
+        }
     }
 
     /// Updates an element; counts if there is no room.
@@ -264,19 +274,20 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Adds to an element at once, whatever other CPUs do. `before` says whether the value before or after is asked for.
+    /// Adds to an element at once, whatever other CPUs do. `gives_old` says whether the value before or after is asked for.
     pub(super) fn step_map(
         &mut self,
         id: hir::MapId,
         key: Option<&Expr>,
         by: i64,
-        before: Option<bool>,
+        gives_old: Option<bool>,
     ) -> Result<Option<Operand>> {
         let (map, plan) = self.script_map(id)?;
         let ty = &plan.value;
         if plan.key.is_empty() {
+            self.mark_set(map, plan);
             let value = self.b.array_value(map, 0);
-            return Ok(self.step_at(value, ty, by, before));
+            return Ok(self.step_at(value, ty, by, gives_old));
         }
         let key = self.key(plan, key)?;
         let value = self.b.reg();
@@ -289,7 +300,7 @@ impl Lower<'_> {
         let first = self.temporary(plan.value_bytes)?;
         let start = super::scalar::normal(by, ty);
         self.store_scalar(first, plan.value_bytes, Operand::Constant(start), ty, true);
-        if before == Some(false) {
+        if gives_old == Some(false) {
             self.b.assign(result, start);
         }
         let refused = self.update_quietly(map, key, first, ONLY_NEW);
@@ -303,41 +314,41 @@ impl Lower<'_> {
         self.b.assign(result, 0);
         self.b.jump(done);
         self.b.switch_to(update);
-        if let Some(value) = self.step_at(value, ty, by, before) {
+        if let Some(value) = self.step_at(value, ty, by, gives_old) {
             self.b.assign(result, value);
         }
         self.b.jump(done);
         self.b.switch_to(done);
-        Ok(before.map(|_| result.into()))
+        Ok(gives_old.map(|_| result.into()))
     }
 
-    fn step_at(&mut self, value: Reg, ty: &Type, by: i64, before: Option<bool>) -> Option<Operand> {
+    fn step_at(&mut self, value: Reg, ty: &Type, by: i64, gives_old: Option<bool>) -> Option<Operand> {
         let width = match ty.bytes() {
             8 => Width::W64,
             4 => Width::W32,
             // The kernel has no atomics of less.
-            _ => return self.step_plainly(value, ty, by, before),
+            _ => return self.step_plainly(value, ty, by, gives_old),
         };
         let step = self.b.set(by);
-        let Some(before) = before else {
+        let Some(gives_old) = gives_old else {
             self.b.atomic(AtomicOp::Add, width, value, 0, step);
             return None;
         };
         let old = self.b.atomic_fetch(AtomicOp::Add, width, value, 0, step);
-        if before {
+        if gives_old {
             return Some(self.narrowed(old.into(), ty));
         }
         let new = self.b.binary(BinaryOp::Add, old, by);
         Some(self.narrowed(new.into(), ty))
     }
 
-    fn step_plainly(&mut self, value: Reg, ty: &Type, by: i64, before: Option<bool>) -> Option<Operand> {
+    fn step_plainly(&mut self, value: Reg, ty: &Type, by: i64, gives_old: Option<bool>) -> Option<Operand> {
         let size = size_of(ty.bytes());
         let old = self.b.load(value, 0, size, is_signed(ty));
         let sum = self.b.binary(BinaryOp::Add, old, by);
         self.b.store(value, 0, size, sum);
         let new = self.narrowed(sum.into(), ty);
-        before.map(|before| if before { old.into() } else { new })
+        gives_old.map(|gives_old| if gives_old { old.into() } else { new })
     }
 
     /// How many elements there are.

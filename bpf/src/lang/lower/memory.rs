@@ -277,6 +277,16 @@ impl Lower<'_> {
                     self.b.zero(moved(to, bytes), room - bytes);
                 }
             }
+            ExprKind::BufferOf { of, length } => self.write_buffer_of(of, length.as_deref(), to, bytes)?,
+            // A smaller buffer: what is missing is zeros.
+            ExprKind::Convert(of) if matches!(of.ty, Type::Buffer { .. }) && of.ty.bytes() < bytes => {
+                let own = of.ty.bytes();
+                self.write(of, to, own, padded)?;
+                self.b.zero(moved(to, own), bytes - own);
+            }
+            ExprKind::Convert(of) | ExprKind::Reinterpret(of) if of.ty.bytes() < bytes => {
+                return self.error("the checked script makes a buffer of something smaller");
+            }
             _ => {
                 let from = self.place(expr)?;
                 self.copy(to, from, bytes);
@@ -285,6 +295,26 @@ impl Lower<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// A buffer with so many bytes, its length among them, of a value in memory of the program.
+    fn write_buffer_of(&mut self, of: &Expr, length: Option<&Expr>, to: Memory, bytes: u32) -> Result<()> {
+        let content = bytes.saturating_sub(4);
+        let from = self.place_outside_context(of)?;
+        let own = of.ty.bytes().min(content);
+        self.copy(moved(to, 4), from, own);
+        if content > own {
+            self.b.zero(moved(to, 4 + own), content - own);
+        }
+        let length = match length {
+            Some(length) => {
+                let length = self.scalar(length)?;
+                self.at_most(length, content.into())
+            }
+            None => Operand::Constant(content.into()),
+        };
+        self.store(to, Size::B4, length);
         Ok(())
     }
 

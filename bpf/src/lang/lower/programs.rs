@@ -17,6 +17,7 @@ use crate::{
     lang::{
         Diagnostic,
         hir::{self, ExprKind, ProbePoint},
+        limits::MAX_SCRIPT_OPS,
         plan::{AttachPoint, Plan, ProbePlan, ProgramPlan, ProgramType, Site},
     },
 };
@@ -140,14 +141,21 @@ pub(super) fn lower(
     };
     let (mut programs, mut diagnostics) = (Vec::new(), Vec::new());
     let mut scratch: HashMap<String, u32> = HashMap::new();
+    let mut size = 0_usize;
     for (index, group) in groups.iter().enumerate() {
         match one(&shared, index, group, &mut plan) {
-            Ok((program, needs)) => {
-                for (name, bytes) in needs {
+            Ok(one) => {
+                for (name, bytes) in one.needs {
                     let most = scratch.entry(name).or_default();
                     *most = bytes.max(*most);
                 }
-                programs.push(program);
+                size += one.size;
+                if size > MAX_SCRIPT_OPS {
+                    let message = format!("the script becomes too large: {} programs do not fit", groups.len());
+                    let hint = "attach it to fewer places, or do less at each";
+                    return Err(vec![Diagnostic::error(group.probe.span, message).hint(hint)]);
+                }
+                programs.push(one.program);
             }
             Err(diagnostic) => diagnostics.push(diagnostic),
         }
@@ -175,8 +183,17 @@ fn laid_out(site: &Site, layout: &Layout) -> Site {
     site
 }
 
+/// A program, and what it takes.
+struct One {
+    program: Program,
+    /// Bytes of scratch memory by name.
+    needs: Vec<(String, u32)>,
+    /// Operations and blocks.
+    size: usize,
+}
+
 /// Lowers one program and adds it and its attach points to the plan.
-fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) -> Result<(Program, Vec<(String, u32)>)> {
+fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) -> Result<One> {
     let probe = group.probe;
     let Some(first) = group.points.first() else {
         return Err(Diagnostic::error(probe.span, "this probe is attached nowhere"));
@@ -212,8 +229,8 @@ fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) ->
     }
     plan.kernel_stacks |= lower.kernel_stacks;
     plan.user_stacks |= lower.user_stacks;
-    let needs = lower.scratch_needs();
-    Ok((lower.b.finish(), needs))
+    let (needs, size) = (lower.scratch_needs(), lower.b.size());
+    Ok(One { program: lower.b.finish(), needs, size })
 }
 
 /// For each map, whether the elements of a histogram whose buckets are in its keys are asked for as such.

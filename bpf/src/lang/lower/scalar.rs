@@ -31,13 +31,13 @@ impl Lower<'_> {
         Ok(match &expr.kind {
             K::Integer(value) => Operand::Constant(normal(*value, &expr.ty)),
             K::Local(local) => self.read_local(*local, &expr.ty),
-            K::LocalStep { local, by, before } => self.step_local(*local, *by, *before),
+            K::LocalStep { local, by, gives_old } => self.step_local(*local, *by, *gives_old),
             K::Map { map, key, read } => self.read_map(*map, key.as_deref(), *read, &expr.ty)?,
             K::HasKey { .. } | K::Compare { .. } | K::Same { .. } | K::Not(_) | K::And(..) | K::Or(..) => {
                 self.truth_of(expr)?
             }
-            K::AtomicStep { map, key, by, before } => {
-                self.step_map(*map, key.as_deref(), *by, Some(*before))?.unwrap_or(Operand::Constant(0))
+            K::AtomicStep { map, key, by, gives_old } => {
+                self.step_map(*map, key.as_deref(), *by, Some(*gives_old))?.unwrap_or(Operand::Constant(0))
             }
             K::Length(Countable::Map(map)) => self.map_length(*map)?,
             K::Length(Countable::Stack(stack)) => self.stack_length(stack)?.into(),
@@ -112,6 +112,7 @@ impl Lower<'_> {
             | K::DynamicText { .. }
             | K::ReadText { .. }
             | K::ReadBuffer { .. }
+            | K::BufferOf { .. }
             | K::WithProcess { .. }
             | K::Concat { .. }
             | K::UnwoundStack
@@ -186,13 +187,13 @@ impl Lower<'_> {
         }
     }
 
-    fn step_local(&mut self, local: hir::LocalId, by: i64, before: bool) -> Operand {
+    fn step_local(&mut self, local: hir::LocalId, by: i64, gives_old: bool) -> Operand {
         let ty = self.probe.locals.get(local.0 as usize).map_or(Type::I64, |local| local.ty.clone());
         let old = self.read_local(local, &ty);
         let sum = self.binary(BinaryOp::Add, old, by.into());
         let new = self.narrowed(sum.into(), &ty);
         self.set_local(local, new);
-        if before { old } else { new }
+        if gives_old { old } else { new }
     }
 
     /// A scalar of the context.

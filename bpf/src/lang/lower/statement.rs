@@ -6,7 +6,11 @@ use super::{
 };
 use crate::{
     ir::{Helper, Operand},
-    lang::hir::{Expr, Statement, StatementKind},
+    lang::{
+        Diagnostic,
+        hir::{Expr, Statement, StatementKind},
+        limits::MAX_PROGRAM_OPS,
+    },
 };
 
 impl Lower<'_> {
@@ -17,6 +21,11 @@ impl Lower<'_> {
             let mark = self.scratch.mark();
             self.at(statement.span);
             self.one(statement)?;
+            if self.b.size() > MAX_PROGRAM_OPS {
+                let message = "this probe becomes too large for one program";
+                let hint = "use a loop instead of `unroll`, or do parts of it in a second probe at the same place";
+                return Err(Diagnostic::error(self.statement, message).hint(hint));
+            }
             self.scratch.release(mark);
             self.statement = outer;
         }

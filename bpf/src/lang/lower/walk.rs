@@ -37,6 +37,7 @@ pub(super) fn parts(expr: &Expr) -> (Vec<&Expr>, &[Statement]) {
         K::ReadText { address, length, .. } | K::ReadBuffer { address, length, .. } => {
             std::iter::once(&**address).chain(length.as_deref()).collect()
         }
+        K::BufferOf { of, length } => std::iter::once(&**of).chain(length.as_deref()).collect(),
         K::Inet { family: other, address } | K::PerCpuAddress { address, cpu: other } => {
             other.as_deref().into_iter().chain([&**address]).collect()
         }

@@ -274,7 +274,14 @@ pub(in super::super) fn with_parameters(point: &AttachText, params: &[String]) -
         (trouble.start, trouble.end) = (at.start, at.end);
         trouble
     };
-    let (mut result, _) = self::point(&point.text, 0, Some(params)).map_err(placed)?;
+    let whole = point.text.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
+    let given = whole.and_then(|number| params.get(number.checked_sub(1)?));
+    // A parameter that is the whole of it has colons of its own.
+    let read = match given {
+        Some(text) => self::point(text, 0, None),
+        None => self::point(&point.text, 0, Some(params)),
+    };
+    let (mut result, _) = read.map_err(placed)?;
     result.span = point.span;
     for part in &mut result.parts {
         part.span = moved(part.span);

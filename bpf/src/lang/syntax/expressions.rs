@@ -112,7 +112,7 @@ impl Parser<'_> {
                 self.take();
                 let place = self.deeper(Self::prefixed)?;
                 self.check_step(&place.of)?;
-                let kind = ExprKind::Step { place: Box::new(place.of), add: mark == "++", before: true };
+                let kind = ExprKind::Step { place: Box::new(place.of), add: mark == "++", prefix: true };
                 let span = self.since(start);
                 return self.node(kind, span, place.height);
             }
@@ -148,7 +148,7 @@ impl Parser<'_> {
                 "++" | "--" => {
                     self.check_step(&base.of)?;
                     self.take();
-                    ExprKind::Step { place: Box::new(base.of), add: mark == "++", before: false }
+                    ExprKind::Step { place: Box::new(base.of), add: mark == "++", prefix: false }
                 }
                 _ => break,
             };
@@ -261,7 +261,7 @@ impl Parser<'_> {
             }
             "sizeof" => return self.size_of(),
             "offsetof" => return self.offset_of(),
-            "if" if self.is_word(1, "comptime") => return self.if_comptime(),
+            "if" => return self.if_value(),
             _ if RESERVED.contains(&word) => return Err(self.no_expression()),
             _ => {}
         }
@@ -323,10 +323,10 @@ impl Parser<'_> {
         self.node(ExprKind::OffsetOf { ty, path }, span, height)
     }
 
-    /// `if comptime c { a } else { b }` as a value.
-    fn if_comptime(&mut self) -> Expression {
+    /// `if c { a } else { b }` as a value, with or without `comptime`.
+    fn if_value(&mut self) -> Expression {
         let start = self.take().span.start;
-        self.take();
+        let comptime = self.take_word("comptime");
         let condition = self.expression()?;
         let then = self.block()?;
         let mut height = condition.height.max(then.height);
@@ -337,7 +337,7 @@ impl Parser<'_> {
             otherwise = Some(block.of);
         }
         let span = self.since(start);
-        let kind = ExprKind::IfComptime { condition: Box::new(condition.of), then: then.of, otherwise };
+        let kind = ExprKind::If { condition: Box::new(condition.of), comptime, then: then.of, otherwise };
         self.node(kind, span, height)
     }
 

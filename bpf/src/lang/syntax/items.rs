@@ -59,7 +59,7 @@ impl Parser<'_> {
                 let item = self.map_declaration()?;
                 script.items.push(Item::Map(item));
             }
-            Token::Word(_) | Token::Mark("*") => {
+            Token::Word(_) | Token::Positional(_) | Token::Mark("*") => {
                 let probe = self.probe()?;
                 script.items.push(Item::Probe(probe));
             }

@@ -91,6 +91,14 @@ pub fn definition_text(script: &Script, text: &str, span: Span) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
+/// The attach points of a script, in the order of the text.
+pub fn points(script: &Script) -> impl Iterator<Item = &AttachText> {
+    script.items.iter().flat_map(|item| match item {
+        Item::Probe(probe) => probe.points.as_slice(),
+        _ => &[],
+    })
+}
+
 /// The attach points in user space (`uprobe`, `uretprobe`, `usdt`), which whoever knows the files must resolve before the
 /// script is checked. Of an expanded script, so that positional parameters are in place.
 pub fn user_points(script: &Script) -> Vec<AttachText> {

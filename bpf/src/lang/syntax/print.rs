@@ -77,10 +77,10 @@ fn strength(kind: &ExprKind) -> u8 {
     match kind {
         ExprKind::Ternary { .. } => TERNARY,
         ExprKind::Binary { op, .. } => binary_mark(*op).1,
-        ExprKind::Unary { .. } | ExprKind::Cast { .. } | ExprKind::Step { before: true, .. } => UNARY,
+        ExprKind::Unary { .. } | ExprKind::Cast { .. } | ExprKind::Step { prefix: true, .. } => UNARY,
         ExprKind::Step { .. } | ExprKind::Member { .. } | ExprKind::Element { .. } | ExprKind::Index { .. } => SUFFIX,
         // Its last block would take what follows for a part of another statement.
-        ExprKind::IfComptime { .. } => TERNARY,
+        ExprKind::If { .. } => TERNARY,
         _ => PRIMARY,
     }
 }
@@ -146,8 +146,8 @@ impl Printer {
                 self.operand(otherwise, TERNARY);
             }
             ExprKind::Member { .. } | ExprKind::Element { .. } | ExprKind::Index { .. } => self.suffixed(&expr.kind),
-            ExprKind::IfComptime { condition, then, otherwise } => {
-                self.put("if comptime ");
+            ExprKind::If { condition, comptime, then, otherwise } => {
+                self.put(if *comptime { "if comptime " } else { "if " });
                 self.conditional(condition, then, otherwise.as_ref());
             }
             ExprKind::Block(block) => self.block(block),
@@ -162,12 +162,12 @@ impl Printer {
                 // `--x` is another operator than `-(-x)`.
                 let doubled = matches!((op, &of.kind), (UnaryOp::Negate, ExprKind::Unary { op: UnaryOp::Negate, .. }))
                     || matches!((op, &of.kind), (UnaryOp::AddressOf, ExprKind::Unary { op: UnaryOp::AddressOf, .. }))
-                    || matches!((op, &of.kind), (UnaryOp::Negate, ExprKind::Step { add: false, before: true, .. }));
+                    || matches!((op, &of.kind), (UnaryOp::Negate, ExprKind::Step { add: false, prefix: true, .. }));
                 self.operand(of, if doubled { PRIMARY } else { UNARY });
             }
-            ExprKind::Step { place, add, before } => {
+            ExprKind::Step { place, add, prefix } => {
                 let mark = if *add { "++" } else { "--" };
-                if *before {
+                if *prefix {
                     self.put(mark);
                     self.operand(place, SUFFIX);
                 } else {
@@ -362,7 +362,7 @@ impl Printer {
 
     /// An expression where a statement may stand, so that a block would be one.
     fn statement_expression(&mut self, expr: &Expr) {
-        if matches!(expr.kind, ExprKind::Block(_) | ExprKind::IfComptime { .. }) {
+        if matches!(expr.kind, ExprKind::Block(_) | ExprKind::If { .. }) {
             self.put("(");
             self.expression(expr);
             self.put(")");

@@ -227,14 +227,11 @@ impl Parser<'_> {
         self.take();
         let comptime = self.take_word("comptime");
         let condition = self.condition("if")?;
-        let then = if comptime { self.block()? } else { self.body()? };
+        let then = self.block()?;
         let mut height = condition.height.max(then.height);
         let mut otherwise = None;
         if self.take_word("else") {
-            let mut block = self.otherwise()?;
-            if !comptime {
-                without_value(&mut block.of);
-            }
+            let block = self.otherwise()?;
             height = height.max(block.height);
             otherwise = Some(block.of);
         }
@@ -369,7 +366,7 @@ impl Parser<'_> {
     }
 }
 
-/// A block's last statement becomes its value if it is a block or `if comptime` with values.
+/// A block's last statement becomes its value if it is a block or an `if` with values; an `if` without is a statement.
 fn last_is_value(block: &mut Block) {
     if block.value.is_some() {
         if let Some(last) = block.statements.last_mut() {
@@ -382,13 +379,23 @@ fn last_is_value(block: &mut Block) {
         StatementKind::If { comptime: true, then, otherwise, .. } => {
             then.value.is_some() || otherwise.as_ref().is_some_and(|it| it.value.is_some())
         }
+        StatementKind::If { comptime: false, then, otherwise, .. } => {
+            then.value.is_some() && otherwise.as_ref().is_some_and(|it| it.value.is_some())
+        }
         _ => false,
     };
-    let Some(last) = block.statements.pop_if(|it| has_value(it)) else { return };
+    let Some(last) = block.statements.pop_if(|it| has_value(it)) else {
+        if let Some(last) = block.statements.last_mut()
+            && matches!(last.kind, StatementKind::If { comptime: false, .. })
+        {
+            fold(last);
+        }
+        return;
+    };
     let kind = match last.kind {
         StatementKind::Block(inner) => ExprKind::Block(inner),
-        StatementKind::If { condition, then, otherwise, .. } => {
-            ExprKind::IfComptime { condition: Box::new(condition), then, otherwise }
+        StatementKind::If { condition, comptime, then, otherwise } => {
+            ExprKind::If { condition: Box::new(condition), comptime, then, otherwise }
         }
         kind => {
             block.statements.push(Statement { kind, span: last.span });
@@ -402,7 +409,7 @@ fn last_is_value(block: &mut Block) {
 fn fold(statement: &mut Statement) {
     match &mut statement.kind {
         StatementKind::Block(block) => without_value(block),
-        StatementKind::If { comptime: true, then, otherwise, .. } => {
+        StatementKind::If { then, otherwise, .. } => {
             without_value(then);
             if let Some(otherwise) = otherwise {
                 without_value(otherwise);
@@ -429,8 +436,8 @@ pub(in super::super) fn without_value(block: &mut Block) {
     let span = from_to(value.span, value.span);
     let kind = match value.kind {
         ExprKind::Block(inner) => StatementKind::Block(inner),
-        ExprKind::IfComptime { condition, then, otherwise } => {
-            StatementKind::If { condition: *condition, comptime: true, then, otherwise }
+        ExprKind::If { condition, comptime, then, otherwise } => {
+            StatementKind::If { condition: *condition, comptime, then, otherwise }
         }
         kind => StatementKind::Expression(Expr { kind, span }),
     };

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead as _, BufReader, Read as _},
+    io::{BufRead as _, BufReader},
 };
 
 use bathyscope_protocol::{AgentErrorKind, CapabilityState};
@@ -11,7 +11,10 @@ use super::{
     Trial,
     verdict::{Need, Verdict},
 };
-use crate::kernel::tracefs::Tracefs;
+use crate::kernel::{
+    lockdown::{self, Lockdown},
+    tracefs::Tracefs,
+};
 
 pub(super) fn tracefs(_trial: &mut Trial<'_>) -> Verdict {
     match Tracefs::find() {
@@ -74,21 +77,21 @@ pub(super) fn kallsyms(trial: &mut Trial<'_>) -> Verdict {
 }
 
 pub(super) fn lockdown(_trial: &mut Trial<'_>) -> Verdict {
-    let mut text = String::new();
-    let read = File::open("/sys/kernel/security/lockdown").and_then(|file| file.take(256).read_to_string(&mut text));
-    if read.is_err() {
-        return Verdict::works("no lockdown is reported: this kernel has none, or securityfs is not mounted");
-    }
-    match text.split_once('[').and_then(|(_before, rest)| rest.split_once(']')) {
-        Some(("none", _)) => Verdict::works("the kernel is not locked down"),
-        Some(("integrity", _)) => {
-            Verdict::works("the kernel is locked down to `integrity`, which leaves tracing as it is")
-        }
-        Some((level, _)) => Verdict::new(
+    match Lockdown::of_this_kernel() {
+        Lockdown::None => Verdict::works("the kernel is not locked down"),
+        Lockdown::Level(level) if level == "integrity" => Verdict::works(
+            "the kernel is locked down to `integrity`: probes may read its memory; whether it lets functions be traced is \
+             said above, where that is tried",
+        ),
+        Lockdown::Level(level) => Verdict::new(
             CapabilityState::Refused,
             format!("the kernel is locked down to `{level}`: reading its memory from probes is refused"),
-            "Start the kernel without lockdown=confidentiality; where Secure Boot sets it, switch that off.",
+            lockdown::REMEDY,
         ),
-        None => Verdict::works("the level of lockdown is not reported"),
+        Lockdown::Unknown(why) => Verdict::new(
+            CapabilityState::Unknown,
+            format!("whether the kernel is locked down is not known: {why}"),
+            "Mount it: mount -t securityfs securityfs /sys/kernel/security; or run the agent with CAP_SYS_ADMIN.",
+        ),
     }
 }

@@ -38,7 +38,21 @@ impl Drop for Instance<'_> {
     }
 }
 
+/// A tracer of functions, and what a kernel must have been built with for it.
+struct Tracer {
+    name: &'static str,
+    option: &'static str,
+}
+
+pub(super) fn function(trial: &mut Trial<'_>) -> Verdict {
+    try_tracer(trial, &Tracer { name: "function", option: "CONFIG_FUNCTION_TRACER" })
+}
+
 pub(super) fn function_graph(trial: &mut Trial<'_>) -> Verdict {
+    try_tracer(trial, &Tracer { name: "function_graph", option: "CONFIG_FUNCTION_GRAPH_TRACER" })
+}
+
+fn try_tracer(trial: &mut Trial<'_>, &Tracer { name, option }: &Tracer) -> Verdict {
     let tracefs = match Tracefs::find() {
         Ok(tracefs) => tracefs,
         Err(error) => {
@@ -50,9 +64,9 @@ pub(super) fn function_graph(trial: &mut Trial<'_>) -> Verdict {
         Ok(tracers) => tracers,
         Err(error) => return trial.rights.judge("reading available_tracers", &error, Need::Administrator, ""),
     };
-    if !tracers.split_ascii_whitespace().any(|tracer| tracer == "function_graph") {
-        let finding = format!("this kernel has no function_graph tracer; it has: {}", tracers.trim());
-        return Verdict::absent(finding, "Use a kernel with CONFIG_FUNCTION_GRAPH_TRACER, as distributions have.");
+    if !tracers.split_ascii_whitespace().any(|tracer| tracer == name) {
+        let finding = format!("this kernel has no {name} tracer; it has: {}", tracers.trim());
+        return Verdict::absent(finding, format!("Use a kernel with {option}, as distributions have."));
     }
     let instance = match Instance::make(&tracefs) {
         Ok(instance) => instance,
@@ -60,15 +74,13 @@ pub(super) fn function_graph(trial: &mut Trial<'_>) -> Verdict {
     };
     let traced = instance
         .write("set_ftrace_filter", "vfs_read")
-        .and_then(|()| instance.write("current_tracer", "function_graph"))
+        .and_then(|()| instance.write("current_tracer", name))
         .and_then(|()| instance.write("current_tracer", "nop"));
     match traced {
         Ok(()) => Verdict::works("traced vfs_read in an instance of its own"),
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Verdict::works(
             "the kernel lists it, for its global buffer only, which was left alone: instances of this kernel cannot have it",
         ),
-        Err(error) => {
-            trial.rights.judge("tracing vfs_read", &error, Need::Administrator, "CONFIG_FUNCTION_GRAPH_TRACER")
-        }
+        Err(error) => trial.rights.judge("tracing vfs_read", &error, Need::Administrator, option),
     }
 }

@@ -3,6 +3,7 @@
 //! Version numbers say little: distributions patch, lock down and restrict. So each way is tried with the smallest
 //! thing that uses it, and what the kernel answers is put into words with what to change.
 
+mod confinement;
 mod files;
 mod instance;
 mod programs;
@@ -26,7 +27,7 @@ struct Trial<'a> {
 type Attempt = fn(&mut Trial<'_>) -> Verdict;
 
 /// Every way to observe, in the order to show: stable name, title, purpose, and how it is tried.
-const WAYS: [(&str, &str, &str, Attempt); 20] = [
+const WAYS: [(&str, &str, &str, Attempt); 23] = [
     ("tracefs", "tracefs", "the list of tracepoints and their fields", files::tracefs),
     ("tracepoint", "Tracepoints", "recording events of the kernel with their fields", programs::tracepoint),
     ("ring_buffer", "BPF ring buffer", "getting recorded events out of the kernel", programs::ring_buffer),
@@ -55,8 +56,26 @@ const WAYS: [(&str, &str, &str, Attempt); 20] = [
     ("kprobe", "Kernel probes", "tracing nearly any function of the kernel", sampling::kprobe),
     ("kprobe_multi", "Kernel probes in one go", "tracing many functions of the kernel cheaply", programs::kprobe_multi),
     ("fentry", "Function entry and exit (fentry)", "the cheapest way to trace a kernel function", programs::fentry),
+    ("function", "Function tracer", "every call of chosen kernel functions, by ftrace", instance::function),
     ("function_graph", "Function graph", "the call tree of kernel functions with durations", instance::function_graph),
-    ("lockdown", "No kernel lockdown", "a locked-down kernel hides its memory from tracing", files::lockdown),
+    (
+        "lockdown",
+        "No kernel lockdown",
+        "a locked-down kernel hides its memory, and may refuse to be traced",
+        files::lockdown,
+    ),
+    (
+        "seccomp",
+        "Filters of system calls (seccomp)",
+        "agent and console make the system calls of a list and no other, whoever takes one over",
+        confinement::seccomp,
+    ),
+    (
+        "landlock",
+        "Limits for files (Landlock)",
+        "the console opens its captures and a list of places and nothing else, whoever takes it over",
+        confinement::landlock,
+    ),
 ];
 
 /// Stable name, title and purpose of every way, in the order to show.

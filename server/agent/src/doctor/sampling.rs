@@ -166,13 +166,27 @@ pub(super) fn sideband_build_id(trial: &mut Trial<'_>) -> Verdict {
             found = Some(u16::from_le_bytes([misc_0, misc_1]) & MISC_BUILD_ID != 0);
         }
     });
+    let of_whom = whose_processes(trial);
     match (drained, found) {
-        (Ok(_), Some(true)) => Verdict::works("a mapping was reported with its build id"),
-        (Ok(_), Some(false)) => {
-            Verdict::works("a mapping was reported, without a build id, which this program's file has not")
-        }
+        (Ok(_), Some(true)) => Verdict::works(format!("a mapping was reported with its build id; {of_whom}")),
+        (Ok(_), Some(false)) => Verdict::works(format!(
+            "a mapping was reported, without a build id, which this program's file has not; {of_whom}"
+        )),
         (Ok(_), None) => Verdict::absent("a mapping was not reported", "Report this as a defect."),
         (Err(error), _) => ring_verdict(&error),
+    }
+}
+
+/// Whose processes are reported, by trying for all of a CPU.
+fn whose_processes(trial: &Trial<'_>) -> String {
+    let mut attributes = sideband_attributes(u64::from(sys::PERF_SAMPLE_TID | sys::PERF_SAMPLE_TIME), true);
+    match Event::open(&mut attributes, Scope::Cpu(0)) {
+        Ok(_event) => "processes of all users are reported".to_owned(),
+        Err(error) => {
+            let Verdict { finding, .. } =
+                trial.rights.judge("reporting those of other users", &error, Need::Events, "");
+            format!("only processes of this agent's user are reported: {finding}")
+        }
     }
 }
 

@@ -5,7 +5,10 @@ use std::io;
 use bathyscope_protocol::CapabilityState;
 use rustix::thread::CapabilitySet;
 
-use crate::error::words;
+use crate::{
+    error::words,
+    kernel::lockdown::{self, Lockdown},
+};
 
 /// What became of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,13 +90,26 @@ impl Rights {
             Some(libc::EPERM | libc::EACCES) => Verdict::new(
                 CapabilityState::Refused,
                 format!("{what} was refused although the agent has the right to it: {}", words(error)),
-                "A lockdown, a security module or a sandbox forbids it; in a container, look at its seccomp profile.",
+                refusal_remedy(Lockdown::of_this_kernel()),
             ),
             _ => {
                 let finding = format!("{what} failed: {}", words(error));
                 let remedy = if option.is_empty() { String::new() } else { format!("Use a kernel with {option}.") };
                 Verdict::absent(finding, remedy)
             }
+        }
+    }
+}
+
+/// What may refuse somebody who has the right.
+fn refusal_remedy(lockdown: &Lockdown) -> String {
+    match lockdown {
+        Lockdown::Level(level) => format!("The kernel is locked down to `{level}`. {}", lockdown::REMEDY),
+        Lockdown::None => {
+            "A security module or a sandbox forbids it; in a container, look at its seccomp profile.".to_owned()
+        }
+        Lockdown::Unknown(_) => {
+            format!("Perhaps the kernel is locked down, or a sandbox forbids it. {}", lockdown::REMEDY)
         }
     }
 }

@@ -2,7 +2,15 @@
 //!
 //! The child is forked when the capture is made, so that its process id can be put into the filters, and waits at a pipe
 //! until the capture is enabled. It never runs a shell, keeps no descriptor of the agent's, and is the wanted user before it
-//! touches a file. It has an environment of its own, except where the agent was started at a terminal for this command.
+//! touches a file.
+//!
+//! One that a console asked for is confined: pipes of the agent, an environment and a session of its own, no capability,
+//! and no way to gain one. One of whoever started the agent at a terminal runs as that person's shell would run it.
+//!
+//! Neither is a fork of the agent itself, whose filter of system calls and few rights it would inherit: the `launcher` makes it.
+
+mod child;
+pub(crate) mod launcher;
 
 use std::{
     ffi::CString,
@@ -12,10 +20,7 @@ use std::{
         unix::ffi::OsStrExt as _,
     },
     path::Path,
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -27,7 +32,11 @@ use rustix::{
 };
 
 use super::users::User;
-use crate::error::{failed, refused};
+use crate::{
+    commands::CommandRights,
+    error::{failed, refused},
+};
+use child::{Manner, Parent, Plan, Step};
 
 /// Where a program without a slash in its name is looked for, and the command's own `PATH`.
 pub(crate) const COMMAND_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -44,7 +53,10 @@ pub(crate) struct Command {
     program: String,
     go: Option<OwnedFd>,
     verdict: Option<OwnedFd>,
-    outputs: (OwnedFd, OwnedFd),
+    /// None where it prints where the caller does.
+    outputs: Option<(OwnedFd, OwnedFd)>,
+    /// Whether it leads a process group of its own.
+    leads: bool,
     state: TargetState,
 }
 
@@ -57,14 +69,15 @@ fn text(value: &str, doing: &str) -> Result<CString, AgentError> {
 }
 
 /// Finds the program: a name with a slash must be absolute, another one is looked up in [`COMMAND_PATH`].
-fn locate(program: &str, own_path: bool) -> Result<CString, AgentError> {
+/// For the caller at a terminal it is found as a shell finds it.
+fn locate(program: &str, for_caller: bool) -> Result<CString, AgentError> {
     let doing = format!("looking for the program `{}`", bathyscope_capture::visible(program.as_bytes()));
     let executable = |path: &Path| {
         use std::os::unix::fs::PermissionsExt as _;
         path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
     if program.contains('/') {
-        if !program.starts_with('/') && !STAYS.load(Ordering::Relaxed) {
+        if !program.starts_with('/') && !for_caller {
             let remedy = "Give its whole path from `/`.";
             return Err(failed(AgentErrorKind::Invalid, doing, "the path is not absolute", remedy));
         }
@@ -77,7 +90,7 @@ fn locate(program: &str, own_path: bool) -> Result<CString, AgentError> {
         }
         return text(program, &doing);
     }
-    let own = if own_path { std::env::var("PATH").ok() } else { None };
+    let own = if for_caller { std::env::var("PATH").ok() } else { None };
     let searched = own.as_deref().unwrap_or(COMMAND_PATH);
     let found = searched.split(':').map(|folder| Path::new(folder).join(program)).find(|path| executable(path));
     match found {
@@ -101,7 +114,7 @@ fn clean_environment(user: &User, doing: &str) -> Result<Vec<CString>, AgentErro
 }
 
 /// That of whoever started this agent at a terminal, as a shell would give it to the command.
-fn own_environment() -> Vec<CString> {
+fn callers_environment() -> Vec<CString> {
     let line = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         let line = [name.as_bytes(), b"=", value.as_bytes()].concat();
         // A variable of the environment has no NUL.
@@ -110,25 +123,36 @@ fn own_environment() -> Vec<CString> {
     std::env::vars_os().filter_map(line).collect()
 }
 
-/// Everything that the child needs, made before the fork: after it, nothing may be allocated.
-struct Plan {
-    program: CString,
-    arguments: Vec<CString>,
-    environment: Vec<CString>,
-    user: User,
-    change_user: bool,
-    /// How many files it may open, if the agent has raised that for itself.
-    open_files: Option<libc::rlimit>,
-    /// Whether it runs in the folder in which the agent runs, and not in the user's home.
-    stays: bool,
+/// What commands get of whoever started the agent at a terminal.
+#[derive(Debug)]
+struct Caller {
+    /// The process group that the terminal's signals reach; 0 where its leader is in none of the pid namespaces that are seen
+    /// from here, as in containers that are entered from outside.
+    process_group: libc::pid_t,
+    /// The descriptors that came from there.
+    descriptors: Vec<RawFd>,
 }
 
-static STAYS: AtomicBool = AtomicBool::new(false);
+static CALLER: OnceLock<Caller> = OnceLock::new();
 
-/// Lets commands run in the folder in which this agent runs, and with its environment if they run as its user: as if
-/// whoever started it at a terminal had started them.
-pub(crate) fn run_in_own_folder() {
-    STAYS.store(true, Ordering::Relaxed);
+/// Takes note of what the commands of the caller at a terminal get. To be called before anything is opened; `supervisor`
+/// is the process that the person started, and `own` the descriptor that is not for commands.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub(crate) fn remember_caller(supervisor: Option<u32>, own: BorrowedFd<'_>) -> io::Result<()> {
+    let parent = supervisor.map_or(Ok(0), libc::pid_t::try_from).map_err(io::Error::other)?;
+    // SAFETY: takes a number and gives one. rustix panics at the group 0.
+    let process_group = unsafe { libc::getpgid(parent) };
+    if process_group < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let entries = std::fs::read_dir("/proc/self/fd")?;
+    let open: Vec<RawFd> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    // What this process opened itself is closed when something is executed; so is what the caller wanted closed.
+    let descriptors = open.into_iter().filter(|fd| *fd != own.as_raw_fd() && child::is_inherited(*fd)).collect();
+    let _first = CALLER.set(Caller { process_group, descriptors });
+    Ok(())
 }
 
 static OPEN_FILES_BEFORE: OnceLock<Rlimit> = OnceLock::new();
@@ -148,55 +172,112 @@ fn open_files_before() -> Option<libc::rlimit> {
     Some(libc::rlimit { rlim_cur: number(before.current), rlim_max: number(before.maximum) })
 }
 
-impl Plan {
-    fn new(argv: &[String], user: User) -> Result<Self, AgentError> {
-        let doing = "preparing the command";
-        let first = argv.first().ok_or_else(|| failed(AgentErrorKind::Invalid, doing, "it has no words", ""))?;
-        let stays = STAYS.load(Ordering::Relaxed);
-        let own = stays && user.uid == rustix::process::geteuid().as_raw();
-        Ok(Self {
-            program: locate(first, own)?,
-            arguments: argv.iter().map(|word| text(word, doing)).collect::<Result<_, _>>()?,
-            environment: if own { own_environment() } else { clean_environment(&user, doing)? },
-            change_user: user.uid != rustix::process::geteuid().as_raw() || rustix::process::geteuid().is_root(),
+/// The ends that the agent keeps, and the child's plan.
+struct Prepared {
+    plan: Plan,
+    go: OwnedFd,
+    verdict: OwnedFd,
+    outputs: Option<(OwnedFd, OwnedFd)>,
+    /// Held until the child has them.
+    _childs: Vec<OwnedFd>,
+}
+
+/// A child that waits for its byte, and the ends that it is let go and heard by.
+#[derive(Debug)]
+struct Started {
+    pid: Pid,
+    program: String,
+    go: OwnedFd,
+    verdict: OwnedFd,
+    outputs: Option<(OwnedFd, OwnedFd)>,
+    /// Whether it leads a process group of its own.
+    leads: bool,
+}
+
+impl Started {
+    /// Forks it, as the user that `rights` give for the wanted one, as a child of `parent`.
+    fn new(argv: &[String], wanted: Option<&str>, rights: &CommandRights, parent: Parent) -> Result<Self, AgentError> {
+        let Prepared { plan, go, verdict, outputs, _childs } = Prepared::new(argv, rights.user(wanted)?, rights)?;
+        let program = plan.program.to_string_lossy().into_owned();
+        let pid = child::fork(&plan, parent).map_err(|error| refused(DOING, &error, ""))?;
+        tracing::info!(program, uid = plan.user.as_ref().map(|user| user.uid), "a command is started");
+        let leads = matches!(plan.manner, Manner::Confined { .. });
+        Ok(Self { pid, program, go, verdict, outputs, leads })
+    }
+}
+
+const DOING: &str = "starting the command";
+
+impl Prepared {
+    /// For the user that `rights` give; none is the caller.
+    fn new(argv: &[String], user: Option<User>, rights: &CommandRights) -> Result<Self, AgentError> {
+        const DOING: &str = "preparing the command";
+        let first = argv.first().ok_or_else(|| failed(AgentErrorKind::Invalid, DOING, "it has no words", ""))?;
+        let for_caller = *rights == CommandRights::Caller;
+        let (go_read, go) = pipe(DOING)?;
+        let (verdict, verdict_write) = pipe(DOING)?;
+        let mut kept = vec![go_read.as_raw_fd(), verdict_write.as_raw_fd()];
+        let ends = (go_read.as_raw_fd(), verdict_write.as_raw_fd());
+        let mut childs = vec![go_read, verdict_write];
+        let (manner, environment, outputs) = match (&user, for_caller) {
+            (_, true) => {
+                let why = "it is not known who started the agent";
+                let caller = CALLER.get().ok_or_else(|| failed(AgentErrorKind::Internal, DOING, why, ""))?;
+                kept.extend(&caller.descriptors);
+                (Manner::Caller { process_group: caller.process_group }, callers_environment(), None)
+            }
+            (Some(user), false) => {
+                let ((stdout, stdout_write), (stderr, stderr_write)) = (pipe(DOING)?, pipe(DOING)?);
+                let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
+                let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())
+                    .map_err(|errno| refused("opening /dev/null", &errno.into(), ""))?;
+                for end in [&stdout, &stderr] {
+                    rustix::io::ioctl_fionbio(end, true).map_err(|errno| refused(DOING, &errno.into(), ""))?;
+                }
+                let standard = [&null, &stdout_write, &stderr_write].map(|end| end.as_raw_fd());
+                kept.extend(standard);
+                childs.extend([null, stdout_write, stderr_write]);
+                let home = user.home.clone();
+                (Manner::Confined { standard, home }, clean_environment(user, DOING)?, Some((stdout, stderr)))
+            }
+            (None, false) => return Err(failed(AgentErrorKind::Denied, DOING, "it has no user", "")),
+        };
+        kept.sort_unstable();
+        let plan = Plan {
+            program: locate(first, for_caller)?,
+            arguments: argv.iter().map(|word| text(word, DOING)).collect::<Result<_, _>>()?,
+            environment,
+            change_user: rustix::process::geteuid().is_root(),
             user,
+            manner,
             open_files: open_files_before(),
-            stays,
-        })
+            go: ends.0,
+            verdict: ends.1,
+            kept,
+        };
+        Ok(Self { plan, go, verdict, outputs, _childs: childs })
     }
 }
 
 impl Command {
-    /// Forks the child; it waits before its first instruction.
-    pub(crate) fn prepare(argv: &[String], user: User) -> Result<Self, AgentError> {
-        let doing = "starting the command";
-        let plan = Plan::new(argv, user)?;
-        let program = plan.program.to_string_lossy().into_owned();
-        let (go_read, go_write) = pipe(doing)?;
-        let (verdict_read, verdict_write) = pipe(doing)?;
-        let (stdout_read, stdout_write) = pipe(doing)?;
-        let (stderr_read, stderr_write) = pipe(doing)?;
-        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC;
-        let null = rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty())
-            .map_err(|errno| refused("opening /dev/null", &errno.into(), ""))?;
-        let descriptors = ChildDescriptors {
-            go: go_read.as_raw_fd(),
-            verdict: verdict_write.as_raw_fd(),
-            standard: [null.as_raw_fd(), stdout_write.as_raw_fd(), stderr_write.as_raw_fd()],
+    /// Makes the child, as the user that `rights` give for the wanted one; it waits before its first instruction. Where there is
+    /// a launcher, which decides by the rights that it was started with, that makes it.
+    pub(crate) fn prepare(argv: &[String], wanted: Option<&str>, rights: &CommandRights) -> Result<Self, AgentError> {
+        let Started { pid, program, go, verdict, outputs, leads } = match launcher::of_this_process() {
+            Some(launcher) => launcher.launch(argv, wanted)?,
+            None => Started::new(argv, wanted, rights, Parent::This)?,
         };
-        let pid = fork_child(&plan, &descriptors).map_err(|error| refused(doing, &error, ""))?;
+        // It is a child of this process and was not waited for, so that its number is still its own.
         let pidfd =
-            rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| refused(doing, &errno.into(), ""))?;
-        for end in [&stdout_read, &stderr_read] {
-            rustix::io::ioctl_fionbio(end, true).map_err(|errno| refused(doing, &errno.into(), ""))?;
-        }
+            rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| refused(DOING, &errno.into(), ""))?;
         Ok(Self {
             pid: pid.as_raw_nonzero().get().unsigned_abs(),
             pidfd,
             program,
-            go: Some(go_write),
-            verdict: Some(verdict_read),
-            outputs: (stdout_read, stderr_read),
+            go: Some(go),
+            verdict: Some(verdict),
+            outputs,
+            leads,
             state: TargetState::Running,
         })
     }
@@ -211,9 +292,9 @@ impl Command {
         self.pidfd.as_fd()
     }
 
-    /// The read ends of its standard output and standard error.
-    pub(crate) fn outputs(&self) -> (&OwnedFd, &OwnedFd) {
-        (&self.outputs.0, &self.outputs.1)
+    /// The read ends of its standard output and standard error, if they are not the caller's.
+    pub(crate) fn outputs(&self) -> Option<(&OwnedFd, &OwnedFd)> {
+        self.outputs.as_ref().map(|(stdout, stderr)| (stdout, stderr))
     }
 
     /// Lets it run, and waits until the program is executed or could not be.
@@ -253,7 +334,7 @@ impl Command {
         self.state
     }
 
-    /// Ends it and everything in its process group, if it still runs.
+    /// Ends it, if it still runs, with everything in its process group, if that is its own.
     pub(crate) fn end(&mut self) {
         // A child that was not released yet sees the end of this pipe and ends itself.
         self.go = None;
@@ -261,17 +342,20 @@ impl Command {
             if self.state() != TargetState::Running {
                 return;
             }
-            self.signal_group(signal);
+            self.signal(signal);
             wait_readable(&self.pidfd, Instant::now() + patience);
         }
         let _last = self.state();
     }
 
-    /// The group cannot have been given to others: its leader has not been waited for.
-    fn signal_group(&self, signal: Signal) {
+    /// Neither its id nor its group can have been given to others: it has not been waited for.
+    fn signal(&self, signal: Signal) {
         if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) {
             // It may be gone by itself meanwhile.
-            let _gone = rustix::process::kill_process_group(pid, signal);
+            let _gone = match self.leads {
+                true => rustix::process::kill_process_group(pid, signal),
+                false => rustix::process::kill_process(pid, signal),
+            };
         }
     }
 }
@@ -296,183 +380,6 @@ fn wait_readable(fd: &OwnedFd, deadline: Instant) -> bool {
     }
 }
 
-/// What the child was doing when it failed; sent to the agent with the number of the error.
-#[derive(Clone, Copy)]
-#[repr(u8)]
-enum Step {
-    Descriptors = 1,
-    Groups,
-    User,
-    Execute,
-}
-
-impl Step {
-    fn remedy(step: u8) -> &'static str {
-        match step {
-            step if step == Self::Groups as u8 || step == Self::User as u8 => {
-                "The agent may not change to that user. Run it as root, or leave the user out."
-            }
-            step if step == Self::Execute as u8 => {
-                "Check that the user may execute the file, and that the interpreter in its first line exists."
-            }
-            _ => "",
-        }
-    }
-}
-
-struct ChildDescriptors {
-    go: RawFd,
-    verdict: RawFd,
-    standard: [RawFd; 3],
-}
-
-fn fork_child(plan: &Plan, descriptors: &ChildDescriptors) -> io::Result<Pid> {
-    let pointers = |words: &[CString]| -> Vec<*const libc::c_char> {
-        words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
-    };
-    let (arguments, environment) = (pointers(&plan.arguments), pointers(&plan.environment));
-    // All signals are blocked meanwhile, so that no handler of the agent's runs in the child.
-    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both sets are places to write to; the first is filled before it is read.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
-    }
-    // SAFETY: other threads may exist, so the child may only make plain system calls on what was made before: see
-    // `run_child`. It never returns from there.
-    let pid = unsafe { libc::fork() };
-    let error = io::Error::last_os_error();
-    if pid == 0 {
-        // SAFETY: this is the child; all pointers refer to memory that was made before the fork and ends in NUL or null.
-        unsafe { run_child(plan, descriptors, arguments.as_ptr(), environment.as_ptr()) };
-    }
-    // SAFETY: `before` was filled by the call above.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    Pid::from_raw(pid).filter(|_| pid > 0).ok_or(error)
-}
-
-/// The child, between fork and exec.
-///
-/// # Safety
-/// Only in a freshly forked child. `arguments` and `environment` end in null. It makes system calls only and neither
-/// allocates, locks nor panics, as another thread may have held any lock at the time of the fork. System calls are
-/// made directly where the C library's function would look for other threads.
-unsafe fn run_child(
-    plan: &Plan,
-    descriptors: &ChildDescriptors,
-    arguments: *const *const libc::c_char,
-    environment: *const *const libc::c_char,
-) -> ! {
-    // SAFETY: system calls on memory that lives as long as the child, as promised by the caller.
-    unsafe {
-        libc::setpgid(0, 0);
-        reset_signals();
-        // The agent's own copies of both ends were inherited: without closing this one, its end would never be seen.
-        close_all_but(descriptors);
-        for (target, source) in (0..).zip(descriptors.standard) {
-            if libc::dup2(source, target) < 0 {
-                fail(descriptors, Step::Descriptors);
-            }
-        }
-        if plan.change_user {
-            become_user(plan, descriptors);
-        }
-        if let Some(limit) = &plan.open_files {
-            libc::setrlimit(libc::RLIMIT_NOFILE, limit);
-        }
-        // After the change of user, which clears it.
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-        if !plan.stays && libc::chdir(plan.user.home.as_ptr()) != 0 {
-            libc::chdir(c"/".as_ptr());
-        }
-        // Last of all, so that a capture of the command begins with its execution and not with this preparation.
-        let mut byte = 0_u8;
-        loop {
-            match libc::read(descriptors.go, (&raw mut byte).cast(), 1) {
-                1 => break,
-                -1 if *libc::__errno_location() == libc::EINTR => {}
-                _ => libc::_exit(126),
-            }
-        }
-        libc::execve(plan.program.as_ptr(), arguments, environment);
-        fail(descriptors, Step::Execute)
-    }
-}
-
-/// Handlers and the mask of the agent are not for the command.
-///
-/// # Safety
-/// As [`run_child`].
-unsafe fn reset_signals() {
-    // SAFETY: plain system calls on local memory.
-    unsafe {
-        for signal in 1..=64 {
-            libc::signal(signal, libc::SIG_DFL);
-        }
-        let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-        libc::sigemptyset(none.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
-    }
-}
-
-/// Closes every inherited descriptor but those that the child needs, all of which are close-on-exec.
-///
-/// # Safety
-/// As [`run_child`].
-unsafe fn close_all_but(descriptors: &ChildDescriptors) {
-    let [null, stdout, stderr] = descriptors.standard;
-    let mut keep = [descriptors.go, descriptors.verdict, null, stdout, stderr];
-    keep.sort_unstable();
-    let mut from: libc::c_uint = 3;
-    for fd in keep {
-        let fd = fd.unsigned_abs();
-        if fd > from {
-            // SAFETY: a plain system call; nothing in the child uses the descriptors in between.
-            unsafe { libc::syscall(libc::SYS_close_range, from, fd - 1, 0) };
-        }
-        from = from.max(fd.saturating_add(1));
-    }
-    // SAFETY: as above.
-    unsafe { libc::syscall(libc::SYS_close_range, from, libc::c_uint::MAX, 0) };
-}
-
-/// # Safety
-/// As [`run_child`].
-unsafe fn become_user(plan: &Plan, descriptors: &ChildDescriptors) {
-    let User { uid, gid, groups, .. } = &plan.user;
-    // SAFETY: plain system calls; `groups` has as many numbers as the kernel is told. They are made directly, for the
-    // C library's functions would wait for threads that the child does not have.
-    unsafe {
-        if libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) != 0
-            || libc::syscall(libc::SYS_setresgid, *gid, *gid, *gid) != 0
-        {
-            fail(descriptors, Step::Groups);
-        }
-        if libc::syscall(libc::SYS_setresuid, *uid, *uid, *uid) != 0 {
-            fail(descriptors, Step::User);
-        }
-    }
-}
-
-/// # Safety
-/// As [`run_child`].
-unsafe fn fail(descriptors: &ChildDescriptors, step: Step) -> ! {
-    // SAFETY: errno is this thread's; the message is local memory of five bytes.
-    unsafe {
-        let [a, b, c, d] = (*libc::__errno_location()).to_ne_bytes();
-        let message = [step as u8, a, b, c, d];
-        libc::write(descriptors.verdict, message.as_ptr().cast(), message.len());
-        libc::_exit(127)
-    }
-}
-
-/// What an environment variable of the command is; for tests and documentation.
-#[cfg(test)]
-pub(crate) fn environment_of(user: User) -> Vec<CString> {
-    Plan::new(&["/bin/true".to_owned()], user).map(|plan| plan.environment).unwrap_or_default()
-}
-
 #[cfg(test)]
 #[expect(clippy::print_stdout, reason = "what is skipped is told")]
 mod tests {
@@ -480,53 +387,65 @@ mod tests {
 
     use super::*;
 
-    fn me() -> User {
-        User::of_uid(rustix::process::geteuid().as_raw()).unwrap()
+    /// Those of the user of the tests.
+    fn rights() -> CommandRights {
+        let own = rustix::process::geteuid();
+        if own.is_root() { CommandRights::AsRoot } else { CommandRights::Users(vec![own.as_raw()]) }
+    }
+
+    fn prepare(argv: &[&str]) -> Command {
+        Command::prepare(&words(argv), None, &rights()).unwrap()
     }
 
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|word| (*word).to_owned()).collect()
     }
 
-    fn run(argv: &[&str], user: User) -> (String, TargetState) {
-        let mut command = Command::prepare(&words(argv), user).unwrap();
+    fn run(argv: &[&str]) -> (String, TargetState) {
+        run_by(argv, None, &rights())
+    }
+
+    fn printed(command: &Command) -> String {
+        let mut out = String::new();
+        File::from(command.outputs().unwrap().0.try_clone().unwrap()).read_to_string(&mut out).unwrap();
+        out
+    }
+
+    fn run_by(argv: &[&str], wanted: Option<&str>, rights: &CommandRights) -> (String, TargetState) {
+        let mut command = Command::prepare(&words(argv), wanted, rights).unwrap();
         command.release().unwrap();
         assert!(wait_readable(&command.pidfd, Instant::now() + Duration::from_secs(20)));
-        let mut out = String::new();
-        File::from(command.outputs().0.try_clone().unwrap()).read_to_string(&mut out).unwrap();
-        (out, command.state())
+        (printed(&command), command.state())
     }
 
     const DONE: TargetState = TargetState::Exited { code: Some(0), signal: None };
 
     #[test]
     fn a_command_waits_and_then_runs_with_a_clean_environment() {
-        let mut command = Command::prepare(&words(&["env"]), me()).unwrap();
+        let mut command = prepare(&["env"]);
         let stat = std::fs::read_to_string(format!("/proc/{}/cmdline", command.pid())).unwrap();
         assert!(!stat.starts_with("env"), "not executed yet");
         assert_eq!(command.state(), TargetState::Running);
         command.release().unwrap();
         assert!(wait_readable(&command.pidfd, Instant::now() + Duration::from_secs(20)));
-        let mut out = String::new();
-        File::from(command.outputs().0.try_clone().unwrap()).read_to_string(&mut out).unwrap();
+        let out = printed(&command);
         let mut names: Vec<&str> = out.lines().filter_map(|line| line.split('=').next()).collect();
         names.sort_unstable();
         assert_eq!(names, ["HOME", "LANG", "PATH", "TERM", "USER"]);
         assert_eq!(command.state(), DONE);
-        assert_eq!(environment_of(me()).len(), names.len());
     }
 
     #[test]
     fn no_descriptor_of_the_agent_is_inherited() {
         let _leak = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDONLY, rustix::fs::Mode::empty()).unwrap();
-        let (out, state) = run(&["ls", "/proc/self/fd"], me());
+        let (out, state) = run(&["ls", "/proc/self/fd"]);
         // The fourth is the folder that `ls` reads.
         assert_eq!((out.split_whitespace().collect::<Vec<_>>(), state), (vec!["0", "1", "2", "3"], DONE));
     }
 
     #[test]
     fn words_are_words_and_never_shell() {
-        let (out, state) = run(&["echo", "$(id)", "; ls", "-n", "`x`", "*"], me());
+        let (out, state) = run(&["echo", "$(id)", "; ls", "-n", "`x`", "*"]);
         assert_eq!((out.as_str(), state), ("$(id) ; ls -n `x` *\n", DONE));
     }
 
@@ -536,8 +455,8 @@ mod tests {
             println!("SKIPPED: commands of other users — root");
             return;
         }
-        let nobody = User::find("nobody").unwrap();
-        let (out, _state) = run(&["grep", "-E", "^(Uid|Gid|Groups|CapEff|CapPrm|SigBlk)", "/proc/self/status"], nobody);
+        let what = ["grep", "-E", "^(Uid|Gid|Groups|CapInh|CapPrm|CapEff|CapBnd|CapAmb|SigBlk)", "/proc/self/status"];
+        let (out, _state) = run_by(&what, Some("nobody"), &CommandRights::AsRoot);
         let fields: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
         let id = fields[0][1].to_owned();
         assert_ne!(id, "0");
@@ -548,9 +467,29 @@ mod tests {
     }
 
     #[test]
+    fn p51_a_command_has_no_right_and_takes_none_even_as_root() {
+        let what = ["grep", "-E", "^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs)", "/proc/self/status"];
+        let (out, state) = run(&what);
+        assert_eq!((out.lines().count(), state), (6, DONE), "{out}");
+        let root = rustix::process::geteuid().is_root();
+        for line in out.lines() {
+            let (name, value) = line.split_once(":\t").unwrap();
+            match name {
+                "NoNewPrivs" => assert_eq!(value, "1"),
+                // Who is not root cannot shrink it, and gains nothing by it.
+                "CapBnd" if !root => {}
+                name => assert_eq!(u64::from_str_radix(value, 16), Ok(0), "{name}"),
+            }
+        }
+        let (out, _state) = run(&["cut", "-d", " ", "-f", "1,5,6,7", "/proc/self/stat"]);
+        let numbers: Vec<&str> = out.split_whitespace().collect();
+        assert_eq!((numbers[0], numbers[0], "0"), (numbers[1], numbers[2], numbers[3]), "a session without a terminal");
+    }
+
+    #[test]
     fn exit_codes_and_signals_are_told_apart() {
-        assert_eq!(run(&["false"], me()).1, TargetState::Exited { code: Some(1), signal: None });
-        let mut command = Command::prepare(&words(&["sleep", "1000"]), me()).unwrap();
+        assert_eq!(run(&["false"]).1, TargetState::Exited { code: Some(1), signal: None });
+        let mut command = prepare(&["sleep", "1000"]);
         command.release().unwrap();
         command.end();
         assert_eq!(command.state(), TargetState::Exited { code: None, signal: Some(libc::SIGTERM) });
@@ -558,7 +497,7 @@ mod tests {
 
     #[test]
     fn a_command_that_was_never_released_ends_without_a_trace() {
-        let command = Command::prepare(&words(&["sleep", "1000"]), me()).unwrap();
+        let command = prepare(&["sleep", "1000"]);
         let pid = command.pid();
         drop(command);
         assert!(!Path::new(&format!("/proc/{pid}")).exists());
@@ -574,14 +513,14 @@ mod tests {
             (&["/tmp"], AgentErrorKind::Invalid, "it is not an executable file"),
         ];
         for (argv, kind, why) in cases {
-            let error = Command::prepare(&words(argv), me()).unwrap_err();
+            let error = Command::prepare(&words(argv), None, &rights()).unwrap_err();
             assert!(error.kind == kind && error.why.contains(why), "{argv:?}: {error:?}");
         }
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
         std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let mut command = Command::prepare(&words(&[script.to_str().unwrap()]), me()).unwrap();
+        let mut command = prepare(&[script.to_str().unwrap()]);
         let error = command.release().unwrap_err();
         assert_eq!((error.kind, error.why.as_str()), (AgentErrorKind::NotFound, "no such file or directory"));
     }

@@ -149,6 +149,7 @@ impl CountCapture {
             rings: vec![RingInfo { kind: RingKind::Bpf, content, data_bytes: ring_bytes, cpu: None }],
             target_pid: target.pid(),
             has_output: target.outputs().is_some(),
+            rings_cut: None,
             compile_ns: 0,
             load_ns: 0,
             attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),

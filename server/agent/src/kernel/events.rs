@@ -330,6 +330,7 @@ fn describe_started(
         rings: (0..compiled.probes.len()).map(ring).chain(sideband.infos().iter().cloned()).collect(),
         target_pid: target.pid(),
         has_output: target.outputs().is_some(),
+        rings_cut: None,
         compile_ns,
         load_ns,
         attach_ns,

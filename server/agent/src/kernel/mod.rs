@@ -11,6 +11,7 @@ mod files;
 mod groups;
 pub(crate) mod host;
 mod loader;
+pub(crate) mod lockdown;
 pub(crate) mod perf;
 mod perf_event;
 mod profile;
@@ -27,7 +28,10 @@ mod users;
 
 use std::os::fd::OwnedFd;
 
+pub(crate) use command::{launcher, remember_caller};
 pub use host::cgroup_id;
+pub(crate) use host::first_mount as first_group_mount;
+pub(crate) use trace::usual_kib as usual_trace_kib;
 pub use trace::{Leftover, cleanup};
 
 use bathyscope_bpf::lang::host::Features;
@@ -38,18 +42,28 @@ use bathyscope_protocol::{
 
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile},
+    commands::CommandRights,
     compile::{self, ScriptRights},
     doctor,
 };
 
 pub(crate) use loader::{Loader, compile as loader_compile};
 pub(crate) use perf_event::memory_events;
-pub(crate) use sideband::{PERF_REMEDY, attributes as sideband_attributes};
+pub(crate) use sideband::{PERF_REMEDY, RING_BYTES as SIDEBAND_RING_BYTES, attributes as sideband_attributes};
+pub(crate) use users::User;
+
+/// Does now, once and for all, what the filter of system calls will not let the agent do: mounting tracefs where it is not
+/// mounted, and looking into a file system that nobody has mounted. What fails is told when it is needed.
+pub(crate) fn do_what_the_filter_forbids() {
+    let _said_when_needed = tracefs::Tracefs::find();
+    tracefs::stop_mounting();
+    let _kept = lockdown::Lockdown::of_this_kernel();
+}
 
 /// The running kernel.
 pub struct KernelBackend {
     loader: Loader,
-    command_uid: u32,
+    commands: CommandRights,
     scripts: ScriptRights,
     host: host::KernelHost,
     /// Whoever started it at a terminal is whom it serves.
@@ -58,18 +72,18 @@ pub struct KernelBackend {
 
 impl std::fmt::Debug for KernelBackend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KernelBackend").field("command_uid", &self.command_uid).finish_non_exhaustive()
+        f.debug_struct("KernelBackend").field("commands", &self.commands).finish_non_exhaustive()
     }
 }
 
 impl KernelBackend {
-    /// Removes what an earlier agent left in tracefs. A command runs as the user `command_uid` where no other is asked for.
-    pub fn new(command_uid: u32) -> Self {
+    /// Removes what an earlier agent left in tracefs. Commands run as `commands` says.
+    pub fn new(commands: CommandRights) -> Self {
         trace::remove_leftovers();
         command::raise_open_files();
         Self {
             loader: Loader::default(),
-            command_uid,
+            commands,
             scripts: ScriptRights::Off,
             host: host::KernelHost::default(),
             at_a_terminal: false,
@@ -84,11 +98,9 @@ impl KernelBackend {
         Self { scripts, ..self }
     }
 
-    /// For whoever started it at a terminal: commands run in the folder in which it was started and, as the same user, with
-    /// its environment, so that paths and variables mean there what they mean in the shell.
+    /// For whoever started it at a terminal.
     #[must_use]
     pub fn at_a_terminal(self) -> Self {
-        command::run_in_own_folder();
         Self { at_a_terminal: true, ..self }
     }
 
@@ -158,16 +170,16 @@ impl Backend for KernelBackend {
     }
 
     fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
-        Ok(script::check(&self.host, script, show))
+        script::check(&self.host, script, show)
     }
 
-    fn script_facts(&mut self, script: &WireScript, offset: u32) -> ScriptFacts {
+    fn script_facts(&mut self, script: &WireScript, offset: u32) -> Result<ScriptFacts, AgentError> {
         script::facts(&self.host, script, offset)
     }
 
     fn start_script(&mut self, plan: &ScriptPlan) -> Result<Box<dyn RunningScript>, ScriptTrouble> {
         compile::check_rights(&plan.script, self.scripts)?;
-        Ok(Box::new(script::start(&self.host, plan, self.command_uid)?))
+        Ok(Box::new(script::start(&self.host, plan, &self.commands, self.scripts)?))
     }
 
     fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {
@@ -175,7 +187,7 @@ impl Backend for KernelBackend {
     }
 
     fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError> {
-        let target = target::Target::take(&plan.target, self.command_uid)?;
+        let target = target::Target::take(&plan.target, &self.commands)?;
         match &plan.method {
             WireMethod::Events { probes } => {
                 let capture = events::EventsCapture::make(&mut self.loader, probes, target, plan.ring_bytes)?;

@@ -366,6 +366,7 @@ impl ProfileCapture {
             rings,
             target_pid: target.pid(),
             has_output: target.outputs().is_some(),
+            rings_cut: None,
             compile_ns: 0,
             load_ns,
             attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),

@@ -15,7 +15,7 @@ use super::{
 use crate::error::refused;
 
 /// Bytes of each CPU's ring where it carries nothing else: some 3000 records.
-const RING_BYTES: u32 = 512 << 10;
+pub(crate) const RING_BYTES: u32 = 512 << 10;
 /// What helps where perf events are not allowed.
 pub(crate) const PERF_REMEDY: &str = "Run the agent as root or give it CAP_PERFMON. Where the sysctl \
     kernel.perf_event_paranoid is above 2, as Debian and Ubuntu have it, set it to 2 as well, or give CAP_SYS_ADMIN.";

@@ -102,7 +102,7 @@ pub(crate) fn probe_of(
 
 fn filter_of(target: &Target) -> TargetFilter {
     // A command is in the map even without its children, because the map tells when it begins.
-    if target.outputs().is_some() { TargetFilter::Targets } else { target.filter() }
+    if target.is_command() { TargetFilter::Targets } else { target.filter() }
 }
 
 /// Where the kernel tells calls of 32-bit programs. Without its types it does not; that is said once here, and with each
@@ -164,7 +164,7 @@ impl SyscallCapture {
         let clock = Instant::now();
         let mut loaded = loader.load(&object, doing)?;
         if let (TargetFilter::Targets, Some(pid)) = (filter, target.pid()) {
-            let state = if target.outputs().is_some() { TARGET_WILL_EXECUTE } else { TARGET_RUNS };
+            let state = if target.is_command() { TARGET_WILL_EXECUTE } else { TARGET_RUNS };
             loaded.add_target_in_state(pid, state, "setting the capture's target")?;
         }
         let mut attachments = Vec::new();
@@ -192,6 +192,7 @@ impl SyscallCapture {
             rings: std::iter::once(info).chain(sideband.infos().iter().cloned()).collect(),
             target_pid: target.pid(),
             has_output: target.outputs().is_some(),
+            rings_cut: None,
             compile_ns,
             load_ns,
             attach_ns: elapsed_ns(clock),

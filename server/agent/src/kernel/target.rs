@@ -13,8 +13,11 @@ use rustix::{
     process::{Pid, PidfdFlags},
 };
 
-use super::{command::Command, host::Group, users::User};
-use crate::error::{failed, refused};
+use super::{command::Command, host::Group};
+use crate::{
+    commands::{self, CommandRights},
+    error::{failed, refused},
+};
 
 /// The number of the first pid namespace, fixed in the kernel.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
@@ -57,7 +60,7 @@ pub(crate) enum Target {
 
 impl Target {
     /// Takes hold of a target; a command is forked and waits.
-    pub(crate) fn take(wanted: &WireTarget, default_uid: u32) -> Result<Self, AgentError> {
+    pub(crate) fn take(wanted: &WireTarget, rights: &CommandRights) -> Result<Self, AgentError> {
         match wanted {
             WireTarget::System => Ok(Self::System),
             WireTarget::Process { pid, children } => {
@@ -66,11 +69,11 @@ impl Target {
             }
             WireTarget::Command { argv, user, children } => {
                 need_first_pid_namespace()?;
-                let user = choose_user(user.as_deref(), default_uid)?;
-                Ok(Self::Command { command: Command::prepare(argv, user)?, children: *children })
+                let command = Command::prepare(argv, user.as_deref(), rights)?;
+                Ok(Self::Command { command, children: *children })
             }
             WireTarget::Cgroup { path } => Ok(Self::Cgroup { path: path.clone(), group: find_group(path)? }),
-            WireTarget::User { user } => Ok(Self::User(find_user(user)?.uid)),
+            WireTarget::User { user } => Ok(Self::User(commands::find(user)?.uid)),
             WireTarget::Comm { pattern } => {
                 let bad = || {
                     let why = format!("`{}` is longer than names are", bathyscope_capture::visible(pattern.as_bytes()));
@@ -136,9 +139,9 @@ impl Target {
         matches!(self, Self::Process { children: true, .. } | Self::Command { children: true, .. })
     }
 
-    /// The read ends of the command's standard output and standard error.
+    /// The read ends of the command's standard output and standard error, if they are not the caller's.
     pub(crate) fn outputs(&self) -> Option<(&OwnedFd, &OwnedFd)> {
-        if let Self::Command { command, .. } = self { Some(command.outputs()) } else { None }
+        if let Self::Command { command, .. } = self { command.outputs() } else { None }
     }
 
     /// Of these the first or the second.
@@ -238,31 +241,6 @@ fn find_group(path: &str) -> Result<Group, AgentError> {
     })
 }
 
-fn find_user(name: &str) -> Result<User, AgentError> {
-    let doing = format!("looking for the user `{}`", bathyscope_capture::visible(name.as_bytes()));
-    User::find(name).ok_or_else(|| {
-        failed(AgentErrorKind::NotFound, doing, "there is no such user", "Choose one that `getent passwd` lists.")
-    })
-}
-
-/// The user of a command: the given one, or the one who started the supervisor. Root is only possible where that is
-/// root too: the console must not be a way to more rights than the person who started it chose to lend.
-fn choose_user(wanted: Option<&str>, default_uid: u32) -> Result<User, AgentError> {
-    let name = wanted.map_or_else(|| default_uid.to_string(), str::to_owned);
-    let doing = format!("looking for the user `{}`", bathyscope_capture::visible(name.as_bytes()));
-    let user = find_user(&name)?;
-    let own = rustix::process::geteuid();
-    if user.uid == 0 && default_uid != 0 {
-        let remedy = "Start Bathyscope from a root login instead of through sudo, or choose another user.";
-        return Err(failed(AgentErrorKind::Denied, doing, "commands may not run as root here", remedy));
-    }
-    if !own.is_root() && user.uid != own.as_raw() {
-        let remedy = "Run the agent as root, or leave the user out.";
-        return Err(failed(AgentErrorKind::Denied, doing, "the agent may not change users", remedy));
-    }
-    Ok(user)
-}
-
 #[cfg(test)]
 #[expect(clippy::print_stdout, reason = "what is skipped is told")]
 mod tests {
@@ -270,7 +248,8 @@ mod tests {
 
     #[test]
     fn missing_processes_and_threads_are_told_in_words() {
-        let process = |pid| Target::take(&WireTarget::Process { pid, children: false }, 0).unwrap_err();
+        let process =
+            |pid| Target::take(&WireTarget::Process { pid, children: false }, &CommandRights::Off).unwrap_err();
         if need_first_pid_namespace().is_err() {
             println!("SKIPPED: process targets — the host's pid namespace");
             return;
@@ -278,16 +257,9 @@ mod tests {
         assert_eq!(process(4_194_304).why, "there is no such process (any more)");
         let thread = std::thread::spawn(|| {
             let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-            Target::take(&WireTarget::Process { pid: tid, children: false }, 0).unwrap_err()
+            Target::take(&WireTarget::Process { pid: tid, children: false }, &CommandRights::Off).unwrap_err()
         });
         let error = thread.join().unwrap();
         assert_eq!(error.remedy, format!("Choose its process, {}.", std::process::id()));
-    }
-
-    #[test]
-    fn root_is_only_lent_by_root() {
-        assert_eq!(choose_user(Some("root"), 1000).unwrap_err().kind, AgentErrorKind::Denied);
-        assert_eq!(choose_user(Some("0"), 1000).unwrap_err().kind, AgentErrorKind::Denied);
-        assert_eq!(choose_user(Some("no-such-user-here"), 0).unwrap_err().kind, AgentErrorKind::NotFound);
     }
 }

@@ -5,6 +5,7 @@ use std::{
     io::{self, Read as _},
     os::fd::{AsFd as _, OwnedFd},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use bathyscope_capture::TracepointName;
@@ -26,11 +27,20 @@ const MAX_FORMAT_BYTES: u64 = 1 << 20;
 pub(crate) struct Tracefs {
     root: OwnedFd,
     path: PathBuf,
-    mounted_here: bool,
 }
 
 fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Whether this process may still mount it: once the filter of system calls holds, trying would end it.
+static MAY_MOUNT: AtomicBool = AtomicBool::new(true);
+/// Whether this process has mounted it.
+static MOUNTED_HERE: AtomicBool = AtomicBool::new(false);
+
+/// From now on tracefs is not mounted where it is missing.
+pub(crate) fn stop_mounting() {
+    MAY_MOUNT.store(false, Ordering::Relaxed);
 }
 
 /// Opens `path` if tracefs is mounted there.
@@ -51,7 +61,7 @@ impl Tracefs {
         let mut trouble = None;
         for path in [CANONICAL, THROUGH_DEBUGFS] {
             match open_if_tracefs(path) {
-                Ok(Some(root)) => return Ok(Self { root, path: path.into(), mounted_here: false }),
+                Ok(Some(root)) => return Ok(Self { root, path: path.into() }),
                 Ok(None) => {}
                 Err(error) => trouble = Some(error),
             }
@@ -71,12 +81,16 @@ impl Tracefs {
         let doing = format!("mounting tracefs at {CANONICAL}");
         let remedy = format!("Run as root: mount -t tracefs nodev {CANONICAL}");
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RELATIME;
+        if !MAY_MOUNT.load(Ordering::Relaxed) {
+            return Err(failed(AgentErrorKind::Denied, doing, "the agent mounts nothing after its start", remedy));
+        }
         rustix::mount::mount("nodev", CANONICAL, "tracefs", flags, None)
             .map_err(|errno| refused(&doing, &errno.into(), &remedy))?;
         match open_if_tracefs(CANONICAL) {
             Ok(Some(root)) => {
+                MOUNTED_HERE.store(true, Ordering::Relaxed);
                 tracing::info!(path = CANONICAL, "mounted tracefs, which was not mounted");
-                Ok(Self { root, path: CANONICAL.into(), mounted_here: true })
+                Ok(Self { root, path: CANONICAL.into() })
             }
             Ok(None) => Err(failed(AgentErrorKind::Internal, doing, "it did not appear", remedy)),
             Err(error) => Err(refused(doing, &error, remedy)),
@@ -87,7 +101,7 @@ impl Tracefs {
     pub(crate) fn find_mounted() -> Option<Self> {
         let open = |path: &str| {
             let root = open_if_tracefs(path).ok()??;
-            Some(Self { root, path: path.into(), mounted_here: false })
+            Some(Self { root, path: path.into() })
         };
         [CANONICAL, THROUGH_DEBUGFS].into_iter().find_map(open)
     }
@@ -99,7 +113,7 @@ impl Tracefs {
 
     /// Whether this process mounted it.
     pub(crate) fn mounted_here(&self) -> bool {
-        self.mounted_here
+        MOUNTED_HERE.load(Ordering::Relaxed)
     }
 
     /// Opens the file `name`, a path below tracefs that this program made, to read.

@@ -38,10 +38,21 @@ impl User {
         if uid == u32::MAX {
             return None;
         }
-        // SAFETY: a plain number; the other arguments are as `lookup` says.
-        let known = lookup(|entry, room, bytes, found| unsafe { libc::getpwuid_r(uid, entry, room, bytes, found) });
+        let known = Self::account(uid);
         let name = CString::new(uid.to_string()).ok()?;
         Some(known.unwrap_or_else(|| Self { uid, gid: uid, groups: vec![uid], name, home: c"/".to_owned() }))
+    }
+}
+
+impl User {
+    /// Whether a number has an entry.
+    pub(crate) fn has_account(uid: u32) -> bool {
+        Self::account(uid).is_some()
+    }
+
+    fn account(uid: u32) -> Option<Self> {
+        // SAFETY: a plain number; the other arguments are as `lookup` says.
+        lookup(|entry, room, bytes, found| unsafe { libc::getpwuid_r(uid, entry, room, bytes, found) })
     }
 }
 

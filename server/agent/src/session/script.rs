@@ -32,8 +32,8 @@ impl Session<'_> {
             }
             Request::ScriptFacts { text, offset } => {
                 let script = WireScript { text, ..WireScript::default() };
-                let allowed = check_script_sizes(&script);
-                plain(allowed.map(|()| Reply::ScriptFacts(self.backend.script_facts(&script, offset))))
+                let facts = check_script_sizes(&script).and_then(|()| self.backend.script_facts(&script, offset));
+                plain(facts.map(Reply::ScriptFacts))
             }
             Request::StartScript { capture, script, target, ring_bytes } => {
                 Answer::Plain(self.start_script(capture, script, target, ring_bytes)?)
@@ -89,13 +89,17 @@ impl Session<'_> {
             return Ok(Reply::Failed(error));
         }
         let watched = Watched::begin();
+        let room = self.room();
         let made = watched.pays(|| {
-            let plan = ScriptPlan::checked(script, target, ring_bytes).map_err(ScriptTrouble::Agent);
-            plan.and_then(|plan| self.backend.start_script(&plan))
+            let mut plan = ScriptPlan::checked(script, target, ring_bytes).map_err(ScriptTrouble::Agent)?;
+            let cut = room.fit_script(&mut plan).map_err(ScriptTrouble::Agent)?;
+            Ok((self.backend.start_script(&plan)?, cut))
         });
         Ok(match made {
-            Ok(script) => {
-                let reply = Reply::ScriptStarted(Box::new(script.started().clone()));
+            Ok((script, rings_cut)) => {
+                let mut started = script.started().clone();
+                started.started.rings_cut = rings_cut;
+                let reply = Reply::ScriptStarted(Box::new(started));
                 self.captures.insert(handle, Entry::new(Running::Script(script), watched.made()));
                 reply
             }

@@ -43,6 +43,11 @@ impl Watched {
         self.spending.pays(work)
     }
 
+    /// Whose time its readings are.
+    pub(super) fn account(&self) -> Spending {
+        self.spending.clone()
+    }
+
     /// It is made.
     pub(super) fn made(self) -> Self {
         Self { bytes: resident_bytes().saturating_sub(self.bytes), ..self }

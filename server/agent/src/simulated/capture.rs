@@ -23,6 +23,8 @@ use crate::{
 
 /// How often events are made.
 const TICK: Duration = Duration::from_millis(2);
+/// The most that is made at once.
+const STEP_NS: u64 = 50_000_000;
 /// Bytes of a row, about.
 const ROW_BYTES: u32 = 64;
 /// How often the guard looks.
@@ -205,6 +207,7 @@ impl SimulatedCapture {
             rings: work.rings(),
             target_pid: target.pid,
             has_output: outputs.is_some(),
+            rings_cut: None,
             compile_ns: 100_000,
             load_ns: 200_000,
             attach_ns: 300_000,
@@ -282,10 +285,14 @@ impl RunningCapture for SimulatedCapture {
         let guard = Guard::new(self.budget, false);
         let mut watch = Watch { guard, looked_ns: start_ns, used_ns: 0.0, rows: 0 };
         let run = move || {
+            let mut reached_ns = start_ns;
             loop {
-                let ended = shared.pause();
+                // One that does not keep up goes on in short steps, between which it can be stopped.
+                let behind = monotonic_ns().saturating_sub(reached_ns) > STEP_NS;
+                let ended = if behind { shared.lock().ended } else { shared.pause() };
                 let now_ns = monotonic_ns();
-                let probes = work.make_until(start_ns, now_ns);
+                reached_ns = now_ns.min(reached_ns.saturating_add(STEP_NS));
+                let probes = work.make_until(start_ns, reached_ns);
                 let detached = watch.look(now_ns, &probes);
                 let mut state = shared.lock();
                 (state.probes, state.guard) = (probes, watch.guard.stage().clone());

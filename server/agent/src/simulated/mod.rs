@@ -27,6 +27,8 @@ use bathyscope_protocol::{
 };
 
 pub use options::{ParseSimulationError, Simulation};
+#[cfg(test)]
+pub(crate) use script::SimulatedFacts;
 
 use crate::backend::{Backend, Plan, RunningCapture, RunningScript, ScriptPlan, ScriptTrouble, UserFile};
 use crate::error::failed;
@@ -103,10 +105,10 @@ impl Backend for SimulatedBackend {
     }
 
     fn check_script(&mut self, script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
-        Ok(script::check(script, show))
+        script::check(script, show)
     }
 
-    fn script_facts(&mut self, script: &WireScript, offset: u32) -> ScriptFacts {
+    fn script_facts(&mut self, script: &WireScript, offset: u32) -> Result<ScriptFacts, AgentError> {
         script::facts(script, offset)
     }
 

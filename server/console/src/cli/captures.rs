@@ -1,23 +1,20 @@
 //! `captures`: stored captures, from the terminal.
 
-use std::{
-    fmt::Write as _,
-    io::{Read as _, Write as _},
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+mod import;
 
-use bathyscope_capture::{CaptureId, visible};
+use std::{fmt::Write as _, io::Write as _, path::PathBuf, process::ExitCode};
+
+use bathyscope_capture::{CaptureId, Severity, visible};
 use bathyscope_store::{CaptureRecord, CaptureSummary, Store, StoreError, SummaryQuery};
 use clap::{Args, Subcommand};
 
 use super::{open, text};
-use crate::{Failure, Outcome, config::DataArgs, wire};
+use crate::{Failure, Outcome, config::DataArgs, recorder::words, wire};
 
 /// What `captures` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-While a console runs, `list` and `show` read its database beside it. `rename`, `pin`, `unpin`, `delete` and `import` need the \
+While a console runs, `list`, `show` and `check` read its database beside it. `rename`, `pin`, `unpin`, `delete` and `import` need the \
 database for themselves: do them in the browser, or stop the console first.")]
 pub struct CapturesArgs {
     /// What to do.
@@ -47,6 +44,18 @@ pub enum CapturesVerb {
     Show {
         /// Which
         id: CaptureId,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Where captures are kept.
+        #[command(flatten)]
+        data: DataArgs,
+    },
+    /// Read everything of them and say whether it is as it was stored; ends with status 1 if something is damaged
+    Check {
+        /// Which [default: all]
+        #[arg(value_name = "ID")]
+        ids: Vec<CaptureId>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -104,11 +113,6 @@ pub enum CapturesVerb {
     },
 }
 
-/// Who owns what is imported at a terminal.
-const OWNER: &str = "terminal";
-/// The largest file that is imported at a terminal: it is read into memory.
-const MAX_IMPORT_BYTES: u64 = 512 << 20;
-
 /// Does it.
 ///
 /// # Errors
@@ -120,19 +124,70 @@ pub fn run(args: CapturesArgs) -> Outcome {
             open::reading(&data, async |store| list(&store, &query, json).await)?
         }
         CapturesVerb::Show { id, json, data } => open::reading(&data, async |store| show(&store, id, json).await)?,
+        CapturesVerb::Check { ids, json, data } => {
+            let checked = open::reading(&data, async |store| check(&store, ids).await)?;
+            print(&if json { checked.json() } else { checked.text() })?;
+            return Ok(if checked.damaged() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         CapturesVerb::Rename { id, title, data } => {
             open::writing(&data, async |store| store.rename(id, &title).await.map(|()| String::new()))?
         }
         CapturesVerb::Pin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, true).await)?,
         CapturesVerb::Unpin { ids, data } => open::writing(&data, async |store| pin(&store, &ids, false).await)?,
         CapturesVerb::Delete { ids, data } => open::writing(&data, async |store| delete(&store, &ids).await)?,
-        CapturesVerb::Import { file, json, data } => {
-            let bytes = read_whole(&file)?;
-            open::writing(&data, async |store| import(&store, &bytes, json).await)?
-        }
+        CapturesVerb::Import { file, json, data } => import::run(&file, json, &data)?,
     };
-    std::io::stdout().write_all(printed.as_bytes()).map_err(|error| Failure::because("printing", error))?;
+    print(&printed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| Failure::because("printing", error))
+}
+
+/// What a check found of each capture: what is damaged, or nothing.
+struct Checked(Vec<(CaptureId, Option<String>)>);
+
+impl Checked {
+    fn damaged(&self) -> usize {
+        self.0.iter().filter(|(_, damage)| damage.is_some()).count()
+    }
+
+    fn json(&self) -> String {
+        let item = |(id, damage): &(CaptureId, Option<String>)| serde_json::json!({ "id": id, "damage": damage });
+        let items: Vec<_> = self.0.iter().map(item).collect();
+        json_line(&serde_json::json!({ "checked": self.0.len(), "damaged": self.damaged(), "items": items }))
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for (id, damage) in &self.0 {
+            match damage {
+                Some(damage) => line(&mut out, format_args!("{id}  damaged: {damage}")),
+                None => line(&mut out, format_args!("{id}  ok")),
+            }
+        }
+        line(&mut out, format_args!("{} checked, {} damaged", self.0.len(), self.damaged()));
+        out
+    }
+}
+
+/// Checks these captures, or all of them. What is damaged in one holds nobody up with the others.
+async fn check(store: &Store, mut ids: Vec<CaptureId>) -> Result<Checked, StoreError> {
+    if ids.is_empty() {
+        ids = store.retained().await?.into_iter().map(|capture| capture.id).collect();
+    }
+    let mut checked = Vec::with_capacity(ids.len());
+    for id in ids {
+        let damage = match store.check(id).await {
+            Ok(()) => None,
+            // Somebody deleted it meanwhile, or it was never there.
+            Err(error @ (StoreError::NoCapture { .. } | StoreError::Locked | StoreError::Closed)) => return Err(error),
+            Err(error) => Some(words(&error)),
+        };
+        checked.push((id, damage));
+    }
+    Ok(Checked(checked))
 }
 
 async fn list(store: &Store, query: &SummaryQuery, json: bool) -> Result<String, StoreError> {
@@ -163,7 +218,12 @@ async fn list(store: &Store, query: &SummaryQuery, json: bool) -> Result<String,
 }
 
 fn summary(capture: &CaptureSummary) -> String {
-    let lost = if capture.lost == 0 { String::new() } else { format!(", {} lost", text::count(capture.lost)) };
+    let lost = match (capture.lost, capture.lost_at_least) {
+        (0, false) => String::new(),
+        (0, true) => ", lost unknown".to_owned(),
+        (lost, false) => format!(", {} lost", text::count(lost)),
+        (lost, true) => format!(", at least {} lost", text::count(lost)),
+    };
     let pinned = if capture.pinned { "  pinned" } else { "" };
     format!(
         "{}  {}  {:>9}  {:>8} rows{lost}  {:>9}  {}{pinned}  {}",
@@ -221,7 +281,12 @@ fn described(record: &CaptureRecord) -> String {
         let from = loss.start_ns.saturating_sub(record.start_ns);
         let until = loss.end_ns.saturating_sub(record.start_ns);
         let (from, until) = (text::duration(from), text::duration(until));
-        line(&mut out, format_args!("lost     {} ({:?}) from {from} to {until}", loss.count, loss.stage));
+        let at_least = if loss.severity() == Severity::Error { "at least " } else { "" };
+        let (count, stage) = (loss.count, loss.stage.as_str());
+        line(&mut out, format_args!("lost     {at_least}{count} ({stage}) from {from} to {until}"));
+    }
+    if record.ledger.is_lower_bound() {
+        line(&mut out, format_args!("lost     {}", record.ledger.lost_words()));
     }
     out
 }
@@ -238,23 +303,6 @@ async fn delete(store: &Store, ids: &[CaptureId]) -> Result<String, StoreError> 
         store.delete(*id).await?;
     }
     Ok(String::new())
-}
-
-/// The bytes of `file`, read before root becomes the owner of the database, who may not be able to read it.
-fn read_whole(file: &Path) -> Result<Vec<u8>, Failure> {
-    let reading = |error| Failure::because(format!("reading {}", file.display()), error);
-    let mut bytes = Vec::new();
-    std::fs::File::open(file).map_err(reading)?.take(MAX_IMPORT_BYTES + 1).read_to_end(&mut bytes).map_err(reading)?;
-    if bytes.len() as u64 > MAX_IMPORT_BYTES {
-        let failure = Failure::new(format!("{} is larger than {} MiB", file.display(), MAX_IMPORT_BYTES >> 20));
-        return Err(failure.remedy("Record less at a time: limit the capture by rows or by room."));
-    }
-    Ok(bytes)
-}
-
-async fn import(store: &Store, bytes: &[u8], json: bool) -> Result<String, StoreError> {
-    let id = store.import_bytes(bytes, OWNER, crate::recorder::wall_unix_ns()).await?;
-    Ok(if json { json_line(&serde_json::json!({ "id": id })) } else { format!("{id}\n") })
 }
 
 fn json_line(value: &impl serde::Serialize) -> String {

@@ -73,7 +73,7 @@ pub fn run(args: CompileArgs) -> Outcome {
         std::fs::File::create(path).map_err(|error| Failure::because(format!("writing to {}", path.display()), error))
     });
     let mut file = file.transpose()?;
-    let client = agent.client(None)?;
+    let client = agent.client()?;
     let expand_options = ExpandOptions { params, environment: super::script::settings(std::env::vars_os()) };
     let stage = match args.emit {
         Emit::Ast => Stage::Ast,

@@ -1,12 +1,10 @@
-//! `console` (hidden): the unprivileged side, started by `serve`. Gives up its rights before anything else.
-
-use std::path::PathBuf;
+//! `console` (hidden): the unprivileged side, started by `serve` with its end of the door as standard input. Gives up its rights before anything else.
 
 use clap::Args;
 
 use crate::{
     Outcome,
-    config::{DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptArgs},
+    config::{CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptArgs},
 };
 
 /// What the supervisor gives to the console.
@@ -21,15 +19,15 @@ pub struct ConsoleArgs {
     /// Who may run scripts.
     #[command(flatten)]
     pub scripts: ScriptArgs,
+    /// As whom captures start commands.
+    #[command(flatten)]
+    pub commands: CommandArgs,
     /// How long captures are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
     /// What is logged.
     #[command(flatten)]
     pub log: LogArgs,
-    /// Socket of the agent
-    #[arg(long, value_name = "PATH")]
-    pub agent_socket: PathBuf,
     /// User id to become
     #[arg(long, value_name = "UID")]
     pub uid: Option<u32>,
@@ -41,12 +39,16 @@ pub struct ConsoleArgs {
     pub supervisor: Option<u32>,
 }
 
-/// Gives up all rights, then serves HTTP until it is told to stop.
+/// Gives up all rights, and every file and system call that is not needed; then serves HTTP until it is told to stop.
 ///
 /// # Errors
 /// If rights remain, the store cannot be opened, or the address cannot be bound.
 pub fn run(args: ConsoleArgs) -> Outcome {
     crate::launch::confine(args.uid, args.gid, args.supervisor)?;
     crate::logging::start(&args.log)?;
-    super::runtime()?.block_on(crate::server::run(&args))
+    let door = super::agent::door_on_stdin()?;
+    // Before there is a thread: Landlock holds for the thread that asks for it, and for those that it starts.
+    crate::launch::restrict_files(&args.data.directory()?, args.listen.listen.port())?;
+    crate::launch::filter_system_calls()?;
+    super::runtime()?.block_on(crate::server::run(&args, door))
 }

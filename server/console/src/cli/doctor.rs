@@ -34,7 +34,7 @@ pub struct DoctorArgs {
 /// If no agent can be run.
 pub fn run(args: DoctorArgs) -> Outcome {
     let mut agent = OwnAgent::start(None, None)?;
-    let mut client = agent.client(None)?;
+    let mut client = agent.client()?;
     let capabilities = client.capabilities().map_err(|error| agent_failure("trying what can be traced", error))?;
     drop(client);
     let kernel = rustix::system::uname();
@@ -56,6 +56,7 @@ fn word(state: CapabilityState) -> &'static str {
         CapabilityState::MissingKernelFeature => "not in kernel",
         CapabilityState::Refused => "refused",
         CapabilityState::MissingHardware => "no hardware",
+        CapabilityState::Unknown => "not known",
     }
 }
 

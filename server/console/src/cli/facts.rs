@@ -226,6 +226,7 @@ pub(super) fn request(text: &str, params: &[String], pid: Option<u32>) -> Script
         options: ScriptOptions::default(),
         settings: Vec::new(),
         target: pid.map_or(Target::System, |pid| Target::Process { pid, children: true }),
+        folder: std::env::current_dir().ok(),
         ring_bytes: USUAL_RING_BYTES,
     }
 }

@@ -82,7 +82,7 @@ pub fn run(args: ListArgs) -> Outcome {
     if let Some(kind) = first.and_then(kinds::kind_of) {
         return kinds::run(&mut agent, kind, args.events.as_deref(), args.json);
     }
-    let mut client = agent.client(None)?;
+    let mut client = agent.client()?;
     if args.pattern.as_deref() == Some("perf") {
         return perf_events(&mut client, args.events.as_deref(), args.json);
     }

@@ -28,6 +28,7 @@ pub mod record;
 pub mod report;
 pub mod script;
 pub mod serve;
+pub mod sessions;
 pub mod stat;
 pub mod strace;
 mod text;
@@ -47,7 +48,7 @@ Examples:
   bathyscope serve --simulate                 the same with made-up events; needs no rights
   bathyscope doctor                           what this host can trace, and why not
   bathyscope list 'sched:*'                   tracepoints of the running kernel
-  bathyscope trace -e sched:sched_switch -d 5s
+  bathyscope trace -e sched:sched_switch --duration 5s
   bathyscope trace -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }'
   bathyscope strace -e %file ls -l
   bathyscope profile -e page-faults -c 1 --call-graph dwarf ./server --selftest
@@ -114,7 +115,10 @@ pub enum Verb {
     Cleanup(cleanup::CleanupArgs),
     /// Print a link that logs in to the running console once
     LoginLink(login_link::LoginLinkArgs),
-    /// Run only the privileged side, for a service manager
+    /// Who is logged in to the running console: list and end sessions and unused links
+    Sessions(sessions::SessionsArgs),
+    /// Run only the privileged side
+    #[command(hide = true)]
     Agent(agent::AgentArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
@@ -125,7 +129,7 @@ pub enum Verb {
 
 /// Parses the command line of this process; prints help and ends the process where that was asked for.
 pub fn parse() -> Cli {
-    Cli::parse()
+    Cli::parse_from(trace::order::arranged(std::env::args_os().collect()))
 }
 
 /// Does what the command line asks, and reports a failure on standard error.
@@ -158,6 +162,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Export(args) => export::run(args),
         Verb::Cleanup(args) => cleanup::run(args),
         Verb::LoginLink(args) => login_link::run(args),
+        Verb::Sessions(args) => sessions::run(args),
         Verb::Agent(args) => agent::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Console(args) => console::run(args),

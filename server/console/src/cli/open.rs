@@ -18,7 +18,8 @@ pub(crate) fn reading<T>(
     let dir = data.directory()?;
     become_owner(&dir)?;
     super::runtime()?.block_on(async {
-        let opened = match Store::open(&dir, Options::default()).await {
+        let opened = match Store::open(&dir, Options { now: crate::recorder::boot_time(), ..Options::default() }).await
+        {
             Err(StoreError::InUse { .. }) => Store::open_read_only(&dir).await,
             opened => opened,
         };
@@ -36,7 +37,9 @@ pub(crate) fn writing<T>(
 ) -> Result<T, Failure> {
     let dir = data.directory()?;
     become_owner(&dir)?;
-    super::runtime()?.block_on(async { finish(Store::open(&dir, Options::default()).await, work).await })
+    super::runtime()?.block_on(async {
+        finish(Store::open(&dir, Options { now: crate::recorder::boot_time(), ..Options::default() }).await, work).await
+    })
 }
 
 async fn finish<T>(

@@ -120,7 +120,7 @@ pub fn run(mut args: ProbeArgs) -> Outcome {
         return list(&args);
     }
     let mut agent = OwnAgent::start(args.simulate.as_ref(), None)?;
-    let mut client = agent.client(None)?;
+    let mut client = agent.client()?;
     match (&args.vars, &args.funcs) {
         (Some(function), _) => variables(&mut client, &args, function),
         (None, Some(pattern)) => functions(&mut client, &args, pattern),
@@ -289,7 +289,7 @@ fn events(args: &ProbeArgs) -> Result<(DynamicEvents, Option<Vec<CaptureProbe>>)
         None => control::probes(&args.data.directory()?)?,
     };
     let mut agent = OwnAgent::start(args.simulate.as_ref(), None)?;
-    let mut client = agent.client(None)?;
+    let mut client = agent.client()?;
     let listed = client.dynamic_events().map_err(|error| agent_failure("listing the dynamic events", error))?;
     Ok((listed, ours))
 }
@@ -374,7 +374,7 @@ fn delete(args: &ProbeArgs, pattern: &str) -> Outcome {
 /// Detaches those that another process of this program records, which root may; tells whose the others are.
 fn delete_others(args: &ProbeArgs, pattern: &str, console: bool) -> Outcome {
     let mut agent = OwnAgent::start(args.simulate.as_ref(), None)?;
-    let mut client = agent.client(None)?;
+    let mut client = agent.client()?;
     let listed = client.dynamic_events().map_err(|error| agent_failure("listing the dynamic events", error))?;
     let name = |event: &DynamicEvent| format!("{}:{}", event.group, event.name);
     // What a capture calls `probe_bash:readline` the kernel knows in a group that tells its maker.
@@ -453,7 +453,7 @@ fn optimize(args: &ProbeArgs, on: bool) -> Outcome {
     };
     if !asked {
         let mut agent = OwnAgent::start(args.simulate.as_ref(), None)?;
-        let mut client = agent.client(None)?;
+        let mut client = agent.client()?;
         client.optimize_kprobes(on).map_err(|error| agent_failure("setting debug.kprobes-optimization", error))?;
     }
     let noted = if asked { "; the console's audit log has it" } else { "" };

@@ -16,14 +16,17 @@ use super::facts::{HostFacts, link, request, script_failure};
 use crate::{Failure, Outcome, launch::OwnAgent, recorder::AgentLink};
 
 /// Events of `software:`.
-const SOFTWARE: [&str; 11] = [
+const SOFTWARE: [&str; 14] = [
     "alignment-faults",
     "bpf-output",
     "context-switches",
+    "cpu",
     "cpu-clock",
     "cpu-migrations",
+    "cs",
     "dummy",
     "emulation-faults",
+    "faults",
     "major-faults",
     "minor-faults",
     "page-faults",
@@ -42,6 +45,8 @@ const HARDWARE: [&str; 10] = [
     "instructions",
     "ref-cycles",
 ];
+/// Units of `interval:` and `profile:`.
+const UNITS: [&str; 4] = ["hz", "ms", "s", "us"];
 const ITERATORS: [&str; 3] = ["task", "task_file", "task_vma"];
 /// The most types of one kind that are looked through.
 const MAX_TYPES: usize = 1_000_000;
@@ -67,21 +72,28 @@ struct Argument {
 /// # Errors
 /// If there is no agent, or nothing matches.
 pub(super) fn run(
-    pattern: &str,
+    patterns: &[String],
     verbose: bool,
     json: bool,
     pid: Option<u32>,
     simulate: Option<&Simulation>,
 ) -> Outcome {
     let mut agent = OwnAgent::start(simulate, None)?;
-    let mut link = link(agent.client(None)?)?;
+    let mut link = link(agent.client()?)?;
     let host = HostFacts::new(link.clone(), Vec::new())?;
-    if let Some((kind, name)) = type_pattern(pattern) {
+    if let [pattern] = patterns
+        && let Some((kind, name)) = type_pattern(pattern)
+    {
         return super::print_all(&definitions(host.types(), kind, name, verbose)?);
     }
-    let mut found = find(&host, &mut link, pattern, pid)?;
+    let mut found = Vec::new();
+    for pattern in patterns {
+        let more = find(&host, &mut link, pattern, pid)?;
+        found.extend(more.into_iter().filter(|probe| !found.contains(probe)).collect::<Vec<_>>());
+    }
     if found.is_empty() {
-        return Err(Failure::new(format!("no probe matches {}", visible(pattern.as_bytes()))).remedy(
+        let shown = visible(patterns.join(", ").as_bytes());
+        return Err(Failure::new(format!("no probe matches {shown}")).remedy(
             "Write a kind of probe and wildcards, such as 'tracepoint:sched:*', or a part of a name: '*sleep*'.",
         ));
     }
@@ -128,7 +140,7 @@ fn definitions(types: &Types, kind: Kind, pattern: &str, verbose: bool) -> Resul
         return Err(Failure::new(format!("the kernel has no {word} {shown}")).remedy(remedy));
     }
     let one = |name: &str| match types.find(kind, name) {
-        Some(id) if verbose => types.render_definition(id).trim_end().to_owned() + "\n",
+        Some(id) if verbose => format!("vmlinux: {}\n", types.render_definition(id).trim_end()),
         _ => format!("{word} {name}\n"),
     };
     Ok(names.into_iter().map(one).collect())
@@ -136,9 +148,14 @@ fn definitions(types: &Types, kind: Kind, pattern: &str, verbose: bool) -> Resul
 
 /// Everything that matches, in the order of its kinds.
 fn find(host: &HostFacts, link: &mut AgentLink, pattern: &str, pid: Option<u32>) -> Result<Vec<Probe>, Failure> {
+    if let Some(kind) = lang::provider(pattern).filter(|kind| matches!(kind.name, "begin" | "end")) {
+        return Ok(kernel_probes(host, kind.name, |_own| true));
+    }
     let Some((word, rest)) = pattern.split_once(':') else {
         let whole = |kind: &str| kernel_probes(host, kind, |probe| matches_wildcards(pattern, probe));
-        return Ok(["tracepoint", "rawtracepoint", "kprobe", "software", "hardware", "iter"].map(whole).concat());
+        return Ok(["tracepoint", "rawtracepoint", "kprobe", "software", "hardware", "interval", "profile", "iter"]
+            .map(whole)
+            .concat());
     };
     if matches!(lang::provider(word).map(|kind| kind.name), Some("uprobe" | "uretprobe" | "usdt")) {
         return user_probes(link, pattern, pid);
@@ -153,8 +170,13 @@ fn find(host: &HostFacts, link: &mut AgentLink, pattern: &str, pid: Option<u32>)
         return Err(Failure::new(format!("there is no kind of probe `{}`", visible(word.as_bytes()))).remedy(remedy));
     }
     let of_kind = |kind: &str| {
+        // How often is no part of the name.
+        let rest = match (kind, rest.split_once(':')) {
+            ("software" | "hardware" | "interval" | "profile", Some((name, _))) => name,
+            _ => rest,
+        };
         let full = format!("{kind}:{rest}");
-        kernel_probes(host, kind, |probe| matches_wildcards(&full, probe))
+        kernel_probes(host, kind, |probe| matches_wildcards(&full, probe.trim_end_matches(':')))
     };
     Ok(kinds.into_iter().flat_map(of_kind).collect())
 }
@@ -179,8 +201,11 @@ fn kernel_probes(host: &HostFacts, kind: &str, matches: impl Fn(&str) -> bool) -
             let probe = |function| Probe { probe: named(&full_name(function, true)), arguments: None };
             return functions.map(probe).collect();
         }
-        "software" => SOFTWARE.iter().map(|name| named(name)).collect(),
-        "hardware" => HARDWARE.iter().map(|name| named(name)).collect(),
+        "software" => SOFTWARE.iter().map(|name| format!("{kind}:{name}:")).collect(),
+        "hardware" => HARDWARE.iter().map(|name| format!("{kind}:{name}:")).collect(),
+        "interval" | "profile" => UNITS.iter().map(|unit| format!("{kind}:{unit}:")).collect(),
+        "self" => vec![named("signal:SIGUSR1"), named("signal:SIGUSR2")],
+        "begin" | "end" => vec![kind.to_owned()],
         "iter" => ITERATORS.iter().map(|name| named(name)).collect(),
         _ => Vec::new(),
     };
@@ -217,9 +242,13 @@ fn user_probes(link: &mut AgentLink, pattern: &str, pid: Option<u32>) -> Result<
             return Err(Failure::new(format!("{doing}: {}", visible(point.trouble.as_bytes()))));
         }
         let kind = lang::provider(point.point.split(':').next().unwrap_or_default()).map_or("uprobe", |kind| kind.name);
+        // A path from a folder on is shown as it was written.
+        let written = point.point.split(':').nth(1).unwrap_or_default().trim_matches('"');
+        let as_written = written.contains('/') && !written.starts_with('/') && !written.contains(['*', '?']);
         found.extend(point.places.iter().map(|place| {
             let provider = if place.provider.is_empty() { String::new() } else { format!("{}:", place.provider) };
-            format!("{kind}:{}:{provider}{}", place.file.path, place.symbol)
+            let path = if as_written { written } else { place.file.path.as_str() };
+            format!("{kind}:{path}:{provider}{}", place.symbol)
         }));
     }
     found.sort_unstable();
@@ -268,7 +297,9 @@ fn text_of(found: &[Probe]) -> String {
         out.push('\n');
         for argument in probe.arguments.iter().flatten() {
             let (ty, name) = (visible(argument.ty.as_bytes()), visible(argument.name.as_bytes()));
-            out.push_str(&format!("    {ty} {name}\n"));
+            // As C declares it: what an array has stands behind its name.
+            let (ty, count) = ty.split_at(ty.find('[').unwrap_or(ty.len()));
+            out.push_str(&format!("    {} {name}{count}\n", ty.trim_end()));
         }
     }
     out

@@ -19,8 +19,9 @@ use super::{
 use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat},
-    launch::{OwnAgent, agent_failure, console_account, prepare_data},
+    launch::{OwnAgent, Workplace, agent_failure},
     recorder::{AgentLink, Recorder, RecorderOptions},
+    signals::EndSignals,
 };
 
 /// The most that is read of the list of events.
@@ -168,18 +169,15 @@ impl Args for EventArgs {
 pub fn run(args: RecordArgs) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
-    let mut agent = match args.probe.is_empty() {
-        true => OwnAgent::start(None, Some(&log))?,
-        // Probes read memory as scripts do.
-        false => OwnAgent::start_for_scripts(None, Some(&log), Scripts::Observe)?,
-    };
-    let account = console_account(None)?;
-    let directory = prepare_data(&args.data.directory()?, account.as_ref())?;
-    let mut client = agent.client(None)?;
+    // Probes read memory as scripts do.
+    let scripts = if args.probe.is_empty() { Scripts::Off } else { Scripts::Observe };
+    let mut agent = OwnAgent::start_for_scripts(None, Some(&log), scripts)?;
+    let place = Workplace::make(Some(&args.data.directory()?))?;
+    let mut client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
     let available = if args.events.events.is_empty() { Vec::new() } else { available(&mut client)? };
     let spec = spec(&args, &available)?;
-    let outcome = super::runtime()?.block_on(record(spec, client, &directory));
+    let outcome = super::runtime()?.block_on(record(spec, client, place.directory()));
     drop(agent);
     outcome
 }
@@ -305,7 +303,7 @@ fn glob(pattern: &str, name: &str) -> bool {
 }
 
 async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::Path) -> Outcome {
-    let store = Store::open(directory, Options::default()).await;
+    let store = Store::open(directory, Options { now: crate::recorder::boot_time(), ..Options::default() }).await;
     let store = store.map_err(|error| Failure::because("opening the database", error))?;
     let mut client = Some(client);
     // There is only this one agent: once it is gone, it stays away.
@@ -314,15 +312,13 @@ async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::P
     link.connected(Duration::from_secs(5)).await;
     let recorder = Recorder::new(store.clone(), link, RecorderOptions::new(directory));
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .map_err(|error| Failure::because("listening for signals", error))?;
+    let mut signals = EndSignals::watch()?;
     let ended = recorder.ended(id);
     tokio::pin!(ended);
     loop {
         tokio::select! {
             () = &mut ended => break,
-            _ = tokio::signal::ctrl_c() => { recorder.stop(id, "Ctrl-C"); }
-            _ = terminate.recv() => { recorder.stop(id, "SIGTERM"); }
+            signal = signals.next() => { recorder.stop(id, signal); }
         }
     }
     let code: ExitCode = exit_code(recorder.target(id));

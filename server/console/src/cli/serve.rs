@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::{
     Outcome,
-    config::{AgentRunArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptArgs},
+    config::{AgentRunArgs, CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptArgs},
 };
 
 /// What `serve` takes.
@@ -22,6 +22,9 @@ pub struct ServeArgs {
     /// Who may run scripts.
     #[command(flatten)]
     pub scripts: ScriptArgs,
+    /// As whom captures start commands.
+    #[command(flatten)]
+    pub commands: CommandArgs,
     /// How long captures are kept.
     #[command(flatten)]
     pub keep: KeepArgs,
@@ -35,6 +38,8 @@ pub struct ServeArgs {
 /// # Errors
 /// If a child cannot be started.
 pub fn run(args: ServeArgs) -> Outcome {
+    // Whatever the shell had open beside the standard descriptors is for neither of the processes.
+    bathyscope_agent::close_inherited();
     crate::logging::start(&args.log)?;
     crate::launch::supervise(&args)
 }

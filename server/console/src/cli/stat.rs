@@ -17,12 +17,13 @@ use bathyscope_store::{Options, Store, StoreError};
 use clap::{ArgAction, Args};
 
 use super::agent::Scripts;
-use super::trace::{FLUSH_EVERY, LOOK_EVERY, Place, exit_code, start_failure};
+use super::trace::{FLUSH_EVERY, LOOK_EVERY, exit_code, start_failure, workplace};
 use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat},
-    launch::{OwnAgent, agent_failure, console_account, prepare_data},
+    launch::{OwnAgent, Workplace, agent_failure},
     recorder::{AgentLink, Recorder, RecorderOptions},
+    signals::EndSignals,
 };
 use report::Report;
 use sums::{Reader, Sums};
@@ -137,21 +138,14 @@ pub fn run(mut args: StatArgs) -> Outcome {
     arguments::take_file(&mut args);
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
-    let mut agent = match args.probe.is_empty() {
-        true => OwnAgent::start(args.simulate.as_ref(), Some(&log))?,
-        // Probes read memory as scripts do.
-        false => OwnAgent::start_for_scripts(args.simulate.as_ref(), Some(&log), Scripts::Observe)?,
-    };
-    let account = console_account(None)?;
-    let kept = match &args.save {
-        Some(_) => Some(prepare_data(&args.data.directory()?, account.as_ref())?),
-        None => None,
-    };
+    let place = workplace(args.save.is_some(), &args.data)?;
+    // Probes read memory as scripts do.
+    let scripts = if args.probe.is_empty() { Scripts::Off } else { Scripts::Observe };
+    let mut agent = OwnAgent::start_at(&place, args.simulate.as_ref(), Some(&log), scripts)?;
     let report = Report::open(&args)?;
-    let mut client = agent.client(None)?;
+    let mut client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
     let spec = arguments::spec(&args, &mut |pattern| tracepoints(&mut client, pattern))?;
-    let place = Place::make(kept)?;
     let outcome = super::runtime()?.block_on(count(&args, spec, client, &place, report));
     drop(agent);
     outcome
@@ -166,7 +160,13 @@ fn tracepoints(client: &mut AgentClient, pattern: &str) -> Result<Vec<String>, F
     Ok(names.filter(|name| bathyscope_catalog::matches_wildcards(pattern, name)).collect())
 }
 
-async fn count(args: &StatArgs, spec: CaptureSpec, client: AgentClient, place: &Place, mut report: Report) -> Outcome {
+async fn count(
+    args: &StatArgs,
+    spec: CaptureSpec,
+    client: AgentClient,
+    place: &Workplace,
+    mut report: Report,
+) -> Outcome {
     let options = Options {
         ballast_bytes: if place.is_own() { 0 } else { Options::default().ballast_bytes },
         ..Options::default()
@@ -215,8 +215,7 @@ impl Run {
         args: &StatArgs,
         report: &mut Report,
     ) -> Result<Sums, Failure> {
-        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-            .map_err(|error| Failure::because("listening for signals", error))?;
+        let mut signals = EndSignals::watch()?;
         let mut look = tokio::time::interval(LOOK_EVERY);
         let mut sums = Sums::new(arguments::only_thread(args), arguments::cores(args));
         let stored = recorder.wait(id);
@@ -225,8 +224,7 @@ impl Run {
             let ended = tokio::select! {
                 () = &mut stored => true,
                 _ = look.tick() => false,
-                _ = tokio::signal::ctrl_c() => { self.stopped |= recorder.stop(id, "Ctrl-C"); false }
-                _ = terminate.recv() => { self.stopped |= recorder.stop(id, "SIGTERM"); false }
+                signal = signals.next() => { self.stopped |= recorder.stop(id, signal); false }
             };
             self.pass_on(id).await.map_err(|error| Failure::because("reading the command's output", error))?;
             let rows = self.reader.new_rows().await;

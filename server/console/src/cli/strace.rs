@@ -20,11 +20,11 @@ use bathyscope_protocol::{AgentClient, TargetState};
 use bathyscope_store::Store;
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::trace;
+use super::{agent::Scripts, trace};
 use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat},
-    launch::{OwnAgent, console_account, prepare_data},
+    launch::{OwnAgent, Workplace},
 };
 use lines::{Clock, Look, Writer};
 
@@ -163,15 +163,10 @@ pub fn run(args: StraceArgs) -> Outcome {
         None if args.json => Box::new(std::io::stdout()),
         None => Box::new(std::io::stderr()),
     };
-    let mut agent = OwnAgent::start(args.simulate.as_ref(), Some(&log))?;
-    let account = console_account(None)?;
-    let kept = match &args.save {
-        Some(_) => Some(prepare_data(&args.data.directory()?, account.as_ref())?),
-        None => None,
-    };
-    let client = agent.client(None)?;
+    let place = trace::workplace(args.save.is_some(), &args.data)?;
+    let mut agent = OwnAgent::start_at(&place, args.simulate.as_ref(), Some(&log), Scripts::Off)?;
+    let client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
-    let place = trace::Place::make(kept)?;
     let outcome = super::runtime()?.block_on(record(&args, spec, client, &place, to));
     drop(agent);
     outcome
@@ -293,7 +288,7 @@ async fn record(
     args: &StraceArgs,
     spec: CaptureSpec,
     client: AgentClient,
-    place: &trace::Place,
+    place: &Workplace,
     to: Box<dyn std::io::Write>,
 ) -> Outcome {
     let (store, recorder) = trace::recorder(client, place).await?;
@@ -361,7 +356,9 @@ async fn report(store: &Store, id: CaptureId, saved: bool) -> Result<(), Failure
         record.ledger.losses.iter().filter(|loss| loss.stage == stage).map(|loss| loss.count).sum()
     };
     let all: u64 = record.ledger.losses.iter().map(|loss| loss.count).sum();
-    if all == 0 {
+    if record.ledger.is_lower_bound() {
+        text.push_str(&format!(", {}", record.ledger.lost_words()));
+    } else if all == 0 {
         text.push_str(", nothing lost");
     } else {
         text.push_str(&format!(", LOST {all} ({} of them because the ring was full)", lost(LossStage::RingFull)));

@@ -4,15 +4,12 @@
 //! up before it reads an event.
 
 pub(super) mod arguments;
+pub(super) mod order;
 mod records;
 pub(in crate::cli) mod rows;
 mod summary;
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{CaptureId, CaptureSpec, Target, TracepointName};
@@ -21,12 +18,13 @@ use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError, T
 use bathyscope_store::{Options, Store};
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::{probes, script};
+use super::{agent::Scripts, probes, script};
 use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat},
-    launch::{OwnAgent, agent_failure, console_account, prepare_data},
+    launch::{OwnAgent, Workplace, agent_failure},
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
+    signals::EndSignals,
 };
 pub(super) use arguments::{duration, missing_option, read_script};
 use rows::Printer;
@@ -78,6 +76,45 @@ pub enum Format {
     Json,
 }
 
+/// Options of bpftrace that lead to another verb here; given, they say which.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Elsewhere {
+    /// Stages of the compiler
+    #[arg(short = 'd', value_name = "STAGE", hide = true)]
+    pub stage: Option<String>,
+    /// The object file
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub emit_elf: Option<String>,
+    /// LLVM's code
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub emit_llvm: Option<String>,
+    /// The script, formatted
+    #[arg(long, hide = true)]
+    pub fmt: bool,
+}
+
+impl Elsewhere {
+    /// What was asked for, and how it is had.
+    fn refusal(&self) -> Option<Failure> {
+        let cases = [
+            (
+                self.stage.is_some(),
+                "-d",
+                "Stages are shown by `bathyscope compile --emit`; a time is given with --duration.",
+            ),
+            (self.emit_elf.is_some(), "--emit-elf", "Write `bathyscope compile --emit elf -o FILE`."),
+            (
+                self.emit_llvm.is_some(),
+                "--emit-llvm",
+                "There is no LLVM here; `bathyscope compile --emit bpf` shows the instructions.",
+            ),
+            (self.fmt, "--fmt", "`bathyscope compile --emit ast` shows a script as it was understood."),
+        ];
+        let (_, option, remedy) = cases.into_iter().find(|(given, ..)| *given)?;
+        Some(Failure::new(format!("`trace` has no {option}")).remedy(remedy))
+    }
+}
+
 /// Whose events are recorded, beside a process and a command.
 #[derive(Clone, Debug, Default, Args)]
 #[group(id = "of", multiple = false, conflicts_with_all = ["pid", "command"])]
@@ -117,17 +154,17 @@ impl OfArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TraceArgs {
-    /// Script to run, or tracepoint (SYSTEM:EVENT) to record; tracepoints are repeatable
+    /// Script to run (of several the last), or tracepoint (SYSTEM:EVENT) to record; tracepoints are repeatable
     #[arg(short, long = "event", value_name = "SCRIPT")]
     pub events: Vec<String>,
     /// List probes that match a pattern such as 'kprobe:tcp_*' instead; with -v their arguments, or a type's definition
-    #[arg(short = 'l', long = "list", conflicts_with_all = ["events", "profile"])]
+    #[arg(short = 'l', long = "list", conflicts_with = "profile")]
     pub list: bool,
     /// Program to run and trace, with its arguments, in one text; no shell is started
-    #[arg(short, long, value_name = "COMMAND", conflicts_with = "pid")]
+    #[arg(short, long, visible_alias = "cmd", value_name = "COMMAND", conflicts_with = "pid")]
     pub command: Option<String>,
     /// How a script's output is written
-    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    #[arg(short, long, value_enum, value_name = "FORMAT", overrides_with = "format")]
     pub format: Option<Format>,
     /// Write a script's output to a file
     #[arg(short, long, value_name = "FILE")]
@@ -136,13 +173,16 @@ pub struct TraceArgs {
     #[arg(short = 'B', long, value_enum, value_name = "WHEN", default_value_t)]
     pub buffer: script::Buffering,
     /// Do not tell how many probes a script has attached
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "quiet")]
     pub quiet: bool,
+    /// Write text of events into files and pipes as it came, with control bytes and line breaks; terminals never get them
+    #[arg(long)]
+    pub raw: bool,
     /// Tell more
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
     /// Let a script change what it observes: system(), signal(), override(), write_user(), probes at raw addresses
-    #[arg(long = "unsafe")]
+    #[arg(long = "unsafe", overrides_with = "allow_unsafe")]
     pub allow_unsafe: bool,
     /// Compile a script, say what is wrong with it, and attach nothing
     #[arg(long)]
@@ -175,11 +215,32 @@ pub struct TraceArgs {
     #[arg(short, long, value_name = "NAME")]
     pub user: Option<String>,
     /// End after this time, such as 500ms, 5s or 2m
-    #[arg(short, long, value_name = "TIME", value_parser = arguments::duration)]
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     pub duration: Option<Duration>,
     /// What it may cost.
     #[command(flatten)]
     pub budgets: crate::cli::budgets::BudgetArgs,
+    /// Print the version
+    #[arg(short = 'V', long)]
+    pub version: bool,
+    /// Say what this host can trace, as `doctor` does
+    #[arg(long)]
+    pub info: bool,
+    /// Accepted for bpftrace's sake: helpers that fail are always counted, and told at the end
+    #[arg(short = 'k', action = ArgAction::Count)]
+    pub helper_errors: u8,
+    /// Accepted for bpftrace's sake: counters of markers are raised for all processes in any case
+    #[arg(long)]
+    pub usdt_file_activation: bool,
+    /// Not supported: headers of C are not read, types come from the kernel and the script
+    #[arg(long, value_name = "FILE")]
+    pub include: Vec<String>,
+    /// Not supported: as --include
+    #[arg(short = 'I', value_name = "FOLDER")]
+    pub include_folder: Vec<String>,
+    /// What other tracers have and this one has elsewhere.
+    #[command(flatten)]
+    pub elsewhere: Elsewhere,
     /// Keep the capture under this name, to look at it in the browser; no console may be running on the same database
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
@@ -205,15 +266,34 @@ pub struct TraceArgs {
 /// # Errors
 /// If it cannot be started, or its rows cannot be read back.
 pub fn run(args: &TraceArgs) -> Outcome {
+    if let Some(failure) = args.elsewhere.refusal() {
+        return Err(failure);
+    }
+    if args.version {
+        return super::print_all(&format!("bathyscope {}\n", env!("CARGO_PKG_VERSION")));
+    }
+    if args.info {
+        return super::doctor::run(super::doctor::DoctorArgs { json: args.json });
+    }
+    tell_ignored(args);
     match arguments::task(args)? {
         arguments::Task::Rows => rows(args),
         arguments::Task::Script(script) => match &args.save {
             None => script::run(&script),
             Some(name) => script::run_saved(&script, name, &args.data),
         },
-        arguments::Task::List(pattern) => {
-            probes::run(&pattern, args.verbose > 0, arguments::is_json(args), args.pid, args.simulate.as_ref())
+        arguments::Task::List(patterns) => {
+            probes::run(&patterns, args.verbose > 0, arguments::is_json(args), args.pid, args.simulate.as_ref())
         }
+    }
+}
+
+/// Options that have no meaning here.
+#[expect(clippy::print_stderr, reason = "a warning to whoever typed them")]
+fn tell_ignored(args: &TraceArgs) {
+    let includes = !args.include.is_empty() || !args.include_folder.is_empty();
+    if includes && !args.no_warnings {
+        eprintln!("WARNING: headers of C are not read: types come from the kernel's BTF and from the script");
     }
 }
 
@@ -253,16 +333,11 @@ pub(super) fn record(
 ) -> Outcome {
     let log = LogArgs { log_format: LogFormat::Text, log: how.log_filter.to_owned() };
     // What needs rights, or must happen before there are threads.
-    let mut agent = OwnAgent::start(how.simulate, Some(&log))?;
-    let account = console_account(None)?;
-    let kept = match how.save {
-        Some(_) => Some(prepare_data(&how.data.directory()?, account.as_ref())?),
-        None => None,
-    };
-    let mut client = agent.client(None)?;
+    let place = workplace(how.save.is_some(), how.data)?;
+    let mut agent = OwnAgent::start_at(&place, how.simulate, Some(&log), Scripts::Off)?;
+    let mut client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
     let spec = spec(&mut client)?;
-    let place = Place::make(kept)?;
     let outcome = super::runtime()?.block_on(trace(how, spec, client, &place));
     drop(agent);
     outcome
@@ -282,52 +357,19 @@ fn recordable_fields(client: &mut AgentClient, name: &TracepointName) -> Result<
     Ok(fields.take(bathyscope_capture::MAX_FIELDS).map(|field| field.name.clone()).collect())
 }
 
-/// Where the capture is stored; a directory of its own is removed in the end.
-pub(super) struct Place {
-    directory: PathBuf,
-    own: bool,
-}
-
-impl Place {
-    /// The directory of captures that are kept, or one of its own.
-    pub(super) fn make(kept: Option<PathBuf>) -> Result<Self, Failure> {
-        use std::os::unix::fs::DirBuilderExt as _;
-        if let Some(directory) = kept {
-            return Ok(Self { directory, own: false });
-        }
-        let failed = |error: std::io::Error| Failure::because("making a temporary directory", error);
-        let random = getrandom::u64().map_err(|error| failed(std::io::Error::other(error)))?;
-        let directory = std::env::temp_dir().join(format!("bathyscope-trace-{random:016x}"));
-        std::fs::DirBuilder::new().mode(0o700).create(&directory).map_err(failed)?;
-        Ok(Self { directory, own: true })
-    }
-
-    /// Where it is.
-    pub(super) fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    /// Whether it is removed in the end.
-    pub(super) fn is_own(&self) -> bool {
-        self.own
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if self.own
-            && let Err(error) = std::fs::remove_dir_all(&self.directory)
-        {
-            tracing::warn!(%error, directory = %self.directory.display(), "a temporary directory was left behind");
-        }
-    }
+/// Where captures are kept, or a directory of its own for one that is not.
+pub(super) fn workplace(keeps: bool, data: &DataArgs) -> Result<Workplace, Failure> {
+    let kept = if keeps { Some(data.directory()?) } else { None };
+    Workplace::make(kept.as_deref())
 }
 
 /// Opens the place's database and makes a recorder that asks through `client`.
-pub(super) async fn recorder(client: AgentClient, place: &Place) -> Result<(Store, Recorder), Failure> {
-    let options =
-        Options { ballast_bytes: if place.own { 0 } else { Options::default().ballast_bytes }, ..Options::default() };
-    let store = Store::open(&place.directory, options).await;
+pub(super) async fn recorder(client: AgentClient, place: &Workplace) -> Result<(Store, Recorder), Failure> {
+    let options = Options {
+        ballast_bytes: if place.is_own() { 0 } else { Options::default().ballast_bytes },
+        ..Options::default()
+    };
+    let store = Store::open(place.directory(), options).await;
     let store = store.map_err(|error| Failure::because("opening the database", error))?;
     let mut client = Some(client);
     // There is only this one agent: once it is gone, it stays away.
@@ -335,12 +377,12 @@ pub(super) async fn recorder(client: AgentClient, place: &Place) -> Result<(Stor
     let link = link.map_err(|error| Failure::because("starting a thread", error))?;
     link.connected(Duration::from_secs(5)).await;
     let options =
-        RecorderOptions { flush_every: FLUSH_EVERY, idle_stop: None, ..RecorderOptions::new(&place.directory) };
+        RecorderOptions { flush_every: FLUSH_EVERY, idle_stop: None, ..RecorderOptions::new(place.directory()) };
     let recorder = Recorder::new(store.clone(), link, options);
     Ok((store, recorder))
 }
 
-async fn trace(how: &Recording<'_>, spec: CaptureSpec, client: AgentClient, place: &Place) -> Outcome {
+async fn trace(how: &Recording<'_>, spec: CaptureSpec, client: AgentClient, place: &Workplace) -> Outcome {
     let (store, recorder) = recorder(client, place).await?;
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
     let mut printer = Printer::new(store.clone(), id, how.json, how.is_profile);
@@ -376,8 +418,7 @@ pub(super) async fn follow(
     id: CaptureId,
     mut print_new: impl AsyncFnMut() -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
-        .map_err(|error| Failure::because("listening for signals", error))?;
+    let mut signals = EndSignals::watch()?;
     let mut look = tokio::time::interval(LOOK_EVERY);
     let stored = recorder.wait(id);
     tokio::pin!(stored);
@@ -385,8 +426,7 @@ pub(super) async fn follow(
         let ended = tokio::select! {
             () = &mut stored => true,
             _ = look.tick() => false,
-            _ = tokio::signal::ctrl_c() => { recorder.stop(id, "Ctrl-C"); false }
-            _ = terminate.recv() => { recorder.stop(id, "SIGTERM"); false }
+            signal = signals.next() => { recorder.stop(id, signal); false }
         };
         match print_new().await {
             Ok(true) => {}

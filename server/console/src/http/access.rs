@@ -13,6 +13,7 @@ use super::{
     error::{ApiError, ErrorKind},
     session::Session,
     site,
+    slots::Slot,
     state::AppState,
 };
 
@@ -127,6 +128,9 @@ async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, 
     let Some(session) = session_of(&parts.headers, state).await? else {
         return Err(ApiError::unauthenticated());
     };
+    if let Some(slot) = parts.extensions.get::<Slot>() {
+        slot.used_by(&session);
+    }
     let who = Who { session };
     context.set_who(who.clone());
     if who.role() < least {

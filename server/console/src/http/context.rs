@@ -42,16 +42,16 @@ struct Inner {
 }
 
 impl Context {
-    /// The context of a request for `host` from `peer`.
+    /// The context of a request with this id for `host` from `peer`.
     ///
     /// # Errors
     /// If the kernel gives no randomness.
-    pub(super) fn new(host: AllowedHost, peer: Peer) -> Result<Self, getrandom::Error> {
-        let mut random = [0_u8; 24];
+    pub(super) fn new(request_id: &str, host: AllowedHost, peer: Peer) -> Result<Self, getrandom::Error> {
+        let mut random = [0_u8; 16];
         getrandom::fill(&mut random)?;
-        let (id, nonce) = random.split_at(8);
+        let (request_id, nonce) = (request_id.to_owned(), hex(&random));
         let (route, who) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { inner: Arc::new(Inner { request_id: hex(id), nonce: hex(nonce), peer, host, route, who }) })
+        Ok(Self { inner: Arc::new(Inner { request_id, nonce, peer, host, route, who }) })
     }
 
     /// By which the log and the client know this request.

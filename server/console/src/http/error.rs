@@ -18,7 +18,10 @@ use http::{
 };
 use serde::Serialize;
 
-use super::context::{Context, Kind};
+use super::{
+    context::{Context, Kind},
+    layers,
+};
 use crate::{
     host::HostError,
     recorder::{DetachError, LinkError, StartError, words},
@@ -119,6 +122,7 @@ impl ErrorKind {
             StatusCode::METHOD_NOT_ALLOWED => Self::Method,
             StatusCode::PAYLOAD_TOO_LARGE => Self::TooLarge,
             StatusCode::REQUEST_TIMEOUT => Self::Slow,
+            StatusCode::GATEWAY_TIMEOUT => Self::Timeout,
             status if status.is_server_error() => Self::Internal,
             _ => Self::Invalid,
         }
@@ -177,6 +181,12 @@ impl ApiError {
         Self::new(ErrorKind::NotFound, "looking for this address", "there is nothing here")
     }
 
+    /// What is stored is not what was written: in which part, never its bytes.
+    fn damaged(why: String) -> Self {
+        Self::new(ErrorKind::Internal, "reading the capture", why)
+            .remedy("`bathyscope captures check` says which captures are damaged.")
+    }
+
     /// A capture that is not there.
     pub fn no_capture() -> Self {
         Self::new(ErrorKind::NotFound, "opening this capture", "there is no such capture; it may have been deleted")
@@ -221,12 +231,28 @@ impl From<StoreError> for ApiError {
                 Self::new(ErrorKind::Conflict, "changing the capture", "it is being recorded").remedy("Stop it first.")
             }
             StoreError::DiskFull { .. } => Self::new(ErrorKind::DiskFull, doing, words(&error)),
+            StoreError::Gone { .. } => Self::new(ErrorKind::Internal, doing, words(&error)),
             StoreError::Refused { .. } => Self::invalid("storing the change", words(&error)),
             StoreError::Locked => Self::new(ErrorKind::Busy, doing, words(&error)),
             StoreError::Import { .. } => Self::invalid("importing the file", words(&error)),
+            // Where and what, never the bytes.
+            StoreError::DamagedPart { .. } | StoreError::DamagedChunk { .. } => Self::damaged(words(&error)),
             _ => Self::internal(doing, error),
         }
     }
+}
+
+/// The damage on the disk that is the cause of an error, in words.
+fn damage_in(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut cause = error;
+    let damage = loop {
+        match cause.downcast_ref::<StoreError>() {
+            Some(damage) => break damage,
+            None => cause = cause.source()?,
+        }
+    };
+    let is_damage = matches!(damage, StoreError::DamagedPart { .. } | StoreError::DamagedChunk { .. });
+    is_damage.then(|| words(damage))
 }
 
 impl From<ViewError> for ApiError {
@@ -236,7 +262,11 @@ impl From<ViewError> for ApiError {
             ViewError::Cancelled => Self::new(ErrorKind::Timeout, "making the view", "it was cancelled"),
             error if error.is_bad_request() => Self::invalid("making the view", words(&error)),
             error @ ViewError::TooMuch { .. } => Self::new(ErrorKind::Limit, "making the view", words(&error)),
-            error => Self::internal("making the view", error),
+            error @ (ViewError::Chunk { .. } | ViewError::Shape { .. }) => Self::damaged(words(&error)),
+            error => match damage_in(&error) {
+                Some(damage) => Self::damaged(damage),
+                None => Self::internal("making the view", error),
+            },
         }
     }
 }
@@ -374,10 +404,10 @@ pub(super) fn write(context: &Context, wants_page: bool, response: Response) -> 
     let is_written = response.extensions().get::<Written>().is_some();
     let error = match pending {
         Some(error) => error,
-        None if is_error && !is_written => Arc::new(of_bare_status(status)),
+        None if is_error && !is_written => Arc::new(of_bare_status(status, context.route())),
         None => return response,
     };
-    log(context, &error);
+    log(&error);
     let as_page = context.kind().map_or(wants_page, |kind| kind == Kind::Page);
     if as_page && error.kind == ErrorKind::Unauthenticated {
         return (StatusCode::SEE_OTHER, [(LOCATION, "/login")]).into_response();
@@ -390,18 +420,18 @@ pub(super) fn write(context: &Context, wants_page: bool, response: Response) -> 
     Response::from_parts(head, Body::from(text))
 }
 
-fn of_bare_status(status: StatusCode) -> ApiError {
+/// What a status means that a layer or the router answered for the route, without an error.
+fn of_bare_status(status: StatusCode, route: Option<&str>) -> ApiError {
     match ErrorKind::of_status(status) {
         ErrorKind::NotFound => ApiError::not_found(),
-        ErrorKind::TooLarge => {
-            ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than it may be")
-        }
+        ErrorKind::TooLarge => layers::too_large(layers::body_bytes(route.unwrap_or_default())),
+        ErrorKind::Timeout => layers::too_late(),
         ErrorKind::Method => ApiError::new(ErrorKind::Method, "asking for this address", "it has no such method"),
         kind => ApiError::new(kind, "reading the request", "it is not a request that this console knows"),
     }
 }
 
-fn log(context: &Context, error: &ApiError) {
+fn log(error: &ApiError) {
     if error.kind.status().is_server_error() {
         let mut causes = Vec::new();
         let mut cause = error.source();
@@ -409,8 +439,8 @@ fn log(context: &Context, error: &ApiError) {
             causes.push(error.to_string());
             cause = error.source();
         }
-        let (request, kind, doing) = (context.request_id(), error.kind.as_str(), error.doing.as_str());
-        tracing::warn!(request, kind, doing, causes = causes.join(": "), "a request failed");
+        let (kind, doing) = (error.kind.as_str(), error.doing.as_str());
+        tracing::warn!(kind, doing, causes = causes.join(": "), "a request failed");
     }
 }
 

@@ -9,7 +9,11 @@ use axum::extract::{
 use http::{StatusCode, request::Parts};
 use serde::de::DeserializeOwned;
 
-use super::error::{ApiError, ErrorKind};
+use super::{
+    context::Context,
+    error::{ApiError, ErrorKind},
+    layers,
+};
 
 /// How long a body may take.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -66,10 +70,11 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let most = most_bytes(&request);
         let found = in_time(axum::extract::Form::<T>::from_request(request, state), BODY_TIMEOUT).await?;
         // What was posted may be a secret: the refusal does not repeat any of it.
         found.map(|axum::extract::Form(value)| Self(value)).map_err(|error: FormRejection| {
-            of_body(error.status())
+            of_body(error.status(), most)
                 .unwrap_or_else(|| ApiError::invalid("reading the form", "it is not the expected form"))
         })
     }
@@ -83,9 +88,10 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let most = most_bytes(&request);
         let found = in_time(axum::Json::<T>::from_request(request, state), BODY_TIMEOUT).await?;
         found.map(|axum::Json(value)| Self(value)).map_err(|error: JsonRejection| {
-            of_body(error.status()).unwrap_or_else(|| ApiError::invalid("reading the request", error.body_text()))
+            of_body(error.status(), most).unwrap_or_else(|| ApiError::invalid("reading the request", error.body_text()))
         })
     }
 }
@@ -96,9 +102,13 @@ async fn in_time<T>(reading: impl Future<Output = T>, limit: Duration) -> Result
     tokio::time::timeout(limit, reading).await.map_err(late)
 }
 
-fn of_body(status: StatusCode) -> Option<ApiError> {
-    let too_large = || ApiError::new(ErrorKind::TooLarge, "reading the request", "its body is larger than 64 KiB");
-    (status == StatusCode::PAYLOAD_TOO_LARGE).then(too_large)
+/// The longest body that the route of a request takes.
+fn most_bytes(request: &Request) -> usize {
+    layers::body_bytes(request.extensions().get::<Context>().and_then(Context::route).unwrap_or_default())
+}
+
+fn of_body(status: StatusCode, most: usize) -> Option<ApiError> {
+    (status == StatusCode::PAYLOAD_TOO_LARGE).then(|| layers::too_large(most))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The headers that every response carries, errors included.
 
+use axum::response::Response;
 use http::{
     HeaderMap, HeaderName, HeaderValue,
     header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS},
 };
-
-const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+use tower_http::set_header::response::SetMultipleResponseHeadersLayer;
 
 const FIXED: [(HeaderName, &str); 6] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -25,17 +25,17 @@ fn policy(nonce: Option<&str>) -> String {
     )
 }
 
-/// Adds them. A content security policy or cache rule that a handler set stays: a download has the policy `sandbox`,
-/// and assets may be kept.
-pub(super) fn secure(headers: &mut HeaderMap, nonce: Option<&str>, request_id: &str) {
-    for (name, value) in FIXED {
-        headers.insert(name, HeaderValue::from_static(value));
-    }
+/// The headers that are the same everywhere, over whatever a handler set.
+pub(super) fn fixed() -> SetMultipleResponseHeadersLayer<Response> {
+    let fixed = FIXED.map(|(name, value)| (name, HeaderValue::from_static(value)).into());
+    SetMultipleResponseHeadersLayer::overriding(fixed.into())
+}
+
+/// Adds those that differ. A content security policy or cache rule that a handler set stays: a download has the policy
+/// `sandbox`, and assets may be kept.
+pub(super) fn secure(headers: &mut HeaderMap, nonce: Option<&str>) {
     if let Ok(value) = HeaderValue::from_str(&policy(nonce)) {
         headers.entry(CONTENT_SECURITY_POLICY).or_insert(value);
     }
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if let (false, Ok(value)) = (request_id.is_empty(), HeaderValue::from_str(request_id)) {
-        headers.insert(X_REQUEST_ID, value);
-    }
 }

@@ -1,15 +1,13 @@
 //! The accept loop: HTTP/1.1 with limits that `axum::serve` does not have.
 //!
 //! A head must arrive within [`HEAD_TIMEOUT`] and fit into [`HEAD_BYTES`]; there are at most [`CONNECTIONS`] connections,
-//! and [`CONNECTIONS_PER_SOURCE`] from one address, beyond which new ones are closed at once; a peer that takes nothing
-//! for [`STALL_TIMEOUT`] while something waits to be sent is cut.
+//! and [`CONNECTIONS_PER_SOURCE`] from one address, beyond which a new one takes the place of an older one that nobody
+//! has logged in on (`slots`); a peer that takes nothing for [`STALL_TIMEOUT`] while something waits to be sent is cut.
 
 use std::{
-    collections::HashMap,
     io,
     net::{IpAddr, SocketAddr},
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
@@ -29,7 +27,10 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::{Service, ServiceExt as _};
 
-use super::context::Peer;
+use super::{
+    context::Peer,
+    slots::{Slot, Slots},
+};
 
 /// How long a request's head may take, and how long a connection may wait for the next one.
 pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -78,7 +79,7 @@ where
     S: Service<Request<Body>, Response = Response, Error = std::convert::Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
-    let slots = Slots::default();
+    let slots = Slots::new(limits);
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -86,12 +87,17 @@ where
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => match slots.take(peer.ip(), &limits) {
+            Ok((stream, peer)) => match slots.take(source_of(peer.ip())) {
                 Some(slot) => {
-                    let connection = connection(stream, peer, service.clone(), limits, stop.clone());
+                    let (service, stop) = (service.clone(), stop.clone());
                     connections.spawn(async move {
-                        connection.await;
-                        drop(slot);
+                        let cut = slot.cut().clone();
+                        tokio::select! {
+                            // What has come already is served before a place that is wanted is given up.
+                            biased;
+                            () = connection(stream, peer, service, slot, limits, stop) => {}
+                            () = cut.cancelled() => tracing::debug!("too many connections; the oldest was cut"),
+                        }
                     });
                 }
                 None => tracing::debug!("too many connections; one was refused"),
@@ -109,16 +115,29 @@ where
     }
 }
 
-async fn connection<S>(stream: TcpStream, peer: SocketAddr, service: S, limits: ListenLimits, stop: CancellationToken)
-where
+async fn connection<S>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    service: S,
+    slot: Slot,
+    limits: ListenLimits,
+    stop: CancellationToken,
+) where
     S: Service<Request<Body>, Response = Response, Error = std::convert::Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
     // Without it small answers wait for acknowledgements; if it fails they only wait.
     let _slower = stream.set_nodelay(true);
-    let service = service.map_request(move |mut request: Request<Incoming>| {
+    let service = tower::service_fn(move |mut request: Request<Incoming>| {
+        let serving = slot.serve();
         request.extensions_mut().insert(Peer(peer.ip()));
-        request.map(Body::new)
+        request.extensions_mut().insert(slot.clone());
+        let answering = service.clone().oneshot(request.map(Body::new));
+        async move {
+            let answer = answering.await;
+            drop(serving);
+            answer
+        }
     });
     let io = TokioIo::new(StallGuard::new(stream, limits.stall_timeout));
     let serving = http1::Builder::new()
@@ -137,52 +156,6 @@ where
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended early");
-    }
-}
-
-/// Who holds how many connections.
-#[derive(Clone, Debug, Default)]
-struct Slots {
-    held: Arc<Mutex<Held>>,
-}
-
-#[derive(Debug, Default)]
-struct Held {
-    total: usize,
-    by_source: HashMap<IpAddr, usize>,
-}
-
-/// One connection's place; given back when dropped.
-#[derive(Debug)]
-struct Slot {
-    held: Arc<Mutex<Held>>,
-    source: IpAddr,
-}
-
-impl Slots {
-    fn take(&self, peer: IpAddr, limits: &ListenLimits) -> Option<Slot> {
-        let source = source_of(peer);
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = held.by_source.get(&source).copied().unwrap_or(0);
-        if held.total >= limits.connections || own >= limits.per_source {
-            return None;
-        }
-        held.total += 1;
-        held.by_source.insert(source, own + 1);
-        Some(Slot { held: Arc::clone(&self.held), source })
-    }
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.total = held.total.saturating_sub(1);
-        if let Some(own) = held.by_source.get_mut(&self.source) {
-            *own = own.saturating_sub(1);
-            if *own == 0 {
-                held.by_source.remove(&self.source);
-            }
-        }
     }
 }
 
@@ -252,28 +225,5 @@ impl AsyncWrite for StallGuard {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn p15_places_are_limited_and_given_back() {
-        let slots = Slots::default();
-        let limits = ListenLimits { connections: 3, per_source: 2, ..ListenLimits::default() };
-        let [a, b]: [IpAddr; 2] = ["10.0.0.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
-        let sibling: IpAddr = "2001:db8::2".parse().unwrap();
-        let first = slots.take(a, &limits).unwrap();
-        let _second = slots.take(a, &limits).unwrap();
-        assert!(slots.take(a, &limits).is_none(), "one source has two places");
-        let third = slots.take(b, &limits).unwrap();
-        assert!(slots.take(sibling, &limits).is_none(), "there are three places");
-        drop(first);
-        let _fourth = slots.take(sibling, &limits).unwrap();
-        drop(third);
-        assert!(slots.take(a, &limits).is_some());
-        assert_eq!(slots.held.lock().unwrap().by_source.len(), 2);
     }
 }

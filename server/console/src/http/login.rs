@@ -1,6 +1,6 @@
 //! Logging in and out.
 
-use std::time::Instant;
+use std::{net::IpAddr, time::Instant};
 
 use axum::{
     extract::{FromRequest as _, Request, State},
@@ -24,7 +24,8 @@ use super::{
 /// One answer for a token that is wrong, used or too old, so that nobody learns which.
 const WRONG: &str = "This token is not valid: it was used, has expired, or was mistyped. Print another with \
                      `bathyscope login-link`.";
-const TOO_MANY: &str = "Too many attempts. Wait a minute, then try again.";
+const TOO_MANY: &str = "This token is not valid, and too many attempts have failed. A valid one, printed by \
+                        `bathyscope login-link`, logs in all the same.";
 
 #[derive(Deserialize)]
 struct LoginForm {
@@ -43,24 +44,36 @@ pub(super) async fn login(
     State(state): State<AppState>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    if !state.login_limit().attempt(state.source_of(&context, request.headers()), Instant::now()) {
-        return login_page(&context, StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
-    }
+    let source = state.source_of(&context, request.headers());
     let replaces = session_of(request.headers(), &state).await?;
     let Form(LoginForm { token }) = Form::from_request(request, &state).await?;
     // A person may paste the whole link.
     let token = token.rsplit("token=").next().unwrap_or_default().trim().to_owned();
+    let failed = |error| ApiError::internal("logging in", error);
+    // A token has 256 random bits, so nobody guesses one: what others tried, from the same address too, refuses no token
+    // that is valid. The limit is for attempts that fail, which fill the log.
+    if !state.sessions().is_login_token(&token).await.map_err(failed)? {
+        return refuse(&context, &state, source);
+    }
     // Runs to its end even if the browser goes away: a used token without a session would be lost.
     let sessions = state.sessions().clone();
     let login = tokio::spawn(async move { sessions.login(&token, replaces.as_ref()).await });
     let found = login.await.map_err(|error| ApiError::internal("logging in", error))?;
     let Some((secret, session)) = found.map_err(|error| ApiError::internal("logging in", error))? else {
-        tracing::warn!(request = context.request_id(), "a login was refused");
-        return login_page(&context, StatusCode::UNAUTHORIZED, WRONG);
+        return refuse(&context, &state, source);
     };
     state.audit(&session, "login", "", "").await;
     let cookie = session_cookie(secret.reveal(), state.hosts().is_secure());
     Ok(redirect("/", &cookie))
+}
+
+/// The answer to a token that is not valid; another one to a source that has tried too often.
+fn refuse(context: &Context, state: &AppState, source: IpAddr) -> Result<Response, ApiError> {
+    if !state.login_limit().attempt(source, Instant::now()) {
+        return login_page(context, StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
+    }
+    tracing::warn!("a login was refused");
+    login_page(context, StatusCode::UNAUTHORIZED, WRONG)
 }
 
 /// Ends the session.

@@ -1,14 +1,14 @@
 //! Everything that speaks HTTP.
 //!
-//! A request passes, in this order: the listener's limits (`listener`), the guard (`guard`: host, origin, body, panics,
-//! headers), the router that is built from one table (`routes`), and a handler whose first argument says the role that
-//! it needs (`access`). Handlers are thin; views are made by `workers`, off the runtime.
+//! A request passes, in this order: the listener's limits (`listener`), layers of tower-http (`layers`: id, log, limits,
+//! panics, compression), the guard (`guard`: host, origin, errors), the router that is built from one table (`routes`),
+//! and a handler whose first argument says the role that it needs (`access`). Handlers are thin; views are made by `workers`, off the runtime.
 
 use axum::{body::Body, middleware, response::Response};
 use http::Request;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tower::{Layer as _, Service};
+use tower::{Service, ServiceBuilder};
 
 pub mod access;
 mod api;
@@ -19,6 +19,7 @@ mod extract;
 mod guard;
 mod headers;
 mod hosts;
+mod layers;
 mod listener;
 mod login;
 mod pages;
@@ -26,7 +27,9 @@ mod rate;
 mod routes;
 mod session;
 mod site;
+mod slots;
 mod state;
+mod turns;
 mod workers;
 
 pub(crate) use context::hex;
@@ -35,15 +38,28 @@ pub use error::{ApiError, ErrorKind};
 pub use hosts::HostPolicy;
 pub use listener::ListenLimits;
 pub use routes::{Route, table};
-pub use session::{LOGIN_LINK_S, Secret, Session, SessionClock, SessionError, Sessions};
-pub use state::{AppState, ScriptPolicy, Setup};
+pub use session::{
+    AccessList, LOGIN_LINK_S, LinkItem, SESSION_S, Secret, Session, SessionClock, SessionError, SessionItem, Sessions,
+};
+pub use state::{AppState, CommandPolicy, ScriptPolicy, Setup};
 
 /// The whole console as a service: what the listener drives, and tests.
 pub fn service(
     state: AppState,
 ) -> impl Service<Request<Body>, Response = Response, Error = std::convert::Infallible, Future: Send> + Clone + Send + 'static
 {
-    middleware::from_fn_with_state(state.clone(), guard::guard).layer(routes::router(state))
+    ServiceBuilder::new()
+        .layer(layers::secrets())
+        .map_request(layers::without_id)
+        .layer(layers::request_id())
+        .map_response(|response: http::Response<_>| response.map(Body::new))
+        .layer(layers::trace())
+        .layer(layers::answer_id())
+        .layer(headers::fixed())
+        .layer(middleware::from_fn_with_state(state.clone(), guard::guard))
+        .layer(layers::panics())
+        .layer(layers::compression())
+        .service(routes::router(state))
 }
 
 /// Serves the console on `listener` until `stop` is cancelled and open requests have had their time.

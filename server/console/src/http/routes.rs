@@ -3,6 +3,8 @@
 //! The router is built from this table and from nothing else, so a route that is not listed cannot exist. The role of a
 //! line is the handler's first argument: a line and its handler cannot differ, because it would not compile.
 
+use std::convert::Infallible;
+
 use axum::{
     Router,
     extract::Request,
@@ -19,7 +21,7 @@ use super::{
     api, assets,
     context::{Context, Kind},
     error::ApiError,
-    guard, login, pages,
+    layers, login, pages,
     state::AppState,
 };
 
@@ -136,6 +138,7 @@ pub fn table() -> Vec<Route> {
         route::<Viewer, _, _>(Stream, GET, "/api/captures/{id}/live", api::live::capture),
         route::<Viewer, _, _>(Stream, GET, "/api/live", api::live::running),
 
+        route::<Viewer, _, _>(Api, GET, "/api/commands", api::commands::about),
         route::<Viewer, _, _>(Api, GET, "/api/scripts", api::scripts::about),
         route::<Operator, _, _>(Api, POST, "/api/scripts/check", api::scripts::check),
         route::<Operator, _, _>(Api, POST, "/api/scripts/compile", api::scripts::compile),
@@ -148,6 +151,9 @@ pub fn table() -> Vec<Route> {
         route::<Viewer, _, _>(Api, GET, "/api/samples", api::samples::list),
         route::<Viewer, _, _>(Api, POST, "/api/samples/{name}", api::samples::open),
 
+        route::<Admin, _, _>(Api, GET, "/api/access", api::access::list),
+        route::<Admin, _, _>(Api, &Method::DELETE, "/api/access/sessions/{id}", api::access::end_session),
+        route::<Admin, _, _>(Api, &Method::DELETE, "/api/access/links/{id}", api::access::end_link),
         route::<Admin, _, _>(Api, GET, "/api/audit", api::audit::list),
     ]
 }
@@ -157,7 +163,9 @@ pub(super) fn router(state: AppState) -> Router {
     let mut router = Router::new();
     for Route { path, kind, handler, .. } in table() {
         let marked = middleware::from_fn(move |request: Request, next: Next| run(kind, path, request, next));
-        router = router.route(path, handler.layer(marked));
+        let limited =
+            handler.layer::<_, Infallible>(layers::body_limit(path)).layer::<_, Infallible>(layers::time_limit());
+        router = router.route(path, limited.layer(marked));
     }
     router.fallback(|| async { ApiError::not_found() }).with_state(state)
 }
@@ -165,8 +173,12 @@ pub(super) fn router(state: AppState) -> Router {
 async fn run(kind: Kind, path: &'static str, request: Request, next: Next) -> Response {
     if let Some(context) = request.extensions().get::<Context>() {
         context.set_route(kind, path);
+        tracing::Span::current().record("route", path);
     }
-    guard::in_time(next.run(request)).await
+    let method = request.method().clone();
+    let mut response = next.run(request).await;
+    layers::mark_compressible(kind, &method, path, &mut response);
+    response
 }
 
 #[cfg(test)]

@@ -16,13 +16,14 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_store::{NewSession, Role, Store, StoreError, TokenHash};
+use bathyscope_store::{LoginToken, NewSession, Role, Store, StoreError, TokenHash};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::context::hex;
 
-/// How long a session lasts, however often it is used.
-const ABSOLUTE_S: u64 = 7 * 24 * 3600;
+/// How long a session lasts at most, however often it is used.
+pub const SESSION_S: u64 = 7 * 24 * 3600;
 /// How long a session lasts without use.
 const IDLE_S: u64 = 12 * 3600;
 /// How long a login link can be used.
@@ -94,6 +95,11 @@ impl Session {
         &self.inner.user
     }
 
+    /// By which lists name it.
+    pub(super) fn id(&self) -> String {
+        self.inner.hash.short()
+    }
+
     /// What its owner may do.
     pub fn role(&self) -> Role {
         self.inner.role
@@ -113,6 +119,16 @@ impl Session {
             () = self.inner.ended.cancelled() => {}
             () = expired => {}
         }
+    }
+
+    /// Whether it has not ended, by whatever means.
+    pub(super) fn is_live(&self) -> bool {
+        !self.inner.ended.is_cancelled() && !self.is_over(self.inner.clock.now_s())
+    }
+
+    /// Whether both are one session.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.inner.hash == other.inner.hash
     }
 
     fn is_over(&self, now_s: u64) -> bool {
@@ -135,6 +151,47 @@ impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret(…)")
     }
+}
+
+/// Who can come in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessList {
+    /// Sessions that have not ended.
+    pub sessions: Vec<SessionItem>,
+    /// Login links that were not used yet.
+    pub links: Vec<LinkItem>,
+}
+
+/// A session in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionItem {
+    /// By which it is ended; it is of no use for anything else.
+    pub id: String,
+    /// Whose it is.
+    pub user: String,
+    /// What it may do.
+    pub role: Role,
+    /// Seconds since the login.
+    pub age_s: u64,
+    /// Seconds since it was used last.
+    pub unused_s: u64,
+    /// Seconds until it ends if it is not used.
+    pub ends_in_s: u64,
+}
+
+/// A login link in a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkItem {
+    /// By which it is ended; it does not log in.
+    pub id: String,
+    /// For whom it is.
+    pub user: String,
+    /// What that user may do.
+    pub role: Role,
+    /// Seconds until it cannot be used any more.
+    pub ends_in_s: u64,
+    /// Seconds until the session ends that it begins.
+    pub session_ends_in_s: u64,
 }
 
 /// Why a session could not be made or looked up.
@@ -181,10 +238,92 @@ impl Sessions {
     /// # Errors
     /// The store's, or if there is no randomness.
     pub async fn login_token(&self, user: &str, role: Role) -> Result<Secret, SessionError> {
+        self.login_token_for(user, role, SESSION_S).await
+    }
+
+    /// As [`Sessions::login_token`]; what the token lets in ends `lasts_s` from now, at most [`SESSION_S`], however it is
+    /// used. The token itself can be used for [`LOGIN_LINK_S`] at most.
+    ///
+    /// # Errors
+    /// As [`Sessions::login_token`].
+    pub async fn login_token_for(&self, user: &str, role: Role, lasts_s: u64) -> Result<Secret, SessionError> {
         let (secret, hash) = new_secret()?;
-        let expires_s = self.clock.now_s().saturating_add(LOGIN_LINK_S);
-        self.store.add_login_token(hash, user, role, expires_s).await?;
+        let (now_s, user) = (self.clock.now_s(), user.to_owned());
+        let session_expires_s = now_s.saturating_add(lasts_s.min(SESSION_S));
+        let expires_s = now_s.saturating_add(LOGIN_LINK_S).min(session_expires_s);
+        self.store.add_login_token(LoginToken { hash, user, role, expires_s, session_expires_s }).await?;
         Ok(secret)
+    }
+
+    /// The sessions that have not ended, the one that was used last first, and the links that were not used yet.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn list(&self) -> Result<AccessList, SessionError> {
+        let now_s = self.clock.now_s();
+        let mut sessions = self.store.sessions(now_s).await?;
+        for session in &mut sessions {
+            // What is not written yet.
+            let live = self.locked(|live| live.sessions.get(&session.hash).cloned());
+            let used_s = live.map_or(0, |live| live.inner.last_used_s.load(Ordering::Relaxed));
+            session.last_used_s = session.last_used_s.max(used_s);
+        }
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.last_used_s));
+        let session = |session: bathyscope_store::Session| SessionItem {
+            id: session.hash.short(),
+            user: session.user,
+            role: session.role,
+            age_s: now_s.saturating_sub(session.created_s),
+            unused_s: now_s.saturating_sub(session.last_used_s),
+            ends_in_s: session
+                .expires_s
+                .min(session.last_used_s.saturating_add(session.idle_limit_s))
+                .saturating_sub(now_s),
+        };
+        let link = |token: LoginToken| LinkItem {
+            id: token.hash.short(),
+            user: token.user,
+            role: token.role,
+            ends_in_s: token.expires_s.saturating_sub(now_s),
+            session_ends_in_s: token.session_expires_s.saturating_sub(now_s),
+        };
+        let links = self.store.login_tokens(now_s).await?.into_iter().map(link).collect();
+        let sessions = sessions.into_iter().map(session).collect();
+        Ok(AccessList { sessions, links })
+    }
+
+    /// Ends the session with this id: its cookie is worth nothing any more and its streams end. Gives whose it was; none
+    /// if there is no such one.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn end(&self, id: &str) -> Result<Option<String>, SessionError> {
+        let all = self.store.sessions(self.clock.now_s()).await?;
+        let Some(stored) = all.into_iter().find(|session| session.hash.short() == id) else { return Ok(None) };
+        self.logout(&self.adopt(&stored)).await?;
+        Ok(Some(stored.user))
+    }
+
+    /// Makes the unused link with this id worthless. Gives for whom it was; none if there is no such one.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn end_link(&self, id: &str) -> Result<Option<String>, SessionError> {
+        let all = self.store.login_tokens(self.clock.now_s()).await?;
+        let Some(token) = all.into_iter().find(|token| token.hash.short() == id) else { return Ok(None) };
+        Ok(self.store.delete_login_token(token.hash).await?.then_some(token.user))
+    }
+
+    /// Whether a login token can be used now. Changes nothing.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn is_login_token(&self, token: &str) -> Result<bool, SessionError> {
+        // What no token looks like is not looked up.
+        if token.len() != TOKEN_BYTES * 2 {
+            return Ok(false);
+        }
+        Ok(self.store.has_login_token(TokenHash::of(token.as_bytes()), self.clock.now_s()).await?)
     }
 
     /// Uses up a login token and begins a session; none if the token is unknown, used or too old: which of them is not
@@ -199,11 +338,11 @@ impl Sessions {
     ) -> Result<Option<(Secret, Session)>, SessionError> {
         let now_s = self.clock.now_s();
         let hash = TokenHash::of(token.as_bytes());
-        let Some((user, role)) = self.store.redeem_login_token(hash, now_s).await? else {
+        let Some(token) = self.store.redeem_login_token(hash, now_s).await? else {
             return Ok(None);
         };
         let (secret, hash) = new_secret()?;
-        let expires_s = now_s.saturating_add(ABSOLUTE_S);
+        let LoginToken { user, role, session_expires_s: expires_s, .. } = token;
         let new = NewSession { hash, role, user, created_s: now_s, expires_s, idle_limit_s: IDLE_S };
         self.store.add_session(new.clone()).await?;
         let session = self.live_session(hash, new.user, role, expires_s, IDLE_S, now_s);
@@ -232,7 +371,7 @@ impl Sessions {
                 None => return Ok(None),
             },
         };
-        if session.inner.ended.is_cancelled() || session.is_over(now_s) {
+        if !session.is_live() {
             return Ok(None);
         }
         session.inner.last_used_s.fetch_max(now_s, Ordering::Relaxed);

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use bathyscope_agent::CommandRights;
 use bathyscope_capture::CaptureId;
 use bathyscope_store::{AuditEntry, Role, Store};
 use http::HeaderMap;
@@ -58,6 +59,24 @@ impl ScriptPolicy {
     }
 }
 
+/// As whom captures start commands. The agent decides; this is what people are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandPolicy {
+    /// As whom.
+    pub rights: CommandRights,
+}
+
+impl CommandPolicy {
+    /// Why somebody may start no command; none if they may.
+    pub fn refuses(&self, role: Role) -> Option<&'static str> {
+        match self.rights {
+            CommandRights::Off => Some("commands are switched off in this console"),
+            _ if role < Role::Admin => Some("only admins may start commands in this console"),
+            CommandRights::Users(_) | CommandRights::AsRoot | CommandRights::Caller => None,
+        }
+    }
+}
+
 /// What an [`AppState`] is made of.
 #[derive(Debug)]
 pub struct Setup {
@@ -75,6 +94,8 @@ pub struct Setup {
     pub behind_proxy: bool,
     /// Who may run scripts.
     pub scripts: ScriptPolicy,
+    /// As whom captures start commands.
+    pub commands: CommandPolicy,
     /// How long captures are kept.
     pub retention: RetentionRule,
     /// A directory for short-lived files that nobody else can enter.
@@ -129,6 +150,11 @@ impl AppState {
     /// Who may run scripts.
     pub(super) fn scripts(&self) -> ScriptPolicy {
         self.inner.setup.scripts
+    }
+
+    /// As whom captures start commands.
+    pub(super) fn commands(&self) -> &CommandPolicy {
+        &self.inner.setup.commands
     }
 
     /// How long captures are kept.

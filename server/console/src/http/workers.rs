@@ -13,15 +13,16 @@ use bytes::{Bytes, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::error::{ApiError, ErrorKind};
+use super::{
+    error::{ApiError, ErrorKind},
+    turns::QueryTurns,
+};
 use crate::view_source::CaptureView;
 
 /// How long a view waits for its turn.
 const TURN_TIMEOUT: Duration = Duration::from_secs(20);
 /// Downloads at a time; they last as long as the client takes.
 const DOWNLOADS: usize = 8;
-/// Queries at a time; each may take a CPU for long and much memory.
-const QUERIES: usize = 2;
 /// Bytes of a piece of a download.
 const PIECE_BYTES: usize = 64 << 10;
 /// Pieces that wait for the client.
@@ -31,7 +32,7 @@ const PIECES: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Workers {
     views: Arc<Semaphore>,
-    queries: Arc<Semaphore>,
+    queries: QueryTurns,
     downloads: Arc<Semaphore>,
 }
 
@@ -40,7 +41,7 @@ impl Default for Workers {
         let cpus = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
         Self {
             views: Arc::new(Semaphore::new(cpus.max(2))),
-            queries: Arc::new(Semaphore::new(QUERIES)),
+            queries: QueryTurns::default(),
             downloads: Arc::new(Semaphore::new(DOWNLOADS)),
         }
     }
@@ -65,17 +66,26 @@ impl Workers {
         Ok(Self::work(turn(&self.views).await?, move |cancel| view.checked(make(&view, cancel))).await??)
     }
 
-    /// Answers a query, in turn with other queries only. If the caller is dropped, the cancel flag is set.
+    /// Answers a query, in turn with others of `user`. If the caller is dropped, the cancel flag is set.
     pub(super) async fn query<T: Send + 'static>(
         &self,
+        user: &str,
         answer: impl FnOnce(&Arc<Cancel>) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        Ok(Self::work(turn(&self.queries).await?, answer).await??)
+        Ok(Self::work(self.queries.take(user).await?, answer).await??)
+    }
+
+    /// Tells what can be asked, which is quick. If the caller is dropped, the cancel flag is set.
+    pub(super) async fn tell<T: Send + 'static>(
+        &self,
+        tell: impl FnOnce(&Arc<Cancel>) -> Result<T, QueryError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        Ok(Self::work(turn(&self.views).await?, tell).await??)
     }
 
     /// Works off the runtime; if the caller is dropped, the flag that `work` gets is set.
     async fn work<T: Send + 'static>(
-        turn: OwnedSemaphorePermit,
+        turn: impl Send + 'static,
         work: impl FnOnce(&Arc<Cancel>) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
         let cancel = CancelOnDrop(Arc::default());

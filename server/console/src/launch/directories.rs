@@ -1,82 +1,24 @@
-//! The directories of a run: one for the socket between the processes, one for captures.
+//! The directory of captures.
 
 use std::{
     fs,
     io::ErrorKind,
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, chown},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    },
     path::{Path, PathBuf},
 };
 
-use super::Account;
+use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchmod, fchown, fstat, open, openat};
+
+use super::{Account, account::may_give_away};
 use crate::Failure;
 
 /// The database's file, by which a directory of captures is known.
 const DATABASE: &str = "bathyscope.db";
-/// The socket's file.
-const SOCKET: &str = "agent.sock";
-
-/// The longest path that a socket may have.
-const MAX_SOCKET_PATH_BYTES: usize = 107;
-
-/// A directory that only the console's user can enter. It is removed at the end.
-#[derive(Debug)]
-pub(super) struct RuntimeDirectory {
-    path: PathBuf,
-}
-
-impl RuntimeDirectory {
-    /// Makes it where such things belong, or, on a system that can only be read, in the directory of captures.
-    pub(super) fn make(account: Option<&Account>, data: &Path) -> Result<Self, Failure> {
-        let mut trouble = None;
-        for base in bases().into_iter().chain([data.to_owned()]) {
-            match make_below(&base, account) {
-                Ok(path) => return Ok(Self { path }),
-                Err(error) => trouble = Some((base, error)),
-            }
-        }
-        let (base, error) = trouble.unwrap_or_else(|| (PathBuf::from("/run"), ErrorKind::NotFound.into()));
-        Err(Failure::because(format!("making a directory below {}", base.display()), error))
-    }
-
-    /// Where the agent listens.
-    pub(super) fn socket(&self) -> PathBuf {
-        self.path.join(SOCKET)
-    }
-}
-
-impl Drop for RuntimeDirectory {
-    fn drop(&mut self) {
-        // It belongs to the console's user, so it is only emptied of what is known: nothing is followed.
-        let _gone = fs::remove_file(self.socket());
-        let _not_empty = fs::remove_dir(&self.path);
-    }
-}
-
-fn bases() -> Vec<PathBuf> {
-    let mut bases = Vec::new();
-    if rustix::process::geteuid().is_root() {
-        bases.push(PathBuf::from("/run"));
-    } else if let Some(own) = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) {
-        bases.push(own);
-    }
-    // Safe in a directory that others can write, as the name is new, cannot be guessed, and is made exclusively.
-    bases.push(PathBuf::from("/tmp"));
-    bases
-}
-
-fn make_below(base: &Path, account: Option<&Account>) -> std::io::Result<PathBuf> {
-    let mut random = [0_u8; 8];
-    getrandom::fill(&mut random).map_err(std::io::Error::other)?;
-    let path = base.join(format!("bathyscope-{:016x}", u64::from_le_bytes(random)));
-    if path.join(SOCKET).as_os_str().len() > MAX_SOCKET_PATH_BYTES {
-        return Err(ErrorKind::InvalidFilename.into());
-    }
-    fs::DirBuilder::new().mode(0o700).create(&path)?;
-    if let Some(account) = account {
-        chown(&path, Some(account.uid), Some(account.gid))?;
-    }
-    Ok(path)
-}
+/// The file whose lock a process holds that works on a directory of captures.
+pub(super) const LOCK: &str = "bathyscope.lock";
 
 /// Makes the directory of captures where it is missing and gives it to the console's user. One that is there already is
 /// only given away if it is empty or holds captures: a mistyped path must not change the owner of anything else.
@@ -102,7 +44,7 @@ pub(crate) fn prepare_data(path: &Path, account: Option<&Account>) -> Result<Pat
     if meta.uid() == account.uid {
         return Ok(path);
     }
-    if meta.uid() != 0 || !is_ours(&path).map_err(doing)? {
+    if !may_give_away(meta.uid()) || !is_ours(&path).map_err(doing)? {
         let why = format!("{shown} belongs to another user than the console's (uid {})", account.uid);
         let remedy =
             format!("Run: chown -R {}:{} {shown}, or name another directory with --data.", account.uid, account.gid);
@@ -114,21 +56,54 @@ pub(crate) fn prepare_data(path: &Path, account: Option<&Account>) -> Result<Pat
 }
 
 fn is_ours(path: &Path) -> std::io::Result<bool> {
-    Ok(path.join(DATABASE).exists() || fs::read_dir(path)?.next().is_none())
+    // The lock stays where somebody removed the database.
+    Ok([DATABASE, LOCK].iter().any(|name| path.join(name).exists()) || fs::read_dir(path)?.next().is_none())
 }
 
-/// Gives the directory and the regular files in it away: root may have used it without a console before.
+/// Gives the directory and its regular files to another user: root may have used it without a console before, or an
+/// earlier console as another user. Whoever owns it now may change it meanwhile, so everything is looked at and given away
+/// by its descriptor, no link is followed, and only what belongs to the directory's owner is given away: a file of
+/// somebody else that has a second name here is not.
 fn give_away(path: &Path, account: &Account) -> std::io::Result<()> {
-    for entry in fs::read_dir(path)? {
+    let directory = open(path, DIRECTORY, Mode::empty())?;
+    let owner = fstat(&directory)?.st_uid;
+    if !may_give_away(owner) {
+        return Err(ErrorKind::PermissionDenied.into());
+    }
+    give_away_in(&directory, owner, account, MAX_DEPTH)
+}
+
+/// How a directory is opened that nobody may exchange meanwhile.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// How deep directories of short-lived files are at most.
+const MAX_DEPTH: u32 = 4;
+
+fn give_away_in(directory: &OwnedFd, owner: u32, account: &Account, depth: u32) -> std::io::Result<()> {
+    let (uid, gid) = (Some(Uid::from_raw(account.uid)), Some(Gid::from_raw(account.gid)));
+    // First the directory: what its old owner can do in it is over then, but for what was begun.
+    fchmod(directory, Mode::RWXU)?;
+    fchown(directory, uid, gid)?;
+    for entry in Dir::read_from(directory)? {
         let entry = entry?;
-        let meta = entry.metadata()?;
-        // A file with a second name may be anything.
-        if meta.is_file() && meta.nlink() == 1 {
-            chown(entry.path(), Some(account.uid), Some(account.gid))?;
+        if matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Ok(file) = openat(directory, entry.file_name(), flags, Mode::empty()) else { continue };
+        let found = fstat(&file)?;
+        if found.st_uid != owner {
+            continue;
+        }
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile if found.st_nlink == 1 => chownat(&file, c"", uid, gid, AtFlags::EMPTY_PATH)?,
+            FileType::Directory if depth > 0 => {
+                let inner = openat(&file, c".", DIRECTORY, Mode::empty())?;
+                give_away_in(&inner, owner, account, depth - 1)?;
+            }
+            _ => {}
         }
     }
-    fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
-    chown(path, Some(account.uid), Some(account.gid))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -158,13 +133,34 @@ mod tests {
         assert_eq!(owner(&used.join(DATABASE)), 65534);
     }
 
+    /// What a user does who owned the directory before: links to files of others, under names of ours.
     #[test]
-    fn a_runtime_directory_is_private_and_goes() {
-        let directory = RuntimeDirectory::make(None, Path::new("/nowhere")).unwrap();
-        let path = directory.path.clone();
-        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
-        assert!(directory.socket().as_os_str().len() < 100, "a socket's address is short");
-        drop(directory);
-        assert!(!path.exists());
+    fn p54_giving_a_directory_away_gives_no_file_of_others_away() {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED: owners of directories — root");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret");
+        fs::write(&secret, "x").unwrap();
+        let used = folder.path().join("used");
+        fs::create_dir(&used).unwrap();
+        fs::write(used.join(DATABASE), "").unwrap();
+        fs::hard_link(&secret, used.join("hard")).unwrap();
+        std::os::unix::fs::symlink(&secret, used.join("soft")).unwrap();
+        fs::write(used.join("other"), "").unwrap();
+        fs::create_dir(used.join("short-lived")).unwrap();
+        std::os::unix::fs::chown(used.join("short-lived"), Some(65_534), Some(65_534)).unwrap();
+        for (path, uid) in [(used.clone(), 65_534), (used.join(DATABASE), 65_534), (used.join("other"), 4711)] {
+            std::os::unix::fs::chown(path, Some(uid), Some(uid)).unwrap();
+        }
+        prepare_data(&used, Some(&Account { uid: 60_800, gid: 60_800 })).unwrap();
+        let owner = |path: &Path| fs::symlink_metadata(path).unwrap().uid();
+        assert_eq!((owner(&used), owner(&used.join(DATABASE))), (60_800, 60_800));
+        assert_eq!(owner(&used.join("short-lived")), 60_800);
+        assert_eq!((owner(&secret), owner(&used.join("soft")), owner(&used.join("other"))), (0, 0, 4711));
+        // A person's directory is nobody else's.
+        std::os::unix::fs::chown(&used, Some(4711), Some(4711)).unwrap();
+        assert!(prepare_data(&used, Some(&Account { uid: 60_800, gid: 60_800 })).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Starting and confining the processes.
 //!
-//! What a person starts is the *supervisor*. It makes a private runtime directory and executes this same binary twice:
-//! as the *agent*, which keeps whatever rights there are, and as the *console*, which gives up every right before it
+//! What a person starts is the *supervisor*. It makes a door for the two others and executes this same binary twice: as
+//! the *agent*, which keeps whatever rights there are, and as the *console*, which gives up every right before it
 //! starts a thread or opens a listener. The supervisor itself parses nothing and serves nobody; it restarts an agent
 //! that has ended, ends the agent when the console ends, and passes the console's status on. Each child dies with it.
 //!
@@ -11,14 +11,20 @@
 mod account;
 mod confine;
 mod directories;
+mod files;
+mod filter;
 mod own_agent;
+mod place;
 mod supervisor;
 
-pub use account::{Account, console_account, invoking_uid};
+pub use account::{Account, console_account, starter_uid};
 pub use confine::{confine, give_up_rights};
 pub(crate) use directories::prepare_data;
+pub use files::restrict_files;
+pub use filter::filter_system_calls;
 pub use own_agent::OwnAgent;
 pub(crate) use own_agent::agent_failure;
+pub(crate) use place::{LeftDirectory, Workplace, remove_left};
 pub use supervisor::supervise;
 
 /// Milliseconds between an agent's death and the first attempt to start another.

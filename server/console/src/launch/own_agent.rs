@@ -1,14 +1,15 @@
 //! An agent for one verb, at the end of a socket pair.
 
 use std::{
-    os::fd::{AsFd as _, OwnedFd},
-    process::{Child, Stdio},
+    os::fd::{AsFd as _, AsRawFd as _},
+    path::Path,
+    process::Child,
 };
 
-use bathyscope_agent::Simulation;
+use bathyscope_agent::{CommandRights, Simulation};
 use bathyscope_protocol::{AgentClient, ClientError, Connection};
 
-use super::{console_account, give_up_rights, invoking_uid, this_binary};
+use super::{Account, Workplace, console_account, give_up_rights, this_binary};
 use crate::{Failure, cli::agent::Scripts, config::LogArgs};
 
 /// An agent that serves this process alone and ends with it.
@@ -19,15 +20,16 @@ pub struct OwnAgent {
 }
 
 impl OwnAgent {
-    /// Starts one. Its log goes to standard error, from warnings up where `log` is not given.
+    /// Starts one that runs neither scripts nor commands. Its log goes to standard error, from warnings up where `log` is not
+    /// given.
     ///
     /// # Errors
     /// If it cannot be started.
     pub fn start(simulation: Option<&Simulation>, log: Option<&LogArgs>) -> Result<Self, Failure> {
-        Self::start_for_scripts(simulation, log, Scripts::Off)
+        Self::begin(simulation, log, Scripts::Off, &CommandRights::Off, None)
     }
 
-    /// Starts one that runs scripts, as far as `scripts` says.
+    /// Starts one that runs scripts, as far as `scripts` says, and the command of whoever starts it.
     ///
     /// # Errors
     /// As [`OwnAgent::start`].
@@ -36,6 +38,29 @@ impl OwnAgent {
         log: Option<&LogArgs>,
         scripts: Scripts,
     ) -> Result<Self, Failure> {
+        Self::begin(simulation, log, scripts, &CommandRights::Caller, None)
+    }
+
+    /// Starts one that removes the place when it ends, if that is a directory of its own.
+    ///
+    /// # Errors
+    /// As [`OwnAgent::start`].
+    pub(crate) fn start_at(
+        place: &Workplace,
+        simulation: Option<&Simulation>,
+        log: Option<&LogArgs>,
+        scripts: Scripts,
+    ) -> Result<Self, Failure> {
+        Self::begin(simulation, log, scripts, &CommandRights::Caller, place.own_directory())
+    }
+
+    fn begin(
+        simulation: Option<&Simulation>,
+        log: Option<&LogArgs>,
+        scripts: Scripts,
+        commands: &CommandRights,
+        remove: Option<&Path>,
+    ) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::because("starting an agent", error);
         let (ours, theirs) = Connection::pair().map_err(|error| Failure::because("starting an agent", error))?;
         let mut command = this_binary("agent");
@@ -43,11 +68,14 @@ impl OwnAgent {
         if let Ok(folder) = std::env::current_dir() {
             command.current_dir(folder).envs(std::env::vars_os());
         }
-        command.arg("--on-stdin");
+        command.args(["--on-fd", &theirs.as_fd().as_raw_fd().to_string()]);
         command.args(["--console-uid", &rustix::process::geteuid().as_raw().to_string()]);
-        command.args(["--command-uid", &invoking_uid().to_string()]);
+        command.args(["--commands", &commands.to_string()]);
         command.args(["--supervisor", &std::process::id().to_string()]);
         scripts.pass_on(&mut command);
+        if let Some(directory) = remove {
+            command.arg("--remove-at-end").arg(directory);
+        }
         if let Some(simulation) = simulation {
             command.arg(format!("--simulate={simulation}"));
         }
@@ -57,8 +85,11 @@ impl OwnAgent {
                 command.args(["--log", "warn"]);
             }
         }
-        let theirs: OwnedFd = theirs.as_fd().try_clone_to_owned().map_err(failed)?;
-        let child = command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).spawn().map_err(failed)?;
+        // The child inherits it by its number, beside the standard descriptors, which a traced command gets. There is no
+        // other thread yet that could start something meanwhile.
+        rustix::io::fcntl_setfd(&theirs, rustix::io::FdFlags::empty()).map_err(|errno| failed(errno.into()))?;
+        let child = command.spawn().map_err(failed)?;
+        drop(theirs);
         Ok(Self { child, connection: Some(ours) })
     }
 
@@ -67,9 +98,21 @@ impl OwnAgent {
     ///
     /// # Errors
     /// If a right remains, or the agent does not answer.
-    pub fn client(&mut self, user: Option<&str>) -> Result<AgentClient, Failure> {
-        let account = console_account(user)?;
-        give_up_rights(account.as_ref().map(|account| account.uid), account.as_ref().map(|account| account.gid))?;
+    pub fn client(&mut self) -> Result<AgentClient, Failure> {
+        let account = console_account(None, None)?;
+        self.client_as(account.as_ref())
+    }
+
+    /// As [`OwnAgent::client`], as the owner of the place where the verb works.
+    ///
+    /// # Errors
+    /// As [`OwnAgent::client`].
+    pub(crate) fn client_at(&mut self, place: &Workplace) -> Result<AgentClient, Failure> {
+        self.client_as(place.account())
+    }
+
+    fn client_as(&mut self, account: Option<&Account>) -> Result<AgentClient, Failure> {
+        give_up_rights(account.map(|account| account.uid), account.map(|account| account.gid))?;
         let connection = self.connection.take().ok_or_else(|| Failure::new("the agent was taken before"))?;
         AgentClient::over(connection).map_err(|error| agent_failure("greeting the agent", error))
     }

@@ -1,12 +1,15 @@
 //! The process that a person starts: keeps an agent and a console running until the console ends.
 
 use std::{
+    os::fd::AsFd as _,
     os::unix::process::ExitStatusExt as _,
     path::{Path, PathBuf},
     process::{Child, ExitCode, ExitStatus, Stdio},
     time::Duration,
 };
 
+use bathyscope_agent::CommandRights;
+use bathyscope_protocol::Door;
 use rustix::process::{Pid, Signal};
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -15,26 +18,24 @@ use tokio::{
 
 use super::{
     Account, FIRST_RESTART_MS, LONGEST_RESTART_MS, SETTLED_MS, STOP_AGENT_MS, STOP_CONSOLE_MS, console_account,
-    directories::{RuntimeDirectory, prepare_data},
-    invoking_uid, this_binary,
+    directories::prepare_data, this_binary,
 };
-use crate::{Failure, Outcome, cli::serve::ServeArgs};
+use crate::{Failure, Outcome, cli::serve::ServeArgs, signals::EndSignals};
 
 /// Runs agent and console until the console ends, and gives back its exit status.
 ///
 /// # Errors
 /// If a directory cannot be made or the console cannot be started.
 pub fn supervise(args: &ServeArgs) -> Outcome {
-    let account = console_account(args.agent.user.as_deref())?;
-    let data = prepare_data(&args.data.directory()?, account.as_ref())?;
-    let runtime_directory = RuntimeDirectory::make(account.as_ref(), &data)?;
-    let plan = Plan { args, account, data, socket: runtime_directory.socket() };
+    let data = args.data.directory()?;
+    let account = console_account(args.agent.user.as_deref(), Some(&data))?;
+    let data = prepare_data(&data, account.as_ref())?;
+    let (agents_end, consoles_end) = Door::pair().map_err(|error| Failure::because("making a door", error))?;
+    let plan = Plan { args, account, data, agents_end };
     // A runtime of this thread alone: children are bound to the thread that started them.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::because("starting the supervisor", error))?;
-    let ended = runtime.block_on(plan.run());
-    drop(runtime_directory);
-    ended.map(exit_code)
+    runtime.block_on(plan.run(consoles_end)).map(exit_code)
 }
 
 fn exit_code(status: ExitStatus) -> ExitCode {
@@ -46,7 +47,8 @@ struct Plan<'a> {
     args: &'a ServeArgs,
     account: Option<Account>,
     data: PathBuf,
-    socket: PathBuf,
+    /// Given to each agent, so that what waits at the door outlives one that dies.
+    agents_end: Door,
 }
 
 /// When the next agent may be started.
@@ -68,12 +70,12 @@ impl Pause {
 }
 
 impl Plan<'_> {
-    async fn run(&self) -> Result<ExitStatus, Failure> {
+    async fn run(&self, consoles_end: Door) -> Result<ExitStatus, Failure> {
         let watch = |kind| signal(kind).map_err(|error| Failure::because("watching for signals", error));
         let mut child_ended = watch(SignalKind::child())?;
-        let (mut terminate, mut interrupt) = (watch(SignalKind::terminate())?, watch(SignalKind::interrupt())?);
+        let mut end = EndSignals::watch()?;
         let mut agent = Agent::new(self.start_agent());
-        let mut console = match self.start_console() {
+        let mut console = match self.start_console(consoles_end) {
             Ok(console) => console,
             Err(failure) => {
                 agent.end(&mut child_ended).await;
@@ -84,8 +86,7 @@ impl Plan<'_> {
         loop {
             tokio::select! {
                 _ = child_ended.recv() => {}
-                _ = terminate.recv() => stop_console(&mut console, &mut kill_at),
-                _ = interrupt.recv() => stop_console(&mut console, &mut kill_at),
+                _ = end.next() => stop_console(&mut console, &mut kill_at),
                 () = until(kill_at) => {
                     tracing::warn!("the console did not stop in {STOP_CONSOLE_MS} ms; killing it");
                     let _gone = console.kill();
@@ -105,25 +106,29 @@ impl Plan<'_> {
         }
     }
 
+    /// As whom commands run; both children are told, and the agent decides.
+    fn commands(&self) -> CommandRights {
+        self.args.commands.rights(&self.args.listen, self.args.agent.simulate.is_some())
+    }
+
     fn start_agent(&self) -> std::io::Result<Child> {
         let mut command = this_binary("agent");
         let own = rustix::process::geteuid().as_raw();
         let console_uid = self.account.as_ref().map_or(own, |account| account.uid);
-        command.arg("--socket").arg(&self.socket);
         command.args(["--console-uid", &console_uid.to_string()]);
-        command.args(["--command-uid", &invoking_uid().to_string()]);
+        command.args(["--commands", &self.commands().to_string()]);
         command.args(["--supervisor", &std::process::id().to_string()]);
         if let Some(simulation) = &self.args.agent.simulate {
             command.arg(format!("--simulate={simulation}"));
         }
         self.args.scripts.pass_on_to_agent(&mut command, &self.args.listen);
         self.args.log.pass_on(&mut command);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()
+        command.stdin(self.agents_end.as_fd().try_clone_to_owned()?).stdout(Stdio::null()).spawn()
     }
 
-    fn start_console(&self) -> Result<Child, Failure> {
+    fn start_console(&self, door: Door) -> Result<Child, Failure> {
+        let failed = |error| Failure::because("starting the console", error);
         let mut command = this_binary("console");
-        command.arg("--agent-socket").arg(&self.socket);
         command.args(["--supervisor", &std::process::id().to_string()]);
         if let Some(account) = &self.account {
             command.args(["--uid", &account.uid.to_string(), "--gid", &account.gid.to_string()]);
@@ -138,9 +143,11 @@ impl Plan<'_> {
             command.arg("--behind-proxy");
         }
         self.args.scripts.pass_on(&mut command, &self.args.listen);
+        command.args(["--commands", &self.commands().to_string()]);
         self.args.keep.pass_on(&mut command);
         self.args.log.pass_on(&mut command);
-        command.stdin(Stdio::null()).spawn().map_err(|error| Failure::because("starting the console", error))
+        // No copy of this end stays here: the agent sees the console's end.
+        command.stdin(door.as_fd().try_clone_to_owned().map_err(failed)?).spawn().map_err(failed)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use bathyscope_store::BootTime;
 use rustix::time::{ClockId, clock_gettime};
 
 fn nanoseconds(clock: ClockId) -> u64 {
@@ -13,6 +14,12 @@ fn nanoseconds(clock: ClockId) -> u64 {
 /// The monotonic clock, which the kernel's records carry too.
 pub(crate) fn monotonic_ns() -> u64 {
     nanoseconds(ClockId::Monotonic)
+}
+
+/// The monotonic clock now, and of which boot it is; none where that cannot be read.
+pub(crate) fn boot_time() -> Option<BootTime> {
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
+    Some(BootTime { boot_id, monotonic_ns: monotonic_ns() })
 }
 
 /// Nanoseconds since 1970 by the wall clock.

@@ -5,14 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, ScriptRecord, Target};
-use bathyscope_protocol::{CaptureHandle, GuardStage, ProcessUse, Readings, TargetState};
-use bathyscope_store::{CaptureState, End, StoreError};
+use bathyscope_capture::{CaptureSpec, Ledger, ScriptProbe, Target};
+use bathyscope_protocol::{CaptureHandle, GuardStage, ProcessUse, Readings, TargetState, counters::CounterView};
+use bathyscope_store::{CaptureState, End, ScriptEnd, StoreError};
 
 use super::{
     Inner, LinkError,
     clock::monotonic_ns,
     guard_words::{end_words, guard_words},
+    ledger::Known,
     link::words,
     live::{LiveMessage, ProbeTick, StreamTick, Tick},
     naming::Namer,
@@ -47,6 +48,8 @@ pub(super) struct Controller {
     pub(super) spec: CaptureSpec,
     pub(super) handle: CaptureHandle,
     pub(super) connection: u64,
+    /// Readings that outlive the agent, if it could keep them.
+    pub(super) counters: Option<CounterView>,
     pub(super) start_ns: u64,
     pub(super) enabled: Instant,
     pub(super) threads: Threads,
@@ -234,21 +237,24 @@ impl Controller {
         let agent_lives = matches!(ending, Ending::Cause(_));
         let stopped = if agent_lives { self.stop_probes().await } else { None };
         let end_ns = stopped.as_ref().map_or_else(monotonic_ns, |readings| readings.time_ns);
+        let known = match &stopped {
+            Some(readings) if readings.detaching.attached == 0 => Known::All,
+            Some(_still_attached) => Known::UntilLastReading,
+            None => self.read_what_is_left(),
+        };
         self.tick(&mut last);
         let joined = self.join().await;
         self.tick(&mut last);
         let (state, reason) = self.outcome(ending, joined, stopped.is_some(), &last);
+        // What is not known lasts until it is found out, which is after the last row has been stored.
+        let known_ns = if matches!(known, Known::All) { end_ns } else { end_ns.max(monotonic_ns()) };
         let (ledger, readings) = {
             let mut books = lock(&self.running.books);
-            (books.close(end_ns), books.readings().to_vec())
+            (books.close(known_ns, known), books.readings().to_vec())
         };
         self.log_end(&ledger, state, &reason);
-        if let Some(script) = self.script_record()
-            && let Err(error) = self.inner.store.put_script(self.running.id, script).await
-        {
-            tracing::error!(capture = %self.running.id, error = words(&error), "what became of a script is not stored");
-        }
-        self.store_end(End { state, reason: reason.clone(), end_ns, ledger, readings }).await;
+        let script = self.script_end();
+        self.store_end(End { state, reason: reason.clone(), end_ns, ledger, readings, script }).await;
         if agent_lives {
             let handle = self.handle;
             if let Err(error) = self.inner.link.call(move |client| client.discard(handle)).await {
@@ -267,6 +273,13 @@ impl Controller {
         self.running.set_named();
         tokio::time::sleep(LINGER).await;
         self.inner.remove(self.running.id);
+    }
+
+    /// Enters the readings that the agent has left. They are final if it had the time to let the capture go.
+    fn read_what_is_left(&self) -> Known {
+        let Some(last) = self.counters.as_ref().and_then(CounterView::read) else { return Known::UntilLastReading };
+        self.enter(&last.readings);
+        if last.is_final { Known::All } else { Known::UntilLastReading }
     }
 
     /// Detaches everything and takes the final counters; none if the agent could not.
@@ -305,11 +318,11 @@ impl Controller {
         readings
     }
 
-    /// What is stored of a capture's script, as of now.
-    fn script_record(&self) -> Option<ScriptRecord> {
+    /// What became of a capture's script, as of now.
+    fn script_end(&self) -> Option<ScriptEnd> {
         let script = self.running.script.as_ref()?;
         let probes = lock(&self.running.books).programs().to_vec();
-        Some(ScriptRecord { plan: script.json.clone(), probes, exit_code: lock(&script.state).exit_code })
+        Some(ScriptEnd { probes, exit_code: lock(&script.state).exit_code })
     }
 
     /// Lets everything that was read reach the store. An error says which part broke.
@@ -357,6 +370,10 @@ impl Controller {
         if progress.output_left_out() > 0 {
             reason.push_str(&format!("; {} of the command's output were not kept", size(progress.output_left_out())));
         }
+        if let Some(words) = progress.rings_cut_words() {
+            reason.push_str("; ");
+            reason.push_str(&words);
+        }
         if progress.late_rows() > 0 {
             reason.push_str(&format!("; {} rows came too late to be in order", progress.late_rows()));
         }
@@ -389,12 +406,13 @@ impl Controller {
                 Ok(()) => return,
                 Err(StoreError::Locked) => tokio::time::sleep(Duration::from_millis(100)).await,
                 Err(error) => {
-                    tracing::error!(capture = %self.running.id, error = words(&error), "the end cannot be stored");
+                    let error = words(&error);
+                    tracing::error!(capture = %self.running.id, error, "the end waits until it can be stored");
                     return;
                 }
             }
         }
-        tracing::error!(capture = %self.running.id, "the database stayed locked; the end is not stored");
+        tracing::error!(capture = %self.running.id, "the database stays locked; the end waits until it can be stored");
     }
 
     /// Names functions; gives the work back if it takes so long that the capture should not wait for it.

@@ -10,6 +10,15 @@ const MAX_LOSSES: usize = 512;
 /// The most losses told by a ring that wait for the next reading.
 const MAX_TOLD: usize = 64;
 
+/// How much of what was lost is known when the books are closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// The kernel's counters were read when nothing was attached any more.
+    All,
+    /// What happened after the last reading was counted by nobody.
+    UntilLastReading,
+}
+
 #[derive(Clone, Debug, Default)]
 struct StreamBooks {
     /// The kernel's counters as of the last reading.
@@ -233,6 +242,15 @@ impl Books {
         self.enter(Some(stream), stage, count, start_ns, end_ns);
     }
 
+    /// Enters what was lost when something broke off: at least so many, also if nothing is known.
+    fn interrupted(&mut self, stream: Option<u16>, count: u64, start_ns: u64, end_ns: u64) {
+        if let Some(books) = stream.and_then(|stream| self.streams.get_mut(usize::from(stream))) {
+            books.lost = books.lost.saturating_add(count);
+        }
+        let (stage, end_ns) = (LossStage::Interrupted, end_ns.max(start_ns));
+        self.losses.push(Loss { stream, stage, count, start_ns, end_ns });
+    }
+
     fn enter(&mut self, stream: Option<u16>, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
         if count == 0 {
             return;
@@ -309,15 +327,25 @@ impl Books {
     }
 
     /// Closes the books when all rows are stored or refused. What the kernel counted and nobody has seen is a loss of
-    /// its own; the kernel's counters being final, there is none. The readings become averages of the whole capture: the
-    /// last interval, in which probes were taken off, says nothing about what the capture cost.
-    pub(crate) fn close(&mut self, end_ns: u64) -> Ledger {
+    /// its own; the kernel's counters being final, there is none. Where they are not final, each stream has a loss from the
+    /// last reading to the end, whose count is only what is known of it. The readings become averages of the whole
+    /// capture: the last interval, in which probes were taken off, says nothing about what the capture cost.
+    pub(crate) fn close(&mut self, end_ns: u64, known: Known) -> Ledger {
         (0..self.streams.len()).for_each(|index| self.settle_told(index));
+        let from_ns = self.read_ns.min(end_ns);
+        // Counters of scripts and traces belong to no stream, and so does what they do not tell.
+        let shares_counters = self.script.is_some() || self.trace.is_some();
         for (index, unaccounted) in self.ledger(&[]).in_flight().into_iter().enumerate() {
-            if let Ok(count @ 1..) = u64::try_from(unaccounted) {
+            let count = u64::try_from(unaccounted).unwrap_or(0);
+            if count > 0 {
                 tracing::warn!(stream = index, count, "events that the kernel counted never came");
-                self.lose(index, LossStage::Interrupted, count, self.read_ns.min(end_ns), end_ns);
             }
+            if count > 0 || (known == Known::UntilLastReading && !shares_counters) {
+                self.interrupted(u16::try_from(index).ok(), count, from_ns, end_ns);
+            }
+        }
+        if known == Known::UntilLastReading && shares_counters {
+            self.interrupted(None, 0, from_ns, end_ns);
         }
         if let Some(trace) = &mut self.trace {
             let losses = trace.close();
@@ -403,7 +431,7 @@ mod tests {
         books.read(&readings(1_000_000_000, 500_000, 500_000, 0, 0));
         books.read(&readings(2_000_000_000, 500_000, 500_000, 0, 0));
         assert!(books.cpu_permille().unwrap() < 0.1, "nothing happened in the last second");
-        books.close(2_000_000_000);
+        books.close(2_000_000_000, Known::All);
         let reading = books.readings()[0].unwrap();
         assert!((reading.hits_per_s - 250_000.0).abs() < 1.0);
         assert!((reading.cpu_permille.unwrap() - 50.0).abs() < 0.1);
@@ -417,7 +445,7 @@ mod tests {
         assert_eq!(counted.lost_total(), 3, "two of the five were no samples");
         let mut uncounted = Books::new(1, 0);
         (0..1000).for_each(|time| uncounted.ring_lost(0, 5, time, time + 1));
-        assert_eq!(uncounted.close(2000).lost(0), 5000);
+        assert_eq!(uncounted.close(2000, Known::All).lost(0), 5000);
     }
 
     #[test]
@@ -426,7 +454,7 @@ mod tests {
         for second in 1..=10_000 {
             books.read(&readings(second * 500_000_000, second, 0, second, 0));
         }
-        let ledger = books.close(u64::MAX);
+        let ledger = books.close(u64::MAX, Known::All);
         assert!(ledger.losses.len() <= MAX_LOSSES);
         assert_eq!((ledger.lost(0), ledger.in_flight()), (10_000, vec![0]));
     }
@@ -437,7 +465,7 @@ mod tests {
         books.read(&readings(100, 10, 0, 0, 0));
         books.pending(0, 4);
         books.stored(0, 4);
-        let ledger = books.close(500);
+        let ledger = books.close(500, Known::All);
         assert_eq!((ledger.lost(0), ledger.in_flight()), (6, vec![0]));
         assert_eq!(ledger.losses[0].stage, LossStage::Interrupted);
     }
@@ -466,7 +494,7 @@ mod tests {
             }
             books.stored(0, pending);
             books.read(&readings(1000, kept + filtered + full, filtered, full, missed));
-            let ledger = books.close(1000);
+            let ledger = books.close(1000, Known::All);
             let totals = ledger.streams[0];
             prop_assert_eq!(ledger.in_flight(), vec![0]);
             prop_assert_eq!(totals.emitted, kept + full + missed);

@@ -2,12 +2,13 @@
 
 use std::{
     os::fd::OwnedFd,
-    path::PathBuf,
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     time::{Duration, Instant},
 };
 
-use bathyscope_protocol::{AgentClient, AgentError, Capability, ClientError, KernelFile, ProcessFile, ScriptRefused};
+use bathyscope_protocol::{
+    AgentClient, AgentError, Capability, ClientError, Door, KernelFile, ProcessFile, ScriptRefused,
+};
 use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 
@@ -90,12 +91,12 @@ pub struct AgentLink {
 }
 
 impl AgentLink {
-    /// Connects to the agent that listens at `socket`, now and whenever the connection is lost.
+    /// Connects to the agent behind a door, now and whenever the connection is lost.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn to_socket(socket: PathBuf) -> std::io::Result<Self> {
-        Self::new(move || AgentClient::connect(&socket))
+    pub fn through(door: Door) -> std::io::Result<Self> {
+        Self::new(move || AgentClient::through(&door))
     }
 
     /// Gets its connections from `connect`, which is called again after a pause whenever it fails or what it gave

@@ -51,7 +51,7 @@ mod trace_rows;
 mod trace_streams;
 mod unwind;
 
-pub(crate) use clock::{monotonic_ns, wall_unix_ns};
+pub(crate) use clock::{boot_time, monotonic_ns, wall_unix_ns};
 pub(crate) use decode_perf::{MapFile, NewMap, PerfEvent, PerfFormat, PerfRecord, parse_record};
 pub(crate) use guard_words::guard_words;
 pub(crate) use link::words;
@@ -178,6 +178,17 @@ pub struct CaptureProbe {
     pub capture: CaptureId,
     /// The capture's title.
     pub title: String,
+}
+
+/// For whom a dynamic event was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MadeBy {
+    /// The running capture.
+    pub(crate) capture: CaptureId,
+    /// Whose capture it is.
+    pub(crate) owner: String,
+    /// What the event is called in the capture.
+    pub(crate) label: String,
 }
 
 /// Why probes of a capture could not be detached.
@@ -343,10 +354,10 @@ impl Recorder {
     }
 
     /// The running capture for which a dynamic event was made, and what it is called there.
-    pub(crate) fn made_by(&self, group: &str, name: &str) -> Option<(CaptureId, String)> {
+    pub(crate) fn made_by(&self, group: &str, name: &str) -> Option<MadeBy> {
         self.inner.all().iter().find_map(|running| {
             let event = running.made.events.iter().find(|event| event.group == group && event.name == name)?;
-            Some((running.id, event.label.clone()))
+            Some(MadeBy { capture: running.id, owner: running.owner.clone(), label: event.label.clone() })
         })
     }
 

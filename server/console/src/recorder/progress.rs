@@ -1,10 +1,11 @@
 //! What the threads of a capture tell its controller: how much there is, and that it should end.
 
 use std::sync::{
-    Mutex,
+    Mutex, OnceLock,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use bathyscope_protocol::RingsCut;
 use tokio::sync::Notify;
 
 use super::scout::lock;
@@ -29,6 +30,7 @@ pub(crate) struct Progress {
     late: AtomicU64,
     output_left_out: AtomicU64,
     untold_memory: AtomicBool,
+    rings_cut: OnceLock<RingsCut>,
     cause: Mutex<Option<Cause>>,
     changed: Notify,
 }
@@ -44,6 +46,7 @@ impl Progress {
             late: AtomicU64::new(0),
             output_left_out: AtomicU64::new(0),
             untold_memory: AtomicBool::new(false),
+            rings_cut: OnceLock::new(),
             cause: Mutex::new(None),
             changed: Notify::new(),
         }
@@ -88,6 +91,18 @@ impl Progress {
     /// Whether samples were to tell where their data came from, and none did.
     pub(crate) fn is_memory_untold(&self) -> bool {
         self.untold_memory.load(Ordering::Relaxed)
+    }
+
+    /// The rings have less memory than was asked for.
+    pub(crate) fn cut_rings(&self, cut: RingsCut) {
+        let _once = self.rings_cut.set(cut);
+    }
+
+    /// In words, if the rings have less memory than was asked for.
+    pub(crate) fn rings_cut_words(&self) -> Option<String> {
+        let RingsCut { wanted_bytes, given_bytes } = self.rings_cut.get()?;
+        let (given, wanted) = (size(*given_bytes), size(*wanted_bytes));
+        Some(format!("its rings had {given} instead of {wanted}, as all captures share a limit of memory"))
     }
 
     pub(crate) fn late_rows(&self) -> u64 {

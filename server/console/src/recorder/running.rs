@@ -49,8 +49,6 @@ impl Phase {
 #[derive(Debug)]
 pub(crate) struct RunningScript {
     pub(crate) plan: Arc<Plan>,
-    /// The plan as it is stored.
-    pub(crate) json: String,
     pub(crate) state: Arc<Mutex<ScriptState>>,
 }
 

@@ -18,7 +18,7 @@ use bathyscope_catalog::perf_events::{detailed_events, usual_events};
 use bathyscope_protocol::{
     Budget, CaptureHandle, ProbeFailure, RingContent, RingKind, ScriptStarted, Started, StreamLayout, TakenRings,
     WireCallGraph, WireCount, WireCountPer, WireMethod, WireOutcome, WireProbe, WireProfile, WireSyscalls, WireTrace,
-    WireTraceEvent, rings::RingReader,
+    WireTraceEvent, counters::CounterView, rings::RingReader,
 };
 use bathyscope_store::{CaptureState, End, NewCapture};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -33,7 +33,7 @@ use super::{
     decoder,
     frames::Frames,
     kernel_formats::{self, StreamFormat},
-    ledger::Books,
+    ledger::{Books, Known},
     link::words,
     live::LiveMessage,
     live_rows::LiveRows,
@@ -64,6 +64,8 @@ struct Begun {
     rings: TakenRings,
     plan: Option<Plan>,
     failed: Vec<ProbeFailure>,
+    /// Readings that outlive the agent.
+    counters: Option<CounterView>,
 }
 
 type Streams = Vec<(StreamSchema, Option<RecordDecoder>)>;
@@ -76,19 +78,28 @@ pub(super) async fn start(
     tap: Option<SyncSender<ScriptEvent>>,
 ) -> Result<CaptureId, StartError> {
     spec.validate()?;
+    // Before the agent is asked: what would end at once is not begun.
+    inner.store.has_room().await?;
     let limit = inner.options.max_captures;
     let slot = Arc::clone(&inner.slots).try_acquire_owned().map_err(|error| match error {
         tokio::sync::TryAcquireError::Closed => StartError::ShuttingDown,
         tokio::sync::TryAcquireError::NoPermits => StartError::TooMany { limit },
     })?;
     let spec = resolved(&inner, spec).await?;
-    let made = make(&inner, &spec).await?;
+    let mut made = make(&inner, &spec).await?;
     let (handle, connection) = (made.handle, made.connection);
+    made.counters = open_counters(&inner.link, handle).await;
     let begun = begin(&inner, spec, (owner, tap), slot, made).await;
     if begun.is_err() {
         undo(&inner.link, handle, connection).await;
     }
     begun
+}
+
+/// The file of a capture's readings. Without it losses may end as unknown, which the ledger tells.
+async fn open_counters(link: &AgentLink, handle: CaptureHandle) -> Option<CounterView> {
+    let opened = link.call(move |client| client.open_counters(handle)).await;
+    opened.inspect_err(|error| tracing::warn!(error = words(error), "readings are not kept for a lost agent")).ok()
 }
 
 /// With lines for the kernel in the place of what was written.
@@ -132,7 +143,7 @@ async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Begun, StartError> {
             Ok((started, rings))
         })
         .await?;
-    Ok(Begun { handle, connection, started, rings, plan: None, failed: Vec::new() })
+    Ok(Begun { handle, connection, started, rings, plan: None, failed: Vec::new(), counters: None })
 }
 
 /// Finds the places that a script names and lets the agent compile and load it.
@@ -150,6 +161,7 @@ async fn make_script(
         options: ScriptOptions { unsafe_allowed: script.allow_unsafe, comm: true, skip_filtered: false },
         settings: Vec::new(),
         target: target.clone(),
+        folder: None,
         ring_bytes: inner.options.ring_bytes,
     };
     let mut link = inner.link.clone();
@@ -159,7 +171,7 @@ async fn make_script(
         .map_err(|error| StartError::System { doing: "preparing the script", why: error.to_string() })??;
     let ScriptStarted { started, plan, failed, .. } = made.started;
     let rings = TakenRings { rings: made.rings, output: made.output };
-    Ok(Begun { handle, connection, started, rings, plan: Some(plan), failed })
+    Ok(Begun { handle, connection, started, rings, plan: Some(plan), failed, counters: None })
 }
 
 /// Takes back what the agent made.
@@ -186,7 +198,7 @@ async fn begin(
     slot: OwnedSemaphorePermit,
     made: Begun,
 ) -> Result<CaptureId, StartError> {
-    let Begun { handle, connection, started, rings, plan, failed } = made;
+    let Begun { handle, connection, started, rings, plan, failed, counters } = made;
     let rings_error = |why: String| StartError::Rings { why };
     let script = match (&spec.method, plan) {
         (Method::Script(script), Some(plan)) => Some(Script::new(plan, &script.text, failed).map_err(rings_error)?),
@@ -244,11 +256,9 @@ async fn begin(
     let progress = Arc::new(Progress::new(streams.len(), limits.max_events, limits.max_bytes));
     let books = books_of(&spec.method, streams.len(), start_ns, script.as_ref(), trace.as_ref());
     let books = Arc::new(Mutex::new(books));
-    let told = script.as_ref().map(|script| RunningScript {
-        plan: Arc::clone(&script.plan),
-        json: script.json.clone(),
-        state: Arc::clone(&script.state),
-    });
+    let told = script
+        .as_ref()
+        .map(|script| RunningScript { plan: Arc::clone(&script.plan), state: Arc::clone(&script.state) });
     let made = Made::of(handle, connection, &started);
     let running = Arc::new(Running::new((id, title, owner), (progress, books), slot, (told, made)));
     let script = script.map(|script| ScriptSetup {
@@ -270,20 +280,32 @@ async fn begin(
     };
     let samples = Frames::new(kernel, kernel_build_id, Arc::clone(&running.held));
     let samples = Samples::new(&started.rings, samples, maps);
+    if let Some(cut) = started.rings_cut {
+        running.progress.cut_rings(cut);
+        tracing::info!(capture = %id, words = running.progress.rings_cut_words(), "the rings were cut");
+    }
     let parts = Parts { started, streams, readers, output: rings.output, samples, script, trace, syscalls, maps };
     let begun = match run_threads(inner, &running, parts, start_ns) {
-        Ok(threads) => enable(inner, &running, spec, (handle, connection), threads, start_ns).await,
+        Ok(threads) => {
+            let agent = (handle, connection, counters);
+            enable(inner, &running, spec, agent, threads, start_ns).await
+        }
         Err(error) => Err(StartError::System { doing: "starting the capture's threads", why: error.to_string() }),
     };
     if let Err(error) = &begun {
-        let reason = format!("it could not be started: {}", words(error));
-        let ledger = super::scout::lock(&running.books).close(start_ns);
-        let end = End { state: CaptureState::Failed, reason, end_ns: start_ns, ledger, readings: Vec::new() };
-        if let Err(error) = inner.store.finish(id, end).await {
-            tracing::error!(capture = %id, error = words(&error), "a capture that failed cannot be marked so");
-        }
+        mark_failed(inner, &running, start_ns, error).await;
     }
     begun.map(|()| id)
+}
+
+/// Ends a capture that exists already and could not be started.
+async fn mark_failed(inner: &Inner, running: &Running, start_ns: u64, error: &StartError) {
+    let (state, reason) = (CaptureState::Failed, format!("it could not be started: {}", words(error)));
+    let ledger = super::scout::lock(&running.books).close(start_ns, Known::All);
+    let end = End { state, reason, end_ns: start_ns, ledger, readings: Vec::new(), script: None };
+    if let Err(error) = inner.store.finish(running.id, end).await {
+        tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");
+    }
 }
 
 /// Streams whose rows are not made by a decoder of their own.
@@ -416,7 +438,7 @@ async fn enable(
     inner: &Arc<Inner>,
     running: &Arc<Running>,
     spec: CaptureSpec,
-    (handle, connection): (CaptureHandle, u64),
+    (handle, connection, counters): (CaptureHandle, u64, Option<CounterView>),
     threads: Threads,
     start_ns: u64,
 ) -> Result<(), StartError> {
@@ -438,6 +460,7 @@ async fn enable(
         spec,
         handle,
         connection,
+        counters,
         start_ns,
         enabled,
         threads,
@@ -458,8 +481,8 @@ async fn guard(
     undo(&inner.link, handle, connection).await;
     let (state, reason) = (CaptureState::Failed, "the console failed while it was recorded".to_owned());
     let end_ns = monotonic_ns();
-    let ledger = super::scout::lock(&running.books).close(end_ns);
-    let end = End { state, reason: reason.clone(), end_ns, ledger, readings: Vec::new() };
+    let ledger = super::scout::lock(&running.books).close(end_ns, Known::UntilLastReading);
+    let end = End { state, reason: reason.clone(), end_ns, ledger, readings: Vec::new(), script: None };
     if let Err(error) = inner.store.finish(running.id, end).await {
         tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");
     }

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use bathyscope_bpf::{
     lang::{
-        plan::{Action, AttachPoint, MapPlan, Plan, Site},
+        plan::{Action, MapPlan, Plan, Site},
         types::{Aggregation, Type, layout},
     },
     output::{Decoder, Record, Value},
@@ -60,7 +60,7 @@ impl Follower {
             return;
         };
         // A probe may run on for a moment on another CPU; what `end` probes say belongs to the end.
-        if self.exit.is_some() && !is_end(&plan, record.probe) {
+        if self.exit.is_some() && !plan.is_end(record.probe) {
             self.after_exit += 1;
             return;
         }
@@ -157,10 +157,6 @@ impl Follower {
 fn trouble(plan: &Plan, map: u32, error: &LinkError) -> ScriptEvent {
     let name = plan.maps.get(map as usize).map_or("a map", |map| map.name.as_str());
     ScriptEvent::Trouble(format!("{name}: {}", words(error)))
-}
-
-fn is_end(plan: &Plan, probe: u32) -> bool {
-    plan.probes.get(probe as usize).is_some_and(|probe| probe.point == AttachPoint::End)
 }
 
 /// Whether a record of `print(@map[key])` has only the key.

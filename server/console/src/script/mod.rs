@@ -14,6 +14,8 @@ mod replay;
 mod session;
 mod sideband;
 
+use std::path::PathBuf;
+
 use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_capture::Target;
 use bathyscope_protocol::{AgentError, ScriptFacts};
@@ -57,6 +59,8 @@ pub struct ScriptRequest {
     pub options: ScriptOptions,
     /// Settings from outside, as `config` names them.
     pub settings: Vec<(String, String)>,
+    /// Where paths in attach points begin that do not begin with `/`; none where whoever wrote it is in no folder here.
+    pub folder: Option<PathBuf>,
     /// Whose events.
     pub target: Target,
     /// Bytes of the ring; the script's own `config` counts more, the agent has the last word.

@@ -146,6 +146,13 @@ impl<A: ScriptAgent> ScriptSession<A> {
         self.started.failed.iter().chain(later)
     }
 
+    /// Whether no probe is left at which anything could happen: the script has only `begin`, `end` and walks, or its other
+    /// probes could not be attached.
+    pub fn nothing_will_happen(&self) -> bool {
+        let missing: BTreeSet<u32> = self.failed().map(|failure| failure.probe).collect();
+        self.plan.is_over_at_start(|probe| missing.contains(&probe))
+    }
+
     /// Read ends of the command's standard output and standard error, once.
     pub fn take_output(&mut self) -> Option<(OwnedFd, OwnedFd)> {
         self.output.take()
@@ -302,8 +309,14 @@ impl<A: ScriptAgent> ScriptSession<A> {
             .ok()
     }
 
+    /// Reads what is in the ring now. As long as probes are attached, more may come as fast as it is read.
     fn drain_all(&mut self, each: &mut dyn FnMut(ScriptEvent)) -> Result<(), ScriptFailure> {
-        while self.poll(each)?.more {}
+        let whole = self.ring.as_ref().map_or(0, RingReader::data_bytes);
+        for _round in 0..=whole / POLL_BYTES {
+            if !self.poll(each)?.more {
+                break;
+            }
+        }
         Ok(())
     }
 

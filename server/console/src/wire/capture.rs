@@ -22,6 +22,8 @@ pub struct CaptureItem {
     rows: u64,
     bytes: u64,
     lost: u64,
+    /// Whether more may have been lost than was counted.
+    lost_at_least: bool,
     pinned: bool,
     /// When retention deletes it by its age, nanoseconds since 1970; none if it does not, or if nobody knows here.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +94,7 @@ impl From<CaptureSummary> for CaptureItem {
             rows: summary.rows,
             bytes: summary.size_bytes,
             lost: summary.lost,
+            lost_at_least: summary.lost_at_least,
             pinned: summary.pinned,
             kept_until_unix_ns: None,
             can_pin: None,
@@ -116,6 +119,10 @@ pub struct Capture {
     end_ns: u64,
     streams: Vec<Stream>,
     ledger: Ledger,
+    /// Events lost, all losses together.
+    lost: u64,
+    /// Whether more may have been lost than was counted.
+    lost_at_least: bool,
     readings: Vec<Option<Reading>>,
     output_bytes: u64,
     bytes: u64,
@@ -156,6 +163,8 @@ impl From<CaptureRecord> for Capture {
             end_ns: record.end_ns,
             streams: record.streams.iter().enumerate().map(stream).collect(),
             readings: record.streams.iter().map(|stream| stream.reading).collect(),
+            lost: record.ledger.lost_total(),
+            lost_at_least: record.ledger.is_lower_bound(),
             ledger: record.ledger,
             output_bytes: record.output_bytes,
             bytes: record.size_bytes,

@@ -11,11 +11,11 @@ use std::{
 use axum::{body::Body, response::Response};
 use bathyscope::{
     config::{ListenArgs, ScriptUsers},
-    http::{AppState, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
+    http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
     recorder::{AgentLink, Recorder, RecorderOptions},
     retention::RetentionRule,
 };
-use bathyscope_agent::{SimulatedBackend, Simulation, serve};
+use bathyscope_agent::{CommandRights, SimulatedBackend, Simulation, serve};
 use bathyscope_capture::{
     Append, Batch, CaptureId, CaptureSpec, Column, ColumnData, ColumnType, Display, EventProbe, HostFacts, Ledger,
     Limits, Method, StreamKind, StreamSchema, StreamTotals, Target, encode_chunk,
@@ -128,6 +128,7 @@ impl Console {
             hosts,
             behind_proxy: false,
             scripts: ScriptPolicy { for_whom: ScriptUsers::Admins, allow_unsafe: false },
+            commands: CommandPolicy { rights: CommandRights::AsRoot },
             retention,
             private_dir,
             stop: stop.clone(),
@@ -257,7 +258,13 @@ async fn store_capture(store: &Store, id: CaptureId, title: &str, owner: &str, r
     };
     store.append(id, append).await.unwrap();
     let reason = "marker-reason".to_owned();
-    let end =
-        End { state: CaptureState::Finished, reason, end_ns: START_NS + rows * 1000, ledger, readings: vec![None] };
+    let end = End {
+        state: CaptureState::Finished,
+        reason,
+        end_ns: START_NS + rows * 1000,
+        ledger,
+        readings: vec![None],
+        script: None,
+    };
     store.finish(id, end).await.unwrap();
 }

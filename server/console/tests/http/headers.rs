@@ -139,3 +139,52 @@ async fn assets_are_kept_by_their_tag() {
     let kept = console.ask("GET", &format!("/assets/{version}/tokens.css"), None, None).await;
     assert!(kept.header("cache-control").contains("immutable"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_without_secrets_are_compressed_as_the_client_accepts() {
+    let console = Console::new().await;
+    let id = console.capture("a capture", "somebody", 2_000).await;
+    let viewer = console.cookie("v", Role::Viewer).await;
+    let asking = |path: &str, accepts: &str| {
+        let mut request = own_page("GET", path, Some(&viewer), None);
+        request.headers_mut().insert(header::ACCEPT_ENCODING, accepts.parse().unwrap());
+        request
+    };
+    let rows = format!("/api/captures/{id}/rows?stream=0&limit=500");
+    let plain = Answer::of(console.send(asking(&rows, "identity")).await).await;
+    assert_eq!((plain.status.as_u16(), plain.header("content-encoding")), (200, ""));
+    for (accepts, coding) in [("gzip", "gzip"), ("gzip, zstd", "zstd"), ("zstd;q=0, gzip", "gzip")] {
+        let packed = Answer::of(console.send(asking(&rows, accepts)).await).await;
+        assert_eq!(packed.header("content-encoding"), coding, "{accepts}");
+        assert!(packed.header("vary").contains("accept-encoding"), "{accepts}");
+        assert!(packed.body.len() * 3 < plain.body.len(), "{} of {}", packed.body.len(), plain.body.len());
+    }
+    // A page has a nonce, a name and what was asked for; a capture as a file is compressed already.
+    let file = format!("/api/captures/{id}/export?format=bathy");
+    for path in ["/captures?q=somebody", "/login", "/healthz", file.as_str()] {
+        let answer = Answer::of(console.send(asking(path, "gzip, zstd")).await).await;
+        assert_eq!((answer.status.as_u16(), answer.header("content-encoding")), (200, ""), "{path}");
+    }
+    let export = format!("/api/captures/{id}/export?format=csv");
+    let export = Answer::of(console.send(asking(&export, "zstd")).await).await;
+    assert_eq!((export.status.as_u16(), export.header("content-encoding")), (200, "zstd"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_has_an_id_of_its_own_that_no_client_chooses() {
+    let console = Console::new().await;
+    let mut ids = std::collections::BTreeSet::new();
+    for path in ["/healthz", "/login", "/nothing", "/api/host"] {
+        let mut request = own_page("GET", path, None, None);
+        request.headers_mut().insert("x-request-id", "0000000000000000".parse().unwrap());
+        let answer = Answer::of(console.send(request).await).await;
+        let id = answer.header("x-request-id").to_owned();
+        assert!(id.len() == 16 && id.bytes().all(|b| b.is_ascii_hexdigit()), "{path}: {id}");
+        if path == "/api/host" {
+            assert!(answer.text().contains(&id), "the error names it: {}", answer.text());
+        }
+        ids.insert(id);
+    }
+    assert_eq!(ids.len(), 4, "{ids:?}");
+    assert!(!ids.contains("0000000000000000"));
+}

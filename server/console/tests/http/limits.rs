@@ -1,4 +1,4 @@
-//! P14: limits. P15: slow clients. They go through the real listener.
+//! P14: limits. P15: slow clients. P70: nobody is locked out. They go through the real listener.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -119,20 +119,76 @@ async fn p15_slow_heads_are_cut_and_others_do_not_wait() {
     assert!(listening.is_well().await);
 }
 
+/// A connection on which a request was begun and not ended.
+async fn half_open(listening: &Listening) -> TcpStream {
+    let mut stream = listening.connect().await;
+    stream.write_all(b"GET ").await.unwrap();
+    stream
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn p15_connections_beyond_the_limit_are_closed_at_once() {
-    let limits = ListenLimits { per_source: 2, ..ListenLimits::default() };
-    let listening = Listening::new(limits).await;
-    let half = |mut stream: TcpStream| async move {
-        stream.write_all(b"GET ").await.unwrap();
-        stream
+async fn p15_of_connections_beyond_the_limit_the_oldest_is_closed_at_once() {
+    let listening = Listening::new(ListenLimits { per_source: 2, ..ListenLimits::default() }).await;
+    let (first, second) = (half_open(&listening).await, half_open(&listening).await);
+    let third = half_open(&listening).await;
+    let closed = tokio::time::timeout(Duration::from_secs(5), everything(first)).await;
+    assert_eq!(closed.expect("the oldest has no place any more"), "");
+    assert!(listening.is_well().await, "the fourth is answered in place of the second");
+    drop((second, third));
+}
+
+/// Asks on a connection that stays open; gives the answer's head.
+async fn ask_on(stream: &mut TcpStream, cookie: &str) -> std::io::Result<String> {
+    let request = format!("GET /api/audit HTTP/1.1\r\nhost: {HOST}\r\ncookie: {cookie}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"}") {
+        if stream.read_buf(&mut answer).await? == 0 {
+            break;
+        }
+    }
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p70_nobody_on_this_host_locks_out_whoever_has_a_token_or_a_session() {
+    let listening = Listening::new(ListenLimits::default()).await;
+    let login = async |token: &str| {
+        let body = format!("token={token}");
+        let request = format!(
+            "POST /login HTTP/1.1\r\nhost: {HOST}\r\nsec-fetch-site: same-origin\r\nconnection: close\r\n\
+             content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        listening.exchange(request.as_bytes()).await
     };
-    let (first, _second) = (half(listening.connect().await).await, half(listening.connect().await).await);
-    assert_eq!(everything(listening.connect().await).await, "", "the third is closed");
-    drop(first);
-    // The place is free as soon as the listener has seen the end of the first.
-    while !listening.is_well().await {
-        tokio::task::yield_now().await;
+    // As an attacker on the same host: wrong tokens of every look, until the source and all together are limited.
+    let mut refused = 0;
+    for attempt in 0..80 {
+        let token = if attempt % 2 == 0 { "wrong".to_owned() } else { format!("{attempt:064x}") };
+        let answer = login(&token).await;
+        assert!(answer.starts_with("HTTP/1.1 401") || answer.starts_with("HTTP/1.1 429"), "{answer}");
+        refused += usize::from(answer.starts_with("HTTP/1.1 429"));
+    }
+    assert!(refused >= 60, "attempts that fail stay limited: {refused}");
+    let sessions = listening.console.state.sessions();
+    let token = sessions.login_token("operator", bathyscope_store::Role::Admin).await.unwrap();
+    let answer = login(token.reveal()).await;
+    assert!(answer.starts_with("HTTP/1.1 303"), "a token that is valid is refused: {answer}");
+    let cookie = answer.split("set-cookie: ").nth(1).and_then(|rest| rest.split(';').next()).unwrap().to_owned();
+
+    let mut open = listening.connect().await;
+    assert!(ask_on(&mut open, &cookie).await.unwrap().starts_with("HTTP/1.1 200"));
+    let mut half_open_ones = Vec::new();
+    for round in 0..40 {
+        for _ in 0..20 {
+            half_open_ones.push(half_open(&listening).await);
+        }
+        let kept = ask_on(&mut open, &cookie).await;
+        assert!(kept.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")), "round {round}: the session is cut");
+        let asking = async { ask_on(&mut listening.connect().await, &cookie).await };
+        let fresh = tokio::time::timeout(Duration::from_secs(5), asking).await.expect("nobody answers");
+        assert!(fresh.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")), "round {round}: the operator is refused");
     }
 }
 

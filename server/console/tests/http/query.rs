@@ -141,3 +141,28 @@ async fn a_capture_that_is_being_recorded_answers_with_what_is_stored() {
     let stopped = console.ask("POST", &format!("/api/captures/{id}/stop"), Some(&operator), None).await;
     assert_eq!(stopped.status, 200, "{}", stopped.text());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p75_one_viewers_slow_queries_refuse_nobody_elses() {
+    let console = std::sync::Arc::new(Console::new().await);
+    let id = console.capture("a capture", "somebody", 10).await;
+    let (slow, other) = (console.cookie("mallory", Role::Viewer).await, console.cookie("ada", Role::Viewer).await);
+    let endless = json!({"sql": ENDLESS, "limits": {"time_ms": 60_000}});
+    let hogs: Vec<_> = (0..8)
+        .map(|_| {
+            let (console, slow, endless) = (std::sync::Arc::clone(&console), slow.clone(), endless.clone());
+            tokio::spawn(async move { ask(&console, &slow, id, &endless).await.status })
+        })
+        .collect();
+    let cheap = json!({"sql": "select 1"});
+    // The first of them runs by now, or it will in a moment: either way the other is answered.
+    for _ in 0..5 {
+        let asking = ask(&console, &other, id, &cheap);
+        let answer = tokio::time::timeout(Duration::from_secs(5), asking).await.expect("it waits for another user's");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    // What can be asked is told meanwhile, also to the one whose queries run.
+    let tables = console.get(&format!("/api/captures/{id}/query"), &slow).await;
+    assert_eq!(tables.status, 200);
+    hogs.into_iter().for_each(|hog| hog.abort());
+}

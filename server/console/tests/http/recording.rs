@@ -299,3 +299,40 @@ async fn a_line_of_sysdig_says_what_to_record() {
         bad.text()
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p08_an_operator_neither_renames_stops_nor_thins_out_an_admins_capture() {
+    let console = console(simulated("rate=100")).await;
+    let (admin, operator) = (console.cookie("root", Role::Admin).await, console.cookie("bob", Role::Operator).await);
+    let id = start(&console, &admin, EVENTS).await;
+    let path = format!("/api/captures/{id}");
+    let before = console.get(&path, &admin).await.json();
+    for (method, path, body) in [
+        ("PATCH", path.clone(), r#"{"title":"defaced by operator"}"#),
+        ("PATCH", path.clone(), r#"{"title":"defaced by operator","pinned":true}"#),
+        ("PATCH", path.clone(), r#"{"pinned":true}"#),
+        ("POST", format!("{path}/stop"), "{}"),
+        ("POST", format!("{path}/probes/detach"), r#"{"pattern":"*"}"#),
+        ("DELETE", path.clone(), "{}"),
+    ] {
+        let refused = console.ask(method, &path, Some(&operator), Some(body)).await;
+        assert_eq!(refused.status, 404, "{method} {path} {body}: {}", refused.text());
+    }
+    let shown = console.get(&path, &operator).await.json();
+    assert_eq!((&shown["title"], &shown["pinned"]), (&before["title"], &false.into()));
+    assert_eq!((&shown["running"], &shown["can_change"]), (&true.into(), &false.into()));
+    for action in ["capture.rename", "capture.pin", "capture.stop", "capture.detach", "capture.delete"] {
+        assert_eq!(audited(&console, action).await, 0, "{action} is noted although it was refused");
+    }
+    // An admin stops those of operators, an operator the own ones.
+    let own = start(&console, &operator, EVENTS).await;
+    assert_eq!(console.get(&format!("/api/captures/{own}"), &operator).await.json()["can_change"], true);
+    let renamed =
+        console.ask("PATCH", &format!("/api/captures/{own}"), Some(&operator), Some(r#"{"title":"mine"}"#)).await;
+    assert_eq!(renamed.status, 204);
+    for (id, who) in [(id, &admin), (own, &admin)] {
+        let stopped = console.ask("POST", &format!("/api/captures/{id}/stop"), Some(who), None).await;
+        assert_eq!((stopped.status.as_u16(), stopped.json()["stopped"].as_bool()), (200, Some(true)));
+        console.state.recorder().wait(id).await;
+    }
+}

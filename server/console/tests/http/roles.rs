@@ -50,7 +50,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("PATCH", "/api/captures/{id}", [401, 404, 400, 400]),
     // It is somebody else's capture.
     ("DELETE", "/api/captures/{id}", [401, 404, 404, 204]),
-    ("POST", "/api/captures/{id}/stop", [401, 404, 200, 200]),
+    ("POST", "/api/captures/{id}/stop", [401, 404, 404, 200]),
     ("POST", "/api/captures/{id}/probes/detach", [401, 404, 400, 400]),
     ("GET", "/api/captures/{id}/output", [401, 200, 200, 200]),
     ("GET", "/api/captures/{id}/rows", [401, 200, 200, 200]),
@@ -74,6 +74,7 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/captures/{id}/maps", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/maps/{n}", [401, 404, 404, 404]),
     ("GET", "/api/captures/{id}/text", [401, 404, 404, 404]),
+    ("GET", "/api/commands", [401, 200, 200, 200]),
     ("GET", "/api/scripts", [401, 200, 200, 200]),
     ("POST", "/api/scripts/check", [401, 404, 400, 400]),
     ("POST", "/api/scripts/compile", [401, 404, 400, 400]),
@@ -92,6 +93,10 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("GET", "/api/samples", [401, 200, 200, 200]),
     // There is no such sample.
     ("POST", "/api/samples/{name}", [401, 404, 404, 404]),
+    ("GET", "/api/access", [401, 404, 404, 200]),
+    // There are none with this id.
+    ("DELETE", "/api/access/sessions/{id}", [401, 404, 404, 404]),
+    ("DELETE", "/api/access/links/{id}", [401, 404, 404, 404]),
     ("GET", "/api/audit", [401, 404, 404, 200]),
 ];
 

@@ -120,30 +120,47 @@ async fn maps(console: &Console, id: CaptureId, admin: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_a_script_is_told_with_its_place() {
     let console = console().await;
-    let (admin, operator) = (console.cookie("root", Role::Admin).await, console.cookie("alice", Role::Operator).await);
+    let admin = console.cookie("root", Role::Admin).await;
     let wrong = "begin {\n  printf(\"%d\\n\", nothing_like_it);\n}";
     let refused = console.ask("POST", "/api/captures", Some(&admin), Some(&spec(wrong))).await;
     assert_eq!(refused.status, 422, "{}", refused.text());
     let error = &refused.json()["error"];
     assert_eq!((&error["kind"], &error["diagnostics"][0]["line"]), (&json!("script"), &json!(2)), "{error}");
     let body = json!({"text": wrong}).to_string();
-    let checked = console.ask("POST", "/api/scripts/check", Some(&operator), Some(&body)).await.json();
+    let checked = console.ask("POST", "/api/scripts/check", Some(&admin), Some(&body)).await.json();
     assert_eq!((&checked["ok"], &checked["messages"][0]["severity"]), (&json!(false), &json!("error")), "{checked}");
     let body = json!({"text": SCRIPT}).to_string();
-    let checked = console.ask("POST", "/api/scripts/check", Some(&operator), Some(&body)).await.json();
+    let checked = console.ask("POST", "/api/scripts/check", Some(&admin), Some(&body)).await.json();
     assert_eq!(checked["ok"], true, "{checked}");
     assert!(checked["maps"].as_array().unwrap().iter().any(|map| map["kind"] == "histogram"), "{checked}");
     let body = json!({"text": "tracepoint:sched:sched_sw", "offset": 25}).to_string();
-    let offered = console.ask("POST", "/api/scripts/complete", Some(&operator), Some(&body)).await.json();
+    let offered = console.ask("POST", "/api/scripts/complete", Some(&admin), Some(&body)).await.json();
     let items = offered["items"].as_array().unwrap();
     assert!(items.iter().any(|item| item["label"].as_str().unwrap().contains("sched_switch")), "{offered}");
     let body = json!({"text": "begin { printf(\"\"); }", "offset": 10}).to_string();
-    let explained = console.ask("POST", "/api/scripts/hover", Some(&operator), Some(&body)).await.json();
+    let explained = console.ask("POST", "/api/scripts/hover", Some(&admin), Some(&body)).await.json();
     assert!(explained["hover"]["title"].as_str().unwrap().contains("printf"), "{explained}");
     for emit in ["ast", "ir", "bpf", "plan"] {
         let body = json!({"text": SCRIPT, "emit": emit}).to_string();
-        let listing = console.ask("POST", "/api/scripts/compile", Some(&operator), Some(&body)).await.json();
+        let listing = console.ask("POST", "/api/scripts/compile", Some(&admin), Some(&body)).await.json();
         assert!(!listing["text"].as_str().unwrap().is_empty(), "{emit}: {listing}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p59_only_whom_the_switch_names_has_texts_compiled() {
+    let console = console().await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    for what in ["check", "compile", "complete", "hover"] {
+        let body = match what {
+            "complete" | "hover" => json!({"text": "begin { exit(); }", "offset": 3}),
+            _ => json!({"text": "begin { exit(); }"}),
+        };
+        let refused =
+            console.ask("POST", &format!("/api/scripts/{what}"), Some(&operator), Some(&body.to_string())).await;
+        let error = &refused.json()["error"];
+        assert_eq!((refused.status.as_u16(), &error["kind"]), (422, &json!("denied")), "{what}: {error}");
+        assert!(error["remedy"].as_str().unwrap().contains("--scripts"), "{error}");
     }
 }
 

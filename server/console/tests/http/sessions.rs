@@ -160,8 +160,9 @@ async fn p06_attempts_are_limited() {
     assert_eq!(statuses.iter().filter(|status| **status == 401).count(), 10, "{statuses:?}");
     assert_eq!(statuses.last(), Some(&429));
     let right = format!("token={}", token(&console).await);
-    assert_eq!(attempt(mine, &right).await, 429, "not even the right token, or it could be guessed on");
-    assert_eq!(attempt(other, &right).await, 303, "others are not held up");
+    assert_eq!(attempt(mine, &right).await, 303, "a valid token passes: 256 bits cannot be guessed");
+    assert_eq!(attempt(mine, &right).await, 429, "it works once");
+    assert_eq!(attempt(other, "token=wrong").await, 401, "others have a limit of their own");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -188,4 +189,79 @@ async fn p50_who_did_what_is_noted() {
     let actions = ["capture.delete", "capture.rename"].map(|action| expected(action, &id));
     assert_eq!(entries[..2], actions);
     assert_eq!(entries[2], expected("login", ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p74_sessions_and_links_are_listed_and_ended_by_admins() {
+    let console = Console::new().await;
+    let (admin, eve) = (console.cookie("root", Role::Admin).await, console.cookie("eve", Role::Operator).await);
+    let unused = token(&console).await;
+    console.later(90);
+    assert!(is_in(&console, &admin).await);
+    let listed = console.get("/api/access", &admin).await.json();
+    let of = |user: &str| {
+        let all = listed["sessions"].as_array().unwrap().iter();
+        all.clone().find(|session| session["user"] == user).unwrap().clone()
+    };
+    assert_eq!((&of("root")["current"], &of("root")["unused_s"]), (&true.into(), &0.into()));
+    assert_eq!(
+        (&of("eve")["current"], &of("eve")["unused_s"], &of("eve")["age_s"]),
+        (&false.into(), &90.into(), &90.into())
+    );
+    assert_eq!(
+        (&listed["links"][0]["user"], &listed["links"][0]["ends_in_s"]),
+        (&"somebody".into(), &(HOUR_S - 90).into())
+    );
+    let text = listed.to_string();
+    for secret in [admin.as_str(), eve.as_str(), unused.as_str()] {
+        assert!(!text.contains(secret.trim_start_matches("bathyscope_session=")), "a list holds what logs in");
+    }
+    // A stream of the session ends with it, at once.
+    let mut stream = console.send(own_page("GET", "/api/live", Some(&eve), None)).await.into_body();
+    assert!(stream.frame().await.is_some());
+    let end = format!("/api/access/sessions/{}", of("eve")["id"].as_str().unwrap());
+    assert_eq!(console.ask("DELETE", &end, Some(&eve), None).await.status, 404, "only for admins");
+    assert_eq!(console.ask("DELETE", &end, Some(&admin), None).await.status, 204);
+    assert!(tokio::time::timeout(Duration::from_secs(1), stream.collect()).await.is_ok(), "the stream goes on");
+    assert!(!is_in(&console, &eve).await && is_in(&console, &admin).await);
+    let end = format!("/api/access/links/{}", listed["links"][0]["id"].as_str().unwrap());
+    assert_eq!(console.ask("DELETE", &end, Some(&admin), None).await.status, 204);
+    assert_eq!(console.ask("POST", "/login", None, Some(&format!("token={unused}"))).await.status, 401);
+    let log = console.get("/api/audit", &admin).await.json().to_string();
+    assert!(log.contains("session.end") && log.contains("link.end"), "{log}");
+    // A session that this process has not seen yet, as after a restart, is ended too.
+    let other = console.cookie("mallory", Role::Viewer).await;
+    let console = console.restarted("first boot").await;
+    let listed = console.get("/api/access", &admin).await.json();
+    let id = listed["sessions"].as_array().unwrap().iter().find(|one| one["user"] == "mallory").unwrap()["id"].clone();
+    let end = format!("/api/access/sessions/{}", id.as_str().unwrap());
+    assert_eq!(console.ask("DELETE", &end, Some(&admin), None).await.status, 204);
+    assert!(!is_in(&console, &other).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p74_a_link_lives_as_long_as_it_says() {
+    let console = Console::new().await;
+    let cookie = async |lasts_s: u64| {
+        let token = console.state.sessions().login_token_for("contractor", Role::Viewer, lasts_s).await.unwrap();
+        let answer = console.ask("POST", "/login", None, Some(&format!("token={}", token.reveal()))).await;
+        cookie_of(&answer)
+    };
+    let (short, long) = (cookie(600).await, cookie(2 * HOUR_S).await);
+    console.later(599);
+    assert!(is_in(&console, &short).await && is_in(&console, &long).await);
+    console.later(1);
+    assert!(!is_in(&console, &short).await, "its time is over however much it was used");
+    assert!(is_in(&console, &long).await);
+    // The time counts from when the link was made, not from its use.
+    let token = console.state.sessions().login_token_for("contractor", Role::Viewer, 600).await.unwrap();
+    console.later(500);
+    let form = format!("token={}", token.reveal());
+    let late = cookie_of(&console.ask("POST", "/login", None, Some(&form)).await);
+    console.later(100);
+    assert!(!is_in(&console, &late).await);
+    let token = console.state.sessions().login_token_for("contractor", Role::Viewer, 600).await.unwrap();
+    console.later(600);
+    let form = format!("token={}", token.reveal());
+    assert_eq!(console.ask("POST", "/login", None, Some(&form)).await.status, 401, "the link itself ends with it");
 }

@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use bathyscope_capture::{CaptureId, LossStage};
-use bathyscope_store::{CaptureRecord, CaptureState, Options, Store};
+use bathyscope_store::{CaptureRecord, CaptureState, Options, Store, SummaryQuery};
 
 use crate::{
     Bench, assert_books_balance, bench,
@@ -79,13 +79,30 @@ async fn p36_a_write_that_fails_ends_the_capture_with_its_books() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p36_a_disk_that_fails_for_ever_leaves_an_interrupted_capture() {
+async fn p36_a_disk_that_fails_for_ever_leaves_an_end_that_is_answered_and_stored_when_it_writes_again() {
     let bench = bench(Behaviour::default()).await;
     let id = bench.start(spec(2, unlimited())).await;
     first_rows(&mut bench.recorder.live(id).unwrap()).await;
     let disk = Disk::fails(bench.directory.path(), plan(Fault::Error(libc::EIO), 0, true));
     bench.recorder.wait(id).await;
     assert_eq!(bench.seen.alive.load(Ordering::Acquire), 0, "nothing of it is left in the agent");
+    let answered = bench.store.capture(id).await.unwrap();
+    assert_balanced(&answered);
+    assert_eq!(answered.state, CaptureState::Failed, "{}", answered.reason);
+    assert!(answered.ledger.losses.iter().any(|loss| loss.stage == LossStage::Store), "{:?}", answered.ledger);
+    disk.heal();
+    let record = bench.reopened(id).await;
+    assert_eq!((record.state, record.reason, record.ledger), (answered.state, answered.reason, answered.ledger));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p36_a_disk_that_fails_until_the_console_has_ended_leaves_an_interrupted_capture() {
+    let bench = bench(Behaviour::default()).await;
+    let id = bench.start(spec(2, unlimited())).await;
+    first_rows(&mut bench.recorder.live(id).unwrap()).await;
+    let disk = Disk::fails(bench.directory.path(), plan(Fault::Error(libc::EIO), 0, true));
+    bench.recorder.wait(id).await;
+    bench.store.close().await;
     disk.heal();
     let record = bench.reopened(id).await;
     assert_balanced(&record);
@@ -177,4 +194,44 @@ async fn p28_the_books_balance_after_random_rates_stalls_faults_and_deaths() {
         let placed = bench.seen.total(|truth| &truth.placed);
         assert!(record.streams.iter().map(|stream| stream.rows).sum::<u64>() <= placed, "{what}: rows out of nothing");
     }
+}
+
+/// The truth about the one stream of a bench's last capture: emitted, and lost to a full ring.
+fn truth(bench: &Bench) -> (u64, u64) {
+    let hits = bench.seen.total(|truth| &truth.hits) + bench.seen.total(|truth| &truth.missed);
+    (hits - bench.seen.total(|truth| &truth.filtered), bench.seen.total(|truth| &truth.ring_full))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p73_an_agent_that_lets_go_leaves_its_last_readings_and_the_books_are_exact() {
+    // A ring that is always full, so that a reading that is not the last one is behind.
+    let lets_go = Behaviour { die_after: Some(20_000), lets_go: true, ring_bytes: 1 << 13, ..Behaviour::default() };
+    let bench = bench(lets_go).await;
+    let id = bench.start(spec(1, unlimited())).await;
+    let record = bench.ended(id).await;
+    assert_eq!(record.state, CaptureState::AgentLost, "{}", record.reason);
+    assert_balanced(&record);
+    let (emitted, ring_full) = truth(&bench);
+    assert!(ring_full > 0);
+    assert_eq!((record.ledger.streams[0].emitted, record.ledger.lost(0)), (emitted, ring_full), "{:?}", record.ledger);
+    assert!(!record.ledger.is_lower_bound(), "all is known: {:?}", record.ledger);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p73_a_killed_agent_leaves_at_least_what_was_read_and_the_rest_is_unknown() {
+    let killed = Behaviour { die_after: Some(20_000), ring_bytes: 1 << 13, ..Behaviour::default() };
+    let bench = bench(killed).await;
+    let id = bench.start(spec(1, unlimited())).await;
+    let record = bench.ended(id).await;
+    assert_eq!(record.state, CaptureState::AgentLost, "{}", record.reason);
+    assert_balanced(&record);
+    let ledger = &record.ledger;
+    assert!(ledger.is_lower_bound() && ledger.lost_words().contains("broke off"), "{ledger:?}");
+    let unknown = ledger.losses.iter().find(|loss| loss.stage == LossStage::Interrupted).unwrap();
+    assert_eq!(unknown.stream, Some(0));
+    assert!(unknown.start_ns < unknown.end_ns && unknown.end_ns >= record.end_ns, "{unknown:?} {}", record.end_ns);
+    let last_read = ledger.losses.iter().filter(|loss| loss.stage == LossStage::RingFull).map(|loss| loss.end_ns).max();
+    assert!(last_read.is_none_or(|last_ns| last_ns <= unknown.start_ns), "{ledger:?}");
+    let listed = bench.store.summaries(&SummaryQuery::default()).await.unwrap().items;
+    assert!(listed.iter().any(|capture| capture.id == id && capture.lost_at_least));
 }

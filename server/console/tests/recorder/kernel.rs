@@ -2,13 +2,12 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
     process::Command,
     time::{Duration, Instant},
 };
 
 use bathyscope::recorder::{AgentLink, LiveMessage, Recorder, RecorderOptions};
-use bathyscope_agent::{AgentOptions, run_on};
+use bathyscope_agent::{CommandRights, KernelBackend, ScriptRights, serve};
 use bathyscope_capture::{
     CaptureId, CaptureSpec, EventProbe, FrameId, Limits, MappingKind, Method, Predicate, ProfileSpec, ScriptSpec,
     StreamSchema, Symbol, Target, decode_chunk,
@@ -33,18 +32,9 @@ async fn bench(needs: &str) -> Option<Bench> {
     let link = AgentLink::new(|| {
         let (ours, theirs) = Connection::pair().unwrap();
         std::thread::spawn(move || {
-            let (socket, simulation, supervisor) = (PathBuf::new(), None, None);
-            run_on(
-                &theirs,
-                &AgentOptions {
-                    socket,
-                    console_uid: 0,
-                    command_uid: 0,
-                    scripts: bathyscope_agent::ScriptRights::Observe,
-                    simulation,
-                    supervisor,
-                },
-            )
+            // Not as a process of its own would, which gives up for good what the rest of this one needs.
+            let kernel = KernelBackend::new(CommandRights::AsRoot).with_scripts(ScriptRights::Observe);
+            serve(&theirs, &mut kernel.at_a_terminal())
         });
         AgentClient::over(ours)
     });

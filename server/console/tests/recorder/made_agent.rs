@@ -18,6 +18,7 @@ use bathyscope_protocol::{
     AgentClient, AgentError, AgentErrorKind, ColumnEncoding, ColumnLayout, Connection, GuardStage, ProbeReading,
     ProcessFile, Readings, Reply, Request, RingContent, RingInfo, RingKind, Started, StreamLayout, TargetState,
     WireMethod,
+    counters::{CounterFile, LastReadings},
     rings::{SimulatedBpfRing, SimulatedPerfRing},
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -42,6 +43,9 @@ pub struct Behaviour {
     pub ring_bytes: u32,
     /// The connection breaks after so many hits.
     pub die_after: Option<u64>,
+    /// When the connection breaks, the captures are stopped in order and their last readings left, as when a lease ends;
+    /// else nothing is left but what was read last, as after a kill.
+    pub lets_go: bool,
     /// Enabling is refused.
     pub refuse_enable: bool,
     /// How long each answer takes.
@@ -60,6 +64,7 @@ impl Default for Behaviour {
             miss_every: 0,
             ring_bytes: 1 << 20,
             die_after: None,
+            lets_go: false,
             refuse_enable: false,
             answer_after: Duration::ZERO,
             guard: GuardStage::Watching,
@@ -121,6 +126,7 @@ struct Capture {
     producers: Vec<JoinHandle<()>>,
     command_output: Option<(OwnedFd, OwnedFd)>,
     detaches: bool,
+    counters: CounterFile,
 }
 
 struct Agent {
@@ -157,8 +163,13 @@ impl Agent {
                 break;
             }
         }
-        for (_, capture) in self.captures.drain() {
+        for (_, mut capture) in self.captures.drain() {
             capture.stop.store(true, Ordering::Release);
+            if self.behaviour.lets_go {
+                capture.producers.drain(..).for_each(|producer| producer.join().unwrap());
+                let readings = capture.readings();
+                capture.counters.write(&LastReadings { readings, is_final: true }).unwrap();
+            }
             self.seen.alive.fetch_sub(1, Ordering::AcqRel);
         }
     }
@@ -190,10 +201,15 @@ impl Agent {
                 capture.enable(&self.behaviour);
                 Reply::Enabled { time_ns: now_ns() }
             }
+            Request::OpenCounters { capture } => {
+                return (Reply::File, vec![self.captures[&capture].counters.reader().unwrap()]);
+            }
             Request::Readings { capture } => {
-                let capture = &self.captures[&capture];
+                let capture = self.captures.get_mut(&capture).unwrap();
                 let guard = if capture.detaches { self.behaviour.guard.clone() } else { GuardStage::Watching };
-                Reply::Readings(Readings { guard, ..capture.readings() })
+                let readings = Readings { guard, ..capture.readings() };
+                capture.counters.write(&LastReadings { readings: readings.clone(), is_final: false }).unwrap();
+                Reply::Readings(readings)
             }
             Request::Stop { capture, .. } => {
                 let capture = self.captures.get_mut(&capture).unwrap();
@@ -254,7 +270,19 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
         let (started, descriptors) = crate::trace::make(trace);
         let (truths, rings, stop) = (vec![Arc::default()], Vec::new(), Arc::default());
         let (perf, producers, command_output) = (None, Vec::new(), None);
-        return Capture { started, descriptors, truths, rings, perf, stop, producers, command_output, detaches: false };
+        let counters = CounterFile::new().unwrap();
+        return Capture {
+            started,
+            descriptors,
+            truths,
+            rings,
+            perf,
+            stop,
+            producers,
+            command_output,
+            detaches: false,
+            counters,
+        };
     }
     let streams = match method {
         WireMethod::Events { probes } => probes.len(),
@@ -293,15 +321,27 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
         rings: infos,
         target_pid: Some(std::process::id()),
         has_output: true,
+        rings_cut: None,
         compile_ns: 0,
         load_ns: 0,
         attach_ns: 0,
         trace: None,
     };
     let truths = (0..streams.max(1)).map(|_| Arc::new(Truth::default())).collect();
-    let command_output = Some((out_end, err_end));
+    let (command_output, counters) = (Some((out_end, err_end)), CounterFile::new().unwrap());
     let stop = Arc::new(AtomicBool::new(false));
-    Capture { started, descriptors, truths, rings, perf, stop, producers: Vec::new(), command_output, detaches: false }
+    Capture {
+        started,
+        descriptors,
+        truths,
+        rings,
+        perf,
+        stop,
+        producers: Vec::new(),
+        command_output,
+        detaches: false,
+        counters,
+    }
 }
 
 impl Capture {

@@ -61,6 +61,7 @@ pub(crate) fn make(wire: &WireTrace) -> (Started, Vec<OwnedFd>) {
         rings,
         target_pid: None,
         has_output: false,
+        rings_cut: None,
         compile_ns: 0,
         load_ns: 0,
         attach_ns: 0,

@@ -194,7 +194,7 @@ pub enum WireTarget {
     Command {
         /// Program and arguments.
         argv: Vec<String>,
-        /// User by name or number; none means `default_uid`.
+        /// User by name or number; none for the one whom the agent was given first, or whoever started it at a terminal.
         user: Option<String>,
         /// With those that it forks.
         children: bool,

@@ -14,6 +14,9 @@ pub struct Started {
     pub target_pid: Option<u32>,
     /// Whether two more descriptors follow the rings: the read ends of the command's stdout and stderr.
     pub has_output: bool,
+    /// What was cut of the rings, because all captures together may only take so much memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rings_cut: Option<RingsCut>,
     /// Nanoseconds spent on reading formats and compiling.
     pub compile_ns: u64,
     /// Nanoseconds spent on loading.
@@ -23,6 +26,16 @@ pub struct Started {
     /// Of a trace: what its pages mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Box<TraceFacts>>,
+}
+
+/// Memory of a capture's rings that was not given as it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RingsCut {
+    /// Bytes of all of its rings that were asked for.
+    pub wanted_bytes: u64,
+    /// Bytes that they have.
+    pub given_bytes: u64,
 }
 
 /// What the pages of a trace mean.

@@ -1,7 +1,7 @@
 //! What queries give, how much they read for it, and what they cannot do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-#[path = "../../../views/tests/fixture/mod.rs"]
+#[path = "../../../views/tests/suite/fixture/mod.rs"]
 mod fixture;
 mod hostile;
 mod made;

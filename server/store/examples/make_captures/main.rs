@@ -199,7 +199,8 @@ async fn finish(store: &Store, id: CaptureId, streams: &[Rows], end_ns: u64) -> 
         ..StreamTotals::default()
     };
     let ledger = Ledger { streams: streams.iter().map(of).collect(), losses: vec![] };
-    let end = End { state: CaptureState::Finished, reason: String::new(), end_ns, ledger, readings: vec![] };
+    let end =
+        End { state: CaptureState::Finished, reason: String::new(), end_ns, ledger, readings: vec![], script: None };
     Ok(store.finish(id, end).await?)
 }
 

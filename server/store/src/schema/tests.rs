@@ -88,18 +88,18 @@ async fn p38_a_migration_keeps_everything_and_leaves_a_backup() {
     whole(&store).await;
     assert_eq!(store.capture(ID).await.unwrap().title, "filled!");
     store.close().await;
-    assert!(std::fs::read(dir.path().join("bathyscope.db.v7.bak")).unwrap() == before, "the backup is the old file");
-    let expected = ["bathyscope.db", "bathyscope.db.v7.bak", "bathyscope.lock"];
+    assert!(std::fs::read(dir.path().join("bathyscope.db.v8.bak")).unwrap() == before, "the backup is the old file");
+    let expected = ["bathyscope.db", "bathyscope.db.v8.bak", "bathyscope.ends", "bathyscope.lock"];
     assert_eq!(names(dir.path()), expected);
     let Err(error) = Store::open(dir.path(), options()).await else { panic!("an older program opened it") };
-    assert!(matches!(error, StoreError::Newer { found: 8, known: 7, .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Newer { found: 9, known: 8, .. }), "{error:?}");
     // Put back, the backup works, and can be migrated again beside its own backup.
-    std::fs::copy(dir.path().join("bathyscope.db.v7.bak"), dir.path().join("bathyscope.db")).unwrap();
+    std::fs::copy(dir.path().join("bathyscope.db.v8.bak"), dir.path().join("bathyscope.db")).unwrap();
     let store = Store::open(dir.path(), options()).await.unwrap();
     whole(&store).await;
     store.close().await;
     Store::open_with(dir.path(), options(), &next).await.unwrap().close().await;
-    assert!(dir.path().join("bathyscope.db.v7.2.bak").exists());
+    assert!(dir.path().join("bathyscope.db.v8.2.bak").exists());
 }
 
 #[tokio::test]
@@ -112,9 +112,9 @@ async fn p38_a_failed_migration_leaves_the_old_file_usable() {
         let Err(error) = Store::open_with(dir.path(), options(), &with_next(failure)).await else {
             panic!("{failure}: it was opened")
         };
-        assert!(matches!(error, StoreError::Migration { from: 7, to: 8, .. }), "{failure}: {error:?}");
+        assert!(matches!(error, StoreError::Migration { from: 8, to: 9, .. }), "{failure}: {error:?}");
         assert!(std::fs::read(dir.path().join("bathyscope.db")).unwrap() == before, "{failure}: the file was changed");
-        assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.lock"]);
+        assert_eq!(names(dir.path()), ["bathyscope.db", "bathyscope.ends", "bathyscope.lock"]);
         whole(&Store::open(dir.path(), options()).await.unwrap()).await;
     }
 }
@@ -145,6 +145,10 @@ async fn is_renewed(version: u32, fixture: &[u8]) {
     assert_eq!((loss.stage, loss.count), (bathyscope_capture::LossStage::RingFull, 3));
     assert_eq!(capture.streams.iter().map(|stream| stream.rows).collect::<Vec<_>>(), [100, 10]);
     store.chunk(WHOLE, 1, 0).await.unwrap();
+    // Everything has a checksum, also what was stored before there were any.
+    for capture in store.summaries(&crate::SummaryQuery { limit: 100, ..Default::default() }).await.unwrap().items {
+        store.check(capture.id).await.unwrap();
+    }
     assert_eq!(store.symbols(WHOLE, 0).await.unwrap().len(), 1);
     assert_eq!((store.processes(WHOLE).await.unwrap().len(), store.output(WHOLE, 0, 9).await.unwrap().len()), (4, 2));
     assert_eq!(store.script(WHOLE).await.unwrap().is_some(), version >= 2);
@@ -156,8 +160,9 @@ async fn is_renewed(version: u32, fixture: &[u8]) {
     let kept = kept.iter().find(|kept| kept.id == WHOLE).unwrap();
     assert!(!kept.pinned && kept.size_bytes > capture.chunk_bytes + capture.output_bytes);
     assert_eq!(store.audit(0, 9).await.unwrap().len(), 1);
-    let (user, role) = store.redeem_login_token(crate::TokenHash::of(b"token"), 20).await.unwrap().unwrap();
-    assert_eq!((user.as_str(), role), ("ada", crate::Role::Admin));
+    let token = store.redeem_login_token(crate::TokenHash::of(b"token"), 20).await.unwrap().unwrap();
+    assert_eq!((token.user.as_str(), token.role), ("ada", crate::Role::Admin));
+    assert!(token.session_expires_s > token.expires_s);
     assert_eq!(store.session(crate::TokenHash::of(b"cookie"), 20).await.unwrap().unwrap().user, "grace");
     store.close().await;
     let backup = dir.path().join(format!("bathyscope.db.v{version}.bak"));
@@ -196,6 +201,11 @@ async fn p38_a_database_of_version_6_is_renewed() {
     assert_eq!(found, [true, false, true, false]);
 }
 
+#[tokio::test]
+async fn p38_a_database_of_version_7_is_renewed() {
+    is_renewed(7, include_bytes!("../../tests/fixtures/v7.db")).await;
+}
+
 #[test]
 fn every_migration_sets_its_version_and_the_numbers_have_no_gaps() {
     for (number, migration) in (1..).zip(MIGRATIONS.iter()) {
@@ -203,6 +213,17 @@ fn every_migration_sets_its_version_and_the_numbers_have_no_gaps() {
         let text = migration.sql.as_str();
         assert!(text.contains(&format!("PRAGMA user_version = {number};")), "{number}");
     }
+}
+
+#[test]
+fn every_file_of_the_folder_is_built_in_under_its_name() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations");
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let files: BTreeSet<String> = names.filter(|name| name.ends_with(".sql")).collect();
+    let built_in = MIGRATIONS.iter().map(|m| format!("{:04}_{}.sql", m.version, m.description.replace(' ', "_")));
+    assert_eq!(built_in.collect::<BTreeSet<_>>(), files);
+    // What sqlx reads from the text of a migration itself when it makes the list.
+    assert!(MIGRATIONS.iter().all(|migration| !migration.sql.as_str().starts_with("-- no-transaction")));
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ use super::{Change, Inner, Store};
 use crate::{
     Options, StoreError, append,
     disk::{DirectoryLock, Place, touch_database},
+    ends::Ends,
     error::failed,
     import::Receiver,
     remove, schema,
@@ -30,7 +31,8 @@ impl Store {
         let lock = DirectoryLock::take(dir)?;
         let place = Arc::new(Place::new(dir, &options));
         place.remove_leftovers();
-        let opened = open_database(&place, migrations, &options).await;
+        let ends = Arc::new(Ends::open(&place.database));
+        let opened = open_database((&place, &ends), migrations, &options).await;
         let (writer, readers) = opened.map_err(|error| error.complete(&place.database, || place.space()))?;
         let (jobs, waiting) = mpsc::channel(options.queue.max(1));
         let task = tokio::spawn(async move {
@@ -39,7 +41,8 @@ impl Store {
         });
         let (task, temporaries) = (Mutex::new(Some(task)), AtomicU64::new(0));
         let importing = tokio::sync::Mutex::new(());
-        let store = Self { inner: Arc::new(Inner { place, options, jobs, readers, task, temporaries, importing }) };
+        let store =
+            Self { inner: Arc::new(Inner { place, ends, options, jobs, readers, task, temporaries, importing }) };
         store.resume_removals().await?;
         Ok(store)
     }
@@ -53,7 +56,8 @@ impl Store {
         let (jobs, _nobody) = mpsc::channel(1);
         let (task, temporaries) = (Mutex::new(None), AtomicU64::new(0));
         let importing = tokio::sync::Mutex::new(());
-        Ok(Self { inner: Arc::new(Inner { place, options, jobs, readers, task, temporaries, importing }) })
+        let ends = Arc::new(Ends::read(&place.database));
+        Ok(Self { inner: Arc::new(Inner { place, ends, options, jobs, readers, task, temporaries, importing }) })
     }
 
     /// Hands a change to the writer and waits for it. It is made even if nobody waits.
@@ -90,8 +94,10 @@ impl Store {
     /// A connection for reading.
     pub(crate) async fn reader(&self) -> Result<PoolConnection<Sqlite>, StoreError> {
         match self.inner.readers.acquire().await {
+            Ok(reader) => Ok(reader),
             Err(sqlx::Error::PoolClosed) => Err(StoreError::Closed),
-            other => other.map_err(failed("waiting for a connection to read")),
+            // A connection that broke cannot be made anew where the file is gone.
+            Err(error) => Err(self.trouble().unwrap_or_else(|| failed("waiting for a connection to read")(error))),
         }
     }
 
@@ -152,7 +158,7 @@ impl Store {
 
 /// The writer and the readers of a database that is in order.
 async fn open_database(
-    place: &Arc<Place>,
+    (place, ends): (&Arc<Place>, &Arc<Ends>),
     migrations: &Migrator,
     options: &Options,
 ) -> Result<(Writer, SqlitePool), StoreError> {
@@ -160,12 +166,27 @@ async fn open_database(
     touch_database(&place.database)?;
     schema::bring_up_to_date(place, migrations).await?;
     let conn = schema::writing(&place.database).connect().await.map_err(failed(DOING))?;
-    let mut writer = Writer::new(conn, Arc::clone(place));
-    append::interrupt_all(&mut writer).await?;
+    let mut writer = Writer::new(conn, Arc::clone(place), Arc::clone(ends));
+    place.note_opened();
+    append::interrupt_all(&mut writer, options.now.as_ref()).await?;
     place.take_ballast();
-    let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
-    let readers = readers.connect_with(schema::reading(&place.database)).await.map_err(failed(DOING))?;
+    let readers = connect_readers(place, options).await?;
     Ok((writer, readers))
+}
+
+/// All connections for reading, now and for good: one that were made later could open another file than the writer has.
+async fn connect_readers(place: &Place, options: &Options) -> Result<SqlitePool, StoreError> {
+    const DOING: &str = "opening the database";
+    let readers = options.readers.max(1);
+    let pool = SqlitePoolOptions::new().min_connections(readers).max_connections(readers);
+    let pool = pool.idle_timeout(None).max_lifetime(None);
+    let pool = pool.connect_with(schema::reading(&place.database)).await.map_err(failed(DOING))?;
+    let mut all = Vec::new();
+    for _ in 0..readers {
+        all.push(pool.acquire().await.map_err(failed(DOING))?);
+    }
+    drop(all);
+    Ok(pool)
 }
 
 /// The readers of a database that another process may be writing; nothing of it is changed.
@@ -184,6 +205,5 @@ async fn read_database(place: &Place, migrations: &Migrator, options: &Options) 
             return Err(StoreError::Damaged { path: path.clone(), why });
         }
     }
-    let readers = SqlitePoolOptions::new().max_connections(options.readers.max(1));
-    readers.connect_with(schema::reading(path)).await.map_err(failed("opening the database"))
+    connect_readers(place, options).await
 }

@@ -9,13 +9,18 @@ use bathyscope_capture::{
     Method, OutputLine, OutputStream, ProcessChange, ProcessChangeKind, ProfileSpec, ScriptProbe, ScriptRecord,
     StreamKind, StreamSchema, StreamTotals, Symbol, SymbolLine, Target, encode_chunk,
 };
-use bathyscope_store::{CaptureState, End, NewCapture, Options, Reserve, Store};
+use bathyscope_store::{CaptureState, End, LoginToken, NewCapture, Options, Reserve, Role, Store, TokenHash};
 use sqlx::{Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
 pub const ID: CaptureId = CaptureId::from_bits(0xfedc_ba98_7654_3210);
 pub const START_NS: u64 = 5_000_000_000;
 /// Wall time of imports.
 pub const NOW: i64 = 1_800_000_000_000_000_000;
+
+/// Whether `tests/run long` runs, with many rounds of what otherwise gets a few.
+pub fn is_long() -> bool {
+    std::env::var_os("BATHYSCOPE_TESTS_LONG").is_some_and(|tier| tier == "1")
+}
 
 pub fn id(number: u64) -> CaptureId {
     CaptureId::from_bits(number)
@@ -134,6 +139,7 @@ pub fn end(ledger: Ledger) -> End {
         end_ns: START_NS + 1000,
         ledger,
         readings: Vec::new(),
+        script: None,
     }
 }
 
@@ -162,4 +168,9 @@ pub async fn integrity(dir: &Path) {
         sqlx::query_as("SELECT \"table\" FROM pragma_foreign_key_check").fetch_all(&mut conn).await.unwrap();
     assert_eq!((check.as_str(), broken.len()), ("ok", 0));
     conn.close().await.unwrap();
+}
+
+/// A token of grace.
+pub fn login_token(hash: TokenHash, role: Role, expires_s: u64) -> LoginToken {
+    LoginToken { hash, user: "grace".to_owned(), role, expires_s, session_expires_s: expires_s + 100 }
 }

@@ -9,6 +9,9 @@ use crate::lang::{
     types::{Space, Type},
 };
 
+/// The most bytes that `write_user` copies.
+const MAX_WRITTEN_BYTES: u32 = 512;
+
 /// Refuses what is not allowed.
 pub(super) fn needs_unsafe(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<()> {
     if body.cx.options.unsafe_allowed {
@@ -88,7 +91,22 @@ pub(in crate::lang::check) fn write_user(body: &mut Body<'_, '_>, call: &Call<'_
         );
     }
     let (address, _) = body.address(address, "`write_user`")?;
-    let value = body.value(call.argument(1).ok_or(Failed)?)?;
+    let mut value = body.value(call.argument(1).ok_or(Failed)?)?;
+    if call.arguments.len() > 2 {
+        let bytes = body.constant_argument(call, 2, "the length")?;
+        let Some(count) = u32::try_from(bytes).ok().filter(|count| (1..=MAX_WRITTEN_BYTES).contains(count)) else {
+            return body.fail(
+                call.span,
+                format!("`write_user` writes 1 to {MAX_WRITTEN_BYTES} bytes, not {bytes}"),
+                "",
+            );
+        };
+        let span = value.span;
+        let (from, space) = body.address(value, "`write_user`")?;
+        let ty = Type::Array { of: Box::new(Type::Integer { bytes: 1, signed: false }), count };
+        let kind = ExprKind::Read { address: Box::new(from), offset: 0, space, bits: None };
+        value = Expr::new(kind, ty, span);
+    }
     if matches!(value.ty, Type::None | Type::Stack { .. } | Type::Shown(_)) {
         let message = format!("{} cannot be written", describe(&value.ty));
         return body.fail(value.span, message, "write numbers, texts or structs");

@@ -7,12 +7,12 @@ use crate::lang::{
         Checked, Failed, body::Body, casts::in_space, checker::Checker, context::Kind, describe::describe,
         values::Operand,
     },
-    hir::{Builtin, Expr, ExprKind},
+    hir::{Builtin, CompareOp, Expr, ExprKind},
     types::{Pointee, Shown, Space, Type},
 };
 
 /// The first kernel that tells programs at returns in user space where the function is.
-const ENTRY_ADDRESS: u32 = 6006;
+pub(super) const ENTRY_ADDRESS: u32 = 6006;
 
 /// `kaddr("name")`.
 pub(in crate::lang::check) fn kaddr(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
@@ -258,4 +258,14 @@ pub(in crate::lang::check) fn container_of(body: &mut Body<'_, '_>, call: &Call<
     let offset = body.offset_of(&ty, &path, span)?.constant().unwrap_or(0);
     let ty = Type::Pointer { to: Box::new(Checker::pointee(ty)), space };
     Ok(pointer.plus(offset.wrapping_neg()).convert(ty))
+}
+
+/// `is_err(pointer)`: the kernel keeps errors in the last 4095 addresses.
+pub(in crate::lang::check) fn is_err(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    const FIRST_ERROR: i64 = -4095;
+    let value = body.value(call.argument(0).ok_or(Failed)?)?;
+    let (address, _) = body.address(value, "`is_err`")?;
+    let left = Box::new(address.convert(Type::U64));
+    let right = Box::new(Expr::integer(FIRST_ERROR, Type::U64, call.span));
+    Ok(Expr::new(ExprKind::Compare { op: CompareOp::GreaterEqual, left, right }, Type::Bool, call.span))
 }

@@ -39,6 +39,10 @@ pub(in crate::lang::check) fn printf(body: &mut Body<'_, '_>, call: &Call<'_>) -
     let (format, values) = formatted(body, call)?;
     let to = match call.name {
         "errorf" => Output::Error,
+        "debugf" => {
+            body.warn(call.span, "`debugf` is for trying things out, and costs as much as `printf`").hint("");
+            Output::Warning
+        }
         "warnf" => Output::Warning,
         _ => Output::Out,
     };

@@ -3,6 +3,7 @@
 use super::Call;
 use crate::lang::{
     Span,
+    ast::ExprKind as Ast,
     check::{
         Checked, Failed,
         body::Body,
@@ -82,11 +83,19 @@ pub(in crate::lang::check) fn str(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
     let given = call.arguments.len() > 1;
     match memory(body, call, 0)? {
         Memory::At(address, space, size) => {
-            let (mut bytes, length) = length(body, call, 1)?;
-            if let (Some(size), false) = (size, given) {
+            let (most, length) = length(body, call, 1)?;
+            let bytes = match (size, given) {
                 // An array of characters need not end in a NUL.
-                bytes = bytes.min(size.saturating_add(1));
-            }
+                (Some(size), false) => most.saturating_add(1).min(size.saturating_add(1)),
+                // A length that is given counts the NUL, the limit does not.
+                (_, true) if length.is_none() => most.min(body.cx.config.max_strlen.saturating_add(1)),
+                _ => most.saturating_add(1),
+            };
+            // As the constant: with the NUL.
+            let length = match length {
+                Some(length) => Some(Box::new(less_one(body, *length)?)),
+                None => None,
+            };
             let kind = ExprKind::ReadText { address: Box::new(address), space, length };
             Ok(Expr::new(kind, Type::Text { bytes }, span))
         }
@@ -100,10 +109,25 @@ pub(in crate::lang::check) fn str(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
                         "write the length as a number",
                     );
                 }
+                // Of a text, and not of an address, the length counts what is shown.
+                let most = most.saturating_add(1);
+                if let (true, ExprKind::Text(text)) = (given, &value.kind) {
+                    let shown = text.get(..(most as usize - 1).min(text.len())).unwrap_or_default();
+                    return Ok(Body::text(shown.to_vec(), span));
+                }
                 if given && most < *bytes { body.coerce(value, &Type::Text { bytes: most }, true) } else { Ok(value) }
             }
+            Type::Shown(Shown::Probe) => match body.names.as_slice() {
+                [name] => Ok(Body::text(name.as_bytes().to_vec(), span)),
+                _ => body.fail(
+                    value.span,
+                    "this probe has several attach points, and the name is known only when it is shown",
+                    "write a probe for each",
+                ),
+            },
             Type::Array { of, count } if of.bytes() == 1 => {
-                let ty = Type::Text { bytes: *count };
+                // It need not end in a NUL.
+                let ty = Type::Text { bytes: count.saturating_add(1) };
                 Ok(Expr::new(ExprKind::Reinterpret(Box::new(value)), ty, span))
             }
             Type::Shown(Shown::Path { .. }) => Ok(value),
@@ -131,21 +155,18 @@ pub(in crate::lang::check) fn buf(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
             Ok(Expr::new(kind, Type::Buffer { bytes: bytes.max(1) }, span))
         }
         Memory::Value(value) if matches!(value.ty, Type::Array { .. } | Type::Struct(_) | Type::Text { .. }) => {
-            let bytes = value.ty.bytes();
-            if bytes > body.cx.config.max_strlen {
-                return body.fail(
-                    value.span,
-                    format!("{} is longer than max_strlen", describe(&value.ty)),
-                    "raise `max_strlen`",
-                );
-            }
-            let (bound, local) = body.bind(value);
-            let ty = Type::Pointer { to: Box::new(Pointee::Void), space: Space::Kernel };
-            let address = Box::new(Expr::new(ExprKind::AddressOf(Box::new(local)), ty, span));
-            let kind = ExprKind::ReadBuffer { address, space: Space::Kernel, length: None };
-            let ty = Type::Buffer { bytes };
-            let read = Expr::new(kind, ty.clone(), span);
-            Ok(Expr::new(ExprKind::Block(vec![bound], Box::new(read)), ty, span))
+            let own = value.ty.bytes();
+            let (bytes, wanted) = match call.arguments.len() {
+                1 if own > body.cx.config.max_strlen => {
+                    let message = format!("{} is longer than max_strlen", describe(&value.ty));
+                    return body.fail(value.span, message, "raise `max_strlen`");
+                }
+                1 => (own, None),
+                _ => length(body, call, 1)?,
+            };
+            let bytes = if wanted.is_some() { bytes.min(own) } else { bytes };
+            let kind = ExprKind::BufferOf { of: Box::new(value), length: wanted };
+            Ok(Expr::new(kind, Type::Buffer { bytes: bytes.max(1) }, span))
         }
         Memory::Value(value) => {
             let message = format!("`buf` needs an address, not {}", describe(&value.ty));
@@ -154,10 +175,30 @@ pub(in crate::lang::check) fn buf(body: &mut Body<'_, '_>, call: &Call<'_>) -> C
     }
 }
 
+/// One less than a number without sign; of 0, 0.
+fn less_one(body: &mut Body<'_, '_>, value: Expr) -> Checked<Expr> {
+    let span = value.span;
+    body.once(value, |body, value| {
+        let one = Expr::integer(1, Type::U64, span);
+        let kind = ExprKind::Binary {
+            op: crate::lang::hir::ArithmeticOp::Subtract,
+            left: Box::new(value.clone()),
+            right: Box::new(one.clone()),
+        };
+        let less = Expr::new(kind, Type::U64, span);
+        let kind = ExprKind::Compare { op: CompareOp::Greater, left: Box::new(value), right: Box::new(one) };
+        body.select(Expr::new(kind, Type::Bool, span), less, Expr::integer(0, Type::U64, span), span)
+    })
+}
+
 /// An argument that is a text, or is read as one.
 fn text_argument(body: &mut Body<'_, '_>, call: &Call<'_>, index: usize) -> Checked<Expr> {
     let argument = call.arguments.get(index..=index).unwrap_or_default();
     let operand_span = call.argument(index).map_or(call.span, |it| it.span);
+    if let Some(Ast::Integer { .. } | Ast::Bool(_)) = call.argument(index).map(|it| &it.kind) {
+        let message = format!("`{}` takes texts, and this is a number", call.name);
+        return body.fail(operand_span, message, "write a text in quotes, or an address");
+    }
     str(body, &Call { name: call.name, arguments: argument, span: operand_span })
 }
 
@@ -208,7 +249,11 @@ pub(in crate::lang::check) fn strncmp(body: &mut Body<'_, '_>, call: &Call<'_>) 
     let (left, right) = (text_argument(body, call, 0)?, text_argument(body, call, 1)?);
     let most = compared(body, call)?;
     let kind = ExprKind::Difference { left: Box::new(left), right: Box::new(right), most, text: true };
-    Ok(Expr::new(kind, Type::I64, call.span))
+    let difference = Box::new(Expr::new(kind, Type::I64, call.span));
+    let zero = Box::new(Expr::integer(0, Type::I64, call.span));
+    // Only whether they differ is told.
+    let kind = ExprKind::Compare { op: CompareOp::NotEqual, left: difference, right: zero };
+    Ok(Expr::new(kind, Type::Bool, call.span).convert(Type::U64))
 }
 
 fn compared(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<u32> {
@@ -257,7 +302,8 @@ pub(in crate::lang::check) fn memcmp(body: &mut Body<'_, '_>, call: &Call<'_>) -
 /// `bswap`.
 pub(in crate::lang::check) fn bswap(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
     let value = body.number_argument(call, 0, "the number")?;
-    let bytes = number(&value.ty).map_or(8, |(bytes, _)| bytes);
+    let inferred = call.argument(0).and_then(|argument| body.inferred(argument)).unwrap_or(value.ty.clone());
+    let bytes = number(&inferred).map_or(8, |(bytes, _)| bytes);
     let ty = Type::Integer { bytes, signed: false };
     if let Some(constant) = value.constant() {
         let unused = 64 - u32::from(bytes) * 8;

@@ -99,11 +99,11 @@ pub(in crate::lang::check) fn ppid(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
     }
 }
 
-/// `pcomm`, `pcomm(task)`: of the thread group's leader.
+/// `pcomm`, `pcomm(task)`: of the parent process.
 pub(in crate::lang::check) fn pcomm(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
     match call.argument(0) {
-        None => Ok(builtin(Builtin::LeaderComm, COMM, call.span)),
-        Some(task) => of_task(body, task, &["group_leader", "comm"], call.span),
+        None => Ok(builtin(Builtin::ParentComm, COMM, call.span)),
+        Some(task) => of_task(body, task, &["real_parent", "comm"], call.span),
     }
 }
 
@@ -195,14 +195,22 @@ pub(in crate::lang::check) fn func(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
         let message = format!("{} probes are at no function", kind.name());
         return body.fail(call.span, message, "`probe` is the name of the probe");
     }
-    Ok(builtin(Builtin::FunctionAddress, Type::Shown(Shown::Function), call.span))
+    let ty = Type::Shown(Shown::Function);
+    // At a return the registers are those of the caller; newer kernels tell what returned.
+    if kind == Kind::Uretprobe && body.cx.host.features().kernel >= super::addresses::ENTRY_ADDRESS {
+        let address = Box::new(builtin(Builtin::EntryAddress, Type::U64, call.span));
+        return Ok(Expr::new(ExprKind::WithProcess { address }, ty, call.span));
+    }
+    Ok(builtin(Builtin::FunctionAddress, ty, call.span))
 }
 
 /// `usermode`.
 pub(in crate::lang::check) fn usermode(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
-    if !body.shape.kind.has_registers() && !body.shape.unknown {
-        let message = format!("{} probes do not know what was interrupted", body.shape.kind.name());
-        return body.fail(call.span, message, "`usermode` is for profile and other events of the CPU");
+    match body.shape.kind {
+        // The program that runs the script runs them, by a system call.
+        Kind::Begin | Kind::End | Kind::Signal => return Ok(Expr::integer(1, U8, call.span)),
+        kind if !kind.has_registers() && !body.shape.unknown => return Ok(Expr::integer(0, U8, call.span)),
+        _ => {}
     }
     Ok(builtin(Builtin::UserMode, U8, call.span))
 }

@@ -119,7 +119,11 @@ pub(super) fn timer(kind: Kind, text: &AttachText) -> Result<Vec<Found>, Trouble
         }
         _ => {}
     }
-    let full = format!("{name}:{}", parts.join(":"));
+    // A time with its unit is shown in microseconds.
+    let full = match (parts.as_slice(), every) {
+        ([_time], Period::Nanoseconds(ns)) => format!("{name}:us:{}", ns / 1000),
+        _ => format!("{name}:{}", parts.join(":")),
+    };
     let point = if kind == Kind::Profile { AttachPoint::Profile { every } } else { AttachPoint::Interval { every } };
     Ok(one(kind, text, full, point))
 }
@@ -184,7 +188,8 @@ fn counted(kind: Kind, text: &AttachText, table: &[Event]) -> Result<(String, u6
 
 pub(super) fn software(text: &AttachText) -> Result<Vec<Found>, Trouble> {
     let (name, config, period) = counted(Kind::Software, text, SOFTWARE_EVENTS)?;
-    let full = format!("software:{name}:{period}");
+    // As it was written: several names are of one event.
+    let full = format!("software:{}:{period}", parts(text).first().copied().unwrap_or(&name));
     Ok(one(Kind::Software, text, full, AttachPoint::PerfEvent { name, kind: SOFTWARE, config, period }))
 }
 
@@ -200,7 +205,7 @@ pub(super) fn hardware(text: &AttachText, host: &dyn Host) -> Result<Vec<Found>,
         let message = format!("this machine has no performance counters, which `hardware:{name}` needs");
         return Err(Trouble::missing(message, instead));
     }
-    let full = format!("hardware:{name}:{period}");
+    let full = format!("hardware:{}:{period}", parts(text).first().copied().unwrap_or(&name));
     Ok(one(Kind::Hardware, text, full, AttachPoint::PerfEvent { name, kind: HARDWARE, config, period }))
 }
 

@@ -123,7 +123,15 @@ impl Checker<'_> {
             return Ok(usable);
         }
         if let Some(found) = self.raw_point(text, name) {
-            return Ok(vec![found]);
+            let AttachPoint::RawTracepoint { module, .. } = &found.point else { return Ok(vec![found]) };
+            let own = if module.is_empty() { "vmlinux" } else { module.as_str() };
+            return match parts.as_slice() {
+                [wanted, _] if !matches(wanted, own) => Err(Trouble::missing(
+                    format!("there is no raw tracepoint `{name}` in `{wanted}`"),
+                    format!("it is one of `{own}`"),
+                )),
+                _ => Ok(vec![found]),
+            };
         }
         let near = crate::lang::suggest(name, host.raw_tracepoints().iter().map(String::as_str));
         let hint = near.map_or_else(

@@ -50,7 +50,10 @@ impl Checker<'_> {
         let mut layout =
             if uses.addresses { format!("{}:{:#x} ", place.file.path, place.address) } else { String::new() };
         let (file, offset, pid) = (place.file.clone(), place.offset, self.options.pid);
-        let path = &place.file.path;
+        // A path is shown as it was written; what wildcards and short names stand for, from `/` on.
+        let written = parts(text).first().copied().unwrap_or_default();
+        let as_written = written.contains('/') && !written.starts_with('/') && !written.contains(['*', '?']);
+        let path = if as_written { written } else { place.file.path.as_str() };
         if kind == Kind::Usdt {
             shape.args = Args::Usdt(place.arguments.clone());
             if uses.numbered {

@@ -1,7 +1,7 @@
 //! What names and calls stand for: arguments, macros, `#define`s, parameters, options.
 
 use super::{
-    super::super::ast::{Block, Define, Expr, ExprKind, Macro, Name, Parameter},
+    super::super::ast::{BinaryOp, Block, Define, Expr, ExprKind, Macro, Name, Parameter},
     super::super::{Diagnostic, Span, limits::MAX_EXPANSION_DEPTH},
     Argument, Expander, Scope, params, walk,
 };
@@ -71,7 +71,16 @@ impl<'a> Expander<'a> {
             && let [first, rest @ ..] = arguments
             && let ExprKind::Positional(number) = resolve(first, scope).kind
         {
-            return self.positional_text(number, rest, expr, scope);
+            return self.positional_text(number, 0, rest, expr, scope);
+        }
+        // From a character of the parameter on.
+        if name == "str"
+            && let [first, rest @ ..] = arguments
+            && let ExprKind::Binary { op: BinaryOp::Add, left, right } = &resolve(first, scope).kind
+            && let ExprKind::Positional(number) = resolve(left, scope).kind
+            && let Some(skipped) = params::literal(resolve(right, scope)).and_then(|it| usize::try_from(it).ok())
+        {
+            return self.positional_text(number, skipped, rest, expr, scope);
         }
         let arguments = self.list(arguments, scope);
         if name == "getopt" {
@@ -103,13 +112,21 @@ impl<'a> Expander<'a> {
     }
 
     /// `str($1)`, with the greatest length or not.
-    fn positional_text(&mut self, number: u32, rest: &'a [Expr], call: &'a Expr, scope: &Scope<'a, '_>) -> Expr {
-        let mut text = self.params.positional(number).unwrap_or_default().as_bytes().to_vec();
+    fn positional_text(
+        &mut self,
+        number: u32,
+        skipped: usize,
+        rest: &'a [Expr],
+        call: &'a Expr,
+        scope: &Scope<'a, '_>,
+    ) -> Expr {
+        let given = self.params.positional(number).unwrap_or_default().as_bytes();
+        let mut text = given.get(skipped..).unwrap_or_default().to_vec();
         if let Some(room) = rest.first() {
             let room = self.expr(room, scope);
             match params::literal(&room).and_then(|it| usize::try_from(it).ok()) {
-                // As everywhere, the room includes a final NUL.
-                Some(room) => text.truncate(room.saturating_sub(1)),
+                // Of a text, and not of an address, the length counts what is shown.
+                Some(room) => text.truncate(room),
                 None => self.report(Diagnostic::error(room.span, "the room of a parameter's text must be a number")),
             }
         }
@@ -120,6 +137,10 @@ impl<'a> Expander<'a> {
         let nothing = Expr { kind: ExprKind::Bool(false), span };
         let same = self.macros.get(name).cloned().unwrap_or_default();
         let Some(item) = same.iter().copied().find(|it| fits(it, arguments, scope)) else {
+            if let Some(function) = scope_free_call(name, arguments) {
+                let arguments = self.list(arguments, scope);
+                return Expr { kind: ExprKind::Call { function, arguments }, span };
+            }
             let message = format!("the macro `{name}` does not take these arguments");
             let forms: Vec<String> = same.iter().take(8).map(|it| format!("`{}`", form(it))).collect();
             self.report(Diagnostic::error(span, message).hint(format!("it is {}", forms.join(" or "))));
@@ -227,4 +248,11 @@ fn form(item: &Macro) -> String {
         })
         .collect();
     format!("{}({})", item.name.text, parameters.join(", "))
+}
+
+/// A call of a function of the language that has a macro's name too, for arguments that no macro takes.
+fn scope_free_call(name: &str, arguments: &[Expr]) -> Option<Name> {
+    let known = crate::lang::reference().iter().any(|function| function.name == name);
+    let span = arguments.first().map(|argument| argument.span).unwrap_or_default();
+    known.then(|| Name { text: name.to_owned(), span })
 }

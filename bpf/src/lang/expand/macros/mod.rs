@@ -324,8 +324,8 @@ impl<'a> Expander<'a> {
                 ExprKind::Map { name: self.map_name(name, span, scope), keys: self.list(keys, scope) }
             }
             ExprKind::Unary { op, of } => ExprKind::Unary { op: *op, of: self.boxed(of, scope) },
-            ExprKind::Step { place, add, before } => {
-                ExprKind::Step { place: self.boxed(place, scope), add: *add, before: *before }
+            ExprKind::Step { place, add, prefix } => {
+                ExprKind::Step { place: self.boxed(place, scope), add: *add, prefix: *prefix }
             }
             ExprKind::Binary { op, left, right } => {
                 ExprKind::Binary { op: *op, left: self.boxed(left, scope), right: self.boxed(right, scope) }
@@ -335,8 +335,9 @@ impl<'a> Expander<'a> {
                 then: then.as_ref().map(|it| self.boxed(it, scope)),
                 otherwise: self.boxed(otherwise, scope),
             },
-            ExprKind::IfComptime { condition, then, otherwise } => ExprKind::IfComptime {
+            ExprKind::If { condition, comptime, then, otherwise } => ExprKind::If {
                 condition: self.boxed(condition, scope),
+                comptime: *comptime,
                 then: self.block(then, scope),
                 otherwise: otherwise.as_ref().map(|it| self.block(it, scope)),
             },

@@ -3,6 +3,7 @@
 use bathyscope_protocol::{WireCountPer, WireTarget};
 
 use super::*;
+use crate::CommandRights;
 
 fn wish(groups: &[&[&str]]) -> WireCount {
     WireCount {
@@ -30,6 +31,6 @@ fn what_does_not_exist_is_told() {
     assert_eq!((error.kind, error.why.as_str()), (AgentErrorKind::NotFound, "CPU 7000 is not online"));
     let error = make(&WireCount { cgroup: Some("../../etc".to_owned()), ..wish(&[&["cs"]]) });
     assert_eq!(error.kind, AgentErrorKind::NotFound);
-    let target = Target::take(&WireTarget::System, 0).unwrap();
+    let target = Target::take(&WireTarget::System, &CommandRights::Off).unwrap();
     assert!(CountCapture::make(&wish(&[&["task-clock", "cs"]]), target, 1 << 16, ScriptRights::Off).is_ok());
 }

@@ -12,6 +12,7 @@ use perf_event_open_sys::bindings as sys;
 use crate::kernel::{
     bpf::{self, AttachType, ProgramType, links},
     cpus,
+    lockdown::Lockdown,
     perf::{self, Event, Scope},
     tracefs::Tracefs,
 };
@@ -23,8 +24,8 @@ const FIRST_PID_NAMESPACE: u64 = 4_026_531_836;
 
 /// Tries everything.
 pub(super) fn find(types: &Types) -> Features {
-    let lockdown = lockdown();
-    let memory_is_hidden = lockdown == "confidentiality";
+    let lockdown = Lockdown::of_this_kernel();
+    let memory_is_hidden = lockdown.hides_memory();
     let kprobe = perf_kind("kprobe").is_some() && !memory_is_hidden;
     let uprobe = perf_kind("uprobe").is_some();
     Features {
@@ -41,7 +42,7 @@ pub(super) fn find(types: &Types) -> Features {
         watchpoint: perf_kind("breakpoint").is_some(),
         raw_tracepoint: types.find(Kind::Typedef, "btf_trace_sched_switch").is_some() && !memory_is_hidden,
         iterator: types.function(None, "bpf_iter_task").is_some() && !memory_is_hidden,
-        lockdown,
+        lockdown: lockdown.level().to_owned(),
         pid_namespace: pid_namespace(),
     }
 }
@@ -51,12 +52,6 @@ fn kernel_version() -> u32 {
     let text = release.release().to_string_lossy().into_owned();
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
     numbers.next().unwrap_or(0) * 1000 + numbers.next().unwrap_or(0)
-}
-
-fn lockdown() -> String {
-    let text = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
-    let level = text.split_once('[').and_then(|(_before, rest)| rest.split_once(']'));
-    level.map_or("none", |(level, _after)| level).to_owned()
 }
 
 fn pid_namespace() -> Option<(u64, u64)> {

@@ -7,6 +7,7 @@
 mod callable;
 mod cgroups;
 mod features;
+mod inside;
 mod lists;
 mod mapped;
 
@@ -20,7 +21,7 @@ use std::{
 };
 
 use bathyscope_bpf::lang::{
-    host::{Features, Host, KernelFunction, UserPlaces},
+    host::{Features, KernelFunction},
     plan::{AttachPoint, ProgramType},
 };
 use bathyscope_capture::TracepointName;
@@ -28,11 +29,11 @@ use bathyscope_catalog::{
     EventFormat, parse_event_format,
     types::{Btf, BtfBytes, Kind, MAX_BTF_BYTES, Types},
 };
-use bathyscope_protocol::WireScript;
 
 pub use cgroups::cgroup_id;
 pub(crate) use cgroups::{Group, first_mount, group, group_threads, open_cgroup};
 pub(crate) use features::perf_kind;
+pub(crate) use inside::KernelFacts;
 pub(crate) use lists::function_bytes;
 
 use super::{bpf, tracefs::Tracefs};
@@ -43,12 +44,21 @@ const BTF_FOLDER: &str = "/sys/kernel/btf";
 const MAX_MODULES: usize = 1024;
 /// The symbol of the table that variables of CPUs are found with.
 const PER_CPU_OFFSET: &str = "__per_cpu_offset";
+/// The most symbols and functions that are remembered; names come from scripts.
+const MAX_REMEMBERED: usize = 20_000;
+
+/// A tracepoint's format.
+#[derive(Debug)]
+struct ReadFormat {
+    text: String,
+    parsed: Arc<EventFormat>,
+}
 
 /// What is known about the running kernel.
 #[derive(Default)]
 pub(crate) struct KernelHost {
     features: OnceCell<Features>,
-    formats: RefCell<HashMap<String, Arc<EventFormat>>>,
+    formats: RefCell<HashMap<String, Arc<ReadFormat>>>,
     tracepoints: OnceCell<Vec<String>>,
     raw_tracepoints: OnceCell<Vec<String>>,
     functions: OnceCell<Vec<KernelFunction>>,
@@ -103,6 +113,10 @@ impl KernelHost {
 
     /// A tracepoint's format.
     pub(crate) fn format(&self, system: &str, name: &str) -> Result<Option<Arc<EventFormat>>, String> {
+        Ok(self.read_format(system, name)?.map(|format| Arc::clone(&format.parsed)))
+    }
+
+    fn read_format(&self, system: &str, name: &str) -> Result<Option<Arc<ReadFormat>>, String> {
         let Ok(tracepoint) = format!("{system}:{name}").parse::<TracepointName>() else { return Ok(None) };
         let full = tracepoint.to_string();
         if let Some(known) = self.formats.borrow().get(&full) {
@@ -113,9 +127,45 @@ impl KernelHost {
             Err(error) if error.kind == bathyscope_protocol::AgentErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(format!("{}: {}", error.doing, error.why)),
         };
-        let format = Arc::new(parse_event_format(&bytes).map_err(|error| error.to_string())?);
+        let parsed = Arc::new(parse_event_format(&bytes).map_err(|error| error.to_string())?);
+        let format = Arc::new(ReadFormat { text: String::from_utf8_lossy(&bytes).into_owned(), parsed });
         self.formats.borrow_mut().insert(full, Arc::clone(&format));
         Ok(Some(format))
+    }
+
+    /// All tracepoints, as `system:name`, sorted.
+    pub(crate) fn tracepoints(&self) -> &[String] {
+        self.tracepoints.get_or_init(lists::tracepoints)
+    }
+
+    fn raw_tracepoints(&self) -> &[String] {
+        self.raw_tracepoints.get_or_init(|| {
+            let found = self.types_with_modules().complete_raw_tracepoints("", usize::MAX);
+            found.names.into_iter().map(str::to_owned).collect()
+        })
+    }
+
+    fn functions(&self) -> &[KernelFunction] {
+        self.functions.get_or_init(lists::functions)
+    }
+
+    fn symbol(&self, name: &str) -> Option<u64> {
+        if let Some(known) = self.symbols.borrow().get(name) {
+            return *known;
+        }
+        let found = lists::symbol(name);
+        remember(&self.symbols, name.to_owned(), found);
+        found
+    }
+
+    fn callable(&self, name: &str, program: ProgramType) -> Option<bool> {
+        let key = (name.to_owned(), program);
+        if let Some(known) = self.callable.borrow().get(&key) {
+            return *known;
+        }
+        let allowed = callable::may_call(self.types(), name, program);
+        remember(&self.callable, key, allowed);
+        allowed
     }
 
     /// Forgets numbers of tracepoints: a module that comes back has others.
@@ -165,80 +215,10 @@ pub(crate) fn module_types(module: &str) -> std::io::Result<OwnedFd> {
     bpf::programs::find_types(module)
 }
 
-/// The kernel, and what a request says about user space.
-pub(crate) struct RequestHost<'a> {
-    kernel: &'a KernelHost,
-    places: HashMap<&'a str, &'a UserPlaces>,
-    modules: bool,
-    /// Whether the script may ask for variables of CPUs.
-    per_cpu: bool,
-}
-
-impl<'a> RequestHost<'a> {
-    /// For a script, with the types of modules or without.
-    pub(crate) fn new(kernel: &'a KernelHost, script: &'a WireScript, modules: bool) -> Self {
-        let places = script.user_places.iter().map(|one| (one.point.as_str(), one)).collect();
-        Self { kernel, places, modules, per_cpu: script.text.contains("percpu") }
-    }
-}
-
-impl Host for RequestHost<'_> {
-    fn features(&self) -> &Features {
-        self.kernel.features()
-    }
-
-    fn tracepoint(&self, system: &str, name: &str) -> Result<Option<Arc<EventFormat>>, String> {
-        self.kernel.format(system, name)
-    }
-
-    fn tracepoints(&self) -> &[String] {
-        self.kernel.tracepoints.get_or_init(lists::tracepoints)
-    }
-
-    fn raw_tracepoints(&self) -> &[String] {
-        self.kernel.raw_tracepoints.get_or_init(|| {
-            let found = self.kernel.types_with_modules().complete_raw_tracepoints("", usize::MAX);
-            found.names.into_iter().map(str::to_owned).collect()
-        })
-    }
-
-    fn functions(&self) -> &[KernelFunction] {
-        self.kernel.functions.get_or_init(lists::functions)
-    }
-
-    fn types(&self) -> &Types {
-        if self.modules { self.kernel.types_with_modules() } else { self.kernel.types() }
-    }
-
-    fn kernel_symbol(&self, name: &str) -> Option<u64> {
-        // The compiler always asks, and finding a symbol takes longer than everything else that it does.
-        if name == PER_CPU_OFFSET && !self.per_cpu {
-            return None;
-        }
-        if let Some(known) = self.kernel.symbols.borrow().get(name) {
-            return *known;
-        }
-        let found = lists::symbol(name);
-        self.kernel.symbols.borrow_mut().insert(name.to_owned(), found);
-        found
-    }
-
-    fn user_places(&self, point: &str) -> Option<&UserPlaces> {
-        self.places.get(point).copied()
-    }
-
-    fn kfunc_allowed(&self, name: &str, program: ProgramType) -> Option<bool> {
-        let key = (name.to_owned(), program);
-        if let Some(known) = self.kernel.callable.borrow().get(&key) {
-            return *known;
-        }
-        let allowed = callable::may_call(self.kernel.types(), name, program);
-        self.kernel.callable.borrow_mut().insert(key, allowed);
-        allowed
-    }
-
-    fn cgroup_id(&self, path: &str) -> Option<u64> {
-        cgroup_id(path)
+fn remember<K: Eq + std::hash::Hash, V>(known: &RefCell<HashMap<K, V>>, key: K, value: V) {
+    let mut known = known.borrow_mut();
+    if known.len() < MAX_REMEMBERED {
+        known.insert(key, value);
     }
 }
 
@@ -252,8 +232,7 @@ mod tests {
     #[test]
     fn facts_are_found_and_kept() {
         let kernel = KernelHost::default();
-        let script = WireScript::default();
-        let host = RequestHost::new(&kernel, &script, true);
+        let host = &kernel;
         let resident = || {
             let status = std::fs::read_to_string("/proc/self/status").unwrap();
             status
@@ -264,7 +243,7 @@ mod tests {
         };
         println!("before: {}", resident());
         let clock = Instant::now();
-        let types = host.types();
+        let types = host.types_with_modules();
         println!("types after {:?}", clock.elapsed());
         let has_types = types.spelled("struct task_struct").is_some();
         println!("struct task_struct after {:?}: {has_types}", clock.elapsed());
@@ -279,9 +258,9 @@ mod tests {
         assert!(functions.is_sorted());
         println!("{} raw tracepoints", host.raw_tracepoints().len());
         assert!(host.raw_tracepoints().is_sorted());
-        assert_eq!(host.kernel_symbol("no such symbol"), None);
-        assert_eq!(host.cgroup_id("/proc"), None);
-        assert_eq!(host.kfunc_allowed("no_such_function", ProgramType::Kprobe), None);
+        assert_eq!(host.symbol("no such symbol"), None);
+        assert_eq!(cgroup_id("/proc"), None);
+        assert_eq!(host.callable("no_such_function", ProgramType::Kprobe), None);
         if !rustix::process::geteuid().is_root() {
             println!("SKIPPED: facts of tracefs — root");
             return;
@@ -290,19 +269,18 @@ mod tests {
         let tracepoints = host.tracepoints();
         println!("{} tracepoints after {:?}", tracepoints.len(), clock.elapsed());
         assert!(tracepoints.is_sorted() && tracepoints.binary_search(&"sched:sched_switch".to_owned()).is_ok());
-        let format = host.tracepoint("sched", "sched_switch").unwrap().unwrap();
-        assert!(Arc::ptr_eq(&format, &host.tracepoint("sched", "sched_switch").unwrap().unwrap()));
-        assert_eq!(host.tracepoint("sched", "no_such_event").unwrap(), None);
-        assert_eq!(host.tracepoint("..", "../x").unwrap(), None);
+        let format = host.format("sched", "sched_switch").unwrap().unwrap();
+        assert!(Arc::ptr_eq(&format, &host.format("sched", "sched_switch").unwrap().unwrap()));
+        assert_eq!(host.format("sched", "no_such_event").unwrap(), None);
+        assert_eq!(host.format("..", "../x").unwrap(), None);
         // Which functions may be called differs by kernel; that an ordinary one may not, does not.
-        assert_eq!(host.kfunc_allowed("vfs_read", ProgramType::RawTracepoint), Some(false));
+        assert_eq!(host.callable("vfs_read", ProgramType::RawTracepoint), Some(false));
         for name in ["bpf_task_from_pid", "bpf_rcu_read_lock", "bpf_copy_from_user_str"] {
             let of = [ProgramType::Kprobe, ProgramType::Tracepoint, ProgramType::PerfEvent, ProgramType::Run];
-            let told: Vec<_> =
-                of.iter().chain([&ProgramType::Fentry]).map(|it| host.kfunc_allowed(name, *it)).collect();
+            let told: Vec<_> = of.iter().chain([&ProgramType::Fentry]).map(|it| host.callable(name, *it)).collect();
             println!("{name} may be called by kprobe, tracepoint, perf_event, raw_tracepoint, tracing: {told:?}");
         }
         let clock = Instant::now();
-        println!("a symbol at {:x?} after {:?}", host.kernel_symbol("schedule"), clock.elapsed());
+        println!("a symbol at {:x?} after {:?}", host.symbol("schedule"), clock.elapsed());
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Content {
     array: bool,
     key_bytes: usize,
     value_bytes: usize,
+    /// Of a map without keys, where in the value it stands that it was set.
+    mark: Option<usize>,
     max_entries: u32,
 }
 
@@ -45,6 +47,7 @@ impl Content {
             array,
             key_bytes: if array { INDEX_BYTES } else { plan.key_bytes as usize },
             value_bytes: (plan.value_bytes as usize).next_multiple_of(8) * copies,
+            mark: plan.is_single().then_some(plan.content_bytes() as usize),
             max_entries: plan.max_entries,
         }
     }
@@ -219,7 +222,7 @@ impl Content {
     /// Removes all elements; an array's values are set to zero.
     pub(super) fn clear(&self) -> Result<u32, AgentError> {
         if self.array {
-            return self.zero();
+            return self.fill(&vec![0; self.value_bytes]);
         }
         let keys = self.keys()?;
         self.delete(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>())
@@ -227,12 +230,19 @@ impl Content {
 
     /// Sets all values to zero.
     pub(super) fn zero(&self) -> Result<u32, AgentError> {
-        let zeros = vec![0; self.value_bytes];
+        let mut zeros = vec![0; self.value_bytes];
+        if let Some(mark) = self.mark.and_then(|mark| zeros.get_mut(mark)) {
+            *mark = 1;
+        }
+        self.fill(&zeros)
+    }
+
+    fn fill(&self, value: &[u8]) -> Result<u32, AgentError> {
         let Some(fd) = &self.fd else { return Ok(0) };
         let mut count = 0;
         for key in self.keys()? {
             // SAFETY: key and value are as long as the map's.
-            let changed = unsafe { maps::replace(fd.as_fd(), &key, &zeros) };
+            let changed = unsafe { maps::replace(fd.as_fd(), &key, value) };
             count += u32::from(changed.map_err(self.trouble("changing"))?);
         }
         Ok(count)

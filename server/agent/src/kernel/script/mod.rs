@@ -20,50 +20,51 @@ use std::{os::fd::AsFd as _, time::Instant};
 use bathyscope_bpf::{
     Code,
     lang::{
-        Compiled, Diagnostic, Span,
+        Diagnostic, Span,
         plan::{COUNTERS, KERNEL_STACKS, Plan, RING, STACK_FRAMES, USER_STACKS},
         types::{Shown, Type},
     },
     probe::{TARGETS_MAP, TargetFilter},
 };
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ObjectStats, RingContent, RingInfo, RingKind, ScriptChecked, ScriptFacts,
-    ScriptRefused, ScriptStage, ScriptStarted, Started, WireScript,
+    AgentError, AgentErrorKind, ObjectStats, RingContent, RingInfo, RingKind, ScriptChecked, ScriptFacts, ScriptStage,
+    ScriptStarted, Started, WireScript,
 };
 
 use self::{content::Content, object::Object, points::Preparing, running::KernelScript};
 use super::{
     bpf::maps,
     events::Following,
-    host::{KernelHost, RequestHost},
+    host::{KernelFacts, KernelHost},
     sideband::Sideband,
     target::Target,
 };
 use crate::{
     backend::{ScriptPlan, ScriptTrouble},
-    compile::{self, Around, elapsed_ns},
+    commands::CommandRights,
+    compile::{self, Around, CompiledScript, ScriptRights, elapsed_ns},
     error::{failed, refused},
 };
 
-/// The most attach points of a script, whatever it sets.
-const MAX_PROBES: usize = 65_536;
-/// The most programs of a script, whatever it sets.
-const MAX_PROGRAMS: usize = 8192;
 /// Words in the text of a script that is about modules from the begin.
 const ABOUT_MODULES: [&str; 9] =
     ["fentry", "fexit", "kfunc", "kretfunc", "rawtracepoint", "f:", "fr:", "rt:", "kfunc_"];
 
 /// Compiles a script for its messages.
-pub(super) fn check(host: &KernelHost, script: &WireScript, show: Option<ScriptStage>) -> ScriptChecked {
-    let checked = compile::check(script, &RequestHost::new(host, script, wants_modules(script)), show);
+pub(super) fn check(
+    host: &KernelHost,
+    script: &WireScript,
+    show: Option<ScriptStage>,
+) -> Result<ScriptChecked, AgentError> {
+    let checked = compile::check(script, &KernelFacts::new(host, wants_modules(script)), show)?;
     if !compile::has_errors(&checked.diagnostics) || wants_modules(script) || !host.has_module_types() {
-        return checked;
+        return Ok(checked);
     }
-    compile::check(script, &RequestHost::new(host, script, true), show)
+    compile::check(script, &KernelFacts::new(host, true), show)
 }
 
-pub(super) fn facts(host: &KernelHost, script: &WireScript, offset: u32) -> ScriptFacts {
-    compile::facts(script, &RequestHost::new(host, script, wants_modules(script)), offset)
+pub(super) fn facts(host: &KernelHost, script: &WireScript, offset: u32) -> Result<ScriptFacts, AgentError> {
+    compile::facts(script, &KernelFacts::new(host, wants_modules(script)), offset)
 }
 
 /// Reading the types of all modules takes a while, and few scripts need one. So it is only done at once for scripts whose
@@ -72,24 +73,33 @@ fn wants_modules(script: &WireScript) -> bool {
     ABOUT_MODULES.iter().any(|word| script.text.contains(word))
 }
 
-fn compile(host: &KernelHost, script: &WireScript, around: Around) -> Result<Compiled, ScriptTrouble> {
-    let attempt = |modules| compile::compile(script, &RequestHost::new(host, script, modules), around);
-    let mut compiled = attempt(wants_modules(script));
-    if compiled.is_err() && !wants_modules(script) && host.has_module_types() {
-        compiled = attempt(true);
+fn compile(
+    host: &KernelHost,
+    script: &WireScript,
+    around: Around,
+    rights: ScriptRights,
+) -> Result<CompiledScript, ScriptTrouble> {
+    let attempt = |modules| compile::compile(script, &KernelFacts::new(host, modules), around, rights);
+    match attempt(wants_modules(script)) {
+        Err(ScriptTrouble::Script(_refused)) if !wants_modules(script) && host.has_module_types() => attempt(true),
+        compiled => compiled,
     }
-    compiled.map_err(|diagnostics| ScriptTrouble::Script(ScriptRefused { diagnostics }))
 }
 
 /// Compiles and loads a script, and prepares everything that it is attached to.
-pub(super) fn start(host: &KernelHost, plan: &ScriptPlan, command_uid: u32) -> Result<KernelScript, ScriptTrouble> {
-    let target = Target::take(&plan.target, command_uid)?;
+pub(super) fn start(
+    host: &KernelHost,
+    plan: &ScriptPlan,
+    commands: &CommandRights,
+    rights: ScriptRights,
+) -> Result<KernelScript, ScriptTrouble> {
+    let target = Target::take(&plan.target, commands)?;
     let filter = target.filter();
     let clock = Instant::now();
     let around = Around { filter, pid: target.pid().unwrap_or(0), ring_bytes: plan.ring_bytes };
-    let compiled = compile(host, &plan.script, around)?;
+    let compiled = compile(host, &plan.script, around, rights)?;
     let compile_ns = elapsed_ns(clock);
-    let made = make(host, compiled, &plan.script, target, filter, compile_ns);
+    let made = make(host, compiled, plan, target, filter, compile_ns);
     if made.is_err() {
         // The number of a tracepoint may have been an old one: its module was removed and came back.
         host.forget_formats();
@@ -100,20 +110,20 @@ pub(super) fn start(host: &KernelHost, plan: &ScriptPlan, command_uid: u32) -> R
 /// Loads a compiled script.
 fn make(
     host: &KernelHost,
-    compiled: Compiled,
-    script: &WireScript,
+    compiled: CompiledScript,
+    wanted: &ScriptPlan,
     target: Target,
     filter: TargetFilter,
     compile_ns: u64,
 ) -> Result<KernelScript, ScriptTrouble> {
-    let Compiled { mut codes, mut plan, .. } = compiled;
+    let CompiledScript { mut codes, mut plan } = compiled;
+    let script = &wanted.script;
     let text = script.text.as_str();
-    check_limits(&plan, codes.len())?;
     let clock = Instant::now();
     let follow = if filter == TargetFilter::Targets { add_follow_programs(&mut codes)? } else { Vec::new() };
     let register = unwind::add_program(&mut codes, host, script)?;
     let cpus = host.features().possible_cpus;
-    let object = Object::make(&codes, &plan.config.license, cpus)?;
+    let object = Object::make(&codes, &plan.config.license, cpus, wanted.map_bytes)?;
     if let Some(pid) = target.pid().filter(|_| target.follows_children()) {
         add_target(&object, pid)?;
     }
@@ -144,6 +154,7 @@ fn make(
         rings: ring.into_iter().chain(more).collect(),
         target_pid: target.pid(),
         has_output: target.outputs().is_some(),
+        rings_cut: None,
         compile_ns,
         load_ns: maps_ns + prepared.load_ns,
         attach_ns: all_ns.saturating_sub(maps_ns + prepared.load_ns),
@@ -153,23 +164,6 @@ fn make(
     let mut script = KernelScript::new(started, text, prepared, following, object, contents, sideband, target);
     script.mapped = filled.mapped;
     Ok(script)
-}
-
-fn check_limits(plan: &Plan, codes: usize) -> Result<(), ScriptTrouble> {
-    let limit = |what: &str, found: usize, most: usize| {
-        let why = format!("it has {found} {what}, and at most {most} are possible");
-        Err(failed(AgentErrorKind::Limit, "loading the script", why, "Choose fewer with its wildcards.").into())
-    };
-    if plan.probes.len() > MAX_PROBES {
-        return limit("attach points", plan.probes.len(), MAX_PROBES);
-    }
-    if codes > MAX_PROGRAMS {
-        return limit("programs", codes, MAX_PROGRAMS);
-    }
-    if plan.programs.len() != codes {
-        return Err(internal("its plan and its programs do not belong together").into());
-    }
-    Ok(())
 }
 
 fn internal(why: &str) -> AgentError {

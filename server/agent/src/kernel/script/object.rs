@@ -19,7 +19,7 @@ use bathyscope_bpf::{
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use crate::{
-    backend::MIN_RING_BYTES,
+    backend::{MAX_MAP_BYTES, MIN_RING_BYTES},
     error::{failed, kind_of, words},
     kernel::bpf::{
         maps::{self, Shape},
@@ -29,8 +29,6 @@ use crate::{
 
 /// What helps where the kernel does not allow programs or maps.
 pub(super) const BPF_REMEDY: &str = "Run the agent as root, or give it CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE.";
-/// The most memory that the maps of a script may take, all CPUs together.
-const MAX_MAP_BYTES: u64 = 1 << 30;
 /// What an element of a hash takes beside its key and value, about.
 const ELEMENT_BYTES: u64 = 64;
 /// `src` of an instruction that loads the address of a map's value instead of the map.
@@ -71,7 +69,7 @@ pub(super) struct LoadAs<'a> {
 
 impl Object {
     /// Makes the maps of `codes`; maps of one name are one.
-    pub(super) fn make(codes: &[Code], license: &str, cpus: u32) -> Result<Self, AgentError> {
+    pub(super) fn make(codes: &[Code], license: &str, cpus: u32, most_bytes: u64) -> Result<Self, AgentError> {
         let mut definitions = Vec::<&MapDefinition>::new();
         for map in codes.iter().flat_map(|code| &code.maps) {
             match definitions.iter().find(|known| known.name == map.name) {
@@ -86,9 +84,10 @@ impl Object {
             definitions.push(&silent);
         }
         let map_bytes = definitions.iter().map(|map| bytes_of(map, cpus)).fold(0, u64::saturating_add);
-        if map_bytes > MAX_MAP_BYTES {
-            let why = format!("they would take {} MiB, and {} MiB are the limit", map_bytes >> 20, MAX_MAP_BYTES >> 20);
-            let remedy = "Declare smaller maps (`let @name = hash(1000)`), or set max_map_keys.";
+        let most_bytes = most_bytes.min(MAX_MAP_BYTES);
+        if map_bytes > most_bytes {
+            let why = format!("they would take {} MiB, and {} MiB are the limit", map_bytes >> 20, most_bytes >> 20);
+            let remedy = "Declare smaller maps (`let @name = hash(1000)`), set max_map_keys, or stop another capture.";
             return Err(failed(AgentErrorKind::Limit, "making the script's maps", why, remedy));
         }
         let maps = definitions.into_iter().map(|map| make_map(map, cpus)).collect::<Result<Vec<_>, _>>()?;

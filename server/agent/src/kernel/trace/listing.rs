@@ -15,7 +15,10 @@ use super::{
 };
 use crate::{
     error::{failed, refused},
-    kernel::tracefs::Tracefs,
+    kernel::{
+        lockdown::{self, Lockdown},
+        tracefs::Tracefs,
+    },
 };
 
 /// Bytes of `endbr64`.
@@ -146,16 +149,9 @@ fn limits(tracefs: &Tracefs) -> Vec<ProbeLimit> {
             "Use a kernel with it, as distributions have.",
         );
     }
-    let lockdown = read("/sys/kernel/security/lockdown");
-    if let Some(level) = lockdown.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(level, _)| level)
-        && level != "none"
-    {
-        add(
-            "lockdown",
-            level,
-            "A kernel that is locked down may refuse probes of its functions and hide its memory.",
-            "Start the machine without `lockdown=` among the kernel's parameters and without Secure Boot.",
-        );
+    if let Lockdown::Level(level) = Lockdown::of_this_kernel() {
+        let effect = "A kernel that is locked down may refuse probes of its functions and hide its memory.";
+        add("lockdown", level, effect, lockdown::REMEDY);
     }
     let hidden = read("/proc/sys/kernel/kptr_restrict");
     if hidden == "2" {

@@ -38,7 +38,7 @@ pub use leftovers::{Leftover, cleanup};
 pub(crate) use listing::{dynamic_events, optimize_kprobes};
 pub(crate) use names::Owner;
 pub(crate) use others::detach_others;
-pub(crate) use setup::{MadeEvents, make_events};
+pub(crate) use setup::{MadeEvents, make_events, usual_kib};
 
 use super::{
     estimates,
@@ -139,6 +139,7 @@ impl TraceCapture {
             rings: set.cpus.iter().map(ring).chain(sideband.infos().iter().cloned()).collect(),
             target_pid: target.pid(),
             has_output: target.outputs().is_some(),
+            rings_cut: None,
             compile_ns,
             load_ns,
             attach_ns: elapsed_ns(clock),

@@ -513,7 +513,7 @@ impl Setup<'_> {
 }
 
 /// KiB of buffer for each of `cpus` CPUs where nobody said, with a tracer or without.
-fn usual_kib(traces_functions: bool, cpus: u64) -> u32 {
+pub(crate) fn usual_kib(traces_functions: bool, cpus: u64) -> u32 {
     if !traces_functions {
         return EVENTS_BUFFER_KIB;
     }

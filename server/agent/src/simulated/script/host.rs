@@ -7,9 +7,12 @@ use bathyscope_bpf::lang::host::{Architecture, Features, Host, KernelFunction, U
 use bathyscope_catalog::{EventFormat, parse_event_format, types::Types};
 use bathyscope_protocol::WireScript;
 
-use crate::simulated::{
-    events::CPUS,
-    world::{self, FUNCTION_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, TRACEPOINTS},
+use crate::{
+    compile::{Facts, Line, Missing, Question, Told},
+    simulated::{
+        events::CPUS,
+        world::{self, FUNCTION_BYTES, KERNEL_ADDRESS, KERNEL_FUNCTIONS, TRACEPOINTS},
+    },
 };
 
 /// What scripts can use here.
@@ -32,8 +35,32 @@ pub(in crate::simulated) fn features() -> Features {
     }
 }
 
+/// What a child is told about the simulated host: it makes all of it itself.
+#[derive(Debug)]
+pub(crate) struct SimulatedFacts;
+
+#[cfg(test)]
+impl SimulatedFacts {
+    /// The host itself, for compiling without a child.
+    pub(crate) fn host<'a>(&self, script: &'a WireScript) -> impl Host + 'a {
+        SimulatedHost::new(script)
+    }
+}
+
+impl Facts for SimulatedFacts {
+    fn inside<'a>(&'a self, script: &'a WireScript, _line: &'a Line) -> Box<dyn Host + 'a> {
+        Box::new(SimulatedHost::new(script))
+    }
+
+    fn tell(&self, _question: &Question) -> Told {
+        Told::Unsound
+    }
+
+    fn read(&self, _missing: Missing) {}
+}
+
 /// The simulated host, and what a request says about user space.
-pub(super) struct SimulatedHost<'a> {
+struct SimulatedHost<'a> {
     features: Features,
     formats: HashMap<String, Arc<EventFormat>>,
     tracepoints: Vec<String>,
@@ -43,7 +70,7 @@ pub(super) struct SimulatedHost<'a> {
 }
 
 impl<'a> SimulatedHost<'a> {
-    pub(super) fn new(script: &'a WireScript) -> Self {
+    fn new(script: &'a WireScript) -> Self {
         let format = |(index, made): (usize, &world::MadeTracepoint)| {
             let format = parse_event_format(made.format(index + 1).as_bytes()).ok()?;
             Some((format!("{}:{}", made.system, made.name), Arc::new(format)))

@@ -12,22 +12,17 @@ use std::{
 };
 
 use bathyscope_bpf::{
-    lang::{
-        Compiled,
-        plan::{AttachPoint, KERNEL_STACKS, MapPlan, Plan, RING, USER_STACKS},
-    },
+    lang::plan::{AttachPoint, KERNEL_STACKS, MapPlan, Plan, RING, USER_STACKS},
     probe::{TARGETS_MAP, TargetFilter},
 };
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, Detaching, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked,
-    ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage, ScriptStarted, WireScript, WireTarget,
+    ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript, WireTarget,
 };
 
+pub(crate) use self::host::SimulatedFacts;
 pub(super) use self::host::features;
-use self::{
-    host::SimulatedHost,
-    work::{Core, ScriptWork, Shared, lock},
-};
+use self::work::{Core, ScriptWork, Shared, lock};
 use super::{
     capture::{MadeTarget, SimulatedCapture},
     events::CPUS,
@@ -35,17 +30,17 @@ use super::{
 };
 use crate::{
     backend::{Elements, RunningCapture as _, RunningScript, ScriptPlan, ScriptTrouble, monotonic_ns},
-    compile::{self, Around, elapsed_ns},
+    compile::{self, Around, CompiledScript, ScriptRights, elapsed_ns},
     error::{failed, refused},
 };
 
 /// Compiles a script for its messages.
-pub(super) fn check(script: &WireScript, show: Option<ScriptStage>) -> ScriptChecked {
-    compile::check(script, &SimulatedHost::new(script), show)
+pub(super) fn check(script: &WireScript, show: Option<ScriptStage>) -> Result<ScriptChecked, AgentError> {
+    compile::check(script, &SimulatedFacts, show)
 }
 
-pub(super) fn facts(script: &WireScript, offset: u32) -> ScriptFacts {
-    compile::facts(script, &SimulatedHost::new(script), offset)
+pub(super) fn facts(script: &WireScript, offset: u32) -> Result<ScriptFacts, AgentError> {
+    compile::facts(script, &SimulatedFacts, offset)
 }
 
 /// Compiles a script and makes its machine.
@@ -60,8 +55,8 @@ pub(super) fn start(simulation: &Simulation, plan: &ScriptPlan) -> Result<Simula
     };
     let clock = Instant::now();
     let around = Around { filter, pid: target.pid.unwrap_or(0), ring_bytes: plan.ring_bytes };
-    let compiled = compile::compile(&plan.script, &SimulatedHost::new(&plan.script), around)
-        .map_err(|diagnostics| ScriptTrouble::Script(ScriptRefused { diagnostics }))?;
+    // Nothing that is made up can be changed.
+    let compiled = compile::compile(&plan.script, &SimulatedFacts, around, ScriptRights::Change)?;
     let made = SimulatedScript::make(simulation, compiled, target, elapsed_ns(clock))?;
     Ok(made)
 }
@@ -77,12 +72,12 @@ pub(super) struct SimulatedScript {
 impl SimulatedScript {
     fn make(
         simulation: &Simulation,
-        compiled: Compiled,
+        compiled: CompiledScript,
         target: MadeTarget,
         compile_ns: u64,
     ) -> Result<Self, AgentError> {
         let trouble = |error: std::io::Error| refused("making a simulated script", &error, "");
-        let Compiled { codes, plan, .. } = compiled;
+        let CompiledScript { codes, plan } = compiled;
         let instructions: usize = codes.iter().map(|code| code.instructions.len()).sum();
         let stats = ObjectStats {
             programs: u32::try_from(codes.len()).unwrap_or(u32::MAX),

@@ -87,6 +87,12 @@ impl<'a> Parser<'a> {
             let member = self.declared_member(specifiers, place)?;
             listed.push(member);
             if !self.take(",") {
+                // Behind the last one it may be left out.
+                let place = self.place();
+                if self.take("}") {
+                    self.back_to(place);
+                    return Ok(());
+                }
                 return self.expect(";", "behind the member");
             }
         }

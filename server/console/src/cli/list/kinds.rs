@@ -63,7 +63,7 @@ fn failure(error: &CatalogueError) -> Failure {
 /// # Errors
 /// If it cannot be read, or nothing matches.
 pub(super) fn run(agent: &mut OwnAgent, kind: EntryKind, pattern: Option<&str>, as_json: bool) -> Outcome {
-    let catalogue = Catalogue::new(link(agent.client(None)?)?);
+    let catalogue = Catalogue::new(link(agent.client()?)?);
     let query = pattern.unwrap_or_default().to_owned();
     let wanted = Wanted { query, kinds: vec![kind], limit: usize::MAX, ..Wanted::default() };
     let answer = runtime()?.block_on(catalogue.search(wanted)).map_err(|error| failure(&error))?;
@@ -107,7 +107,7 @@ fn json_of(answer: &Answer, hidden: &[Hidden]) -> Result<String, Failure> {
 /// # Errors
 /// If it is none, or nothing in it matches.
 pub(super) fn user(agent: &mut OwnAgent, file: &str, pattern: Option<&str>, as_json: bool) -> Outcome {
-    let mut client = agent.client(None)?;
+    let mut client = agent.client()?;
     let symbols = read_symbols(&mut client, file, None).map_err(|error| failure(&error))?;
     let query = Query::new(pattern.unwrap_or_default());
     let lists = [&symbols.functions, &symbols.markers].map(|names| Searched { names, group: None });

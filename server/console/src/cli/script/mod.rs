@@ -9,6 +9,7 @@ mod outside;
 mod printer;
 mod run;
 mod saved;
+mod signals;
 mod sink;
 
 pub(crate) use printer::diagnostics_text;

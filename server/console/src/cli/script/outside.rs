@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::signals::Signals;
 use crate::cli::words;
 
 /// How long a program may run.
@@ -39,8 +40,8 @@ fn visible(path: &Path) -> String {
     bathyscope_capture::visible(path.as_os_str().as_bytes())
 }
 
-/// Runs a program without a shell and gives what it printed, on both of its outputs.
-pub(super) fn system(text: &[u8]) -> Result<Vec<u8>, String> {
+/// Runs a program without a shell and gives what it printed, on both of its outputs. It is ended when `stop` asks for it.
+pub(super) fn system(text: &[u8], stop: &Signals) -> Result<Vec<u8>, String> {
     let text = String::from_utf8_lossy(text);
     let failed =
         |why: &dyn std::fmt::Display| format!("system: `{}`: {why}", bathyscope_capture::visible(text.as_bytes()));
@@ -59,30 +60,41 @@ pub(super) fn system(text: &[u8]) -> Result<Vec<u8>, String> {
         let _partial = (&mut reader).take(MAX_OUTPUT_BYTES).read_to_end(&mut printed);
         printed
     });
-    let ended = wait(&mut child);
+    let ended = wait(&mut child, stop);
     // A program that left others behind may keep the pipe open; nobody waits for those.
     let since = Instant::now();
-    while !printed.is_finished() && since.elapsed() < MAX_RUN / 10 {
+    while !printed.is_finished() && since.elapsed() < MAX_RUN / 10 && !stop.is_stopped() {
         std::thread::sleep(LOOK_EVERY);
     }
-    if !ended {
-        return Err(failed(&format!("it was ended after {} s", MAX_RUN.as_secs())));
+    match ended {
+        End::Itself => {}
+        End::Late => return Err(failed(&format!("it was ended after {} s", MAX_RUN.as_secs()))),
+        End::Stopped => return Err(failed(&"it was ended with the script")),
     }
     if printed.is_finished() { Ok(printed.join().unwrap_or_default()) } else { Ok(Vec::new()) }
 }
 
-/// Whether it ended by itself in time.
-fn wait(child: &mut Child) -> bool {
+/// How a program ended.
+enum End {
+    Itself,
+    /// After its time.
+    Late,
+    /// The script was ended meanwhile.
+    Stopped,
+}
+
+fn wait(child: &mut Child, stop: &Signals) -> End {
     let since = Instant::now();
     while matches!(child.try_wait(), Ok(None)) {
-        if since.elapsed() > MAX_RUN {
+        let late = since.elapsed() > MAX_RUN;
+        if late || stop.is_stopped() {
             let _gone = child.kill();
             let _ended = child.wait();
-            return false;
+            return if late { End::Late } else { End::Stopped };
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    true
+    End::Itself
 }
 
 #[cfg(test)]
@@ -100,9 +112,20 @@ mod tests {
 
     #[test]
     fn programs_run_without_a_shell() {
+        let system = |text: &[u8]| system(text, &Signals::default());
         assert_eq!(system(b"echo '$HOME' '*'  x").unwrap(), b"$HOME * x\n");
         let error = system(b"/no/such/program").unwrap_err();
         assert!(error.starts_with("system: `/no/such/program`: "), "{error}");
         assert!(system(b"echo 'x").unwrap_err().contains("has no end"));
+    }
+
+    #[test]
+    fn programs_end_with_the_script() {
+        let stop = Signals::default();
+        let asked = stop.clone();
+        let thread = std::thread::spawn(move || system(b"sleep 600", &asked));
+        stop.stop();
+        let error = thread.join().unwrap().unwrap_err();
+        assert!(error.ends_with("it was ended with the script"), "{error}");
     }
 }

@@ -15,6 +15,7 @@ use bathyscope_capture::visible;
 use super::{
     names::ScriptNames,
     outside,
+    signals::Signals,
     sink::{Buffering, Sink},
 };
 use crate::{
@@ -29,6 +30,19 @@ pub(super) struct Look {
     pub(super) buffering: Buffering,
     pub(super) quiet: bool,
     pub(super) warnings: bool,
+    /// Whether text of events goes out as it came, where that is no terminal.
+    pub(super) raw: bool,
+}
+
+/// How a map is printed.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    /// When the script ends.
+    AtEnd,
+    /// As a script asks for it: at most so many elements, divided by this.
+    Asked(Option<u64>, Option<u64>),
+    /// One element of it.
+    Element(Option<u64>),
 }
 
 /// Prints what a script says.
@@ -39,13 +53,23 @@ pub(super) struct Printer {
     text: String,
     /// Whether standard error shows what it gets instead of keeping it.
     error_is_terminal: bool,
+    signals: Signals,
+    /// Programs of `system()` that were not run, since the script had been ended.
+    dropped: u64,
 }
 
 impl Printer {
     pub(super) fn new(output: Option<&Path>, look: Look, name: &str, text: &str) -> Result<Self, Failure> {
         let error_is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-        let sink = Sink::open(output, look.buffering)?;
-        Ok(Self { sink, look, name: name.to_owned(), text: text.to_owned(), error_is_terminal })
+        let sink = Sink::open(output, look.buffering, look.raw || look.form == Form::Json)?;
+        let look = Look { raw: look.raw && !sink.is_terminal(), ..look };
+        let (name, text, signals) = (name.to_owned(), text.to_owned(), Signals::default());
+        Ok(Self { sink, look, name, text, error_is_terminal, signals, dropped: 0 })
+    }
+
+    /// Runs no program of `system()` after these have asked for the end, but those of `end` probes.
+    pub(super) fn stop_at(&mut self, signals: Signals) {
+        self.signals = signals;
     }
 
     /// Whether anybody still reads.
@@ -80,12 +104,12 @@ impl Printer {
         match event {
             ScriptEvent::Record(record) => self.record(plan, names, record),
             ScriptEvent::Map { record, snapshot } => {
-                let (top, div) = match plan.sites.get(record.site as usize).map(|site| &site.action) {
-                    Some(Action::PrintMap { top, div, .. }) => (*top, *div),
-                    Some(Action::PrintElement { div, .. }) => (None, *div),
-                    _ => (None, None),
+                let how = match plan.sites.get(record.site as usize).map(|site| &site.action) {
+                    Some(Action::PrintMap { top, div, .. }) => How::Asked(*top, *div),
+                    Some(Action::PrintElement { div, .. }) => How::Element(*div),
+                    _ => How::Asked(None, None),
                 };
-                self.map(plan, names, snapshot, (top, div))
+                self.map(plan, names, snapshot, how)
             }
             ScriptEvent::Trouble(why) => {
                 self.note(why);
@@ -99,7 +123,7 @@ impl Printer {
 
     fn record(&mut self, plan: &Plan, names: &ScriptNames, record: &Record) -> Result<(), Failure> {
         let (name, text) = (self.name.clone(), self.text.clone());
-        let renderer = Renderer::new(self.look.form, plan, names).source(&name, &text);
+        let renderer = Renderer::new(self.look.form, plan, names).source(&name, &text).raw(self.look.raw);
         if let Some(message) = renderer.record(record) {
             return self.say(&message);
         }
@@ -109,9 +133,14 @@ impl Printer {
                 outside::cat(&words, plan.config.max_cat_bytes).map(|content| renderer.cat(content))
             }
             Some(Action::System { .. }) => {
+                let stop = if plan.is_end(record.probe) { Signals::default() } else { self.signals.clone() };
+                if stop.is_stopped() {
+                    self.dropped += 1;
+                    return Ok(());
+                }
                 // What was printed before comes before what the program prints.
                 self.sink.flush()?;
-                outside::system(&words).map(|output| renderer.system(output))
+                outside::system(&words, &stop).map(|output| renderer.system(output))
             }
             _ => return Ok(()),
         };
@@ -124,18 +153,17 @@ impl Printer {
         }
     }
 
-    fn map(
-        &mut self,
-        plan: &Plan,
-        names: &ScriptNames,
-        snapshot: &MapSnapshot,
-        (top, div): (Option<u64>, Option<u64>),
-    ) -> Result<(), Failure> {
+    fn map(&mut self, plan: &Plan, names: &ScriptNames, snapshot: &MapSnapshot, how: How) -> Result<(), Failure> {
         let Some((map, snapshot)) = snapshot.read(plan) else { return Ok(()) };
         if snapshot.faulty > 0 {
             self.note(&format!("{}: {} elements make no sense and are left out", map.name, snapshot.faulty));
         }
-        let bytes = Renderer::new(self.look.form, plan, names).map(map, &snapshot, top, div);
+        let renderer = Renderer::new(self.look.form, plan, names).raw(self.look.raw);
+        let bytes = match how {
+            How::AtEnd => renderer.map(map, &snapshot, None, None),
+            How::Asked(top, div) => renderer.map(map, &snapshot.with_unset(map), top, div),
+            How::Element(div) => snapshot.entries.iter().flat_map(|entry| renderer.element(map, entry, div)).collect(),
+        };
         self.sink.write(&bytes)
     }
 
@@ -151,9 +179,19 @@ impl Printer {
         let end = Renderer::new(self.look.form, plan, names).end();
         self.sink.write(&end)?;
         for snapshot in &snapshots {
-            self.map(plan, names, snapshot, (None, None))?;
+            self.map(plan, names, snapshot, How::AtEnd)?;
         }
         self.sink.flush()
+    }
+
+    /// Says what was asked for and not done.
+    pub(super) fn tell_dropped(&self) {
+        if self.dropped > 0 {
+            self.note(&format!(
+                "LOST {} calls of system(): the script was ended before their programs ran",
+                self.dropped
+            ));
+        }
     }
 
     /// That records were lost, where programs read it.
@@ -186,7 +224,7 @@ impl Printer {
         use std::io::Write as _;
         let mut error = std::io::stderr().lock();
         // There is nowhere left to say that this cannot be said.
-        let _nobody_listens = if self.error_is_terminal {
+        let _nobody_listens = if self.error_is_terminal || !self.look.raw {
             error.write_all(safe_for_terminal(bytes).as_bytes())
         } else {
             error.write_all(bytes)

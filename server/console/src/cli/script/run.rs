@@ -10,13 +10,13 @@ use bathyscope_agent::Simulation;
 use bathyscope_bpf::output::Form;
 use bathyscope_capture::Target;
 use bathyscope_protocol::{AgentClient, CaptureHandle, Readings, TargetState};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
     forward::{forward_output, wait_for},
     losses,
     names::ScriptNames,
     printer::{Look, Printer},
+    signals::Signals,
     sink::Buffering,
 };
 use crate::{
@@ -55,6 +55,7 @@ pub(crate) struct ScriptArgs {
     pub(crate) output: Option<PathBuf>,
     pub(crate) buffering: Buffering,
     pub(crate) quiet: bool,
+    pub(crate) raw: bool,
     pub(crate) verbose: u8,
     pub(crate) warnings: bool,
     pub(crate) dry_run: bool,
@@ -77,6 +78,7 @@ impl ScriptArgs {
             options: ScriptOptions { unsafe_allowed: self.allow_unsafe, comm: false, skip_filtered: true },
             settings: crate::cli::script::settings(std::env::vars_os()),
             target: self.target.clone(),
+            folder: std::env::current_dir().ok(),
             ring_bytes: USUAL_RING_BYTES,
         }
     }
@@ -92,7 +94,7 @@ pub(crate) fn run(args: &ScriptArgs) -> Outcome {
     // where only who started this can write.
     let mut agent = args.start_agent(&log)?;
     let printer = open_printer(args)?;
-    let client = agent.client(None)?;
+    let client = agent.client()?;
     crate::logging::start(&log)?;
     let outcome = if args.dry_run { check(args, &printer, client) } else { trace(args, printer, client) };
     drop(agent);
@@ -101,7 +103,8 @@ pub(crate) fn run(args: &ScriptArgs) -> Outcome {
 
 /// Where the output goes; opened while there are the rights of who started this.
 pub(super) fn open_printer(args: &ScriptArgs) -> Result<Printer, Failure> {
-    let look = Look { form: args.form, buffering: args.buffering, quiet: args.quiet, warnings: args.warnings };
+    let look =
+        Look { form: args.form, buffering: args.buffering, quiet: args.quiet, warnings: args.warnings, raw: args.raw };
     Printer::new(args.output.as_deref(), look, &args.name, &args.text)
 }
 
@@ -136,12 +139,11 @@ pub(super) fn refused(args: &ScriptArgs, printer: &Printer, error: ScriptFailure
 }
 
 fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::because("starting the runtime", error))?;
     let link = link(client)?;
     let names = ScriptNames::new(link.clone());
     // Before anything runs: a signal must not end this process without the end of the script.
-    let signals = runtime.block_on(async { Signals::new() })?;
+    let signals = Signals::listen()?;
+    printer.stop_at(signals.clone());
     let mut session = match ScriptSession::start(link, HANDLE, &args.request()) {
         Ok(session) => session,
         Err(error) => return refused(args, &printer, error),
@@ -173,48 +175,13 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     run.tell_failed(&printer, args);
     let has_command = matches!(args.target, Target::Command { .. });
     let until = Until { duration: args.duration, has_command };
-    let target = runtime.block_on(run.follow(&mut printer, signals, until));
-    // From here on a signal ends the process: what is left to do must not be waited for by who has had enough.
-    let forced = std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_at_once(&runtime));
-    forced.map_err(|error| Failure::because("starting a thread", error))?;
+    let target = run.follow(&mut printer, &signals, until);
+    // Whatever ended it: from here on a signal ends the process at once.
+    signals.end_at_next();
     let (finished, target) = run.end(&mut printer, target?)?;
     wait_for(&forwarded);
     run.session.discard();
     Ok(exit_code(&finished, target))
-}
-
-/// Signals that end a script.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    user: [Signal; 2],
-}
-
-impl Signals {
-    fn new() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::because("listening for signals", error));
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-            user: [listen(SignalKind::user_defined1())?, listen(SignalKind::user_defined2())?],
-        })
-    }
-}
-
-/// Ends the process at the next signal; the agent detaches what is left.
-#[expect(clippy::exit, reason = "whoever asks a second time does not want to wait for anything")]
-fn end_at_once(runtime: &tokio::runtime::Runtime) {
-    let signalled = runtime.block_on(async {
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => 2,
-            _ = terminate.recv() => 15,
-        }
-    });
-    std::process::exit(128 + signalled);
 }
 
 struct Run {
@@ -232,24 +199,26 @@ struct Until {
 
 impl Run {
     /// Prints what the script says until it ends, its target ends, the time is over, or somebody has had enough.
-    async fn follow(
+    fn follow(
         &mut self,
         printer: &mut Printer,
-        signals: Signals,
+        signals: &Signals,
         Until { duration, has_command }: Until,
     ) -> Result<TargetState, Failure> {
-        let Signals { mut interrupt, mut terminate, user: [mut first, mut second] } = signals;
-        // What the kernel has was walked over when the script was enabled; nothing else will come.
-        let is_walk = self.session.plan().only_walks() && !has_command;
+        // With a command, what it prints and how it ends is waited for.
+        let is_over = self.session.nothing_will_happen() && !has_command;
         let began = Instant::now();
         let mut looked: Option<Instant> = None;
         loop {
             self.remember_target(began.elapsed());
             let more = self.print_new(printer)?;
-            if self.ended || !printer.is_read() || duration.is_some_and(|duration| began.elapsed() >= duration) {
+            if duration.is_some_and(|duration| began.elapsed() >= duration) {
+                signals.stop();
+            }
+            if self.ended || !printer.is_read() {
                 return Ok(TargetState::Running);
             }
-            if is_walk && !more {
+            if signals.is_stopped() || (is_over && !more) {
                 return Ok(TargetState::Running);
             }
             if looked.is_none_or(|at| at.elapsed() >= LOOK_EVERY) {
@@ -268,12 +237,8 @@ impl Run {
                 false if began.elapsed() < YOUNG => PAUSE / 4,
                 false => PAUSE,
             };
-            tokio::select! {
-                _ = interrupt.recv() => return Ok(TargetState::Running),
-                _ = terminate.recv() => return Ok(TargetState::Running),
-                _ = first.recv() => { let _ran = self.session.signal(libc::SIGUSR1).map_err(failed)?; }
-                _ = second.recv() => { let _ran = self.session.signal(libc::SIGUSR2).map_err(failed)?; }
-                () = tokio::time::sleep(pause) => {}
+            for number in signals.wait(pause) {
+                let _ran = self.session.signal(number).map_err(failed)?;
             }
         }
     }
@@ -369,6 +334,7 @@ impl Run {
         let readings = finished.readings.as_ref().map(|readings| readings.probes.as_slice()).unwrap_or_default();
         printer.lost(&plan, &self.names, losses::events(readings))?;
         printer.error(losses::text(&plan, readings).as_bytes());
+        printer.tell_dropped();
         if finished.undecodable > 0 {
             printer.note(&format!("LOST {} records: they make no sense", finished.undecodable));
         }

@@ -13,14 +13,16 @@ use super::{
     names::ScriptNames,
     printer::Printer,
     run::{ScriptArgs, open_printer, refused},
+    signals::Signals,
 };
 use crate::{
     Failure, Outcome,
     cli::{facts::link, trace::print_summary},
     config::{DataArgs, LogArgs, LogFormat},
-    launch::{console_account, prepare_data},
+    launch::Workplace,
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
     script::ScriptEvent,
+    signals::EndSignals,
 };
 
 /// Events that may wait to be printed; the capture waits for them beyond that.
@@ -37,18 +39,19 @@ pub(crate) fn run_saved(args: &ScriptArgs, name: &str, data: &DataArgs) -> Outco
     let log = LogArgs { log_format: LogFormat::Text, log: args.log.clone() };
     // What needs rights, or must happen before there are threads.
     let mut agent = args.start_agent(&log)?;
-    let directory = prepare_data(&data.directory()?, console_account(None)?.as_ref())?;
+    let place = Workplace::make(Some(&data.directory()?))?;
     let printer = open_printer(args)?;
-    let client = agent.client(None)?;
+    let client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
     let runtime = crate::cli::runtime()?;
     let link = link(client)?;
-    let store = runtime.block_on(Store::open(&directory, Options::default()));
+    let options = Options { now: crate::recorder::boot_time(), ..Options::default() };
+    let store = runtime.block_on(Store::open(place.directory(), options));
     let store = store.map_err(|error| Failure::because("opening the database", error))?;
     let recorder = Recorder::new(
         store.clone(),
         link.clone(),
-        RecorderOptions { idle_stop: None, ..RecorderOptions::new(&directory) },
+        RecorderOptions { idle_stop: None, ..RecorderOptions::new(place.directory()) },
     );
     let outcome = record(args, spec(args, name), (&runtime, &store, &recorder), printer, link);
     runtime.block_on(store.close());
@@ -82,10 +85,14 @@ fn record(
         Err(StartError::Script(error)) => return refused(args, &printer, error),
         Err(error) => return Err(Failure::new(words(&error))),
     };
-    let stopper = recorder.clone();
+    let (stopper, signals) = (recorder.clone(), Signals::default());
+    printer.stop_at(signals.clone());
+    let mut end = runtime.block_on(async { EndSignals::watch() })?;
     runtime.spawn(async move {
-        while tokio::signal::ctrl_c().await.is_ok() {
-            stopper.stop(id, "Ctrl-C");
+        loop {
+            let reason = end.next().await;
+            signals.stop();
+            stopper.stop(id, reason);
         }
     });
     let printed = print(args, recorder, id, &mut printer, (link, events));
@@ -95,6 +102,7 @@ fn record(
     runtime.block_on(recorder.ended(id));
     let code = recorder.exit_code(id).unwrap_or(0);
     runtime.block_on(print_summary(store, id))?;
+    printer.tell_dropped();
     printed?;
     Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))
 }

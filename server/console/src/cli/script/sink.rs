@@ -25,11 +25,12 @@ pub enum Buffering {
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Standard output or a file. Events can hold anything, so what a terminal would not just show is escaped on one; files
-/// and pipes get the bytes as they are.
+/// Standard output or a file. Events can hold anything, so what a terminal would not just show is escaped, on a terminal
+/// and elsewhere; files and pipes get the bytes as they are if that is asked for.
 pub(super) struct Sink {
     out: BufWriter<Box<dyn Write>>,
     terminal: bool,
+    raw: bool,
     buffering: Buffering,
     /// Whether anybody reads.
     open: bool,
@@ -37,7 +38,7 @@ pub(super) struct Sink {
 
 impl Sink {
     /// Standard output, or the file at `path`, made anew.
-    pub(super) fn open(path: Option<&Path>, buffering: Buffering) -> Result<Self, Failure> {
+    pub(super) fn open(path: Option<&Path>, buffering: Buffering, raw: bool) -> Result<Self, Failure> {
         let (out, terminal): (Box<dyn Write>, bool) = match path {
             Some(path) => {
                 let file = File::create(path)
@@ -47,11 +48,17 @@ impl Sink {
             }
             None => (Box::new(std::io::stdout()), std::io::stdout().is_terminal()),
         };
-        Ok(Self::to(out, terminal, buffering))
+        Ok(Self::to(out, terminal, buffering, raw))
     }
 
-    fn to(out: Box<dyn Write>, terminal: bool, buffering: Buffering) -> Self {
-        Self { out: BufWriter::with_capacity(BUFFER_BYTES, out), terminal, buffering, open: true }
+    fn to(out: Box<dyn Write>, terminal: bool, buffering: Buffering, raw: bool) -> Self {
+        let raw = raw && !terminal;
+        Self { out: BufWriter::with_capacity(BUFFER_BYTES, out), terminal, raw, buffering, open: true }
+    }
+
+    /// Whether it is shown at once.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.terminal
     }
 
     /// Whether anybody still reads.
@@ -64,11 +71,8 @@ impl Sink {
         if !self.open || bytes.is_empty() {
             return Ok(());
         }
-        let written = if self.terminal {
-            self.out.write_all(safe_for_terminal(bytes).as_bytes())
-        } else {
-            self.out.write_all(bytes)
-        };
+        let written =
+            if self.raw { self.out.write_all(bytes) } else { self.out.write_all(safe_for_terminal(bytes).as_bytes()) };
         self.done(written)?;
         if self.buffering == Buffering::None { self.flush() } else { Ok(()) }
     }
@@ -126,7 +130,7 @@ mod tests {
         let cases = [(Buffering::None, 1, 1, 1), (Buffering::Line, 0, 1, 1), (Buffering::Full, 0, 0, 1)];
         for (buffering, at_once, after_pause, at_the_end) in cases {
             let shared = Shared::default();
-            let mut sink = Sink::to(Box::new(shared.clone()), false, buffering);
+            let mut sink = Sink::to(Box::new(shared.clone()), false, buffering, true);
             sink.write(b"\x1b").unwrap();
             assert_eq!(shared.0.borrow().len(), at_once, "{buffering:?}");
             sink.pause().unwrap();
@@ -137,16 +141,23 @@ mod tests {
     }
 
     #[test]
-    fn p12_only_terminals_get_escapes() {
-        let shared = Shared::default();
-        let mut sink = Sink::to(Box::new(shared.clone()), true, Buffering::None);
-        sink.write(b"\x1b[2J\n").unwrap();
-        assert_eq!(*shared.0.borrow(), b"\\x1b[2J\n");
+    fn p12_p76_only_pipes_get_raw_bytes_and_only_if_they_are_asked_for() {
+        for (terminal, raw, expected) in [
+            (true, false, &b"\\x1b[2J\n"[..]),
+            (true, true, b"\\x1b[2J\n"),
+            (false, false, b"\\x1b[2J\n"),
+            (false, true, b"\x1b[2J\n"),
+        ] {
+            let shared = Shared::default();
+            let mut sink = Sink::to(Box::new(shared.clone()), terminal, Buffering::None, raw);
+            sink.write(b"\x1b[2J\n").unwrap();
+            assert_eq!(*shared.0.borrow(), expected, "terminal: {terminal}, raw: {raw}");
+        }
     }
 
     #[test]
     fn a_reader_may_go_away() {
-        let mut sink = Sink::to(Box::new(Shared(Rc::default(), true)), false, Buffering::None);
+        let mut sink = Sink::to(Box::new(Shared(Rc::default(), true)), false, Buffering::None, false);
         sink.write(b"x").unwrap();
         assert!(!sink.is_open());
         sink.write(b"y").unwrap();

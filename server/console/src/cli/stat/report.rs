@@ -89,7 +89,9 @@ impl Report {
             self.notes.push(record.reason.clone());
         }
         let lost = record.ledger.lost_total();
-        if lost > 0 {
+        if record.ledger.is_lower_bound() {
+            self.notes.push(record.ledger.lost_words());
+        } else if lost > 0 {
             self.notes.push(format!("{lost} readings came late; what they counted is in the next"));
         }
         if kept {

@@ -24,18 +24,14 @@ pub(super) enum Task {
     Rows,
     /// A script.
     Script(Box<ScriptArgs>),
-    /// A list of probes.
-    List(String),
+    /// A list of the probes that match any of these.
+    List(Vec<String>),
 }
 
 /// What the arguments ask for.
 pub(super) fn task(args: &TraceArgs) -> Result<Task, Failure> {
     if args.list {
-        return match args.words.as_slice() {
-            [] => Ok(Task::List("*".to_owned())),
-            [pattern] if !pattern.starts_with('-') => Ok(Task::List(pattern.clone())),
-            _ => Err(Failure::new("-l takes one pattern, after all options").remedy("Quote it: -l 'kprobe:tcp_*'.")),
-        };
+        return patterns(args).map(Task::List);
     }
     let rows = args.profile.is_some() || (!args.events.is_empty() && tracepoints(args).is_some());
     if rows {
@@ -54,6 +50,44 @@ pub(super) fn task(args: &TraceArgs) -> Result<Task, Failure> {
     script(args).map(|script| Task::Script(Box::new(script)))
 }
 
+/// The patterns of `-l`: the words, with commas between them or not; or the attach points of a script.
+fn patterns(args: &TraceArgs) -> Result<Vec<String>, Failure> {
+    if let Some(word) = args.words.iter().find(|word| word.starts_with('-')) {
+        return Err(missing_option(word, "trace"));
+    }
+    let text = match (args.events.last(), args.words.as_slice()) {
+        (Some(text), _) => Some(text.clone()),
+        // A script's file, and no pattern: patterns have colons or wildcards.
+        (None, [file]) if !file.contains([':', '*']) && std::path::Path::new(file).is_file() => {
+            Some(read_script(file)?)
+        }
+        _ => None,
+    };
+    if let Some(text) = text {
+        let script = bathyscope_bpf::lang::parse(&text).map_err(|diagnostics| {
+            Failure::new(
+                crate::cli::script::diagnostics_text(&text, "script", &diagnostics, false).trim_end().to_owned(),
+            )
+        })?;
+        return Ok(bathyscope_bpf::lang::points(&script).map(|point| point.text.clone()).collect());
+    }
+    let patterns: Vec<String> = args.words.iter().flat_map(|word| split_at_commas(word)).collect();
+    Ok(if patterns.is_empty() { vec!["*".to_owned()] } else { patterns })
+}
+
+/// Patterns between commas; a comma in quotes is part of one.
+fn split_at_commas(text: &str) -> Vec<String> {
+    let (mut parts, mut quoted) = (vec![String::new()], false);
+    for letter in text.chars() {
+        quoted ^= letter == '"';
+        match parts.last_mut() {
+            Some(part) if letter != ',' || quoted => part.push(letter),
+            _ => parts.push(String::new()),
+        }
+    }
+    parts.into_iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
 /// The tracepoints that `-e` names, if all are such.
 fn tracepoints(args: &TraceArgs) -> Option<Vec<TracepointName>> {
     args.events.iter().map(|text| text.trim().parse().ok()).collect()
@@ -66,7 +100,8 @@ pub(super) fn is_json(args: &TraceArgs) -> bool {
 
 fn script(args: &TraceArgs) -> Result<ScriptArgs, Failure> {
     let (name, text, params) = match (args.events.as_slice(), args.words.split_first()) {
-        ([text], _) => ("stdin".to_owned(), text.clone(), args.words.clone()),
+        // Of several the last counts.
+        ([.., text], _) => ("stdin".to_owned(), text.clone(), args.words.clone()),
         ([], Some((file, params))) if file == "-" || !file.starts_with('-') => {
             // bpftrace wants two dashes before a script's own options.
             let params = if params.first().is_some_and(|word| word == "--") { params.get(1..) } else { Some(params) };
@@ -80,7 +115,6 @@ fn script(args: &TraceArgs) -> Result<ScriptArgs, Failure> {
             return Err(Failure::new("there is nothing to trace")
                 .remedy("Give a script (-e TEXT or a FILE), a tracepoint (-e SYSTEM:EVENT), --profile, or -l."));
         }
-        _ => return Err(Failure::new("only one script can be run at a time").remedy("Put its probes into one text.")),
     };
     Ok(ScriptArgs {
         name,
@@ -94,6 +128,7 @@ fn script(args: &TraceArgs) -> Result<ScriptArgs, Failure> {
         output: args.output.clone(),
         buffering: args.buffer,
         quiet: args.quiet,
+        raw: args.raw,
         verbose: args.verbose,
         warnings: !args.no_warnings,
         dry_run: args.dry_run,
@@ -256,7 +291,8 @@ mod tests {
     #[test]
     fn arguments_become_a_spec() {
         let all = |_: &TracepointName| Ok(vec!["a".to_owned(), "b".to_owned()]);
-        let made = spec(&args(&["-e", "sched:sched_switch", "-e", "sched:sched_wakeup", "-d", "5s"]), all).unwrap();
+        let made =
+            spec(&args(&["-e", "sched:sched_switch", "-e", "sched:sched_wakeup", "--duration", "5s"]), all).unwrap();
         let Method::Events { probes } = &made.method else { panic!() };
         assert_eq!(probes.iter().map(|probe| probe.fields.len()).collect::<Vec<_>>(), [2, 2]);
         assert_eq!((made.target, made.limits.duration_ms), (Target::System, Some(5000)));
@@ -298,17 +334,15 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         let parse = |words: &[&str]| Cli::try_parse_from(["bathyscope", "trace"].iter().chain(words));
         assert!(parse(&["--profile", "-e", "a:b"]).is_err());
-        assert!(parse(&["-l", "-e", "a:b"]).is_err());
         assert!(parse(&["-c", "ls", "-p", "7"]).is_err());
         for words in [
             &[][..],
             &["--nonsense"],
-            &["-e", "BEGIN {}", "-e", "END {}"],
             &["-e", "BEGIN {}", "--user", "root"],
             &["--fields", "a", "-e", "BEGIN {}"],
             &["--unsafe", "-e", "a:b"],
             &["-e", "BEGIN {}", "-c", "ls 'x"],
-            &["-l", "a", "b"],
+            &["-l", "a", "-b"],
             &["/no/such/script.bt"],
         ] {
             // Options come before words.
@@ -374,12 +408,15 @@ mod tests {
 
     #[test]
     fn lists_take_a_pattern() {
-        let pattern = |words: &[&str]| match task(&args(words)).unwrap() {
-            Task::List(pattern) => pattern,
+        let patterns = |words: &[&str]| match task(&args(words)).unwrap() {
+            Task::List(patterns) => patterns,
             other => panic!("{other:?}"),
         };
-        assert_eq!(pattern(&["-l"]), "*");
-        assert_eq!(pattern(&["-lv", "struct task_struct"]), "struct task_struct");
-        assert_eq!(pattern(&["-l", "--json", "kprobe:tcp_*"]), "kprobe:tcp_*");
+        assert_eq!(patterns(&["-l"]), ["*"]);
+        assert_eq!(patterns(&["-lv", "struct task_struct"]), ["struct task_struct"]);
+        assert_eq!(patterns(&["-l", "--json", "kprobe:tcp_*"]), ["kprobe:tcp_*"]);
+        assert_eq!(patterns(&["-l", "a:b*,c:d", "e"]), ["a:b*", "c:d", "e"]);
+        assert_eq!(patterns(&["-l", r#"uprobe:"/a,b":f,c:d"#]), [r#"uprobe:"/a,b":f"#, "c:d"]);
+        assert_eq!(patterns(&["-l", "-e", "t:a:b, interval:s:1 { exit(); } end {}"]), ["t:a:b", "interval:s:1", "end"]);
     }
 }

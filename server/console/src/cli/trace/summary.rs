@@ -38,6 +38,9 @@ fn text(record: &CaptureRecord, saved: bool) -> String {
         text.push('\n');
     }
     let mut lost: HashMap<LossStage, u64> = HashMap::new();
+    if record.ledger.is_lower_bound() {
+        text.push_str(&format!("{}\n", record.ledger.lost_words()));
+    }
     record.ledger.losses.iter().for_each(|loss| *lost.entry(loss.stage).or_insert(0) += loss.count);
     let mut lost: Vec<_> = lost.into_iter().collect();
     lost.sort();
@@ -45,6 +48,7 @@ fn text(record: &CaptureRecord, saved: bool) -> String {
         text.push_str("nothing was lost\n");
     }
     for (stage, count) in lost {
+        let count = if stage == LossStage::Interrupted { format!("at least {count}") } else { count.to_string() };
         text.push_str(&format!("LOST {count}: {}\n", stage_words(stage)));
     }
     if saved {

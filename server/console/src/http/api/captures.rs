@@ -18,7 +18,7 @@ use super::super::{
     extract::{self, Path, Query},
     state::{AppState, to_its_end},
 };
-use super::scripts;
+use super::{commands, scripts};
 use crate::{
     recorder::StartError,
     script::ScriptFailure,
@@ -64,7 +64,7 @@ pub(in crate::http) async fn list(
     let rule = state.retention();
     let retention = wire::Retention::new(rule, state.store().sizes().await?, state.store().room());
     let item = |item: CaptureSummary| {
-        let can_pin = may_delete(&who, &item.owner);
+        let can_pin = may_change(&who, &item.owner);
         wire::CaptureItem::kept_by(item, rule, can_pin)
     };
     let items = page.items.into_iter().map(item).collect();
@@ -84,6 +84,7 @@ pub(in crate::http) async fn start(
     extract::Json(wire): extract::Json<WireSpec>,
 ) -> Result<Response, ApiError> {
     let spec = CaptureSpec::try_from(wire)?;
+    commands::admit(&state, &who, &spec)?;
     let script = match &spec.method {
         Method::Script(script) => {
             scripts::admit(&state, &who, script)?;
@@ -100,11 +101,10 @@ pub(in crate::http) async fn start(
         Method::Events { .. } | Method::Profile(_) | Method::Count(_) | Method::Syscalls(_) | Method::Trace(_) => None,
     };
     let starting = async move {
-        let hash = spec_hash(&spec);
+        let detail = audit_words(&spec, script.as_deref());
         let started = state.recorder().start(spec, who.user()).await;
         let id = started.map_err(|error| refused(error, script.as_deref()))?;
-        let hash = script.map_or_else(|| hash.clone(), |text| format!("{hash} {}", script_hash(&text)));
-        state.audit(&who.session, "capture.start", &id.to_string(), &hash).await;
+        state.audit(&who.session, "capture.start", &id.to_string(), &detail).await;
         Ok::<_, ApiError>(id)
     };
     let id = to_its_end(starting).await??;
@@ -120,15 +120,13 @@ fn refused(error: StartError, script: Option<&str>) -> ApiError {
     }
 }
 
-/// Names a script in the audit log, whatever it was run with.
-fn script_hash(text: &str) -> String {
-    format!("script {}", hex(&Sha256::digest(text.as_bytes())))
-}
-
-/// Names a spec in the audit log.
-fn spec_hash(spec: &CaptureSpec) -> String {
+/// A capture in the audit log: what tells it from others, and whose events it records. The long comes last, as
+/// the log cuts it: the digests tell it all the same.
+fn audit_words(spec: &CaptureSpec, script: Option<&str>) -> String {
+    let digest = |bytes: &[u8]| hex(&Sha256::digest(bytes));
+    let script = script.map_or_else(String::new, |text| format!(" script {}", digest(text.as_bytes())));
     let json = serde_json::to_vec(spec).unwrap_or_default();
-    format!("spec {}", hex(&Sha256::digest(&json)))
+    format!("spec {}{script}; of {}", digest(&json), commands::target_words(&spec.target))
 }
 
 #[derive(Serialize)]
@@ -137,6 +135,8 @@ pub(in crate::http) struct Capture {
     capture: wire::Capture,
     /// Whether the recorder works on it.
     running: bool,
+    /// Whether whoever asks may rename it, stop it, and detach its probes.
+    can_change: bool,
     /// Whether whoever asks may delete it now.
     can_delete: bool,
     /// Whether whoever asks may pin it, and take that back.
@@ -154,10 +154,10 @@ pub(in crate::http) async fn one(
     // In this order: what does not run any more has its end stored.
     let running = state.is_running(id);
     let record = state.store().capture(id).await?;
-    let can_pin = may_delete(&who, &record.owner);
+    let can_change = may_change(&who, &record.owner);
     let kept_until_unix_ns = state.retention().kept_until(record.since_unix_ns, record.pinned).filter(|_| !running);
-    let can_delete = can_pin && !running;
-    Ok(Json(Capture { capture: record.into(), running, can_delete, can_pin, kept_until_unix_ns }))
+    let (can_delete, can_pin) = (can_change && !running, can_change);
+    Ok(Json(Capture { capture: record.into(), running, can_change, can_delete, can_pin, kept_until_unix_ns }))
 }
 
 /// What can be changed of a capture.
@@ -168,7 +168,7 @@ pub(in crate::http) struct Change {
     pinned: Option<bool>,
 }
 
-/// Gives a capture another title, or pins it, which whoever may delete it may do.
+/// Gives a capture another title, or pins it.
 pub(in crate::http) async fn change(
     Operator(who): Operator,
     State(state): State<AppState>,
@@ -182,9 +182,7 @@ pub(in crate::http) async fn change(
     if title.is_none() && pinned.is_none() {
         return Err(ApiError::invalid("changing the capture", "neither `title` nor `pinned` is given"));
     }
-    if pinned.is_some() && !may_delete(&who, &state.store().capture(id).await?.owner) {
-        return Err(ApiError::not_found());
-    }
+    admit_change(&state, &who, id).await?;
     let changing = async move {
         if let Some(title) = title {
             state.store().rename(id, &title).await?;
@@ -201,9 +199,14 @@ pub(in crate::http) async fn change(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Whether somebody may delete a capture: an operator the own ones, an admin all.
-fn may_delete(who: &Who, owner: &str) -> bool {
+/// Whether somebody may rename, pin, stop or delete a capture: an operator the own ones, an admin all.
+pub(super) fn may_change(who: &Who, owner: &str) -> bool {
     who.role() >= Role::Admin || (who.role() >= Role::Operator && owner == who.user())
+}
+
+/// Goes on only for somebody who may change the capture (P08); others get the answer of an address that does not exist.
+pub(super) async fn admit_change(state: &AppState, who: &Who, id: CaptureId) -> Result<(), ApiError> {
+    if may_change(who, &state.store().capture(id).await?.owner) { Ok(()) } else { Err(ApiError::not_found()) }
 }
 
 /// Deletes a capture for good.
@@ -212,10 +215,7 @@ pub(in crate::http) async fn delete(
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<StatusCode, ApiError> {
-    let record = state.store().capture(id).await?;
-    if !may_delete(&who, &record.owner) {
-        return Err(ApiError::not_found());
-    }
+    admit_change(&state, &who, id).await?;
     let deleting = async move {
         state.store().delete(id).await?;
         state.captures().forget(id);
@@ -237,7 +237,7 @@ pub(in crate::http) async fn stop(
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Json<Stopped>, ApiError> {
-    state.store().capture(id).await?;
+    admit_change(&state, &who, id).await?;
     let stopping = async move {
         let stopped = state.recorder().stop(id, who.user());
         if stopped {

@@ -6,10 +6,10 @@
 //! * `GET /api/dynamic/variables?function=&module=` (operator) → `{function, variables:[{name, type, declaration, argument,
 //!   pointer, members}], notes}`: the parameters of a function of the kernel, and `$retval`.
 //! * `GET /api/dynamic/functions?q=&file=&limit=` (operator) → `{file, total, items}`: functions of the kernel or a file.
-//! * `GET /api/dynamic` (operator) → `{events:[{group, name, line, hits, missed, marks, owner, capture}], optimization,
-//!   limits}`.
-//! * `POST /api/captures/{id}/probes/detach` (operator) `{pattern}` → `{detached:[name]}`: switches probes of a running
-//!   trace off; the capture goes on.
+//! * `GET /api/dynamic` (operator) → `{events:[{group, name, line, hits, missed, marks, owner, capture, can_detach}],
+//!   optimization, limits}`.
+//! * `POST /api/captures/{id}/probes/detach` (operator, of own captures; admin) `{pattern}` → `{detached:[name]}`: switches
+//!   probes of a running trace off; the capture goes on.
 //! * `POST /api/host/kprobes` (admin) `{optimization}`: the machine's `debug.kprobes-optimization`.
 
 use axum::{Json, extract::State};
@@ -27,7 +27,7 @@ use super::{
         extract::{self, Path, Query},
         state::{AppState, to_its_end},
     },
-    captures::CapturePath,
+    captures::{CapturePath, admit_change, may_change},
 };
 use crate::{
     dynamic::{self, Checked, Resolved},
@@ -248,16 +248,22 @@ struct Event {
     capture: Option<CaptureId>,
     /// What it is called in that capture.
     label: Option<String>,
+    /// Whether whoever asks may detach it.
+    can_detach: bool,
 }
 
 /// Which dynamic events there are, whoever made them.
-pub(in crate::http) async fn list(_: Operator, State(state): State<AppState>) -> Result<Json<Events>, ApiError> {
+pub(in crate::http) async fn list(
+    Operator(who): Operator,
+    State(state): State<AppState>,
+) -> Result<Json<Events>, ApiError> {
     let listed = state.host().dynamic_events().await?;
     let event = |mut event: DynamicEvent| {
         let ours = state.recorder().made_by(&event.group, &event.name);
         event.line = visible(event.line.as_bytes());
-        let (capture, label) = ours.map_or((None, None), |(id, label)| (Some(id), Some(label)));
-        Event { event, capture, label }
+        let can_detach = ours.as_ref().is_some_and(|made| may_change(&who, &made.owner));
+        let (capture, label) = ours.map(|made| (made.capture, made.label)).unzip();
+        Event { event, capture, label, can_detach }
     };
     let events = listed.events.into_iter().map(event).collect();
     Ok(Json(Events { events, optimization: listed.optimization, limits: listed.limits }))
@@ -282,7 +288,7 @@ pub(in crate::http) async fn detach(
     Path(CapturePath { id }): Path<CapturePath>,
     extract::Json(Detach { pattern }): extract::Json<Detach>,
 ) -> Result<Json<Detached>, ApiError> {
-    state.store().capture(id).await?;
+    admit_change(&state, &who, id).await?;
     let detaching = async move {
         let detached = state.recorder().detach(id, &pattern).await?;
         let names = detached.join(" ");

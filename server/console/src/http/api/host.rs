@@ -14,7 +14,7 @@ use super::super::{
 use crate::{
     groups::Group,
     host::{Process, users_like},
-    recorder::AgentStatus,
+    recorder::{AgentStatus, words},
 };
 
 const MOST_LISTED: usize = 1000;
@@ -24,6 +24,8 @@ pub(in crate::http) struct Described {
     facts: HostFacts,
     agent: AgentStatus,
     capabilities: Vec<Capability>,
+    /// Why nothing can be stored; none if it can.
+    trouble: Option<String>,
     /// Handlers of this console that panicked since it began.
     panics: u64,
 }
@@ -41,7 +43,9 @@ pub(in crate::http) async fn check(_: Operator, State(state): State<AppState>) -
 async fn describe(state: &AppState, again: bool) -> Result<Json<Described>, ApiError> {
     let host = state.host();
     let capabilities = host.capabilities(again).await;
-    Ok(Json(Described { facts: host.facts().await, agent: host.agent(), capabilities, panics: state.panics() }))
+    let trouble = state.store().trouble().map(|error| words(&error));
+    let (facts, agent) = (host.facts().await, host.agent());
+    Ok(Json(Described { facts, agent, capabilities, trouble, panics: state.panics() }))
 }
 
 /// What to look for.

@@ -21,6 +21,7 @@ use super::super::{
     extract,
     state::AppState,
 };
+use super::scripts::admit_texts;
 use crate::script::script_facts;
 
 /// Tools.
@@ -160,10 +161,11 @@ struct Completion {
 
 /// What fits at a place.
 pub(in crate::http) async fn complete(
-    _: Operator,
+    Operator(who): Operator,
     State(state): State<AppState>,
     extract::Json(place): extract::Json<Place>,
 ) -> Result<Json<Completions>, ApiError> {
+    admit_texts(&state, &who, "completing the script")?;
     let at = place.offset;
     let facts = facts(&state, place).await?;
     let start = facts.completions.first().map_or(at, |first| first.start);
@@ -188,10 +190,11 @@ struct Hover {
 
 /// What stands at a place.
 pub(in crate::http) async fn hover(
-    _: Operator,
+    Operator(who): Operator,
     State(state): State<AppState>,
     extract::Json(place): extract::Json<Place>,
 ) -> Result<Json<Hovered>, ApiError> {
+    admit_texts(&state, &who, "explaining the script")?;
     let hover = facts(&state, place).await?.hover;
     let hover = hover.map(|it| Hover { title: it.title, text: it.text, start: it.start, end: it.end });
     Ok(Json(Hovered { hover }))

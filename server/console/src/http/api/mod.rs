@@ -1,10 +1,12 @@
 //! The JSON API. Handlers are thin: they read what was asked, let other rooms do it, and say it in wire types.
 
+pub(super) mod access;
 pub(super) mod annotate;
 pub(super) mod audit;
 pub(super) mod calls;
 pub(super) mod captures;
 pub(super) mod catalog;
+pub(super) mod commands;
 pub(super) mod dynamic;
 pub(super) mod export;
 pub(super) mod health;

@@ -48,7 +48,7 @@ pub(in crate::http) async fn tables(
         let tables = bathyscope_query::tables(&capture)?;
         Ok(Tables { tables, examples: bathyscope_query::examples(&capture) })
     };
-    Ok(Json(state.workers().query(tell).await?))
+    Ok(Json(state.workers().tell(tell).await?))
 }
 
 /// A query.
@@ -78,14 +78,14 @@ impl AskedLimits {
 
 /// Answers a query.
 pub(in crate::http) async fn query(
-    _: Viewer,
+    Viewer(who): Viewer,
     State(state): State<AppState>,
     Path(CapturePath { id }): Path<CapturePath>,
     extract::Json(asked): extract::Json<Asked>,
 ) -> Result<Json<Answer>, ApiError> {
     let capture = capture(&state, id).await?;
     let run = move |cancel: &_| bathyscope_query::run(&capture, &asked.sql, &asked.limits.within(), cancel);
-    Ok(Json(state.workers().query(run).await?))
+    Ok(Json(state.workers().query(who.user(), run).await?))
 }
 
 /// The capture as it is now, with names of functions.

@@ -12,6 +12,8 @@
 //! * `POST /api/scripts/compile` (operator) `{text, params?, file?, allow_unsafe?,
 //!   emit:"ast"|"types"|"ir"|"bpf"|"elf"|"plan"}` → `{text, messages}`: what a pass made of it (`elf` in hexadecimal).
 //!
+//! The two are for those who may run scripts; `complete` and `hover` are too.
+//!
 //! A script that is refused by `POST /api/captures` gives status 422 and
 //! `{error:{kind:"script", doing, why, remedy, request_id, diagnostics:[message]}}`.
 
@@ -60,15 +62,24 @@ pub(in crate::http) async fn about(Viewer(who): Viewer, State(state): State<AppS
 /// Why not.
 pub(in crate::http) fn admit(state: &AppState, who: &Who, script: &ScriptSpec) -> Result<(), ApiError> {
     const DOING: &str = "running the script";
-    if let Some(why) = state.scripts().refuses(who.role()) {
-        return Err(ApiError::new(ErrorKind::Denied, DOING, why)
-            .remedy("Whoever starts the console can allow it with --scripts."));
-    }
+    admit_texts(state, who, DOING)?;
     if script.allow_unsafe && !state.scripts().allow_unsafe {
         return Err(ApiError::new(ErrorKind::Denied, DOING, "scripts that change the system are switched off")
             .remedy("Whoever starts the console can allow them with --allow-unsafe-scripts."));
     }
     Ok(())
+}
+
+/// Whether somebody may have scripts compiled at all, which takes the host's time and memory, and tells of its kernel.
+///
+/// # Errors
+/// Why not.
+pub(in crate::http) fn admit_texts(state: &AppState, who: &Who, doing: &str) -> Result<(), ApiError> {
+    let refused = state.scripts().refuses(who.role());
+    refused.map_or(Ok(()), |why| {
+        let error = ApiError::new(ErrorKind::Denied, doing, why);
+        Err(error.remedy("Whoever starts the console can allow it with --scripts."))
+    })
 }
 
 /// Whether somebody may make dynamic events, whose arguments read memory as scripts do.
@@ -148,6 +159,7 @@ impl Draft {
             options: ScriptOptions { unsafe_allowed: allow_unsafe, comm: true, skip_filtered: false },
             settings: Vec::new(),
             target,
+            folder: None,
             ring_bytes: crate::script::USUAL_RING_BYTES,
         })
     }
@@ -178,10 +190,11 @@ struct CheckedMap {
 
 /// Compiles a script and loads nothing.
 pub(in crate::http) async fn check(
-    _: Operator,
+    Operator(who): Operator,
     State(state): State<AppState>,
     extract::Json(draft): extract::Json<Draft>,
 ) -> Result<Json<Checked>, ApiError> {
+    admit_texts(&state, &who, "checking the script")?;
     let request = draft.request()?;
     let text = request.text.clone();
     match ask(&state, request, None).await? {
@@ -245,10 +258,11 @@ pub(in crate::http) struct Listing {
 
 /// Shows a pass of the compiler.
 pub(in crate::http) async fn compile(
-    _: Operator,
+    Operator(who): Operator,
     State(state): State<AppState>,
     extract::Json(draft): extract::Json<Draft>,
 ) -> Result<Json<Listing>, ApiError> {
+    admit_texts(&state, &who, "compiling the script")?;
     let emit = draft.emit;
     let request = draft.request()?;
     let text = request.text.clone();

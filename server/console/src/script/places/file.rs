@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io::Read as _,
     os::unix::fs::{FileExt as _, MetadataExt as _},
+    path::{Path, PathBuf},
 };
 
 use bathyscope_bpf::lang::{
@@ -35,6 +36,8 @@ const MAX_CACHE_BYTES: u64 = 16 << 20;
 const MAX_MAPS_BYTES: u64 = 32 << 20;
 /// The most files that a process has mapped and that are looked through.
 const MAX_MAPPED: usize = 512;
+/// The most files that a path with wildcards may match.
+const MAX_MATCHING: usize = 512;
 
 /// An open file with what names it.
 pub(crate) struct OpenFile {
@@ -66,6 +69,8 @@ pub(super) struct Files<'a, A> {
     agent: &'a mut A,
     /// The process through whose root they are opened.
     pub(super) pid: Option<u32>,
+    /// Where paths begin that do not begin with `/`; none where nobody is in a folder.
+    folder: Option<PathBuf>,
     libraries: Option<Vec<Library>>,
     mapped: Option<Vec<String>>,
     /// The symbols that the script asks for.
@@ -79,7 +84,12 @@ pub(super) const fn arch() -> Arch {
 
 impl<'a, A: ScriptAgent> Files<'a, A> {
     pub(super) fn new(agent: &'a mut A, pid: Option<u32>, symbols: Vec<String>) -> Self {
-        Self { agent, pid, libraries: None, mapped: None, symbols }
+        Self { agent, pid, folder: None, libraries: None, mapped: None, symbols }
+    }
+
+    /// With the folder in which paths begin that do not begin with `/`.
+    pub(super) fn in_folder(self, folder: Option<PathBuf>) -> Self {
+        Self { folder, ..self }
     }
 
     /// Adds those symbols of a file that the script asks for.
@@ -106,15 +116,73 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
             return Ok(mapped.iter().filter_map(|path| self.open(path).ok()).collect());
         }
         if super::is_pattern(name) {
-            return Err(format!("wildcards in the path `{name}` are not supported; name one file"));
+            return self.matching(name);
         }
         if name.starts_with('/') {
             return Ok(vec![self.open(name)?]);
         }
         if name.contains('/') {
-            return Err(format!("`{name}` is not an absolute path; write it from `/` on"));
+            let path = self.absolute(name)?;
+            // It was written where the script was started, and not by the process that is traced.
+            return Ok(vec![self.open_in(&path, None)?]);
         }
         self.by_short_name(name).map(|file| vec![file])
+    }
+
+    /// A path from `/` on of one from the folder on.
+    fn absolute(&self, name: &str) -> Result<String, String> {
+        let Some(folder) = &self.folder else {
+            return Err(format!("`{name}` is not an absolute path; write it from `/` on"));
+        };
+        let whole = plain(&folder.join(name));
+        whole.to_str().map(str::to_owned).ok_or_else(|| format!("the folder that `{name}` is in has no name in UTF-8"))
+    }
+
+    /// The files whose paths match: of a process those that it has mapped, else all that are there.
+    fn matching(&mut self, pattern: &str) -> Result<Vec<OpenFile>, String> {
+        let whole = match pattern.contains('/') {
+            true if pattern.starts_with('/') => pattern.to_owned(),
+            true => self.absolute(pattern)?,
+            // As programs are looked for that are named without a path.
+            false => return self.programs_matching(pattern),
+        };
+        let paths = match self.pid {
+            Some(_) => self.mapped()?.into_iter().filter(|path| super::matches(&whole, path)).collect(),
+            None => walked(&whole)?,
+        };
+        self.opened(pattern, paths)
+    }
+
+    fn programs_matching(&mut self, pattern: &str) -> Result<Vec<OpenFile>, String> {
+        let mut paths = Vec::new();
+        if self.pid.is_some() {
+            let is_named = |path: &String| super::matches(pattern, path.rsplit('/').next().unwrap_or_default());
+            paths.extend(self.mapped()?.into_iter().filter(is_named));
+        } else {
+            for directory in PROGRAM_DIRECTORIES {
+                paths.extend(walked(&format!("{directory}/{pattern}"))?);
+            }
+        }
+        self.opened(pattern, paths)
+    }
+
+    /// Opens what can be; a file that has several names once.
+    fn opened(&mut self, pattern: &str, paths: Vec<String>) -> Result<Vec<OpenFile>, String> {
+        let mut seen = BTreeSet::new();
+        let mut files = Vec::new();
+        let mut last = None;
+        for path in paths {
+            match self.open(&path) {
+                Ok(file) if seen.insert((file.about.device, file.about.inode)) => files.push(file),
+                Ok(_again) => {}
+                Err(trouble) => last = Some(trouble),
+            }
+        }
+        match last {
+            _ if !files.is_empty() => Ok(files),
+            Some(trouble) => Err(trouble),
+            None => Err(format!("no file is called `{pattern}`; check the path and its wildcards")),
+        }
     }
 
     /// A library or program by its name alone.
@@ -131,6 +199,7 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
         }
         candidates.extend(find_library(self.libraries(), arch(), name).into_iter().map(|it| it.path.clone()));
         candidates.extend(PROGRAM_DIRECTORIES.iter().map(|directory| format!("{directory}/{name}")));
+        candidates.extend(self.absolute(name).ok());
         let mut last = String::new();
         for path in candidates {
             match self.open(&path) {
@@ -217,5 +286,80 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
         let mapped: Vec<String> = paths.into_iter().collect();
         self.mapped = Some(mapped.clone());
         Ok(mapped)
+    }
+}
+
+/// A path without `.` and `..`, as far as it can be said without looking at links.
+fn plain(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            // Before a link `..` is the kernel's business.
+            Component::ParentDir if plain.is_symlink() => plain.push(".."),
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// The paths that match, by the alphabet: a wildcard stays within its part of the path. What cannot be read has nothing.
+fn walked(pattern: &str) -> Result<Vec<String>, String> {
+    let mut paths = vec![String::new()];
+    for part in pattern.split('/').filter(|part| !part.is_empty()) {
+        if !super::is_pattern(part) {
+            paths.iter_mut().for_each(|path| *path = format!("{path}/{part}"));
+            continue;
+        }
+        let mut found = Vec::new();
+        for folder in &paths {
+            let folder = if folder.is_empty() { "/" } else { folder.as_str() };
+            let Ok(entries) = std::fs::read_dir(folder) else { continue };
+            let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+            let names =
+                names.filter(|name| super::matches(part, name) && (part.starts_with('.') || !name.starts_with('.')));
+            found.extend(names.map(|name| format!("{}/{name}", folder.trim_end_matches('/'))));
+            if found.len() > MAX_MATCHING {
+                return Err(format!("more than {MAX_MATCHING} files match `{pattern}`; name fewer"));
+            }
+        }
+        found.sort_unstable();
+        paths = found;
+    }
+    // What follows the last wildcard need not be there.
+    paths.retain(|path| Path::new(path).is_file());
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_made_plain() {
+        for (path, expected) in [("/a/./b", "/a/b"), ("/a/../b", "/b"), ("/a/b/..", "/a"), ("/../a", "/a")] {
+            assert_eq!(plain(Path::new(path)), Path::new(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn wildcards_stay_within_their_part() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["one/x.so", "two/x.so", "two/y.so", "two/.x.so", "three/deep/x.so"] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let folder = folder.path().to_str().unwrap();
+        let found = |pattern: &str| {
+            let found = walked(&format!("{folder}/{pattern}")).unwrap();
+            found.iter().map(|path| path[folder.len() + 1..].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("*/x.so"), ["one/x.so", "two/x.so"]);
+        assert_eq!(found("tw?/*.so"), ["two/x.so", "two/y.so"]);
+        assert_eq!(found("*/deep/x*"), ["three/deep/x.so"]);
+        assert!(found("*/z.so").is_empty() && found("*").is_empty());
     }
 }

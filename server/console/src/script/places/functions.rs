@@ -32,6 +32,8 @@ pub(super) fn search<A: ScriptAgent>(
 ) -> Result<(), String> {
     let joined = rest.join(":");
     let wanted = wanted(rest, &joined)?;
+    // Of many files not every one needs to have it.
+    let (is_one_of_many, mut missing) = (is_pattern(file), None);
     for file in files.named(file)? {
         let elf = ElfFile::parse(&file).map_err(|error| format!("{}: {error}", file.about.path))?;
         if at_return && elf.is_go() {
@@ -45,10 +47,16 @@ pub(super) fn search<A: ScriptAgent>(
         let debug = debug_file.as_ref().and_then(|file| ElfFile::parse(file).ok());
         let functions = || elf.functions_with(debug.as_ref()).map_err(|error| format!("{}: {error}", file.about.path));
         let search = Searched { elf: &elf, file: &file, stripped: debug.is_none() && elf.is_stripped() };
-        search.add(&wanted, &functions, found)?;
-        files.add_symbols(&elf, &file, found)?;
+        match search.add(&wanted, &functions, found) {
+            Ok(()) => files.add_symbols(&elf, &file, found)?,
+            Err(trouble) if is_one_of_many => missing = Some(trouble),
+            Err(trouble) => return Err(trouble),
+        }
     }
-    Ok(())
+    match missing {
+        Some(trouble) if found.places.is_empty() => Err(trouble),
+        _ => Ok(()),
+    }
 }
 
 fn wanted<'a>(rest: &[&'a str], joined: &'a str) -> Result<Wanted<'a>, String> {

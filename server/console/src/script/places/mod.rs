@@ -81,7 +81,7 @@ pub fn resolve(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<
     }
     let mut seen = BTreeSet::new();
     points.retain(|point| seen.insert(point.text.clone()));
-    let mut files = Files::new(agent, target_pid(&request.target), symbols);
+    let mut files = Files::new(agent, target_pid(&request.target), symbols).in_folder(request.folder.clone());
     Ok(points.iter().map(|point| one(&mut files, point)).collect())
 }
 

@@ -1,0 +1,270 @@
+//! Whatever text it is given, the compiler answers: with programs or with what is wrong, soon, and without using up its stack.
+//!
+//! Scripts are mutated (tokens removed, doubled, exchanged, put in from others) and expressions grown, in nests of every
+//! construct far beyond the limit. `BATHYSCOPE_FUZZ_SECONDS=1800` goes on for so long, from another beginning each time.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+    time::{Duration, Instant, SystemTime},
+};
+
+use bathyscope_bpf::lang::{CheckOptions, CompileOptions, compile, recorded::RecordedHost};
+
+static HOST: LazyLock<RecordedHost> = LazyLock::new(|| RecordedHost::new("6.12").unwrap());
+
+/// As much stack as threads get that nobody gives more: requests of the console are answered on such.
+const STACK_BYTES: usize = 2 << 20;
+/// How many mutated scripts are compiled in an ordinary run.
+const ROUNDS: u64 = 1500;
+/// No script of this size may take longer, on however slow a machine.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// Numbers that look random: xorshift.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        usize::try_from(self.roll() % most.max(1) as u64).unwrap()
+    }
+
+    fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len())]
+    }
+}
+
+/// Compiles on a thread with little stack; an answer of any kind is right.
+fn answers(text: &str) {
+    let owned = text.to_owned();
+    let began = Instant::now();
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+        let check = CheckOptions { unsafe_allowed: true, pid: None };
+        let params = vec!["5".to_owned(), "text".to_owned(), "interval:ms:1".to_owned()];
+        let options = CompileOptions { check, ..CompileOptions::default() };
+        let options = with_params(options, params);
+        compile(&owned, &*HOST, &options).is_ok()
+    });
+    let answer = thread.unwrap().join();
+    assert!(answer.is_ok(), "the compiler panicked at:\n{text}");
+    assert!(began.elapsed() < LONGEST, "{:?} for:\n{text}", began.elapsed());
+}
+
+fn with_params(mut options: CompileOptions, params: Vec<String>) -> CompileOptions {
+    options.expand.params = params;
+    options
+}
+
+fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, ending, found);
+        } else if path.extension().is_some_and(|it| it == ending) {
+            found.push(path);
+        }
+    }
+}
+
+/// Scripts to begin with: tools, examples, the corpus, and the cases of the language.
+fn seeds() -> Vec<String> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for folder in ["tools", "examples", "tests/corpus", "tests/check"] {
+        files(&here.join(folder), "bt", &mut found);
+    }
+    let mut seeds: Vec<String> = found.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let mut cases = Vec::new();
+    files(&here.join("../tests/language/cases"), "txt", &mut cases);
+    for path in cases {
+        let text = fs::read_to_string(path).unwrap();
+        let scripts = text.split("\n## ").filter_map(|part| part.split_once('\n'));
+        seeds.extend(scripts.map(|(_, script)| {
+            script
+                .lines()
+                .filter(|line| !line.starts_with("#: ") && !line.starts_with("#="))
+                .collect::<Vec<_>>()
+                .join("\n")
+        }));
+    }
+    assert!(seeds.len() > 400, "{}", seeds.len());
+    seeds
+}
+
+/// Words, numbers, texts and marks.
+fn tokens(text: &str) -> Vec<&str> {
+    let kind = |c: char| match c {
+        c if c.is_alphanumeric() || c == '_' || c == '$' || c == '@' => 0,
+        c if c.is_whitespace() => 1,
+        _ => 2,
+    };
+    let mut tokens = Vec::new();
+    let mut from = 0;
+    let mut last = None;
+    for (at, c) in text.char_indices() {
+        let now = kind(c);
+        if last.is_some_and(|last| last != now || now == 2) {
+            tokens.push(&text[from..at]);
+            from = at;
+        }
+        last = Some(now);
+    }
+    tokens.push(&text[from..]);
+    tokens
+}
+
+fn mutated(seeds: &[String], dice: &mut Dice) -> String {
+    let (first, second) = (dice.one(seeds).clone(), dice.one(seeds).clone());
+    let mut words: Vec<&str> = tokens(&first);
+    let others = tokens(&second);
+    const MARKS: [&str; 24] = [
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        ";",
+        ",",
+        "++",
+        "--",
+        "?",
+        ":",
+        "$a",
+        "@a",
+        "0",
+        "-1",
+        "\"x\"",
+        "if",
+        "else",
+        "*",
+        "&",
+        "..",
+        "0x7fffffffffffffff",
+        "%",
+    ];
+    for _ in 0..=dice.below(6) {
+        let at = dice.below(words.len());
+        match dice.below(6) {
+            0 => drop(words.remove(at)),
+            1 => words.insert(at, words[at]),
+            2 => {
+                let with = dice.below(words.len());
+                words.swap(at, with);
+            }
+            3 => words[at] = *dice.one(&others),
+            4 => words.insert(at, *dice.one(&MARKS)),
+            _ => {
+                let from = dice.below(others.len());
+                let to = (from + 1 + dice.below(12)).min(others.len());
+                words.splice(at..at, others[from..to].iter().copied());
+            }
+        }
+        if words.is_empty() {
+            return String::new();
+        }
+    }
+    words.concat()
+}
+
+#[test]
+fn mutated_scripts_are_answered() {
+    let seeds = seeds();
+    let seconds = std::env::var("BATHYSCOPE_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    let start = match seconds {
+        Some(_) => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos() as u64 | 1,
+        None => 0x9e37_79b9_7f4a_7c15,
+    };
+    let (mut dice, began) = (Dice(start), Instant::now());
+    let mut rounds = 0;
+    while seconds.map_or(rounds < ROUNDS, |seconds| began.elapsed() < Duration::from_secs(seconds)) {
+        answers(&mutated(&seeds, &mut dice));
+        rounds += 1;
+    }
+}
+
+#[test]
+fn nests_of_every_construct_are_answered() {
+    // What stands before the inside, the inside, and what stands behind it.
+    let constructs: [(&str, &str, &str); 22] = [
+        ("(", "1", ")"),
+        ("-", "1", ""),
+        ("!", "$a", ""),
+        ("~", "$a", ""),
+        ("*", "$p", ""),
+        ("&", "$a", ""),
+        ("++", "$a", ""),
+        ("(uint8)", "$a", ""),
+        ("$a ? 1 : ", "2", ""),
+        ("$a ? ", "1", " : 2"),
+        ("1 + ", "$a", ""),
+        ("", "$a", " * 2"),
+        ("(1, ", "2", ")"),
+        ("(a = ", "2", ")"),
+        ("{ ", "1", " }"),
+        ("if ($a) { ", "1", " } else { 2 }"),
+        ("@m[", "1", "]"),
+        ("str(", "$a", ")"),
+        ("strlen(str_concat(\"a\", ", "\"b\"", "))"),
+        ("twice(", "$a", ")"),
+        ("sizeof(", "$a", ")"),
+        ("", "$a", ".a"),
+    ];
+    for (before, inside, behind) in constructs {
+        for depth in [3, 60, 250, 1000, 6000] {
+            let nest = [before.repeat(depth), inside.to_owned(), behind.repeat(depth)].concat();
+            for place in ["$b = NEST; print($b);", "@x = NEST;", "if (NEST) { print(1); }", "printf(\"%d\", NEST);"] {
+                let body = place.replace("NEST", &nest);
+                answers(&format!("macro twice(x) {{ x + x }} begin {{ $a = 1; $p = (int32 *)0; {body} }}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn nests_of_statements_are_answered() {
+    let constructs = [
+        ("{ ", " }"),
+        ("if (1 < $a) { ", " }"),
+        ("if ($a) { } else { ", " }"),
+        ("while ($a) { ", " }"),
+        ("for ($i : 0..$a) { ", " }"),
+        ("if ($a) { } else ", ""),
+    ];
+    for (before, behind) in constructs {
+        for depth in [3, 12, 250, 3000] {
+            let nest = [before.repeat(depth), "print($a);".to_owned(), behind.repeat(depth)].concat();
+            answers(&format!("begin {{ $a = 1; {nest} }}"));
+        }
+    }
+    // Each level doubles what is compiled.
+    for depth in [3, 6] {
+        let nest = ["unroll(2) { ".repeat(depth), "print(1);".to_owned(), " }".repeat(depth)].concat();
+        answers(&format!("begin {{ {nest} }}"));
+    }
+}
+
+#[test]
+fn long_chains_are_answered() {
+    for (link, most) in
+        [(" + $a", 5000), (" ? $a : 1", 3000), (" && $a", 5000), (", $a", 3000), ("++", 3000), ("[0]", 3000)]
+    {
+        for count in [10, 200, most] {
+            let chain = link.repeat(count);
+            answers(&format!("begin {{ $a = 1; print($a{chain}); }}"));
+            answers(&format!("begin {{ $a = 1; print(($a{chain})); }}"));
+        }
+    }
+    let doubling: String = (1..40).map(|at| format!("macro m{at}(x) {{ m{}(x) + m{}(x) }} ", at - 1, at - 1)).collect();
+    answers(&format!("macro m0(x) {{ x }} {doubling} begin {{ print(m39(1)); }}"));
+    let growing: String = (0..300).map(|at| format!("$v{} = str_concat($v{at}, $v{at}); ", at + 1)).collect();
+    answers(&format!("begin {{ $v0 = \"ab\"; {growing} print($v300); }}"));
+}

@@ -1,0 +1,25 @@
+//! Everything about the probe language but its speed: one program, because each links all that it tests, and its tests run side by side.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+mod backend;
+mod check;
+mod corpus;
+mod features;
+#[expect(clippy::print_stdout, reason = "what was skipped must be seen")]
+mod hand;
+mod kernel;
+mod lower;
+mod lower_golden;
+mod lower_memory;
+mod machine;
+mod nesting;
+mod output;
+mod probes;
+mod random;
+mod random_scripts;
+mod scripts;
+mod shelf;
+mod speed;
+mod syscalls;
+mod unwind;
+mod verifier;

@@ -1,0 +1,195 @@
+//! How much memory the rings and maps of all captures of one agent may take together.
+//!
+//! It is the kernel's memory, which nobody takes back while a capture runs, and the console asks for it: so it has one
+//! budget, by what the host has.
+
+use bathyscope_capture::MIN_TRACE_BUFFER_KIB;
+use bathyscope_protocol::{AgentError, AgentErrorKind, RingsCut, WireMethod};
+
+use crate::{
+    backend::{MAX_MAP_BYTES, MIN_RING_BYTES, Plan, ScriptPlan},
+    error::failed,
+    kernel::{SIDEBAND_RING_BYTES, cpus, first_group_mount, usual_trace_kib},
+};
+
+/// What is always allowed of rings.
+const LEAST_BYTES: u64 = 8 << 20;
+/// What is always allowed of maps.
+const LEAST_MAP_BYTES: u64 = 64 << 20;
+/// A capture that cannot have so much for each CPU is refused, unless it wants less.
+const LEAST_BYTES_PER_CPU: u64 = 1 << 20;
+/// The most that one capture takes: the kernel clears it all while nobody else is answered.
+const MOST_BYTES_AT_ONCE: u64 = 512 << 20;
+
+/// What the host has, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    /// Of the machine.
+    all: u64,
+    /// What can be had without swapping.
+    available: u64,
+    /// The least limit of the control groups that this process is in.
+    group_limit: Option<u64>,
+}
+
+impl Memory {
+    fn look() -> Self {
+        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let bytes = |name: &str| -> Option<u64> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+        };
+        let all = bytes("MemTotal:").unwrap_or(0);
+        Self { all, available: bytes("MemAvailable:").unwrap_or(all), group_limit: group_limit() }
+    }
+
+    /// What the rings of all captures may hold together, of which they hold `held`.
+    fn limit(self, held: u64) -> u64 {
+        (self.all / 16).min(self.fourth(held)).max(LEAST_BYTES)
+    }
+
+    /// What the maps of all scripts may take together. Most grow as they are filled, and few ever are: what they may take
+    /// is much more than what they do.
+    fn map_limit(self, held: u64) -> u64 {
+        self.fourth(held).clamp(LEAST_MAP_BYTES, MAX_MAP_BYTES)
+    }
+
+    /// A fourth of what is available, with what is held, and of the group's limit.
+    fn fourth(self, held: u64) -> u64 {
+        self.available.saturating_add(held).min(self.group_limit.unwrap_or(u64::MAX)) / 4
+    }
+}
+
+/// The least limit of the groups from this process's own up to the root, or to where a container begins.
+fn group_limit() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mount = first_group_mount()?;
+    let own = std::path::Path::new(own.trim_start_matches('/'));
+    let read = |group: &std::path::Path| -> Option<u64> {
+        let path = std::path::Path::new(&mount).join(group).join("memory.max");
+        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    };
+    own.ancestors().filter_map(read).min()
+}
+
+/// What is left for one more capture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    limit: u64,
+    held: u64,
+    map_bytes: u64,
+    cpus: u64,
+}
+
+impl Room {
+    /// Beside captures that hold `held` bytes of rings and `maps` of maps.
+    pub(crate) fn beside(held: u64, maps: u64) -> Self {
+        let cpus = cpus::online().map_or(1, |cpus| cpus.len().max(1) as u64);
+        let memory = Memory::look();
+        let map_bytes = memory.map_limit(maps).saturating_sub(maps);
+        Self { limit: memory.limit(held), held, map_bytes, cpus }
+    }
+
+    fn left(self) -> u64 {
+        self.limit.saturating_sub(self.held).min(MOST_BYTES_AT_ONCE)
+    }
+
+    fn refusal(self) -> AgentError {
+        let mib = |bytes: u64| bytes >> 20;
+        let why = format!(
+            "the rings of all captures of this agent may hold {} MiB of memory, and {} MiB are held",
+            mib(self.limit),
+            mib(self.held)
+        );
+        failed(AgentErrorKind::Limit, "making the capture's rings", why, "Stop another capture first.")
+    }
+
+    /// Bytes of each of `rings` rings that want `each`, halved as often as it takes, beside what is `reserved`. None if too
+    /// little is left.
+    fn each(self, rings: u64, each: u64, reserved: u64) -> Option<u64> {
+        let left = self.left().saturating_sub(reserved);
+        let least = rings.saturating_mul(each).min(LEAST_BYTES_PER_CPU * self.cpus);
+        let mut given = each;
+        while rings.saturating_mul(given) > left {
+            given /= 2;
+        }
+        let fits = given >= u64::from(MIN_RING_BYTES).min(each) && rings.saturating_mul(given) >= least;
+        fits.then_some(given)
+    }
+
+    /// Makes a plan fit; says what was cut of it.
+    pub(crate) fn fit(self, plan: &mut Plan) -> Result<Option<RingsCut>, AgentError> {
+        let sideband = u64::from(SIDEBAND_RING_BYTES) * self.cpus;
+        let wanted = u64::from(plan.ring_bytes);
+        let (rings, reserved) = match &mut plan.method {
+            WireMethod::Trace(trace) => {
+                let kib = trace.buffer_kib.unwrap_or_else(|| usual_trace_kib(trace.tracer.is_some(), self.cpus));
+                let each = u64::from(kib) * 1024;
+                let left = self.left().saturating_sub(sideband) / self.cpus;
+                let least = each.min(LEAST_BYTES_PER_CPU).max(u64::from(MIN_TRACE_BUFFER_KIB) * 1024);
+                if each <= left {
+                    return Ok(None);
+                }
+                if left < least {
+                    return Err(self.refusal());
+                }
+                trace.buffer_kib = Some(u32::try_from(left / 1024).unwrap_or(kib));
+                let given_bytes = left / 1024 * 1024 * self.cpus;
+                return Ok(Some(RingsCut { wanted_bytes: each * self.cpus, given_bytes }));
+            }
+            WireMethod::Events { probes } => (probes.len() as u64, sideband),
+            WireMethod::Syscalls(_) => (1, sideband),
+            WireMethod::Profile(_) | WireMethod::Count(_) => (1, 0),
+        };
+        let given = self.each(rings, wanted, reserved).ok_or_else(|| self.refusal())?;
+        plan.ring_bytes = u32::try_from(given).unwrap_or(plan.ring_bytes);
+        Ok((given < wanted).then_some(RingsCut { wanted_bytes: rings * wanted, given_bytes: rings * given }))
+    }
+
+    /// Makes a script's plan fit: its ring, and what its maps may take beside it.
+    pub(crate) fn fit_script(self, plan: &mut ScriptPlan) -> Result<Option<RingsCut>, AgentError> {
+        let wanted_bytes = u64::from(plan.ring_bytes);
+        let given_bytes = self.each(1, wanted_bytes, 0).ok_or_else(|| self.refusal())?;
+        plan.ring_bytes = u32::try_from(given_bytes).unwrap_or(plan.ring_bytes);
+        plan.map_bytes = self.map_bytes.saturating_add(given_bytes);
+        Ok((given_bytes < wanted_bytes).then_some(RingsCut { wanted_bytes, given_bytes }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn p58_the_limit_follows_what_the_host_has() {
+        let limit = |all, available, group_limit, held| {
+            Memory { all: all * MIB, available: available * MIB, group_limit }.limit(held * MIB) / MIB
+        };
+        assert_eq!(limit(16_384, 16_000, None, 0), 1024, "a sixteenth of all");
+        assert_eq!(limit(16_384, 2_000, None, 0), 500, "a fourth of what is available");
+        assert_eq!(limit(16_384, 1_600, None, 400), 500, "what captures hold was available before");
+        assert_eq!(limit(16_384, 16_000, Some(256 * MIB), 0), 64, "a fourth of the group's limit");
+        assert_eq!(limit(64, 10, Some(MIB), 0), 8, "never less");
+        let maps = |available: u64, held: u64| {
+            Memory { all: 0, available: available * MIB, group_limit: None }.map_limit(held * MIB) / MIB
+        };
+        assert_eq!((maps(100, 0), maps(1000, 200), maps(64_000, 0)), (64, 300, 1024));
+    }
+
+    #[test]
+    fn p58_wishes_are_halved_until_they_fit() {
+        let room = |limit, held, cpus| Room { limit: limit * MIB, held: held * MIB, map_bytes: 0, cpus };
+        assert_eq!(room(1024, 0, 2).each(64, 16 * MIB, 0), Some(8 * MIB), "what one capture may take");
+        assert_eq!(room(1024, 1000, 2).each(64, 16 * MIB, 0), Some(MIB / 4));
+        assert_eq!(room(1024, 1000, 2).each(1, 16 * MIB, 0), Some(16 * MIB));
+        assert_eq!(room(1024, 1023, 2).each(1, 16 * MIB, 0), None, "less than 1 MiB for each CPU");
+        assert_eq!(room(1024, 1023, 2).each(1, MIB / 2, 0), Some(MIB / 2), "but enough for a small one");
+        assert_eq!(room(1024, 1024, 2).each(1, MIB / 2, 0), None);
+        assert_eq!(room(8, 0, 2).each(64, MIB, 0), Some(MIB / 8));
+        assert_eq!(room(8, 0, 2).each(256, MIB, 0), None, "rings have a least size");
+        assert_eq!(room(8, 0, 2).each(4, MIB, 6 * MIB), Some(MIB / 2), "what is reserved is not given");
+    }
+}

@@ -1,0 +1,80 @@
+//! The capabilities that an agent keeps, however many it was started with.
+
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+/// Numbers of capabilities that a kernel may know.
+const CAPABILITIES: u32 = 64;
+
+/// What SECURITY.md lists, with what each is for, and `CAP_SYS_ADMIN`, which only an agent has that was started by root
+/// outside of a service unit and a container: it gives run-time statistics of programs, probes in programs through perf,
+/// the programs of others, and a mount of tracefs where there is none.
+const KEPT: CapabilitySet = CapabilitySet::BPF
+    .union(CapabilitySet::PERFMON)
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::CHECKPOINT_RESTORE)
+    .union(CapabilitySet::IPC_LOCK)
+    .union(CapabilitySet::SYSLOG)
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SYS_ADMIN);
+
+/// What the launcher keeps of an agent that serves a console: to become the users of commands, to take all rights from
+/// commands, and to look for their programs, which may be in directories of these users.
+const FOR_COMMANDS: CapabilitySet =
+    CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::SETPCAP).union(CapabilitySet::DAC_OVERRIDE);
+
+/// Gives up all that the agent does not need, for this process and whatever it starts. To be called before any thread
+/// exists.
+///
+/// # Errors
+/// If the kernel refuses to take a right away.
+pub(crate) fn keep_listed() -> std::io::Result<()> {
+    keep(KEPT)
+}
+
+/// As [`keep_listed`], for the launcher of commands.
+///
+/// # Errors
+/// As [`keep_listed`].
+pub(crate) fn keep_for_commands() -> std::io::Result<()> {
+    keep(FOR_COMMANDS)
+}
+
+fn keep(set: CapabilitySet) -> std::io::Result<()> {
+    let all = (0..CAPABILITIES).map(|number| CapabilitySet::from_bits_retain(1 << number));
+    for other in all.filter(|one| !set.contains(*one)) {
+        // Without CAP_SETPCAP it cannot be shrunk. Unknown ones are refused too.
+        let _unknown_or_refused = rustix::thread::remove_capability_from_bounding_set(other);
+    }
+    let had = rustix::thread::capabilities(None)?;
+    let kept = |had: CapabilitySet| had.intersection(set);
+    let sets = CapabilitySets {
+        effective: kept(had.effective),
+        permitted: kept(had.permitted),
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::clear_ambient_capability_set()?;
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each capability of the table in SECURITY.md that the agent is said to need, and the one beside it.
+    #[test]
+    fn p60_what_is_kept_is_what_is_documented() {
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../SECURITY.md")).unwrap();
+        let rows =
+            text.lines().filter_map(|line| line.strip_prefix("| `CAP_")).filter(|row| !row.contains("supervisor:"));
+        let cells = rows.filter_map(|row| row.split(" |").next());
+        let mut documented: Vec<String> = cells
+            .flat_map(|cell| cell.replace('`', "").split(", ").map(|it| it.replace("CAP_", "")).collect::<Vec<_>>())
+            .collect();
+        documented.push("SYS_ADMIN".to_owned());
+        documented.sort_unstable();
+        let mut kept: Vec<String> = KEPT.iter_names().map(|(name, _)| name.to_owned()).collect();
+        kept.sort_unstable();
+        assert_eq!(kept, documented);
+    }
+}

@@ -1,0 +1,115 @@
+//! Options of `trace` that stand behind the script's file, as other tracers take them.
+//!
+//! Everything behind the file may be a parameter of the script, so the parser leaves it alone. Before it reads the words,
+//! those that are options of `trace` are put before the file; behind `--` nothing is one. Options that `trace` does not have
+//! stay where they are: scripts have their own.
+
+use std::{collections::HashMap, ffi::OsString};
+
+use clap::Args as _;
+
+use super::TraceArgs;
+
+/// Whether an option takes a value, and whether only behind `=`.
+#[derive(Clone, Copy, Debug)]
+struct Takes {
+    value: bool,
+    behind_equals: bool,
+}
+
+struct Options {
+    long: HashMap<String, Takes>,
+    short: HashMap<char, Takes>,
+}
+
+impl Options {
+    fn of_trace() -> Self {
+        let command = TraceArgs::augment_args(clap::Command::new("trace"));
+        let (mut long, mut short) = (HashMap::new(), HashMap::new());
+        for argument in command.get_arguments() {
+            let takes =
+                Takes { value: argument.get_action().takes_values(), behind_equals: argument.is_require_equals_set() };
+            let names = argument.get_long_and_visible_aliases().unwrap_or_default();
+            long.extend(names.into_iter().map(|name| (name.to_owned(), takes)));
+            let letters = argument.get_short_and_visible_aliases().unwrap_or_default();
+            short.extend(letters.into_iter().map(|letter| (letter, takes)));
+        }
+        long.insert("help".to_owned(), Takes { value: false, behind_equals: false });
+        short.insert('h', Takes { value: false, behind_equals: false });
+        Self { long, short }
+    }
+
+    /// How many words an option that begins with this one takes, itself among them; none if it is no option of `trace`.
+    fn words(&self, word: &str) -> Option<usize> {
+        if let Some(name) = word.strip_prefix("--") {
+            let (name, has_value) = name.split_once('=').map_or((name, false), |(name, _)| (name, true));
+            let takes = self.long.get(name)?;
+            return Some(if takes.value && !has_value && !takes.behind_equals { 2 } else { 1 });
+        }
+        let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty())?;
+        for (at, letter) in letters.char_indices() {
+            let takes = self.short.get(&letter)?;
+            if takes.value {
+                let is_last = at + letter.len_utf8() == letters.len();
+                return Some(if is_last && !takes.behind_equals { 2 } else { 1 });
+            }
+        }
+        Some(1)
+    }
+}
+
+/// The words of the whole command line, with the options of `trace` before its file.
+pub(in crate::cli) fn arranged(words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_none_or(|verb| verb != "trace") {
+        return words;
+    }
+    let options = Options::of_trace();
+    let mut words = words.into_iter();
+    let mut first: Vec<OsString> = words.by_ref().take(2).collect();
+    let mut others = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            others.push(word);
+            break;
+        }
+        match word.to_str().and_then(|word| options.words(word)) {
+            Some(count) => {
+                first.push(word);
+                first.extend(words.by_ref().take(count - 1));
+            }
+            // Before the file, what is no option is the parser's to refuse.
+            None => others.push(word),
+        }
+    }
+    first.extend(others);
+    first.extend(words);
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_come_before_the_file() {
+        let cases = [
+            ("trace x.bt --unsafe", "trace --unsafe x.bt"),
+            ("trace x.bt -q", "trace -q x.bt"),
+            ("trace x.bt 5 -f json six", "trace -f json x.bt 5 six"),
+            ("trace -q x.bt -fjson -vq -o out", "trace -q -fjson -vq -o out x.bt"),
+            ("trace x.bt --format=json -p 7", "trace --format=json -p 7 x.bt"),
+            ("trace x.bt --size=3 --all -5", "trace x.bt --size=3 --all -5"),
+            ("trace x.bt -q -- -q --unsafe", "trace -q x.bt -- -q --unsafe"),
+            ("trace -e script 5 -v", "trace -e script -v 5"),
+            ("trace -e script -- -v", "trace -e script -- -v"),
+            ("trace -e a:b -- make -j8 -q", "trace -e a:b -- make -j8 -q"),
+            ("trace x.bt --duration 5s", "trace --duration 5s x.bt"),
+            ("stat x -q", "stat x -q"),
+        ];
+        for (words, expected) in cases {
+            let of = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+            let found = arranged([vec![OsString::from("bathyscope")], of(words)].concat());
+            assert_eq!(found[1..], of(expected), "{words}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Starting programs for captures: who may, and as whom they run. A command is started by `POST /api/captures` with the
+//! target `{"command":{"argv":["PROGRAM",…],"user":"NAME"?,"children":true}}`.
+//!
+//! * `GET /api/commands` (viewer) → `{may_run, why, remedy, start, users:[name], any_user}`: whether whoever asks may start
+//!   one, and if not, why and what helps; `start` is a command line that would allow it. Commands run as one of `users`, as
+//!   the first where none is named, or as `any_user`.
+
+use axum::{Json, extract::State};
+use bathyscope_agent::CommandRights;
+use bathyscope_capture::{CaptureSpec, Target, visible};
+use serde::Serialize;
+
+use super::super::{
+    access::{Viewer, Who},
+    error::{ApiError, ErrorKind},
+    state::AppState,
+};
+
+/// What allows commands, for whoever starts the console.
+const START: &str = "bathyscope serve --commands NAME";
+const REMEDY: &str = "Start the console with the name of the user that commands are to run as. A program that runs already \
+    can be chosen as a process.";
+
+/// Whether commands can be started, and as whom they run.
+#[derive(Serialize)]
+pub(in crate::http) struct Commands {
+    may_run: bool,
+    /// Why not; empty if they may.
+    why: String,
+    /// What helps.
+    remedy: &'static str,
+    /// A command line that allows them; empty where that does not help.
+    start: &'static str,
+    /// As whom they may run.
+    users: Vec<String>,
+    /// Whether as anybody.
+    any_user: bool,
+}
+
+/// Whether whoever asks may start a command, and as whom.
+pub(in crate::http) async fn about(Viewer(who): Viewer, State(state): State<AppState>) -> Json<Commands> {
+    let policy = state.commands();
+    let refused = policy.refuses(who.role());
+    let is_off = policy.rights == CommandRights::Off;
+    let (remedy, start) = if is_off { (REMEDY, START) } else { ("", "") };
+    let remedy = if refused.is_some() && !is_off { "Ask an admin to start it." } else { remedy };
+    // Names come from the system's user database, which may ask a network.
+    let rights = policy.rights.clone();
+    let users = tokio::task::spawn_blocking(move || rights.names()).await.unwrap_or_default();
+    Json(Commands {
+        may_run: refused.is_none(),
+        why: refused.unwrap_or_default().to_owned(),
+        remedy,
+        start,
+        users,
+        any_user: policy.rights == CommandRights::AsRoot,
+    })
+}
+
+/// Whether somebody may start the command of a capture, if it has one.
+///
+/// # Errors
+/// Why not.
+pub(in crate::http) fn admit(state: &AppState, who: &Who, spec: &CaptureSpec) -> Result<(), ApiError> {
+    if !matches!(spec.target, Target::Command { .. }) {
+        return Ok(());
+    }
+    let Some(why) = state.commands().refuses(who.role()) else { return Ok(()) };
+    let remedy = match state.commands().rights {
+        CommandRights::Off => format!("Whoever starts the console can allow them: `{START}`."),
+        _ => "An admin can start it.".to_owned(),
+    };
+    Err(ApiError::new(ErrorKind::Denied, "starting the command", why).remedy(remedy))
+}
+
+/// Whose events a capture records, for the audit log: a command with all its words and its user.
+pub(in crate::http) fn target_words(target: &Target) -> String {
+    let quoted = |word: &str| format!("\"{}\"", visible(word.as_bytes()).replace('\\', "\\\\").replace('"', "\\\""));
+    match target {
+        Target::Command { argv, user, children } => {
+            let user = user.as_deref().map_or_else(|| "the usual user".to_owned(), quoted);
+            let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+            let children = if *children { " with its children" } else { "" };
+            format!("command as {user}{children}: {}", words.join(" "))
+        }
+        Target::Process { children: true, .. } => format!("{target} with its children"),
+        target => visible(target.to_string().as_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p52_a_command_is_told_word_by_word() {
+        let argv = ["/bin/sh", "-c", "id; head -1 \"/etc/shadow\"\n\u{1b}[31m"].map(str::to_owned).to_vec();
+        let command =
+            |user: Option<&str>| Target::Command { argv: argv.clone(), user: user.map(str::to_owned), children: true };
+        let words = target_words(&command(Some("root")));
+        assert!(words.starts_with(r#"command as "root" with its children: "/bin/sh" "-c" "id; head -1 \""#), "{words}");
+        assert!(!words.chars().any(char::is_control), "{words}");
+        assert!(target_words(&command(None)).starts_with("command as the usual user"));
+        assert_eq!(target_words(&Target::Process { pid: 7, children: true }), "pid 7 with its children");
+    }
+}

@@ -1,0 +1,146 @@
+//! Giving up every right of a process that has just been forked. It has one thread.
+
+use std::{io, os::fd::RawFd};
+
+use rustix::{
+    io::Errno,
+    process::{DumpableBehavior, Pid, Resource, Rlimit, Signal},
+    thread::{CapabilitySet, CapabilitySets},
+};
+
+use super::{Limits, SandboxError};
+
+/// User and group of the child where its parent may choose: numbers that no distribution gives away, beside those of the
+/// console. It owns no file, and no other kind of process has it.
+const OWN_ID: u32 = 60_900;
+/// Numbers of capabilities that a kernel may know.
+const CAPABILITIES: u32 = 64;
+/// Descriptors that a child with threads may have, for its runtime.
+const MAX_FILES: u64 = 64;
+
+/// What a child was doing when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Step {
+    Size = 1,
+    Descriptors,
+    User,
+    Rights,
+    Parent,
+    Limits,
+    Prepare,
+    Filter,
+}
+
+/// The first message of a child: whether it is confined.
+pub(super) fn judge(step: u8, errno: i32) -> Result<(), SandboxError> {
+    let step = match step {
+        0 => return Ok(()),
+        1 => "finding out how much memory it has",
+        2 => "closing descriptors",
+        3 => "changing its user",
+        4 => "giving up capabilities",
+        5 => "binding it to its parent",
+        6 => "limiting memory and time",
+        7 => "preparing its work",
+        8 => "filtering its system calls; the kernel needs CONFIG_SECCOMP_FILTER",
+        _ => "an unknown step",
+    };
+    Err(SandboxError::Confine { step, source: io::Error::from_raw_os_error(errno) })
+}
+
+type Failed = (Step, io::Error);
+
+fn at(step: Step) -> impl Fn(Errno) -> Failed {
+    move |errno| (step, errno.into())
+}
+
+/// Gives up descriptors, user, groups and capabilities, and takes the limit of memory.
+pub(super) fn give_up_rights(limits: &Limits, kept: &[RawFd], parent: Pid) -> Result<(), Failed> {
+    let size = own_bytes().map_err(|error| (Step::Size, error))?;
+    close_all_but(kept).map_err(|error| (Step::Descriptors, error))?;
+    drop_user()?;
+    drop_capabilities().map_err(at(Step::Rights))?;
+    let set = at(Step::Parent);
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(&set)?;
+    // A change of the user clears it, so it comes afterwards; the parent may have ended before.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(&set)?;
+    if rustix::process::getppid() != Some(parent) {
+        return Err((Step::Parent, Errno::SRCH.into()));
+    }
+    rustix::thread::set_no_new_privs(true).map_err(at(Step::Rights))?;
+    limit(Resource::As, size.saturating_add(limits.memory_bytes))
+}
+
+/// Takes the other limits. What was opened and started before is not touched by them.
+pub(super) fn take_limits(limits: &Limits) -> Result<(), Failed> {
+    limit(Resource::Core, 0)?;
+    limit(Resource::Fsize, 0)?;
+    limit(Resource::Nofile, if limits.threads { MAX_FILES } else { 0 })?;
+    if !limits.threads {
+        limit(Resource::Nproc, 0)?;
+    }
+    // The first is told by a signal that says what it was; the second cannot be ignored.
+    let seconds = Rlimit { current: Some(limits.cpu_seconds), maximum: Some(limits.cpu_seconds.saturating_add(1)) };
+    rustix::process::setrlimit(Resource::Cpu, seconds).map_err(at(Step::Limits))
+}
+
+fn limit(resource: Resource, most: u64) -> Result<(), Failed> {
+    let before = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let most = Some(most.min(before));
+    rustix::process::setrlimit(resource, Rlimit { current: most, maximum: most }).map_err(at(Step::Limits))
+}
+
+/// Bytes of address space that this process has.
+fn own_bytes() -> io::Result<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm")?;
+    let pages: Option<u64> = text.split(' ').next().and_then(|number| number.parse().ok());
+    let pages = pages.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    Ok(pages.saturating_mul(rustix::param::page_size() as u64))
+}
+
+fn close_all_but(kept: &[RawFd]) -> io::Result<()> {
+    let mut kept: Vec<u32> = kept.iter().filter_map(|fd| u32::try_from(*fd).ok()).collect();
+    kept.sort_unstable();
+    let ends = kept.iter().map(|fd| fd.checked_sub(1)).chain([Some(u32::MAX)]);
+    let begins = [0].into_iter().chain(kept.iter().map(|fd| fd + 1));
+    for (first, last) in begins.zip(ends) {
+        let Some(last) = last.filter(|last| first <= *last) else { continue };
+        // SAFETY: this process ends without dropping anything of its parent's, so nothing uses or closes these any more.
+        if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Becomes a user that owns nothing. Where the parent may not choose one, as another user than root or in a container
+/// without that number, the child stays who it is: with no capability, no descriptor and no system call that opens
+/// anything, being somebody is of no use.
+fn drop_user() -> Result<(), Failed> {
+    // It takes the right that the change of the user takes away. Numbers that the kernel does not know are refused.
+    for number in 0..CAPABILITIES {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        let _refused = rustix::thread::remove_capability_from_bounding_set(one);
+    }
+    let changed = || -> Result<(), Errno> {
+        let (user, group) = (rustix::process::Uid::from_raw(OWN_ID), rustix::process::Gid::from_raw(OWN_ID));
+        rustix::thread::set_thread_groups(&[])?;
+        rustix::thread::set_thread_res_gid(group, group, group)?;
+        rustix::thread::set_thread_res_uid(user, user, user)
+    };
+    match changed() {
+        // The last is what a filter of the parent's says.
+        Ok(()) | Err(Errno::PERM | Errno::INVAL | Errno::NOSYS) => Ok(()),
+        Err(errno) => Err((Step::User, errno.into())),
+    }
+}
+
+/// Gives up all capabilities, and makes sure.
+fn drop_capabilities() -> Result<(), Errno> {
+    let none = CapabilitySet::empty();
+    rustix::thread::clear_ambient_capability_set()?;
+    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    let left = rustix::thread::capabilities(None)?;
+    if (left.effective | left.permitted | left.inheritable).is_empty() { Ok(()) } else { Err(Errno::PERM) }
+}

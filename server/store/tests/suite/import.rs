@@ -1,0 +1,264 @@
+//! Captures leave as files and come back; hostile files do not.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use crate::common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use bathyscope_store::{CaptureState, Options, Origin, Store, StoreError, SummaryQuery};
+use common::*;
+use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
+
+/// A directory with the store's own directory and a file `good.bathy` in it.
+async fn exported() -> (tempfile::TempDir, Store, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("data")).unwrap();
+    let store = open(&dir.path().join("data")).await;
+    record(&store, ID, "exported").await;
+    let file = dir.path().join("good.bathy");
+    store.export_file(ID, &file).await.unwrap();
+    (dir, store, file)
+}
+
+/// An empty store.
+async fn other() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    (dir, store)
+}
+
+async fn titles(store: &Store) -> Vec<String> {
+    let page = store.summaries(&SummaryQuery::default()).await.unwrap();
+    page.items.into_iter().map(|item| item.title).collect()
+}
+
+#[tokio::test]
+async fn a_capture_survives_the_way_out_and_in() {
+    let (dir, store, file) = exported().await;
+    let (_other, second) = other().await;
+    assert_eq!(second.import_file(&file, "grace", NOW).await.unwrap(), ID);
+    let (mut there, here) = (store.capture(ID).await.unwrap(), second.capture(ID).await.unwrap());
+    assert_eq!((here.origin, here.owner.as_str()), (Origin::Imported, "grace"));
+    (there.origin, there.owner, there.since_unix_ns) = (here.origin, here.owner.clone(), NOW);
+    assert_eq!(here, there);
+    assert_eq!(second.strings(ID, 0).await.unwrap(), store.strings(ID, 0).await.unwrap());
+    assert_eq!(second.symbols(ID, 0).await.unwrap(), store.symbols(ID, 0).await.unwrap());
+    for code in code() {
+        assert_eq!(second.code_at(ID, code.mapping, code.start).await.unwrap(), Some(code));
+    }
+    assert_eq!(second.code_at(ID, 2, 49).await.unwrap(), None);
+    assert_eq!(second.stacks(ID, 0).await.unwrap(), store.stacks(ID, 0).await.unwrap());
+    assert_eq!(second.processes(ID).await.unwrap(), store.processes(ID).await.unwrap());
+    assert_eq!(second.script(ID).await.unwrap(), Some(script()));
+    assert_eq!(second.output(ID, 0, 99).await.unwrap(), store.output(ID, 0, 99).await.unwrap());
+    for stream in [0, 1] {
+        assert_eq!(second.chunk_index(ID, stream, 0).await.unwrap(), store.chunk_index(ID, stream, 0).await.unwrap());
+        assert_eq!(second.chunk(ID, stream, 0).await.unwrap(), store.chunk(ID, stream, 0).await.unwrap());
+    }
+    // From bytes, and again: the same capture, whatever it is called now.
+    second.rename(ID, "another name").await.unwrap();
+    assert_eq!(second.import_bytes(&fs::read(&file).unwrap(), "grace", NOW).await.unwrap(), ID);
+    assert_eq!(titles(&second).await, ["another name"]);
+    // The same capture gives the same bytes, and small ones.
+    let again = dir.path().join("again.bathy");
+    store.export_file(ID, &again).await.unwrap();
+    assert!(fs::read(&again).unwrap() == fs::read(&file).unwrap());
+    let size = fs::metadata(&file).unwrap().len();
+    assert!(size < 200_000, "{size}");
+    assert!(!dir.path().join("again.bathy.partial").exists());
+}
+
+/// A file of the version before, as a release made it.
+#[tokio::test]
+async fn a_file_of_version_3_is_read_as_it_is() {
+    let (_dir, second) = other().await;
+    let file = include_bytes!("../fixtures/v3.bathy");
+    assert_eq!(second.import_bytes(file, "grace", NOW).await.unwrap(), ID);
+    assert_eq!(second.symbols(ID, 0).await.unwrap().len(), 1);
+    assert_eq!(second.code_at(ID, 2, 48).await.unwrap(), None, "there was no code then");
+    assert_eq!(second.import_bytes(file, "grace", NOW).await.unwrap(), ID, "known by its content");
+}
+
+#[tokio::test]
+async fn another_capture_under_the_same_id_gets_a_new_one() {
+    let (_dir, _store, file) = exported().await;
+    let (_other, second) = other().await;
+    second.create(new_capture(ID, "mine")).await.unwrap();
+    let imported = second.import_file(&file, "grace", NOW).await.unwrap();
+    assert_ne!(imported, ID);
+    assert_eq!(second.capture(imported).await.unwrap().title, "exported");
+    assert_eq!(second.capture(ID).await.unwrap().state, CaptureState::Recording);
+    assert_eq!(second.import_file(&file, "grace", NOW).await.unwrap(), imported, "known by its content");
+}
+
+#[tokio::test]
+async fn two_imports_of_one_file_give_one_capture() {
+    let (_dir, _store, file) = exported().await;
+    let (_other, second) = other().await;
+    let (one, two) = tokio::join!(second.import_file(&file, "a", NOW), second.import_file(&file, "b", NOW));
+    assert_eq!((one.unwrap(), two.unwrap()), (ID, ID));
+    assert_eq!(titles(&second).await.len(), 1);
+}
+
+#[tokio::test]
+async fn exports_that_cannot_be_made_leave_nothing() {
+    let (dir, store, file) = exported().await;
+    store.create(new_capture(id(2), "running")).await.unwrap();
+    let target = dir.path().join("new.bathy");
+    assert!(matches!(store.export_file(id(2), &target).await, Err(StoreError::Recording { .. })));
+    assert!(matches!(store.export_file(id(3), &target).await, Err(StoreError::NoCapture { .. })));
+    assert!(matches!(store.export_file(ID, &file).await, Err(StoreError::File { .. })), "it exists already");
+    assert!(matches!(store.export_file(ID, &dir.path().join("none/new.bathy")).await, Err(StoreError::File { .. })));
+    assert!(!target.exists() && !dir.path().join("new.bathy.partial").exists());
+}
+
+async fn refused(store: &Store, file: &Path) -> String {
+    match store.import_file(file, "grace", NOW).await {
+        Err(StoreError::Import { why }) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Statements that make a good file bad, and a part of what is said about it.
+const HOSTILE: [(&str, &str); 44] = [
+    ("CREATE VIEW v AS SELECT load_extension('x')", "its view v"),
+    ("CREATE TRIGGER t AFTER INSERT ON captures BEGIN DELETE FROM captures; END", "its trigger t"),
+    ("CREATE TABLE more (a)", "its table more"),
+    ("CREATE TABLE _sqlx_migrations (version, success)", "whole database"),
+    ("CREATE INDEX evil ON strings (hex(text))", "its index evil"),
+    ("ALTER TABLE strings ADD COLUMN g TEXT GENERATED ALWAYS AS (hex(text)) VIRTUAL", "table strings"),
+    ("DROP TABLE stacks; CREATE VIEW stacks AS SELECT 1 AS capture_id, 1 AS id, x'00' AS frames", "stacks"),
+    ("DROP TRIGGER audit_is_not_deleted", "audit_is_not_deleted"),
+    ("PRAGMA application_id = 3", "another program"),
+    ("PRAGMA user_version = 9", "schema version 9"),
+    ("PRAGMA user_version = 1", "its table "),
+    ("PRAGMA user_version = 7", "its table checksums"),
+    ("UPDATE checksums SET sum = sum + 1 WHERE part = 0", "its strings 1 to 2048 are damaged"),
+    ("PRAGMA user_version = 3", "its table "),
+    ("UPDATE scripts SET probes = 'x'", "the probes of a script"),
+    ("UPDATE scripts SET plan = printf('%.5000000c', 'x')", "too long"),
+    ("DELETE FROM captures", "more or less than one capture"),
+    ("UPDATE captures SET state = 'recording'", "has not ended"),
+    ("UPDATE captures SET phase = 'importing'", "no capture that has ended"),
+    ("UPDATE captures SET title = printf('%.300c', 'x')", "too long"),
+    ("UPDATE captures SET spec = '{}'", "the spec of a capture"),
+    ("UPDATE captures SET spec = replace(spec, '99', '99999999')", "its spec"),
+    ("UPDATE captures SET end_ns = 1", "ends before it begins"),
+    ("UPDATE captures SET end_ns = -1", "ends before it begins"),
+    ("UPDATE streams SET chunk_count = 4000000000", "not numbered"),
+    ("UPDATE streams SET stream = 9 WHERE stream = 1", "not numbered"),
+    ("UPDATE streams SET schema = replace(schema, '\"comm\"', '\"cpu\"')", "common columns"),
+    ("UPDATE streams SET schema = replace(schema, '\"next_pid\"', '\"comm\"')", "the same name"),
+    ("UPDATE streams SET hits = -1", "more than can be"),
+    ("UPDATE losses SET count = -1", "more than can be"),
+    ("UPDATE losses SET stream = 2", "does not exist"),
+    ("UPDATE chunk_data SET data = zeroblob(2000)", "does not begin as a chunk"),
+    ("UPDATE chunk_data SET data = substr(data, 1, length(data) - 1) WHERE stream = 0", "damaged"),
+    ("DELETE FROM chunk_data WHERE stream = 1", "is missing"),
+    ("DELETE FROM strings WHERE id = 1", "not numbered"),
+    ("DELETE FROM strings", "does not exist"),
+    ("UPDATE strings SET text = zeroblob(70000) WHERE id = 2", "too long"),
+    ("UPDATE stacks SET frames = x'63000000'", "does not exist"),
+    ("UPDATE frames SET mapping_id = 9", "not known"),
+    ("UPDATE code SET bytes = zeroblob(70000)", "too long"),
+    ("UPDATE code SET mapping_id = 9 WHERE mapping_id = 2", "not known"),
+    ("UPDATE code SET lines = '[]'", "the lines of a function"),
+    ("UPDATE code SET machine = 'z80'", "a machine"),
+    ("UPDATE processes SET value = -5", "cannot be read"),
+];
+
+#[tokio::test]
+async fn hostile_files_are_refused_and_leave_nothing() {
+    let (dir, _store, file) = exported().await;
+    let (other_dir, second) = other().await;
+    for (number, (statement, expected)) in HOSTILE.iter().enumerate() {
+        let bad = dir.path().join(format!("{number}.bathy"));
+        fs::copy(&file, &bad).unwrap();
+        let options =
+            SqliteConnectOptions::new().filename(&bad).foreign_keys(false).pragma("ignore_check_constraints", "ON");
+        let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(*statement)).execute(&mut conn).await.unwrap();
+        conn.close().await.unwrap();
+        let why = refused(&second, &bad).await;
+        assert!(why.contains(expected), "{statement}: {why}");
+    }
+    assert!(titles(&second).await.is_empty());
+    assert_eq!(
+        second.import_file(&file, "grace", NOW).await.unwrap(),
+        ID,
+        "the good one is imported after all of them"
+    );
+    second.delete(ID).await.unwrap();
+    second.close().await;
+    let left: Vec<_> = fs::read_dir(other_dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 3, "{left:?}");
+    let options = SqliteConnectOptions::new().filename(database(other_dir.path()));
+    let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
+    for table in [
+        "captures",
+        "streams",
+        "chunks",
+        "chunk_data",
+        "strings",
+        "frames",
+        "stacks",
+        "processes",
+        "output",
+        "scripts",
+        "retention",
+        "code",
+        "checksums",
+    ] {
+        let count = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+        let (rows,): (i64,) = sqlx::query_as(count).fetch_one(&mut conn).await.unwrap();
+        assert_eq!(rows, 0, "{table}");
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_database_are_refused() {
+    let (dir, store, file) = exported().await;
+    let good = fs::read(&file).unwrap();
+    for bytes in [&b""[..], b"x", b"SQLite format 3\0", &[0; 9000], &good[..5000]] {
+        let error = store.import_bytes(bytes, "grace", NOW).await.unwrap_err();
+        assert!(matches!(error, StoreError::Import { .. }), "{error:?}");
+    }
+    // Noise at many places of a good file: refused, or what it says is what was exported.
+    let (_other, second) = other().await;
+    for round in 0..300_usize {
+        let mut bytes = good.clone();
+        let at = round * 7919 % bytes.len();
+        let end = (at + 1 + round % 40).min(bytes.len());
+        bytes[at..end].iter_mut().enumerate().for_each(|(i, byte)| *byte = byte.wrapping_add((round + i) as u8 | 1));
+        match second.import_bytes(&bytes, "grace", NOW).await {
+            Ok(id) => second.delete(id).await.unwrap(),
+            Err(StoreError::Import { .. }) => {}
+            Err(error) => panic!("{at}: {error:?}"),
+        }
+    }
+    assert!(matches!(store.import_file(dir.path(), "grace", NOW).await, Err(StoreError::Import { .. })), "a directory");
+    assert!(matches!(store.import_file(&dir.path().join("none"), "grace", NOW).await, Err(StoreError::File { .. })));
+    let small = tempfile::tempdir().unwrap();
+    let limited = Store::open(small.path(), Options { max_import_bytes: 1000, ..options() }).await.unwrap();
+    assert!(refused(&limited, &file).await.contains("at most 1000"));
+}
+
+#[tokio::test]
+async fn an_import_that_was_cut_off_is_removed_at_the_next_start() {
+    let (_dir, _store, file) = exported().await;
+    let (other_dir, second) = other().await;
+    second.import_file(&file, "grace", NOW).await.unwrap();
+    second.close().await;
+    let options = SqliteConnectOptions::new().filename(database(other_dir.path()));
+    let mut conn = SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::raw_sql("UPDATE captures SET phase = 'importing'").execute(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    let second = open(other_dir.path()).await;
+    assert!(titles(&second).await.is_empty());
+    // It may still be going on in the background; the id is free, or another one is found.
+    second.import_file(&file, "grace", NOW).await.unwrap();
+    assert_eq!(titles(&second).await, ["exported"]);
+}

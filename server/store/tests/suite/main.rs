@@ -1,0 +1,14 @@
+//! The store: one program, because each links all that it tests, and its tests run side by side.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+mod access;
+mod captures;
+#[path = "../common/mod.rs"]
+mod common;
+mod import;
+mod index;
+mod p36_disk_full;
+mod p37_open;
+mod pages;
+mod retention;
+mod schema_page;

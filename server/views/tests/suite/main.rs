@@ -1,0 +1,12 @@
+//! Views of made captures: one program, because each links all that it tests, and its tests run side by side.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+mod annotate;
+mod behaviour;
+mod calls;
+mod counts;
+mod dictionaries;
+mod fixture;
+mod golden;
+mod hostile;
+mod properties;

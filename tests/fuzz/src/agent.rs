@@ -1,0 +1,109 @@
+//! A console that was taken over, at the agent's socket.
+
+use std::{os::fd::AsFd as _, thread::JoinHandle, time::Duration};
+
+use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation, serve};
+use bathyscope_protocol::{
+    Budget, Connection, KernelFile, PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, WireMethod,
+    WireProbe, WireScript, WireTarget,
+};
+
+/// How long an answer may take.
+const SOON: Duration = Duration::from_secs(20);
+/// The most packets or requests of one input.
+const MOST: usize = 64;
+
+fn agent() -> (Connection, JoinHandle<SessionEnd>) {
+    let (ours, theirs) = Connection::pair().expect("a pair of sockets");
+    let simulation = Simulation { rate_per_s: 100, ..Simulation::default() };
+    let thread = std::thread::spawn(move || serve(&theirs, &mut SimulatedBackend::new(simulation)));
+    (ours, thread)
+}
+
+/// Packets, each with its length in two bytes in front. The agent answers or closes; it never hangs or panics.
+pub(crate) fn bytes(input: &[u8]) {
+    let (connection, thread) = agent();
+    let hello = Request::Hello { version: PROTOCOL_VERSION };
+    let mut rest = input;
+    // Half of the inputs get past the greeting.
+    if input.first().is_some_and(|first| first.is_multiple_of(2)) {
+        connection.send(&hello, &[], SOON).expect("the agent takes a greeting");
+        connection.receive::<Reply>(Some(SOON)).expect("the agent greets");
+        rest = input.get(1..).unwrap_or_default();
+    }
+    for _ in 0..MOST {
+        let Some((length, after)) = rest.split_first_chunk::<2>() else { break };
+        let length = usize::from(u16::from_le_bytes(*length)).min(after.len());
+        let (packet, after) = after.split_at(length);
+        rest = after;
+        if packet.is_empty() || rustix::net::send(connection.as_fd(), packet, rustix::net::SendFlags::NOSIGNAL).is_err()
+        {
+            break;
+        }
+        match connection.receive::<Reply>(Some(SOON)) {
+            Err(ProtocolError::TimedOut(_)) => panic!("the agent hangs"),
+            Err(ProtocolError::Closed) => break,
+            _answered => {}
+        }
+    }
+    drop(connection);
+    let _ended = thread.join().expect("the agent does not panic");
+}
+
+fn events() -> WireMethod {
+    let probe = WireProbe { tracepoint: "sched:sched_switch".parse().unwrap(), fields: Vec::new(), predicate: None };
+    WireMethod::Events { probes: vec![probe] }
+}
+
+fn script(text: &str) -> WireScript {
+    WireScript { text: text.to_owned(), ..WireScript::default() }
+}
+
+/// Requests that are valid by themselves; `small` are numbers in them.
+fn request(kind: u8, small: u8) -> Request {
+    let capture = u32::from(small % 4);
+    let text = "tracepoint:sched:sched_switch { @[pid] = count(); printf(\"x\"); }";
+    match kind % 24 {
+        0 => Request::Hello { version: PROTOCOL_VERSION },
+        1 => Request::Capabilities,
+        2 => Request::PerfEvents,
+        3 => Request::BpfPrograms { after: u32::from(small) },
+        4 => Request::DynamicEvents,
+        5 => Request::OpenKernelFile { file: KernelFile::Kallsyms },
+        6 => Request::OpenProcessFile { pid: u32::from(small), file: ProcessFile::Maps },
+        7 => Request::ListProcesses { after: u32::from(small) },
+        8 => Request::ListGroups { after: String::new() },
+        9 | 10 => Request::Start { capture, method: events(), target: WireTarget::System, ring_bytes: 1 << 16 },
+        11 => Request::StartScript { capture, script: script(text), target: WireTarget::System, ring_bytes: 1 << 16 },
+        12 => Request::TakeRings { capture, from: u32::from(small / 4) },
+        13 => Request::SetBudget { capture, budget: Budget::of_cpu(u32::from(small) + 1, small.is_multiple_of(2)) },
+        14 | 15 => Request::Enable { capture },
+        16 => Request::Readings { capture },
+        17 => Request::OpenCounters { capture },
+        18 | 19 => Request::Stop { capture, end_command: small.is_multiple_of(2) },
+        20 => Request::Discard { capture },
+        21 => Request::DetachEvents { capture, events: vec![u16::from(small)] },
+        22 => Request::CheckScript { script: script(text), show: None },
+        _ => Request::ReadMap { capture, map: u32::from(small / 4), take: small.is_multiple_of(2), after: None },
+    }
+}
+
+/// Valid requests in an order that the bytes choose, two for each.
+pub(crate) fn requests(input: &[u8]) {
+    let (connection, thread) = agent();
+    connection.send(&Request::Hello { version: PROTOCOL_VERSION }, &[], SOON).expect("the agent takes a greeting");
+    connection.receive::<Reply>(Some(SOON)).expect("the agent greets");
+    for pair in input.chunks_exact(2).take(MOST) {
+        let [kind, small] = pair else { break };
+        if connection.send_large(&request(*kind, *small), &[], 1 << 20, SOON).is_err() {
+            break;
+        }
+        match connection.receive_large::<Reply>(Some(SOON), 64 << 20) {
+            Err(ProtocolError::TimedOut(_)) => panic!("the agent hangs"),
+            Err(_closed) => break,
+            Ok(_answer) => {}
+        }
+    }
+    drop(connection);
+    let _ended = thread.join().expect("the agent does not panic");
+}

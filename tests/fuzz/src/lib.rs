@@ -1,0 +1,54 @@
+//! Inputs of hostile sides, given to the code that takes them first. Each target takes any bytes; it must end soon and
+//! not panic, and what comes back does not matter.
+//!
+//! Constraints: no rights, no network, no kernel interface; what a target makes is gone when it returns.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a target that cannot begin has to say so")]
+
+mod agent;
+mod console;
+mod mutate;
+mod script;
+
+use std::path::PathBuf;
+
+pub use mutate::Mutator;
+
+/// Something that takes bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name, which is that of its folder of seeds.
+    pub name: &'static str,
+    /// Takes an input.
+    pub run: fn(&[u8]),
+}
+
+/// All targets.
+pub const TARGETS: [Target; 5] = [
+    Target { name: "agent_bytes", run: agent::bytes },
+    Target { name: "agent_requests", run: agent::requests },
+    Target { name: "script", run: script::script },
+    Target { name: "login", run: console::login },
+    Target { name: "import", run: console::import },
+];
+
+/// Finds a target.
+pub fn target(name: &str) -> Option<Target> {
+    TARGETS.into_iter().find(|target| target.name == name)
+}
+
+/// The seeds of a target with their file names, in the order of these.
+///
+/// # Panics
+/// If they cannot be read.
+pub fn seeds(name: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("seeds").join(name);
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut seeds: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_file())
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).expect("a seed")))
+        .collect();
+    seeds.sort();
+    seeds
+}

@@ -89,11 +89,16 @@ export async function completeScript(page) {
   assert.equal(await page.locator('dialog[open]').count(), 0);
 }
 
-/** Ctrl+Enter starts it from within the editor; gives the capture's id. */
+/**
+ * Ctrl+Enter starts it from within the editor; gives the capture's id. It ends when it is stopped: neither after the ten
+ * seconds of the form nor by the guard, as how much the host switches beside the tests is not theirs to say.
+ */
 export async function runScript(page, { title }) {
   await writeScript(page, SCRIPT);
   await verdict(page).getByText(/^Compiles in/).waitFor();
   await page.getByLabel('Title').fill(title);
+  await page.getByLabel('After').fill('300');
+  await page.getByLabel('and then', { exact: true }).selectOption('only warn');
   await editor(page).click();
   await page.keyboard.press('Control+Enter');
   await page.waitForURL(/\/captures\/[0-9a-f]{16}/);
@@ -201,9 +206,13 @@ export async function openExample(page) {
 
 /** Waits until it has read its maps several times, then stops it. */
 export async function stopAfterMoments(page, origin, id, moments = 3) {
+  const ask = async (path) => (await page.request.get(`${origin}/api/captures/${id}${path}`)).json();
   await until(`${moments} readings of maps`, async () => {
-    const answer = await (await page.request.get(`${origin}/api/captures/${id}/maps`)).json();
-    return answer.maps.length === 4 && answer.maps.every((map) => map.snapshots >= moments);
+    const { maps } = await ask('/maps');
+    if (maps.length === 4 && maps.every((map) => map.snapshots >= moments)) return true;
+    const capture = await ask('');
+    assert.equal(capture.state, 'recording', JSON.stringify({ capture, maps }));
+    return false;
   });
   await page.getByRole('button', { name: /^Stop/ }).click();
   await ended(page);

@@ -165,6 +165,8 @@ do_browser() {
 do_browser-simulated() { do_browser simulated; }
 do_browser-real() {
     [ "$(id -u)" = 0 ] || { skip 'the browser flow real' root; return 77; }
+    # Builds the small programs that are traced, as this step may be the first one that needs them.
+    (run_tests '^tests lib ') >"$logs/programs.log" 2>&1 || { cat "$logs/programs.log"; return 1; }
     do_browser real
 }
 

@@ -42,6 +42,12 @@ pub(crate) fn hides_or_moves_text(c: char) -> bool {
 /// backslash, and bytes that are not UTF-8 appear as escapes (`\n`, `\x1b`, `\u{202e}`, `\\`), so that nothing hides,
 /// moves or imitates anything in a terminal, a page or a log.
 pub fn visible(bytes: &[u8]) -> String {
+    // Nearly all text is plain, and an export shows millions of texts.
+    if bytes.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'\\')
+        && let Ok(plain) = std::str::from_utf8(bytes)
+    {
+        return plain.to_owned();
+    }
     let mut out = String::with_capacity(bytes.len());
     for part in bytes.utf8_chunks() {
         for c in part.valid().chars() {

@@ -24,13 +24,14 @@ pub fn write_csv(rows: &mut RowCursor<'_>, out: &mut dyn Write) -> Result<u64, V
     });
     head.and_then(|()| out.write_all(b"\r\n")).map_err(ViewError::Write)?;
     let (mut stacks, mut written) = (StackTexts::default(), 0);
+    let mut digits = itoa::Buffer::new();
     let mut write_row = |row: Row<'_>| -> io::Result<()> {
         for index in 0..columns.len() {
             separator(index, out)?;
             match row.value(index) {
                 Value::Null => {}
-                Value::U64(number) => write!(out, "{number}")?,
-                Value::I64(number) => write!(out, "{number}")?,
+                Value::U64(number) => out.write_all(digits.format(number).as_bytes())?,
+                Value::I64(number) => out.write_all(digits.format(number).as_bytes())?,
                 Value::Text(bytes) => write_csv_text(&visible(bytes), out)?,
                 Value::Stack(id) => write_csv_text(stacks.get(dictionaries, id, joined), out)?,
             }
@@ -60,10 +61,10 @@ pub fn write_csv_text(text: &str, out: &mut dyn Write) -> io::Result<()> {
     let formula = ['=', '+', '-', '@', '\t', '\r', '\n', '\'', '＝', '＋', '－', '＠'];
     let guard = if text.starts_with(formula) { "'" } else { "" };
     if text.is_empty() || text.contains([',', '"', '\r', '\n']) {
-        write!(out, "\"{guard}{}\"", text.replace('"', "\"\""))
-    } else {
-        write!(out, "{guard}{text}")
+        return write!(out, "\"{guard}{}\"", text.replace('"', "\"\""));
     }
+    out.write_all(guard.as_bytes())?;
+    out.write_all(text.as_bytes())
 }
 
 #[cfg(test)]

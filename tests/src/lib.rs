@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
+pub mod books;
 pub mod command_line;
 pub mod http;
 pub mod proc;

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fs};
 
+use rustix::process::Signal;
+
 /// The children of a process, by all of its threads.
 pub fn children(pid: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
@@ -26,6 +28,12 @@ pub fn status(pid: u32) -> BTreeMap<String, String> {
 /// Whether a process exists and is more than a zombie.
 pub fn is_alive(pid: u32) -> bool {
     status(pid).get("State").is_some_and(|state| !state.starts_with(['Z', 'X']))
+}
+
+/// Whether this process ignores a signal, and with it what it starts: SIGHUP below `nohup`, SIGINT behind a script's `&`.
+pub fn is_ignored(signal: Signal) -> bool {
+    let bits = status(std::process::id()).get("SigIgn").and_then(|bits| u64::from_str_radix(bits, 16).ok());
+    bits.is_some_and(|bits| bits & (1 << (signal.as_raw() - 1)) != 0)
 }
 
 /// Resident memory of a process in KiB; 0 once it is gone.

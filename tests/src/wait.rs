@@ -25,3 +25,12 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         thread::sleep(BETWEEN_LOOKS);
     }
 }
+
+/// Waits until so much time of the machine has passed. For faults only, which last for a time: what is stopped cannot be asked
+/// meanwhile.
+pub fn pass(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        thread::sleep(BETWEEN_LOOKS.min(time));
+    }
+}

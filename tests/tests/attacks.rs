@@ -16,11 +16,12 @@ use std::{
 };
 
 use bathyscope_tests::{
+    books,
     command_line::json_of,
     is_root,
     server::{Server, signal},
     skip,
-    wait::until,
+    wait::{pass, until},
 };
 use rustix::{
     mount::{MountFlags, UnmountFlags, mount, unmount},
@@ -35,18 +36,6 @@ fn spec() -> Value {
         "target": "system",
         "limits": {"duration_ms": 600_000, "budget_cpu_permille": 1000}
     })
-}
-
-fn lost(capture: &Value) -> u64 {
-    capture["ledger"]["losses"].as_array().unwrap().iter().filter_map(|loss| loss["count"].as_u64()).sum()
-}
-
-fn assert_balanced(capture: &Value) {
-    let count = |totals: &Value, name: &str| totals[name].as_u64().unwrap();
-    let streams = capture["ledger"]["streams"].as_array().unwrap();
-    let (emitted, stored): (u64, u64) =
-        streams.iter().map(|s| (count(s, "emitted"), count(s, "stored"))).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-    assert_eq!(emitted, stored + lost(capture), "{}", capture["ledger"]);
 }
 
 /// A file system of 48 MiB, unmounted at the end.
@@ -114,7 +103,7 @@ fn p71_a_disk_that_is_full_twice_loses_no_end() {
     let first = server.capture(&spec());
     let ended = server.ended(&first);
     assert_eq!(ended["state"], "failed", "{ended}");
-    assert_balanced(&ended);
+    books::check(&ended);
     let deleted = server.send("DELETE", &format!("/api/captures/{first}"), None);
     assert_eq!(deleted.status, 204, "{}", deleted.text());
     // Twice: another program fills it while the next one runs.
@@ -124,8 +113,8 @@ fn p71_a_disk_that_is_full_twice_loses_no_end() {
     let answered = server.ended(&second);
     assert_eq!(answered["state"], "failed", "{answered}");
     assert!(answered["reason"].as_str().unwrap().contains("full"), "{answered}");
-    assert!(lost(&answered) > 0, "{answered}");
-    assert_balanced(&answered);
+    assert!(books::lost(&answered) > 0, "{answered}");
+    books::check(&answered);
     let refused = server.send("POST", "/api/captures", Some(&spec()));
     assert_eq!(refused.status, 507, "a capture that would end at once is not begun: {}", refused.text());
     assert!(refused.text().contains("delete captures"), "{}", refused.text());
@@ -135,7 +124,7 @@ fn p71_a_disk_that_is_full_twice_loses_no_end() {
     server = Server::start(&data, &["--simulate"]);
     let again = server.get(&format!("/api/captures/{second}"));
     assert_eq!((&again["state"], &again["reason"]), (&answered["state"], &answered["reason"]));
-    assert_eq!(lost(&again), lost(&answered));
+    assert_eq!(books::lost(&again), books::lost(&answered));
     assert!(server.terminate().success());
     let shown = json_of(["captures", "show", &second, "--json", "--data", data.to_str().unwrap()]);
     assert_eq!(shown["state"], "failed", "{shown}");
@@ -149,12 +138,6 @@ fn stopped_console(server: &Server, id: &str) -> u32 {
     console
 }
 
-/// Waits until so much time of the machine has passed: what is attacked cannot be asked meanwhile.
-fn pass(time: Duration) {
-    let begin = Instant::now();
-    until("time to pass", || (begin.elapsed() >= time).then_some(()));
-}
-
 #[test]
 fn p73_events_lost_while_the_console_hangs_and_the_agent_is_killed_are_told() {
     let data = tempfile::tempdir().unwrap();
@@ -166,8 +149,12 @@ fn p73_events_lost_while_the_console_hangs_and_the_agent_is_killed_are_told() {
     signal(console, Signal::CONT);
     let ended = server.ended(&id);
     assert_eq!(ended["state"], "agent_lost", "{ended}");
-    assert_balanced(&ended);
-    assert!(lost(&ended) > 100_000, "what the ring refused for seconds is not in the ledger: {}", ended["ledger"]);
+    books::check(&ended);
+    assert!(
+        books::lost(&ended) > 100_000,
+        "what the ring refused for seconds is not in the ledger: {}",
+        ended["ledger"]
+    );
     assert_eq!(ended["lost_at_least"], true, "what came after the last reading is not known");
     let listed = server.get("/api/captures");
     assert_eq!(listed["items"][0]["lost_at_least"], true, "{listed}");
@@ -183,8 +170,8 @@ fn p73_events_lost_until_the_lease_ends_are_counted_exactly() {
     signal(console, Signal::CONT);
     let ended = server.ended(&id);
     assert_eq!(ended["state"], "agent_lost", "{ended}");
-    assert_balanced(&ended);
-    assert!(lost(&ended) > 1_000_000, "{}", ended["ledger"]);
+    books::check(&ended);
+    assert!(books::lost(&ended) > 1_000_000, "{}", ended["ledger"]);
     assert_eq!(ended["lost_at_least"], false, "the agent left its final counters: {}", ended["ledger"]);
 }
 

@@ -6,6 +6,7 @@
 use std::{fs, path::Path, time::Instant};
 
 use bathyscope_tests::{
+    books,
     command_line::{json_of, run, stdout_of},
     is_root, proc, rounds,
     server::{Server, signal},

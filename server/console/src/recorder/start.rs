@@ -116,9 +116,8 @@ async fn resolved(inner: &Inner, spec: CaptureSpec) -> Result<CaptureSpec, Start
 
 async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Begun, StartError> {
     let handle = inner.next_handle();
-    let connection = inner.link.status().connection;
     let method = match &spec.method {
-        Method::Script(script) => return make_script(inner, script, &spec.target, (handle, connection)).await,
+        Method::Script(script) => return make_script(inner, script, &spec.target, handle).await,
         method => wire_method(method, &spec.target),
     };
     let (mut link, wanted) = (inner.link.clone(), spec.target.clone());
@@ -134,13 +133,16 @@ async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Begun, StartError> {
     let found = finding.await;
     let target =
         found.map_err(|error| StartError::System { doing: "finding the target", why: error.to_string() })??;
-    let ring_bytes = inner.options.ring_bytes;
-    let (started, rings) = inner
+    let (ring_bytes, status) = (inner.options.ring_bytes, inner.link.watch());
+    let (started, rings, connection) = inner
         .link
         .call(move |client| {
+            // Read here, where nobody connects anew: an agent that came while this waited would otherwise be taken for one that
+            // is gone.
+            let connection = status.borrow().connection;
             let started = client.start(handle, method, target, ring_bytes)?;
             let rings = client.take_rings(handle, &started)?;
-            Ok((started, rings))
+            Ok((started, rings, connection))
         })
         .await?;
     Ok(Begun { handle, connection, started, rings, plan: None, failed: Vec::new(), counters: None })
@@ -151,8 +153,9 @@ async fn make_script(
     inner: &Inner,
     script: &ScriptSpec,
     target: &Target,
-    (handle, connection): (CaptureHandle, u64),
+    handle: CaptureHandle,
 ) -> Result<Begun, StartError> {
+    let connection = inner.link.status().connection;
     let request = ScriptRequest {
         text: script.text.clone(),
         name: if script.file.is_empty() { "script".to_owned() } else { script.file.clone() },
@@ -169,6 +172,14 @@ async fn make_script(
     let made = making
         .await
         .map_err(|error| StartError::System { doing: "preparing the script", why: error.to_string() })??;
+    // Its calls went to two agents, and which of them has it cannot be said.
+    let now = inner.link.status().connection;
+    if now != connection {
+        undo(&inner.link, handle, now).await;
+        return Err(
+            super::LinkError::Absent { message: "it was started again meanwhile; try once more".to_owned() }.into()
+        );
+    }
     let ScriptStarted { started, plan, failed, .. } = made.started;
     let rings = TakenRings { rings: made.rings, output: made.output };
     Ok(Begun { handle, connection, started, rings, plan: Some(plan), failed, counters: None })

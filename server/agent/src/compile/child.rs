@@ -7,7 +7,7 @@ use std::{
     any::Any,
     cell::RefCell,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bathyscope_protocol::{
@@ -65,15 +65,22 @@ fn say(inside: &mut Inside, said: &Said) {
     let _nobody_listens = serde_json::to_vec(said).map(|message| inside.send(&message));
 }
 
-/// Has `job` done by a child, and by another each time that a list was missing.
+/// Has `job` done by a child, and by another each time that a list was missing; all of them together take no longer than one
+/// may.
 ///
 /// # Errors
 /// How the child failed, with what helps.
 pub(super) fn run(job: &Job, script: &WireScript, facts: &dyn Facts) -> Result<Done, AgentError> {
+    let mut limits = LIMITS;
     for _ in 0..=Missing::COUNT {
-        match attempt(LIMITS, facts, |inside| be_child(job, script, facts, inside))? {
+        let begin = Instant::now();
+        match attempt(limits, facts, |inside| be_child(job, script, facts, inside))? {
             Ok(done) => return Ok(done),
-            Err(missing) => facts.read(missing),
+            Err(missing) => {
+                // Reading the list is the agent's own time, which no child can make longer.
+                limits.wall = limits.wall.map(|wall| wall.saturating_sub(begin.elapsed()));
+                facts.read(missing);
+            }
         }
     }
     Err(wrong_answer())

@@ -33,8 +33,8 @@ const FIRST_RESTART_MS: u64 = 100;
 const LONGEST_RESTART_MS: u64 = 10_000;
 /// An agent that lived so long was well; the next death begins with the shortest pause again.
 const SETTLED_MS: u64 = 30_000;
-/// How long the console may take to stop; then it is killed.
-const STOP_CONSOLE_MS: u64 = 10_000;
+/// How long the console may take to stop; then it is killed. With what the agent may take, less than ten seconds.
+const STOP_CONSOLE_MS: u64 = 7_500;
 /// How long the agent may take to end after the console.
 const STOP_AGENT_MS: u64 = 2_000;
 

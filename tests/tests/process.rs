@@ -105,6 +105,22 @@ fn p42_the_whole_ends_within_ten_seconds_of_term() {
 }
 
 #[test]
+fn p42_the_whole_ends_within_ten_seconds_even_if_the_console_hangs() {
+    let data = data();
+    let mut server = Server::simulated(data.path());
+    let id = server.capture(&spec(60_000));
+    until("rows", || (stored_rows(&server, &id) > 0).then_some(()));
+    let children = proc::children(server.supervisor());
+    signal(server.child("console"), Signal::STOP);
+    let begin = Instant::now();
+    server.terminate();
+    assert!(begin.elapsed().as_secs() < 10, "it took {:?}", begin.elapsed());
+    assert!(children.into_iter().all(|pid| !proc::is_alive(pid)), "a child outlives its supervisor");
+    let shown = json_of(["captures", "show", &id, "--json", "--data", path(&data)]);
+    assert_eq!(shown["state"], "interrupted", "{shown}");
+}
+
+#[test]
 fn p41_the_agents_death_ends_captures_and_a_new_agent_comes() {
     let data = data();
     let server = Server::simulated(data.path());

@@ -20,7 +20,7 @@ use bathyscope_tests::{
     wait::until,
     workspace::binary,
 };
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -276,7 +276,11 @@ fn killed_trace() -> PathBuf {
     }
     signal(killed.id(), Signal::KILL);
     killed.wait().unwrap();
-    // They have the directory's lock until they are gone too.
+    // A process that had stopped by then gets SIGHUP from the kernel, one that had not yet stays stopped. Both have the
+    // directory's lock until they are gone.
+    for agent in agents.iter().filter_map(|agent| Pid::from_raw(i32::try_from(*agent).unwrap())) {
+        let _may_have_ended = kill_process(agent, Signal::KILL);
+    }
     until("the end of its agents", || agents.iter().all(|agent| !proc::is_alive(*agent)).then_some(()));
     left
 }
@@ -418,8 +422,8 @@ fn stopped_child(agent: u32) -> u32 {
         let filtered = |pid: u32| proc::status(pid).get("Seccomp").is_some_and(|mode| mode == "2");
         let confined = |pid: &u32| limited(*pid) && filtered(*pid);
         let child = proc::children(agent).into_iter().find(confined)?;
-        let pid = rustix::process::Pid::from_raw(i32::try_from(child).ok()?)?;
-        rustix::process::kill_process(pid, Signal::STOP).ok()?;
+        let pid = Pid::from_raw(i32::try_from(child).ok()?)?;
+        kill_process(pid, Signal::STOP).ok()?;
         is_stopped(child).then_some(child)
     })
 }

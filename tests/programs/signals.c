@@ -52,8 +52,14 @@ static void children(void) {
     }
     /* Until it reads. */
     nanosleep(&moment, 0);
+    /* Its end is told behind the wait, however fast it ends. */
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, 0);
     kill(reader, SIGKILL);
     wait(0);
+    sigprocmask(SIG_UNBLOCK, &child, 0);
 }
 
 static void messages(int one, int other) {

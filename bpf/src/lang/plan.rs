@@ -373,6 +373,19 @@ pub enum MapType {
     PerCpuArray,
 }
 
+impl From<MapType> for crate::ir::MapKind {
+    fn from(kind: MapType) -> Self {
+        match kind {
+            MapType::Hash => Self::Hash,
+            MapType::LruHash => Self::LruHash,
+            MapType::PerCpuHash => Self::PerCpuHash,
+            MapType::PerCpuLruHash => Self::LruPerCpuHash,
+            MapType::Array => Self::Array,
+            MapType::PerCpuArray => Self::PerCpuArray,
+        }
+    }
+}
+
 /// Something that programs send to user space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Site {

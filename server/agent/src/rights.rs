@@ -1,9 +1,7 @@
 //! The capabilities that an agent keeps, however many it was started with.
 
+use bathyscope_protocol::sandbox::shrink_bounding_set;
 use rustix::thread::{CapabilitySet, CapabilitySets};
-
-/// Numbers of capabilities that a kernel may know.
-const CAPABILITIES: u32 = 64;
 
 /// What SECURITY.md lists, with what each is for, and `CAP_SYS_ADMIN`, which only an agent has that was started by root
 /// outside of a service unit and a container: it gives run-time statistics of programs, probes in programs through perf,
@@ -41,11 +39,7 @@ pub(crate) fn keep_for_commands() -> std::io::Result<()> {
 }
 
 fn keep(set: CapabilitySet) -> std::io::Result<()> {
-    let all = (0..CAPABILITIES).map(|number| CapabilitySet::from_bits_retain(1 << number));
-    for other in all.filter(|one| !set.contains(*one)) {
-        // Without CAP_SETPCAP it cannot be shrunk. Unknown ones are refused too.
-        let _unknown_or_refused = rustix::thread::remove_capability_from_bounding_set(other);
-    }
+    shrink_bounding_set(set);
     let had = rustix::thread::capabilities(None)?;
     let kept = |had: CapabilitySet| had.intersection(set);
     let sets = CapabilitySets {

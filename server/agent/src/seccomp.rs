@@ -57,15 +57,6 @@ pub struct Group {
     pub calls: &'static [Call],
 }
 
-/// The flags of `clone` that make namespaces.
-pub const NAMESPACE_FLAGS: u32 = (libc::CLONE_NEWNS
-    | libc::CLONE_NEWCGROUP
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUSER
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET) as u32;
-
 /// What neither process has a use for once it runs: other programs, other processes' memory, mounts, namespaces, modules,
 /// other kernels, keys, clocks. Making one of these calls ends the process.
 pub const NEVER: &[libc::c_long] = &[

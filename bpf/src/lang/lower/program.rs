@@ -19,7 +19,7 @@ use crate::{
     },
     lang::{
         Diagnostic, Span, hir,
-        plan::{COUNTER_WORDS, COUNTERS, MapType, RING},
+        plan::{COUNTER_WORDS, COUNTERS, RING},
         types::Type,
     },
 };
@@ -384,14 +384,7 @@ const MAX_PREALLOCATED: u64 = 4 << 20;
 /// How the kernel knows a map of the script.
 fn definition(plan: &crate::lang::plan::MapPlan, cpus: u32) -> MapDefinition {
     use crate::ir::MapKind;
-    let kind = match plan.kind {
-        MapType::Hash => MapKind::Hash,
-        MapType::LruHash => MapKind::LruHash,
-        MapType::PerCpuHash => MapKind::PerCpuHash,
-        MapType::PerCpuLruHash => MapKind::LruPerCpuHash,
-        MapType::Array => MapKind::Array,
-        MapType::PerCpuArray => MapKind::PerCpuArray,
-    };
+    let kind = MapKind::from(plan.kind);
     let definition = MapDefinition::new(&plan.object_name, kind, plan.key_bytes, plan.value_bytes, plan.max_entries);
     let each = if plan.is_per_cpu() { u64::from(cpus.max(1)) } else { 1 };
     let bytes = u64::from(plan.key_bytes) + u64::from(plan.value_bytes) * each;

@@ -1,5 +1,7 @@
 //! System calls that both processes make: those of the C library and of Rust's.
 
+use bathyscope_protocol::sandbox::NAMESPACE_FLAGS;
+
 use super::{
     Call::{self, Any, If},
     Condition::{Is, With, Without},
@@ -70,7 +72,7 @@ pub const COMMON: &[Group] = &[
     Group {
         reason: "threads of this process, in its own namespaces; processes are not made",
         calls: &[
-            If(libc::SYS_clone, &[With(0, libc::CLONE_THREAD as u32), Without(0, super::NAMESPACE_FLAGS)]),
+            If(libc::SYS_clone, &[With(0, libc::CLONE_THREAD as u32), Without(0, NAMESPACE_FLAGS)]),
             Any(libc::SYS_futex),
             Any(libc::SYS_set_robust_list),
             Any(libc::SYS_rseq),

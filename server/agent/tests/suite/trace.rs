@@ -391,6 +391,18 @@ fn state() -> Vec<String> {
     files.split(' ').map(tracefs).collect()
 }
 
+/// What the machine's settings are, once a graph was tried and put back; none where graphs are not possible.
+fn state_around_a_graph(client: &mut AgentClient) -> Option<Vec<String>> {
+    // Mounts tracefs where it is not.
+    drop(client.open_kernel_file(KernelFile::AvailableEvents).unwrap());
+    let before = state();
+    if !functions(client, "function_graph") {
+        return None;
+    }
+    wait_for("the end of the attempt", || state() == before);
+    Some(before)
+}
+
 fn graph() -> WireTrace {
     WireTrace {
         tracer: Some("function_graph".to_owned()),
@@ -409,13 +421,7 @@ fn graphs_are_traced_and_the_machine_is_put_back() {
     }
     let _alone = alone();
     let mut client = kernel();
-    // Mounts tracefs where it is not.
-    drop(client.open_kernel_file(KernelFile::AvailableEvents).unwrap());
-    let before = state();
-    if !functions(&mut client, "function_graph") {
-        return;
-    }
-    wait_for("the end of the attempt", || state() == before);
+    let Some(before) = state_around_a_graph(&mut client) else { return };
     let (pages, _readings) = trace_command(&mut client, graph(), &["/usr/bin/true"]);
     println!("the graph is in `{}`", pages.started.trace.as_ref().unwrap().instance);
     let pid = i32::try_from(pages.started.target_pid.unwrap()).unwrap();
@@ -724,12 +730,7 @@ fn p40_settings_of_the_machine_are_put_back_after_a_kill() {
     }
     let _alone = alone();
     let mut client = kernel();
-    drop(client.open_kernel_file(KernelFile::AvailableEvents).unwrap());
-    let before = state();
-    if !functions(&mut client, "function_graph") {
-        return;
-    }
-    wait_for("the end of the attempt", || state() == before);
+    let Some(before) = state_around_a_graph(&mut client) else { return };
     let (mut victim, _cycle) = start_victim(GRAPH);
     assert_ne!(state(), before, "roots and depth are the machine's on all kernels so far");
     victim.kill().unwrap();

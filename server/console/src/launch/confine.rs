@@ -1,14 +1,12 @@
 //! Giving up every right, for good, and checking that none is left.
 
+use bathyscope_protocol::sandbox::shrink_bounding_set;
 use rustix::{
     process::{DumpableBehavior, Resource, Rlimit, Signal},
     thread::{CapabilitySet, CapabilitySets, Gid, Uid},
 };
 
 use crate::Failure;
-
-/// Numbers of capabilities that a kernel may know.
-const CAPABILITIES: u32 = 64;
 
 /// Makes this process the console: raises the limits that its work needs, gives up every right, and ends itself when
 /// the process `supervisor` ends. To be called before any thread exists.
@@ -40,7 +38,8 @@ pub fn give_up_rights(uid: Option<u32>, gid: Option<u32>) -> Result<(), Failure>
     }
     // Looked up once and kept. Before 6.4 this reads /proc/self/auxv, which a process that is not dumpable cannot open.
     let _page_bytes = rustix::param::page_size();
-    shrink_bounding_set();
+    // Where it cannot be shrunk nothing could be gained by it either, as no new rights are taken.
+    shrink_bounding_set(CapabilitySet::empty());
     if let Some(gid) = gid {
         let gid = Gid::from_raw(gid);
         rustix::thread::set_thread_groups(&[]).map_err(|errno| trouble("leaving all groups", errno))?;
@@ -77,14 +76,6 @@ fn raise_limits() {
         if rustix::process::setrlimit(resource, wanted).is_err() {
             let _as_it_was = rustix::process::setrlimit(resource, bounded);
         }
-    }
-}
-
-/// Without CAP_SETPCAP the set cannot be shrunk; nothing could be gained by it then either, as no new rights are taken.
-fn shrink_bounding_set() {
-    for number in 0..CAPABILITIES {
-        let _unknown_or_refused =
-            rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number));
     }
 }
 

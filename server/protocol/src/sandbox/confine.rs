@@ -14,7 +14,7 @@ use super::{Limits, SandboxError};
 /// console. It owns no file, and no other kind of process has it.
 const OWN_ID: u32 = 60_900;
 /// Numbers of capabilities that a kernel may know.
-const CAPABILITIES: u32 = 64;
+pub const CAPABILITIES: u32 = 64;
 /// Descriptors that a child with threads may have, for its runtime.
 const MAX_FILES: u64 = 64;
 
@@ -58,7 +58,10 @@ fn at(step: Step) -> impl Fn(Errno) -> Failed {
 /// Gives up descriptors, user, groups and capabilities, and takes the limit of memory.
 pub(super) fn give_up_rights(limits: &Limits, kept: &[RawFd], parent: Pid) -> Result<(), Failed> {
     let size = own_bytes().map_err(|error| (Step::Size, error))?;
-    close_all_but(kept).map_err(|error| (Step::Descriptors, error))?;
+    let mut kept = kept.to_vec();
+    kept.sort_unstable();
+    // SAFETY: this process was just forked, and ends without dropping anything of its parent's.
+    unsafe { close_all_but(&kept, 0) }.map_err(|error| (Step::Descriptors, error))?;
     drop_user()?;
     drop_capabilities().map_err(at(Step::Rights))?;
     let set = at(Step::Parent);
@@ -99,30 +102,49 @@ fn own_bytes() -> io::Result<u64> {
     Ok(pages.saturating_mul(rustix::param::page_size() as u64))
 }
 
-fn close_all_but(kept: &[RawFd]) -> io::Result<()> {
-    let mut kept: Vec<u32> = kept.iter().filter_map(|fd| u32::try_from(*fd).ok()).collect();
-    kept.sort_unstable();
-    let ends = kept.iter().map(|fd| fd.checked_sub(1)).chain([Some(u32::MAX)]);
-    let begins = [0].into_iter().chain(kept.iter().map(|fd| fd + 1));
-    for (first, last) in begins.zip(ends) {
-        let Some(last) = last.filter(|last| first <= *last) else { continue };
-        // SAFETY: this process ends without dropping anything of its parent's, so nothing uses or closes these any more.
+/// Closes every inherited descriptor from `from` on but those that are `kept`, which ascend. Makes system calls only, and
+/// does not allocate.
+///
+/// # Errors
+/// If the kernel refuses to close some of them; the others are closed.
+///
+/// # Safety
+/// Only in a freshly forked process, which neither uses nor drops what its parent had open.
+pub unsafe fn close_all_but(kept: &[RawFd], from: libc::c_uint) -> io::Result<()> {
+    let mut closed = Ok(());
+    let mut close = |first: libc::c_uint, last: libc::c_uint| {
+        // SAFETY: nothing in this process uses or closes these any more, as promised by the caller.
         if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } != 0 {
-            return Err(io::Error::last_os_error());
+            closed = Err(io::Error::last_os_error());
         }
+    };
+    let mut from = from;
+    for fd in kept {
+        let fd = fd.unsigned_abs();
+        if fd > from {
+            close(from, fd - 1);
+        }
+        from = from.max(fd.saturating_add(1));
     }
-    Ok(())
+    close(from, libc::c_uint::MAX);
+    closed
+}
+
+/// Takes from the bounding set of this thread all that is not `kept`, as far as it may.
+pub fn shrink_bounding_set(kept: CapabilitySet) {
+    let all = (0..CAPABILITIES).map(|number| CapabilitySet::from_bits_retain(1 << number));
+    for other in all.filter(|one| !kept.contains(*one)) {
+        // Without CAP_SETPCAP it cannot be shrunk. Unknown ones are refused too.
+        let _unknown_or_refused = rustix::thread::remove_capability_from_bounding_set(other);
+    }
 }
 
 /// Becomes a user that owns nothing. Where the parent may not choose one, as another user than root or in a container
 /// without that number, the child stays who it is: with no capability, no descriptor and no system call that opens
 /// anything, being somebody is of no use.
 fn drop_user() -> Result<(), Failed> {
-    // It takes the right that the change of the user takes away. Numbers that the kernel does not know are refused.
-    for number in 0..CAPABILITIES {
-        let one = CapabilitySet::from_bits_retain(1 << number);
-        let _refused = rustix::thread::remove_capability_from_bounding_set(one);
-    }
+    // It takes the right that the change of the user takes away.
+    shrink_bounding_set(CapabilitySet::empty());
     let changed = || -> Result<(), Errno> {
         let (user, group) = (rustix::process::Uid::from_raw(OWN_ID), rustix::process::Gid::from_raw(OWN_ID));
         rustix::thread::set_thread_groups(&[])?;

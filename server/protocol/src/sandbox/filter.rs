@@ -11,14 +11,14 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Flags of `clone` that a thread has and a process has not.
 const THREAD: u64 = (libc::CLONE_THREAD | libc::CLONE_VM | libc::CLONE_SIGHAND) as u64;
-/// Flags of `clone` that make namespaces.
-const NAMESPACES: u64 = (libc::CLONE_NEWNS
+/// The flags of `clone` that make namespaces.
+pub const NAMESPACE_FLAGS: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET) as u64;
+    | libc::CLONE_NEWNET) as u32;
 
 /// What every child may do: read and write what is open, ask for memory and the time, and end.
 const ALLOWED: [libc::c_long; 23] = [
@@ -90,7 +90,7 @@ pub(super) fn apply(threads: bool) -> io::Result<()> {
     rules.extend(refused);
     if threads {
         rules.extend(WITH_THREADS.map(|call| (call, Vec::new())));
-        rules.insert(libc::SYS_clone, vec![flags(0, THREAD | NAMESPACES, THREAD)?]);
+        rules.insert(libc::SYS_clone, vec![flags(0, THREAD | u64::from(NAMESPACE_FLAGS), THREAD)?]);
         rules.insert(libc::SYS_prctl, vec![equals(0, libc::PR_SET_NAME as u64)?]);
         // Its own limits, not those of another process.
         rules.insert(libc::SYS_prlimit64, vec![equals(0, 0)?]);

@@ -29,7 +29,9 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, WaitIdOptions, WaitIdStatus},
 };
 
+pub use confine::{CAPABILITIES, close_all_but, shrink_bounding_set};
 pub use death::SandboxError;
+pub use filter::NAMESPACE_FLAGS;
 
 use confine::Step;
 

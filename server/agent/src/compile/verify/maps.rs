@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bathyscope_bpf::{
     Code,
     ir::{MapDefinition, MapKind},
-    lang::plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, MapPlan, MapType, Plan, RING, STACK_FRAMES, USER_STACKS},
+    lang::plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, MapPlan, Plan, RING, STACK_FRAMES, USER_STACKS},
     probe::TARGETS_MAP,
     unwind::{FILES_MAP, REGISTERED_MAP, ROWS_MAP},
 };
@@ -85,14 +85,7 @@ fn check_one(map: &MapDefinition) -> Result<(), AgentError> {
 }
 
 fn is_as_planned(plan: &MapPlan, found: &MapDefinition) -> bool {
-    let kind = match plan.kind {
-        MapType::Hash => MapKind::Hash,
-        MapType::LruHash => MapKind::LruHash,
-        MapType::PerCpuHash => MapKind::PerCpuHash,
-        MapType::PerCpuLruHash => MapKind::LruPerCpuHash,
-        MapType::Array => MapKind::Array,
-        MapType::PerCpuArray => MapKind::PerCpuArray,
-    };
+    let kind = MapKind::from(plan.kind);
     found.kind == kind
         && (found.key_bytes, found.value_bytes, found.max_entries)
             == (plan.key_bytes, plan.value_bytes, plan.max_entries)

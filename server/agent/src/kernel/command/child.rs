@@ -2,12 +2,10 @@
 
 use std::{ffi::CString, io, os::fd::RawFd};
 
+use bathyscope_protocol::sandbox::{CAPABILITIES, close_all_but};
 use rustix::process::Pid;
 
 use crate::kernel::users::User;
-
-/// Numbers of capabilities that a kernel may know.
-const CAPABILITIES: libc::c_ulong = 64;
 
 /// How a command runs.
 #[derive(Debug)]
@@ -145,7 +143,7 @@ unsafe fn run(
             Manner::Confined { standard, home } => {
                 libc::setsid();
                 reset_signals();
-                close_all_but(&plan.kept, 3);
+                let _refused = close_all_but(&plan.kept, 3);
                 for (target, source) in (0..).zip(*standard) {
                     if libc::dup2(source, target) < 0 {
                         fail(plan, Step::Descriptors);
@@ -169,7 +167,7 @@ unsafe fn run(
                 // What the caller ignores stays ignored, except what the agent's own runtime ignores.
                 libc::signal(libc::SIGPIPE, libc::SIG_DFL);
                 libc::pthread_sigmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
-                close_all_but(&plan.kept, 0);
+                let _refused = close_all_but(&plan.kept, 0);
                 if plan.change_user {
                     become_user(plan);
                 }
@@ -210,24 +208,6 @@ unsafe fn reset_signals() {
     }
 }
 
-/// Closes every inherited descriptor from `from` on but those that are `kept`, which ascend.
-///
-/// # Safety
-/// As [`run`].
-pub(super) unsafe fn close_all_but(kept: &[RawFd], from: libc::c_uint) {
-    let mut from = from;
-    for fd in kept {
-        let fd = fd.unsigned_abs();
-        if fd > from {
-            // SAFETY: a plain system call; nothing in the child uses the descriptors in between.
-            unsafe { libc::syscall(libc::SYS_close_range, from, fd - 1, 0) };
-        }
-        from = from.max(fd.saturating_add(1));
-    }
-    // SAFETY: as above.
-    unsafe { libc::syscall(libc::SYS_close_range, from, libc::c_uint::MAX, 0) };
-}
-
 /// Leaves nothing that executing a file could bring back. Root must lose it; to others it means nothing, as they take no
 /// new rights.
 ///
@@ -235,7 +215,7 @@ pub(super) unsafe fn close_all_but(kept: &[RawFd], from: libc::c_uint) {
 /// As [`run`].
 unsafe fn drop_bounding_set(plan: &Plan) {
     let is_root = plan.user.as_ref().is_none_or(|user| user.uid == 0);
-    for number in 0..CAPABILITIES {
+    for number in 0..libc::c_ulong::from(CAPABILITIES) {
         // SAFETY: plain system calls.
         unsafe {
             if libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) == 0 {

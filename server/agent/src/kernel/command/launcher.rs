@@ -13,11 +13,11 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_protocol::{AgentError, AgentErrorKind, Connection, ProtocolError};
+use bathyscope_protocol::{AgentError, AgentErrorKind, Connection, ProtocolError, sandbox::close_all_but};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-use super::{CALLER, DOING, Started, child, child::Parent};
+use super::{CALLER, DOING, Started, child::Parent};
 use crate::{commands::CommandRights, error::failed, rights};
 
 /// How long finding the user and the program, and forking, may take: both may be on file systems and in directories of users
@@ -142,7 +142,7 @@ fn keep_descriptors(connection: BorrowedFd<'_>, commands: &CommandRights) -> io:
     kept.sort_unstable();
     kept.dedup();
     // SAFETY: this process only waits for requests and has nothing else open that it uses.
-    unsafe { child::close_all_but(&kept, 0) };
+    let _refused = unsafe { close_all_but(&kept, 0) };
     Ok(())
 }
 

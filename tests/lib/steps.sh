@@ -183,14 +183,26 @@ do_lab() {
 do_lab-6.1() { do_lab 6.1; }
 do_lab-6.12() { do_lab 6.12; }
 
-# In the debug build, whose overflows and assertions are checked.
+# Each target for its time, two at once: what takes requests, and what compiles, which gets most of it.
 do_fuzz() {
-    local target status=0 seconds=${BATHYSCOPE_FUZZ_SECONDS:-600} fuzzer
-    fuzzer=$(awk -F'\t' '$1 == "server/agent" && $2 == "test" { sub("/deps/[^/]*$", "", $4); print $4; exit }' "$BATHYSCOPE_TESTS_BUILT")
-    for target in agent_bytes agent_requests script login import; do
-        (cd target && silence_seconds=$((seconds + 300)) watched "$fuzzer/bathyscope-fuzz" "$target" "$seconds") || status=1
+    local status=0 seconds=${BATHYSCOPE_FUZZ_SECONDS:-600} requests
+    local silence_seconds=$((3 * seconds + 300))
+    fuzz "$seconds" agent_bytes agent_requests login import &
+    requests=$!
+    fuzz "$seconds" script || status=1
+    BATHYSCOPE_FUZZ_SECONDS=$((3 * seconds)) run_tests '^bpf test mutations$' || status=1
+    wait "$requests" || status=1
+    return "$status"
+}
+
+# Fuzzes each target in turn for `$1` seconds, in the debug build, whose overflows and assertions are checked.
+fuzz() {
+    local seconds=$1 target status=0 folder
+    shift
+    folder=$(awk -F'\t' '$1 == "server/agent" && $2 == "test" { sub("/deps/[^/]*$", "", $4); print $4; exit }' "$BATHYSCOPE_TESTS_BUILT")
+    for target in "$@"; do
+        (cd target && watched "$folder/bathyscope-fuzz" "$target" "$seconds") || status=1
     done
-    BATHYSCOPE_FUZZ_SECONDS=$seconds silence_seconds=$((seconds + 300)) run_tests '^bpf test mutations$' || status=1
     return "$status"
 }
 

@@ -1,9 +1,9 @@
 //! The command line: every verb, and the options that several share. Each verb has a file of its own with its
 //! arguments and a `run`.
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand, error::ErrorKind};
 
 use crate::Outcome;
 
@@ -17,6 +17,7 @@ pub mod console;
 pub mod doctor;
 pub mod export;
 mod facts;
+mod letters;
 pub mod list;
 pub mod login_link;
 mod open;
@@ -129,7 +130,17 @@ pub enum Verb {
 
 /// Parses the command line of this process; prints help and ends the process where that was asked for.
 pub fn parse() -> Cli {
-    Cli::parse_from(trace::order::arranged(std::env::args_os().collect()))
+    read(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
+}
+
+/// Reads the words of a command line, the first of which is the program's name.
+///
+/// # Errors
+/// If they are no command line, or ask for help.
+pub fn read(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let words = letters::arranged(trace::order::arranged(words))
+        .map_err(|error| Cli::command().error(ErrorKind::UnknownArgument, error))?;
+    Cli::try_parse_from(words)
 }
 
 /// Does what the command line asks, and reports a failure on standard error.
@@ -192,8 +203,6 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, crate::Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
@@ -206,5 +215,16 @@ mod tests {
         let cli = Cli::try_parse_from(["bathyscope", "--simulate"]).unwrap();
         assert!(cli.verb.is_none() && cli.serve.agent.simulate.is_some());
         assert!(Cli::try_parse_from(["bathyscope", "--simulate", "doctor"]).is_err());
+    }
+
+    #[test]
+    fn an_option_that_a_verb_does_not_have_is_not_taken_for_the_command() {
+        let read = |line: &str| read(["bathyscope"].into_iter().chain(line.split(' ')).map(OsString::from).collect());
+        for line in ["strace --frobnicate ls", "record -a -Q sched_switch ls", "stat --frobnicate ls"] {
+            let error = read(line).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{line}: {error}");
+        }
+        let Some(Verb::Strace(args)) = read("strace -f ls -v -f").unwrap().verb else { panic!() };
+        assert_eq!((args.follow, args.command.join(" ").as_str()), (true, "ls -v -f"));
     }
 }

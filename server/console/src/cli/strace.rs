@@ -143,7 +143,7 @@ pub struct StraceArgs {
     #[arg(long = "log", value_name = "FILTER", default_value = "warn")]
     pub log_filter: String,
     /// Program to run and trace, with its arguments; no shell is started
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<String>,
 }
 

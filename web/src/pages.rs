@@ -62,6 +62,10 @@ pub struct Login<'a> {
     pub nonce: &'a str,
     /// Why the last attempt failed, one or more whole sentences; empty on the first.
     pub problem: &'a str,
+    /// The page of this console that follows the login; empty for the start page.
+    pub next: &'a str,
+    /// Whether the page is to be asked for again at once, now from this console, so that the browser sends its cookie.
+    pub ask_again: bool,
 }
 
 /// The start page: what this host can do, recent captures, ways to begin.
@@ -179,7 +183,7 @@ mod tests {
         let nonce = "bm9uY2U";
         let error = |frame| Error { nonce, frame, title: HOSTILE, why: HOSTILE, remedy: HOSTILE, request_id: HOSTILE };
         vec![
-            ("login", Login { nonce, problem: HOSTILE }.render().unwrap()),
+            ("login", Login { nonce, problem: HOSTILE, next: HOSTILE, ask_again: true }.render().unwrap()),
             ("start", Start { nonce, frame }.render().unwrap()),
             ("new", New { nonce, frame }.render().unwrap()),
             ("history", History { nonce, frame }.render().unwrap()),

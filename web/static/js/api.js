@@ -44,7 +44,8 @@ async function request(path, options) {
   }
   if (response.ok) return response;
   if (response.status === 401) {
-    location.assign("/login");
+    const asked = `${location.pathname}${location.search}${location.hash}`;
+    location.assign(asked === "/" ? "/login" : withParams("/login", { next: asked }));
     // The page is about to go; nobody waits for this.
     return new Promise(() => {});
   }

@@ -9,6 +9,7 @@ import { bind, describe } from "./keys.js";
 import { note, noteError, showError, waitFor } from "./notice.js";
 import { PINS, ruleText } from "./retention.js";
 import { listSamples } from "./samples.js";
+import { keepInAddress, writeAddress } from "./search_address.js";
 import { startShell } from "./shell.js";
 
 const PAGE = 100;
@@ -118,11 +119,12 @@ async function load(offset = 0) {
 }
 
 startShell();
+keepInAddress(search);
 load();
 search.addEventListener("input", settled(150, () => load()));
 search.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") place.querySelector("tr[tabindex='0']")?.focus();
-  else if (event.key === "Escape" && search.value) { search.value = ""; load(); } else return;
+  else if (event.key === "Escape" && search.value) { search.value = ""; writeAddress(""); load(); } else return;
   event.preventDefault();
 });
 // Whoever leaves the page has not undone it.

@@ -5,6 +5,7 @@ import { mayRecord } from "./commands.js";
 import { byId, h, put } from "./dom.js";
 import { showError, waitFor } from "./notice.js";
 import { editorLink, prose, scriptText } from "./script_text.js";
+import { keepInAddress } from "./search_address.js";
 import { startShell } from "./shell.js";
 
 let words = [];
@@ -48,5 +49,6 @@ async function load() {
 }
 
 startShell();
+keepInAddress(byId("word-filter"));
 byId("word-filter").addEventListener("input", showWords);
 load();

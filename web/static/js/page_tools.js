@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { mayRecord } from "./commands.js";
 import { byId, h, put } from "./dom.js";
 import { showError, waitFor } from "./notice.js";
+import { keepInAddress } from "./search_address.js";
 import { startShell } from "./shell.js";
 
 const GROUPS = { processes: "Processes", cpu: "CPU and scheduler", memory: "Memory", files: "Files and storage", network: "Network", general: "General" };
@@ -38,5 +39,6 @@ async function load() {
 }
 
 startShell();
+keepInAddress(byId("tool-filter"));
 byId("tool-filter").addEventListener("input", show);
 load();

@@ -1,7 +1,7 @@
 //! Who may: the first argument of every handler says the least role that it needs.
 //!
 //! The role is decided here, in the handler's own extractor, never by looking at the path. A role that does not suffice
-//! gets the same answer as an address that does not exist.
+//! gets the same answer as an address that does not exist; only pages, which everybody knows of, say that they are for others.
 
 use axum::extract::FromRequestParts;
 use bathyscope_store::Role;
@@ -134,7 +134,8 @@ async fn admit(parts: &mut Parts, state: &AppState, least: Role) -> Result<Who, 
     let who = Who { session };
     context.set_who(who.clone());
     if who.role() < least {
-        return Err(ApiError::not_found());
+        let is_page = context.kind() == Some(Kind::Page);
+        return Err(if is_page { ApiError::read_only(who.user(), who.role()) } else { ApiError::not_found() });
     }
     let from_own_page = || site::is_same_origin(&parts.headers, state.hosts().scheme(), context.host());
     if context.kind() == Some(Kind::Stream) && !from_own_page() {

@@ -6,6 +6,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use http::Uri;
+
 use super::{access::Who, hosts::AllowedHost};
 
 /// The address that a request comes from, for limits; never shown and never trusted.
@@ -39,6 +41,7 @@ struct Inner {
     host: AllowedHost,
     route: OnceLock<(Kind, &'static str)>,
     who: OnceLock<Who>,
+    asked: OnceLock<String>,
 }
 
 impl Context {
@@ -50,8 +53,8 @@ impl Context {
         let mut random = [0_u8; 16];
         getrandom::fill(&mut random)?;
         let (request_id, nonce) = (request_id.to_owned(), hex(&random));
-        let (route, who) = (OnceLock::new(), OnceLock::new());
-        Ok(Self { inner: Arc::new(Inner { request_id, nonce, peer, host, route, who }) })
+        let (route, who, asked) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Ok(Self { inner: Arc::new(Inner { request_id, nonce, peer, host, route, who, asked }) })
     }
 
     /// By which the log and the client know this request.
@@ -87,6 +90,16 @@ impl Context {
     /// Who asks, once an extractor has found out.
     pub(super) fn who(&self) -> Option<&Who> {
         self.inner.who.get()
+    }
+
+    /// The page that was asked for, as path and query; none where the request is for something else.
+    pub(super) fn asked(&self) -> Option<&str> {
+        self.inner.asked.get().map(String::as_str)
+    }
+
+    pub(super) fn set_asked(&self, uri: &Uri) {
+        // A request has one address.
+        let _same = self.inner.asked.set(uri.path_and_query().map_or("/", |asked| asked.as_str()).to_owned());
     }
 
     pub(super) fn set_route(&self, kind: Kind, path: &'static str) {

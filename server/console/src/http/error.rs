@@ -9,7 +9,7 @@ use axum::{
 use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use bathyscope_query::QueryError;
-use bathyscope_store::StoreError;
+use bathyscope_store::{Role, StoreError};
 use bathyscope_views::ViewError;
 use bathyscope_web::{Template as _, pages};
 use http::{
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::{
     context::{Context, Kind},
-    layers,
+    layers, next,
 };
 use crate::{
     host::HostError,
@@ -40,6 +40,8 @@ pub enum ErrorKind {
     CrossSite,
     /// It does not exist, or is not for this person to know.
     NotFound,
+    /// A page for people who may do more.
+    ReadOnly,
     /// The path exists with other methods.
     Method,
     /// It cannot be done in the state that things are in.
@@ -76,7 +78,7 @@ impl ErrorKind {
         match self {
             Self::Invalid => StatusCode::BAD_REQUEST,
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::CrossSite => StatusCode::FORBIDDEN,
+            Self::CrossSite | Self::ReadOnly => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict => StatusCode::CONFLICT,
@@ -98,6 +100,7 @@ impl ErrorKind {
             Self::Unauthenticated => "unauthenticated",
             Self::CrossSite => "cross_site",
             Self::NotFound => "not_found",
+            Self::ReadOnly => "read_only",
             Self::Method => "method",
             Self::Conflict => "conflict",
             Self::TooLarge => "too_large",
@@ -178,7 +181,14 @@ impl ApiError {
 
     /// It does not exist, or is not for this person to know.
     pub fn not_found() -> Self {
-        Self::new(ErrorKind::NotFound, "looking for this address", "there is nothing here")
+        Self::new(ErrorKind::NotFound, "opening this address", "the console has nothing at it")
+    }
+
+    /// A page that somebody's role does not open. That it exists is no secret.
+    pub fn read_only(user: &str, role: Role) -> Self {
+        let why = format!("{user} is logged in as {role}, who may look at captures and not make any");
+        Self::new(ErrorKind::ReadOnly, "opening this page", why)
+            .remedy("For a login that may record, ask for a link of `bathyscope login-link --role operator`.")
     }
 
     /// What is stored is not what was written: in which part, never its bytes.
@@ -410,7 +420,7 @@ pub(super) fn write(context: &Context, wants_page: bool, response: Response) -> 
     log(&error);
     let as_page = context.kind().map_or(wants_page, |kind| kind == Kind::Page);
     if as_page && error.kind == ErrorKind::Unauthenticated {
-        return (StatusCode::SEE_OTHER, [(LOCATION, "/login")]).into_response();
+        return (StatusCode::SEE_OTHER, [(LOCATION, next::login_address(context.asked()))]).into_response();
     }
     let written = if as_page { page(context, &error) } else { None };
     let (mime, text) = written.unwrap_or_else(|| json(context, &error));
@@ -454,7 +464,8 @@ fn json(context: &Context, error: &ApiError) -> (HeaderValue, String) {
 
 fn page(context: &Context, error: &ApiError) -> Option<(HeaderValue, String)> {
     let title = match error.kind {
-        ErrorKind::NotFound => "There is nothing here",
+        ErrorKind::NotFound => "Page not found",
+        ErrorKind::ReadOnly => "You may read only",
         ErrorKind::CrossSite => "This request did not come from the console",
         ErrorKind::Internal => "Something failed inside the console",
         ErrorKind::Busy | ErrorKind::TooMany => "Too much at a time",

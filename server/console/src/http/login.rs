@@ -8,7 +8,7 @@ use axum::{
 };
 use bathyscope_web::{Template as _, pages};
 use http::{
-    HeaderValue, StatusCode,
+    HeaderMap, HeaderValue, StatusCode,
     header::{CONTENT_TYPE, LOCATION, SET_COOKIE},
 };
 use serde::Deserialize;
@@ -17,7 +17,8 @@ use super::{
     access::{Anonymous, Viewer, removal_cookie, session_cookie, session_of},
     context::Context,
     error::ApiError,
-    extract::Form,
+    extract::{Form, Query},
+    next, site,
     state::AppState,
 };
 
@@ -27,14 +28,46 @@ const WRONG: &str = "This token is not valid: it was used, has expired, or was m
 const TOO_MANY: &str = "This token is not valid, and too many attempts have failed. A valid one, printed by \
                         `bathyscope login-link`, logs in all the same.";
 
+/// What the login page says of an address that it does not lead back to.
+const ELSEWHERE: &str = "After the login the start page opens: the link to this page leads back to an address that is no \
+                         page of this console.";
+
 #[derive(Deserialize)]
 struct LoginForm {
     token: String,
+    /// The page that follows; empty for the start page.
+    #[serde(default)]
+    next: String,
+}
+
+/// What the address of the login page may say.
+#[derive(Deserialize)]
+pub(super) struct LoginQuery {
+    /// The page that follows the login.
+    #[serde(default)]
+    next: String,
 }
 
 /// The page that asks for a token. The token of a login link is in the fragment, which is never sent.
-pub(super) async fn page(_: Anonymous, context: Context) -> Result<Response, ApiError> {
-    login_page(&context, StatusCode::OK, "")
+pub(super) async fn page(
+    _: Anonymous,
+    context: Context,
+    State(state): State<AppState>,
+    Query(LoginQuery { next }): Query<LoginQuery>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    if next.is_empty() {
+        return login_page(&context, StatusCode::OK, &LoginWords::default());
+    }
+    if !next::is_own(&next) {
+        return login_page(&context, StatusCode::OK, &LoginWords { problem: ELSEWHERE, ..LoginWords::default() });
+    }
+    // Who is logged in has followed a link from another site, with which the browser sends no cookie.
+    if session_of(&headers, &state).await?.is_some() {
+        return Ok(redirect(&next, None));
+    }
+    let ask_again = site::is_from_elsewhere(&headers);
+    login_page(&context, StatusCode::OK, &LoginWords { next: &next, ask_again, ..LoginWords::default() })
 }
 
 /// Exchanges a token for a session.
@@ -46,34 +79,39 @@ pub(super) async fn login(
 ) -> Result<Response, ApiError> {
     let source = state.source_of(&context, request.headers());
     let replaces = session_of(request.headers(), &state).await?;
-    let Form(LoginForm { token }) = Form::from_request(request, &state).await?;
+    let Form(LoginForm { token, next }) = Form::from_request(request, &state).await?;
+    if !next.is_empty() && !next::is_own(&next) {
+        // Before the token is used up. The address is not repeated: it may be anything.
+        return Err(ApiError::invalid("logging in", "the address that should follow is no page of this console"));
+    }
     // A person may paste the whole link.
     let token = token.rsplit("token=").next().unwrap_or_default().trim().to_owned();
     let failed = |error| ApiError::internal("logging in", error);
     // A token has 256 random bits, so nobody guesses one: what others tried, from the same address too, refuses no token
     // that is valid. The limit is for attempts that fail, which fill the log.
     if !state.sessions().is_login_token(&token).await.map_err(failed)? {
-        return refuse(&context, &state, source);
+        return refuse(&context, &state, source, &next);
     }
     // Runs to its end even if the browser goes away: a used token without a session would be lost.
     let sessions = state.sessions().clone();
     let login = tokio::spawn(async move { sessions.login(&token, replaces.as_ref()).await });
     let found = login.await.map_err(|error| ApiError::internal("logging in", error))?;
     let Some((secret, session)) = found.map_err(|error| ApiError::internal("logging in", error))? else {
-        return refuse(&context, &state, source);
+        return refuse(&context, &state, source, &next);
     };
     state.audit(&session, "login", "", "").await;
     let cookie = session_cookie(secret.reveal(), state.hosts().is_secure());
-    Ok(redirect("/", &cookie))
+    Ok(redirect(if next.is_empty() { "/" } else { &next }, Some(&cookie)))
 }
 
 /// The answer to a token that is not valid; another one to a source that has tried too often.
-fn refuse(context: &Context, state: &AppState, source: IpAddr) -> Result<Response, ApiError> {
+fn refuse(context: &Context, state: &AppState, source: IpAddr, next: &str) -> Result<Response, ApiError> {
+    let words = |problem| LoginWords { problem, next, ask_again: false };
     if !state.login_limit().attempt(source, Instant::now()) {
-        return login_page(context, StatusCode::TOO_MANY_REQUESTS, TOO_MANY);
+        return login_page(context, StatusCode::TOO_MANY_REQUESTS, &words(TOO_MANY));
     }
     tracing::warn!("a login was refused");
-    login_page(context, StatusCode::UNAUTHORIZED, WRONG)
+    login_page(context, StatusCode::UNAUTHORIZED, &words(WRONG))
 }
 
 /// Ends the session.
@@ -84,11 +122,23 @@ pub(super) async fn logout(Viewer(who): Viewer, State(state): State<AppState>) -
     let ended = logout.await.map_err(|error| ApiError::internal("logging out", error))?;
     ended.map_err(|error| ApiError::internal("logging out", error))?;
     state.audit(&who.session, "logout", "", "").await;
-    Ok(redirect("/login", &removal_cookie(state.hosts().is_secure())))
+    Ok(redirect("/login", Some(&removal_cookie(state.hosts().is_secure()))))
 }
 
-fn login_page(context: &Context, status: StatusCode, problem: &str) -> Result<Response, ApiError> {
-    let html = pages::Login { nonce: context.nonce(), problem }.render();
+/// What a login page says.
+#[derive(Clone, Copy, Default)]
+struct LoginWords<'a> {
+    /// Why there is no login yet; may be empty.
+    problem: &'a str,
+    /// The page that follows, which is one of this console; empty for the start page.
+    next: &'a str,
+    /// Whether the browser is to ask again by itself, so that it sends its cookie.
+    ask_again: bool,
+}
+
+fn login_page(context: &Context, status: StatusCode, words: &LoginWords<'_>) -> Result<Response, ApiError> {
+    let LoginWords { problem, next, ask_again } = *words;
+    let html = pages::Login { nonce: context.nonce(), problem, next, ask_again }.render();
     let html = html.map_err(|error| ApiError::internal("making the login page", error))?;
     // Written here although it is an error, so that the outer guard leaves it as it is.
     let mut response = (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response();
@@ -96,9 +146,9 @@ fn login_page(context: &Context, status: StatusCode, problem: &str) -> Result<Re
     Ok(response)
 }
 
-fn redirect(to: &'static str, cookie: &str) -> Response {
+fn redirect(to: &str, cookie: Option<&str>) -> Response {
     let mut response = (StatusCode::SEE_OTHER, [(LOCATION, to)]).into_response();
-    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+    if let Some(Ok(cookie)) = cookie.map(HeaderValue::from_str) {
         response.headers_mut().insert(SET_COOKIE, cookie);
     }
     response

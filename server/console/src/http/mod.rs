@@ -22,6 +22,7 @@ mod hosts;
 mod layers;
 mod listener;
 mod login;
+mod next;
 mod pages;
 mod rate;
 mod routes;

@@ -3,7 +3,7 @@
 //! The router is built from this table and from nothing else, so a route that is not listed cannot exist. The role of a
 //! line is the handler's first argument: a line and its handler cannot differ, because it would not compile.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::LazyLock};
 
 use axum::{
     Router,
@@ -158,6 +158,23 @@ pub fn table() -> Vec<Route> {
     ]
 }
 
+/// The patterns of pages that somebody who is logged in can open.
+static PAGES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let is_page = |route: &Route| route.kind == Kind::Page && route.method == Method::GET && route.least.is_some();
+    table().into_iter().filter(is_page).map(|route| route.path).collect()
+});
+
+/// Whether `path` is that of a page which somebody who is logged in can open.
+pub(super) fn is_page(path: &str) -> bool {
+    let is_name = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let fits = |pattern: &str| {
+        let (wanted, given) = (pattern.split('/'), path.split('/'));
+        wanted.clone().count() == given.clone().count()
+            && wanted.zip(given).all(|(want, part)| if want.starts_with('{') { is_name(part) } else { want == part })
+    };
+    PAGES.iter().any(|pattern| fits(pattern))
+}
+
 /// The router of the table.
 pub(super) fn router(state: AppState) -> Router {
     let mut router = Router::new();
@@ -173,6 +190,9 @@ pub(super) fn router(state: AppState) -> Router {
 async fn run(kind: Kind, path: &'static str, request: Request, next: Next) -> Response {
     if let Some(context) = request.extensions().get::<Context>() {
         context.set_route(kind, path);
+        if kind == Kind::Page && request.method() == Method::GET {
+            context.set_asked(request.uri());
+        }
         tracing::Span::current().record("route", path);
     }
     let method = request.method().clone();

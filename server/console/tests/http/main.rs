@@ -19,6 +19,7 @@ mod dynamic;
 mod harness;
 mod headers;
 mod limits;
+mod login_next;
 mod query;
 mod recording;
 mod retention;

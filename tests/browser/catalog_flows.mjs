@@ -42,7 +42,7 @@ export async function chooseKind(page, { kind, has }) {
 export async function findNothing(page) {
   const search = page.locator('#catalog-search');
   await search.fill('no such thing anywhere');
-  await page.getByText('Nothing is called so.').waitFor();
+  await page.getByText('No match.').waitFor();
   await search.press('Escape');
   await page.getByRole('grid', { name: 'Entries' }).waitFor();
 }

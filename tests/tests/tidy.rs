@@ -321,3 +321,80 @@ fn promises_that_are_kept_have_a_test_that_is_named_after_them() {
     });
     none("a promise without a test", untested);
 }
+
+/// The words that docs/terms.md rules out: what stands in backticks in the last column of its table.
+fn ruled_out(terms: &str) -> Vec<String> {
+    let rows = terms.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix('|'));
+    let last = rows.filter_map(|row| row.split(" | ").nth(2));
+    last.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_lowercase).collect()
+}
+
+/// What a person may get to read of a line of code: the texts in quotes, without names such as `"user_id"`.
+fn texts(line: &str) -> Vec<&str> {
+    if line.trim_start().starts_with(['*', '/']) {
+        return Vec::new();
+    }
+    // A `://` is part of a text; any other `//` begins a comment.
+    let comment = line.match_indices("//").find(|(at, _)| !line[..*at].ends_with(':')).map_or(line.len(), |(at, _)| at);
+    let line = &line[..comment];
+    let mut found = Vec::new();
+    for quote in ['"', '`', '\''] {
+        found.extend(line.split(quote).skip(1).step_by(2));
+    }
+    found
+}
+
+/// The lines of what is shipped up to its tests, each with its number.
+fn before_tests(source: &Source) -> impl Iterator<Item = (usize, &str)> {
+    source.lines().take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
+}
+
+/// Whether `text` has `words` as whole words.
+fn has_words(text: &str, words: &str) -> bool {
+    let text = text.to_lowercase();
+    let is_part = |found: Option<char>| found.is_some_and(char::is_alphanumeric);
+    text.match_indices(words)
+        .any(|(at, _)| !is_part(text[..at].chars().next_back()) && !is_part(text[at + words.len()..].chars().next()))
+}
+
+#[test]
+fn terms_are_used() {
+    let words = ruled_out(&fs::read_to_string(root().join("docs/terms.md")).expect("docs/terms.md exists"));
+    assert!(words.len() > 20, "the table can be read: {words:?}");
+    let mut found = Vec::new();
+    let mut look = |path: &str, number: usize, text: &str| {
+        let bad = words.iter().filter(|words| has_words(text, words));
+        found.extend(bad.map(|words| format!("{path}:{number}: `{words}` in {}", text.trim())));
+    };
+    // Help of the command line is in comments of documentation, at verbs and options.
+    let help = |source: &Source, line: &str| source.path.contains("/src/cli/") && line.starts_with("    ///");
+    let code = rust().into_iter().chain(sources("web/static/js", &[".js"]));
+    let is_code =
+        |source: &Source| shipped(source) && !source.path.contains("/vendor/") && !source.path.ends_with("tests.rs");
+    for source in code.filter(is_code) {
+        for (number, line) in before_tests(&source) {
+            let texts = if help(&source, line) { vec![line] } else { texts(line) };
+            texts.into_iter().for_each(|text| look(&source.path, number, text));
+        }
+    }
+    let pages = sources("web/templates", &[".html"]);
+    let documents = sources("docs", &[".md"]).into_iter().filter(|source| source.path != "docs/terms.md");
+    let root_documents = ["README.md", "SECURITY.md"].map(|path| Source {
+        text: fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}")),
+        path: path.to_owned(),
+    });
+    for source in pages.into_iter().chain(documents).chain(root_documents) {
+        source.lines().for_each(|(number, line)| look(&source.path, number, line));
+    }
+    none("words that docs/terms.md rules out", found);
+}
+
+#[test]
+fn words_that_are_ruled_out_are_found() {
+    let terms = "| Term | Meaning | Not called |\n| --- | --- | --- |\n| size | bytes | `room`, `Most room` |\n| read | one | |\n";
+    assert_eq!(ruled_out(terms), ["room", "most room"]);
+    assert!(has_words("Or room.", "room") && !has_words("a mushroom", "room") && !has_words("rooms", "room"));
+    assert_eq!(texts("let a = \"is room\"; // `no room`"), ["is room"]);
+    assert_eq!(texts("text: `a ${b}`, \"http://x\""), ["http://x", "a ${b}"]);
+    assert!(texts("/// no \"room\"").is_empty());
+}

@@ -6,9 +6,9 @@ const MIB = 2 ** 20;
 const rule = (parts) => ({ keep_days: null, keep_bytes: null, captures_bytes: 5 * MIB, pinned_bytes: 0, database_bytes: 6 * MIB, free_bytes: 3 * MIB, reserve_bytes: MIB, ...parts });
 
 test("the rule is told with the room that captures take", () => {
-  assert.equal(ruleText(rule({})), "Captures take 5 MiB, there is room for 2 MiB more. They stay until they are deleted.");
-  assert.equal(ruleText(rule({ free_bytes: 0 })), "Captures take 5 MiB, there is room for 0 B more. They stay until they are deleted.");
-  assert.equal(ruleText(rule({ keep_days: 1 })), "Captures take 5 MiB, there is room for 2 MiB more. Each is deleted 1 day after it ended or was imported. Pinned ones stay.");
+  assert.equal(ruleText(rule({})), "Captures take 5 MiB, 2 MiB are free. They stay until they are deleted.");
+  assert.equal(ruleText(rule({ free_bytes: 0 })), "Captures take 5 MiB, 0 B are free. They stay until they are deleted.");
+  assert.equal(ruleText(rule({ keep_days: 1 })), "Captures take 5 MiB, 2 MiB are free. Each is deleted 1 day after it ended or was imported. Pinned ones stay.");
   assert.equal(ruleText(rule({ keep_bytes: 20 * MIB })), "Captures take 5 MiB of 20 MiB; when they take more, the oldest are deleted. Pinned ones stay.");
   assert.match(ruleText(rule({ keep_bytes: 4 * MIB, pinned_bytes: 5 * MIB })), /Pinned ones alone take more than that/);
 });

@@ -35,7 +35,7 @@ pub enum CommandRights {
 #[non_exhaustive]
 pub enum ParseCommandRightsError {
     /// There is none of this name.
-    #[error("there is no user `{}`; write off, as-root, or names as `getent passwd` lists them, with commas between", bathyscope_capture::visible(.0.as_bytes()))]
+    #[error("there is no user `{}`; write off, as-root, or comma-separated names as `getent passwd` lists them", bathyscope_capture::visible(.0.as_bytes()))]
     NoSuchUser(String),
     /// Root is among the users.
     #[error("`{}` is root; commands run as root only with as-root", bathyscope_capture::visible(.0.as_bytes()))]

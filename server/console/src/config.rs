@@ -132,7 +132,7 @@ pub struct CommandArgs {
 
 fn command_rights(text: &str) -> Result<CommandRights, String> {
     match text.parse() {
-        Ok(CommandRights::Caller) => Err("it is off, as-root, or names of users with commas between".to_owned()),
+        Ok(CommandRights::Caller) => Err("it is off, as-root, or comma-separated names of users".to_owned()),
         Ok(rights) => Ok(rights),
         Err(error) => Err(error.to_string()),
     }

@@ -99,7 +99,7 @@ pub enum ViewError {
     },
     /// What views hold of texts, stacks and names has no room in memory.
     #[error(
-        "there is no room for {what}: all views together hold up to {} MiB of what rows refer to; narrow the time range \
+        "there is no memory left for {what}: all views together hold up to {} MiB of what rows refer to; narrow the time range \
          or the filter, or try again when others are done", .limit_bytes >> 20
     )]
     TooMuch {

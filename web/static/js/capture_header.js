@@ -1,12 +1,12 @@
 // The header of a capture: its name, what it is, chips for losses and cost, what can be done with it.
 
-import { send } from "./api.js";
+import { get, send } from "./api.js";
 import { captureState } from "./capture_list.js";
 import { addCommands, mayRecord } from "./commands.js";
 import { byId, copyText, h, put } from "./dom.js";
 import { UNKNOWN_LOSS, bytes, count, duration, exact, lostText, permille, plural, wall } from "./format.js";
 import { bind } from "./keys.js";
-import { note, noteError } from "./notice.js";
+import { note, noteError, sentence } from "./notice.js";
 import { PINS } from "./retention.js";
 import { ESTIMATED, costIsEstimated, targetText } from "./spec.js";
 import { joinWords } from "./words.js";
@@ -92,8 +92,26 @@ export class CaptureHeader {
   }
 
   #drawProblem(info) {
-    const bad = { failed: "This capture failed. ", interrupted: "This capture was interrupted. ", agent_lost: "The agent was lost during this capture. " }[info.state];
-    put(byId("cap-problem"), bad && h("p", { class: "notice notice-stop" }, h("strong", { text: bad }), info.reason ? `${info.reason.charAt(0).toUpperCase()}${info.reason.slice(1)}. `.replace("..", ".") : "", info.streams.some((stream) => stream.rows > 0) ? "What was stored until then is here." : ""));
+    const bad = { failed: "This capture failed. ", interrupted: "This capture was interrupted. ", agent_lost: `The agent ended at ${duration(this.context.duration)}. ` }[info.state];
+    const kept = info.streams.some((stream) => stream.rows > 0) && "Rows until then are kept. ";
+    const isLost = info.state === "agent_lost";
+    // How the agent ended is said already; what else there is to say follows it.
+    const reason = isLost ? info.reason.split("; ").slice(1).join("; ") : info.reason;
+    const now = isLost && h("span", { role: "status", text: this.recordingAgain ?? "" });
+    put(byId("cap-problem"), bad && h("p", { class: "notice notice-stop", title: isLost ? sentence(info.reason) : null }, h("strong", { text: bad }), reason && `${sentence(reason)} `, kept, now));
+    if (isLost && this.recordingAgain === undefined) this.#askAgent(now);
+  }
+
+  /** Says whether recording works again after the agent has ended. */
+  async #askAgent(place) {
+    this.recordingAgain = "";
+    try {
+      const { agent } = await get("/api/host");
+      this.recordingAgain = agent.state === "connected" ? "Recording works again." : "Recording does not work yet: the agent is not back.";
+      place.textContent = this.recordingAgain;
+    } catch {
+      // Only whether it works is not known; the rest of the page says what is wrong with the console.
+    }
   }
 
   #exportMenu() {

@@ -4,7 +4,7 @@ import { h, put } from "./dom.js";
 import { UNKNOWN_LOSS, ago, bytes, count, duration, exact, lostNumber, wall } from "./format.js";
 import { PINS, keptFor } from "./retention.js";
 
-const STATES = { recording: "Recording", finished: "Finished", interrupted: "Interrupted", failed: "Failed", agent_lost: "Agent lost" };
+const STATES = { recording: "Recording", finished: "Finished", interrupted: "Interrupted", failed: "Failed", agent_lost: "Agent ended" };
 
 /**
  * The state of a capture: a shape and a word.

@@ -9,9 +9,11 @@ import { functionTable } from "./flame_functions.js";
 import { FlameModel, KINDS } from "./flame_model.js";
 import { duration, exact, percent, plural } from "./format.js";
 import { bind, describe } from "./keys.js";
-import { showError, waitFor } from "./notice.js";
+import { note, showError, waitFor } from "./notice.js";
 
 const QUERY = ["start", "end", "filter", "focus", "search", "invert", "by", "source", "snapshot", "flame", "top", "code", "at"];
+/** Why there are frames without a symbol, in the order of how often. */
+const NO_SYMBOL = "A frame has no symbol where the program’s file is stripped, where the code was made at run time and no /tmp/perf-PID.map names it, or where the process had ended before its mappings were read. Programs that are built with symbols, or whose debug symbols are installed, have names in the next capture.";
 
 /** The tab. */
 export class FlameView {
@@ -255,8 +257,7 @@ export class FlameView {
     const amount = (value) => this.#amount(value);
     const parts = [amount(total)];
     if (cut.nodes > 0) parts.push(`${plural(cut.nodes, "frame")} with ${amount(cut.samples)} below one pixel not drawn; zoom in to see them`);
-    if (unresolved > 0) parts.push(`${amount(unresolved)} with a place that has no name`);
-    this.said.textContent = parts.join(" · ");
+    put(this.said, parts.join(" · "), unresolved > 0 && ` · ${this.#amount(unresolved)} ${this.model.isTime || unresolved > 1 ? "have" : "has"} frames without a symbol `, unresolved > 0 && h("button", { type: "button", class: "plain", text: "why?", on: { click: () => note(NO_SYMBOL, { ms: 20000 }) } }));
     this.found.textContent = this.context.view.search ? `${amount(matched)}, ${percent(matched, focusTotal)}` : "";
   }
 

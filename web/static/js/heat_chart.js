@@ -20,7 +20,7 @@ export class HeatChart {
     this.parts = parts;
     this.view = { buckets: [], columns: [], most: 0 };
     this.at = null;
-    this.canvas = h("canvas", { class: "heat-canvas", tabindex: "0", role: "img", "aria-label": "Heat map. Arrow keys walk through its cells, Enter shows the histogram of a moment." });
+    this.canvas = h("canvas", { class: "heat-canvas", tabindex: "0", role: "img", "aria-label": "Heat map. Arrow keys walk through its cells, Enter shows the histogram of one read." });
     this.element = h("div", { class: "heat" }, this.canvas);
     this.canvas.addEventListener("pointermove", (event) => this.#go(this.#cell(event)));
     this.canvas.addEventListener("pointerleave", () => this.#go(null));
@@ -140,8 +140,8 @@ export class HeatChart {
 
   /** What its shades mean, in words. */
   get legend() {
-    const earlier = this.view.earlier > 0 ? `, ${plural(this.view.earlier, "earlier moment")} not shown` : "";
+    const earlier = this.view.earlier > 0 ? `, ${plural(this.view.earlier, "earlier read")} not shown` : "";
     const gaps = this.view.buckets.some((_, row) => apart(this.view.buckets, row)) ? ", broken line: empty buckets are left out" : "";
-    return `strongest shade: ${exact(this.view.most)} values${gaps}${earlier}`;
+    return `darkest: ${exact(this.view.most)} values${gaps}${earlier}`;
   }
 }

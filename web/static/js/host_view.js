@@ -40,7 +40,7 @@ export function agentNotice(agent, full = false) {
       agent.message ? `${sentence(agent.message)} ` : "", "Stored captures and the samples can be read all the same."));
   }
   if (agent.state === "restarting") {
-    return h("div", { class: "notice notice-stop", role: "status" }, h("p", {}, h("strong", { text: "The agent is being started again. " }), sentence(agent.message)));
+    return h("div", { class: "notice notice-stop", role: "status" }, h("p", {}, h("strong", { text: "The agent is restarting. " }), sentence(agent.message)));
   }
   if (agent.simulated) {
     return h("div", { class: "notice", role: "status" }, h("p", {}, h("strong", { text: "Simulated agent. " }), "Events are made up; nothing of this host is observed."));

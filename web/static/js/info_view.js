@@ -103,11 +103,11 @@ export class InfoView {
   #spec(info) {
     const { spec } = info;
     const { events, profile, script, syscalls, trace, count: counts } = spec.method;
-    const json = h("pre", { class: "json", text: JSON.stringify(spec, null, 2) });
+    const json = h("pre", { class: "json", tabindex: "0", text: JSON.stringify(spec, null, 2) });
     const method = script
       ? entry("Script", script.file && h("code", { text: script.file }), script.params?.length > 0 && h("code", { text: ` ${joinWords(script.params)}` }), scriptText(script.text))
       : counts
-      ? entry("Method", "Counts, read every ", duration(counts.interval_ms * 1e6), ": ", h("code", { text: (counts.groups ?? []).map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0])).join(", ") || "the usual events" }))
+      ? entry("Method", "Counts, read every ", duration(counts.interval_ms * 1e6), ": ", h("code", { text: (counts.groups ?? []).map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0])).join(", ") || "default events" }))
       : profile
       ? entry("Method", `Profile: ${profile.event ? `${profile.event}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}`)
       : syscalls
@@ -119,7 +119,7 @@ export class InfoView {
     const limits = spec.limits ?? {};
     const ends = [limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`, limits.max_events && `after ${plural(limits.max_events, "row")}`, limits.max_bytes && `at ${bytes(limits.max_bytes)}`].filter(Boolean);
     return section("info-spec", "What was asked for", h("dl", { class: "facts" }, ...method, ...entry("Target", targetText(spec.target, joinWords)),
-      ...entry("Ends", ends.join(", or ") || "when it is stopped"), ...entry("Guard above", budgetsText(limits)),
+      ...entry("Ends", ends.join(", or ") || "when it is stopped"), ...entry("Cost limits", budgetsText(limits)),
       ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`), ...entry("Ended", info.running ? "it runs" : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`),
       ...entry("Size", bytes(info.bytes)), ...(info.pinned || info.kept_until_unix_ns ? entry("Kept", keptText(info)) : []),
       ...(info.simulated ? entry("Agent", "simulated: the events are made up") : [])), h("details", {}, h("summary", { text: "Spec as JSON" }), json));
@@ -180,7 +180,7 @@ export class InfoView {
       const { items } = await get(`${this.context.path}/output`);
       const line = (item) => (text) => h("div", { class: item.stream === "stderr" ? "stderr" : "", title: `${item.stream}, ${moment(item.time)} s`, text });
       put(this.output, h("pre", { class: "output", tabindex: "0" }, ...items.flatMap((item) => item.lines.map(line(item)))),
-        items.length >= MOST_OUTPUT && h("p", { class: "quiet small", text: `The first ${plural(MOST_OUTPUT, "piece")} of ${bytes(this.context.info.output_bytes)} are shown.` }));
+        items.length >= MOST_OUTPUT && h("p", { class: "quiet small", text: `The first ${plural(items.reduce((sum, item) => sum + item.lines.length, 0), "line")} of ${bytes(this.context.info.output_bytes)} are shown.` }));
     } catch (error) {
       this.outputAsked = -1;
       showError(this.output, error, () => this.#loadOutput());

@@ -18,7 +18,7 @@ export class LinesChart {
     this.view = { at: [], lines: [] };
     this.moment = -1;
     this.categories = new Map();
-    this.canvas = h("canvas", { class: "lines-canvas", tabindex: "0", role: "img", "aria-label": "Values over time. Arrow keys walk through the moments." });
+    this.canvas = h("canvas", { class: "lines-canvas", tabindex: "0", role: "img", "aria-label": "Values over time. Arrow keys walk through the reads." });
     this.place = h("div", { class: "lines-place" }, this.canvas);
     this.legend = h("ul", { class: "lines-legend mono" });
     this.element = h("div", { class: "lines" }, this.place, this.legend);

@@ -99,7 +99,7 @@ export class MapsView {
     put(this.moment, ...(view?.at?.snapshot ? this.#moments(view.at) : []));
     put(this.keys, view?.keys?.length > 1 && this.#keyChoice(view));
     if (!map) return put(this.body, h("p", { class: "empty", text: "This script keeps nothing in maps. A map is a name with @: @[comm] = count();" }));
-    if (!view) return put(this.body, h("p", { class: "empty", text: this.context.info.running ? `${map.name} is empty so far.` : `${map.name} was empty whenever it was read.` }));
+    if (!view) return put(this.body, h("p", { class: "empty", text: this.context.info.running ? `${map.name} is empty so far.` : `${map.name} held nothing when it was read.` }));
     const draw = { histogram: () => this.#histogram(view), heatmap: () => this.#heat(view), table: () => this.#table(view), series: () => this.#lines(view) };
     draw[show]();
   }
@@ -139,7 +139,7 @@ export class MapsView {
   #heat(view) {
     put(this.body, this.heat.element, h("p", { class: "quiet small" }));
     this.heat.show(view);
-    this.body.lastChild.textContent = `What came in between two moments; ${this.heat.legend}.`;
+    this.body.lastChild.textContent = `Values per read; ${this.heat.legend}.`;
   }
 
   #lines(view) {

@@ -88,7 +88,7 @@ class TraceEvents {
     this.list = byId("trace-events");
     this.adding = byId("trace-add");
     new Combobox({
-      input: this.adding, firstIsActive: true, empty: "No tracepoint of this kernel has such a name.",
+      input: this.adding, firstIsActive: true, empty: "No matching tracepoint.",
       source: async (query, signal) => (await tracepoints(query.trim(), signal)).map((label) => ({ label, value: label })),
       pick: ({ value }) => { this.add({ event: value, filter: "" }); this.adding.focus(); },
       enter: (text) => { if (/^[\w.-]+:[\w.-]+$/.test(text.trim())) this.add({ event: text.trim(), filter: "" }); },

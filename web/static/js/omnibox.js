@@ -50,7 +50,7 @@ async function search(query, signal) {
 export function startOmnibox() {
   const input = byId("omni");
   const box = new Combobox({
-    input, list: byId("omni-list"), source: search, firstIsActive: true, empty: "Nothing found. Type > for commands.",
+    input, list: byId("omni-list"), source: search, firstIsActive: true, empty: "No match. Type > for commands.",
     pick: (item) => { input.blur(); item.value(); },
   });
   input.addEventListener("keydown", (event) => {

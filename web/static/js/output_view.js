@@ -15,6 +15,9 @@ export class OutputView {
   /** Where the server goes on. */
   #next = { time: 0, skip: 0 };
   #lines = 0;
+  /** Line breaks of what is shown, and whether text follows the last one. */
+  #breaks = 0;
+  #isOpen = false;
 
   /**
    * @param {import("./capture_context.js").CaptureContext} context
@@ -67,10 +70,13 @@ export class OutputView {
   #add({ lines, next }) {
     this.text.append(...lines.map((line) => this.#line(line)));
     this.#lines += lines.length;
+    this.#breaks += lines.reduce((sum, { text }) => sum + (text.match(/\n/g)?.length ?? 0), 0);
+    this.#isOpen = lines.length > 0 ? !lines.at(-1).text.endsWith("\n") : this.#isOpen;
     this.#next = next ?? this.#after(lines);
     this.more.hidden = !next;
     this.copy.hidden = this.#lines === 0;
-    this.said.textContent = this.more.hidden ? plural(this.#lines, "piece") : `The first ${plural(this.#lines, "piece")}`;
+    const lineCount = plural(this.#breaks + (this.#isOpen ? 1 : 0), "line");
+    this.said.textContent = this.more.hidden ? lineCount : `The first ${lineCount}`;
     if (this.#lines === 0) put(this.problem, h("p", { class: "empty", text: "The script has printed nothing. What it keeps in maps is under Maps." }));
   }
 

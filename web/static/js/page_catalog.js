@@ -19,7 +19,7 @@ const COLUMNS = [
 /** What the others are, for a list that is not there. */
 const EMPTY = {
   user: "Functions of programs and libraries are read file by file: choose a file of the list “Programs and libraries”, or write its path into the address as in=/usr/bin/bash.",
-  marker: "Markers of programs and libraries are read file by file: choose a file of the list “Programs and libraries”.",
+  marker: "USDT probes of programs and libraries are read file by file: choose a file of the list “Programs and libraries”.",
   probe: "Nobody has made a dynamic probe on this host.",
   program: "No BPF program is loaded on this host.",
 };
@@ -86,9 +86,9 @@ function load() {
 }
 
 function nothing() {
-  const words = view.q.trim() ? `Nothing ${view.within ? `in ${view.within} ` : ""}is called so.` : EMPTY[view.kind] ?? "There is nothing of this kind on this host.";
+  const words = view.q.trim() ? `No match${view.within ? ` in ${view.within}` : ""}.` : EMPTY[view.kind] ?? "There is nothing of this kind on this host.";
   const others = view.kind && [...source.kinds.values()].some((found) => found > 0);
-  return h("div", { class: "empty" }, h("p", { text: words }), others && h("p", { class: "row" }, h("button", { type: "button", text: "Look among everything", on: { click: () => choose("") } })));
+  return h("div", { class: "empty" }, h("p", { text: words }), others && h("p", { class: "row" }, h("button", { type: "button", text: "Search everything", on: { click: () => choose("") } })));
 }
 
 source.addEventListener("rows", ({ detail: { first } }) => {

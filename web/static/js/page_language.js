@@ -26,7 +26,7 @@ function showWords() {
   const fits = words.filter(({ signature, about }) => `${signature} ${about}`.toLowerCase().includes(wanted));
   const groups = Map.groupBy(fits, ({ group }) => group);
   const list = (entries) => h("dl", { class: "word-list" }, ...entries.flatMap(({ signature, about }) => [h("dt", {}, h("code", { text: signature })), h("dd", {}, ...prose(about))]));
-  put(byId("words"), ...[...groups].map(([group, entries]) => section("words", group, list(entries))), fits.length === 0 && h("p", { class: "empty", text: "The language has no such word." }));
+  put(byId("words"), ...[...groups].map(([group, entries]) => section("words", group, list(entries))), fits.length === 0 && h("p", { class: "empty", text: "No match." }));
 }
 
 function show({ examples, entries }) {

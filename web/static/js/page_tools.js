@@ -26,7 +26,7 @@ function show() {
   const words = byId("tool-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = tools.filter((tool) => words.every((word) => `${tool.name} ${tool.title} ${tool.purpose} ${tool.group}`.toLowerCase().includes(word)));
   const groups = Map.groupBy(fits, ({ group }) => group);
-  put(byId("tools"), ...[...groups].map(([group, items]) => section(GROUPS[group] ?? group, items)), fits.length === 0 && h("p", { class: "empty", text: "No tool has these words. A script of your own can still be written: New capture, Script." }));
+  put(byId("tools"), ...[...groups].map(([group, items]) => section(GROUPS[group] ?? group, items)), fits.length === 0 && h("p", { class: "empty", text: "No matching tool. You can also write a script: New capture, Script." }));
 }
 
 async function load() {

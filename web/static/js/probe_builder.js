@@ -49,7 +49,7 @@ export class ProbeBuilder {
     this.list.addEventListener("change", () => this.#preview());
     byId("probe-add").addEventListener("click", () => this.#add());
     new Combobox({
-      input: this.func, keepsText: true, empty: "No such function here.",
+      input: this.func, keepsText: true, empty: "No matching function.",
       source: async (query, signal) => {
         const { items } = await get("/api/dynamic/functions", { q: query.trim(), file: this.file.value.trim(), limit: MOST }, signal);
         return items.map((label) => ({ label }));

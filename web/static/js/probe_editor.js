@@ -43,7 +43,7 @@ export class ProbeEditor {
     if (fields.length === 0) return [h("p", { class: "quiet small", text: "It has no fields of its own. Time, CPU, pid, tid and comm are always recorded." })];
     const boxes = [];
     const counted = h("span");
-    const tell = () => { counted.textContent = `Records ${this.chosen.size} of ${plural(fields.length, "field")}, beside time, CPU, pid, tid and comm`; };
+    const tell = () => { counted.textContent = `Records ${this.chosen.size} of ${plural(fields.length, "field")}, besides time, CPU, pid, tid and comm`; };
     const all = (on) => () => {
       for (const box of boxes) if (!box.disabled && box.checked !== on) box.click();
     };

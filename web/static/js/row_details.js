@@ -44,7 +44,7 @@ export class RowDetails {
   show(index, row, columns) {
     this.element.hidden = false;
     this.title.textContent = `Row ${exact(index + 1)}`;
-    if (!row) return put(this.body, h("p", { class: "quiet", text: "On its way" }));
+    if (!row) return put(this.body, h("p", { class: "quiet", text: "Loading" }));
     const started = Number(this.context.info.started_unix_ns);
     const entries = columns.flatMap((column, i) => this.#entry(column, row[i]));
     const stackAt = columns.findIndex((column) => columnType(column) === "stack");

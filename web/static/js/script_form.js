@@ -46,7 +46,7 @@ export class ScriptForm {
     this.params = byId("script-params");
     this.params.addEventListener("input", () => this.#showWords());
     new Combobox({
-      input: byId("script-tool"), keepsText: true, empty: "No tool has such a name.",
+      input: byId("script-tool"), keepsText: true, empty: "No matching tool.",
       source: async (query, signal) => {
         const wanted = query.trim().toLowerCase();
         const { items } = await get("/api/tools", {}, signal);

@@ -115,7 +115,7 @@ function limitsOf(form, problems) {
     problems.push("Write a duration; only a command ends by itself.");
   }
   if (form.maxEvents.trim()) limits.max_events = number(form.maxEvents, "The most rows", problems, { least: 1 });
-  if (form.maxSize.trim()) limits.max_bytes = Math.round(number(form.maxSize, "The most room", problems, { least: 0.1, most: 1e6, whole: false }) * SIZES[form.maxSizeUnit]);
+  if (form.maxSize.trim()) limits.max_bytes = Math.round(number(form.maxSize, "The largest size", problems, { least: 0.1, most: 1e6, whole: false }) * SIZES[form.maxSizeUnit]);
   limits.budget_cpu_permille = Math.round(number(form.budget, "The budget", problems, { least: 0.1, most: 100, whole: false }) * 10);
   if (form.overBudget) limits.over_budget = form.overBudget;
   const budgets = budgetsOf(form, problems);

@@ -71,7 +71,7 @@ export class SqlView {
     put(this.panel, h("div", { class: "sql" },
       h("div", { class: "sql-main" }, this.editor,
         h("div", { class: "panel-bar" }, this.runButton, this.cancelButton, this.examples, this.modes, this.trackButton, this.status, this.pointed), this.result),
-      h("aside", { class: "sql-side", "aria-label": "What can be asked" }, h("p", { class: "quiet small", text: "A name goes into the query where the cursor is." }), this.tables)));
+      h("aside", { class: "sql-side", "aria-label": "Tables and columns" }, h("p", { class: "quiet small", text: "A name goes into the query where the cursor is." }), this.tables)));
     put(this.result, h("p", { class: "empty", text: "A query reads all of this capture and nothing else; the filter and the range above do not count. Times are nanoseconds from the start." }));
   }
 
@@ -207,7 +207,7 @@ export class SqlView {
 
   #drawTable({ columns, rows }) {
     if (rows.length === 0) {
-      put(this.result, h("p", { class: "empty", text: "No row satisfies it." }));
+      put(this.result, h("p", { class: "empty", text: "No matching rows." }));
       return;
     }
     const shown = rows.map((row) => row.map((value, i) => shownCell(value, columns[i])));

@@ -55,9 +55,9 @@ impl ElfFile<'_> {
         let Some(section) = self.section(b".note.stapsdt") else { return Ok(Vec::new()) };
         if section.bytes > MAX_NOTE_BYTES {
             let (bytes, limit) = (section.bytes, MAX_NOTE_BYTES);
-            return Err(ElfError::TooLarge { what: "the notes of its markers", bytes, limit });
+            return Err(ElfError::TooLarge { what: "the notes of its USDT probes", bytes, limit });
         }
-        let content = self.content(section, "the notes of its markers")?;
+        let content = self.content(section, "the notes of its USDT probes")?;
         let base = self.section(b".stapsdt.base").map(|section| section.address);
         let found = notes(&content).filter(|(name, kind, _)| *name == b"stapsdt" && *kind == NT_STAPSDT);
         Ok(found.take(MAX_MARKERS).filter_map(|(_, _, note)| self.marker(note, base)).collect())

@@ -306,7 +306,7 @@ fn mapped(entry: &mut Entry, file: &MappedFile) {
 fn file_facts(entry: &mut Entry, symbols: &super::FileSymbols) {
     entry.fact("build id", symbols.build_id.clone());
     entry.fact("functions", symbols.functions.len().to_string());
-    entry.fact("markers", symbols.markers.len().to_string());
+    entry.fact("USDT probes", symbols.markers.len().to_string());
     match (&symbols.debug_file, symbols.stripped) {
         (Some(path), _) => entry.fact("debug file", path.clone()),
         (None, true) => {
@@ -320,7 +320,7 @@ fn file_facts(entry: &mut Entry, symbols: &super::FileSymbols) {
     let path = symbols.path.clone();
     entry.action("List its functions", "/catalog", &[("kind", "user"), ("in", &path)]);
     if !symbols.markers.is_empty() {
-        entry.action("List its markers", "/catalog", &[("kind", "marker"), ("in", &path)]);
+        entry.action("List its USDT probes", "/catalog", &[("kind", "marker"), ("in", &path)]);
     }
 }
 
@@ -333,7 +333,7 @@ fn user_entry(kind: EntryKind, name: &Name<'_>, symbols: &super::FileSymbols) ->
         entry.fact("places", name.value.to_string());
         if scriptable && name.text.split(':').all(is_plain) {
             entry.script(format!(
-                "// Who passes the marker {0}, and how often.\nusdt:{path}:{0} {{\n  @[comm] = count();\n}}\n",
+                "// Who passes the USDT probe {0}, and how often.\nusdt:{path}:{0} {{\n  @[comm] = count();\n}}\n",
                 name.text
             ));
         }

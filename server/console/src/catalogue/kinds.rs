@@ -82,7 +82,7 @@ impl EntryKind {
             Self::Program => "BPF programs",
             Self::File => "Programs and libraries",
             Self::User => "User functions",
-            Self::Marker => "Markers",
+            Self::Marker => "USDT probes",
         }
     }
 

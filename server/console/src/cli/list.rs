@@ -34,7 +34,7 @@ Examples:
   bathyscope list probes                   dynamic probes that anyone has made
   bathyscope list programs                 BPF programs that anyone has loaded, and where they are attached
   bathyscope list files ssh                programs and libraries that processes run
-  bathyscope list user /bin/bash 'read*'   functions and markers of a program or library";
+  bathyscope list user /bin/bash 'read*'   functions and USDT probes of a program or library";
 
 /// What `list` takes.
 #[derive(Clone, Debug, Args)]
@@ -47,7 +47,7 @@ pub struct ListArgs {
     /// After a kind: only those whose name matches, such as `L1*` or `vfs_*`; after `user` the file
     #[arg(value_name = "PATTERN|FILE")]
     pub events: Option<String>,
-    /// After `user` and a file: only functions and markers whose name matches
+    /// After `user` and a file: only functions and USDT probes whose name matches
     #[arg(value_name = "PATTERN", id = "names")]
     pub names: Option<String>,
     /// List the fields of every tracepoint found

@@ -50,7 +50,7 @@ The exit status is the command's.";
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StatArgs {
-    /// Events to count, with commas between them, groups in braces; repeatable [default: the usual ones]
+    /// Events to count, comma-separated; those in braces are counted together; repeatable [default: those of perf stat]
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub events: Vec<String>,
     /// Probe to make and count, as after `perf probe --add` or in the grammar of kprobe_events; repeatable
@@ -201,7 +201,7 @@ async fn count(
 /// One run of what is counted.
 struct Run {
     reader: Reader,
-    /// How many pieces of the command's output were passed on.
+    /// How many parts of the command's output were passed on.
     pieces: u64,
     stopped: bool,
 }

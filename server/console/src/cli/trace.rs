@@ -229,7 +229,7 @@ pub struct TraceArgs {
     /// Accepted for bpftrace's sake: helpers that fail are always counted, and told at the end
     #[arg(short = 'k', action = ArgAction::Count)]
     pub helper_errors: u8,
-    /// Accepted for bpftrace's sake: counters of markers are raised for all processes in any case
+    /// Accepted for bpftrace's sake: counters (semaphores) of USDT probes are raised for all processes in any case
     #[arg(long)]
     pub usdt_file_activation: bool,
     /// Not supported: headers of C are not read, types come from the kernel and the script

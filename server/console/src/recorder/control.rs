@@ -357,7 +357,7 @@ impl Controller {
             (_, Err(part)) => (CaptureState::Failed, format!("{part} failed unexpectedly")),
             (Ending::AgentLost(message), _) => {
                 let why = if message.is_empty() { "the agent was started again".to_owned() } else { message };
-                (CaptureState::AgentLost, format!("the agent was lost: {why}"))
+                (CaptureState::AgentLost, format!("the agent ended: {why}"))
             }
             (Ending::Cause(Cause::Failed(reason)), _) => (CaptureState::Failed, reason),
             (Ending::Cause(Cause::Done(reason)), _) => match progress.cause() {

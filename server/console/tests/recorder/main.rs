@@ -316,7 +316,7 @@ async fn p41_an_agent_that_dies_takes_no_rows_along() {
     let id = bench.start(spec(2, unlimited())).await;
     let record = bench.ended(id).await;
     assert_eq!(record.state, CaptureState::AgentLost, "{}", record.reason);
-    assert!(record.reason.starts_with("the agent was lost: "), "{}", record.reason);
+    assert!(record.reason.starts_with("the agent ended: "), "{}", record.reason);
     assert!(record.ledger.in_flight().iter().all(|left| *left == 0));
     assert!(record.streams.iter().map(|stream| stream.rows).sum::<u64>() >= 4_000, "{:?}", record.ledger);
     // It is there again, and the next capture is as good as any.

@@ -398,7 +398,7 @@ fn note(dictionaries: &Dictionaries, place: &SampledPlace, code: Option<&Functio
                 .to_owned()
         }
         _ if place.kind == NodeKind::Unresolved => {
-            "This place has no name, so it is not known where its function begins \
+            "This frame has no symbol, so it is not known where its function begins \
             and ends. Symbols of the file would tell."
                 .to_owned()
         }
@@ -414,7 +414,7 @@ fn missing_note(missing: Option<CodeMissing>) -> String {
         Some(CodeMissing::NoFile) => "the file could not be opened while the program ran",
         Some(CodeMissing::OtherFile) => "the file was another build than the one that ran, by its build id",
         Some(CodeMissing::Unreadable) => "the file could not be read, or has no code at that place",
-        Some(CodeMissing::NoRoom) => "functions with more samples took the room that there is for instructions",
+        Some(CodeMissing::NoRoom) => "functions with more samples took the space that is kept for instructions",
         None => {
             return format!(
                 "No instructions of this function were kept. They are kept when a profile ends, for the {MAX_CODES} \

@@ -152,7 +152,7 @@ fn going_through_stacks_holds_one_page_at_a_time() {
 fn what_cannot_be_loaded_is_told_and_not_asked_for_again() {
     for (kind, expected) in [
         (LoadErrorKind::Failed, "texts from number 2049 on cannot be loaded"),
-        (LoadErrorKind::NoRoom, "there is no room for texts"),
+        (LoadErrorKind::NoRoom, "there is no memory left for texts"),
     ] {
         let loader = Arc::new(Loader { fails_after: Some((1, kind)), ..Loader::default() });
         let paged = paged(&loader);

@@ -45,7 +45,8 @@ impl TypedValueParser for FirstWord {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let kinds = WORDS.iter().map(|(word, _, help)| PossibleValue::new(*word).help(*help));
-        let others = [("user", "functions and markers of a program or library"), ("perf", "events that are counted")];
+        let others =
+            [("user", "functions and USDT probes of a program or library"), ("perf", "events that are counted")];
         Some(Box::new(kinds.chain(others.map(|(word, help)| PossibleValue::new(word).help(help)))))
     }
 }
@@ -148,6 +149,6 @@ fn nothing_in(symbols: &FileSymbols, pattern: Option<&str>) -> Failure {
     }
     let count = symbols.functions.len() + symbols.markers.len();
     let pattern = visible(pattern.unwrap_or("*").as_bytes());
-    Failure::new(format!("none of {count} functions and markers of {path} matches `{pattern}`"))
+    Failure::new(format!("none of {count} functions and USDT probes of {path} matches `{pattern}`"))
         .remedy("Write a part of a name, or wildcards such as `read*`.")
 }

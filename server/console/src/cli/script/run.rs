@@ -153,7 +153,7 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     }
     if session.plan().probes.is_empty() {
         return Err(Failure::new("the script has no probes to attach").remedy(
-            "Its patterns match nothing here, or all its probes are missing: see `bathyscope trace -l PATTERN`.",
+            "Its patterns match nothing on this host, or all its probes are missing: see `bathyscope trace -l PATTERN`.",
         ));
     }
     // The command waits at its first instruction: later it may be gone before anybody has looked at it.

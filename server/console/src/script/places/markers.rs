@@ -53,7 +53,7 @@ pub(super) fn search<A: ScriptAgent>(
     let near = suggest(&wanted, known.iter().map(String::as_str));
     Err(match near {
         Some(near) => format!("no marker `{wanted}` in {file}; did you mean `{near}`?"),
-        None if known.is_empty() => format!("{file} has no markers"),
+        None if known.is_empty() => format!("{file} has no USDT probes"),
         None => format!("no marker `{wanted}` in {file}"),
     })
 }

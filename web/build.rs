@@ -1,7 +1,8 @@
-//! Compresses the files below `static`, so that the binary holds and serves them as browsers take them. Builds this room again
-//! when a file is added or removed; the compiler tracks only those it has seen.
+//! Joins the modules below `static/js` and compresses all files, so that the binary holds and serves them as browsers take
+//! them. Builds this room again when a file is added or removed; the compiler tracks only those it has seen.
 
 use std::{
+    collections::BTreeMap,
     env, fs, io,
     io::Write as _,
     path::{Path, PathBuf},
@@ -9,9 +10,18 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 
+#[path = "build/bundle.rs"]
+mod bundle;
+#[path = "build/shrink.rs"]
+mod shrink;
+
+/// What is no module, but a script of its own.
+const SCRIPTS: [&str; 1] = ["theme_boot.js"];
+
 fn main() -> io::Result<()> {
-    println!("cargo:rerun-if-changed=static");
-    println!("cargo:rerun-if-changed=templates");
+    for path in ["static", "templates", "build.rs", "build"] {
+        println!("cargo:rerun-if-changed={path}");
+    }
     let out = env::var_os("OUT_DIR").map(PathBuf::from).ok_or(io::ErrorKind::NotFound)?.join("static");
     // What was removed below `static` must not stay.
     if let Err(error) = fs::remove_dir_all(&out)
@@ -20,6 +30,7 @@ fn main() -> io::Result<()> {
         return Err(error);
     }
     compress_folder(Path::new("static"), &out)?;
+    join_modules(&Path::new("static").join("js"), &out.join("js"))?;
     embedding(&out)
 }
 
@@ -33,7 +44,31 @@ fn embedding(folder: &Path) -> io::Result<()> {
     fs::write(folder.with_extension("rs"), text)
 }
 
-/// Writes each file below `from` to the same path below `to`, with `.gz` added to its name.
+/// Whether `path` is a module of ours, which pages get joined with others.
+fn is_module(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    path.parent().is_some_and(|folder| folder.ends_with("static/js"))
+        && path.extension().is_some_and(|extension| extension == "js")
+        && !SCRIPTS.contains(&name)
+}
+
+/// Joins the modules in `from` and writes what comes of them.
+fn join_modules(from: &Path, to: &Path) -> io::Result<()> {
+    let mut sources = BTreeMap::new();
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        if is_module(&path) {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+            sources.insert(name, fs::read_to_string(&path)?);
+        }
+    }
+    for (name, text) in bundle::bundle(&sources).map_err(io::Error::other)? {
+        write_compressed(&to.join(format!("{name}.gz")), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Writes each file below `from` but modules to the same path below `to`, with `.gz` added to its name.
 fn compress_folder(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -41,12 +76,16 @@ fn compress_folder(from: &Path, to: &Path) -> io::Result<()> {
         let (path, mut name) = (entry.path(), entry.file_name());
         if entry.file_type()?.is_dir() {
             compress_folder(&path, &to.join(name))?;
-        } else {
+        } else if !is_module(&path) {
             name.push(".gz");
-            let mut encoder = GzEncoder::new(fs::File::create(to.join(name))?, Compression::best());
-            encoder.write_all(&fs::read(path)?)?;
-            encoder.finish()?;
+            write_compressed(&to.join(name), &fs::read(path)?)?;
         }
     }
     Ok(())
+}
+
+fn write_compressed(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut encoder = GzEncoder::new(fs::File::create(path)?, Compression::best());
+    encoder.write_all(bytes)?;
+    encoder.finish().map(drop)
 }

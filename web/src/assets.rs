@@ -57,7 +57,7 @@ pub fn version() -> &'static str {
     &VERSION
 }
 
-/// The file at `path`, which is what follows `/assets/`: `js/api.js`, or the same below [`version`]. Only names that were
+/// The file at `path`, which is what follows `/assets/`: `js/page_start.js`, or the same below [`version`]. Only names that were
 /// embedded are found; a path is compared, never opened.
 pub fn get(path: &str) -> Option<Asset> {
     let below_version = path.strip_prefix(version()).and_then(|rest| rest.strip_prefix('/'));
@@ -167,6 +167,18 @@ mod tests {
                 assert!(STORED.contains_key(&format!("js/{name}")), "{path} imports {name}, which does not exist");
             }
         }
+    }
+
+    /// How a page's modules come: what all pages need, and its own.
+    #[test]
+    fn a_page_asks_for_two_files() {
+        let pages: Vec<_> = STORED.keys().filter(|path| path.starts_with("js/page_")).collect();
+        assert!(pages.len() > 8, "{pages:?}");
+        for page in pages {
+            assert_eq!(modules_of(page), ["js/core.js"], "{page}");
+        }
+        assert!(get("js/dom.js").is_none(), "joined with others, not served by itself");
+        assert!(get("js/script_editor.js").is_some() && get("js/vendor/codemirror.js").is_some(), "loaded later");
     }
 
     /// P10: the policy forbids these; nothing may depend on them.

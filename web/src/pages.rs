@@ -49,7 +49,7 @@ impl Frame<'_> {
     }
 }
 
-/// The path of a file below the version: `asset("js/api.js")`.
+/// The path of a file below the version: `asset("js/page_start.js")`.
 fn asset(path: &str) -> String {
     format!("/assets/{}/{path}", assets::version())
 }

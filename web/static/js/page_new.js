@@ -150,8 +150,12 @@ async function start() {
     return;
   }
   starting = true;
-  byId("start-capture").disabled = true;
-  put(byId("problems"));
+  const button = byId("start-capture");
+  const label = [...button.childNodes];
+  button.disabled = true;
+  // At once: attaching the probes can take seconds.
+  put(button, h("i", { class: "pulse", "aria-hidden": "true" }), "Starting");
+  put(byId("problems"), h("p", { class: "quiet", role: "status", text: "Attaching the probes. The capture opens when they are." }));
   try {
     const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", spec));
     location.assign(url);
@@ -159,7 +163,8 @@ async function start() {
     const told = method === "script" && script.refused(error);
     put(byId("problems"), told ? h("div", { class: "notice notice-stop" }, h("p", {}, h("strong", { text: "Not started. " }), "The errors are listed below the script.")) : errorNotice(error));
     starting = false;
-    byId("start-capture").disabled = false;
+    put(button, ...label);
+    button.disabled = false;
   }
 }
 
@@ -203,7 +208,7 @@ function startFields() {
   });
   const adding = byId("add-event");
   new Combobox({
-    input: adding, firstIsActive: true, empty: "No tracepoint of this kernel has such a name.",
+    input: adding, firstIsActive: true, empty: "No matching tracepoint.",
     source: async (query, signal) => {
       const { total, items } = await get("/api/tracepoints", { q: query.trim(), limit: 40 }, signal);
       return items.map((name, i) => ({ label: name, group: total > items.length && i === 0 ? `${items.length} of ${total}` : undefined, value: name }));
@@ -212,7 +217,7 @@ function startFields() {
     enter: addTracepoint,
   });
   new Combobox({
-    input: byId("pid"), keepsText: true, empty: "No such process.",
+    input: byId("pid"), keepsText: true, empty: "No matching process.",
     source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: String(one.pid), detail: one.comm })),
     pick: () => {},
   });
@@ -222,7 +227,7 @@ function startFields() {
     pick: () => {},
   });
   new Combobox({
-    input: byId("group"), keepsText: true, empty: "Nothing here is called so.",
+    input: byId("group"), keepsText: true, empty: "No match.",
     source: async (query, signal) => (await get("/api/groups", { q: query.trim(), limit: 40 }, signal)).items.map(groupItem),
     pick: (item) => { byId("group-kind").value = item.value.kind; },
   });

@@ -1,0 +1,321 @@
+//! Joins the modules of pages, so that a page asks for two files instead of seventy.
+//!
+//! Modules are written and tested one by one; this joins them as they are. A module becomes a function that is called once,
+//! in the order in which modules are evaluated, and gives what it exports:
+//!
+//! ```text
+//! const $format = (() => { const { h } = $dom; …; return { duration, exact }; })();
+//! ```
+//!
+//! What many pages need, and what a module that is loaded later (`await import("./x.js")`) has in common with a page, is in
+//! `core.js`; so nothing is evaluated twice on a page. Everything else is in the file of its page. Forms of import and export
+//! that are not known here fail the build.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// In so many pages a module has to be to be in `core.js`.
+const MANY: usize = 5;
+/// The file of what pages have in common.
+pub(crate) const CORE: &str = "core.js";
+
+/// A module as it was read.
+struct Module<'a> {
+    imports: Vec<Import<'a>>,
+    exports: Vec<&'a str>,
+    /// Modules that it loads later.
+    later: Vec<&'a str>,
+    /// What is left of it: neither imports nor the word `export`.
+    body: String,
+}
+
+/// `import WHAT from "./NAME";`
+struct Import<'a> {
+    what: What<'a>,
+    from: &'a str,
+}
+
+enum What<'a> {
+    /// `{ a, b as c }`: pairs of names there and here.
+    Names(Vec<(&'a str, &'a str)>),
+    /// `* as name`, of a file that is not ours.
+    All(&'a str),
+}
+
+/// The files for the browser, by name: one for each page, `core.js`, and one for each module that is loaded later. `sources`
+/// has the modules by name; pages are those that begin with `page_`.
+///
+/// # Errors
+/// In words, if a module has a form that cannot be joined, imports what does not exist, or imports itself in a circle.
+pub(crate) fn bundle(sources: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
+    let mut modules = BTreeMap::new();
+    for (name, text) in sources {
+        let module = read(text).map_err(|why| format!("{name}: {why}"))?;
+        modules.insert(name.as_str(), module);
+    }
+    let pages: Vec<&str> = modules.keys().copied().filter(|name| name.starts_with("page_")).collect();
+    let later: BTreeSet<&str> = modules.values().flat_map(|module| module.later.iter().copied()).collect();
+    let of_pages = orders(&modules, pages)?;
+    let of_later = orders(&modules, later.iter().copied())?;
+    let uses = |name: &str| of_pages.values().filter(|order| order.contains(&name)).count();
+    let loaded_later = |name: &str| of_later.values().filter(|order| order.contains(&name)).count();
+    let in_core = |name: &str| {
+        let shared = loaded_later(name) > 0 && uses(name) + loaded_later(name) > 1;
+        uses(name) >= MANY || shared
+    };
+    let mut core: Vec<&str> = Vec::new();
+    for name in of_pages.values().chain(of_later.values()).flatten() {
+        if in_core(name) && !core.contains(name) {
+            core.push(name);
+        }
+    }
+    let mut files = BTreeMap::new();
+    files.insert(CORE.to_owned(), file(&modules, &core, &[], Exports::Modules));
+    for (entry, order) in of_pages.iter().chain(&of_later) {
+        let own: Vec<&str> = order.iter().copied().filter(|name| !in_core(name)).collect();
+        let shared: Vec<&str> = order.iter().copied().filter(|name| in_core(name)).collect();
+        let exports = if later.contains(entry) { Exports::Last } else { Exports::Nothing };
+        files.insert((*entry).to_owned(), file(&modules, &own, &shared, exports));
+    }
+    Ok(files)
+}
+
+/// [`order`] of each entry.
+fn orders<'a>(
+    modules: &BTreeMap<&'a str, Module<'a>>,
+    entries: impl IntoIterator<Item = &'a str>,
+) -> Result<BTreeMap<&'a str, Vec<&'a str>>, String> {
+    entries.into_iter().map(|entry| order(modules, entry).map(|order| (entry, order))).collect()
+}
+
+/// The modules that `entry` needs, itself last: in the order in which they are evaluated.
+fn order<'a>(modules: &BTreeMap<&'a str, Module<'a>>, entry: &'a str) -> Result<Vec<&'a str>, String> {
+    let (mut done, mut open) = (Vec::new(), Vec::new());
+    visit(modules, entry, &mut done, &mut open)?;
+    Ok(done)
+}
+
+fn visit<'a>(
+    modules: &BTreeMap<&'a str, Module<'a>>,
+    name: &'a str,
+    done: &mut Vec<&'a str>,
+    open: &mut Vec<&'a str>,
+) -> Result<(), String> {
+    if done.contains(&name) {
+        return Ok(());
+    }
+    if open.contains(&name) {
+        return Err(format!("modules import each other in a circle: {} {name}", open.join(" ")));
+    }
+    let module = modules.get(name).ok_or_else(|| format!("{} imports {name}, which does not exist", open.join(" ")))?;
+    open.push(name);
+    for import in &module.imports {
+        match &import.what {
+            What::Names(names) => {
+                visit(modules, import.from, done, open)?;
+                let known = modules.get(import.from).map(|from| from.exports.as_slice()).unwrap_or_default();
+                if let Some((missing, _here)) = names.iter().find(|(there, _here)| !known.contains(there)) {
+                    return Err(format!("{name} imports {missing} of {}, which does not export it", import.from));
+                }
+            }
+            What::All(_) if modules.contains_key(import.from) => {
+                return Err(format!("{name} imports all of {}: name what it needs", import.from));
+            }
+            What::All(_) => {}
+        }
+    }
+    open.pop();
+    done.push(name);
+    Ok(())
+}
+
+/// One file: `own` modules, with what they need of those in `core.js`.
+fn file(modules: &BTreeMap<&str, Module<'_>>, own: &[&str], core: &[&str], exports: Exports) -> String {
+    let mut out = String::new();
+    let own: Vec<(&str, &Module<'_>)> = own.iter().filter_map(|name| Some((*name, modules.get(name)?))).collect();
+    for (_name, module) in &own {
+        for import in &module.imports {
+            if let What::All(here) = import.what {
+                out.push_str(&format!("import * as {here} from \"./{}\";\n", import.from));
+            }
+        }
+    }
+    let needed: BTreeSet<&str> = own
+        .iter()
+        .flat_map(|(_name, module)| module.imports.iter().map(|import| import.from))
+        .filter(|from| core.contains(from))
+        .collect();
+    if !needed.is_empty() {
+        let names: Vec<String> = needed.into_iter().map(variable).collect();
+        out.push_str(&format!("import {{ {} }} from \"./{CORE}\";\n", names.join(", ")));
+    }
+    for (name, module) in &own {
+        scope(&mut out, name, module);
+    }
+    match (exports, own.last()) {
+        (Exports::Last, Some((name, module))) => {
+            out.push_str(&format!("export const {{ {} }} = {};\n", module.exports.join(", "), variable(name)));
+        }
+        (Exports::Modules, Some(_)) => {
+            let names: Vec<String> = own.iter().map(|(name, _module)| variable(name)).collect();
+            out.push_str(&format!("export {{ {} }};\n", names.join(", ")));
+        }
+        _ => {}
+    }
+    out
+}
+
+/// What a file exports.
+#[derive(Clone, Copy)]
+enum Exports {
+    /// Nothing: a page.
+    Nothing,
+    /// What its last module exports: it is loaded later.
+    Last,
+    /// All its modules.
+    Modules,
+}
+
+/// A module as a function that is called once.
+fn scope(out: &mut String, name: &str, module: &Module<'_>) {
+    out.push_str(&format!("// {name}\nconst {} = (() => {{\n", variable(name)));
+    for Import { what, from } in &module.imports {
+        if let What::Names(names) = what {
+            let pair = |(there, here): &(&str, &str)| {
+                if there == here { (*there).to_owned() } else { format!("{there}: {here}") }
+            };
+            let names: Vec<String> = names.iter().map(pair).collect();
+            out.push_str(&format!("const {{ {} }} = {};\n", names.join(", "), variable(from)));
+        }
+    }
+    out.push_str(&module.body);
+    out.push_str(&format!("return {{ {} }};\n}})();\n", module.exports.join(", ")));
+}
+
+/// What holds the exports of a module: no module has a name with `$`.
+fn variable(name: &str) -> String {
+    format!("${}", name.trim_end_matches(".js"))
+}
+
+/// A module without comments, taken apart.
+fn read(text: &str) -> Result<Module<'_>, String> {
+    let mut module = Module { imports: Vec::new(), exports: Vec::new(), later: Vec::new(), body: String::new() };
+    let mut body = String::with_capacity(text.len());
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("import ") {
+            module.imports.push(import(rest).ok_or_else(|| format!("this import is not known: {line}"))?);
+            continue;
+        }
+        let plain = match line.strip_prefix("export ") {
+            Some(rest) => {
+                module.exports.push(exported(rest).ok_or_else(|| format!("this export is not known: {line}"))?);
+                rest
+            }
+            None => line,
+        };
+        // Bodies of functions are indented: this one would make the others wait.
+        let waits =
+            plain.starts_with(|c: char| c.is_alphabetic()) && plain.contains("await ") && !plain.contains("async ");
+        if waits {
+            return Err(format!("a module that waits cannot be joined with others: {line}"));
+        }
+        body.push_str(plain);
+        body.push('\n');
+    }
+    module.later =
+        text.split("await import(\"./").skip(1).map(|rest| rest.split('"').next().unwrap_or_default()).collect();
+    module.body = super::shrink::shrink(&body)?;
+    if module.body.matches("import(").count() != module.later.len() {
+        return Err("it loads a module in another way than `await import(\"./NAME\")`".to_owned());
+    }
+    Ok(module)
+}
+
+/// `{ a, b as c } from "./NAME";` or `* as a from "./NAME";`
+fn import(rest: &str) -> Option<Import<'_>> {
+    let (what, from) = rest.strip_suffix("\";")?.split_once(" from \"./")?;
+    if let Some(name) = what.strip_prefix("* as ") {
+        return Some(Import { what: What::All(name), from });
+    }
+    let names = what.strip_prefix("{ ")?.strip_suffix(" }")?.split(", ");
+    let names = names.map(|name| name.split_once(" as ").unwrap_or((name, name))).collect();
+    Some(Import { what: What::Names(names), from })
+}
+
+/// The name in what follows `export`: of a function, class or constant.
+fn exported(rest: &str) -> Option<&str> {
+    let rest = rest.strip_prefix("async ").unwrap_or(rest);
+    let name = ["function ", "class ", "const "].iter().find_map(|kind| rest.strip_prefix(kind))?;
+    let end = name.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')?;
+    Some(&name[..end]).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn sources(all: &[(&str, &str)]) -> BTreeMap<String, String> {
+        all.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_page_has_its_modules_in_the_order_of_evaluation() {
+        let files = bundle(&sources(&[
+            ("a.js", "// A.\nexport const a = 1;\n"),
+            ("b.js", "import { a as one } from \"./a.js\";\nexport function b() { return one; }\n"),
+            ("page_x.js", "import { a } from \"./a.js\";\nimport { b } from \"./b.js\";\n\nb(a);\n"),
+        ]))
+        .unwrap();
+        assert_eq!(
+            files["page_x.js"],
+            "// a.js\nconst $a = (() => {\nconst a = 1;\nreturn { a };\n})();\n\
+             // b.js\nconst $b = (() => {\nconst { a: one } = $a;\nfunction b() { return one; }\nreturn { b };\n})();\n\
+             // page_x.js\nconst $page_x = (() => {\nconst { a } = $a;\nconst { b } = $b;\nb(a);\nreturn {  };\n})();\n"
+        );
+    }
+
+    #[test]
+    fn what_is_loaded_later_shares_what_a_page_has_already() {
+        let files = bundle(&sources(&[
+            ("state.js", "export const state = new Map();\n"),
+            (
+                "late.js",
+                "import * as lib from \"./vendor/lib.js\";\nimport { state } from \"./state.js\";\nexport class Late {}\n",
+            ),
+            ("page_x.js", "import { state } from \"./state.js\";\nconst { Late } = await import(\"./late.js\");\n"),
+        ]));
+        assert!(files.unwrap_err().contains("page_x.js"), "await at the top would make the others wait");
+        let files = bundle(&sources(&[
+            ("state.js", "export const state = new Map();\n"),
+            ("late.js", "import * as lib from \"./vendor/lib.js\";\nimport { state } from \"./state.js\";\nexport class Late {}\n"),
+            ("page_x.js", "import { state } from \"./state.js\";\nasync function f() {\n  const { Late } = await import(\"./late.js\");\n}\n"),
+        ]))
+        .unwrap();
+        assert!(files[CORE].contains("const $state") && files[CORE].ends_with("export { $state };\n"));
+        assert!(files["page_x.js"].starts_with("import { $state } from \"./core.js\";\n"));
+        let late = &files["late.js"];
+        assert!(late.starts_with("import * as lib from \"./vendor/lib.js\";\nimport { $state } from \"./core.js\";\n"));
+        assert!(late.ends_with("export const { Late } = $late;\n") && !late.contains("new Map"), "{late}");
+    }
+
+    #[test]
+    fn what_cannot_be_joined_is_refused() {
+        for (text, why) in [
+            ("import x from \"./a.js\";\n", "import is not known"),
+            ("import { x } from './a.js';\n", "import is not known"),
+            ("export let x = 1;\n", "export is not known"),
+            ("export default 1;\n", "export is not known"),
+            ("export { x };\n", "export is not known"),
+            ("import { y } from \"./a.js\";\n", "does not export it"),
+            ("import { y } from \"./b.js\";\n", "does not exist"),
+            ("import { y } from \"./page_x.js\";\n", "in a circle"),
+            ("import * as a from \"./a.js\";\n", "name what it needs"),
+            ("f(import(`./${x}`));\n", "another way"),
+        ] {
+            let all = sources(&[("a.js", "export const x = 1;\n"), ("page_x.js", text)]);
+            let refused = bundle(&all).unwrap_err();
+            assert!(refused.contains(why), "{text}: {refused}");
+        }
+    }
+}

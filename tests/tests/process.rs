@@ -290,3 +290,42 @@ fn p74_sessions_are_listed_and_ended_at_the_terminal() {
     let listed = json_of(["sessions", "list", "--json", "--data", path(&data)]);
     assert_eq!((&listed["sessions"], &listed["links"]), (&json!([]), &json!([])));
 }
+
+#[test]
+fn a_terminal_imports_into_the_console_that_runs() {
+    let (from, to, files) = (data(), data(), data());
+    let file = files.path().join("taken along.bathy");
+    let file = file.to_str().expect("a plain path");
+    let id = {
+        let server = Server::simulated(from.path());
+        let id = server.capture(&spec(300));
+        server.ended(&id);
+        stdout_of(["export", &id, "--format", "bathy", "-o", file, "--data", path(&from)]);
+        id
+    };
+    let server = Server::simulated(to.path());
+    let reader = until("the process that reads files", || {
+        let mut children = proc::children(server.child("console")).into_iter();
+        children.find(|pid| proc::command_line(*pid).get(1).is_some_and(|word| word == "reader"))
+    });
+    let status = proc::status(reader);
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert_eq!(u64::from_str_radix(&status[set], 16), Ok(0), "{set}");
+    }
+    assert_eq!((status["NoNewPrivs"].as_str(), &status["Uid"]), ("1", &proc::status(server.child("console"))["Uid"]));
+    let broken = files.path().join("broken.bathy");
+    let whole = fs::read(file).unwrap();
+    fs::write(&broken, &whole[..whole.len() / 2]).unwrap();
+    let refused = run(["captures", "import", broken.to_str().unwrap(), "--data", path(&to)]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("Nothing was stored."), "{said}");
+    assert_eq!(server.get("/api/captures")["total"], 0);
+    assert_eq!(json_of(["captures", "import", file, "--json", "--data", path(&to)])["id"], id.as_str());
+    let capture = server.get(&format!("/api/captures/{id}"));
+    assert_eq!((capture["owner"].as_str(), capture["state"].as_str()), (Some("terminal"), Some("finished")));
+    assert!(stored_rows(&server, &id) > 0);
+    let audit = server.send("GET", "/api/audit", None).text();
+    assert!(audit.contains("capture.import") && audit.contains("taken along.bathy"), "{audit}");
+    drop(server);
+    until("the reader ends with the console", || (!proc::is_alive(reader)).then_some(()));
+}

@@ -183,7 +183,7 @@ mod tests {
         let nonce = "bm9uY2U";
         let error = |frame| Error { nonce, frame, title: HOSTILE, why: HOSTILE, remedy: HOSTILE, request_id: HOSTILE };
         vec![
-            ("login", Login { nonce, problem: HOSTILE, next: HOSTILE, ask_again: true }.render().unwrap()),
+            ("login", Login { nonce, problem: HOSTILE, next: "/captures?q=\"'", ask_again: true }.render().unwrap()),
             ("start", Start { nonce, frame }.render().unwrap()),
             ("new", New { nonce, frame }.render().unwrap()),
             ("history", History { nonce, frame }.render().unwrap()),

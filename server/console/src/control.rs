@@ -1,8 +1,8 @@
 //! A socket in the data directory through which the command line asks the running console: for another login link, about
-//! the probes of its captures, and to detach them.
+//! the probes of its captures, to detach them, and to import a file.
 //!
 //! The directory is the console user's own (0700), the socket too, and the peer's user is checked: only root and the user
-//! who started the console get an answer. One JSON line each way.
+//! who started the console get an answer. One JSON line each way; a file follows its line.
 
 use std::{
     collections::BTreeSet,
@@ -18,13 +18,19 @@ use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _},
-    net::{UnixListener, UnixStream},
+    net::{
+        UnixListener, UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
+    sync::mpsc,
 };
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Failure,
     http::{AccessList, Sessions},
+    import::{self, Importer},
     recorder::{AgentLink, CaptureProbe, Recorder, words},
 };
 
@@ -34,6 +40,10 @@ const NAME: &str = "control.sock";
 const LINE_BYTES: u64 = 4096;
 /// The longest answer.
 const ANSWER_BYTES: u64 = 1 << 20;
+/// The longest name of a file that is told.
+const NAME_CHARS: usize = 200;
+/// Who does what is asked through the socket.
+const TERMINAL: &str = "terminal";
 /// How long either side waits for the other.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,12 +51,26 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
-    LoginLink { user: String, role: Role, lasts_s: u64 },
+    LoginLink {
+        user: String,
+        role: Role,
+        lasts_s: u64,
+    },
     Access,
-    EndAccess { id: String },
+    EndAccess {
+        id: String,
+    },
     Probes,
-    DetachProbes { pattern: String },
-    OptimizeKprobes { on: bool },
+    DetachProbes {
+        pattern: String,
+    },
+    OptimizeKprobes {
+        on: bool,
+    },
+    /// A file follows in frames.
+    Import {
+        name: String,
+    },
 }
 
 /// What the socket answers with beside sessions: the running captures, and the agent.
@@ -58,6 +82,8 @@ pub struct Tracing {
     pub link: AgentLink,
     /// Where it is noted who did what.
     pub store: Store,
+    /// What imports files.
+    pub importer: Importer,
 }
 
 /// What is answered.
@@ -69,6 +95,7 @@ enum Answer {
     Ended { user: String },
     Probes { probes: Vec<CaptureProbe> },
     Done,
+    Imported { id: CaptureId },
     Failed { why: String },
 }
 
@@ -131,15 +158,16 @@ impl Control {
         }
     }
 
-    async fn answer(&self, mut stream: UnixStream) -> io::Result<()> {
+    async fn answer(&self, stream: UnixStream) -> io::Result<()> {
         let uid = stream.peer_cred()?.uid();
         if uid != 0 && self.starter != Some(uid) {
             tracing::warn!(uid, "refused a request on the control socket");
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not this user"));
         }
         let mut line = String::new();
-        let (reading, mut writing) = stream.split();
-        tokio::io::BufReader::new(reading.take(LINE_BYTES)).read_line(&mut line).await?;
+        let (reading, mut writing) = stream.into_split();
+        let mut reading = tokio::io::BufReader::new(reading);
+        (&mut reading).take(LINE_BYTES).read_line(&mut line).await?;
         let answer = match serde_json::from_str(&line) {
             Ok(Request::LoginLink { user, role, lasts_s }) => {
                 match self.sessions.login_token_for(&user, role, lasts_s).await {
@@ -152,16 +180,28 @@ impl Control {
                 Err(error) => Answer::Failed { why: words(&error) },
             },
             Ok(Request::EndAccess { id }) => self.end_access(&id).await,
+            Ok(Request::Import { name }) => match &self.tracing {
+                Some(tracing) => {
+                    // It may take long, and others are not to wait for it.
+                    tokio::spawn(tracing.clone().import(name, reading, writing));
+                    return Ok(());
+                }
+                None => Answer::Failed { why: "it makes no captures".to_owned() },
+            },
             Ok(request) => match &self.tracing {
                 Some(tracing) => tracing.answer(request).await,
                 None => Answer::Failed { why: "it makes no captures".to_owned() },
             },
             Err(_unknown) => Answer::Failed { why: "the console is of another version".to_owned() },
         };
-        let mut line = serde_json::to_vec(&answer)?;
-        line.push(b'\n');
-        writing.write_all(&line).await
+        write_answer(&mut writing, &answer).await
     }
+}
+
+async fn write_answer(writing: &mut OwnedWriteHalf, answer: &Answer) -> io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    writing.write_all(&line).await
 }
 
 impl Control {
@@ -189,7 +229,7 @@ impl Control {
 impl Tracing {
     async fn answer(&self, request: Request) -> Answer {
         match request {
-            Request::LoginLink { .. } | Request::Access | Request::EndAccess { .. } => {
+            Request::LoginLink { .. } | Request::Access | Request::EndAccess { .. } | Request::Import { .. } => {
                 Answer::Failed { why: "that is answered elsewhere".to_owned() }
             }
             Request::Probes => Answer::Probes { probes: self.recorder.probes("*") },
@@ -216,12 +256,36 @@ impl Tracing {
         Answer::Probes { probes }
     }
 
+    /// Imports the file that comes, and answers. Who goes away before the answer imports nothing.
+    async fn import(self, name: String, mut reading: tokio::io::BufReader<OwnedReadHalf>, mut writing: OwnedWriteHalf) {
+        let cancelled = CancellationToken::new();
+        let (parts, file) = mpsc::channel(4);
+        let gone = cancelled.clone();
+        tokio::spawn(async move {
+            import::take_frames(&mut reading, parts).await;
+            // Nothing follows a file but the end of whoever sent it.
+            let _ended = reading.read(&mut [0]).await;
+            gone.cancel();
+        });
+        let id = self.importer.import(&self.store, TERMINAL, ReceiverStream::new(file), &cancelled).await;
+        let answer = match id {
+            Ok(id) => {
+                self.note("capture.import", &id.to_string(), &visible(name.as_bytes())).await;
+                Answer::Imported { id }
+            }
+            Err(error) => Answer::Failed { why: words(&error) },
+        };
+        if let Err(error) = write_answer(&mut writing, &answer).await {
+            tracing::warn!(%error, "nobody waits for the answer to an import");
+        }
+    }
+
     /// The audit log has it as done by whoever may use this socket.
     async fn note(&self, action: &str, object: &str, detail: &str) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let entry = AuditEntry {
             time_unix_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
-            user: "terminal".to_owned(),
+            user: TERMINAL.to_owned(),
             role: Role::Admin,
             action: action.to_owned(),
             object: object.to_owned(),
@@ -337,20 +401,51 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
         Ok(Answer::Probes { probes }) => Ok(Some(probes)),
         Ok(Answer::Done) => Ok(Some(Vec::new())),
         Ok(Answer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
-        Ok(Answer::LoginLink { .. } | Answer::Access { .. } | Answer::Ended { .. }) => {
+        Ok(Answer::LoginLink { .. } | Answer::Access { .. } | Answer::Ended { .. } | Answer::Imported { .. }) => {
             Err(Failure::new(format!("{doing}: it answered something else")))
         }
         Err(error) => Err(Failure::because(doing, error)),
     }
 }
 
-fn ask(dir: &Path, request: &Request) -> io::Result<String> {
+/// Has the console that runs on `dir` import a file; none if no console runs there.
+///
+/// # Errors
+/// If the file cannot be read, or the console refuses it.
+pub fn import(dir: &Path, name: &str, file: &mut std::fs::File) -> Result<Option<CaptureId>, Failure> {
+    let doing = || format!("importing {name} in the console that runs on {}", dir.display());
+    let request = Request::Import { name: name.chars().take(NAME_CHARS).collect() };
+    let mut stream = match asking_for(dir, &request) {
+        Ok(stream) => stream,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(Failure::because(doing(), error)),
+    };
+    import::to_frames(file, &mut stream).map_err(|error| Failure::because(doing(), error))?;
+    let mut line = String::new();
+    let read = BufReader::new(stream.take(ANSWER_BYTES)).read_line(&mut line);
+    read.map_err(|error| Failure::because(doing(), error))?;
+    match serde_json::from_str(&line) {
+        Ok(Answer::Imported { id }) => Ok(Some(id)),
+        Ok(Answer::Failed { why }) => Err(Failure::new(format!("{}: {why}", doing())).remedy("Nothing was stored.")),
+        Ok(_other) => Err(other_answer(dir)),
+        Err(error) => Err(Failure::because(doing(), error)),
+    }
+}
+
+fn asking_for(dir: &Path, request: &Request) -> io::Result<std::os::unix::net::UnixStream> {
     let directory = open_directory(dir)?;
     let mut stream = std::os::unix::net::UnixStream::connect(through(&directory))?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
     let mut request = serde_json::to_vec(request)?;
     request.push(b'\n');
     stream.write_all(&request)?;
+    Ok(stream)
+}
+
+fn ask(dir: &Path, request: &Request) -> io::Result<String> {
+    let stream = asking_for(dir, request)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     let mut line = String::new();
     BufReader::new(stream.take(ANSWER_BYTES)).read_line(&mut line)?;
     Ok(line)

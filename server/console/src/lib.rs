@@ -19,6 +19,7 @@ pub mod failure;
 pub mod groups;
 pub mod host;
 pub mod http;
+pub mod import;
 pub mod launch;
 pub mod logging;
 pub mod recorder;

@@ -23,6 +23,7 @@ use crate::{
     config::{ListenArgs, ScriptArgs},
     control::{Control, Tracing, login_url},
     http::{self, AppState, CommandPolicy, HostPolicy, ListenLimits, ScriptPolicy, SessionClock, Sessions, Setup},
+    import::NewReader,
     recorder::{AgentLink, Recorder, RecorderOptions},
     retention,
 };
@@ -38,13 +39,13 @@ const FIRST_USER: &str = "admin";
 ///
 /// # Errors
 /// If the store cannot be opened or the address cannot be bound.
-pub async fn run(args: &ConsoleArgs, door: Door) -> Outcome {
+pub async fn run(args: &ConsoleArgs, door: Door, reader: NewReader) -> Outcome {
     // What is wrong with the address is said before anything is opened.
     HostPolicy::new(&args.listen, args.listen.listen)?;
     let mut signals = Signals::new()?;
     let dir = args.data.directory()?;
     let store = open_store(&dir).await?;
-    let running = start(args, door, &dir, store.clone()).await;
+    let running = start(args, (door, reader), &dir, store.clone()).await;
     let Console { state, listener, stop, control } = match running {
         Ok(console) => console,
         Err(failure) => {
@@ -85,7 +86,13 @@ struct Console {
     control: Option<Control>,
 }
 
-async fn start(args: &ConsoleArgs, door: Door, dir: &Path, store: Store) -> Result<Console, Failure> {
+async fn start(
+    args: &ConsoleArgs,
+    (door, reader): (Door, NewReader),
+    dir: &Path,
+    store: Store,
+) -> Result<Console, Failure> {
+    let importer = reader.ready();
     let stop = CancellationToken::new();
     let private_dir = private_dir(dir)?;
     let link = AgentLink::through(door)
@@ -96,7 +103,8 @@ async fn start(args: &ConsoleArgs, door: Door, dir: &Path, store: Store) -> Resu
     let (listener, bound) = bind(args.listen.listen).await?;
     let hosts = HostPolicy::new(&args.listen, bound)?;
     let origin = origin(&args.listen, bound);
-    let tracing = Tracing { recorder: recorder.clone(), link: link.clone(), store: store.clone() };
+    let importing = importer.clone();
+    let tracing = Tracing { recorder: recorder.clone(), link: link.clone(), store: store.clone(), importer: importing };
     // Who was given a user to become was started by root.
     let starter = args.uid.is_none().then(|| rustix::process::geteuid().as_raw());
     let control = Control::bind(dir, sessions.clone(), origin.clone(), starter)
@@ -120,6 +128,7 @@ async fn start(args: &ConsoleArgs, door: Door, dir: &Path, store: Store) -> Resu
         commands: CommandPolicy { rights: args.commands.commands.clone().unwrap_or_default() },
         retention: args.keep.rule(),
         private_dir,
+        importer,
         stop: stop.clone(),
     };
     let state = AppState::new(setup);

@@ -9,6 +9,7 @@ use axum::body::Body;
 use bathyscope::{
     config::{ListenArgs, ScriptUsers},
     http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
+    import::Importer,
     recorder::{AgentLink, Recorder, RecorderOptions},
     retention::RetentionRule,
 };
@@ -59,6 +60,7 @@ async fn make(dir: &TempDir) -> (AppState, Store) {
         scripts: ScriptPolicy { for_whom: ScriptUsers::Admins, allow_unsafe: false },
         retention: RetentionRule::default(),
         private_dir,
+        importer: Importer::none("nothing is imported here"),
         stop,
     };
     (AppState::new(setup), store)

@@ -5,6 +5,7 @@ import { CaptureTable } from "./capture_list.js";
 import { mayRecord } from "./commands.js";
 import { byId, h, put, settled } from "./dom.js";
 import { exact, plural } from "./format.js";
+import { importButton } from "./import_files.js";
 import { bind, describe } from "./keys.js";
 import { note, noteError, showError, waitFor } from "./notice.js";
 import { PINS, ruleText } from "./retention.js";
@@ -46,13 +47,13 @@ function draw() {
 
 function nothingFound() {
   table = null;
-  put(place, h("div", { class: "empty" }, h("p", { text: "No capture's title, target, host or owner holds this text." })));
+  put(place, h("div", { class: "empty" }, h("p", { text: "No match in titles, targets, hosts and owners." })));
 }
 
 function nothingYet() {
   table = null;
   const list = h("ul");
-  put(place, h("div", { class: "empty" }, h("p", { text: "Every capture that is recorded here is kept and listed on this page, with what it lost and how much room it takes." }),
+  put(place, h("div", { class: "empty" }, h("p", { text: "Every capture that is recorded here is kept and listed on this page, with what it lost and its size." }),
     mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new", text: "New capture" })),
     h("p", { text: "Or open a sample:" }), h("div", { class: "way" }, list)));
   listSamples(list);
@@ -119,6 +120,7 @@ async function load(offset = 0) {
 }
 
 startShell();
+if (mayRecord()) counted.after(importButton());
 keepInAddress(search);
 load();
 search.addEventListener("input", settled(150, () => load()));

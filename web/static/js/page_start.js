@@ -5,6 +5,7 @@ import { CaptureTable } from "./capture_list.js";
 import { mayRecord } from "./commands.js";
 import { byId, h, put } from "./dom.js";
 import { agentNotice, shortCapabilities, troubleNotice } from "./host_view.js";
+import { importButton } from "./import_files.js";
 import { showError, waitFor } from "./notice.js";
 import { listSamples } from "./samples.js";
 import { startShell } from "./shell.js";
@@ -16,7 +17,7 @@ async function host() {
     const { facts, agent, capabilities, trouble } = await waitFor("Asking what this host can do", get("/api/host"));
     if (facts.hostname) byId("host-line").textContent = `What do you want to see on ${facts.hostname}?`;
     put(byId("agent"), troubleNotice(trouble), agentNotice(agent));
-    put(byId("caps"), capabilities.length ? shortCapabilities(capabilities) : h("p", { class: "empty", text: "Nothing is known without an agent." }));
+    put(byId("caps"), capabilities.length ? shortCapabilities(capabilities) : h("p", { class: "empty", text: "Not known: there is no agent." }));
     if (!mayRecord()) return;
     const found = (id) => capabilities.find((one) => one.id === id);
     const why = (...ids) => {
@@ -54,3 +55,4 @@ startShell();
 host();
 recent();
 listSamples(byId("samples"));
+if (mayRecord()) byId("recent-title").append(importButton());

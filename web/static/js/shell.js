@@ -3,6 +3,7 @@
 import { commonCommands } from "./commands.js";
 import { byId, h, put } from "./dom.js";
 import { count, permille, rate } from "./format.js";
+import { startDrop } from "./import_files.js";
 import { bind, describe, listed } from "./keys.js";
 import { listen } from "./live.js";
 import { startOmnibox } from "./omnibox.js";
@@ -67,5 +68,6 @@ export function startShell() {
   startRail();
   startHelp();
   startGoTo();
+  startDrop();
   describe("Esc", "Clear the search, close what is open", "Everywhere");
 }

@@ -14,8 +14,8 @@ use crate::{Failure, Outcome, config::DataArgs, recorder::words, wire};
 /// What `captures` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
-While a console runs, `list`, `show` and `check` read its database beside it. `rename`, `pin`, `unpin`, `delete` and `import` need the \
-database for themselves: do them in the browser, or stop the console first.")]
+While a console runs, `list`, `show` and `check` read its database beside it, and `import` gives it the file. `rename`, `pin`, \
+`unpin` and `delete` need the database for themselves: do them in the browser, or stop the console first.")]
 pub struct CapturesArgs {
     /// What to do.
     #[command(subcommand)]

@@ -1,10 +1,13 @@
 //! `console` (hidden): the unprivileged side, started by `serve` with its end of the door as standard input. Gives up its rights before anything else.
 
+use std::path::Path;
+
 use clap::Args;
 
 use crate::{
     Outcome,
     config::{CommandArgs, DataArgs, KeepArgs, ListenArgs, LogArgs, ScriptArgs},
+    import::NewReader,
 };
 
 /// What the supervisor gives to the console.
@@ -44,11 +47,13 @@ pub struct ConsoleArgs {
 /// # Errors
 /// If rights remain, the store cannot be opened, or the address cannot be bound.
 pub fn run(args: ConsoleArgs) -> Outcome {
+    // Before anything is given up: afterwards this process may start no other.
+    let reader = NewReader::start(Path::new("/proc/self/exe"), args.uid, args.gid);
     crate::launch::confine(args.uid, args.gid, args.supervisor)?;
     crate::logging::start(&args.log)?;
     let door = super::agent::door_on_stdin()?;
     // Before there is a thread: Landlock holds for the thread that asks for it, and for those that it starts.
     crate::launch::restrict_files(&args.data.directory()?, args.listen.listen.port())?;
     crate::launch::filter_system_calls()?;
-    super::runtime()?.block_on(crate::server::run(&args, door))
+    super::runtime()?.block_on(crate::server::run(&args, door, reader))
 }

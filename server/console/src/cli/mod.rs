@@ -25,6 +25,7 @@ pub mod probe;
 mod probes;
 pub mod profile;
 pub mod query;
+pub mod reader;
 pub mod record;
 pub mod report;
 pub mod script;
@@ -86,7 +87,7 @@ pub struct Cli {
 pub enum Verb {
     /// Start agent and console and print a login link (the default)
     Serve(serve::ServeArgs),
-    /// Say what this host can trace, found by trying, and what to change where it cannot
+    /// Test what works here, and say what to change where it does not
     Doctor(doctor::DoctorArgs),
     /// List what can be traced: tracepoints, functions, types, tracers, programs, what others have attached
     List(list::ListArgs),
@@ -126,6 +127,9 @@ pub enum Verb {
     /// The unprivileged side; started by `serve`
     #[command(hide = true)]
     Console(console::ConsoleArgs),
+    /// Reads files for the console, which starts it
+    #[command(hide = true)]
+    Reader(reader::ReaderArgs),
 }
 
 /// Parses the command line of this process; prints help and ends the process where that was asked for.
@@ -177,6 +181,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Agent(args) => agent::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Console(args) => console::run(args),
+        Verb::Reader(args) => reader::run(&args),
     }
 }
 

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     host::HostError,
+    import::ImportError,
     recorder::{DetachError, LinkError, StartError, words},
     script::ScriptFailure,
     wire::{self, WireSpecError},
@@ -373,6 +374,22 @@ impl From<WireSpecError> for ApiError {
     }
 }
 
+impl From<ImportError> for ApiError {
+    fn from(error: ImportError) -> Self {
+        let doing = "importing the file";
+        let why = words(&error);
+        match error {
+            ImportError::Store(error) => error.into(),
+            ImportError::File(_) | ImportError::Broken(_) => Self::invalid(doing, why).remedy("Nothing was stored."),
+            ImportError::TooLarge => Self::new(ErrorKind::TooLarge, doing, why),
+            ImportError::Busy => Self::new(ErrorKind::Busy, doing, why),
+            ImportError::NoReader(_) => Self::new(ErrorKind::Unsupported, doing, why)
+                .remedy("Stop the console and use `bathyscope captures import FILE`."),
+            ImportError::Reader(error) => Self::internal(doing, error),
+        }
+    }
+}
+
 /// Marks a response that is an error and looks as it should already.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written;
@@ -435,7 +452,7 @@ fn of_bare_status(status: StatusCode, route: Option<&str>) -> ApiError {
     match ErrorKind::of_status(status) {
         ErrorKind::NotFound => ApiError::not_found(),
         ErrorKind::TooLarge => layers::too_large(layers::body_bytes(route.unwrap_or_default())),
-        ErrorKind::Timeout => layers::too_late(),
+        ErrorKind::Timeout => layers::too_late(route.unwrap_or_default()),
         ErrorKind::Method => ApiError::new(ErrorKind::Method, "asking for this address", "it has no such method"),
         kind => ApiError::new(kind, "reading the request", "it is not a request that this console knows"),
     }

@@ -34,6 +34,7 @@ use super::{
     context::{Kind, hex},
     error::{ApiError, ErrorKind},
 };
+use crate::import::MAX_IMPORT_BYTES;
 
 /// The request's id on its way in and out.
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -44,6 +45,12 @@ const SCRIPT_BODY_BYTES: usize = 512 << 10;
 /// How long a request may take: attaching many probes is what takes longest. Bodies have a shorter limit of their own;
 /// streams and downloads begin in time and may then last.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
+/// A file of the largest size takes long to come, and to be stored.
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(3600);
+/// The route that takes files.
+pub(super) const IMPORT: &str = "/api/captures/import";
+/// The largest file with a few bytes more, so that the import itself says that it is too large.
+const IMPORT_BODY_BYTES: usize = (MAX_IMPORT_BYTES as usize) + (1 << 20);
 /// Answers below this are sent as they are: they fit into a packet or two.
 const COMPRESS_BYTES: u64 = 1024;
 
@@ -121,6 +128,9 @@ impl<B> OnResponse<B> for AnswerLine {
 
 /// The largest body that a route takes.
 pub(super) fn body_bytes(route: &str) -> usize {
+    if route == IMPORT {
+        return IMPORT_BODY_BYTES;
+    }
     let has_script = route == "/api/captures" || route.starts_with("/api/scripts/");
     if has_script { SCRIPT_BODY_BYTES } else { BODY_BYTES }
 }
@@ -132,19 +142,25 @@ pub(super) fn body_limit(route: &str) -> RequestBodyLimitLayer {
 
 /// What a body that exceeded [`body_limit`] says.
 pub(super) fn too_large(most: usize) -> ApiError {
-    let why = format!("its body is larger than {} KiB", most >> 10);
+    let size = if most >= 10 << 20 { format!("{} MiB", most >> 20) } else { format!("{} KiB", most >> 10) };
+    let why = format!("its body is larger than {size}");
     ApiError::new(ErrorKind::TooLarge, "reading the request", why)
 }
 
 /// Ends a request that takes too long to be answered.
-pub(super) fn time_limit() -> TimeoutLayer {
-    TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, REQUEST_TIMEOUT)
+pub(super) fn time_limit(route: &str) -> TimeoutLayer {
+    TimeoutLayer::with_status_code(StatusCode::GATEWAY_TIMEOUT, request_timeout(route))
+}
+
+fn request_timeout(route: &str) -> Duration {
+    if route == IMPORT { IMPORT_TIMEOUT } else { REQUEST_TIMEOUT }
 }
 
 /// What a handler that exceeded [`time_limit`] says.
-pub(super) fn too_late() -> ApiError {
-    let why = format!("it took longer than {} seconds", REQUEST_TIMEOUT.as_secs());
-    ApiError::new(ErrorKind::Timeout, "serving a request", why).remedy("Narrow the time range or the filter.")
+pub(super) fn too_late(route: &str) -> ApiError {
+    let why = format!("it took longer than {} seconds", request_timeout(route).as_secs());
+    let remedy = if route == IMPORT { "Nothing was stored." } else { "Narrow the time range or the filter." };
+    ApiError::new(ErrorKind::Timeout, "serving a request", why).remedy(remedy)
 }
 
 /// Marks the answer to a request that panicked, so that the guard counts it.

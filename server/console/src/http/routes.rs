@@ -110,6 +110,7 @@ pub fn table() -> Vec<Route> {
 
         route::<Viewer, _, _>(Api, GET, "/api/captures", api::captures::list),
         route::<Operator, _, _>(Api, POST, "/api/captures", api::captures::start),
+        route::<Operator, _, _>(Api, POST, layers::IMPORT, api::import::import),
         route::<Viewer, _, _>(Api, GET, "/api/captures/{id}", api::captures::one),
         route::<Operator, _, _>(Api, &Method::PATCH, "/api/captures/{id}", api::captures::change),
         route::<Operator, _, _>(Api, &Method::DELETE, "/api/captures/{id}", api::captures::delete),
@@ -181,7 +182,7 @@ pub(super) fn router(state: AppState) -> Router {
     for Route { path, kind, handler, .. } in table() {
         let marked = middleware::from_fn(move |request: Request, next: Next| run(kind, path, request, next));
         let limited =
-            handler.layer::<_, Infallible>(layers::body_limit(path)).layer::<_, Infallible>(layers::time_limit());
+            handler.layer::<_, Infallible>(layers::body_limit(path)).layer::<_, Infallible>(layers::time_limit(path));
         router = router.route(path, limited.layer(marked));
     }
     router.fallback(|| async { ApiError::not_found() }).with_state(state)

@@ -28,6 +28,7 @@ use crate::{
     catalogue::Catalogue,
     config::ScriptUsers,
     host::Host,
+    import::Importer,
     recorder::{AgentLink, Recorder},
     retention::RetentionRule,
     view_source::{CaptureCache, CaptureView},
@@ -100,6 +101,8 @@ pub struct Setup {
     pub retention: RetentionRule,
     /// A directory for short-lived files that nobody else can enter.
     pub private_dir: PathBuf,
+    /// What imports files.
+    pub importer: Importer,
     /// Cancelled when the console stops.
     pub stop: CancellationToken,
 }
@@ -190,6 +193,11 @@ impl AppState {
     /// A directory for short-lived files.
     pub(super) fn private_dir(&self) -> &Path {
         &self.inner.setup.private_dir
+    }
+
+    /// What imports files.
+    pub(super) fn importer(&self) -> &Importer {
+        &self.inner.setup.importer
     }
 
     /// Where views are made.

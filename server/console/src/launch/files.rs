@@ -26,7 +26,10 @@ const READ_FILES: [&str; 5] = ["/etc/passwd", "/etc/ld.so.cache", "/etc/localtim
 /// If the rules cannot be made.
 pub fn restrict_files(data: &Path, port: u16) -> Result<(), Failure> {
     let failed = |error: RulesetError| Failure::because("limiting which files the console may open", error);
-    let status = rules(data, port).map_err(failed)?;
+    let of_files = READ_FILES.iter().map(|path| (PathBuf::from(path), AccessFs::ReadFile.into()));
+    let of_folders = READ.iter().map(|path| (PathBuf::from(path), reading()));
+    let places = of_files.chain(of_folders).chain([(data.to_owned(), captures())]);
+    let status = rules(places, Some(port)).map_err(failed)?;
     match status {
         LandlockStatus::Available { effective_abi, .. } if effective_abi >= NEWEST => {}
         LandlockStatus::Available { effective_abi, .. } => {
@@ -43,18 +46,35 @@ pub fn restrict_files(data: &Path, port: u16) -> Result<(), Failure> {
     Ok(())
 }
 
-fn rules(data: &Path, port: u16) -> Result<LandlockStatus, RulesetError> {
-    let ruleset = Ruleset::default()
+/// Lets this process, and what it starts, open nothing by its name but what `/proc` says about it.
+///
+/// # Errors
+/// If the rules cannot be made.
+pub fn restrict_files_of_reader() -> Result<(), Failure> {
+    let failed = |error: RulesetError| Failure::because("limiting which files the reader may open", error);
+    // What this kernel does not know of it the console has told.
+    rules([(PathBuf::from("/proc"), reading())], None).map_err(failed).map(drop)
+}
+
+fn reading() -> BitFlags<AccessFs> {
+    AccessFs::ReadFile | AccessFs::ReadDir
+}
+
+/// Allows this process what is listed, and to listen at `port`, and nothing else.
+fn rules(
+    places: impl IntoIterator<Item = (PathBuf, BitFlags<AccessFs>)>,
+    port: Option<u16>,
+) -> Result<LandlockStatus, RulesetError> {
+    let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?
         .handle_access(AccessNet::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?
         .create()?;
-    let read = AccessFs::ReadFile | AccessFs::ReadDir;
-    let mut ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::BindTcp))?;
-    let of_files = READ_FILES.iter().map(|path| (PathBuf::from(path), AccessFs::ReadFile.into()));
-    let of_folders = READ.iter().map(|path| (PathBuf::from(path), read));
-    for (path, access) in of_files.chain(of_folders).chain([(data.to_owned(), captures())]) {
+    if let Some(port) = port {
+        ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::BindTcp))?;
+    }
+    for (path, access) in places {
         // What is missing here needs no rule. A directory of captures that is missing is told when it is opened.
         if let Ok(path) = PathFd::new(&path) {
             ruleset = ruleset.add_rule(PathBeneath::new(path, access))?;

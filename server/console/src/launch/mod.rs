@@ -15,16 +15,18 @@ mod files;
 mod filter;
 mod own_agent;
 mod place;
+mod reader;
 mod supervisor;
 
 pub use account::{Account, console_account, starter_uid};
 pub use confine::{confine, give_up_rights};
 pub(crate) use directories::prepare_data;
-pub use files::restrict_files;
+pub use files::{restrict_files, restrict_files_of_reader};
 pub use filter::filter_system_calls;
 pub use own_agent::OwnAgent;
 pub(crate) use own_agent::agent_failure;
 pub(crate) use place::{LeftDirectory, Workplace, remove_left};
+pub use reader::start_reader;
 pub use supervisor::supervise;
 
 /// Milliseconds between an agent's death and the first attempt to start another.

@@ -12,6 +12,7 @@ use axum::{body::Body, response::Response};
 use bathyscope::{
     config::{ListenArgs, ScriptUsers},
     http::{AppState, CommandPolicy, HostPolicy, Peer, ScriptPolicy, SessionClock, Sessions, Setup, service},
+    import::{Importer, NewReader},
     recorder::{AgentLink, Recorder, RecorderOptions},
     retention::RetentionRule,
 };
@@ -75,6 +76,10 @@ impl Answer {
     }
 }
 
+fn no_importer() -> Importer {
+    Importer::none("this test imports nothing")
+}
+
 /// An agent that is never there.
 pub fn no_agent() -> Result<AgentClient, ClientError> {
     Err(ClientError::Broken(ProtocolError::Closed))
@@ -103,14 +108,30 @@ impl Console {
 
     /// With a rule of retention, which nobody follows unless the test does.
     pub async fn with_rule(retention: RetentionRule, link: AgentLink) -> Self {
-        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, retention).await
+        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, (retention, no_importer())).await
+    }
+
+    /// With a process that reads files.
+    pub async fn importing() -> Self {
+        let user = rustix::process::geteuid().is_root().then_some(65_534);
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_bathyscope"));
+        let importer = NewReader::start(program, user, user).ready();
+        let link = AgentLink::new(no_agent).unwrap();
+        let rule = RetentionRule::default();
+        Self::open_with(tempfile::tempdir().unwrap(), link, "first boot", 1000, (rule, importer)).await
     }
 
     pub async fn open(dir: TempDir, link: AgentLink, boot: &str, now_s: u64) -> Self {
-        Self::open_with(dir, link, boot, now_s, RetentionRule::default()).await
+        Self::open_with(dir, link, boot, now_s, (RetentionRule::default(), no_importer())).await
     }
 
-    async fn open_with(dir: TempDir, link: AgentLink, boot: &str, now_s: u64, retention: RetentionRule) -> Self {
+    async fn open_with(
+        dir: TempDir,
+        link: AgentLink,
+        boot: &str,
+        now_s: u64,
+        (retention, importer): (RetentionRule, Importer),
+    ) -> Self {
         let store = Store::open(dir.path(), Options { ballast_bytes: 0, ..Options::default() }).await.unwrap();
         let private_dir = dir.path().join("short-lived");
         std::fs::create_dir_all(&private_dir).unwrap();
@@ -131,6 +152,7 @@ impl Console {
             commands: CommandPolicy { rights: CommandRights::AsRoot },
             retention,
             private_dir,
+            importer,
             stop: stop.clone(),
         };
         Self { dir, store, state: AppState::new(setup), stop, seconds }

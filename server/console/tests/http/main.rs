@@ -18,6 +18,7 @@ mod dictionaries;
 mod dynamic;
 mod harness;
 mod headers;
+mod import;
 mod limits;
 mod login_next;
 mod query;

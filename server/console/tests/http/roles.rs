@@ -46,6 +46,8 @@ const EXPECTED: &[(&str, &str, [u16; 4])] = &[
     ("POST", "/api/host/kprobes", [401, 404, 404, 400]),
     ("GET", "/api/captures", [401, 200, 200, 200]),
     ("POST", "/api/captures", [401, 404, 400, 400]),
+    // An empty file.
+    ("POST", "/api/captures/import", [401, 404, 400, 400]),
     ("GET", "/api/captures/{id}", [401, 200, 200, 200]),
     ("PATCH", "/api/captures/{id}", [401, 404, 400, 400]),
     // It is somebody else's capture.
@@ -136,7 +138,8 @@ async fn p03_every_route_answers_every_role_as_the_table_says() {
             assert_eq!(response.status().as_u16(), *status, "{method} {path} as {who:?}");
             if response.status() == 303 && *path != "/logout" {
                 let login = response.headers()["location"].to_str().unwrap();
-                let expected = if *path == "/" { "/login".to_owned() } else { format!("/login?next={}", address(path, id)) };
+                let expected =
+                    if *path == "/" { "/login".to_owned() } else { format!("/login?next={}", address(path, id)) };
                 assert_eq!(login, expected, "{path}");
             }
         }

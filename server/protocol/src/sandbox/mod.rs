@@ -18,7 +18,7 @@ mod tests;
 use std::{
     fs::File,
     io::{self, Read as _, Write as _},
-    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
     time::{Duration, Instant},
 };
 
@@ -303,6 +303,13 @@ impl Sandbox {
             }
         }
         self.reap();
+    }
+}
+
+/// Ready for reading when the child has said something, or ended.
+impl AsFd for Sandbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -11,6 +11,7 @@ pub(super) mod dynamic;
 pub(super) mod export;
 pub(super) mod health;
 pub(super) mod host;
+pub(super) mod import;
 pub(super) mod language;
 pub(super) mod live;
 pub(super) mod maps;

@@ -1,0 +1,107 @@
+//! The reader: a process of the console that starts children for files. It has no rights either, but those to start them; it
+//! passes on what both sides say and looks at none of it.
+
+use std::{
+    io::{self, Write as _},
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::net::UnixStream,
+    },
+};
+
+use bathyscope_protocol::sandbox::Sandbox;
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    pipe::{PipeFlags, pipe_with},
+};
+
+use super::{
+    child,
+    frames::{self, Kind},
+};
+
+/// Serves the console at the other end of `console` until that is gone.
+///
+/// # Errors
+/// If the console says what is not agreed.
+pub(crate) fn serve(console: OwnedFd) -> io::Result<()> {
+    let mut console = UnixStream::from(console);
+    loop {
+        match frames::read(&mut console) {
+            Ok((Kind::Begin, _)) => one_file(&mut console)?,
+            Ok((Kind::Cancel, _)) => frames::write(&mut console, Kind::Idle, &[])?,
+            // What comes behind a file whose child has ended early.
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Reads one file: takes it in, then gives what the child says.
+fn one_file(console: &mut UnixStream) -> io::Result<()> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let started = child::start(read.as_fd());
+    drop(read);
+    match started {
+        Ok(child) => match take_in(console, std::fs::File::from(write))? {
+            Taken::Cancelled => drop_child(child, console),
+            Taken::All => pass_on(console, child),
+        },
+        Err(error) => frames::write(console, Kind::Failed, error.to_string().as_bytes()),
+    }
+}
+
+fn drop_child(child: Sandbox, console: &mut UnixStream) -> io::Result<()> {
+    drop(child);
+    frames::write(console, Kind::Idle, &[])
+}
+
+enum Taken {
+    All,
+    Cancelled,
+}
+
+/// Gives the child the bytes of the file. One that has ended already has said why.
+fn take_in(console: &mut UnixStream, mut child: std::fs::File) -> io::Result<Taken> {
+    let mut ended = false;
+    loop {
+        match frames::read(console)? {
+            (Kind::Data, bytes) if !ended => match child.write_all(&bytes) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ended = true,
+                written => written?,
+            },
+            (Kind::Data, _) => {}
+            (Kind::End, _) => return Ok(Taken::All),
+            (Kind::Cancel, _) => return Ok(Taken::Cancelled),
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the console said what is not agreed")),
+        }
+    }
+}
+
+/// Gives the console what the child says, until that has ended or nobody wants it any more.
+fn pass_on(console: &mut UnixStream, mut child: Sandbox) -> io::Result<()> {
+    loop {
+        let cancelled = {
+            let mut both =
+                [PollFd::new(&child, PollFlags::IN), PollFd::from_borrowed_fd(console.as_fd(), PollFlags::IN)];
+            match poll(&mut both, None) {
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            }
+            both.last().is_some_and(|console| !console.revents().is_empty())
+        };
+        if cancelled {
+            match frames::read(console)? {
+                (Kind::Cancel, _) => return drop_child(child, console),
+                _ => continue,
+            }
+        }
+        match child::watch(&mut child) {
+            Ok(Some(message)) => frames::write(console, Kind::Message, &message)?,
+            Ok(None) => return frames::write(console, Kind::Ended, &[]),
+            Err(why) => return frames::write(console, Kind::Failed, why.as_bytes()),
+        }
+    }
+}

@@ -98,7 +98,7 @@ export async function runScript(page, { title }) {
   await verdict(page).getByText(/^Compiles in/).waitFor();
   await page.getByLabel('Title').fill(title);
   await page.getByLabel('After').fill('300');
-  await page.getByLabel('and then', { exact: true }).selectOption('only warn');
+  await page.getByLabel('when exceeded', { exact: true }).selectOption('only warn');
   await editor(page).click();
   await page.keyboard.press('Control+Enter');
   await page.waitForURL(/\/captures\/[0-9a-f]{16}/);

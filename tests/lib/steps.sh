@@ -163,6 +163,7 @@ do_browser() {
     watched node --test --test-reporter=tap "tests/browser/$1.mjs"
 }
 do_browser-simulated() { do_browser simulated; }
+do_browser-web() { do_browser web; }
 do_browser-real() {
     [ "$(id -u)" = 0 ] || { skip 'the browser flow real' root; return 77; }
     # Builds the small programs that are traced, as this step may be the first one that needs them.

@@ -15,15 +15,15 @@ export async function showAccess(element) {
   const again = () => showAccess(element);
   try {
     const { sessions, links } = await get("/api/access");
-    put(element, table(["User", "Role", "Logged in for", "Last used", "Ends in", ""], sessions.map((one) => sessionRow(one, again))),
-      links.length ? table(["Link for", "Role", "Not used", "", "Ends in", ""], links.map((one) => linkRow(one, again))) : h("p", { class: "quiet", text: "There is no unused login link." }));
+    put(element, table(["User", "Role", "Logged in for", "Last used", "Ends in", "Actions"], sessions.map((one) => sessionRow(one, again))),
+      links.length ? table(["Link for", "Role", "State", "Its session", "Ends in", "Actions"], links.map((one) => linkRow(one, again))) : h("p", { class: "quiet", text: "There is no unused login link." }));
   } catch (error) {
     showError(element, error, again);
   }
 }
 
 function table(heads, rows) {
-  return h("div", { class: "scroll-x" }, h("table", { class: "list" }, h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col", text })))), h("tbody", {}, ...rows)));
+  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list" }, h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col", text })))), h("tbody", {}, ...rows)));
 }
 
 function endButton(what, path, again) {
@@ -48,6 +48,6 @@ function sessionRow(one, again) {
 }
 
 function linkRow(one, again) {
-  return h("tr", {}, h("td", { text: one.user }), h("td", { text: one.role }), h("td", { text: "" }), h("td", { text: `its session ends in ${time(one.session_ends_in_s)}` }),
+  return h("tr", {}, h("td", { text: one.user }), h("td", { text: one.role }), h("td", { text: "not used" }), h("td", { text: `ends in ${time(one.session_ends_in_s)}` }),
     h("td", { class: "num", text: time(one.ends_in_s) }), h("td", {}, endButton(`the link for ${one.user}`, `/api/access/links/${one.id}`, again)));
 }

@@ -16,7 +16,7 @@ function meansList(means) {
 function fieldTable(fields) {
   if (fields.length === 0) return false;
   const row = ({ name, type, kind, recordable, note: why }) => h("tr", { class: recordable ? "" : "quiet", title: why || null }, h("td", {}, h("code", { text: name })), h("td", {}, h("code", { text: type })), h("td", { text: recordable ? kind : "not recordable" }));
-  return h("section", {}, h("h3", { text: `Fields (${fields.length})` }), h("div", { class: "scroll-x" }, h("table", { class: "list" }, h("tbody", {}, ...fields.map(row)))));
+  return h("section", {}, h("h3", { text: `Fields (${fields.length})` }), h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list" }, h("tbody", {}, ...fields.map(row)))));
 }
 
 function text({ title, language, text: content }) {

@@ -68,7 +68,7 @@ function joined(finding, remedy) {
  * @param {Array<object>} capabilities
  */
 export function fullCapabilities(capabilities) {
-  return h("div", { class: "scroll-x" }, h("table", { class: "list wrap" },
+  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list wrap" },
     h("thead", {}, h("tr", {}, ...["Way to observe", "State", "Found", "What to change"].map((text) => h("th", { scope: "col", text })))),
     h("tbody", {}, ...capabilities.map((one) => h("tr", {},
       h("td", {}, h("div", { text: one.title }), h("div", { class: "quiet small", text: one.purpose })),

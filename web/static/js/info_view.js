@@ -36,7 +36,7 @@ const entry = (name, ...value) => [h("dt", { text: name }), h("dd", {}, ...value
 const section = (id, title, ...children) => h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title`, text: title }), ...children);
 
 function table(heads, rows) {
-  return h("div", { class: "scroll-x" }, h("table", { class: "list" },
+  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list" },
     h("thead", {}, h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text })))), h("tbody", {}, ...rows)));
 }
 
@@ -161,7 +161,7 @@ export class InfoView {
       return h("tr", {}, h("td", { class: "mono", text: loss.stream === null ? "not known" : info.streams[loss.stream]?.name ?? "" }), h("td", { text: stageText(loss.stage) }), loss.stage === "interrupted" ? h("td", { class: "num", title: UNKNOWN_LOSS, text: `at least ${exact(loss.count)}` }) : number(loss.count),
         h("td", { class: "num", title: `${moment(start)} to ${moment(end)} s`, text: `${duration(start)} to ${duration(end)}` }), h("td", { class: "num" }, show(loss)));
     });
-    return section("info-losses", "Losses", losses.length === 0 ? h("p", { text: "Nothing was lost." }) : table([["Stream"], ["Where"], ["Events", true], ["When", true], ["", true]], rows));
+    return section("info-losses", "Losses", losses.length === 0 ? h("p", { text: "Nothing was lost." }) : table([["Stream"], ["Where"], ["Events", true], ["When", true], ["In the timeline", true]], rows));
   }
 
   #overhead(info) {

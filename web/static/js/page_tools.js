@@ -19,7 +19,7 @@ function row(tool) {
 
 function section(group, items) {
   const head = h("thead", {}, h("tr", {}, ...["Tool", "What it shows", "Needs", "View"].map((text) => h("th", { scope: "col", text }))));
-  return h("section", {}, h("h2", { text: group }), h("div", { class: "scroll-x" }, h("table", { class: "list tools-list" }, head, h("tbody", {}, ...items.map(row)))));
+  return h("section", {}, h("h2", { text: group }), h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list tools-list" }, head, h("tbody", {}, ...items.map(row)))));
 }
 
 function show() {

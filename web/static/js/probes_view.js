@@ -60,7 +60,7 @@ function setting(on, admin, again) {
 }
 
 function table(events, again, tellsWhose) {
-  const heads = [["Event"], [""], ["Hits", true], ["Missed", true], ["Done by"], ...(tellsWhose ? [["Whose"]] : []), ["Where"]];
+  const heads = [["Event"], ["Actions"], ["Hits", true], ["Missed", true], ["Done by"], ...(tellsWhose ? [["Whose"]] : []), ["Where"]];
   const row = (event) => {
     const name = event.label ?? `${event.group}:${event.name}`;
     const detach = async () => {
@@ -77,6 +77,6 @@ function table(events, again, tellsWhose) {
     return h("tr", {}, h("td", {}, h("code", { text: name })), h("td", {}, event.can_detach && button), number(event.hits), number(event.missed),
       h("td", { text: howText(event.marks) }), tellsWhose && h("td", {}, whose(event)), h("td", {}, h("code", { text: event.line.slice(event.line.indexOf(" ") + 1) })));
   };
-  return h("div", { class: "scroll-x" }, h("table", { class: "list" },
+  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list" },
     h("thead", {}, h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text })))), h("tbody", {}, ...events.map(row))));
 }

@@ -245,7 +245,9 @@ impl From<StoreError> for ApiError {
             StoreError::Gone { .. } => Self::new(ErrorKind::Internal, doing, words(&error)),
             StoreError::Refused { .. } => Self::invalid("storing the change", words(&error)),
             StoreError::Locked => Self::new(ErrorKind::Busy, doing, words(&error)),
-            StoreError::Import { .. } => Self::invalid("importing the file", words(&error)),
+            StoreError::Import { .. } => {
+                Self::invalid("importing the file", words(&error)).remedy("Nothing was stored.")
+            }
             // Where and what, never the bytes.
             StoreError::DamagedPart { .. } | StoreError::DamagedChunk { .. } => Self::damaged(words(&error)),
             _ => Self::internal(doing, error),

@@ -52,7 +52,8 @@ async fn p09_anonymous_answers_tell_nothing() {
                 if path.starts_with("/assets") {
                     continue;
                 }
-                let head = format!("{:?}", answer.headers);
+                // The login leads back to what was asked for, which whoever asked knows.
+                let head = format!("{:?}", answer.headers).replace(&format!("/login?next={path}"), "/login");
                 for marker in markers {
                     assert!(!head.contains(marker), "{method} {path} tells {marker} in {head}");
                     assert!(!answer.text().contains(marker), "{method} {path} tells {marker}: {}", answer.text());

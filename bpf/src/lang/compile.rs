@@ -7,6 +7,7 @@ use super::{
 use crate::{
     Code, CompileError, disassemble, ir, object,
     probe::TargetFilter,
+    syscalls::CompatPlace,
     unwind::{MappingOffsets, Tables},
 };
 use bathyscope_catalog::types::Kind;
@@ -24,9 +25,9 @@ pub struct CompileOptions {
     pub target: TargetFilter,
     /// Whether records carry the thread's name.
     pub comm: bool,
-    /// Whether hits that the target or the predicate rejects go uncounted: where nobody keeps a ledger, that is the dearest
-    /// part of them.
-    pub skip_filtered: bool,
+    /// Whether nobody keeps a ledger, or rows: then neither are hits counted, nor do records that only show something say
+    /// when, where and by whom they were made.
+    pub bare: bool,
     /// Bytes of the ring unless the script says: a power of two, at least a page.
     pub ring_bytes: u32,
     /// The first process of `-c` or `-p`, else 0.
@@ -45,7 +46,7 @@ impl Default for CompileOptions {
             check: CheckOptions::default(),
             target: TargetFilter::System,
             comm: false,
-            skip_filtered: false,
+            bare: false,
             ring_bytes: 4 << 20,
             target_pid: 0,
             begin_ns: 0,
@@ -132,13 +133,15 @@ fn lower_options(text: &str, host: &dyn Host, options: &CompileOptions) -> Lower
         name: options.name.clone(),
         target: options.target,
         comm: options.comm,
-        skip_filtered: options.skip_filtered,
+        bare: options.bare,
         ring_bytes: options.ring_bytes,
         possible_cpus: features.possible_cpus,
         pid_namespace: features.pid_namespace,
         target_pid: options.target_pid,
         begin_ns: options.begin_ns,
         task: task_offsets(host),
+        typed_task: features.typed_task,
+        compat: CompatPlace::find(host.types()),
         unwind: text.contains("dw_ustack").then(|| MappingOffsets::of(host.types())).flatten().map(|offsets| {
             let (rows, files) = options.unwind;
             Tables { offsets, rows, files }
@@ -156,6 +159,7 @@ fn task_offsets(host: &dyn Host) -> Option<TaskOffsets> {
     Some(TaskOffsets {
         comm: offset("comm")?,
         tgid: offset("tgid")?,
+        pid: offset("pid")?,
         group_leader: offset("group_leader")?,
         real_parent: offset("real_parent")?,
     })

@@ -12,6 +12,8 @@ use crate::{
 
 const STACK_BYTES: usize = 512;
 const MAX_FRAMES: usize = 8;
+/// As far as a pointer to the current task leads.
+const TASK_BYTES: u64 = 64 << 10;
 /// What is below a map, and a function, in a register.
 const MAP: u64 = 0x00c0_0000_0000_0000;
 const FUNCTION: u64 = 0x00d0_0000_0000_0000;
@@ -165,11 +167,17 @@ impl<'a> Run<'a> {
         Ok(Next::At(at + 1))
     }
 
-    /// Reads memory; of the kernel only in programs whose context is typed, and there zeros where nothing is.
+    /// Whether a program may hold a pointer there whose type the kernel knows: from its context, or to the current task.
+    fn may_read(&self, address: u64) -> bool {
+        let in_task = self.machine.world.task != 0 && address.wrapping_sub(self.machine.world.task) < TASK_BYTES;
+        self.code.kind.has_typed_context() || in_task
+    }
+
+    /// Reads memory; of the kernel only where a typed pointer leads, and there zeros where nothing is.
     fn load(&self, address: u64, bytes: usize) -> Result<u64, String> {
         let own = self.machine.regions.read(address, bytes, true);
         match own {
-            Err(_) if self.code.kind.has_typed_context() && self.machine.regions.find(address).is_none() => {
+            Err(_) if self.may_read(address) && self.machine.regions.find(address).is_none() => {
                 if address == 0 {
                     return Err("null is read".to_owned());
                 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
 mod backend;
+mod calls;
 mod check;
 mod corpus;
 mod features;

@@ -1,6 +1,6 @@
 //! The parameterless values.
 
-use super::{Result, program::Lower};
+use super::{Result, TaskOffsets, program::Lower};
 use crate::{
     ir::{BinaryOp, Helper, Operand, ProgramKind, Reg, Size, Test, Width},
     lang::{
@@ -67,6 +67,12 @@ impl Lower<'_> {
     /// The process's or thread's id where the script means ids: in its own pid namespace, if it has one.
     fn process(&mut self, process: bool) -> Result<Reg> {
         let Some((device, inode)) = self.shared.options.pid_namespace else {
+            // Where the task is asked for its name anyway, this costs nothing more.
+            if let Some(task) = self.typed_task().filter(|_| self.id.shows_comm) {
+                let current = self.b.call(Helper::GetCurrentTaskBtf, &[]);
+                let at = if process { task.tgid } else { task.pid };
+                return Ok(self.b.load(current, i16::try_from(at).unwrap_or(i16::MAX), Size::B4, false));
+            }
             return Ok(if process {
                 self.high_half(Helper::GetCurrentPidTgid)
             } else {
@@ -81,6 +87,17 @@ impl Lower<'_> {
         Ok(self.b.load_slot(slot, if process { 4 } else { 0 }, Size::B4, false))
     }
 
+    /// Where things are in the current task, if programs may look there by its type and it is worth it: a helper that asks
+    /// the kernel for its name costs as much as all else of a small body.
+    pub(super) fn typed_task(&self) -> Option<TaskOffsets> {
+        let options = self.shared.options;
+        let task =
+            options.task.filter(|_| options.typed_task && self.shared.script.config.license.starts_with("GPL"))?;
+        let in_reach = |offset: u32| offset <= i16::MAX as u32 - 16;
+        let words = task.comm.is_multiple_of(8);
+        (words && [task.comm, task.tgid, task.pid].into_iter().all(in_reach)).then_some(task)
+    }
+
     fn parent_pid(&mut self) -> Result<Operand> {
         let Some(task) = self.shared.options.task else {
             return self.error("this kernel does not tell where a task keeps its parent");
@@ -93,6 +110,9 @@ impl Lower<'_> {
 
     /// Which attach point it is, as an index in the plan.
     pub(super) fn attach_point(&mut self) -> Operand {
+        if self.id.calls.is_some() {
+            return self.attach_point_of_call();
+        }
         if !self.id.cookie {
             return Operand::Constant(self.id.point.into());
         }

@@ -9,6 +9,7 @@ mod analysis;
 mod arithmetic;
 mod bucket;
 mod builtin;
+mod calls;
 mod compare;
 mod condition;
 mod element;
@@ -32,7 +33,7 @@ mod walk;
 use std::sync::Arc;
 
 use super::{Diagnostic, hir, host::Architecture, plan::Plan};
-use crate::{ir, probe::TargetFilter};
+use crate::{ir, probe::TargetFilter, syscalls::CompatPlace};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
@@ -47,9 +48,9 @@ pub struct LowerOptions {
     pub target: TargetFilter,
     /// Whether records carry the thread's name.
     pub comm: bool,
-    /// Whether hits that the target or the predicate rejects go uncounted: where nobody keeps a ledger, that is the dearest
-    /// part of them.
-    pub skip_filtered: bool,
+    /// Whether nobody keeps a ledger, or rows: then hits go uncounted, and records that only show something do not say when,
+    /// where and by whom they were made. For small bodies that is the dearest part of them.
+    pub bare: bool,
     /// Bytes of the ring unless the script says: a power of two, at least a page.
     pub ring_bytes: u32,
     /// CPUs that may ever run.
@@ -64,6 +65,10 @@ pub struct LowerOptions {
     pub begin_ns: u64,
     /// Where things are in `struct task_struct`, if the kernel's types are known.
     pub task: Option<TaskOffsets>,
+    /// Whether programs may look into the current task by its type.
+    pub typed_task: bool,
+    /// Where the kernel tells calls of 32-bit programs, if its types are known.
+    pub compat: Option<CompatPlace>,
     /// The tables for `dw_ustack`, if the kernel's types are known.
     pub unwind: Option<crate::unwind::Tables>,
     /// Address of the kernel's array `__per_cpu_offset`, if known.
@@ -76,6 +81,7 @@ pub struct LowerOptions {
 pub struct TaskOffsets {
     pub comm: u32,
     pub tgid: u32,
+    pub pid: u32,
     pub group_leader: u32,
     pub real_parent: u32,
 }
@@ -99,7 +105,7 @@ impl LowerOptions {
             name: "script".to_owned(),
             target: TargetFilter::System,
             comm: false,
-            skip_filtered: false,
+            bare: false,
             ring_bytes: 1 << 20,
             possible_cpus: 1,
             architecture,
@@ -107,6 +113,8 @@ impl LowerOptions {
             target_pid: 0,
             begin_ns: 0,
             task: None,
+            typed_task: false,
+            compat: None,
             unwind: None,
             per_cpu_offset: None,
         }

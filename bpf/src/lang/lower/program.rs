@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::{
     LowerOptions, Result,
     analysis::Analysis,
+    calls::Calls,
     lines::Lines,
     nesting::nests,
     record::Layout,
@@ -92,6 +93,10 @@ pub(super) struct Identity<'a> {
     pub points: Vec<&'a hir::ProbePoint>,
     /// Whether it asks for its cookie.
     pub cookie: bool,
+    /// Whether it asks for the thread's name.
+    pub shows_comm: bool,
+    /// If it is attached to the tracepoint of all system calls: for which.
+    pub calls: Option<Calls>,
 }
 
 /// A program.

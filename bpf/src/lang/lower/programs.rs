@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{
     LowerOptions, Lowered, Result,
     analysis::Analysis,
+    calls::{self, Calls},
     lines::Lines,
     nesting::nests,
     program::{Identity, Lower, Shared},
@@ -18,7 +19,7 @@ use crate::{
         Diagnostic,
         hir::{self, ExprKind, ProbePoint},
         limits::MAX_SCRIPT_OPS,
-        plan::{AttachPoint, Plan, ProbePlan, ProgramPlan, ProgramType, Site},
+        plan::{AttachPoint, CallSide, Plan, ProbePlan, ProgramPlan, ProgramType, Site},
     },
 };
 
@@ -30,6 +31,8 @@ struct Group<'a> {
     probe: &'a hir::Probe,
     kind: ProgramKind,
     points: Vec<&'a ProbePoint>,
+    /// If it is attached to the tracepoint of all system calls.
+    calls: Option<Calls>,
 }
 
 fn kind_of(point: &AttachPoint) -> (ProgramKind, ProgramType) {
@@ -78,7 +81,7 @@ fn is_filtered(point: &AttachPoint) -> bool {
 }
 
 /// Splits the attach points of a probe into those that one program can serve.
-fn groups(probe: &hir::Probe) -> Vec<Group<'_>> {
+fn groups<'a>(probe: &'a hir::Probe, sides: &[CallSide]) -> Vec<Group<'a>> {
     let reads_arguments = |probe: &hir::Probe| {
         let mut found = |expr: &hir::Expr| matches!(expr.kind, ExprKind::UsdtArgument { .. });
         probe.predicate.as_ref().is_some_and(|predicate| walk::any_expression(predicate, &mut found))
@@ -89,17 +92,23 @@ fn groups(probe: &hir::Probe) -> Vec<Group<'_>> {
         (AttachPoint::Usdt { arguments: a, .. }, AttachPoint::Usdt { arguments: b, .. }) => !by_arguments || a == b,
         _ => is_filtered(a) == is_filtered(b),
     };
-    let mut all: Vec<Group<'_>> = Vec::new();
-    for point in &probe.points {
+    let mut points: Vec<&ProbePoint> = probe.points.iter().collect();
+    let of_calls = calls::take(probe, sides, &mut points).into_iter();
+    let mut all: Vec<Group<'_>> = of_calls
+        .map(|(calls, points)| Group { probe, kind: ProgramKind::Tracepoint, points, calls: Some(calls) })
+        .collect();
+    for point in points {
         let (kind, ty) = kind_of(&point.point);
         // Of these a program serves one point, or does not know which it was.
         let alone = kind.has_target() || ty == ProgramType::Run;
         let same = |group: &&mut Group<'_>| {
-            group.kind == kind && group.points.first().is_some_and(|first| alike(&first.point, &point.point))
+            group.kind == kind
+                && group.calls.is_none()
+                && group.points.first().is_some_and(|first| alike(&first.point, &point.point))
         };
         match all.iter_mut().find(same).filter(|_| !alone) {
             Some(group) => group.points.push(point),
-            None => all.push(Group { probe, kind, points: vec![point] }),
+            None => all.push(Group { probe, kind, points: vec![point], calls: None }),
         }
     }
     all
@@ -120,7 +129,8 @@ pub(super) fn lower(
 ) -> std::result::Result<Lowered, Vec<Diagnostic>> {
     let lines = Lines::of(&options.source);
     let layouts: Vec<Layout> = script.sites.iter().map(|site| layout(site, options.comm)).collect();
-    let groups: Vec<Group<'_>> = script.probes.iter().flat_map(groups).collect();
+    let sides = calls::sides(script, options);
+    let groups: Vec<Group<'_>> = script.probes.iter().flat_map(|probe| groups(probe, &sides)).collect();
     let shared = Shared {
         script,
         options,
@@ -206,10 +216,14 @@ fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) ->
         program,
         point: u32::try_from(plan.probes.len()).unwrap_or(u32::MAX),
         points: group.points.clone(),
-        cookie: group.points.len() > 1,
+        cookie: group.points.len() > 1 && group.calls.is_none(),
+        calls: group.calls.clone(),
+        shows_comm: shows_comm(probe),
     };
     let (line, _) = shared.lines.at(probe.span);
-    plan.programs.push(ProgramPlan { name: id.name.clone(), kind: kind_of(&first.point).1, cookie: id.cookie, line });
+    let calls = group.calls.as_ref().map(|calls| calls.side);
+    let kind = kind_of(&first.point).1;
+    plan.programs.push(ProgramPlan { name: id.name.clone(), kind, cookie: id.cookie, line, calls });
     for point in &group.points {
         plan.probes.push(ProbePlan { name: point.name.clone(), point: point.point.clone(), program, line });
     }
@@ -231,6 +245,12 @@ fn one(shared: &Shared<'_>, index: usize, group: &Group<'_>, plan: &mut Plan) ->
     plan.user_stacks |= lower.user_stacks;
     let (needs, size) = (lower.scratch_needs(), lower.b.size());
     Ok(One { program: lower.b.finish(), needs, size })
+}
+
+fn shows_comm(probe: &hir::Probe) -> bool {
+    let mut found = |expr: &hir::Expr| matches!(expr.kind, ExprKind::Builtin(hir::Builtin::Comm));
+    probe.predicate.as_ref().is_some_and(|predicate| walk::any_expression(predicate, &mut found))
+        || walk::any_expression_of(&probe.body, &mut found)
 }
 
 /// For each map, whether the elements of a histogram whose buckets are in its keys are asked for as such.

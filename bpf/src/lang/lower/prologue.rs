@@ -17,6 +17,7 @@ impl Lower<'_> {
         self.at(self.probe.span);
         let filtered = self.b.block();
         self.require_element();
+        self.require_call();
         self.require_target(filtered);
         self.make_frame();
         if self.guarded {
@@ -37,12 +38,14 @@ impl Lower<'_> {
         }
         let body = self.b.here();
         self.b.switch_to(filtered);
-        if !self.shared.options.skip_filtered {
+        if !self.shared.options.bare {
             self.count_hit(Counter::Filtered);
         }
         self.b.ret(0);
         self.b.switch_to(body);
-        self.count_hit(Counter::Ran);
+        if !self.shared.options.bare {
+            self.count_hit(Counter::Ran);
+        }
         Ok(())
     }
 

@@ -25,8 +25,6 @@ use crate::lang::{
     plan::{AttachPoint, Config, MissingProbes},
 };
 
-/// How many places one wildcard may match unless the script raises `max_probes`.
-const MAX_MATCHES: usize = 512;
 /// How many names a message shows.
 pub(super) const SHOWN_NAMES: usize = 8;
 
@@ -175,8 +173,7 @@ impl<'a> Checker<'a> {
 
 /// How many places one wildcard may match.
 pub(super) fn match_limit(config: &Config) -> usize {
-    let usual = Config::default().max_probes;
-    if config.max_probes > usual { config.max_probes as usize } else { MAX_MATCHES.min(config.max_probes as usize) }
+    config.max_probes as usize
 }
 
 /// Refuses a wildcard that matches nothing or too much.

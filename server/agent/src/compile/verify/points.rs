@@ -6,7 +6,7 @@ use bathyscope_bpf::{
     Code,
     lang::{
         denied_function,
-        plan::{Action, AttachPoint, Plan, ProgramType, UserFile},
+        plan::{Action, AttachPoint, Plan, ProgramPlan, ProgramType, UserFile},
     },
 };
 use bathyscope_capture::{TracepointName, visible};
@@ -33,7 +33,8 @@ pub(super) fn check(plan: &Plan, codes: &[Code], script: &WireScript, allowed: A
     let places = places(script);
     for probe in &plan.probes {
         let program = plan.programs.get(probe.program as usize);
-        if program.is_none_or(|program| !belongs(&probe.point, program.kind)) {
+        let of_calls = |program: &ProgramPlan| program.calls.is_none_or(|side| side.has(&probe.point));
+        if program.is_none_or(|program| !belongs(&probe.point, program.kind) || !of_calls(program)) {
             return Err(unexpected(format!("the program of {} is not for it", visible(probe.name.as_bytes()))));
         }
         check_place(&probe.point, &places, allowed)?;

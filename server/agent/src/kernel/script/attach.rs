@@ -60,8 +60,8 @@ pub(super) fn attach_all(
     for attachment in forwards.chain(backwards) {
         let (mut done, length) = (0, attachment.probes.len());
         while done < length {
-            let until =
-                stages.first().map_or(length, |stage| (done + stage.saturating_sub(attached.points)).min(length));
+            let stage = stages.first().filter(|_| attachment.way.is_divisible());
+            let until = stage.map_or(length, |stage| (done + stage.saturating_sub(attached.points)).min(length));
             attached.add_part(attachment, done..until.max(done + 1), doing);
             done = until.max(done + 1);
             if stages.first().is_some_and(|stage| attached.points >= *stage) {
@@ -90,7 +90,7 @@ impl Attached {
                 self.links.extend(links.into_iter().map(|fd| Link { fd, counts_missed }));
                 self.points += part.len();
             }
-            Err(error) if part.len() <= 1 || is_for_all(&error) => {
+            Err(error) if part.len() <= 1 || !attachment.way.is_divisible() || is_for_all(&error) => {
                 let probes = attachment.probes.get(part).unwrap_or_default();
                 let failure = |probe: &u32| {
                     let error: AgentError = no_link(&attachment.way, doing(*probe), &error);

@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     ffi::CString,
     io,
-    os::fd::{AsFd as _, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd},
     sync::Arc,
     time::Instant,
 };
@@ -16,7 +16,7 @@ use bathyscope_bpf::{
     Code,
     lang::{
         host::Features,
-        plan::{AttachPoint, Plan, ProgramType, UserFile},
+        plan::{AttachPoint, CallSide, Plan, ProgramType, UserFile},
     },
 };
 use bathyscope_catalog::types::{Kind, TypeId, Types};
@@ -36,6 +36,7 @@ use crate::{
         bpf::links::Place,
         host::{KernelHost, module_types, perf_kind},
         perf::{self, Event, Scope},
+        retire::HoldsEvents,
         sideband::PERF_REMEDY,
         user_file::{open_same, path_of},
     },
@@ -98,6 +99,11 @@ impl Way {
         matches!(self, Self::KprobeMulti { .. } | Self::Event { kernel_function: true, .. })
     }
 
+    /// Whether some of an attachment's probes can have a link of their own.
+    pub(super) fn is_divisible(&self) -> bool {
+        matches!(self, Self::KprobeMulti { .. } | Self::UprobeMulti { .. })
+    }
+
     fn event(event: Event) -> Self {
         Self::Event { event, kernel_function: false }
     }
@@ -114,6 +120,14 @@ pub(super) struct Attachment {
     pub(super) way: Way,
     /// Whether what is attached last runs first there.
     pub(super) last_runs_first: bool,
+}
+
+impl HoldsEvents for Attachment {
+    fn add_events(&self, to: &mut Vec<RawFd>) {
+        if let Way::Event { event, .. } = &self.way {
+            to.push(event.as_fd().as_raw_fd());
+        }
+    }
 }
 
 /// A program that is run by hand, or walked.
@@ -314,6 +328,10 @@ impl<'a> Preparing<'a> {
 
     fn tracepoints(&mut self, index: usize, points: &[Point<'a>]) -> Result<(), ScriptTrouble> {
         let program = self.load(index, LoadAs { kind: TRACEPOINT, ..LoadAs::default() })?;
+        if let Some(side) = self.plan.programs.get(index).and_then(|program| program.calls) {
+            self.all_calls(&program, side, points);
+            return Ok(());
+        }
         for (probe, point) in points {
             match self.open_tracepoint(*probe, point) {
                 Ok(event) => self.attach(*probe, &program, Way::event(event), false),
@@ -323,11 +341,29 @@ impl<'a> Preparing<'a> {
         Ok(())
     }
 
+    /// One link at the tracepoint of all calls, for many points.
+    fn all_calls(&mut self, program: &Arc<OwnedFd>, side: CallSide, points: &[Point<'a>]) {
+        let Some((first, _point)) = points.first() else { return };
+        let (system, name) = side.tracepoint();
+        match self.open_tracepoint_named(self.doing(*first), system, name) {
+            Ok(event) => {
+                let (probes, program) = (points.iter().map(|(probe, _point)| *probe).collect(), Arc::clone(program));
+                let way = Way::event(event);
+                self.prepared.attachments.push(Attachment { probes, program, way, last_runs_first: false });
+            }
+            Err(error) => points.iter().for_each(|(probe, _point)| self.fail(*probe, error.clone())),
+        }
+    }
+
     fn open_tracepoint(&self, probe: u32, point: &AttachPoint) -> Result<Event, AgentError> {
         let doing = self.doing(probe);
         let AttachPoint::Tracepoint { system, name } = point else {
             return Err(internal(doing, "its program is of another kind"));
         };
+        self.open_tracepoint_named(doing, system, name)
+    }
+
+    fn open_tracepoint_named(&self, doing: String, system: &str, name: &str) -> Result<Event, AgentError> {
         let missing = || failed(AgentErrorKind::NotFound, &doing, "this kernel has no such tracepoint", "");
         let format = self.host.format(system, name);
         let format = format.map_err(|why| internal(&doing, &why))?.ok_or_else(missing)?;

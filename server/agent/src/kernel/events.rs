@@ -6,7 +6,7 @@
 
 use std::{
     io,
-    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd, RawFd},
     sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
@@ -26,7 +26,7 @@ use super::{
     bpf,
     loader::{Allowance, Allowed, Counters, Counts, Loaded, Loader, compile},
     perf::{self, Event, Scope},
-    retire::{close_links, drop_aside},
+    retire::{HoldsEvents, close_links, drop_aside},
     sideband::{PERF_REMEDY, Sideband},
     stats::{CostMeter, Guarded, Written, cpu_permille_now},
     target::Target,
@@ -47,6 +47,18 @@ pub(crate) struct Attachment {
     tracepoint: TracepointName,
     program: OwnedFd,
     event: Event,
+}
+
+impl HoldsEvents for Attachment {
+    fn add_events(&self, to: &mut Vec<RawFd>) {
+        to.push(self.event.as_fd().as_raw_fd());
+    }
+}
+
+impl HoldsEvents for Stream {
+    fn add_events(&self, to: &mut Vec<RawFd>) {
+        self.attachment.add_events(to);
+    }
 }
 
 impl Attachment {

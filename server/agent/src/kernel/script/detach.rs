@@ -1,7 +1,7 @@
 //! Taking a script out of the kernel in the background.
 //!
-//! Closing a link may wait for the kernel, and closing the event of a probe always does. So threads do it, and whoever
-//! asked is told how much is left.
+//! Closing a link may wait for the kernel, and closing the event of a probe always does. So threads do it, or for many events
+//! a process that is left behind ([`crate::kernel::retire`]), and whoever asked is told how much is left.
 
 use std::{
     os::fd::OwnedFd,
@@ -12,7 +12,10 @@ use std::{
 use bathyscope_protocol::Detaching;
 
 use super::points::{Attachment, ByHand};
-use crate::kernel::{bpf::programs, retire::close_links};
+use crate::kernel::{
+    bpf::programs,
+    retire::{close_links, retire},
+};
 
 /// How long whoever stops a script waits for it to be detached, before being told that it goes on in the background.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -59,8 +62,11 @@ pub(super) fn detach(progress: &Arc<Progress>, links: Vec<OwnedFd>, end: Vec<ByH
         close_links(links);
         run_all(&end);
         drop(end);
+        // Whoever is told that nothing is attached any more may end this process.
+        let retired = retire(attachments);
         theirs.change(|left| left.attached = 0);
-        close_attachments(attachments, &theirs);
+        retired.close();
+        theirs.change(|left| left.closing = 0);
     };
     match std::thread::Builder::new().name("bathyscope".into()).spawn(work) {
         Ok(_detached) => progress.wait(),
@@ -79,14 +85,5 @@ pub(super) fn run_all(programs: &[ByHand]) {
         if let Err(error) = programs::run(one.program.as_fd()) {
             tracing::warn!(%error, probe = one.probe, "a probe that is run by hand did not run");
         }
-    }
-}
-
-/// One after the other: the kernel closes only one at a time anyway, for each of which it waits, and whoever opens another
-/// one meanwhile would have to queue behind all that wait.
-fn close_attachments(attachments: Vec<Attachment>, progress: &Progress) {
-    for attachment in attachments {
-        drop(attachment);
-        progress.change(|left| left.closing = left.closing.saturating_sub(1));
     }
 }

@@ -361,6 +361,7 @@ impl Drop for KernelScript {
     fn drop(&mut self) {
         self.disable();
         close_links(take(&self.links));
-        drop_aside((std::mem::take(&mut self.prepared.attachments), std::mem::take(&mut self.following)));
+        let attachments = std::mem::take(&mut self.prepared.attachments);
+        drop_aside((attachments, std::mem::take(&mut self.following)));
     }
 }

@@ -4,6 +4,9 @@
 //! program: a regular file with the head of an ELF executable or shared object. Dumps of memory (`ET_CORE`), keys, logs
 //! and anything else are not handed out. Files of the kernel's own file systems are not even opened, since reading some
 //! of them has effects. Links are followed as the process itself would, but for those of `/proc` that lead out of its root.
+//!
+//! What is probed may be any regular file, since nothing of it is handed out: code can be mapped from an archive, or from a file
+//! without a head. The console must have found it with rights of its own then.
 
 use std::{
     io,
@@ -42,22 +45,34 @@ const KERNEL_FILE_SYSTEMS: [u32; 12] = [
 
 /// Opens a program or library by an absolute path, through the root of a process if one is given.
 pub(crate) fn open_user_file(path: &str, in_process: Option<u32>) -> Result<UserFile, AgentError> {
-    let doing = format!("opening {}", visible(path.as_bytes()));
-    let process = in_process.map(Process::open).transpose()?;
-    let relative = path.trim_start_matches('/').to_owned();
-    let opened = open_within_time(doing.clone(), move || Ok(open_program(process.as_ref(), &relative)))?;
-    opened.map_err(|trouble| trouble.told(doing))
+    open(path, in_process, Wanted::Program)
 }
 
 /// Opens the file of an attach point again, which must be the one that the console found.
 pub(crate) fn open_same(file: &plan::UserFile) -> Result<OwnedFd, AgentError> {
-    let opened = open_user_file(&file.path, file.in_process)?;
+    let opened = open(&file.path, file.in_process, Wanted::Any)?;
     if (opened.device, opened.inode) == (file.device, file.inode) {
         return Ok(opened.file);
     }
     let doing = format!("opening {}", visible(file.path.as_bytes()));
     let why = "it was replaced while the script was prepared";
     Err(failed(AgentErrorKind::NotFound, doing, why, "Start the script again."))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// It is handed out.
+    Program,
+    /// The kernel gets it, and nobody else.
+    Any,
+}
+
+fn open(path: &str, in_process: Option<u32>, wanted: Wanted) -> Result<UserFile, AgentError> {
+    let doing = format!("opening {}", visible(path.as_bytes()));
+    let process = in_process.map(Process::open).transpose()?;
+    let relative = path.trim_start_matches('/').to_owned();
+    let opened = open_within_time(doing.clone(), move || Ok(open_checked(process.as_ref(), &relative, wanted)))?;
+    opened.map_err(|trouble| trouble.told(doing))
 }
 
 /// Why a file is not handed out.
@@ -101,7 +116,7 @@ fn remedy_of(error: &io::Error) -> &'static str {
     if kind_of(error) == AgentErrorKind::Denied { "Run the agent as root." } else { "" }
 }
 
-fn open_program(process: Option<&Process>, relative: &str) -> Result<UserFile, Trouble> {
+fn open_checked(process: Option<&Process>, relative: &str, wanted: Wanted) -> Result<UserFile, Trouble> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = match process {
         Some(process) => rustix::fs::openat(&process.directory, "root", flags, Mode::empty()),
@@ -125,10 +140,12 @@ fn open_program(process: Option<&Process>, relative: &str) -> Result<UserFile, T
         return Err(Trouble::NotProgram);
     }
     let file = reopen_regular(&found, |_stat| Ok(()))?;
-    let mut head = [0; 20];
-    let got = rustix::io::pread(&file, &mut head, 0).map_err(io::Error::from)?;
-    if got < head.len() || !is_program(&head) {
-        return Err(Trouble::NotProgram);
+    if wanted == Wanted::Program {
+        let mut head = [0; 20];
+        let got = rustix::io::pread(&file, &mut head, 0).map_err(io::Error::from)?;
+        if got < head.len() || !is_program(&head) {
+            return Err(Trouble::NotProgram);
+        }
     }
     Ok(UserFile { file, device: stat.st_dev, inode: stat.st_ino, bytes: stat.st_size.unsigned_abs() })
 }
@@ -189,6 +206,14 @@ mod tests {
         let found = open_user_file(&own, None).unwrap();
         let file = |inode| plan::UserFile { path: own.clone(), in_process: None, device: found.device, inode };
         assert!(open_same(&file(found.inode)).is_ok());
+        // What is probed need not be a program: nobody reads it.
+        let folder = tempfile::tempdir().unwrap();
+        let archive = folder.path().join("archive.zip");
+        std::fs::write(&archive, b"PK".repeat(100)).unwrap();
+        let stat = rustix::fs::stat(&archive).unwrap();
+        let path = archive.to_str().unwrap().to_owned();
+        let archive = plan::UserFile { path, in_process: None, device: stat.st_dev, inode: stat.st_ino };
+        assert!(open_same(&archive).is_ok());
         assert_eq!(open_same(&file(found.inode + 1)).unwrap_err().kind, AgentErrorKind::NotFound);
     }
 }

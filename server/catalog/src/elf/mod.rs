@@ -4,6 +4,7 @@
 //! read through [`ReadAt`], piece by piece, so that a large one need not be in memory; the caller implements it for what
 //! it has opened. Every size and count has a limit, and nothing panics whatever the bytes are.
 
+mod archive;
 mod cache;
 mod demangle;
 mod file;
@@ -15,6 +16,7 @@ mod place;
 mod unwind;
 mod walk;
 
+pub use archive::{ArchiveError, stored_file};
 pub use cache::{CacheError, Library, find_library, parse_library_cache};
 pub use demangle::{demangle, demangle_without_parameters};
 pub use file::{ElfError, ElfFile, MAX_TABLE_BYTES, ReadAt};

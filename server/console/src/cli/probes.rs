@@ -242,9 +242,10 @@ fn user_probes(link: &mut AgentLink, pattern: &str, pid: Option<u32>) -> Result<
             return Err(Failure::new(format!("{doing}: {}", visible(point.trouble.as_bytes()))));
         }
         let kind = lang::provider(point.point.split(':').next().unwrap_or_default()).map_or("uprobe", |kind| kind.name);
-        // A path from a folder on is shown as it was written.
+        // A path from a folder on, or into an archive, is shown as it was written.
         let written = point.point.split(':').nth(1).unwrap_or_default().trim_matches('"');
-        let as_written = written.contains('/') && !written.starts_with('/') && !written.contains(['*', '?']);
+        let is_relative = written.contains('/') && !written.starts_with('/') && !written.contains(['*', '?']);
+        let as_written = is_relative || written.contains("!/");
         found.extend(point.places.iter().map(|place| {
             let provider = if place.provider.is_empty() { String::new() } else { format!("{}:", place.provider) };
             let path = if as_written { written } else { place.file.path.as_str() };

@@ -53,7 +53,8 @@ impl Checker<'_> {
         // A path is shown as it was written; what wildcards and short names stand for, from `/` on.
         let written = parts(text).first().copied().unwrap_or_default();
         let as_written = written.contains('/') && !written.starts_with('/') && !written.contains(['*', '?']);
-        let path = if as_written { written } else { place.file.path.as_str() };
+        let is_part = written.contains("!/");
+        let path = if as_written || is_part { written } else { place.file.path.as_str() };
         if kind == Kind::Usdt {
             shape.args = Args::Usdt(place.arguments.clone());
             if uses.numbered {

@@ -15,7 +15,7 @@ use bathyscope_bpf::lang::{
 };
 use bathyscope_catalog::{
     constants::Arch,
-    elf::{ElfFile, Library, ReadAt, find_library, parse_library_cache},
+    elf::{ElfFile, Library, ReadAt, find_library, parse_library_cache, stored_file},
 };
 use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::ProcessMaps;
@@ -43,6 +43,8 @@ const MAX_MATCHING: usize = 512;
 pub(crate) struct OpenFile {
     pub(super) about: UserFile,
     file: File,
+    /// Where its content begins in the file: in an archive, else 0.
+    pub(super) from: u64,
     bytes: u64,
 }
 
@@ -60,7 +62,9 @@ impl ReadAt for OpenFile {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> bool {
-        self.file.read_exact_at(buffer, offset).is_ok()
+        let end = offset.checked_add(buffer.len() as u64);
+        let at = self.from.checked_add(offset).filter(|_| end.is_some_and(|end| end <= self.bytes));
+        at.is_some_and(|at| self.file.read_exact_at(buffer, at).is_ok())
     }
 }
 
@@ -71,6 +75,8 @@ pub(super) struct Files<'a, A> {
     pub(super) pid: Option<u32>,
     /// Where paths begin that do not begin with `/`; none where nobody is in a folder.
     folder: Option<PathBuf>,
+    /// Whether places may be probed of which nobody knows whether an instruction begins there.
+    pub(super) unsafe_allowed: bool,
     libraries: Option<Vec<Library>>,
     mapped: Option<Vec<String>>,
     /// The symbols that the script asks for.
@@ -84,12 +90,17 @@ pub(super) const fn arch() -> Arch {
 
 impl<'a, A: ScriptAgent> Files<'a, A> {
     pub(super) fn new(agent: &'a mut A, pid: Option<u32>, symbols: Vec<String>) -> Self {
-        Self { agent, pid, folder: None, libraries: None, mapped: None, symbols }
+        Self { agent, pid, folder: None, unsafe_allowed: false, libraries: None, mapped: None, symbols }
     }
 
     /// With the folder in which paths begin that do not begin with `/`.
     pub(super) fn in_folder(self, folder: Option<PathBuf>) -> Self {
         Self { folder, ..self }
+    }
+
+    /// With places of which nobody knows whether an instruction begins there, or without.
+    pub(super) fn with_unsafe(self, unsafe_allowed: bool) -> Self {
+        Self { unsafe_allowed, ..self }
     }
 
     /// Adds those symbols of a file that the script asks for.
@@ -115,6 +126,9 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
             // What is no program or is gone is not meant.
             return Ok(mapped.iter().filter_map(|path| self.open(path).ok()).collect());
         }
+        if let Some((archive, entry)) = name.split_once("!/") {
+            return Ok(vec![self.in_archive(archive, entry)?]);
+        }
         if super::is_pattern(name) {
             return self.matching(name);
         }
@@ -127,6 +141,37 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
             return Ok(vec![self.open_in(&path, None)?]);
         }
         self.by_short_name(name).map(|file| vec![file])
+    }
+
+    /// A program that lies in an archive. Programs and libraries are all that the agent hands out; other files are opened with
+    /// the rights that this process has.
+    fn in_archive(&self, archive: &str, entry: &str) -> Result<OpenFile, String> {
+        let mut file = self.other(archive)?;
+        let (from, bytes) = stored_file(&file, entry).map_err(|error| format!("`{entry}` in {archive}: {error}"))?;
+        (file.from, file.bytes) = (from, bytes);
+        Ok(file)
+    }
+
+    /// A file that need not be a program.
+    pub(super) fn other(&self, name: &str) -> Result<OpenFile, String> {
+        let path = if name.starts_with('/') { name.to_owned() } else { self.absolute(name)? };
+        let trouble = |error: std::io::Error| {
+            let why = match error.kind() {
+                std::io::ErrorKind::PermissionDenied => {
+                    "what is no program is read only where everybody may".to_owned()
+                }
+                _ => error.to_string(),
+            };
+            format!("{path} cannot be opened: {why}")
+        };
+        // Neither is a pipe waited for, nor a device used.
+        let is_file = std::fs::metadata(&path).map_err(trouble)?.is_file();
+        let file =
+            if is_file { File::open(&path).map_err(trouble)? } else { return Err(format!("{path} is no file")) };
+        let about = file.metadata().map_err(trouble)?;
+        let bytes = about.len();
+        let about = UserFile { path, in_process: None, device: about.dev(), inode: about.ino() };
+        Ok(OpenFile { about, file, from: 0, bytes })
     }
 
     /// A path from `/` on of one from the folder on.
@@ -241,7 +286,7 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
             error => words(&error),
         })?;
         let about = UserFile { path: path.to_owned(), in_process, device: opened.device, inode: opened.inode };
-        Ok(OpenFile { about, file: File::from(opened.file), bytes: opened.bytes })
+        Ok(OpenFile { about, file: File::from(opened.file), from: 0, bytes: opened.bytes })
     }
 
     fn libraries(&mut self) -> &[Library] {

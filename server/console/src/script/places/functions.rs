@@ -4,7 +4,7 @@ use bathyscope_bpf::lang::{
     host::{UserPlace, UserPlaces},
     suggest,
 };
-use bathyscope_catalog::elf::{ElfFile, Functions, Symbol, demangle, demangle_without_parameters};
+use bathyscope_catalog::elf::{ElfFile, Functions, ReadAt as _, Symbol, demangle, demangle_without_parameters};
 
 use super::{
     file::{Files, OpenFile},
@@ -34,7 +34,14 @@ pub(super) fn search<A: ScriptAgent>(
     let wanted = wanted(rest, &joined)?;
     // Of many files not every one needs to have it.
     let (is_one_of_many, mut missing) = (is_pattern(file), None);
-    for file in files.named(file)? {
+    let named = match (files.named(file), &wanted) {
+        (Err(trouble), Wanted::Address(address)) if !is_one_of_many => {
+            found.places.push(flat(files, file, *address).map_err(|other| other.unwrap_or(trouble))?);
+            return Ok(());
+        }
+        (named, _) => named?,
+    };
+    for file in named {
         let elf = ElfFile::parse(&file).map_err(|error| format!("{}: {error}", file.about.path))?;
         if at_return && elf.is_go() {
             return Err(format!(
@@ -57,6 +64,24 @@ pub(super) fn search<A: ScriptAgent>(
         Some(trouble) if found.places.is_empty() => Err(trouble),
         _ => Ok(()),
     }
+}
+
+/// A place in a file that has code and no head which tells where: its address is the place in the file. If it is no such file,
+/// there is nothing to be said about it.
+fn flat<A: ScriptAgent>(files: &Files<'_, A>, name: &str, address: u64) -> Result<UserPlace, Option<String>> {
+    let file = files.other(name).map_err(|_none| None)?;
+    let path = &file.about.path;
+    if address >= file.length() {
+        return Err(Some(format!("{path} has {} bytes; {address:#x} is behind its end", file.length())));
+    }
+    if !files.unsafe_allowed {
+        return Err(Some(format!(
+            "{path} is no program of which is known where instructions begin, and a probe within one breaks whatever runs \
+             it; --unsafe probes it all the same"
+        )));
+    }
+    let (symbol, provider, arguments) = (format!("{address:#x}"), String::new(), Vec::new());
+    Ok(UserPlace { file: file.about, offset: address, address, symbol, provider, semaphore: 0, arguments })
 }
 
 fn wanted<'a>(rest: &[&'a str], joined: &'a str) -> Result<Wanted<'a>, String> {
@@ -210,7 +235,7 @@ fn entries(elf: &ElfFile<'_>, file: &OpenFile, symbols: &[Symbol<'_>], found: &m
 fn place(elf: &ElfFile<'_>, file: &OpenFile, offset: u64, symbol: String) -> UserPlace {
     UserPlace {
         file: file.about.clone(),
-        offset,
+        offset: file.from.saturating_add(offset),
         address: elf.address_of(offset).unwrap_or(offset),
         symbol,
         provider: String::new(),

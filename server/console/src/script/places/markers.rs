@@ -75,8 +75,11 @@ fn add(elf: &ElfFile<'_>, file: &OpenFile, marker: Marker, found: &mut UserPlace
         place: converted(argument).unwrap_or(UsdtPlace::Constant(0)),
     };
     let arguments = arguments.iter().map(argument).collect();
-    let (file, semaphore) = (file.about.clone(), semaphore.unwrap_or(0));
     let address = elf.address_of(offset).unwrap_or(offset);
+    // Where the file's content is in an archive.
+    let (offset, semaphore) =
+        (file.from.saturating_add(offset), semaphore.map_or(0, |at| file.from.saturating_add(at)));
+    let file = file.about.clone();
     found.places.push(UserPlace { file, offset, address, symbol: name, provider, semaphore, arguments });
 }
 

@@ -35,7 +35,7 @@ pub(super) fn wire_script(agent: &mut impl ScriptAgent, request: &ScriptRequest)
         parameters: request.params.clone(),
         allow_unsafe: request.options.unsafe_allowed,
         comm: request.options.comm,
-        skip_filtered: request.options.skip_filtered,
+        bare: request.options.bare,
         settings: request.settings.clone(),
         user_places,
         unwind: Vec::new(),
@@ -82,6 +82,7 @@ pub fn resolve(agent: &mut impl ScriptAgent, request: &ScriptRequest) -> Result<
     let mut seen = BTreeSet::new();
     points.retain(|point| seen.insert(point.text.clone()));
     let mut files = Files::new(agent, target_pid(&request.target), symbols).in_folder(request.folder.clone());
+    files = files.with_unsafe(request.options.unsafe_allowed);
     Ok(points.iter().map(|point| one(&mut files, point)).collect())
 }
 

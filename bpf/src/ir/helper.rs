@@ -37,6 +37,8 @@ pub enum Helper {
     ProbeWriteUser = 36,
     /// `()` → the NUMA node.
     GetNumaNodeId = 42,
+    /// `(typed socket)` → the number that the kernel gave it; only in typed programs.
+    GetSocketCookie = 46,
     /// `(context, room, bytes = 24)`: value, enabled and running time of the perf event; only in perf event programs.
     PerfProgReadValue = 56,
     /// `(context, value)`: the kernel function is not run and returns this; only where error injection is allowed.
@@ -156,7 +158,7 @@ pub(crate) enum Argument {
 
 /// Each helper with the kernel's name without `bpf_`, and what it takes.
 #[rustfmt::skip]
-const TABLE: [(Helper, &str, &[Argument]); 48] = [
+const TABLE: [(Helper, &str, &[Argument]); 49] = [
     (Helper::MapLookup, "map_lookup_elem", &[Map, Key]),
     (Helper::MapUpdate, "map_update_elem", &[Map, Key, Value, Constant]),
     (Helper::MapDelete, "map_delete_elem", &[Map, Key]),
@@ -170,6 +172,7 @@ const TABLE: [(Helper, &str, &[Argument]); 48] = [
     (Helper::GetCurrentTask, "get_current_task", &[]),
     (Helper::ProbeWriteUser, "probe_write_user", &[Any, Memory, Bytes]),
     (Helper::GetNumaNodeId, "get_numa_node_id", &[]),
+    (Helper::GetSocketCookie, "get_socket_cookie", &[Typed]),
     (Helper::PerfProgReadValue, "perf_prog_read_value", &[Context, Room, Bytes]),
     (Helper::OverrideReturn, "override_return", &[Context, Any]),
     (Helper::GetStack, "get_stack", &[Context, Room, Bytes, Any]),

@@ -139,6 +139,8 @@ pub struct Block {
     pub value: Option<Box<Expr>>,
     /// With the braces.
     pub span: Span,
+    /// The call, if it was put in for one of a macro.
+    pub called: Option<Span>,
 }
 
 /// A statement.

@@ -247,6 +247,8 @@ pub enum ExprKind {
     Reinterpret(Box<Expr>),
     /// `path()`: the path of a `struct path` or `struct file`'s path, by `bpf_d_path`.
     Path { address: Box<Expr> },
+    /// `socket_cookie()`: the number that the kernel gave a `struct sock`.
+    SocketCookie { address: Box<Expr> },
     /// A per-CPU variable's address on a CPU.
     PerCpuAddress { address: Box<Expr>, cpu: Option<Box<Expr>> },
 }

@@ -32,7 +32,8 @@ pub const COUNTER_WORDS: u32 = 7;
 
 /// How each record begins, little endian: `site`, `probe` (index in [`Plan::probes`], or of the program's first one where
 /// the program cannot know which it was), `time_ns` (monotonic), `pid`, `tid` (of the host), `cpu`, and `reserved` (0).
-/// If [`Plan::comm`] is set, 16 bytes of the thread's name follow.
+/// If [`Plan::comm`] is set, 16 bytes of the thread's name follow. From `time_ns` on a record is zeros where nobody asked for
+/// more than what it shows ([`super::CompileOptions::bare`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "described above")]
 pub struct RecordHeader {
@@ -113,6 +114,40 @@ pub struct ProgramPlan {
     pub cookie: bool,
     /// Line of the probe in the script, from 1.
     pub line: u32,
+    /// If it is for many system calls: it is attached once, to the tracepoint of all calls, and finds out itself which of its
+    /// attach points was hit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallSide>,
+}
+
+/// A side of all system calls, which has a tracepoint: `raw_syscalls:sys_enter` and `raw_syscalls:sys_exit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallSide {
+    /// Before each call.
+    Entry,
+    /// After each call.
+    Exit,
+}
+
+impl CallSide {
+    /// The subsystem and the name of its tracepoint.
+    pub fn tracepoint(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Entry => ("raw_syscalls", "sys_enter"),
+            Self::Exit => ("raw_syscalls", "sys_exit"),
+        }
+    }
+
+    /// Whether a tracepoint of a single call is on this side.
+    pub fn has(self, point: &AttachPoint) -> bool {
+        let AttachPoint::Tracepoint { system, name } = point else { return false };
+        let begin = match self {
+            Self::Entry => "sys_enter_",
+            Self::Exit => "sys_exit_",
+        };
+        system == "syscalls" && name.starts_with(begin)
+    }
 }
 
 /// What a program is loaded as.
@@ -401,6 +436,9 @@ pub struct Site {
     pub start: u32,
     /// See `start`.
     pub end: u32,
+    /// What tells its place: the calls of macros that brought it there, innermost first, each by its start and end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<(u32, u32)>,
 }
 
 /// A value that a record carries.
@@ -477,7 +515,7 @@ pub struct Conversion {
     /// How many of a number's bytes are shown, from the lowest: 1, 2 or 4; all if it is 0 or 8.
     #[serde(default)]
     pub bytes: u8,
-    /// For `r`: `x` hex without `\x`, `h` hex without blanks. For `g r`… none.
+    /// For `r`: `x` hex without `\x`, `h` hex without blanks, `g` for `%gr`: names of the bits of a `gfp_t`.
     pub raw: Option<char>,
     /// `-`
     pub left: bool,

@@ -266,6 +266,7 @@ impl Shower<'_> {
             ExprKind::Reinterpret(of) => format!("{ty} of ({})", self.expr(of)),
             ExprKind::AddressOf(of) => format!("&{}", self.expr(of)),
             ExprKind::ByteSwap(of) => format!("bswap({})", self.expr(of)),
+            ExprKind::SocketCookie { address } => format!("socket_cookie({})", self.expr(address)),
             ExprKind::Path { address } => format!("path({})", self.expr(address)),
             ExprKind::Inet { family, address } => {
                 let family = family.as_ref().map(|it| format!("{}, ", self.expr(it))).unwrap_or_default();

@@ -110,6 +110,7 @@ impl Run<'_> {
             Helper::PerCpuPtr if a[1] >= u64::from(self.machine.cpus) => 0,
             Helper::PerCpuPtr => a[0].wrapping_add(a[1].wrapping_mul(world.per_cpu_stride)),
             Helper::ThisCpuPtr => a[0].wrapping_add(u64::from(world.cpu).wrapping_mul(world.per_cpu_stride)),
+            Helper::GetSocketCookie => world.socket_cookies.get(&a[0]).copied().unwrap_or(0),
             Helper::GetFuncIp => world.function,
             Helper::GetAttachCookie => world.cookie,
             Helper::GetFuncArgCnt => world.arguments.len() as u64,

@@ -86,6 +86,8 @@ pub struct World {
     pub task_registers: u64,
     /// What `d_path` says of the `struct path` at an address.
     pub paths: BTreeMap<u64, Vec<u8>>,
+    /// The numbers of the sockets at these addresses.
+    pub socket_cookies: BTreeMap<u64, u64>,
     /// How far the per-CPU variables of two CPUs are from each other.
     pub per_cpu_stride: u64,
     /// Address of the probed function.

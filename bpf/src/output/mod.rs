@@ -11,6 +11,7 @@
 //! The reference is bpftrace 0.24 and later. Known differences are written down where they are made.
 
 mod aggregate;
+mod gfp;
 mod histogram;
 mod json;
 mod kept;

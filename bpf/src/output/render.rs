@@ -160,13 +160,15 @@ impl<'a> Renderer<'a> {
             );
             return Message { to: Output::Out, bytes: bytes.into_bytes() };
         }
-        // A range within one line has both of its columns.
-        let (last_line, end) = place(text_of_script, site.end);
-        let range = if last_line == line && end > column { format!("{column}-{end}") } else { column.to_string() };
-        let mut bytes = format!("{name}:{line}:{range}: {word}: ").into_bytes();
+        let mut bytes = format!("{name}:{}: {word}: ", range(text_of_script, (site.start, site.end))).into_bytes();
         bytes.extend(text);
         if !bytes.ends_with(b"\n") {
             bytes.push(b'\n');
+        }
+        for call in &site.calls {
+            let range = range(text_of_script, *call);
+            bytes.extend(format!("{name}:{range}: {word}: expanded from\n").into_bytes());
+            bytes.extend(marked(text_of_script, *call).into_bytes());
         }
         Message { to, bytes }
     }
@@ -388,4 +390,25 @@ fn place(text: &str, at: u32) -> (usize, usize) {
     let line = before.split(|byte| *byte == b'\n').count();
     let column = before.rsplit(|byte| *byte == b'\n').next().map_or(0, <[u8]>::len) + 1;
     (line, column)
+}
+
+/// A range of the script, counted from 1: within one line it has both of its columns, else both lines.
+fn range(text: &str, (start, end): (u32, u32)) -> String {
+    let ((line, column), (last, behind)) = (place(text, start), place(text, end));
+    match (last == line, behind > column) {
+        (true, true) => format!("{line}:{column}-{behind}"),
+        (true, false) => format!("{line}:{column}"),
+        (false, _) => format!("{line}-{last}"),
+    }
+}
+
+/// The line in which a range begins, with what of it is meant below; all lines of a range over several.
+fn marked(text: &str, (start, end): (u32, u32)) -> String {
+    let ((line, column), (last, behind)) = (place(text, start), place(text, end));
+    let count = last.saturating_sub(line) + 1;
+    let lines: String = text.lines().skip(line.saturating_sub(1)).take(count).flat_map(|line| [line, "\n"]).collect();
+    if last > line {
+        return lines;
+    }
+    format!("{lines}{}{}\n", " ".repeat(column.saturating_sub(1)), "~".repeat(behind.saturating_sub(column)))
 }

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use bathyscope_catalog::constants::{self, Arch};
 
 use super::{
-    Names, Value, number,
+    Names, Value, gfp, number,
     stack::{self, Shape},
     terminal::{safe_in_a_line, safe_text},
     time,
@@ -175,6 +175,13 @@ impl Context<'_> {
     fn converted(&self, conversion: &Conversion, ty: &Type, value: &Value) -> Vec<u8> {
         match (conversion.letter, value) {
             ('s', _) => number::text(conversion, self.value(ty, value)),
+            ('r', value) if conversion.raw == Some('g') => {
+                // A negative number has all higher bits, as it is sent.
+                let bits = value.number().and_then(|number| {
+                    i64::try_from(number).map(i64::cast_unsigned).or_else(|_large| u64::try_from(number)).ok()
+                });
+                number::text(conversion, gfp::flags(bits.unwrap_or(0)).into_bytes())
+            }
             ('r', Value::Buffer(bytes)) => number::text(conversion, number::buffer(conversion.raw, bytes).into_bytes()),
             (_, value) => match value.number() {
                 Some(bits) if conversion.letter != 'r' => number::number(conversion, bits),

@@ -239,7 +239,15 @@ impl MadeRecord {
         self.fixed.resize(filled, 0);
         let fixed_bytes = 48 + self.fixed.len() as u32;
         let max_bytes = fixed_bytes + self.texts.len() as u32 + 64;
-        plan.sites.push(Site { action, fields: self.fields, fixed_bytes, max_bytes, start: 14, end: 20 });
+        plan.sites.push(Site {
+            action,
+            fields: self.fields,
+            fixed_bytes,
+            max_bytes,
+            start: 14,
+            end: 20,
+            calls: Vec::new(),
+        });
         let mut bytes = index.to_le_bytes().to_vec();
         bytes.extend(0_u32.to_le_bytes());
         bytes.extend(1_500_000_000_u64.to_le_bytes());

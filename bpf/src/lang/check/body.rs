@@ -49,6 +49,8 @@ pub(super) struct Body<'c, 'a> {
     pub(super) loops: u32,
     /// How deep loops that run as functions of their own are nested.
     pub(super) depth: u32,
+    /// The calls of macros within whose bodies the present text stands, outermost first.
+    pub(super) calls: Vec<Span>,
 }
 
 impl<'c, 'a> Body<'c, 'a> {
@@ -63,6 +65,7 @@ impl<'c, 'a> Body<'c, 'a> {
             instance,
             loops: 0,
             depth: 0,
+            calls: Vec::new(),
         }
     }
 
@@ -108,6 +111,15 @@ impl<'c, 'a> Body<'c, 'a> {
                 self.gone.insert(name, declared);
             }
         }
+        result
+    }
+
+    /// Runs `inside` in the scope of a block.
+    pub(super) fn in_block<T>(&mut self, block: &ast::Block, inside: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.calls.len();
+        self.calls.extend(block.called);
+        let result = self.scoped(inside);
+        self.calls.truncate(before);
         result
     }
 

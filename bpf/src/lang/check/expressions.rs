@@ -342,7 +342,7 @@ impl Body<'_, '_> {
     }
 
     fn block_value(&mut self, block: &ast::Block, span: Span) -> Checked<Expr> {
-        self.scoped(|body| {
+        self.in_block(block, |body| {
             let statements = body.statements(&block.statements);
             let Some(value) = &block.value else { return Ok(Self::effect(statements, span)) };
             let value = body.value(value)?;

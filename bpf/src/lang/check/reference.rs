@@ -87,6 +87,7 @@ use calls::{actions, addresses, aggregations, compile_time, maps, output, texts,
 static ENTRIES: &[Entry] = &[
     entry("cgroup", Value, (0, 0), "cgroup → uint64", "The id of the current process's control group (version 2).", values::plain),
     entry("comm", Value, (0, 1), "comm → string[16] · comm(pid) → process name", "The name of the current thread; or of another one, looked up when it is shown, and `:pid` if it is gone by then and was not seen before. As a key each process counts by itself.", values::comm),
+    entry("config", Value, (0, 0), "config → record", "The settings that are in force: `config.max_strlen`.", values::config),
     entry("cpid", Value, (0, 0), "cpid → uint32", "The process started by -c, or 0.", values::plain),
     entry("cpu", Value, (0, 0), "cpu → uint32", "The CPU that this runs on.", values::plain),
     entry("curtask", Value, (0, 0), "curtask → struct task_struct *", "The current thread in the kernel.", values::curtask),
@@ -153,6 +154,7 @@ static ENTRIES: &[Entry] = &[
     entry("ksym", Address, (1, 1), "ksym(address) → ksym", "The kernel function at an address.", addresses::ksym),
     entry("percpu_kaddr", Address, (1, 2), "percpu_kaddr(\"symbol\"[, cpu]) → pointer", "The address of a kernel variable that each CPU has.", addresses::percpu_kaddr),
     entry("reg", Address, (1, 1), "reg(\"name\") → uint64", "A register of the place that was hit.", addresses::reg),
+    entry("socket_cookie", Address, (1, 1), "socket_cookie(struct sock *) → uint64", "The number that the kernel gave a socket, which no other one has as long as the machine runs (fentry, fexit, rawtracepoint, iter).", addresses::socket_cookie),
     entry("uaddr", Address, (1, 1), "uaddr(\"symbol\") → pointer", "The address, in the process that was hit, of a variable or function of the probed file.", addresses::uaddr),
     entry("uptr", Address, (1, 1), "uptr(pointer) → pointer", "The pointer, taken to point into the process.", addresses::space),
     entry("usym", Address, (1, 1), "usym(address) → usym", "The function of the process at an address.", addresses::usym),
@@ -195,7 +197,6 @@ static ENTRIES: &[Entry] = &[
     entry("typeinfo", Compile, (1, 1), "typeinfo(x) → (btf_id, base_type, full_type)", "A type: the kernel's number of it (0 if it has none), its kind such as int, string or pointer, and its name.", compile_time::type_info),
 
     entry("skboutput", Output, (0, MANY), "skboutput", "Not supported yet: packets to a file.", actions::later),
-    entry("socket_cookie", Value, (0, MANY), "socket_cookie", "Not supported yet: a socket's number.", actions::later),
     entry("unwatch", Action, (0, MANY), "unwatch", "Not supported yet: removes a watchpoint.", actions::later),
 ];
 

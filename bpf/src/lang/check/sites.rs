@@ -5,7 +5,7 @@ use crate::lang::{
     Span,
     ast::{self, ExprKind as Ast},
     hir::{Expr, SiteId, Statement, StatementKind},
-    plan::{Action, Site, SiteField},
+    plan::{Action, Output, Site, SiteField},
     types::Type,
 };
 
@@ -40,16 +40,22 @@ impl Body<'_, '_> {
 
     /// The site for this; the same place of the script that sends the same is one site in all programs.
     fn site(&mut self, action: Action, fields: Vec<SiteField>, span: Span) -> SiteId {
+        let calls: Vec<(u32, u32)> = match &action {
+            Action::Print { to: Output::Error | Output::Warning, .. } => {
+                self.calls.iter().rev().map(|call| (call.start, call.end)).collect()
+            }
+            _ => Vec::new(),
+        };
         let known = self.cx.sites_at.get(&(span.start, span.end)).cloned().unwrap_or_default();
         for id in known {
-            let same = |site: &Site| site.action == action && site.fields == fields;
+            let same = |site: &Site| site.action == action && site.fields == fields && site.calls == calls;
             if self.cx.sites.get(id as usize).is_some_and(same) {
                 return SiteId(id);
             }
         }
         let id = u32::try_from(self.cx.sites.len()).unwrap_or(u32::MAX);
         let (start, end) = (span.start, span.end);
-        self.cx.sites.push(Site { action, fields, fixed_bytes: 0, max_bytes: 0, start, end });
+        self.cx.sites.push(Site { action, fields, fixed_bytes: 0, max_bytes: 0, start, end, calls });
         self.cx.sites_at.entry((start, end)).or_default().push(id);
         SiteId(id)
     }

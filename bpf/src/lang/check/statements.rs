@@ -25,7 +25,7 @@ const MAX_LOOP_DEPTH: u32 = 6;
 impl Body<'_, '_> {
     /// A block with a scope of its own.
     pub(super) fn block(&mut self, block: &Block) -> Vec<Statement> {
-        self.scoped(|body| {
+        self.in_block(block, |body| {
             let mut statements = body.statements(&block.statements);
             if let Some(value) = &block.value {
                 statements.extend(body.expression_statement(value).unwrap_or_default());

@@ -107,6 +107,7 @@ impl Lower<'_> {
                 let place = self.place(of)?;
                 self.load(place, &expr.ty)
             }
+            K::SocketCookie { address } => self.socket_cookie(address)?,
             K::PerCpuAddress { address, cpu } => self.per_cpu_address(address, cpu.as_deref())?,
             K::Text(_)
             | K::DynamicText { .. }
@@ -386,6 +387,21 @@ impl Lower<'_> {
             }
             _ => self.untypable(),
         }
+    }
+
+    /// The number of a socket; 0 where there is none.
+    fn socket_cookie(&mut self, address: &Expr) -> Result<Operand> {
+        let (null, join) = (self.b.block(), self.b.block());
+        let cookie = self.b.reg();
+        let socket = self.typed(address, null)?;
+        let told = self.b.call(Helper::GetSocketCookie, &[socket.into()]);
+        self.b.assign(cookie, told);
+        self.b.jump(join);
+        self.b.switch_to(null);
+        self.b.assign(cookie, 0);
+        self.b.jump(join);
+        self.b.switch_to(join);
+        Ok(cookie.into())
     }
 
     fn unless_null(&mut self, pointer: Reg, null: BlockId) -> Reg {

@@ -32,7 +32,9 @@ pub(super) fn parts(expr: &Expr) -> (Vec<&Expr>, &[Statement]) {
         | K::AddressOf(of)
         | K::ByteSwap(of)
         | K::Reinterpret(of) => vec![of],
-        K::Read { address, .. } | K::WithProcess { address } | K::Path { address } => vec![address],
+        K::Read { address, .. } | K::WithProcess { address } | K::Path { address } | K::SocketCookie { address } => {
+            vec![address]
+        }
         K::Element { of, index } => vec![index, of],
         K::ReadText { address, length, .. } | K::ReadBuffer { address, length, .. } => {
             std::iter::once(&**address).chain(length.as_deref()).collect()

@@ -262,10 +262,11 @@ impl Parser<'_> {
             "sizeof" => return self.size_of(),
             "offsetof" => return self.offset_of(),
             "if" => return self.if_value(),
+            "config" => {}
             _ if RESERVED.contains(&word) => return Err(self.no_expression()),
             _ => {}
         }
-        let name = self.name("an expression")?;
+        let name = if word == "config" { self.word("an expression")? } else { self.name("an expression")? };
         if !self.take_mark("(") {
             return self.node(ExprKind::Identifier(name.text), name.span, 0);
         }

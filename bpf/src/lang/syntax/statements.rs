@@ -247,7 +247,8 @@ impl Parser<'_> {
         let start = self.span().start;
         let read = self.deeper(Self::if_statement)?;
         let span = self.since(start);
-        let mut block = Block { statements: vec![Statement { kind: read.kind, span }], value: None, span };
+        let mut block =
+            Block { statements: vec![Statement { kind: read.kind, span }], value: None, span, called: None };
         last_is_value(&mut block);
         Ok(Node { of: block, height: read.height + 1 })
     }

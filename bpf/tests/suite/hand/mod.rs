@@ -163,6 +163,7 @@ impl Hand {
             max_bytes: 0,
             start: 0,
             end: 1,
+            calls: Vec::new(),
         });
         SiteId(u32::try_from(self.script.sites.len()).unwrap() - 1)
     }

@@ -187,6 +187,42 @@ pub(in crate::lang::check) fn path(body: &mut Body<'_, '_>, call: &Call<'_>) -> 
     Ok(Expr::new(ExprKind::Path { address: Box::new(address) }, Type::Shown(Shown::Path { bytes }), span))
 }
 
+/// Types of sockets that the kernel takes for a `struct sock`, which is what each begins with.
+const SOCKETS: [&str; 12] = [
+    "sock",
+    "sock_common",
+    "inet_sock",
+    "inet_connection_sock",
+    "inet_request_sock",
+    "inet_timewait_sock",
+    "request_sock",
+    "tcp_sock",
+    "tcp6_sock",
+    "udp_sock",
+    "udp6_sock",
+    "unix_sock",
+];
+
+/// `socket_cookie(struct sock *)`.
+pub(in crate::lang::check) fn socket_cookie(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let kinds = [Kind::Fentry, Kind::Fexit, Kind::RawTracepoint, Kind::Iter];
+    if !kinds.contains(&body.shape.kind) && !body.shape.unknown {
+        let message = format!("`socket_cookie` cannot be used in {} probes", body.shape.kind.name());
+        return body.fail(call.span, message, "the kernel allows it in fentry, fexit, rawtracepoint and iterators");
+    }
+    let argument = call.argument(0).ok_or(Failed)?;
+    let value = body.value(argument)?;
+    let name = match &value.ty {
+        Type::Pointer { to, .. } => describe_pointee(to),
+        other => describe(other),
+    };
+    if !name.strip_prefix("struct ").is_some_and(|name| SOCKETS.contains(&name)) {
+        let message = format!("`socket_cookie` takes a `struct sock *`, not {}", describe(&value.ty));
+        return body.fail(argument.span, message, "give for instance `args.sk`");
+    }
+    Ok(Expr::new(ExprKind::SocketCookie { address: Box::new(value) }, Type::U64, call.span))
+}
+
 fn describe_pointee(to: &Pointee) -> String {
     match to {
         Pointee::Void => "void".to_owned(),

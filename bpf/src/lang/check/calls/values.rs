@@ -12,6 +12,7 @@ use crate::lang::{
     },
     hir::{Builtin, Expr, ExprKind},
     host::Architecture,
+    plan::MissingProbes,
     types::{Clock, Pointee, Shown, Space, StackMode, Type},
 };
 
@@ -75,6 +76,43 @@ pub(in crate::lang::check) fn plain(body: &mut Body<'_, '_>, call: &Call<'_>) ->
         "probetype" => Body::text(body.shape.kind.probe_type().as_bytes().to_vec(), span),
         _ => builtin(Builtin::Cpu, U32, span),
     })
+}
+
+/// `config`, `config()`: the settings that are in force, as a record.
+pub(in crate::lang::check) fn config(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<Expr> {
+    let (config, span) = (body.cx.config, call.span);
+    let number = |value: u64| Expr::integer(value.cast_signed(), Type::U64, span);
+    let truth = |value: bool| Expr::integer(i64::from(value), Type::Bool, span);
+    let text = |value: &str| Body::text(value.as_bytes().to_vec(), span);
+    let missing = match config.missing_probes {
+        MissingProbes::Error => "error",
+        MissingProbes::Warn => "warn",
+        MissingProbes::Ignore => "ignore",
+    };
+    let stacks = match config.stack_mode {
+        StackMode::Bpftrace => "bpftrace",
+        StackMode::Perf => "perf",
+        StackMode::Raw => "raw",
+        StackMode::BuildId => "build_id",
+    };
+    let fields = [
+        ("cpp_demangle", truth(config.cpp_demangle)),
+        ("lazy_symbolication", truth(config.lazy_symbolication)),
+        ("print_maps_on_exit", truth(config.print_maps_on_exit)),
+        ("max_bpf_progs", number(config.max_bpf_programs.into())),
+        ("max_cat_bytes", number(config.max_cat_bytes)),
+        ("max_map_keys", number(config.max_map_keys.into())),
+        ("max_probes", number(config.max_probes.into())),
+        ("max_strlen", number(config.max_strlen.into())),
+        ("on_stack_limit", number(config.on_stack_limit.into())),
+        ("str_trunc_trailer", text(&config.str_trunc_trailer)),
+        ("missing_probes", text(missing)),
+        ("stack_mode", text(stacks)),
+        ("license", text(&config.license)),
+    ];
+    let types = fields.iter().map(|(name, value)| ((*name).to_owned(), value.ty.clone())).collect();
+    let values = fields.into_iter().map(|(_name, value)| value).collect();
+    Ok(Expr::new(ExprKind::Tuple(values), Type::Record(types), span))
 }
 
 /// `comm`, `comm(pid)`: of another thread, whose name is looked up when it is shown.

@@ -65,7 +65,7 @@ impl<'a> Expander<'a> {
     ) -> Expr {
         let name = function.text.as_str();
         if self.macros.contains_key(name) {
-            return self.macro_call(name, arguments, expr.span, scope);
+            return self.macro_call(name, arguments, without_parentheses(expr.span, function.span), scope);
         }
         if name == "str"
             && let [first, rest @ ..] = arguments
@@ -153,8 +153,8 @@ impl<'a> Expander<'a> {
         let mut body = self.block(&item.body, &inner);
         self.chain.pop();
         match (body.statements.as_slice(), body.value.take()) {
-            ([], Some(value)) => Expr { kind: value.kind, span },
-            (_, value) => Expr { kind: ExprKind::Block(Block { value, span, ..body }), span },
+            ([], Some(value)) if !tells_place(&value) => Expr { kind: value.kind, span },
+            (_, value) => Expr { kind: ExprKind::Block(Block { value, span, called: Some(span), ..body }), span },
         }
     }
 
@@ -198,6 +198,21 @@ impl<'a> Expander<'a> {
                 return fresh;
             }
         }
+    }
+}
+
+/// The span of a call that begins with this name: what stands in parentheses has them in its own.
+fn without_parentheses(whole: Span, name: Span) -> Span {
+    let around = name.start.saturating_sub(whole.start);
+    Span { start: name.start, end: whole.end.saturating_sub(around).max(name.end) }
+}
+
+/// Whether what is shown of an expression tells where it stands, and from which call of a macro it comes.
+fn tells_place(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call { function, .. } => ["errorf", "warnf", "debugf"].contains(&function.text.as_str()),
+        ExprKind::Block(block) => block.called.is_some(),
+        _ => false,
     }
 }
 

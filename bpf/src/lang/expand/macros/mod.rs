@@ -183,7 +183,7 @@ impl<'a> Expander<'a> {
         }
         let value = block.value.as_ref().map(|it| Box::new(self.expr(it, scope)));
         self.depth -= 1;
-        Block { statements, value, span: block.span }
+        Block { statements, value, span: block.span, called: block.called }
     }
 
     fn statement(&mut self, kind: &'a StatementKind, scope: &Scope<'a, '_>) -> StatementKind {

@@ -66,7 +66,7 @@ fn probe(points: &[(&str, AttachPoint)], context: Context) -> hir::Probe {
 fn compiled(probes: Vec<hir::Probe>, config: Config) -> CompiledScript {
     let field = SiteField { name: "probe".into(), ty: Type::Shown(Shown::Probe), offset: 0 };
     let action = Action::PrintValue;
-    let site = Site { action, fields: vec![field], fixed_bytes: 0, max_bytes: 0, start: 0, end: 0 };
+    let site = Site { action, fields: vec![field], fixed_bytes: 0, max_bytes: 0, start: 0, end: 0, calls: Vec::new() };
     let map = MapPlan {
         name: "@".into(),
         object_name: "at_0".into(),

@@ -3,7 +3,8 @@
 //
 //     cargo build --release && node tests/bench/language.mjs [ROUNDS [PART ...]]
 //
-// As root; 10 rounds of all parts by default, which are: start warm everywhere hits.
+// As root; 10 rounds of all parts by default, which are: start warm everywhere hits. Of hits there are at least 15 pairs.
+// Where no bpftrace is installed, it is the one that tests/language/reference unpacks.
 //
 // Both tools take turns in the same run, with the same scripts. Prints tables of medians; the spread is the machine's noise.
 
@@ -15,7 +16,9 @@ import { IS_ROOT, Server, binary, dataFolder, removeFolder, until } from '../lib
 
 const ROUNDS = Number(process.argv[2] ?? 10);
 const OURS = binary(process.env.BATHYSCOPE_BIN ? undefined : 'release');
-const TOOLS = { bathyscope: [OURS, 'trace', '-q', '-B', 'line', '-e'], bpftrace: ['bpftrace', '-q', '-B', 'line', '-e'] };
+const INSTALLED = spawnSync('bpftrace', ['--version']).status === 0;
+const BPFTRACE = INSTALLED ? 'bpftrace' : new URL('../language/reference', import.meta.url).pathname;
+const TOOLS = { bathyscope: [OURS, 'trace', '-q', '-B', 'line', '-e'], bpftrace: [BPFTRACE, '-q', '-B', 'line', '-e'] };
 const ENVIRONMENT = { ...process.env, BPFTRACE_MAX_PROBES: '1024' };
 const STATISTICS = '/proc/sys/kernel/bpf_stats_enabled';
 const DD = ['if=/dev/zero', 'of=/dev/null', 'bs=1', 'count=200k'];
@@ -96,16 +99,17 @@ class Running {
     return found;
   }
 
-  /** Nanoseconds of a hit while dd makes its system calls. */
+  /** Nanoseconds of a hit while dd makes its system calls; of a pair of probes those of both. */
   hit() {
     const before = this.programs();
     spawnSync('dd', DD);
-    let best = null;
+    let sum = 0;
     for (const [id, { ns, runs }] of this.programs()) {
       const was = before.get(id) ?? { ns: 0, runs: 0 };
-      if (runs - was.runs >= CALLS * 0.9) best = (ns - was.ns) / (runs - was.runs);
+      if (runs - was.runs >= CALLS * 0.9) sum += (ns - was.ns) / (runs - was.runs);
     }
-    return best;
+    if (sum === 0) throw new Error('no program ran as often as dd made system calls');
+    return sum;
   }
 }
 
@@ -179,36 +183,43 @@ async function hits() {
   const cases = {
     'count': at('@ = count();'),
     'count by tid': at('@[tid] = count();'),
-    'hist': at('@ = hist(args->id);'),
+    'count by [comm, pid]': at('@[comm, pid] = count();'),
+    'sum by key': at('@[pid] = sum(args.id);'),
+    'hist': at('@ = hist(args.id);'),
     'predicate that rejects': at('@ = count();', '/pid == 1/ '),
     'count by kstack': at('@[kstack] = count();'),
-    'printf': at('printf("%d %d\\n", pid, args->id);', '/comm == "dd"/ '),
+    'printf': at('printf("%d %d\\n", pid, args.id);', '/comm == "dd"/ '),
+    'latency pair': `tracepoint:raw_syscalls:sys_exit /@s[tid]/ { @h = hist(nsecs - @s[tid]); delete(@s, tid); } ${at('@s[tid] = nsecs;')}`,
   };
+  const wanted = process.env.CASE ?? '';
   writeFileSync(STATISTICS, '1');
-  console.log('\n| ns a hit | bathyscope | again | bpftrace | again | ratio |');
-  console.log('| --- | --- | --- | --- | --- | --- |');
-  for (const [name, script] of Object.entries(cases)) {
+  console.log('\n| ns a hit | bathyscope | bpftrace | ratio, median | quartiles of the ratio |');
+  console.log('| --- | --- | --- | --- | --- |');
+  for (const [name, script] of Object.entries(cases).filter(([name]) => new RegExp(wanted).test(name))) {
     const found = { bathyscope: [], bpftrace: [] };
-    for (let round = 0; round < Math.max(6, ROUNDS); round += 1) {
-      for (const tool of Object.keys(TOOLS)) {
+    for (let pair = 0; pair < Number(process.env.PAIRS ?? 15); pair += 1) {
+      // Each goes first half of the time.
+      const order = pair % 2 ? ['bpftrace', 'bathyscope'] : ['bathyscope', 'bpftrace'];
+      for (const tool of order) {
         const running = await Running.start(tool, script);
+        // The first calls make the entries of maps.
+        running.hit();
         found[tool].push(running.hit());
         await running.stop();
       }
     }
-    // Two identical halves: how far they are apart is the machine's noise.
-    const half = (tool, odd) => median(found[tool].filter((_, index) => index % 2 === odd)).toFixed(0);
-    const ratio = median(found.bathyscope) / median(found.bpftrace);
-    console.log(`| ${name} | ${half('bathyscope', 0)} | ${half('bathyscope', 1)} | ${half('bpftrace', 0)} | ${half('bpftrace', 1)} | ${ratio.toFixed(2)} |`);
+    const ratios = sorted(found.bathyscope.map((ns, index) => ns / found.bpftrace[index]));
+    const quartile = (part) => ratios[Math.floor((ratios.length - 1) * part)].toFixed(2);
+    console.log(`| ${name} | ${median(found.bathyscope).toFixed(0)} | ${median(found.bpftrace).toFixed(0)} | ${median(ratios).toFixed(2)} | ${quartile(0.25)} to ${quartile(0.75)} |`);
   }
   writeFileSync(STATISTICS, '0');
 }
 
-if (!IS_ROOT || spawnSync('bpftrace', ['--version']).status !== 0) {
+if (!IS_ROOT || spawnSync(BPFTRACE, ['--version']).status !== 0) {
   console.log('SKIPPED: the benchmark of scripts — root and bpftrace');
   process.exit(0);
 }
-const version = spawnSync('bpftrace', ['--version'], { encoding: 'utf8' }).stdout.trim();
+const version = spawnSync(BPFTRACE, ['--version'], { encoding: 'utf8' }).stdout.trim();
 console.log(`${cpus().length} CPUs, ${cpus()[0].model}, Linux ${readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim()}, ${version}; medians of ${ROUNDS} interleaved rounds; load average ${loadavg().map((one) => one.toFixed(1)).join(' ')}`);
 const parts = { start, warm, everywhere, hits };
 for (const part of process.argv.length > 3 ? process.argv.slice(3) : Object.keys(parts)) await parts[part]();

@@ -137,6 +137,8 @@ pub struct Features {
     pub raw_tracepoint: bool,
     /// Iterators.
     pub iterator: bool,
+    /// Programs may look into the current task by its type, which costs less than to ask helpers what is there.
+    pub typed_task: bool,
     /// Lockdown: `none`, `integrity`, `confidentiality`.
     pub lockdown: String,
     /// Device and inode of the pid namespace in which process ids are meant, if not the initial one.

@@ -77,6 +77,8 @@ impl RecordedHost {
             watchpoint: true,
             raw_tracepoint: true,
             iterator: true,
+            // The machine that programs of tests run in answers helpers.
+            typed_task: false,
             lockdown: "none".to_owned(),
             pid_namespace: None,
         };

@@ -5,6 +5,7 @@
 mod blocks;
 mod dead;
 mod fold;
+mod lookups;
 mod reuse;
 
 pub(crate) use blocks::{join_blocks, order_blocks, thread_jumps};

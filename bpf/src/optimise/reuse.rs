@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::lookups::{Element, Lookups, changes_maps};
 use crate::ir::{Body, Helper, MapId, Op, Operand, Reg, Size};
 
 /// What gives the same whenever it is asked in one run.
@@ -10,10 +11,12 @@ enum Question {
     Call(Helper, Vec<Operand>),
     ArrayValue(MapId, u32),
     Context(u32, Size, bool),
+    /// With how many changes of maps there are before it.
+    Lookup(Element, usize),
 }
 
 /// Replaces questions to the kernel that were asked before, on every path that leads here, by what was answered: who is
-/// running, where an array's value is. Within a block, and as long as no call comes between, loads from the context too.
+/// running, where an array's value is, where an element of a map is that nothing has changed since. Within a block, and as long as no call comes between, loads from the context too.
 pub(crate) fn reuse(body: &mut Body) -> bool {
     let mut assigned = vec![0_u32; body.registers as usize];
     for to in body.blocks.iter().flat_map(|block| &block.ops).filter_map(Op::target) {
@@ -22,6 +25,14 @@ pub(crate) fn reuse(body: &mut Body) -> bool {
         }
     }
     let once = |reg: Reg| assigned.get(reg.index()).is_some_and(|count| *count <= 1);
+    let lookups = Lookups::of(body, &once);
+    // By block, the changes of maps before it: where nothing jumps back, all that can come before stands before.
+    let mut changes = Vec::with_capacity(body.blocks.len());
+    let mut sum = 0;
+    for block in &body.blocks {
+        changes.push(sum);
+        sum += block.ops.iter().filter(|op| changes_maps(op)).count();
+    }
     let children = dominated(body);
     let mut changed = false;
     let mut answers = HashMap::<Question, Reg>::new();
@@ -43,8 +54,13 @@ pub(crate) fn reuse(body: &mut Body) -> bool {
         };
         let mut learnt = Vec::new();
         let mut loads = HashMap::<Question, Reg>::new();
-        for op in body.blocks.get_mut(index).into_iter().flat_map(|block| &mut block.ops) {
-            let asked = question(op, &once);
+        let mut changed_before = changes.get(index).copied().unwrap_or(0);
+        let ops = body.blocks.get_mut(index).into_iter().flat_map(|block| &mut block.ops);
+        for (at, op) in ops.enumerate() {
+            let element = lookups.at((index, at)).cloned();
+            let lookup = element.map(|element| Question::Lookup(element, changed_before));
+            let asked = lookup.or_else(|| question(op, &once));
+            changed_before += usize::from(changes_maps(op));
             if op.is_call() {
                 loads.clear();
             }

@@ -204,7 +204,7 @@ fn relatives_are_found_through_the_task() {
         [Builtin::LeaderComm, Builtin::ParentComm].map(|it| expr(ExprKind::Builtin(it), Type::Text { bytes: 16 }));
     let parent = expr(ExprKind::Builtin(Builtin::ParentPid), integer(4, false));
     hand.emit([names.to_vec(), vec![parent]].concat());
-    let task = Some(TaskOffsets { comm: 32, tgid: 8, group_leader: 16, real_parent: 24 });
+    let task = Some(TaskOffsets { comm: 32, tgid: 8, pid: 12, group_leader: 16, real_parent: 24 });
     let compiled = compiled(hand.finish(), &LowerOptions { task, ..LowerOptions::new("made", Architecture::X86_64) });
     let made = |tgid: u32, leader: u64, parent: u64, comm: &str| {
         let mut bytes = vec![0; 64];

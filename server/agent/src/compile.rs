@@ -145,7 +145,7 @@ fn compile_here(script: &WireScript, host: &dyn Host, around: Around) -> Result<
         check: CheckOptions { unsafe_allowed: script.allow_unsafe, pid },
         target: around.filter,
         comm: script.comm,
-        skip_filtered: script.skip_filtered,
+        bare: script.bare,
         ring_bytes: around.ring_bytes,
         target_pid: around.pid,
         begin_ns: monotonic_ns(),

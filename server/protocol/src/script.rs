@@ -50,8 +50,9 @@ pub struct WireScript {
     pub allow_unsafe: bool,
     /// Whether each record carries the thread's name.
     pub comm: bool,
-    /// Whether hits that the target or the predicate rejects go uncounted, because nobody keeps a ledger.
-    pub skip_filtered: bool,
+    /// Whether nobody keeps a ledger, or rows: then neither are hits counted, nor do records that only show something say
+    /// when, where and by whom they were made.
+    pub bare: bool,
     /// Settings from outside: variables of the environment (`BPFTRACE_MAX_MAP_KEYS`), which win over those in the script.
     pub settings: Vec<(String, String)>,
     /// The places in user space that the console found for the script's attach points.

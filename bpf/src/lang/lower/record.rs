@@ -14,7 +14,7 @@ use crate::{
     ir::{BinaryOp, Helper, Memory, Operand, Reg, Size, Test},
     lang::{
         hir::{Builtin, Expr, ExprKind, SiteId},
-        plan::{COMM_BYTES, HEADER_BYTES, Site},
+        plan::{Action, COMM_BYTES, HEADER_BYTES, Site},
         types::{Shown, Type},
     },
 };
@@ -170,6 +170,11 @@ impl Lower<'_> {
         self.store(to, Size::B4, Operand::Constant(site.0.into()));
         let probe = self.attach_point();
         self.store(moved(to, 4), Size::B4, probe);
+        let shown = self.shared.script.sites.get(site.0 as usize).is_some_and(|site| only_shows(&site.action));
+        if self.shared.options.bare && shown {
+            self.b.zero(moved(to, 8), HEADER_BYTES - 8);
+            return Ok(());
+        }
         let now = self.b.call(Helper::KtimeGetNs, &[]);
         self.store(moved(to, 8), Size::B8, now);
         let pid_tgid = self.pid_tgid();
@@ -292,4 +297,9 @@ impl Lower<'_> {
             _ => false,
         }
     }
+}
+
+/// Whether what is done with a record needs nothing but its fields.
+fn only_shows(action: &Action) -> bool {
+    matches!(action, Action::Print { .. } | Action::PrintValue | Action::PrintElement { .. } | Action::Join { .. })
 }

@@ -240,6 +240,17 @@ impl Lower<'_> {
 
     /// The name of a thread, 16 bytes, the rest NULs.
     pub(super) fn write_comm(&mut self, whose: Builtin, to: Memory) -> Result<()> {
+        if whose == Builtin::Comm
+            && let Some(task) = self.typed_task()
+        {
+            let current = self.b.call(Helper::GetCurrentTaskBtf, &[]);
+            // The kernel fills it up with NULs whenever it is set.
+            for (half, at) in [(task.comm, 0), (task.comm + 8, 8)] {
+                let word = self.b.load(current, i16::try_from(half).unwrap_or(i16::MAX), Size::B8, false);
+                self.store(moved(to, at), Size::B8, word);
+            }
+            return Ok(());
+        }
         if whose == Builtin::Comm {
             // Kernels before 6.5 leave what follows a short name as it was.
             self.b.zero(to, COMM_BYTES);

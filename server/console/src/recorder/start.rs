@@ -161,7 +161,7 @@ async fn make_script(
         name: if script.file.is_empty() { "script".to_owned() } else { script.file.clone() },
         params: script.params.clone(),
         // The rows of a capture always have the thread's name.
-        options: ScriptOptions { unsafe_allowed: script.allow_unsafe, comm: true, skip_filtered: false },
+        options: ScriptOptions { unsafe_allowed: script.allow_unsafe, comm: true, bare: false },
         settings: Vec::new(),
         target: target.clone(),
         folder: None,

@@ -74,8 +74,9 @@ pub struct ScriptOptions {
     pub unsafe_allowed: bool,
     /// Whether each record carries the thread's name.
     pub comm: bool,
-    /// Whether hits that the target or the predicate rejects go uncounted, because nobody keeps a ledger.
-    pub skip_filtered: bool,
+    /// Whether nobody keeps a ledger, or rows: then neither are hits counted, nor do records that only show something say
+    /// when, where and by whom they were made.
+    pub bare: bool,
 }
 
 /// Why a script does not run. Nothing of it is left in the kernel.

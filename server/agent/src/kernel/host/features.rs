@@ -42,6 +42,7 @@ pub(super) fn find(types: &Types) -> Features {
         watchpoint: perf_kind("breakpoint").is_some(),
         raw_tracepoint: types.find(Kind::Typedef, "btf_trace_sched_switch").is_some() && !memory_is_hidden,
         iterator: types.function(None, "bpf_iter_task").is_some() && !memory_is_hidden,
+        typed_task: types.find(Kind::Struct, "task_struct").is_some() && !memory_is_hidden,
         lockdown: lockdown.level().to_owned(),
         pid_namespace: pid_namespace(),
     }

@@ -30,6 +30,7 @@ pub(in crate::simulated) fn features() -> Features {
         watchpoint: false,
         raw_tracepoint: false,
         iterator: false,
+        typed_task: false,
         lockdown: "none".to_owned(),
         pid_namespace: None,
     }

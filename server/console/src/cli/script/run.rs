@@ -75,7 +75,7 @@ impl ScriptArgs {
             text: self.text.clone(),
             name: self.name.clone(),
             params: self.params.clone(),
-            options: ScriptOptions { unsafe_allowed: self.allow_unsafe, comm: false, skip_filtered: true },
+            options: ScriptOptions { unsafe_allowed: self.allow_unsafe, comm: false, bare: true },
             settings: crate::cli::script::settings(std::env::vars_os()),
             target: self.target.clone(),
             folder: std::env::current_dir().ok(),

@@ -156,7 +156,7 @@ impl Draft {
             name: if script.file.is_empty() { "script".to_owned() } else { script.file },
             text: script.text,
             params: script.params,
-            options: ScriptOptions { unsafe_allowed: allow_unsafe, comm: true, skip_filtered: false },
+            options: ScriptOptions { unsafe_allowed: allow_unsafe, comm: true, bare: false },
             settings: Vec::new(),
             target,
             folder: None,

@@ -71,11 +71,36 @@ fn folder() -> &'static Path {
         let programs = folder.path().join("target/test-programs");
         fs::create_dir_all(&programs).expect("it is ours");
         if let Some(work) = program("work") {
-            fs::copy(work, programs.join("work")).expect("room for a small program");
+            fs::copy(&work, programs.join("work")).expect("room for a small program");
+            let content = fs::read(work).expect("it can be read");
+            for (name, stored) in [("stored.zip", true), ("compressed.zip", false)] {
+                let path = programs.join(name);
+                fs::write(&path, archive("lib/work", &content, stored)).expect("room for a small archive");
+                // The reference asks for the right to execute it.
+                fs::set_permissions(path, Permissions::from_mode(0o755)).expect("it is ours");
+            }
+            fs::write(programs.join("flat"), &content[64..]).expect("room for it");
+            fs::set_permissions(programs.join("flat"), Permissions::from_mode(0o755)).expect("it is ours");
         }
         folder
     });
     FOLDER.path()
+}
+
+/// A ZIP archive of one file. One that is not stored only says that it is compressed.
+fn archive(name: &str, content: &[u8], stored: bool) -> Vec<u8> {
+    let crc = !content.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _bit| (sum >> 1) ^ (0xedb8_8320 & 0_u32.wrapping_sub(sum & 1)))
+    });
+    let size = u32::try_from(content.len()).expect("it is small").to_le_bytes();
+    let method = [if stored { 0 } else { 8 }, 0];
+    let length = [u8::try_from(name.len()).expect("it is short"), 0];
+    let common = [&[20, 0, 0, 0], &method[..], &[0; 4], &crc.to_le_bytes(), &size, &size, &length].concat();
+    let head = [&b"PK\x03\x04"[..], &common[..], &[0; 2], name.as_bytes()].concat();
+    let entry = [&b"PK\x01\x02\x14\0"[..], &common[..], &[0; 16], name.as_bytes()].concat();
+    let from = u32::try_from(head.len() + content.len()).expect("it is small").to_le_bytes();
+    let bytes = u32::try_from(entry.len()).expect("it is small").to_le_bytes();
+    [&head, content, &entry, b"PK\x05\x06", &[0, 0, 0, 0, 1, 0, 1, 0], &bytes, &from, &[0; 2]].concat()
 }
 
 fn command(case: &Case, who: Who, script: Option<&str>) -> Command {
@@ -131,7 +156,7 @@ fn wait(child: &mut Child, case: &Case, out: &mut File) -> End {
     End::Never
 }
 
-fn text_of(file: &mut File) -> String {
+pub(crate) fn text_of(file: &mut File) -> String {
     let mut bytes = Vec::new();
     file.rewind().and_then(|()| file.read_to_end(&mut bytes)).expect("a file of our own can be read");
     String::from_utf8_lossy(&bytes).into_owned()

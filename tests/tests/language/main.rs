@@ -10,6 +10,8 @@
 
 mod answer;
 mod case;
+mod ends;
+mod tools;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -152,4 +154,18 @@ fn every_difference_is_explained() {
             );
         }
     }
+}
+
+/// Of so many cases that are our own at least 98 of 100 must have the reference's answer.
+#[test]
+fn nearly_all_answers_are_the_reference_s() {
+    const LEAST_CASES: usize = 400;
+    let (mut all, mut different) = (0, Vec::new());
+    for area in sources("tests/language/cases", &[".txt"]) {
+        let cases = Case::read(&area.text);
+        all += cases.len();
+        different.extend(cases.into_iter().filter(|case| case.ours.is_some()).map(|case| case.name));
+    }
+    assert!(all >= LEAST_CASES, "there are {all} cases");
+    assert!(different.len() * 50 <= all, "{} of {all} cases have another answer: {different:?}", different.len());
 }

@@ -1,0 +1,166 @@
+//! Short letters of each verb are those of the tool whose verb it is: they mean what they mean there, and a letter of our own is none
+//! of the tool's.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::Command,
+};
+
+use bathyscope_tests::{
+    skip,
+    workspace::{binary, root},
+};
+
+/// A letter as the tool has it: a word of what its help says of it.
+const OWN: &str = "";
+
+type Verb = (&'static str, &'static [&'static str], &'static [(char, &'static str)]);
+
+/// By verb: the tool's help, and each letter that both have with a word of what the tool says of it; [`OWN`] is none of the tool's.
+const VERBS: [Verb; 4] = [
+    (
+        "trace",
+        &["{bpftrace}", "--help"],
+        &[
+            ('e', "program"),
+            ('l', "list"),
+            ('v', "verbose"),
+            ('V', "version"),
+            ('p', "PID"),
+            ('c', "CMD"),
+            ('o', "FILE"),
+            ('f', "FORMAT"),
+            ('B', "buffering"),
+            ('q', "quiet"),
+            ('k', "warning"),
+            ('I', "include"),
+            ('u', OWN),
+        ],
+    ),
+    (
+        "strace",
+        &["strace", "--help"],
+        &[
+            ('p', "attach"),
+            ('f', "follow"),
+            ('e', "expr"),
+            ('T', "time"),
+            ('t', "timestamp"),
+            ('r', "relative"),
+            ('c', "summary"),
+            ('C', "summary"),
+            ('S', "sort"),
+            ('y', "path"),
+            ('z', "success"),
+            ('Z', "fail"),
+            ('s', "string"),
+            ('P', "path"),
+            ('o', "FILE"),
+            ('u', "user"),
+        ],
+    ),
+    (
+        "probe",
+        &["perf", "probe", "-h"],
+        &[
+            ('x', "exec"),
+            ('V', "vars"),
+            ('F', "funcs"),
+            ('l', "list"),
+            ('d', "del"),
+            ('n', "dry"),
+            ('a', "add"),
+            ('p', OWN),
+        ],
+    ),
+    ("report", &["trace-cmd", "report", "-h"], &[('F', "filter")]),
+];
+
+/// Letters at the begin of a line of help, each with what is said of it.
+fn letters(help: &str) -> BTreeMap<char, String> {
+    let mut found = BTreeMap::<char, String>::new();
+    let mut last = None;
+    for line in help.lines() {
+        let text = line.trim_start();
+        let mut letters = text.strip_prefix('-').into_iter().flat_map(str::chars);
+        match (letters.next(), letters.next()) {
+            (Some(letter), after)
+                if letter.is_ascii_alphanumeric()
+                    && after.is_none_or(|it| !it.is_ascii_alphanumeric() && it != '-') =>
+            {
+                last = Some(letter);
+            }
+            (Some(_long), _) => last = None,
+            _ => {}
+        }
+        // What is said of it may go on in the next lines.
+        if let Some(letter) = last {
+            let text = format!("{} ", text.to_lowercase());
+            found.entry(letter).or_default().push_str(&text);
+        }
+    }
+    found
+}
+
+fn help(words: &[&str]) -> Option<String> {
+    let (program, words) = words.split_first()?;
+    let output = Command::new(program).args(words).output().ok()?;
+    // Some tell it as a mistake.
+    let text = [output.stdout, output.stderr].concat();
+    Some(String::from_utf8_lossy(&text).into_owned()).filter(|text| text.lines().count() > 5)
+}
+
+/// bpftrace where it is: installed, or unpacked for the comparison of the language.
+fn bpftrace() -> String {
+    let unpacked = root().join("target/reference/bpftrace");
+    if unpacked.exists() {
+        root().join("tests/language/reference").to_string_lossy().into_owned()
+    } else {
+        "bpftrace".to_owned()
+    }
+}
+
+#[test]
+fn letters_mean_what_they_mean_in_the_tool() {
+    for (verb, tool, table) in VERBS {
+        let ours = help(&[&binary().to_string_lossy(), verb, "--help"]).expect("every verb has help");
+        let ours: BTreeSet<char> = letters(&ours).into_keys().filter(|letter| *letter != 'h').collect();
+        let listed: BTreeSet<char> = table.iter().map(|(letter, _word)| *letter).collect();
+        assert_eq!(ours, listed, "{verb}: its letters, and those of the table");
+        let bpftrace = bpftrace();
+        let words: Vec<&str> =
+            tool.iter().map(|word| if *word == "{bpftrace}" { bpftrace.as_str() } else { word }).collect();
+        let Some(theirs) = help(&words) else {
+            let name = Path::new(words[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
+            skip(&format!("the letters of `{verb}` beside those of the tool"), &name);
+            continue;
+        };
+        let theirs = letters(&theirs);
+        for (letter, word) in table {
+            match (theirs.get(letter), *word) {
+                (Some(text), OWN) => panic!("{verb} -{letter} is ours, and the tool has it too: {text}"),
+                (Some(text), word) => {
+                    assert!(text.contains(&word.to_lowercase()), "{verb} -{letter} means something else there: {text}");
+                }
+                (None, OWN) => {}
+                (None, _) => panic!("{verb} -{letter} is not a letter of the tool"),
+            }
+        }
+    }
+}
+
+/// A time has one name on every verb that takes one, and the letter that it had says so.
+#[test]
+fn a_time_is_given_with_duration() {
+    for verb in ["trace", "strace", "profile", "stat"] {
+        let text = help(&[&binary().to_string_lossy(), verb, "--help"]).expect("every verb has help");
+        let line = text.lines().find(|line| line.contains("--duration")).unwrap_or_else(|| panic!("{verb} has none"));
+        assert!(line.trim_start().starts_with("--duration"), "{verb}: {line}");
+    }
+    let output = Command::new(binary()).args(["trace", "-d", "5s"]).output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("--duration"), "{text}");
+}

@@ -39,7 +39,47 @@ fn lower_first(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().collect::<String>() + chars.as_str())
 }
 
-/// An error of the operating system while `doing`, with what helps.
+/// An error of the operating system while `doing`, with what helps: `remedy`, if it is of any use here.
 pub(crate) fn refused(doing: impl Into<String>, error: &io::Error, remedy: impl Into<String>) -> AgentError {
-    failed(kind_of(error), doing, words(error), remedy)
+    let kind = kind_of(error);
+    failed(kind, doing, words(error), suited(kind, remedy.into(), has_all_rights()))
+}
+
+/// Advice to become root, where that can help: only against a right that is missing, and nobody who has it.
+fn suited(kind: AgentErrorKind, remedy: String, has_all_rights: bool) -> String {
+    let is_about_rights = remedy.contains("as root");
+    match (is_about_rights, kind, has_all_rights) {
+        (false, ..) | (true, AgentErrorKind::Denied, false) => remedy,
+        (true, AgentErrorKind::Denied, true) => {
+            "The agent has every right already: the kernel's lockdown, a security module \
+            or a sandbox forbids it. `bathyscope doctor` tells what works here."
+                .to_owned()
+        }
+        (true, ..) => String::new(),
+    }
+}
+
+/// Whether more rights than this process has would change nothing.
+fn has_all_rights() -> bool {
+    let sets = rustix::thread::capabilities(None);
+    rustix::process::geteuid().is_root()
+        && sets.is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_who_is_root_is_told_to_be_root() {
+        let advice = || "Run the agent as root, or give it CAP_BPF.".to_owned();
+        assert_eq!(suited(AgentErrorKind::Denied, advice(), false), advice());
+        assert!(suited(AgentErrorKind::Denied, advice(), true).contains("lockdown"));
+        // Rights are no help against what has nothing to do with them.
+        for kind in [AgentErrorKind::Internal, AgentErrorKind::Invalid, AgentErrorKind::NotFound] {
+            assert_eq!(suited(kind, advice(), false), "", "{kind:?}");
+        }
+        let other = "Ask for a smaller buffer.".to_owned();
+        assert_eq!(suited(AgentErrorKind::Internal, other.clone(), true), other);
+    }
 }

@@ -30,7 +30,12 @@ pub const TRACE_CLOCKS: [&str; 3] = ["mono", "mono_raw", "boot"];
 /// The deepest limit of a call graph, as deep as the kernel's own stack of returns.
 const MAX_GRAPH_DEPTH: u32 = 256;
 /// Tracers that are not for this: they stop or change the machine.
-const REFUSED_TRACERS: [(&str, &str); 2] = [
+const REFUSED_TRACERS: [(&str, &str); 3] = [
+    (
+        "blk",
+        "it records only what is switched on for each device in sysfs, which is not done here; record the events of the \
+         subsystem block, which are the same moments",
+    ),
     ("nop", "it records nothing; leave the tracer out"),
     ("mmiotrace", "it takes all CPUs but one offline; use it by hand on a machine that may stop"),
 ];
@@ -91,6 +96,11 @@ pub struct TraceEvent {
     /// A condition in the kernel's own filter language, which the kernel checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+}
+
+/// Why a tracer of the kernel is not for this, if so.
+pub fn refused_tracer(name: &str) -> Option<&'static str> {
+    REFUSED_TRACERS.iter().find(|(refused, _)| *refused == name).map(|(_, why)| *why)
 }
 
 impl TraceSpec {
@@ -264,7 +274,7 @@ mod tests {
         assert_eq!(TraceSpec::default().validate(), Err(SpecError::EmptyTrace));
         let tracer = |name: &str| TraceSpec { tracer: Some(name.to_owned()), ..TraceSpec::default() }.validate();
         assert!(tracer("function").is_ok() && tracer("wakeup_rt").is_ok());
-        for name in ["nop", "mmiotrace", "", "a b", "Function"] {
+        for name in ["nop", "mmiotrace", "blk", "", "a b", "Function"] {
             assert!(tracer(name).is_err(), "{name}");
         }
         let option = |name: &str| TraceSpec { options: vec![(name.to_owned(), true)], ..graph() }.validate();

@@ -217,7 +217,13 @@ pub(super) fn fentry(trial: &mut Trial<'_>) -> Verdict {
     };
     match attempt() {
         Ok(finding) => Verdict::works(finding),
-        Err(verdict) if verdict.state == CapabilityState::MissingPrivilege || has_function_tracing() => verdict,
+        // Where the kernel has it and refuses, no other kernel is needed.
+        Err(verdict)
+            if matches!(verdict.state, CapabilityState::MissingPrivilege | CapabilityState::Refused)
+                || has_function_tracing() =>
+        {
+            verdict
+        }
         Err(verdict) => Verdict::absent(
             format!("this kernel cannot patch calls into its functions ({})", verdict.finding),
             "Use a kernel with CONFIG_DYNAMIC_FTRACE and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS, as distributions have.",

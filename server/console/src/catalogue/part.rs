@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bathyscope_capture::refused_tracer;
 use bathyscope_catalog::{
     KernelFunction, Probing,
     names::{Name, Names, NamesBuilder, NewName},
@@ -57,6 +58,7 @@ pub(super) struct Kernel {
 
 #[derive(Clone, Debug)]
 pub(super) struct TracerFacts {
+    pub(super) name: String,
     pub(super) purpose: &'static str,
     pub(super) available: bool,
     pub(super) option: &'static str,
@@ -139,6 +141,11 @@ fn function_note(kernel: &Kernel, name: &Name<'_>) -> (String, bool) {
 
 fn tracer_note(tracer: &TracerFacts) -> (String, bool) {
     match (tracer.available, tracer.option) {
+        // No tracer at all is what there is without one.
+        (true, _) if tracer.name != "nop" && refused_tracer(&tracer.name).is_some() => {
+            let why = refused_tracer(&tracer.name).unwrap_or_default();
+            (format!("{}; not here: {why}", tracer.purpose), false)
+        }
         (true, _) if tracer.purpose.is_empty() => ("a tracer that is not known to Bathyscope".to_owned(), true),
         (true, _) => (tracer.purpose.to_owned(), true),
         (false, option) => (format!("{}; needs {option}", tracer.purpose), false),

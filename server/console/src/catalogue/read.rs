@@ -179,6 +179,10 @@ fn probing(
     };
     let ftrace = match (not_traceable, traces) {
         (None, _) => None,
+        // The file is there, so the kernel has been built with it.
+        (Some(why), true) if !why.contains("no such file") => {
+            Some(format!("which functions the kernel can trace cannot be read: {why}"))
+        }
         (Some(_), true) => {
             Some("this kernel cannot choose which functions it traces: CONFIG_DYNAMIC_FTRACE".to_owned())
         }
@@ -187,6 +191,9 @@ fn probing(
     let fentry = match (features.fentry, locked) {
         (true, _) => None,
         (false, true) => Some(lockdown()),
+        (false, false) if traces && features.lockdown == "integrity" => {
+            Some("the kernel is locked down (integrity), which lets nobody attach to its functions".to_owned())
+        }
         (false, false) => Some(
             "this kernel cannot attach to functions directly: CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"
                 .to_owned(),
@@ -234,6 +241,7 @@ pub(super) fn all_tracers(link: &AgentLink) -> Result<Read, CatalogueError> {
     let all = tracers(&text);
     let names = all.iter().map(|it| (visible(it.name.as_bytes()), 0));
     let facts = |it: &bathyscope_catalog::Tracer<'_>| TracerFacts {
+        name: visible(it.name.as_bytes()),
         purpose: it.purpose,
         available: it.available,
         option: it.option,

@@ -25,8 +25,16 @@ pub(super) const LOCK: &str = "bathyscope.lock";
 pub(crate) fn prepare_data(path: &Path, account: Option<&Account>) -> Result<PathBuf, Failure> {
     let shown = path.display();
     let path = std::path::absolute(path).map_err(|error| Failure::because(format!("finding {shown}"), error))?;
-    let doing = |error| {
-        Failure::because(format!("making the directory {shown}"), error).remedy("Name another one with --data DIR.")
+    let doing = |error: std::io::Error| {
+        let barred = if error.kind() == ErrorKind::PermissionDenied { barred(&path) } else { None };
+        let failure = Failure::because(format!("making the directory {shown}"), error);
+        let Some(barred) = barred else { return failure.remedy("Name another one with --data DIR.") };
+        let uid = rustix::process::geteuid().as_raw();
+        failure.remedy(format!(
+            "The user that the console runs as (uid {uid}) may not enter {}. Name a directory with --data DIR that it can \
+             reach, such as one below /var/lib.",
+            barred.display()
+        ))
     };
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(doing)?;
@@ -53,6 +61,18 @@ pub(crate) fn prepare_data(path: &Path, account: Option<&Account>) -> Result<Pat
     give_away(&path, account)
         .map_err(|error| Failure::because(format!("giving {shown} to the console's user"), error))?;
     Ok(path)
+}
+
+/// The first directory on the way to `path` that this process may not enter.
+fn barred(path: &Path) -> Option<PathBuf> {
+    let mut ways: Vec<&Path> = path.ancestors().skip(1).collect();
+    ways.reverse();
+    // What is in a directory can be looked at where it may be entered, whether or not it is there.
+    let may_enter = |way: &&Path| {
+        let looked = fs::symlink_metadata(way.join("."));
+        !looked.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+    };
+    ways.into_iter().find(|way| !may_enter(way)).map(Path::to_path_buf)
 }
 
 fn is_ours(path: &Path) -> std::io::Result<bool> {
@@ -126,6 +146,11 @@ mod tests {
         let new = folder.path().join("a/b");
         assert_eq!(prepare_data(&new, Some(&account)).unwrap(), new);
         assert_eq!((owner(&new), fs::metadata(&new).unwrap().mode() & 0o777), (65534, 0o700));
+        // One that root has made for it.
+        let empty = folder.path().join("empty");
+        fs::create_dir(&empty).unwrap();
+        prepare_data(&empty, Some(&account)).unwrap();
+        assert_eq!((owner(&empty), fs::metadata(&empty).unwrap().mode() & 0o777), (65534, 0o700));
         let used = folder.path().join("used");
         fs::create_dir(&used).unwrap();
         fs::write(used.join(DATABASE), "").unwrap();

@@ -125,7 +125,7 @@ pub(crate) fn prepare(lines: &[String], rights: ScriptRights) -> Result<Vec<Dyna
     if let Some(line) = lines.first().filter(|_line| rights == ScriptRights::Off) {
         // Their arguments read whatever memory they name, as scripts do.
         let doing = format!("reading the probe `{}`", visible(line.as_bytes()));
-        let remedy = "Whoever starts the console can allow them with --allow-scripts.";
+        let remedy = "Whoever starts the console can allow them: `bathyscope serve --scripts on`.";
         return Err(failed(AgentErrorKind::Denied, doing, "probes with arguments are switched off here", remedy));
     }
     let parsed = lines.iter().map(|line| parse(line)).collect::<Result<Vec<_>, _>>()?;

@@ -9,6 +9,7 @@
 //! is looked at with privileges. Recorded are threads by their ids; whose they are tell the perf events of the side band.
 
 mod area;
+mod busy;
 mod counters;
 mod dynamic;
 mod journal;
@@ -33,6 +34,7 @@ use bathyscope_protocol::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
+pub(crate) use busy::busy;
 pub(crate) use leftovers::remove_leftovers;
 pub use leftovers::{Leftover, cleanup};
 pub(crate) use listing::{dynamic_events, optimize_kprobes};
@@ -56,12 +58,15 @@ use counters::{Hits, Stats};
 use dynamic::Kind;
 use setup::Set;
 
-/// How long it is waited for traces that are being removed.
+/// How long it is waited for traces that are being removed, before another one is made.
 const SETTLE_TIME: Duration = Duration::from_secs(5);
+/// The same at the end of a process that serves one verb: taking a tracer of functions out of a kernel waits for every CPU
+/// several times, which a slow or busy machine takes more than a few seconds for.
+const LAST_SETTLE_TIME: Duration = Duration::from_secs(30);
 
 /// Waits a while for traces that are being removed; for the end of a process.
 pub(crate) fn settle() {
-    if !undo::settle(SETTLE_TIME) {
+    if !undo::settle(LAST_SETTLE_TIME) {
         tracing::warn!("traces are still held open; the next agent will remove them");
     }
 }

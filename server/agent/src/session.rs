@@ -222,9 +222,9 @@ type Violation = &'static str;
 
 /// Whether a request may be in a file. The others are small, so only these may make the agent take more memory.
 fn may_be_large(request: &Request) -> bool {
-    // A trace may have many filters and probes.
-    let is_trace = matches!(request, Request::Start { method: WireMethod::Trace(_), .. });
-    is_trace
+    // A trace may have many filters and probes, and counts many events.
+    let is_long = matches!(request, Request::Start { method: WireMethod::Trace(_) | WireMethod::Count(_), .. });
+    is_long
         || matches!(request, Request::CheckScript { .. } | Request::ScriptFacts { .. } | Request::StartScript { .. })
 }
 

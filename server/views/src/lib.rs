@@ -44,7 +44,7 @@ pub use cell::{Cell, ColumnHead, MAX_EXACT_NUMBER, Value, cells, heads};
 pub use colour::{PALETTE, PALETTE_SIZE, Rgb, colour, family, ink, palette_index};
 pub use counts::{
     CountLine, CountQuery, CountView, Counted, Derived, EventSum, MAX_COUNT_LINES, MAX_COUNT_POINTS, MAX_COUNT_SUMS,
-    count_view, counted, derived,
+    count_view, counted, derived, is_time,
 };
 pub use dictionaries::{
     Dictionaries, LastIds, LoadError, LoadPages, PAGE_IDS, Page, PageContent, PageKind, ProcessNames, Room, page_ids,

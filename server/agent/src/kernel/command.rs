@@ -10,6 +10,7 @@
 //! Neither is a fork of the agent itself, whose filter of system calls and few rights it would inherit: the `launcher` makes it.
 
 mod child;
+mod ended;
 pub(crate) mod launcher;
 
 use std::{
@@ -28,7 +29,7 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, TargetState};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     pipe::PipeFlags,
-    process::{Pid, PidfdFlags, Resource, Rlimit, Signal, WaitId, WaitIdOptions},
+    process::{Pid, PidfdFlags, Resource, Rlimit, Signal},
 };
 
 use super::users::User;
@@ -37,6 +38,7 @@ use crate::{
     error::{failed, refused},
 };
 use child::{Manner, Parent, Plan, Step};
+pub(crate) use ended::Used;
 
 /// Where a program without a slash in its name is looked for, and the command's own `PATH`.
 pub(crate) const COMMAND_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -58,6 +60,7 @@ pub(crate) struct Command {
     /// Whether it leads a process group of its own.
     leads: bool,
     state: TargetState,
+    used: Used,
 }
 
 fn pipe(doing: &str) -> Result<(OwnedFd, OwnedFd), AgentError> {
@@ -279,6 +282,7 @@ impl Command {
             outputs,
             leads,
             state: TargetState::Running,
+            used: Used::default(),
         })
     }
 
@@ -324,14 +328,17 @@ impl Command {
 
     /// Whether it still runs, or how it ended.
     pub(crate) fn state(&mut self) -> TargetState {
-        if self.state == TargetState::Running {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-            let id = WaitId::PidFd(self.pidfd.as_fd());
-            if let Ok(Some(status)) = rustix::process::waitid(id, options) {
-                self.state = TargetState::Exited { code: status.exit_status(), signal: status.terminating_signal() };
-            }
+        if self.state == TargetState::Running
+            && let Some(ended) = self.used.wait(self.pidfd.as_fd())
+        {
+            self.state = ended;
         }
         self.state
+    }
+
+    /// What it and those that it waited for have used, for whoever asks when it has ended.
+    pub(crate) fn used(&self) -> &Used {
+        &self.used
     }
 
     /// Ends it, if it still runs, with everything in its process group, if that is its own.

@@ -5,6 +5,7 @@
 
 mod open;
 mod reader;
+mod times;
 
 use std::{
     io,
@@ -17,6 +18,7 @@ use std::{
     time::Instant,
 };
 
+use bathyscope_catalog::perf_events::ToolEvent;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, WireCount,
     rings::SimulatedBpfRing,
@@ -40,6 +42,7 @@ use crate::{
 use open::Opened;
 pub(super) use open::threads_of;
 use reader::Reader;
+use times::Times;
 
 /// How many intervals become one when reading them costs the agent too much.
 const RARER: u32 = 8;
@@ -52,6 +55,8 @@ struct Counter {
     slots: Vec<Slot>,
     /// Whether it was told that it is not counted.
     told: bool,
+    /// A time that is read instead, and how much of it was told.
+    time: Option<(ToolEvent, u64)>,
 }
 
 /// A counter of the kernel and its words as they were last told.
@@ -102,6 +107,11 @@ fn spent_ns(events: &[(Event, f64)]) -> u64 {
     events.iter().map(of_event).sum::<f64>() as u64
 }
 
+/// Descriptors of its own.
+fn own(borrowed: &[BorrowedFd<'_>]) -> io::Result<Vec<OwnedFd>> {
+    borrowed.iter().map(BorrowedFd::try_clone_to_owned).collect()
+}
+
 impl CountCapture {
     /// Opens everything, disabled.
     pub(crate) fn make(
@@ -113,7 +123,7 @@ impl CountCapture {
         let clock = Instant::now();
         target.must_be_known_by_thread("counts")?;
         let of_group;
-        let wish = match &target {
+        let wish = match target.watched() {
             Target::Cgroup { path, .. } => {
                 of_group = WireCount { cgroup: Some(path.clone()), everywhere: true, ..wish.clone() };
                 &of_group
@@ -124,7 +134,7 @@ impl CountCapture {
         let trouble = |error: &io::Error| refused("making the ring of a capture of counts", error, "");
         let made = (!wish.dynamic.is_empty()).then(|| make_events(&wish.dynamic, rights)).transpose()?;
         let names = made.as_ref().map_or(&[][..], |made| &made.names);
-        let Opened { counters, on_exec } = open::open(wish, &events, names, &target)?;
+        let Opened { counters, on_exec, everywhere } = open::open(wish, &events, names, &target)?;
         let ring = SimulatedBpfRing::create(ring_bytes).map_err(|error| trouble(&error))?;
         let reading_end = ring.as_fd().try_clone_to_owned().map_err(|error| trouble(&error))?;
         let stop = rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
@@ -135,7 +145,8 @@ impl CountCapture {
             counters,
             ring,
             interval_ms: wish.interval_ms,
-            target: target.pidfd().map(|fd| fd.try_clone_to_owned()).transpose().map_err(|error| trouble(&error))?,
+            targets: own(&target.pidfds()).map_err(|error| trouble(&error))?,
+            times: Times::of(&target, everywhere).map_err(|error| trouble(&error))?,
             stop: stop.try_clone().map_err(|error| trouble(&error))?,
             told: Arc::clone(&told),
             rarer: Arc::clone(&rarer),
@@ -220,6 +231,7 @@ impl RunningCapture for CountCapture {
         }
         let time_ns = monotonic_ns();
         reader.last_ns = time_ns;
+        reader.times.begin(time_ns);
         self.guard(&reader.counters);
         self.target.release()?;
         let thread = std::thread::Builder::new().name("counters".into()).spawn(move || reader.run());
@@ -231,7 +243,8 @@ impl RunningCapture for CountCapture {
         // The counters first: once the target is told to have ended, the last row is in the ring or on its way there.
         let probe = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (target, guard) = (self.target.state(), self.cost.as_ref().map(CostMeter::stage).unwrap_or_default());
-        Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }
+        let command = self.target.command().and_then(|command| command.used().known());
+        Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, command, ..Readings::default() }
     }
 
     fn spare_agent(&mut self) -> bool {

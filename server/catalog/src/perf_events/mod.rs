@@ -62,6 +62,8 @@ pub enum EventSource {
         /// Bits of [`Breakpoint`](Self::Breakpoint): 1 read, 2 write, 4 execute.
         access: u8,
     },
+    /// A time that no counter keeps: it is read from elsewhere, and can be counted and not sampled.
+    Tool(ToolEvent),
     /// An event of a PMU that has a name on the host.
     Pmu {
         /// The PMU, a folder of `/sys/bus/event_source/devices`.
@@ -69,6 +71,44 @@ pub enum EventSource {
         /// What it is told, in order.
         terms: Vec<Term>,
     },
+}
+
+/// A time that `perf stat` counts beside the kernel's events, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolEvent {
+    /// Time that passed while it was counted.
+    Duration,
+    /// Time on a CPU in user space.
+    User,
+    /// Time on a CPU in the kernel.
+    System,
+}
+
+impl ToolEvent {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Duration, Self::User, Self::System];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Duration => "duration_time",
+            Self::User => "user_time",
+            Self::System => "system_time",
+        }
+    }
+
+    /// The one that is called so.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    fn meaning(self) -> &'static str {
+        match self {
+            Self::Duration => "nanoseconds that passed",
+            Self::User => "nanoseconds on a CPU in user space",
+            Self::System => "nanoseconds on a CPU in the kernel",
+        }
+    }
 }
 
 /// A part of a PMU's event: `event=0x3c`, or a name alone.
@@ -147,6 +187,7 @@ impl PerfEvent {
                 table::name_of(*type_, *config).unwrap_or_else(|| format!("r{config:x}"))
             }
             EventSource::Tracepoint(name) => name.to_string(),
+            EventSource::Tool(tool) => tool.name().to_owned(),
             EventSource::Breakpoint { address, bytes, access } => {
                 let letters = [(1, 'r'), (2, 'w'), (4, 'x')];
                 let access: String = letters.iter().filter(|(bit, _)| access & bit != 0).map(|(_, c)| *c).collect();
@@ -167,7 +208,7 @@ impl PerfEvent {
         match &self.source {
             EventSource::Fixed { type_, .. } => matches!(*type_, TYPE_HARDWARE | TYPE_CACHE | TYPE_RAW),
             EventSource::Pmu { pmu, .. } => pmu.starts_with("cpu"),
-            EventSource::Tracepoint(_) | EventSource::Breakpoint { .. } => false,
+            EventSource::Tracepoint(_) | EventSource::Breakpoint { .. } | EventSource::Tool(_) => false,
         }
     }
 

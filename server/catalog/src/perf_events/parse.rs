@@ -1,10 +1,10 @@
 //! The text of events: `cycles:u`, `L1-dcache-load-misses`, `r1a8`, `cpu/event=0x3c,umask=0/k`, `sched:sched_switch`,
 //! `mem:0x1000/8:rw`, and lists and groups of them.
 
-use super::{EventSource, Modifiers, PerfEvent, PerfEventError, TYPE_RAW, Term, cut, table, unknown};
+use super::{EventSource, Modifiers, PerfEvent, PerfEventError, TYPE_RAW, Term, ToolEvent, cut, table, unknown};
 
 /// The most events in one list.
-pub const MAX_EVENTS: usize = 256;
+pub const MAX_EVENTS: usize = 1024;
 /// The longest text of a list.
 pub const MAX_LIST_BYTES: usize = 16 << 10;
 const MAX_TERMS: usize = 32;
@@ -93,6 +93,13 @@ pub fn parse_event(text: &str) -> Result<PerfEvent, PerfEventError> {
     if let Some((type_, config)) = table::fixed(name) {
         let source = EventSource::Fixed { type_, config };
         return Ok(PerfEvent { source, modifiers: modifiers(rest)? });
+    }
+    if let Some(tool) = ToolEvent::named(name) {
+        // Nobody counts it, so there is no choice of where it is counted.
+        if !rest.is_empty() {
+            return Err(syntax(text, "a time that is read takes no modifiers"));
+        }
+        return Ok(PerfEvent { source: EventSource::Tool(tool), modifiers: Modifiers::default() });
     }
     if let Some(config) = raw(name) {
         let source = EventSource::Fixed { type_: TYPE_RAW, config };

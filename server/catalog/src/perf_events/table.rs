@@ -1,6 +1,6 @@
 //! The events with fixed numbers, from the kernel's `perf_event.h`.
 
-use super::{TYPE_CACHE, TYPE_HARDWARE, TYPE_SOFTWARE};
+use super::{TYPE_CACHE, TYPE_HARDWARE, TYPE_SOFTWARE, ToolEvent};
 
 /// Number of the CPU's clock among software events.
 pub(super) const CPU_CLOCK: u64 = 0;
@@ -82,7 +82,14 @@ pub fn listed() -> impl Iterator<Item = Listed> {
     };
     let caches = (0..CACHES.len()).flat_map(|cache| (0..3).map(move |operation| (cache, operation)));
     let caches = caches.flat_map(|(cache, operation)| [(cache, operation, false), (cache, operation, true)]);
-    HARDWARE.iter().map(row("hardware")).chain(SOFTWARE.iter().map(row("software"))).chain(caches.filter_map(cache))
+    let tool = |tool: ToolEvent| Listed {
+        name: tool.name().to_owned(),
+        alias: None,
+        kind: "tool",
+        meaning: tool.meaning().to_owned(),
+    };
+    let fixed = HARDWARE.iter().map(row("hardware")).chain(SOFTWARE.iter().map(row("software")));
+    fixed.chain(ToolEvent::ALL.into_iter().map(tool)).chain(caches.filter_map(cache))
 }
 
 fn cache_name(cache: usize, operation: usize, miss: bool) -> Option<String> {

@@ -141,6 +141,11 @@ fn hardware_has_a_nearest_software_event() {
     assert_eq!(nearest("LLC-load-misses"), Some("page-faults"));
     assert_eq!(nearest("cpu/event=1/"), Some("cpu-clock"));
     assert_eq!(nearest("cs"), None);
+    for name in ["duration_time", "user_time", "system_time"] {
+        let event = parse_event(name).unwrap();
+        assert!(matches!(event.source, EventSource::Tool(_)) && event.to_string() == name && !event.is_clock());
+        assert!(parse_event(&format!("{name}:u")).is_err(), "{name}");
+    }
     assert!(parse_event("task-clock:u").unwrap().is_clock() && !parse_event("cycles").unwrap().is_clock());
 }
 

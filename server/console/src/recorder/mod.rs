@@ -77,7 +77,7 @@ use std::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, CaptureSpec, SpecError, visible};
-use bathyscope_protocol::TargetState;
+use bathyscope_protocol::{CpuTime, TargetState};
 use bathyscope_store::{Store, StoreError};
 use tokio::sync::{Notify, Semaphore};
 
@@ -419,6 +419,11 @@ impl Recorder {
     /// What became of the target of a capture that runs or ended a moment ago.
     pub(crate) fn target(&self, id: CaptureId) -> TargetState {
         self.inner.find(id).map_or_else(TargetState::default, |running| *lock(&running.target))
+    }
+
+    /// What the command of a capture of counts that ended a moment ago has used.
+    pub(crate) fn command_time(&self, id: CaptureId) -> Option<CpuTime> {
+        self.inner.find(id).and_then(|running| *lock(&running.command_time))
     }
 
     /// What the script of a capture that runs or ended a moment ago said with `exit()`.

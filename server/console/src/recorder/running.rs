@@ -7,7 +7,7 @@ use std::sync::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, FrameId, FunctionCode, Symbol};
-use bathyscope_protocol::{CaptureHandle, Started, TargetState, TraceFormat};
+use bathyscope_protocol::{CaptureHandle, CpuTime, Started, TargetState, TraceFormat};
 use bathyscope_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -105,6 +105,8 @@ pub(crate) struct Running {
     pub(crate) rows_per_s: Mutex<f64>,
     /// As of the last reading.
     pub(crate) target: Mutex<TargetState>,
+    /// What its command has used, once that is known.
+    pub(crate) command_time: Mutex<Option<CpuTime>>,
     /// What the capture's script says of itself, if a script makes it.
     pub(crate) script: Option<RunningScript>,
     pub(crate) made: Made,
@@ -134,6 +136,7 @@ impl Running {
             naming_turn: tokio::sync::Mutex::default(),
             rows_per_s: Mutex::new(0.0),
             target: Mutex::default(),
+            command_time: Mutex::default(),
             script,
             made,
             phase: AtomicU8::new(Phase::Recording as u8),

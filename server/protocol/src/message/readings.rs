@@ -19,9 +19,22 @@ pub struct Readings {
     /// What is still being detached after a stop.
     #[serde(default, skip_serializing_if = "Detaching::is_done")]
     pub detaching: Detaching,
+    /// What the command has used, once it has ended; only captures of counts tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CpuTime>,
     /// What the agent itself has used.
     #[serde(default)]
     pub agent: ProcessUse,
+}
+
+/// Time on a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CpuTime {
+    /// In user space, nanoseconds.
+    pub user_ns: u64,
+    /// In the kernel, nanoseconds.
+    pub system_ns: u64,
 }
 
 /// What a process has used since it began.

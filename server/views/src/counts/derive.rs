@@ -38,6 +38,11 @@ fn base(event: &str) -> &str {
     })
 }
 
+/// Whether values of an event are nanoseconds that are read and not counted: times, of which there is no rate.
+pub fn is_time(event: &str) -> bool {
+    matches!(event, "duration_time" | "user_time" | "system_time")
+}
+
 /// Whether values of an event are nanoseconds of a clock.
 pub(crate) fn is_clock(event: &str) -> bool {
     matches!(base(event), "task-clock" | "cpu-clock")
@@ -73,7 +78,7 @@ impl EventSum {
 
 /// What `sum` says together with `others`, the sums of the same scope, as `perf stat` has it behind the hash.
 pub fn derived(sum: &EventSum, others: &[&EventSum]) -> Option<Derived> {
-    if !sum.is_counted() {
+    if !sum.is_counted() || is_time(&sum.event) {
         return None;
     }
     let find = |base: &str| others.iter().copied().find(|it| it.base() == base && it.suffix() == sum.suffix());

@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(crate) use derive::is_clock;
-pub use derive::{Derived, EventSum, derived};
+pub use derive::{Derived, EventSum, derived, is_time};
 
 /// The most pairs of event and scope that are told apart.
 pub const MAX_COUNT_SUMS: usize = 1 << 14;
@@ -224,7 +224,7 @@ impl Gathered {
         let lined: Vec<usize> =
             self.sums.iter().enumerate().filter(|(_, sum)| sum.is_counted()).map(|(index, _)| index).collect();
         let line = |of: &usize| {
-            let clock = self.sums.get(*of).is_some_and(EventSum::is_clock);
+            let clock = self.sums.get(*of).is_some_and(|sum| sum.is_clock() || is_time(&sum.event));
             let factor = if clock { 1.0 } else { 1e9 };
             let value = |(value, span): &(u64, u64)| factor * *value as f64 / *span as f64;
             CountLine { of: *of, values: points.iter().map(|values| values.get(of).map(value)).collect() }
@@ -248,7 +248,7 @@ pub fn counted(sums: &[EventSum]) -> Vec<Counted> {
         event: sum.event.clone(),
         scope: sum.scope.clone(),
         value: sum.value,
-        is_clock: sum.is_clock(),
+        is_clock: sum.is_clock() || is_time(&sum.event),
         counted: sum.is_counted(),
         running_ns: sum.running_ns,
         span_ns: sum.span_ns,

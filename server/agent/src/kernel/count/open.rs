@@ -33,6 +33,8 @@ pub(super) struct Opened {
     pub(super) counters: Vec<Counter>,
     /// The kernel enables them itself when the command is executed.
     pub(super) on_exec: bool,
+    /// Everything is counted, not processes.
+    pub(super) everywhere: bool,
 }
 
 /// A place where events are counted, and which of the rows it belongs to.
@@ -60,7 +62,7 @@ pub(super) fn open(
     names: &[(String, TracepointName)],
     target: &Target,
 ) -> Result<Opened, AgentError> {
-    let everywhere = wish.everywhere || target.pid().is_none();
+    let everywhere = wish.everywhere || target.pids().is_empty();
     let places = places(wish, target, everywhere)?;
     let events: usize = groups.iter().map(Vec::len).sum();
     let wanted = places.places.len().saturating_mul(events);
@@ -77,9 +79,10 @@ pub(super) fn open(
         opener.group(u32::try_from(index).unwrap_or(u32::MAX), group, &mut first_error)?;
     }
     let counters = opener.counters;
-    match first_error.filter(|_| counters.iter().all(|counter| counter.slots.is_empty())) {
+    let nothing = counters.iter().all(|counter| counter.slots.is_empty() && counter.time.is_none());
+    match first_error.filter(|_| nothing) {
         Some(error) => Err(error),
-        None => Ok(Opened { counters, on_exec }),
+        None => Ok(Opened { counters, on_exec, everywhere }),
     }
 }
 
@@ -125,8 +128,14 @@ impl Opener<'_> {
             let first = self.counters.len();
             let empty = |row: &CountRow| {
                 let row = CountRow { event: event.to_string(), group: index, ..row.clone() };
-                Counter { row, slots: Vec::new(), told: false }
+                Counter { row, slots: Vec::new(), told: false, time: None }
             };
+            if let EventSource::Tool(tool) = event.source {
+                // One row, whatever the others are of: nobody counts it by CPU or thread.
+                let row = CountRow { event: event.to_string(), group: index, ..all() };
+                self.counters.push(Counter { row, slots: Vec::new(), told: false, time: Some((tool, 0)) });
+                continue;
+            }
             self.counters.extend(self.places.rows.iter().map(empty));
             let opened = self.event(event, first, group.len() > 1, &mut leaders);
             let Err(error) = opened else { continue };
@@ -137,7 +146,8 @@ impl Opener<'_> {
             let scope = "all".to_owned();
             let row = CountRow { event: event.to_string(), group: index, scope, ..CountRow::default() };
             let state = format!("not supported: {}", error.why);
-            self.counters.push(Counter { row: CountRow { state, ..row }, slots: Vec::new(), told: false });
+            let row = CountRow { state, ..row };
+            self.counters.push(Counter { row, slots: Vec::new(), told: false, time: None });
             first_error.get_or_insert(error);
         }
         Ok(())
@@ -217,18 +227,8 @@ fn cannot_count(event: &PerfEvent, error: &io::Error) -> AgentError {
 }
 
 fn places(wish: &WireCount, target: &Target, everywhere: bool) -> Result<Places, AgentError> {
-    let online = cpus::online().map_err(|error| refused("listing the CPUs", &error, ""))?;
-    if let Some(missing) = wish.cpus.iter().find(|cpu| !online.contains(cpu)) {
-        let why = format!("CPU {missing} is not online");
-        let remedy = "The file /sys/devices/system/cpu/online lists those that are.";
-        return Err(failed(AgentErrorKind::NotFound, "choosing the CPUs", why, remedy));
-    }
-    let chosen = online.into_iter().filter(|cpu| wish.cpus.is_empty() || wish.cpus.contains(cpu));
-    let chosen: Vec<u32> = chosen.collect();
-    match target.pid().filter(|_| !everywhere) {
-        Some(pid) => of_threads(wish, pid, target.is_command(), &chosen),
-        None => on_cpus(wish, &chosen),
-    }
+    let chosen = cpus::chosen(&wish.cpus)?;
+    if everywhere { on_cpus(wish, &chosen) } else { of_threads(wish, &target.pids(), target.is_command(), &chosen) }
 }
 
 fn on_cpus(wish: &WireCount, cpus: &[u32]) -> Result<Places, AgentError> {
@@ -278,11 +278,14 @@ fn comm_of(pid: u32, tid: u32) -> String {
     String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
-fn of_threads(wish: &WireCount, pid: u32, is_command: bool, cpus: &[u32]) -> Result<Places, AgentError> {
-    let threads = threads_of(pid, is_command)?;
+fn of_threads(wish: &WireCount, pids: &[u32], is_command: bool, cpus: &[u32]) -> Result<Places, AgentError> {
+    let mut threads = Vec::new();
+    for pid in pids {
+        threads.extend(threads_of(*pid, is_command)?.into_iter().map(|tid| (*pid, tid)));
+    }
     let by_cpu = wish.per == WireCountPer::Cpu || !wish.cpus.is_empty();
     let mut places = Vec::new();
-    for (thread, tid) in threads.iter().enumerate() {
+    for (thread, (_, tid)) in threads.iter().enumerate() {
         let row = |cpu| match wish.per {
             WireCountPer::Total => 0,
             WireCountPer::Cpu => cpu,
@@ -295,15 +298,19 @@ fn of_threads(wish: &WireCount, pid: u32, is_command: bool, cpus: &[u32]) -> Res
             places.push(Place { scope: Scope::Thread(*tid), row: row(0) });
         }
     }
-    let of_process = |row: CountRow| CountRow { pid, tid: pid, comm: comm_of(pid, pid), ..row };
+    // A row of several processes is nobody's in particular.
+    let of_process = |row: CountRow| match pids {
+        [pid] => CountRow { pid: *pid, tid: *pid, comm: comm_of(*pid, *pid), ..row },
+        _ => row,
+    };
     let rows = match wish.per {
         WireCountPer::Total => vec![of_process(all())],
         WireCountPer::Cpu => cpus.iter().map(|cpu| of_process(cpu_row(*cpu))).collect(),
         WireCountPer::Thread => threads
             .iter()
-            .map(|tid| {
-                let comm = comm_of(pid, *tid);
-                CountRow { pid, tid: *tid, scope: format!("{comm}-{tid}"), comm, ..CountRow::default() }
+            .map(|(pid, tid)| {
+                let comm = comm_of(*pid, *tid);
+                CountRow { pid: *pid, tid: *tid, scope: format!("{comm}-{tid}"), comm, ..CountRow::default() }
             })
             .collect(),
     };

@@ -13,7 +13,7 @@ use std::{
 use bathyscope_protocol::{ProbeReading, rings::SimulatedBpfRing};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Counter;
+use super::{Counter, times::Times};
 use crate::{backend::monotonic_ns, count_row::CountRow, spending::Spending};
 
 /// Everything that the thread needs.
@@ -22,8 +22,10 @@ pub(super) struct Reader {
     pub(super) counters: Vec<Counter>,
     pub(super) ring: SimulatedBpfRing,
     pub(super) interval_ms: u32,
-    /// The process whose end ends the counting.
-    pub(super) target: Option<OwnedFd>,
+    /// The processes that end the counting when all of them have ended; none if nobody does.
+    pub(super) targets: Vec<OwnedFd>,
+    /// Times that are told beside.
+    pub(super) times: Times,
     /// Readable when the counting is to end.
     pub(super) stop: OwnedFd,
     pub(super) told: Arc<Mutex<ProbeReading>>,
@@ -69,15 +71,23 @@ impl Reader {
     }
 
     /// Whether the next interval came before the end.
-    fn wait(&self, next: Instant) -> bool {
+    fn wait(&mut self, next: Instant) -> bool {
         loop {
             let left = Timespec::try_from(next.saturating_duration_since(Instant::now())).unwrap_or_default();
             let mut polled = vec![PollFd::new(&self.stop, PollFlags::IN)];
-            polled.extend(self.target.as_ref().map(|target| PollFd::new(target, PollFlags::IN)));
+            polled.extend(self.targets.iter().map(|target| PollFd::new(target, PollFlags::IN)));
             match poll(&mut polled, Some(&left)) {
                 Ok(0) => return true,
                 Err(rustix::io::Errno::INTR) => {}
-                Ok(_ready) => return false,
+                Ok(_ready) => {
+                    let ended: Vec<bool> = polled.iter().map(|one| !one.revents().is_empty()).collect();
+                    let (stopped, ended) = ended.split_first().map_or((true, &[][..]), |(first, rest)| (*first, rest));
+                    let mut ended = ended.iter();
+                    self.targets.retain(|_| !ended.next().copied().unwrap_or(false));
+                    if stopped || self.targets.is_empty() {
+                        return false;
+                    }
+                }
                 // Without waiting it would read all the time.
                 Err(_errno) => return false,
             }
@@ -91,7 +101,20 @@ impl Reader {
         let time_ns = monotonic_ns();
         let span_ns = time_ns.saturating_sub(self.last_ns);
         let (mut rows, mut full) = (0, 0);
+        let times = self.times.read(time_ns);
         for counter in &mut self.counters {
+            if let Some((tool, told)) = &mut counter.time {
+                let now = times(*tool);
+                let (value, enabled_ns) = (now.saturating_sub(*told), span_ns);
+                let row = CountRow { time_ns, span_ns, value, enabled_ns, running_ns: span_ns, ..counter.row.clone() };
+                rows += 1;
+                if self.ring.push(&row.encode()) {
+                    *told = now;
+                } else {
+                    full += 1;
+                }
+                continue;
+            }
             if counter.slots.is_empty() {
                 if !counter.row.state.is_empty() && !counter.told {
                     rows += 1;

@@ -7,7 +7,7 @@ use std::{
 
 use bathyscope_capture::{CaptureId, visible};
 use bathyscope_store::Store;
-use bathyscope_views::{Counted, EventSum, counted};
+use bathyscope_views::{Counted, EventSum, counted, is_time};
 
 use super::{StatArgs, sums::Sums};
 use crate::Failure;
@@ -131,7 +131,9 @@ fn title(args: &StatArgs) -> String {
     let words = args.words.join(" ");
     let what = match args {
         StatArgs { tid: Some(tid), .. } => format!("thread id '{tid}'"),
-        StatArgs { pid: Some(pid), .. } => format!("process id '{pid}'"),
+        StatArgs { pid: pids, .. } if !pids.is_empty() => {
+            format!("process id '{}'", pids.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
+        }
         StatArgs { cpu: Some(cpus), .. } => format!("'CPU(s) {}'", visible(cpus.as_bytes())),
         StatArgs { all_cpus: true, .. } => "'system wide'".to_owned(),
         _ if words.is_empty() => "'system wide'".to_owned(),
@@ -146,6 +148,8 @@ struct Mean {
     /// Of each sum, the deviation of its mean in parts of it.
     deviations: Vec<Option<f64>>,
     elapsed: Vec<f64>,
+    /// Seconds in user space and in the kernel of each run with a command.
+    used: Vec<[f64; 2]>,
 }
 
 impl Mean {
@@ -171,7 +175,13 @@ impl Mean {
                 ..sum.clone()
             });
         }
-        Self { sums, deviations, elapsed: runs.iter().map(|run| run.elapsed_ns() as f64 / 1e9).collect() }
+        let used = |run: &Sums| run.command.map(|time| [time.user_ns, time.system_ns].map(|ns| ns as f64 / 1e9));
+        Self {
+            sums,
+            deviations,
+            elapsed: runs.iter().map(|run| run.elapsed_ns() as f64 / 1e9).collect(),
+            used: runs.iter().filter_map(used).collect(),
+        }
     }
 
     fn table(&self, title: &str, runs: usize) -> String {
@@ -180,9 +190,18 @@ impl Mean {
         for (count, deviation) in counted(&self.sums).iter().zip(&self.deviations) {
             text.push_str(&line(count, *deviation));
         }
-        let elapsed = self.elapsed.iter().sum::<f64>() / self.elapsed.len().max(1) as f64;
-        let apart = deviation(&self.elapsed).map_or_else(String::new, apart);
-        text.push_str(&format!("\n{elapsed:>18.9} seconds time elapsed{apart}\n\n"));
+        let line = |seconds: &[f64], what: &str| {
+            let mean = seconds.iter().sum::<f64>() / seconds.len().max(1) as f64;
+            let apart = deviation(seconds).map_or_else(String::new, apart);
+            format!("\n{mean:>18.9} seconds {what}{apart}\n")
+        };
+        text.push_str(&line(&self.elapsed, "time elapsed"));
+        if !self.used.is_empty() {
+            let (user, system): (Vec<f64>, Vec<f64>) = self.used.iter().map(|[user, system]| (*user, *system)).unzip();
+            text.push_str(&line(&user, "user"));
+            text.push_str(line(&system, "sys").trim_start_matches('\n'));
+        }
+        text.push('\n');
         text
     }
 }
@@ -217,6 +236,7 @@ fn value(count: &Counted) -> (String, &'static str) {
     match count {
         Counted { counted: false, state, .. } if !state.is_empty() => ("<not supported>".to_owned(), ""),
         Counted { counted: false, .. } => ("<not counted>".to_owned(), ""),
+        Counted { event, value, .. } if is_time(event) => (grouped(*value), "ns"),
         Counted { is_clock: true, value, .. } => (format!("{:.2}", *value as f64 / 1e6), "msec"),
         Counted { value, .. } => (grouped(*value), ""),
     }
@@ -242,6 +262,7 @@ fn line(count: &Counted, deviation: Option<f64>) -> String {
 /// together with others.
 fn fields(count: &Counted, separator: &str, seconds: Option<f64>) -> String {
     let (value, unit) = match value(count) {
+        (_, "ns") => (count.value.to_string(), "ns"),
         (_, _) if count.counted && !count.is_clock => (count.value.to_string(), ""),
         other => other,
     };
@@ -260,6 +281,7 @@ fn fields(count: &Counted, separator: &str, seconds: Option<f64>) -> String {
 /// The names that perf gives.
 fn json(count: &Counted, seconds: Option<f64>, deviation: Option<f64>) -> String {
     let (value, unit) = match value(count) {
+        (_, "ns") => (count.value.to_string(), "ns"),
         (_, _) if count.counted && !count.is_clock => (count.value.to_string(), ""),
         other => other,
     };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bathyscope_capture::{CaptureId, ColumnData, StreamSchema, decode_chunk, visible};
+use bathyscope_protocol::CpuTime;
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{Dictionaries, EventSum};
 
@@ -109,6 +110,8 @@ pub(super) struct Sums {
     interval_ns: u64,
     /// When counting began.
     begun_ns: Option<u64>,
+    /// What the command has used, if one was counted.
+    pub(super) command: Option<CpuTime>,
 }
 
 /// Sums by event and scope, in the order in which they came.

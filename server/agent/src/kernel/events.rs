@@ -30,6 +30,7 @@ use super::{
     sideband::{PERF_REMEDY, Sideband},
     stats::{CostMeter, Guarded, Written, cpu_permille_now},
     target::Target,
+    trace::busy,
     tracefs::Tracefs,
 };
 use crate::{
@@ -223,8 +224,10 @@ pub(crate) fn open_attachment(
     program: OwnedFd,
 ) -> Result<Attachment, AgentError> {
     let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(id));
-    let event = Event::open(&mut attributes, Scope::Cpu(first_cpu()))
-        .map_err(|error| refused(format!("opening {tracepoint}"), &error, PERF_REMEDY))?;
+    let event = Event::open(&mut attributes, Scope::Cpu(first_cpu())).map_err(|error| match error.raw_os_error() {
+        Some(libc::EINTR) => busy(format!("opening {tracepoint}"), tracepoint),
+        _ => refused(format!("opening {tracepoint}"), &error, PERF_REMEDY),
+    })?;
     Ok(Attachment { tracepoint: tracepoint.clone(), program, event })
 }
 
@@ -234,8 +237,19 @@ fn first_cpu() -> u32 {
 }
 
 pub(crate) fn attach(attachment: &Attachment) -> Result<OwnedFd, AgentError> {
-    bpf::link_perf_event(attachment.program.as_fd(), &attachment.event)
-        .map_err(|error| refused(format!("attaching to {}", attachment.tracepoint), &error, PERF_REMEDY))
+    bpf::link_perf_event(attachment.program.as_fd(), &attachment.event).map_err(|error| {
+        let doing = format!("attaching to {}", attachment.tracepoint);
+        match error.raw_os_error() {
+            // The kernel runs programs of this kind at its own tracepoints only.
+            Some(libc::EINVAL) => {
+                let why = "it is no tracepoint of the kernel's but a probe that was made by a text, whose fields programs \
+                           cannot read";
+                let remedy = "Record it by ftrace: `bathyscope record -e`, or the method ftrace of the form.";
+                failed(AgentErrorKind::Unsupported, doing, why, remedy)
+            }
+            _ => refused(doing, &error, PERF_REMEDY),
+        }
+    })
 }
 
 fn layout_of(place: &ColumnPlace) -> ColumnLayout {
@@ -266,7 +280,7 @@ impl EventsCapture {
 
         let clock = Instant::now();
         let mut loaded = loader.load(&compiled.object, "loading the capture's programs")?;
-        if let Some(pid) = target.pid().filter(|_| target.follows_children()) {
+        for pid in target.mapped() {
             loaded.add_target(pid, "setting the capture's target")?;
         }
         let mut programs = Vec::new();

@@ -15,6 +15,7 @@ use super::{
     cpus,
     perf::{self, Attributes, Event, Scope},
     sideband::PERF_REMEDY,
+    trace::busy,
     tracefs::Tracefs,
 };
 use crate::error::{failed, refused};
@@ -36,6 +37,12 @@ pub(super) fn attributes(event: &PerfEvent) -> Result<Attributes, AgentError> {
         EventSource::Tracepoint(name) => {
             let id = Tracefs::find()?.event_id(name)?;
             perf::attributes(TYPE_TRACEPOINT, id)
+        }
+        EventSource::Tool(_) => {
+            let doing = format!("opening {event}");
+            let remedy = "Count it with `bathyscope stat`; to sample by time, choose cpu-clock.";
+            let why = "it is a time that is read, and no event that happens";
+            return Err(failed(AgentErrorKind::Unsupported, doing, why, remedy));
         }
         EventSource::Breakpoint { address, bytes, access } => breakpoint(*address, *bytes, u32::from(*access)),
         EventSource::Pmu { pmu, terms } => of_pmu(event, pmu, terms)?,
@@ -115,6 +122,10 @@ pub(super) fn try_all() -> Vec<PerfEventInfo> {
 fn try_event(name: &str) -> Result<(), AgentError> {
     let doing = format!("trying {name}");
     let event = parse_event(name).map_err(|error| failed(AgentErrorKind::Invalid, &doing, error.to_string(), ""))?;
+    if matches!(event.source, EventSource::Tool(_)) {
+        // It is read from files that there always are.
+        return Ok(());
+    }
     let mut attributes = attributes(&event)?;
     let first = cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0);
     match Event::open(&mut attributes, Scope::ThisThread) {
@@ -158,6 +169,9 @@ fn instead_of(event: &PerfEvent) -> String {
 
 /// Why `event` cannot be opened.
 pub(super) fn cannot_open(event: &PerfEvent, doing: String, error: &io::Error) -> AgentError {
+    if let (EventSource::Tracepoint(name), Some(libc::EINTR)) = (&event.source, error.raw_os_error()) {
+        return busy(doing, name);
+    }
     let refusal = no_event(doing, error);
     match (refusal.kind, event.nearest_software()) {
         (AgentErrorKind::Unsupported, Some(_)) => {

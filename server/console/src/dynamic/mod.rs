@@ -6,6 +6,7 @@
 
 mod facts;
 mod files;
+mod foreign;
 
 use std::collections::BTreeSet;
 
@@ -286,6 +287,7 @@ pub(crate) fn resolve_spec(
     agent: &mut impl ScriptAgent,
     mut spec: CaptureSpec,
 ) -> Result<CaptureSpec, (String, Vec<Diagnostic>)> {
+    spec.method = foreign::by_ftrace(agent, spec.method)?;
     let counted = matches!(spec.method, Method::Count(_));
     let dynamic = match &mut spec.method {
         Method::Trace(trace) => &mut trace.dynamic,

@@ -8,6 +8,7 @@ use bathyscope_protocol::{AgentError, AgentErrorKind, TraceFormat, WireTrace};
 
 use super::{
     area::{Area, no_function, remedy_of},
+    busy::busy,
     dynamic::{Dynamic, Kind},
     journal::{self, Entry, Restore},
     machine,
@@ -276,23 +277,22 @@ impl Setup<'_> {
     fn choose_processes(&self, target: &Target) -> Result<(), AgentError> {
         let overwrite = if self.wire.overwrite { "1" } else { "0" };
         self.area.set("options/overwrite", overwrite)?;
-        let threads: Box<dyn Fn() -> Vec<u32>> = match target {
-            Target::System => return Ok(()),
-            Target::Process { pid, .. } => {
-                let pid = *pid;
-                Box::new(move || threads(pid, usize::MAX).unwrap_or_default())
-            }
-            Target::Command { command, .. } => {
-                let pid = command.pid();
-                Box::new(move || threads(pid, usize::MAX).unwrap_or_default())
-            }
+        target.must_be_known_by_thread("traces")?;
+        let threads: Box<dyn Fn() -> Vec<u32>> = match target.watched() {
             Target::Cgroup { path, .. } => Box::new(move || crate::kernel::host::group_threads(path)),
-            Target::User(_) | Target::Comm(_) => return target.must_be_known_by_thread("traces"),
+            watched => {
+                let pids = watched.pids();
+                if pids.is_empty() {
+                    return Ok(());
+                }
+                let of = |pid: &u32| threads(*pid, usize::MAX).unwrap_or_default();
+                Box::new(move || pids.iter().flat_map(of).collect())
+            }
         };
         let files = ["set_event_pid", "set_ftrace_pid"].into_iter().filter(|file| self.area.has(file));
         let files: Vec<_> = files.filter(|file| self.wire.tracer.is_some() || *file != "set_ftrace_pid").collect();
         // Whoever is forked in a control group is in it.
-        let follows = target.follows_children() || matches!(target, Target::Cgroup { .. });
+        let follows = target.follows_children() || matches!(target.watched(), Target::Cgroup { .. });
         let follow = if follows { "1" } else { "0" };
         for option in ["options/event-fork", "options/function-fork"] {
             if self.area.has(option) {
@@ -442,14 +442,17 @@ impl Setup<'_> {
             }
         }
         for one in &self.wire.events {
-            self.enable(&one.event.to_string(), &format!("events/{}/{}", one.event.system(), one.event.name()))?;
+            self.enable(&one.event)?;
         }
         Ok(formats)
     }
 
-    fn enable(&self, event: &str, directory: &str) -> Result<(), AgentError> {
-        let enabled = self.area.write(&format!("{directory}/enable"), "1");
-        enabled.map_err(|error| refused(format!("enabling {event}"), &error, remedy_of(&error)))
+    fn enable(&self, event: &TracepointName) -> Result<(), AgentError> {
+        let enabled = self.area.write(&format!("events/{}/{}/enable", event.system(), event.name()), "1");
+        enabled.map_err(|error| match error.raw_os_error() {
+            Some(libc::EINTR) => busy(format!("enabling {event}"), event),
+            _ => refused(format!("enabling {event}"), &error, remedy_of(&error)),
+        })
     }
 
     fn enable_dynamic(&self, index: u16, event: &Dynamic) -> Result<TraceFormat, AgentError> {

@@ -1,0 +1,117 @@
+//! Probes that somebody else has made by a text: recorded as rows, and who has one that is in use. On the running kernel.
+//! Needs root.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
+
+use std::{
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use bathyscope_tests::{alone, command_line::run, programs::program, server::Server, skip, wait::until};
+use serde_json::json;
+
+const TRACEFS: &str = "/sys/kernel/tracing";
+const GROUP: &str = "bathyscope_foreign";
+
+/// A probe at the function `spin_inner` of the program `spin`, removed in the end.
+struct Foreign {
+    spin: PathBuf,
+}
+
+impl Foreign {
+    fn make() -> Option<Self> {
+        // An agent mounts tracefs where nobody has.
+        let _listed = run(["probe", "--list"]);
+        let spin = program("spin")?;
+        let symbols = Command::new("nm").arg(&spin).output().ok()?;
+        let symbols = String::from_utf8_lossy(&symbols.stdout).into_owned();
+        let line = symbols.lines().find(|line| line.ends_with(" spin_inner"))?;
+        let address = u64::from_str_radix(line.split(' ').next()?, 16).ok()?;
+        let own = Self { spin };
+        own.write(&format!("p:{GROUP}/inner {}:{address:#x} pid_again=%di:u64\n", own.spin.display()));
+        Some(own)
+    }
+
+    fn write(&self, line: &str) {
+        let file = fs::OpenOptions::new().append(true).open(Path::new(TRACEFS).join("uprobe_events"));
+        file.expect("uprobe_events").write_all(line.as_bytes()).expect("the kernel takes it");
+    }
+
+    fn enable(on: bool) {
+        let file = Path::new(TRACEFS).join(format!("events/{GROUP}/inner/enable"));
+        fs::write(file, if on { "1" } else { "0" }).expect("it is switched");
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        Self::enable(false);
+        self.write(&format!("-:{GROUP}/inner\n"));
+    }
+}
+
+#[test]
+fn probes_that_others_made_are_recorded_as_rows() {
+    let what = "rows of probes that others made";
+    let Some(_alone) = alone(what) else { return };
+    let Some(foreign) = Foreign::make() else { return skip(what, "gcc and nm") };
+    let event = format!("{GROUP}:inner");
+    let spin = foreign.spin.to_str().unwrap();
+    let output = run(["trace", "-e", &event, "--filter", "comm == 'spin'", "--", spin, "20"]);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    assert!(out.lines().any(|line| line.contains(" spin ") && line.contains(&event)), "{out}{err}");
+
+    // What the Events form sends.
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--commands", "as-root"]);
+    let probe = json!({"tracepoint": event, "fields": []});
+    let spec = |probe| {
+        json!({
+            "method": {"events": {"probes": [probe]}},
+            "target": {"command": {"argv": [spin, "20"], "children": true}},
+            "limits": {"duration_ms": 60_000}
+        })
+    };
+    let id = server.capture(&spec(probe));
+    let capture = server.ended(&id);
+    assert!(capture["ledger"]["streams"][0]["stored"].as_u64().unwrap() > 0, "{capture:#}");
+    let pid = json!({"tracepoint": event, "fields": [], "predicate": "pid == 7"});
+    let answer = server.send("POST", "/api/captures", Some(&spec(pid)));
+    assert!(answer.status == 422 && answer.text().contains("write tid"), "{}", answer.text());
+}
+
+#[test]
+fn whoever_has_a_probe_is_named() {
+    let what = "who has a probe";
+    let Some(_alone) = alone(what) else { return };
+    let Some(foreign) = Foreign::make() else { return skip(what, "gcc and nm") };
+    let event = format!("{GROUP}:inner");
+    Foreign::enable(true);
+    let output = run(["stat", "-e", &event, "--", "true"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("in use by ftrace, in the machine's own instance"), "{said}");
+    assert!(!said.contains("interrupted") && !said.contains("as root"), "{said}");
+    Foreign::enable(false);
+
+    let spin = foreign.spin.to_str().unwrap();
+    let mut counting = Command::new(bathyscope_tests::workspace::binary())
+        .args(["stat", "-a", "-e", &event, "--", spin, "15000"])
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it counts");
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let refused = until("perf to have the probe", || {
+        let output = run(["record", "-d", "200ms", "-e", &event, "--data", data]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (!output.status.success()).then_some(said)
+    });
+    let _gone = counting.kill();
+    let _status = counting.wait();
+    assert!(refused.contains("in use by perf"), "{refused}");
+    assert!(!refused.contains("interrupted") && !refused.contains("as root"), "{refused}");
+}

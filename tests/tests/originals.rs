@@ -574,7 +574,7 @@ fn p19_the_hottest_instruction_is_perfs() {
 fn reported(options: &[&str], command: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().to_str().expect("a path that is text");
-    stdout_of(words(&[&["record", "--data", data][..], options, &["--"]].concat(), command));
+    stdout_of(words(&[&["record", "--only-command", "--data", data][..], options, &["--"]].concat(), command));
     stdout_of(["report", "--data", data])
 }
 
@@ -776,7 +776,7 @@ fn f5_f10_the_tree_of_calls_is_trace_cmds() {
     // An empty one: the console makes it its own.
     let kept = tempfile::tempdir().expect("a folder");
     let data = kept.path().to_str().expect("a path that is text");
-    stdout_of(words(&[&["record", "--data", data][..], &graph, &["--"]].concat(), &many));
+    stdout_of(words(&[&["record", "--only-command", "--data", data][..], &graph, &["--"]].concat(), &many));
     let text = stdout_of(["report", "--data", data, "--graph", "-F", "comm == \"dd\""]);
     let ours = trees(&text, "dd");
     // Interrupts come in between by chance, and another file is read in between; most reads are of /dev/zero.

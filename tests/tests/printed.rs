@@ -175,7 +175,7 @@ fn workload(folder: &Path) -> String {
 
 /// Arguments of `record` for these events and the workload.
 fn recording<'a>(data: &'a str, events: &[&'a str], script: &'a str) -> Vec<&'a str> {
-    let mut words = vec!["record", "--data", data];
+    let mut words = vec!["record", "--only-command", "--data", data];
     events.iter().for_each(|event| words.extend(["-e", event]));
     words.extend(["--", "/bin/sh", "-c", script]);
     words

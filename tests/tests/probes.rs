@@ -77,7 +77,7 @@ impl Drop for Theirs {
 fn reported(options: &[&str], command: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().to_str().expect("a path that is text");
-    stdout_of([&["record", "--data", data][..], options, &["--"], command].concat());
+    stdout_of([&["record", "--only-command", "--data", data][..], options, &["--"], command].concat());
     stdout_of(["report", "--data", data])
 }
 

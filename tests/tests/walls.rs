@@ -45,6 +45,15 @@ fn spec(target: &Value) -> Value {
     })
 }
 
+/// The same as what runs while others are watched.
+fn during(user: Option<&str>) -> Value {
+    let mut target = json!({"during": {"argv": ATTACK, "of": "system"}});
+    if let Some(user) = user {
+        target["during"]["user"] = user.into();
+    }
+    target
+}
+
 fn command(user: Option<&str>) -> Value {
     let mut command = json!({"command": {"argv": ATTACK, "children": true}});
     if let Some(user) = user {
@@ -79,8 +88,10 @@ fn p51_commands_run_only_as_those_whom_the_start_allowed() {
         &["--commands", "off"],
     );
     for user in [None, Some("root"), Some("nobody")] {
-        let said = refusal(&server, &command(user));
-        assert!(said.contains("serve --commands NAME"), "{said}");
+        for target in [command(user), during(user)] {
+            let said = refusal(&server, &target);
+            assert!(said.contains("serve --commands NAME"), "{said}");
+        }
     }
     let about = server.get("/api/commands");
     assert_eq!((&about["may_run"], &about["start"]), (&json!(false), &json!("bathyscope serve --commands NAME")));
@@ -90,12 +101,16 @@ fn p51_commands_run_only_as_those_whom_the_start_allowed() {
     let server = through_sudo(folder.path(), &[]);
     assert_eq!(server.get("/api/commands")["users"], json!([UID.to_string()]));
     for user in ["root", "0", "nobody"] {
-        assert!(refusal(&server, &command(Some(user))).contains(&UID.to_string()), "the message names who may");
+        for target in [command(Some(user)), during(Some(user))] {
+            assert!(refusal(&server, &target).contains(&UID.to_string()), "the message names who may");
+        }
     }
-    let id = server.capture(&spec(&command(None)));
-    server.ended(&id);
-    let output = server.send("GET", &format!("/api/captures/{id}/output"), None).text();
-    assert!(output.contains(&format!("uid={UID}")) && !output.contains("root:"), "{output}");
+    for target in [command(None), during(None)] {
+        let id = server.capture(&spec(&target));
+        server.ended(&id);
+        let output = server.send("GET", &format!("/api/captures/{id}/output"), None).text();
+        assert!(output.contains(&format!("uid={UID}")) && !output.contains("root:"), "{output}");
+    }
     drop(server);
 
     // Where others reach the console, being started through sudo is not enough.
@@ -139,9 +154,11 @@ fn p52_only_admins_start_commands_and_the_audit_log_keeps_them_in_words() {
     for role in ["operator", "viewer"] {
         let link = stdout_of(["login-link", "--role", role, "--user", "eve", "--data", path(&folder)]);
         server.log_in_by(link.trim());
-        let answer = server.send("POST", "/api/captures", Some(&spec(&command(Some("root")))));
-        let expected = if role == "operator" { 422 } else { 404 };
-        assert_eq!(answer.status, expected, "{role}: {}", answer.text());
+        for target in [command(Some("root")), during(Some("root"))] {
+            let answer = server.send("POST", "/api/captures", Some(&spec(&target)));
+            let expected = if role == "operator" { 422 } else { 404 };
+            assert_eq!(answer.status, expected, "{role}: {}", answer.text());
+        }
         assert_eq!(server.get("/api/commands")["may_run"], false, "{role}");
     }
 }

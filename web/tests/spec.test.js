@@ -19,6 +19,9 @@ test("a spec survives the form", () => {
     { name: "", method: { script: { text: "x" } }, target: "system", limits: { ...limits, over_budget: "warn" } },
     { name: "", method: { script: { text: "x" } }, target: "system", limits: { ...limits, budgets: { rows_per_s: 500, bytes_per_s: 10 << 20, agent_cpu_permille: 25, agent_bytes: 2 ** 31 } } },
     { name: "", method: { script: { text: "x" } }, target: "system", limits: { ...limits, budgets: { bytes_per_s: 65536 } } },
+    ...[{ during: { argv: ["make"], of: "system" } }, { during: { argv: ["a", "b c"], user: "nobody", of: { unit: { name: "a.service" } } } }, { during: { argv: ["make"], of: { processes: { pids: [7, 8], children: false } } } },
+      { processes: { pids: [7, 8], children: true } }]
+      .map((target) => ({ name: "", method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } }, target, limits: { ...limits, duration_ms: target.during ? null : limits.duration_ms } })),
     ...[{ cgroup: { path: "/a/b" } }, { unit: { name: "a.service" } }, { container: { name: "db" } }, { user: { user: "www" } }, { comm: { pattern: "a*" } }]
       .map((target) => ({ name: "", method: { profile: { frequency_hz: 99, kernel_stacks: true, user_stacks: false } }, target, limits })),
     { name: "", method: { script: { text: "begin { exit(); }", file: "x.bt", params: ["1", "--a=b"], allow_unsafe: true } }, target: "system", limits },
@@ -38,6 +41,7 @@ test("what is missing is said", () => {
 test("targets in words", () => {
   assert.equal(targetText("system", joinWords), "whole system");
   assert.equal(targetText({ process: { pid: 3, children: true } }, joinWords), "pid 3 and its children");
+  assert.equal(targetText({ during: { argv: ["make", "-j8"], of: { processes: { pids: [3, 4], children: false } } } }, joinWords), "pids 3, 4 while make -j8 runs");
   assert.equal(targetText({ command: { argv: ["a b"], user: "u", children: true } }, joinWords), "'a b' as u");
 });
 

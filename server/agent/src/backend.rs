@@ -101,15 +101,20 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
             signals: wire.signals,
         }),
     };
-    let target = match target.clone() {
+    CaptureSpec { name: String::new(), method, target: target_of(target), limits: Limits::default() }
+}
+
+fn target_of(wire: &WireTarget) -> Target {
+    match wire.clone() {
         WireTarget::System => Target::System,
         WireTarget::Process { pid, children } => Target::Process { pid, children },
+        WireTarget::Processes { pids, children } => Target::Processes { pids, children },
         WireTarget::Command { argv, user, children } => Target::Command { argv, user, children },
+        WireTarget::During { argv, user, of } => Target::during(argv, user, target_of(&of)),
         WireTarget::Cgroup { path } => Target::Cgroup { path },
         WireTarget::User { user } => Target::User { user },
         WireTarget::Comm { pattern } => Target::Comm { pattern },
-    };
-    CaptureSpec { name: String::new(), method, target, limits: Limits::default() }
+    }
 }
 
 fn trace_spec(wire: &WireTrace) -> TraceSpec {
@@ -145,6 +150,8 @@ pub(crate) fn profile_of(profile: &WireProfile) -> ProfileSpec {
         stack_bytes: profile.stack_bytes,
         memory: profile.memory,
         branches: profile.branches.clone(),
+        cpus: profile.cpus.clone(),
+        filter: profile.filter.clone(),
     }
 }
 
@@ -207,6 +214,8 @@ impl ScriptPlan {
             stack_bytes: None,
             memory: false,
             branches: Vec::new(),
+            cpus: Vec::new(),
+            filter: None,
         });
         let Plan { target, ring_bytes, .. } = Plan::checked(any, target, ring_bytes)?;
         Ok(Self { script, target, ring_bytes, map_bytes: MAX_MAP_BYTES })

@@ -52,9 +52,10 @@ pub use schema::{Column, ColumnType, Display, KernelFormat, StreamKind, StreamSc
 pub use script::{ScriptProbe, ScriptRecord};
 pub use spec::{
     BranchFilter, BranchFilterError, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, EventProbe, Limits,
-    MAX_BUDGET_CPU_PERMILLE, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FIELDS, MAX_PROBES, MAX_SCRIPT_BYTES,
-    MAX_SCRIPT_PARAMETERS, MAX_STACK_BYTES, Method, OverBudget, ProfileSpec, ScriptSpec, SpecError, SyscallOutcome,
-    SyscallSpec, Target, TracepointName, USUAL_BUDGET_BYTES_PER_S, USUAL_STACK_BYTES,
+    MAX_BUDGET_CPU_PERMILLE, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FIELDS, MAX_FREQUENCY_HZ, MAX_PROBES,
+    MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_STACK_BYTES, MAX_TARGET_PROCESSES, Method, OverBudget, ProfileSpec,
+    ScriptSpec, SpecError, SyscallOutcome, SyscallSpec, Target, TracepointName, USUAL_BUDGET_BYTES_PER_S,
+    USUAL_STACK_BYTES,
 };
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,
@@ -62,5 +63,5 @@ pub use stacks::{
 pub use text::{StringDictionary, StringId, visible};
 pub use trace::{
     MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES, MAX_FUNCTION_BYTES, MAX_FUNCTION_LINES, MAX_TRACE_BUFFER_KIB,
-    MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent, TraceSpec,
+    MAX_TRACE_EVENTS, MAX_TRACE_OPTIONS, MIN_TRACE_BUFFER_KIB, TRACE_CLOCKS, TraceEvent, TraceSpec, refused_tracer,
 };

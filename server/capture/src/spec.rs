@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 pub use branches::{BranchFilter, BranchFilterError};
 pub use budgets::{Budgets, USUAL_BUDGET_BYTES_PER_S};
 pub use perf::{
-    CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_STACK_BYTES, ProfileSpec,
-    USUAL_STACK_BYTES,
+    CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FREQUENCY_HZ, MAX_STACK_BYTES,
+    ProfileSpec, USUAL_STACK_BYTES,
 };
 pub use syscalls::{SyscallOutcome, SyscallSpec};
-pub use target::Target;
+pub use target::{MAX_TARGET_PROCESSES, Target};
 
 use crate::{Predicate, PredicateError, TraceSpec};
 
@@ -330,6 +330,9 @@ impl CaptureSpec {
         };
         match &self.target {
             Target::System => what,
+            Target::During { argv, of, .. } if **of == Target::System => {
+                format!("{what} while {} runs", argv.first().map_or("a command", String::as_str))
+            }
             target => format!("{what} of {target}"),
         }
     }

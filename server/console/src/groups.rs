@@ -114,7 +114,9 @@ pub fn wire_target(agent: &mut impl ScriptAgent, target: &Target) -> Result<Wire
     Ok(match target.clone() {
         Target::System => WireTarget::System,
         Target::Process { pid, children } => WireTarget::Process { pid, children },
+        Target::Processes { pids, children } => WireTarget::Processes { pids, children },
         Target::Command { argv, user, children } => WireTarget::Command { argv, user, children },
+        Target::During { argv, user, of } => WireTarget::During { argv, user, of: Box::new(wire_target(agent, &of)?) },
         Target::Cgroup { path } => WireTarget::Cgroup { path },
         Target::User { user } => WireTarget::User { user },
         Target::Comm { pattern } => WireTarget::Comm { pattern },

@@ -66,6 +66,12 @@ fn command(words: &[&str], user: Option<&str>) -> WireTarget {
     WireTarget::Command { argv, user: user.map(str::to_owned), children: true }
 }
 
+/// The same as what runs while others are watched.
+fn during(words: &[&str], user: Option<&str>) -> WireTarget {
+    let argv = words.iter().map(|word| (*word).to_owned()).collect();
+    WireTarget::During { argv, user: user.map(str::to_owned), of: Box::new(WireTarget::System) }
+}
+
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> AgentError {
     match result {
         Err(ClientError::Refused(error)) => error,
@@ -105,6 +111,8 @@ fn p51_a_taken_over_console_runs_nothing_where_commands_are_off() {
         let Some(agent) = Agent::start("commands that are off", words) else { return };
         let mut client = agent.client();
         for user in [Some("root"), Some("0"), None, Some("nobody"), Some("54321")] {
+            let while_it_runs = refused(client.start(1, events(), during(&ATTACK, user), RING_BYTES));
+            assert_eq!(while_it_runs.kind, AgentErrorKind::Denied);
             let error = refused(client.start(1, events(), command(&ATTACK, user), RING_BYTES));
             assert_eq!(error.kind, AgentErrorKind::Denied, "{user:?}: {error}");
             assert!(error.remedy.contains("serve --commands NAME"), "{error:?}");
@@ -117,6 +125,8 @@ fn p51_a_taken_over_console_runs_commands_only_as_users_that_were_allowed() {
     let Some(agent) = Agent::start("commands of one user", &["--commands", "54321"]) else { return };
     let mut client = agent.client();
     for user in ["root", "0", "nobody", "54322"] {
+        let while_it_runs = refused(client.start(1, events(), during(&ATTACK, Some(user)), RING_BYTES));
+        assert_eq!(while_it_runs.kind, AgentErrorKind::Denied);
         let error = refused(client.start(1, events(), command(&ATTACK, Some(user)), RING_BYTES));
         assert_eq!(error.kind, AgentErrorKind::Denied, "{user}: {error}");
     }

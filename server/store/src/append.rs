@@ -73,6 +73,7 @@ fn target_of(spec: &CaptureSpec) -> String {
     let text = match &spec.target {
         Target::System => "system".to_owned(),
         Target::Command { argv, .. } => argv.join(" "),
+        Target::During { argv, of, .. } => format!("{of} while {}", argv.join(" ")),
         target => target.to_string(),
     };
     cut(&text, 256).to_owned()

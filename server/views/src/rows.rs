@@ -287,6 +287,17 @@ impl<'a> RowCursor<'a> {
         Ok(Self { source, scan, chunk: 0, hit: None, next: 0 })
     }
 
+    /// The same without the first chunks of those that the query looks into: for whoever has had their rows.
+    #[must_use]
+    pub fn after_chunks(self, chunks: usize) -> Self {
+        Self { chunk: chunks, ..self }
+    }
+
+    /// How many chunks the query looks into.
+    pub fn chunks(&self) -> usize {
+        self.scan.chunks().len()
+    }
+
     /// The stream's schema.
     pub fn schema(&self) -> &'a StreamSchema {
         self.scan.schema()

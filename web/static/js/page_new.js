@@ -13,7 +13,7 @@ import { errorNotice, noteError, showError, waitFor } from "./notice.js";
 import { ProbeEditor } from "./probe_editor.js";
 import { ScriptForm } from "./script_form.js";
 import { startShell } from "./shell.js";
-import { emptyForm, formOf, specOf } from "./spec.js";
+import { emptyForm, formOf, specOf, startsCommand } from "./spec.js";
 import { startTabs } from "./tabs.js";
 import { joinWords, splitWords } from "./words.js";
 
@@ -27,7 +27,7 @@ const INPUTS = {
   "trace-clock": "trace.clock", "trace-buffer": "trace.bufferKib", "trace-overwrite": "trace.overwrite",
   "count-events": "count.events", "count-interval": "count.interval", "count-interval-unit": "count.intervalUnit", "count-per": "count.per",
   "count-cpus": "count.cpus", "count-everywhere": "count.everywhere", "count-cgroup": "count.cgroup", "count-detail": "count.detail",
-  pid: "pid", argv: "argv", "run-as": "runAs", children: "children",
+  pid: "pid", argv: "argv", "run-as": "runAs", during: "during", children: "children",
   "group-kind": "groupKind", group: "group", "of-user": "ofUser", comm: "comm",
   duration: "duration", "duration-unit": "durationUnit", "max-events": "maxEvents", "max-size": "maxSize", "max-size-unit": "maxSizeUnit", budget: "budget", "over-budget": "overBudget",
   "budget-rows": "budgetRows", "budget-bytes": "budgetBytes", "budget-agent": "budgetAgent", "budget-memory": "budgetMemory",
@@ -59,9 +59,12 @@ function target() {
 }
 
 function showTarget() {
-  for (const kind of ["process", "command", "group", "user", "comm"]) byId(`target-${kind}`).hidden = target() !== kind;
+  for (const kind of ["process", "group", "user", "comm"]) byId(`target-${kind}`).hidden = target() !== kind;
   byId("children-line").hidden = !["process", "command"].includes(target());
-  if (target() === "command") commandForm.show();
+  byId("during-line").hidden = target() === "command";
+  const starts = startsCommand({ target: target(), during: byId("during").checked });
+  byId("target-command").hidden = !starts;
+  if (starts) commandForm.show();
 }
 
 function showWords() {
@@ -232,6 +235,7 @@ function startFields() {
     pick: (item) => { byId("group-kind").value = item.value.kind; },
   });
   for (const radio of document.querySelectorAll("input[name=target]")) radio.addEventListener("change", showTarget);
+  byId("during").addEventListener("change", showTarget);
   byId("argv").addEventListener("input", showWords);
   byId("argv").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.ctrlKey) event.preventDefault(); });
   byId("new").addEventListener("submit", (event) => { event.preventDefault(); start(); });

@@ -11,7 +11,7 @@ export function emptyForm() {
     frequency: "99", kernel: true, user: true, event: "", period: "", callGraph: "frame_pointer", memory: false, branches: "", sampling: {},
     ...emptyMethods(),
     script: { text: "", file: "", params: [], allow_unsafe: false },
-    target: "system", pid: "", argv: "", runAs: "", children: true, groupKind: "unit", group: "", ofUser: "", comm: "",
+    target: "system", pid: "", argv: "", runAs: "", during: false, children: true, groupKind: "unit", group: "", ofUser: "", comm: "",
     duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5", overBudget: "",
     budgetRows: "", budgetBytes: "", budgetAgent: "", budgetMemory: "",
   };
@@ -85,14 +85,30 @@ function scriptOf({ text, file, params, allow_unsafe }) {
   return { text, ...(file ? { file } : {}), ...(params.length ? { params } : {}), ...(allow_unsafe ? { allow_unsafe } : {}) };
 }
 
+/** Whether the form starts a command: as the target, or beside another one. */
+export function startsCommand(form) {
+  return form.target === "command" || form.during;
+}
+
 function targetOf(form, split, problems) {
-  if (form.target === "process") return { process: { pid: number(form.pid, "The process id", problems, { least: 1, most: 4194304 }), children: form.children } };
-  if (form.target === "command") {
-    const { words, problem } = split(form.argv);
-    if (problem) problems.push(problem);
-    else if (!words[0]) problems.push("Write the command to run.");
-    return { command: { argv: words, ...(form.runAs.trim() ? { user: form.runAs.trim() } : {}), children: form.children } };
-  }
+  if (!startsCommand(form)) return watchedOf(form, problems);
+  const { words, problem } = split(form.argv);
+  if (problem) problems.push(problem);
+  else if (!words[0]) problems.push("Write the command to run.");
+  const command = { argv: words, ...(form.runAs.trim() ? { user: form.runAs.trim() } : {}) };
+  return form.target === "command" ? { command: { ...command, children: form.children } } : { during: { ...command, of: watchedOf(form, problems) } };
+}
+
+/** One process, or several with commas between them. */
+function processesOf(form, problems) {
+  const pids = form.pid.split(",").map((text) => number(text.trim(), "The process id", problems, { least: 1, most: 4194304 }));
+  if (new Set(pids).size < pids.length) problems.push("The same process is listed twice; list it once.");
+  return pids.length === 1 ? { process: { pid: pids[0], children: form.children } } : { processes: { pids, children: form.children } };
+}
+
+/** Whose events, of targets that start no command. */
+function watchedOf(form, problems) {
+  if (form.target === "process") return processesOf(form, problems);
   const named = (text, what) => {
     if (!text.trim()) problems.push(what);
     return text.trim();
@@ -111,7 +127,7 @@ function limitsOf(form, problems) {
   if (form.duration.trim()) {
     const most = (7 * 24 * 3600) / SECONDS[form.durationUnit];
     limits.duration_ms = Math.round(number(form.duration, "The duration", problems, { least: 0.001, most, whole: false }) * SECONDS[form.durationUnit] * 1000);
-  } else if (form.target !== "command" && form.method !== "script") {
+  } else if (!startsCommand(form) && form.method !== "script") {
     problems.push("Write a duration; only a command ends by itself.");
   }
   if (form.maxEvents.trim()) limits.max_events = number(form.maxEvents, "The most rows", problems, { least: 1 });
@@ -154,15 +170,23 @@ export function formOf(spec, join) {
   if (syscalls) Object.assign(form, { method: "syscalls", syscalls: syscallsForm(syscalls) });
   if (trace) Object.assign(form, { method: "trace", trace: traceForm(trace) });
   if (count) Object.assign(form, { method: "count", count: countForm(count) });
-  const { process, command, cgroup, unit, container, user, comm } = typeof spec.target === "object" ? spec.target : {};
+  Object.assign(form, targetForm(spec.target, join));
+  return Object.assign(form, limitsForm(spec.limits ?? {}));
+}
+
+function targetForm(target, join) {
+  const { process, processes, command, during, cgroup, unit, container, user, comm } = typeof target === "object" ? target : {};
+  const form = {};
+  if (during) Object.assign(form, targetForm(during.of ?? "system", join), { during: true, argv: join(during.argv), runAs: during.user ?? "" });
   if (process) Object.assign(form, { target: "process", pid: String(process.pid), children: process.children });
+  if (processes) Object.assign(form, { target: "process", pid: processes.pids.join(","), children: processes.children });
   if (command) Object.assign(form, { target: "command", argv: join(command.argv), runAs: command.user ?? "", children: command.children });
   if (cgroup) Object.assign(form, { target: "group", groupKind: "cgroup", group: cgroup.path });
   if (unit) Object.assign(form, { target: "group", groupKind: "unit", group: unit.name });
   if (container) Object.assign(form, { target: "group", groupKind: "container", group: container.name });
   if (user) Object.assign(form, { target: "user", ofUser: user.user });
   if (comm) Object.assign(form, { target: "comm", comm: comm.pattern });
-  return Object.assign(form, limitsForm(spec.limits ?? {}));
+  return form;
 }
 
 function limitsForm(limits) {
@@ -194,6 +218,8 @@ function budgetsForm(budgets) {
  */
 export function targetText(target, join) {
   if (target?.process) return `pid ${target.process.pid}${target.process.children ? " and its children" : ""}`;
+  if (target?.processes) return `pids ${target.processes.pids.join(", ")}${target.processes.children ? " and their children" : ""}`;
+  if (target?.during) return `${targetText(target.during.of ?? "system", join)} while ${join(target.during.argv)} runs${target.during.user ? ` as ${target.during.user}` : ""}`;
   if (target?.command) return `${join(target.command.argv)}${target.command.user ? ` as ${target.command.user}` : ""}`;
   if (target?.cgroup) return `control group ${target.cgroup.path}`;
   if (target?.unit) return target.unit.name;

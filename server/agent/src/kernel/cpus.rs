@@ -2,6 +2,10 @@
 
 use std::io;
 
+use bathyscope_protocol::{AgentError, AgentErrorKind};
+
+use crate::error::{failed, refused};
+
 /// The most CPUs that a kernel is built for.
 const MAX_CPUS: u32 = 8192;
 
@@ -9,6 +13,20 @@ const MAX_CPUS: u32 = 8192;
 pub(crate) fn online() -> io::Result<Vec<u32>> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     parse(text.trim()).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the list of CPUs cannot be read"))
+}
+
+/// Those of the CPUs that are online which were asked for; with none, all.
+///
+/// # Errors
+/// If one is not online.
+pub(crate) fn chosen(wanted: &[u32]) -> Result<Vec<u32>, AgentError> {
+    let online = online().map_err(|error| refused("listing the CPUs", &error, ""))?;
+    if let Some(missing) = wanted.iter().find(|cpu| !online.contains(cpu)) {
+        let why = format!("CPU {missing} is not online");
+        let remedy = "The file /sys/devices/system/cpu/online lists those that are.";
+        return Err(failed(AgentErrorKind::NotFound, "choosing the CPUs", why, remedy));
+    }
+    Ok(online.into_iter().filter(|cpu| wanted.is_empty() || wanted.contains(cpu)).collect())
 }
 
 /// How many CPUs there may ever be: as many values a per-CPU map has.

@@ -113,6 +113,12 @@ impl Event {
         check(unsafe { sys::ioctls::SET_BPF(self.fd.as_raw_fd(), program) })
     }
 
+    /// Lets only those hits of a tracepoint through that satisfy a condition in the kernel's filter language.
+    pub(crate) fn set_filter(&self, filter: &std::ffi::CStr) -> io::Result<()> {
+        // SAFETY: the kernel reads the text, which is terminated, and keeps nothing of it.
+        check(unsafe { sys::ioctls::SET_FILTER(self.fd.as_raw_fd(), filter.as_ptr().cast_mut()) })
+    }
+
     /// Writes this event's records into the buffer of `other`, which must be of the same CPU and mapped.
     pub(crate) fn write_into(&self, other: &Self) -> io::Result<()> {
         // SAFETY: both descriptors are open perf events.

@@ -12,7 +12,8 @@ use std::{
     time::Instant,
 };
 
-use bathyscope_bpf::probe::{SampleFilter, TargetFilter, sample_filter_program};
+use bathyscope_bpf::probe::{SampleFilter, sample_filter_program};
+use bathyscope_capture::visible;
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, Started, USER_REGISTERS,
@@ -87,6 +88,32 @@ impl Wish {
     /// Whether samples of the idle CPU say nothing: those that a clock takes.
     fn skip_idle(&self) -> bool {
         self.event.as_ref().is_none_or(PerfEvent::is_clock)
+    }
+
+    /// Has the kernel leave samples out that do not satisfy the condition, if there is one.
+    fn set_filter(&self, cpu: &Cpu) -> Result<(), AgentError> {
+        let Some(filter) = &self.profile.filter else { return Ok(()) };
+        let doing = format!("setting the filter `{}`", visible(filter.as_bytes()));
+        if !self.is_tracepoint() {
+            let remedy = "Sample a tracepoint, or leave the filter out.";
+            return Err(failed(
+                AgentErrorKind::Invalid,
+                doing,
+                "only events with fields have one: tracepoints",
+                remedy,
+            ));
+        }
+        let text = std::ffi::CString::new(filter.as_str())
+            .map_err(|_nul| failed(AgentErrorKind::Invalid, &doing, "it has a NUL byte", ""))?;
+        let sampled = if cpu.threads.is_empty() { std::slice::from_ref(&cpu.sampler) } else { &cpu.threads };
+        sampled.iter().try_for_each(|event| event.set_filter(&text)).map_err(|error| match error.raw_os_error() {
+            Some(libc::EINVAL) => {
+                let why = "the kernel does not take it: it is no condition on the event's fields";
+                let remedy = "`bathyscope list SYSTEM:EVENT` shows the fields; write one such as `bytes_req > 1000`.";
+                failed(AgentErrorKind::Invalid, doing.clone(), why, remedy)
+            }
+            _ => refused(doing.clone(), &error, ""),
+        })
     }
 
     /// Whether the event is a tracepoint. A program on one would decide for everybody who traces it.
@@ -243,12 +270,12 @@ impl Filter {
         let (program, counters) = sample_filter_program(&wish)
             .map_err(|error| failed(AgentErrorKind::Internal, doing, error.to_string(), ""))?;
         let name = program.name.clone();
-        let follow = if filter == TargetFilter::Targets { Following::programs()? } else { Vec::new() };
+        let follow = if target.follows_children() { Following::programs()? } else { Vec::new() };
         let places: Vec<_> = follow.iter().map(|(at, id, program)| (at.clone(), *id, program.name.clone())).collect();
         let programs: Vec<_> =
             std::iter::once(program).chain(follow.into_iter().map(|(_, _, program)| program)).collect();
         let mut loaded = loader.load(&compile(&programs, doing)?, doing)?;
-        if let Some(pid) = target.pid().filter(|_| target.follows_children()) {
+        for pid in target.mapped() {
             loaded.add_target(pid, "setting the capture's target")?;
         }
         let program = loaded.load_program(&name, doing)?;
@@ -308,13 +335,19 @@ struct Threads {
 impl Threads {
     fn of(target: &Target) -> Result<Option<Self>, AgentError> {
         target.must_be_known_by_thread("samples of tracepoints")?;
-        if let Target::Cgroup { .. } = target {
+        if let Target::Cgroup { .. } = target.watched() {
             let why = "samples of tracepoints are made by thread";
             let remedy = "Choose a process, a command or the whole system, or count the event in the group.";
             return Err(failed(AgentErrorKind::Unsupported, "choosing the target", why, remedy));
         }
-        let Some(pid) = target.pid() else { return Ok(None) };
-        let (tids, on_exec) = (threads_of(pid, target.is_command())?, target.is_command());
+        let (pids, on_exec) = (target.pids(), target.is_command());
+        if pids.is_empty() {
+            return Ok(None);
+        }
+        let mut tids = Vec::new();
+        for pid in pids {
+            tids.extend(threads_of(pid, on_exec)?);
+        }
         Ok(Some(Self { tids, children: target.follows_children(), on_exec }))
     }
 
@@ -347,13 +380,16 @@ impl ProfileCapture {
         };
         let load_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let clock = Instant::now();
-        let online = cpus::online().map_err(|error| refused("listing the CPUs", &error, ""))?;
+        let online = cpus::chosen(&wish.profile.cpus)?;
         let source = Source::choose(wish, &online)?;
         let ring_bytes = ring_bytes_each(wish.ring_bytes, online.len());
         let (mut cpus, mut rings) = (Vec::new(), Vec::<RingInfo>::new());
         for cpu in online {
             match open_cpu(source, wish, ring_bytes, cpu, (filter.as_ref(), threads.as_ref())) {
-                Ok(open) => cpus.push(open),
+                Ok(open) => {
+                    wish.set_filter(&open)?;
+                    cpus.push(open);
+                }
                 // It went offline in between.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) && wish.event.is_none() => continue,
                 Err(error) => return Err(cannot_sample(&error, wish, source, cpu)),

@@ -163,8 +163,9 @@ impl SyscallCapture {
 
         let clock = Instant::now();
         let mut loaded = loader.load(&object, doing)?;
-        if let (TargetFilter::Targets, Some(pid)) = (filter, target.pid()) {
-            let state = if target.is_command() { TARGET_WILL_EXECUTE } else { TARGET_RUNS };
+        let state = if target.is_command() { TARGET_WILL_EXECUTE } else { TARGET_RUNS };
+        let mapped = if filter == TargetFilter::Targets { target.pids() } else { Vec::new() };
+        for pid in mapped {
             loaded.add_target_in_state(pid, state, "setting the capture's target")?;
         }
         let mut attachments = Vec::new();

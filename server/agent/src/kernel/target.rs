@@ -24,18 +24,25 @@ const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 /// The number of the first namespace of control groups, fixed in the kernel.
 const FIRST_CGROUP_NAMESPACE: &str = "cgroup:[4026531835]";
 
+/// A process that ran already.
+#[derive(Debug)]
+pub(crate) struct Held {
+    /// Its id.
+    pid: u32,
+    /// Itself.
+    pidfd: OwnedFd,
+}
+
 /// A target, held: a process by its pidfd, so that its id cannot pass to another one unnoticed.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// Everybody.
     System,
-    /// A process that ran already.
-    Process {
-        /// Its id.
-        pid: u32,
-        /// Itself.
-        pidfd: OwnedFd,
-        /// With those that it forks.
+    /// Processes that ran already.
+    Processes {
+        /// Each of them.
+        held: Vec<Held>,
+        /// With those that they fork.
         children: bool,
     },
     /// A program that is started for the capture.
@@ -44,6 +51,13 @@ pub(crate) enum Target {
         command: Command,
         /// With those that it forks.
         children: bool,
+    },
+    /// Others, for as long as a program runs that is started for the capture.
+    During {
+        /// The program.
+        command: Command,
+        /// Whose events.
+        of: Box<Target>,
     },
     /// The processes of a control group and of those below it.
     Cgroup {
@@ -63,14 +77,18 @@ impl Target {
     pub(crate) fn take(wanted: &WireTarget, rights: &CommandRights) -> Result<Self, AgentError> {
         match wanted {
             WireTarget::System => Ok(Self::System),
-            WireTarget::Process { pid, children } => {
-                need_first_pid_namespace()?;
-                Ok(Self::Process { pid: *pid, pidfd: open_process(*pid)?, children: *children })
-            }
+            WireTarget::Process { pid, children } => Self::hold(&[*pid], *children),
+            WireTarget::Processes { pids, children } => Self::hold(pids, *children),
             WireTarget::Command { argv, user, children } => {
                 need_first_pid_namespace()?;
                 let command = Command::prepare(argv, user.as_deref(), rights)?;
                 Ok(Self::Command { command, children: *children })
+            }
+            WireTarget::During { argv, user, of } => {
+                // Whoever is to be watched is looked for first: a command that was made for nothing is none too many.
+                let of = Box::new(Self::take(of, &CommandRights::Off)?);
+                let command = Command::prepare(argv, user.as_deref(), rights)?;
+                Ok(Self::During { command, of })
             }
             WireTarget::Cgroup { path } => Ok(Self::Cgroup { path: path.clone(), group: find_group(path)? }),
             WireTarget::User { user } => Ok(Self::User(commands::find(user)?.uid)),
@@ -84,26 +102,68 @@ impl Target {
         }
     }
 
-    /// The process that is the target when the capture begins.
-    pub(crate) fn pid(&self) -> Option<u32> {
+    fn hold(pids: &[u32], children: bool) -> Result<Self, AgentError> {
+        need_first_pid_namespace()?;
+        let hold = |pid: &u32| Ok(Held { pid: *pid, pidfd: open_process(*pid)? });
+        Ok(Self::Processes { held: pids.iter().map(hold).collect::<Result<_, AgentError>>()?, children })
+    }
+
+    /// The processes that are the target when the capture begins; none where others are, or everybody.
+    pub(crate) fn pids(&self) -> Vec<u32> {
         match self {
-            Self::Process { pid, .. } => Some(*pid),
-            Self::Command { command, .. } => Some(command.pid()),
-            Self::System | Self::Cgroup { .. } | Self::User(_) | Self::Comm(_) => None,
+            Self::Processes { held, .. } => held.iter().map(|held| held.pid).collect(),
+            Self::Command { command, .. } => vec![command.pid()],
+            Self::During { of, .. } => of.pids(),
+            Self::System | Self::Cgroup { .. } | Self::User(_) | Self::Comm(_) => Vec::new(),
         }
+    }
+
+    /// The process that is the target when the capture begins, if it is one.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self.pids().as_slice() {
+            [pid] => Some(*pid),
+            _ => None,
+        }
+    }
+
+    /// The process of the program that was started for the capture.
+    pub(crate) fn command_pid(&self) -> Option<u32> {
+        self.command().map(Command::pid)
+    }
+
+    /// The program that was started for the capture.
+    pub(crate) fn command(&self) -> Option<&Command> {
+        match self {
+            Self::Command { command, .. } | Self::During { command, .. } => Some(command),
+            _ => None,
+        }
+    }
+
+    /// Whose events are recorded, however long.
+    pub(crate) fn watched(&self) -> &Self {
+        if let Self::During { of, .. } = self { of } else { self }
     }
 
     /// What programs ask for.
     pub(crate) fn filter(&self) -> TargetFilter {
         match self {
             Self::System => TargetFilter::System,
-            Self::Process { children: true, .. } | Self::Command { children: true, .. } => TargetFilter::Targets,
-            Self::Process { pid, .. } => TargetFilter::Process(*pid),
+            Self::Processes { children: true, .. } | Self::Command { children: true, .. } => TargetFilter::Targets,
+            Self::Processes { held, .. } => match held.as_slice() {
+                [one] => TargetFilter::Process(one.pid),
+                _ => TargetFilter::Targets,
+            },
             Self::Command { command, .. } => TargetFilter::Process(command.pid()),
+            Self::During { of, .. } => of.filter(),
             Self::Cgroup { group, .. } => TargetFilter::Cgroup { id: group.id, level: group.level },
             Self::User(uid) => TargetFilter::User(*uid),
             Self::Comm(pattern) => TargetFilter::Comm(*pattern),
         }
+    }
+
+    /// The processes that are put into the map of targets; none where programs do not ask it.
+    pub(crate) fn mapped(&self) -> Vec<u32> {
+        if self.filter() == TargetFilter::Targets { self.pids() } else { Vec::new() }
     }
 
     /// Refuses targets that only programs in the kernel can tell from others, for captures that have none.
@@ -111,7 +171,7 @@ impl Target {
     /// # Errors
     /// If it is one; `what` says what is to be made, in words.
     pub(crate) fn must_be_known_by_thread(&self, what: &str) -> Result<(), AgentError> {
-        if !matches!(self, Self::User(_) | Self::Comm(_)) {
+        if !matches!(self.watched(), Self::User(_) | Self::Comm(_)) {
             return Ok(());
         }
         let why = format!("{what} are made by thread or control group, not by user or by name");
@@ -120,28 +180,28 @@ impl Target {
         Err(failed(AgentErrorKind::Unsupported, "choosing the target", why, remedy))
     }
 
-    /// Whether it is a program that is started for the capture.
+    /// Whether it is a program that is started for the capture, and nobody else.
     pub(crate) fn is_command(&self) -> bool {
         matches!(self, Self::Command { .. })
     }
 
-    /// A descriptor that can be read when the process has ended.
-    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+    /// Descriptors that can be read when the processes have ended whose end ends the capture: then all of them can.
+    pub(crate) fn pidfds(&self) -> Vec<BorrowedFd<'_>> {
         match self {
-            Self::Process { pidfd, .. } => Some(pidfd.as_fd()),
-            Self::Command { command, .. } => Some(command.pidfd()),
-            Self::System | Self::Cgroup { .. } | Self::User(_) | Self::Comm(_) => None,
+            Self::Processes { held, .. } => held.iter().map(|held| held.pidfd.as_fd()).collect(),
+            Self::Command { command, .. } | Self::During { command, .. } => vec![command.pidfd()],
+            Self::System | Self::Cgroup { .. } | Self::User(_) | Self::Comm(_) => Vec::new(),
         }
     }
 
     /// Whether processes that it forks are recorded too.
     pub(crate) fn follows_children(&self) -> bool {
-        matches!(self, Self::Process { children: true, .. } | Self::Command { children: true, .. })
+        matches!(self.watched(), Self::Processes { children: true, .. } | Self::Command { children: true, .. })
     }
 
     /// The read ends of the command's standard output and standard error, if they are not the caller's.
     pub(crate) fn outputs(&self) -> Option<(&OwnedFd, &OwnedFd)> {
-        if let Self::Command { command, .. } = self { command.outputs() } else { None }
+        self.command().and_then(Command::outputs)
     }
 
     /// Of these the first or the second.
@@ -156,12 +216,15 @@ impl Target {
 
     /// Lets a command run.
     pub(crate) fn release(&mut self) -> Result<(), AgentError> {
-        if let Self::Command { command, .. } = self { command.release() } else { Ok(()) }
+        match self {
+            Self::Command { command, .. } | Self::During { command, .. } => command.release(),
+            _ => Ok(()),
+        }
     }
 
     /// Ends a command that still runs.
     pub(crate) fn end(&mut self) {
-        if let Self::Command { command, .. } = self {
+        if let Self::Command { command, .. } | Self::During { command, .. } = self {
             command.end();
         }
     }
@@ -175,10 +238,16 @@ impl Target {
                 Some(now) if now.id == group.id => TargetState::Running,
                 _ => TargetState::Gone,
             },
-            Self::Process { pidfd, .. } => {
-                let ended = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&Timespec::default()));
-                if ended.is_ok_and(|ready| ready > 0) { TargetState::Gone } else { TargetState::Running }
+            // They are the target until the last has ended.
+            Self::Processes { held, .. } => {
+                let ended = |held: &Held| {
+                    poll(&mut [PollFd::new(&held.pidfd, PollFlags::IN)], Some(&Timespec::default()))
+                        .is_ok_and(|ready| ready > 0)
+                };
+                if held.iter().all(ended) { TargetState::Gone } else { TargetState::Running }
             }
+            // As long as it runs; what becomes meanwhile of those who are watched ends nothing.
+            Self::During { command, .. } => command.state(),
             Self::Command { command, .. } => command.state(),
         }
     }

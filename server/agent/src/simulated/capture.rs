@@ -47,12 +47,12 @@ impl MadeTarget {
     pub(super) fn of(wanted: &WireTarget) -> Result<Self, AgentError> {
         match wanted {
             WireTarget::System => Ok(Self { pid: None, among: None, argv: None }),
-            WireTarget::Process { pid, .. } if process(*pid).is_some() => Ok(Self::one(*pid, None)),
-            WireTarget::Process { pid, .. } => {
-                let doing = format!("looking for process {pid}");
-                let why = "there is no such process (any more)";
-                Err(failed(AgentErrorKind::NotFound, doing, why, "Choose one that runs."))
+            WireTarget::Process { pid, .. } => Ok(Self::one(made_process(*pid)?, None)),
+            WireTarget::Processes { pids, .. } => {
+                let among = pids.iter().map(|pid| made_process(*pid)).collect::<Result<_, _>>()?;
+                Ok(Self { pid: None, among: Some(among), argv: None })
             }
+            WireTarget::During { argv, of, .. } => Ok(Self { argv: Some(argv.clone()), ..Self::of(of)? }),
             WireTarget::Command { argv, .. } => Ok(Self::one(COMMAND_PID, Some(argv.clone()))),
             WireTarget::Cgroup { path } => {
                 let below = format!("{}/", path.trim_end_matches('/'));
@@ -87,6 +87,11 @@ impl MadeTarget {
         }
     }
 
+    /// The process of the command, if there is one.
+    pub(super) fn executes(&self) -> Option<u32> {
+        self.argv.as_ref().map(|_| COMMAND_PID)
+    }
+
     fn one(pid: u32, argv: Option<Vec<String>>) -> Self {
         Self { pid: Some(pid), among: Some(vec![pid]), argv }
     }
@@ -101,6 +106,15 @@ impl MadeTarget {
     pub(super) fn includes(&self, pid: u32) -> bool {
         self.among.as_ref().is_none_or(|among| among.contains(&pid))
     }
+}
+
+/// A process that is made up, by its id.
+fn made_process(pid: u32) -> Result<u32, AgentError> {
+    process(pid).map(|_| pid).ok_or_else(|| {
+        let doing = format!("looking for process {pid}");
+        let why = "there is no such process (any more)";
+        failed(AgentErrorKind::NotFound, doing, why, "Choose one that runs.")
+    })
 }
 
 /// What a simulated capture makes.
@@ -242,9 +256,9 @@ impl SimulatedCapture {
     fn target_state(&mut self) -> TargetState {
         let lived = self.enabled_ns.map_or(0, |start| monotonic_ns().saturating_sub(start));
         if self.ended == TargetState::Running && lived >= LIFE_NS {
-            match self.target.pid {
-                Some(COMMAND_PID) if self.target.argv.is_some() => self.end_command(Some(0), None),
-                Some(SHORT_LIVED_PID) => self.ended = TargetState::Gone,
+            match (self.target.executes(), self.target.pid) {
+                (Some(_), _) => self.end_command(Some(0), None),
+                (None, Some(SHORT_LIVED_PID)) => self.ended = TargetState::Gone,
                 _ => {}
             }
         }

@@ -198,7 +198,7 @@ impl EventWork {
     /// The command executes its program.
     fn begin(&mut self, start_ns: u64) {
         self.begun = true;
-        if let Some(process) = self.target.argv.as_ref().and(self.target.pid).and_then(world::process) {
+        if let Some(process) = self.target.executes().and_then(world::process) {
             let at = Moment { pid: process.pid, tid: process.pid, time_ns: start_ns, cpu: 0 };
             self.sideband.push(&records::comm(at, process.comm, true));
             self.sideband.push(&records::mapping(at, process.path, world::build_id(process.pid)));

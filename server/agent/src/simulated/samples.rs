@@ -114,7 +114,7 @@ impl SampleWork {
     fn processes(&mut self, start_ns: u64, now_ns: u64) {
         let at = |pid: u32, time_ns: u64| Moment { pid, tid: pid, time_ns, cpu: 0 };
         if !std::mem::replace(&mut self.done.begun, true)
-            && let Some(process) = self.target.argv.as_ref().and(self.target.pid).and_then(world::process)
+            && let Some(process) = self.target.executes().and_then(world::process)
         {
             let at = at(process.pid, start_ns);
             let mapping = records::mapping(at, process.path, world::build_id(process.pid));

@@ -426,7 +426,7 @@ impl Work for TraceWork {
 
     fn make_until(&mut self, start_ns: u64, now_ns: u64) -> Vec<ProbeReading> {
         if self.trees == 0
-            && let Some(process) = self.target.argv.as_ref().and(self.target.pid).and_then(world::process)
+            && let Some(process) = self.target.executes().and_then(world::process)
         {
             let at = Moment { pid: process.pid, tid: process.pid, time_ns: start_ns, cpu: 0 };
             self.sideband.push(&records::comm(at, process.comm, true));

@@ -172,6 +172,35 @@ fn p20_unknown_and_oversized_messages_and_descriptors_close_the_connection() {
     must_close(&connection, thread, "descriptors");
 }
 
+/// Targets of a command beside another one, of several processes, and samples with a choice.
+#[test]
+fn p14_wrong_targets_and_choices_of_samples_are_refused() {
+    let (connection, _thread) = greeted();
+    let words = || vec!["ls".to_owned()];
+    let command = || WireTarget::Command { argv: words(), user: None, children: false };
+    let during = |argv: Vec<String>, of: WireTarget| WireTarget::During { argv, user: None, of: Box::new(of) };
+    let of = |pids: Vec<u32>| WireTarget::Processes { pids, children: false };
+    let one = || events(&[probe("sched:sched_switch", &[], "")]);
+    let sampled = |it: WireProfile| (WireMethod::Profile(it), WireTarget::System);
+    let cases = [
+        (one(), during(vec![], WireTarget::System)),
+        (one(), during(words(), command())),
+        (one(), during(words(), during(words(), WireTarget::System))),
+        (one(), of(vec![])),
+        (one(), of(vec![1; 2])),
+        (one(), of((1..999).collect())),
+        sampled(WireProfile { filter: Some("a > 1".into()), ..common::profile(9) }),
+        sampled(WireProfile { cpus: vec![0; 9000], ..common::profile(9) }),
+    ];
+    for (method, target) in cases {
+        let request = Request::Start { capture: 1, method, target, ring_bytes: 1 << 16 };
+        match ask(&connection, &request) {
+            Reply::Failed(error) => assert_eq!(error.kind, AgentErrorKind::Invalid, "{request:?}: {error}"),
+            other => panic!("{request:?}: {other:?}"),
+        }
+    }
+}
+
 /// Requests of the right form with the wrong content are refused in words, and the connection goes on.
 #[test]
 fn p14_wrong_sizes_and_names_are_refused() {
@@ -240,7 +269,7 @@ fn p14_wrong_sizes_and_names_are_refused() {
         (with(counted(common::count(&["a/../../x=1/"])), system.clone(), 1 << 16), invalid),
         (with(counted(common::count(&["../x:y"])), system.clone(), 1 << 16), invalid),
         (with(counted(common::count(&["cs\n"])), system.clone(), 1 << 16), invalid),
-        (with(counted(common::count(&["cs"; 65])), system.clone(), 1 << 16), invalid),
+        (with(counted(common::count(&["cs"; 1025])), system.clone(), 1 << 16), invalid),
         (with(counted(WireCount { interval_ms: 0, ..count() }), system.clone(), 1 << 16), invalid),
         (with(counted(WireCount { interval_ms: u32::MAX, ..count() }), system.clone(), 1 << 16), invalid),
         (with(counted(WireCount { per: WireCountPer::Thread, ..count() }), system.clone(), 1 << 16), invalid),

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{BranchFilter, SpecError, Target, in_range};
-use crate::{DynamicProbe, MAX_DYNAMIC_EVENTS};
+use crate::{DynamicProbe, MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES};
 
-const MAX_FREQUENCY_HZ: u32 = 10_000;
+/// The most samples a second and CPU.
+pub const MAX_FREQUENCY_HZ: u32 = 10_000;
 /// The most events that one capture counts.
-pub const MAX_COUNTED: usize = 64;
+pub const MAX_COUNTED: usize = 1024;
 /// The longest text of an event that is counted or sampled.
 pub const MAX_EVENT_BYTES: usize = 256;
 /// The largest [`CountSpec::detail`].
@@ -50,6 +51,12 @@ pub struct ProfileSpec {
     /// Which of the CPU's last branches come with each sample; empty for none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<BranchFilter>,
+    /// Only on these CPUs; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u32>,
+    /// A condition on the fields of the event, in the kernel's own filter language; only tracepoints have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
 }
 
 /// Samples per second where nobody says: not a divisor of the timer's rate, so as not to run in step with it.
@@ -69,6 +76,8 @@ impl Default for ProfileSpec {
             stack_bytes: None,
             memory: false,
             branches: Vec::new(),
+            cpus: Vec::new(),
+            filter: None,
         }
     }
 }
@@ -181,6 +190,15 @@ impl ProfileSpec {
             return Err(SpecError::Needs { what, needs: "user stacks, which are switched off" });
         }
         self.check_branches()?;
+        in_range("the number of CPUs in the list", self.cpus.len() as u64, 0, MAX_LISTED_CPUS as u64)?;
+        if let Some(filter) = &self.filter {
+            let what = "a filter of samples";
+            self.event.as_ref().ok_or(SpecError::Needs { what, needs: "the tracepoint that is sampled" })?;
+            in_range("the length of a filter in bytes", filter.len() as u64, 1, MAX_FILTER_BYTES as u64)?;
+            if filter.contains(|c: char| c.is_control()) {
+                return Err(SpecError::Character { what: "a filter", found: "a control character" });
+            }
+        }
         match self.stack_bytes {
             None => Ok(()),
             Some(_) if self.call_graph != CallGraph::Dwarf => {
@@ -241,7 +259,7 @@ impl CountSpec {
                 return Err(SpecError::Character { what: "a control group's path", found: "a NUL byte" });
             }
         }
-        let one = !self.everywhere && !matches!(target, Target::System);
+        let one = !self.everywhere && *target.watched() != Target::System;
         if self.per == CountPer::Thread && !one {
             return Err(SpecError::Needs { what: "counting by thread", needs: "a process or command as target" });
         }

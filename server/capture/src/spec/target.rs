@@ -10,6 +10,9 @@ use crate::TextPattern;
 const MAX_PATH_BYTES: usize = 4096;
 /// The longest name of a thread, without its final NUL.
 const MAX_COMM_BYTES: u64 = 15;
+/// The most processes of one target.
+pub const MAX_TARGET_PROCESSES: usize = 256;
+const MAX_PID: u64 = 1 << 22;
 const MAX_ARGUMENTS: usize = 256;
 const MAX_ARGUMENT_BYTES: usize = 8 << 10;
 
@@ -26,6 +29,13 @@ pub enum Target {
         /// Whether processes that it forks during the capture are recorded too.
         children: bool,
     },
+    /// Several running processes.
+    Processes {
+        /// Their ids, in the agent's pid namespace.
+        pids: Vec<u32>,
+        /// Whether processes that they fork during the capture are recorded too.
+        children: bool,
+    },
     /// A program that is started for the capture; the capture ends when it does.
     Command {
         /// The program and its arguments; the program is looked up in a fixed path if it has no slash. Never a shell.
@@ -35,6 +45,17 @@ pub enum Target {
         user: Option<String>,
         /// Whether processes that it forks are recorded too.
         children: bool,
+    },
+    /// Others than a command, for as long as the command runs that is started for the capture.
+    During {
+        /// The command, as in [`Target::Command`].
+        argv: Vec<String>,
+        /// The user to run it as, as in [`Target::Command`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<String>,
+        /// Whose events: any target that has no command of its own; none means everybody's.
+        #[serde(default = "everybody")]
+        of: Box<Target>,
     },
     /// The processes of a control group (version 2) and of the groups below it.
     Cgroup {
@@ -64,10 +85,43 @@ pub enum Target {
     },
 }
 
+fn everybody() -> Box<Target> {
+    Box::new(Target::System)
+}
+
 impl Target {
+    /// Everybody, for as long as a command runs.
+    pub fn during(argv: Vec<String>, user: Option<String>, of: Self) -> Self {
+        Self::During { argv, user, of: Box::new(of) }
+    }
+
+    /// These processes: one, or several.
+    pub fn of_processes(pids: &[u32], children: bool) -> Self {
+        match pids {
+            [pid] => Self::Process { pid: *pid, children },
+            pids => Self::Processes { pids: pids.to_vec(), children },
+        }
+    }
+
     /// Whether the capture ends when the target does.
     pub fn can_end(&self) -> bool {
         !matches!(self, Self::System | Self::User { .. } | Self::Comm { .. })
+    }
+
+    /// The words of the command that is started for the capture, whether it is what is recorded or not; none for others.
+    pub fn command(&self) -> Option<&[String]> {
+        match self {
+            Self::Command { argv, .. } | Self::During { argv, .. } => Some(argv),
+            _ => None,
+        }
+    }
+
+    /// Whose events are recorded, however long.
+    pub fn watched(&self) -> &Self {
+        match self {
+            Self::During { of, .. } => of,
+            target => target,
+        }
     }
 }
 
@@ -77,13 +131,51 @@ impl fmt::Display for Target {
         match self {
             Self::System => f.write_str("the whole system"),
             Self::Process { pid, .. } => write!(f, "pid {pid}"),
-            Self::Command { argv, .. } => f.write_str(argv.first().map_or("a command", String::as_str)),
+            Self::Processes { pids, .. } => {
+                f.write_str("pids ")?;
+                for (index, pid) in pids.iter().enumerate() {
+                    write!(f, "{}{pid}", if index == 0 { "" } else { "," })?;
+                }
+                Ok(())
+            }
+            Self::Command { argv, .. } => f.write_str(program_of(argv)),
+            Self::During { argv, of, .. } => write!(f, "{of} while {} runs", program_of(argv)),
             Self::Cgroup { path } => write!(f, "control group {path}"),
             Self::Unit { name } => f.write_str(name),
             Self::Container { name } => write!(f, "container {name}"),
             Self::User { user } => write!(f, "user {user}"),
             Self::Comm { pattern } => write!(f, "threads called {pattern}"),
         }
+    }
+}
+
+fn program_of(argv: &[String]) -> &str {
+    argv.first().map_or("a command", String::as_str)
+}
+
+/// Checks a command's words.
+fn check_command(argv: &[String]) -> Result<(), SpecError> {
+    in_range("the number of words of the command", argv.len() as u64, 1, MAX_ARGUMENTS as u64)?;
+    for word in argv {
+        in_range("the length of a word of the command", word.len() as u64, 0, MAX_ARGUMENT_BYTES as u64)?;
+        if word.contains('\0') {
+            return Err(SpecError::Character { what: "a word of the command", found: "a NUL byte" });
+        }
+    }
+    in_range("the length of the program's name", argv.first().map_or(0, String::len) as u64, 1, 4096)
+}
+
+fn check_pid(pid: u32) -> Result<(), SpecError> {
+    in_range("the process id", u64::from(pid), 1, MAX_PID)
+}
+
+/// Checks a list of processes.
+fn check_pids(pids: &[u32]) -> Result<(), SpecError> {
+    in_range("the number of processes", pids.len() as u64, 1, MAX_TARGET_PROCESSES as u64)?;
+    pids.iter().try_for_each(|pid| check_pid(*pid))?;
+    match pids.iter().enumerate().find(|(index, pid)| pids.iter().take(*index).any(|earlier| earlier == *pid)) {
+        Some(_) => Err(SpecError::Character { what: "a list of processes", found: "the same process twice" }),
+        None => Ok(()),
     }
 }
 
@@ -100,16 +192,16 @@ impl Target {
     pub(super) fn validate(&self) -> Result<(), SpecError> {
         match self {
             Self::System => Ok(()),
-            Self::Process { pid, .. } => in_range("the process id", u64::from(*pid), 1, 1 << 22),
-            Self::Command { argv, .. } => {
-                in_range("the number of words of the command", argv.len() as u64, 1, MAX_ARGUMENTS as u64)?;
-                for word in argv {
-                    in_range("the length of a word of the command", word.len() as u64, 0, MAX_ARGUMENT_BYTES as u64)?;
-                    if word.contains('\0') {
-                        return Err(SpecError::Character { what: "a word of the command", found: "a NUL byte" });
-                    }
+            Self::Process { pid, .. } => check_pid(*pid),
+            Self::Processes { pids, .. } => check_pids(pids),
+            Self::Command { argv, .. } => check_command(argv),
+            Self::During { argv, of, .. } => {
+                if of.command().is_some() {
+                    let needs = "another target than a command: a command that is recorded is the target itself";
+                    return Err(SpecError::Needs { what: "recording while a command runs", needs });
                 }
-                in_range("the length of the program's name", argv.first().map_or(0, String::len) as u64, 1, 4096)
+                check_command(argv)?;
+                of.validate()
             }
             Self::Cgroup { path } => name("the control group's path", path, MAX_PATH_BYTES),
             Self::Unit { name: unit } => name("the unit's name", unit, MAX_NAME_BYTES),
@@ -124,5 +216,60 @@ impl Target {
                 name("a thread's name", pattern, MAX_NAME_BYTES)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn read(text: &str) -> Target {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn targets_of_older_specs_and_new_ones_are_read() {
+        let cases = [
+            (r#""system""#, Target::System),
+            (r#"{"process":{"pid":7,"children":true}}"#, Target::Process { pid: 7, children: true }),
+            (r#"{"processes":{"pids":[7,8],"children":false}}"#, Target::of_processes(&[7, 8], false)),
+            (
+                r#"{"command":{"argv":["ls"],"children":true}}"#,
+                Target::Command { argv: words(&["ls"]), user: None, children: true },
+            ),
+            (r#"{"during":{"argv":["make","-j"]}}"#, Target::during(words(&["make", "-j"]), None, Target::System)),
+            (
+                r#"{"during":{"argv":["ls"],"user":"nobody","of":{"user":{"user":"root"}}}}"#,
+                Target::during(words(&["ls"]), Some("nobody".to_owned()), Target::User { user: "root".to_owned() }),
+            ),
+        ];
+        for (text, target) in cases {
+            assert_eq!(read(text), target, "{text}");
+            assert_eq!(read(&serde_json::to_string(&target).unwrap()), target, "{text}");
+            assert_eq!(target.validate(), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_recorded_while_a_command_runs_has_no_command() {
+        let command = || Target::Command { argv: words(&["ls"]), user: None, children: true };
+        assert!(Target::during(words(&["ls"]), None, command()).validate().is_err());
+        let twice = Target::during(words(&["ls"]), None, Target::System);
+        assert!(Target::during(words(&["ls"]), None, twice).validate().is_err());
+        assert!(Target::during(Vec::new(), None, Target::System).validate().is_err());
+        let bad_pid = Target::Process { pid: 0, children: false };
+        assert!(Target::during(words(&["ls"]), None, bad_pid).validate().is_err());
+        assert!(Target::of_processes(&[7, 8, 7], true).validate().is_err());
+        assert!(Target::of_processes(&[], true).validate().is_err());
+        assert_eq!(
+            Target::during(words(&["make"]), None, Target::of_processes(&[7, 8], true)).to_string(),
+            "pids 7,8 while make runs"
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bathyscope_capture::{Limits, MAX_BUDGET_CPU_PERMILLE, OverBudget};
+use bathyscope_capture::{Limits, MAX_BUDGET_CPU_PERMILLE, OverBudget, Target};
 use bathyscope_protocol::Budget;
 use clap::Args;
 
@@ -59,6 +59,12 @@ impl BudgetArgs {
     pub(crate) fn limits_of_a_watched_one(&self, duration: Option<Duration>) -> Limits {
         let limits = self.limits(duration);
         Limits { over_budget: limits.over_budget.or(Some(OverBudget::Warn)), ..limits }
+    }
+
+    /// The limits of a capture of `target`. A command that was started at a terminal is not ended because watching others
+    /// costs too much, unless somebody has chosen a budget: it is only told of.
+    pub(crate) fn limits_of(&self, target: &Target, duration: Option<Duration>) -> Limits {
+        if target.command().is_some() { self.limits_of_a_watched_one(duration) } else { self.limits(duration) }
     }
 
     /// What the agent is told, if somebody has chosen any.
@@ -120,6 +126,9 @@ mod tests {
         let none = BudgetArgs::default();
         assert_eq!((none.limits(None).over_budget, none.of_the_agent()), (None, None));
         assert_eq!(none.limits_of_a_watched_one(None).over_budget, Some(OverBudget::Warn));
+        let during = Target::during(vec!["make".to_owned()], None, Target::System);
+        assert_eq!(none.limits_of(&during, None).over_budget, Some(OverBudget::Warn));
+        assert_eq!(none.limits_of(&Target::System, None).over_budget, None);
         let few = BudgetArgs { budget: Some(20), rows_per_second: Some(500), ..none };
         let limits = few.limits_of_a_watched_one(Some(Duration::from_secs(2)));
         assert_eq!((limits.over_budget, limits.duration_ms), (Some(OverBudget::Detach), Some(2000)));

@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod export;
 mod facts;
 mod letters;
+mod letters_of_perf;
 pub mod list;
 pub mod login_link;
 mod open;
@@ -213,6 +214,90 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    /// Options of other programs that messages name.
+    const OF_OTHERS: [&str; 3] = ["--cgroupns", "--selftest", "--pid"];
+
+    /// The sources of what can say something, without their tests.
+    fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && name != "tests" {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|it| it == "rs") && !name.contains("test") {
+                found.push(path);
+            }
+        }
+    }
+
+    fn options_in(line: &str) -> Vec<String> {
+        let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let begins = line.match_indices("--").map(|(at, _)| at);
+        let option = |at: usize| {
+            let before = line[..at].chars().next_back();
+            let word: String = line[at + 2..].chars().take_while(|c| is_word(*c)).collect();
+            let begins_one = word.starts_with(|c: char| c.is_ascii_lowercase());
+            let apart = before.is_none_or(|c| !c.is_alphanumeric() && c != '-');
+            (begins_one && apart).then(|| format!("--{}", word.trim_end_matches('-')))
+        };
+        begins.filter_map(option).collect()
+    }
+
+    #[test]
+    fn messages_name_no_option_that_does_not_exist() {
+        let mut command = Cli::command();
+        command.build();
+        let mut known: std::collections::BTreeSet<String> = OF_OTHERS.iter().map(|it| (*it).to_owned()).collect();
+        let mut all: Vec<&clap::Command> = vec![&command];
+        while let Some(one) = all.pop() {
+            let names = one.get_arguments().filter_map(|it| it.get_long_and_visible_aliases()).flatten();
+            known.extend(names.map(|name| format!("--{name}")));
+            all.extend(one.get_subcommands());
+        }
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut files = Vec::new();
+        for folder in ["server", "bpf/src"] {
+            sources(&root.join(folder), &mut files);
+        }
+        assert!(files.len() > 300, "{}", files.len());
+        let mut unknown = Vec::new();
+        for path in files {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            // Options of other tools that are refused here are named to be recognised.
+            let is_said = |line: &&str| !line.trim_start().starts_with("//") && !line.contains("option: \"-");
+            for line in text.lines().filter(is_said) {
+                unknown.extend(
+                    options_in(line)
+                        .into_iter()
+                        .filter(|option| !known.contains(option))
+                        .map(|option| format!("{option} in {}: {}", path.display(), line.trim())),
+                );
+            }
+        }
+        assert_eq!(unknown, Vec::<String>::new());
+    }
+
+    #[test]
+    fn examples_of_help_are_understood() {
+        let command = Cli::command();
+        let mut examples = 0;
+        for verb in command.get_subcommands() {
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines().filter_map(|line| line.strip_prefix("  bathyscope ")) {
+                // What it is for follows after some blanks.
+                let line =
+                    ["  ", " | ", " > ", " < "].iter().fold(line, |line, end| line.split(end).next().unwrap_or(line));
+                let Ok(words) = words::split(line) else { continue };
+                let words = ["bathyscope".to_owned()].into_iter().chain(words).map(Into::into).collect();
+                let understood = read(words);
+                assert!(understood.is_ok(), "{line}: {}", understood.unwrap_err());
+                examples += 1;
+            }
+        }
+        assert!(examples > 30, "{examples}");
     }
 
     #[test]

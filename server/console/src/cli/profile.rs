@@ -3,24 +3,32 @@
 use std::time::Duration;
 
 use bathyscope_agent::Simulation;
-use bathyscope_capture::{BranchFilter, CallGraph, CaptureSpec, Method, ProfileSpec, Target, visible};
-use bathyscope_catalog::perf_events::{EventSource, parse_event};
+use bathyscope_capture::{
+    BranchFilter, CallGraph, CaptureSpec, MAX_FREQUENCY_HZ, Method, ProfileSpec, Target, visible,
+};
+use bathyscope_catalog::perf_events::{EventSource, PerfEvent, parse_events};
 use clap::Args;
 
-use super::trace::{Recording, duration, missing_option, record};
+use super::{
+    letters_of_perf::{NotInProfile, cpus, say_meaningless, while_runs},
+    trace::{Recording, duration, missing_option, record},
+};
 use crate::{Failure, Outcome, config::DataArgs};
 
 const EXAMPLES: &str = "\
 Examples:
   bathyscope profile -F 99 -a --duration 10s
-  bathyscope profile -p 4711 -g sleep 10
+  bathyscope profile -p 4711,4712 -g sleep 10
+  bathyscope profile -a -g -- make -j8
   bathyscope profile -e page-faults -c 1 ./server --selftest
   bathyscope profile -e sched:sched_switch -a --duration 5s
   bathyscope profile --call-graph dwarf,16384 -- ./optimised
   bathyscope profile -e cpu/mem-loads,ldlat=30/P -d -W ./server --selftest
   bathyscope profile -e cycles:u -j any_call,u -p 4711 sleep 10
 
-Functions go to standard output, what the command prints and the summary to standard error. With --save the stacks are \
+Of a COMMAND its own processes are sampled; with -a, -C, -p or -G the whole machine, those CPUs, processes or that \
+group, for as long as the command runs. Functions go to standard output, the summary to standard error; the command has \
+the terminal as if a shell had started it. With --save the stacks are \
 kept and can be looked at as a flame graph in the browser. The exit status is the command's.";
 
 /// What `profile` takes.
@@ -29,15 +37,18 @@ kept and can be looked at as a flame graph in the browser. The exit status is th
 pub struct ProfileArgs {
     /// Event to sample by, such as cycles, page-faults or sched:sched_switch [default: time on the CPU]
     #[arg(short, long, value_name = "EVENT")]
-    pub event: Option<String>,
-    /// Samples per second and CPU [default: 99; tracepoints: every one]
-    #[arg(short = 'F', long, value_name = "HZ", conflicts_with = "count")]
+    pub event: Vec<String>,
+    /// Only hits of the tracepoint that satisfy this condition, in the kernel's language, such as 'bytes_req > 1000'
+    #[arg(long, value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// Samples per second and CPU, or max for as many as the kernel allows [default: 99; tracepoints: every one]
+    #[arg(short = 'F', long, value_name = "HZ", conflicts_with = "count", value_parser = frequency)]
     pub freq: Option<u32>,
     /// A sample for each so many of the event
     #[arg(short, long, value_name = "PERIOD")]
     pub count: Option<u64>,
-    /// Stacks by frame pointers, which is the default
-    #[arg(short = 'g', conflicts_with = "call_graph")]
+    /// Stacks, which is the default; by frame pointers unless --call-graph says otherwise
+    #[arg(short = 'g')]
     pub stacks: bool,
     /// How frames of user space are found: fp, dwarf or dwarf,BYTES, lbr
     #[arg(long, value_name = "HOW", value_parser = call_graph)]
@@ -54,12 +65,24 @@ pub struct ProfileArgs {
     /// With those branches only: any, any_call, any_ret, ind_call, ind_jmp, cond, call; where: u, k, hv; in_tx, no_tx, abort_tx; save_type
     #[arg(short = 'j', long, value_name = "FILTER,…", value_delimiter = ',', value_parser = branch_word)]
     pub branch_filter: Vec<BranchFilter>,
-    /// Everything on all CPUs, which is the default without a process and a command
-    #[arg(short = 'a', long, conflicts_with = "pid")]
+    /// Everything on all CPUs, which is the default without a process and a command; with a command while it runs
+    #[arg(short = 'a', long, conflicts_with_all = ["pid", "cgroup"])]
     pub all_cpus: bool,
-    /// Only this process
-    #[arg(short, long, value_name = "PID")]
-    pub pid: Option<u32>,
+    /// Only on these CPUs, such as 0,2-5; without a process everything on them
+    #[arg(short = 'C', long, value_name = "CPUS")]
+    pub cpu: Option<String>,
+    /// Only this process, or these with commas between them; with a command while it runs
+    #[arg(short, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
+    pub pid: Vec<u32>,
+    /// Only processes of this control group, a path below /sys/fs/cgroup
+    #[arg(short = 'G', long, value_name = "PATH")]
+    pub cgroup: Option<String>,
+    /// Accepted for perf's sake: whatever a sample has is kept
+    #[arg(short = 'R', long)]
+    pub raw_samples: bool,
+    /// What perf record has and this has elsewhere or not.
+    #[command(flatten)]
+    pub not_here: NotInProfile,
     /// Without the processes that it forks
     #[arg(short = 'i', long)]
     pub no_inherit: bool,
@@ -104,6 +127,9 @@ pub struct ProfileArgs {
 /// If it cannot be started, or its samples cannot be read back.
 pub fn run(args: ProfileArgs) -> Outcome {
     let spec = spec(&args)?;
+    if args.raw_samples {
+        say_meaningless("-R", "samples are kept whole; fields of a tracepoint are recorded by `bathyscope trace -e`");
+    }
     let how = Recording {
         simulate: args.simulate.as_ref(),
         log_filter: &args.log_filter,
@@ -134,13 +160,12 @@ fn call_graph(text: &str) -> Result<(CallGraph, Option<u32>), String> {
 
 fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
     let (call_graph, stack_bytes) = args.call_graph.unwrap_or((CallGraph::FramePointer, None));
-    let event = args.event.as_deref().map(parse_event).transpose().map_err(|error| {
-        let text = visible(args.event.as_deref().unwrap_or_default().as_bytes());
-        Failure::because(format!("reading the event `{text}`"), error)
-    })?;
+    if let Some(failure) = args.not_here.refusal() {
+        return Err(failure);
+    }
+    let event = event(&args.event)?;
     let is_tracepoint = event.as_ref().is_some_and(|event| matches!(event.source, EventSource::Tracepoint(_)));
     let usual = ProfileSpec::default();
-    let (target, limit) = target(args)?;
     let profile = ProfileSpec {
         frequency_hz: args.freq.unwrap_or(usual.frequency_hz),
         kernel_stacks: !args.user_callchains,
@@ -152,35 +177,67 @@ fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
         stack_bytes,
         memory: args.mem || args.weight,
         branches: if args.branch_any { vec![BranchFilter::Any] } else { args.branch_filter.clone() },
+        cpus: args.cpu.as_deref().map(cpus).transpose()?.unwrap_or_default(),
+        filter: args.filter.clone(),
     };
-    let limits = args.budgets.limits(args.duration.or(limit));
+    let target = target(args)?;
+    let limits = args.budgets.limits_of(&target, args.duration);
     let name = args.save.clone().unwrap_or_default();
     let spec = CaptureSpec { name, method: Method::Profile(profile), target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to sample", error))?;
     Ok(spec)
 }
 
-/// Whose stacks, and how long if a command only says that.
-fn target(args: &ProfileArgs) -> Result<(Target, Option<Duration>), Failure> {
+/// The one event to sample by, if any was named.
+fn event(lists: &[String]) -> Result<Option<PerfEvent>, Failure> {
+    let mut events = Vec::new();
+    for list in lists {
+        let parsed = parse_events(list)
+            .map_err(|error| Failure::because(format!("reading the event `{}`", visible(list.as_bytes())), error))?;
+        events.extend(parsed.into_iter().flatten());
+    }
+    let mut events = events.into_iter();
+    match (events.next(), events.next()) {
+        (event, None) => Ok(event),
+        (Some(first), Some(second)) => {
+            let why = format!("a profile samples by one event, and `{first}` and `{second}` are named");
+            Err(Failure::new(why).remedy("Make a profile by each; `bathyscope stat` counts many, and groups of them."))
+        }
+        (None, Some(_)) => Ok(None),
+    }
+}
+
+/// Samples a second: a number, or `max` for as many as the kernel and a spec allow.
+fn frequency(text: &str) -> Result<u32, String> {
+    if text != "max" {
+        return text.parse().map_err(|_number| "write a number of samples a second, or max".to_owned());
+    }
+    let allowed = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
+    let allowed = allowed.ok().and_then(|text| text.trim().parse::<u32>().ok());
+    let most = allowed.unwrap_or(MAX_FREQUENCY_HZ).min(MAX_FREQUENCY_HZ);
+    super::letters_of_perf::say(&format!("-F max: {most} samples a second"));
+    Ok(most)
+}
+
+/// Whose stacks: those of a command, or of others while it runs.
+fn target(args: &ProfileArgs) -> Result<Target, Failure> {
     let (argv, children) = (args.words.clone(), !args.no_inherit);
     if let Some(word) = argv.first().filter(|word| word.starts_with('-')) {
         return Err(missing_option(word, "profile"));
     }
-    let limit = match argv.as_slice() {
-        [sleep, time] if sleep == "sleep" => duration(time).ok(),
-        _ => None,
-    };
-    match (args.pid, limit) {
-        (None, None) if argv.is_empty() => Ok((Target::System, None)),
-        // The way in which people say how long.
-        (None, Some(limit)) if args.all_cpus => Ok((Target::System, Some(limit))),
-        (None, _) if args.all_cpus => Err(Failure::new("everything is sampled while a command runs")
-            .remedy("Leave -a out to sample the command, or say how long with --duration TIME.")),
-        (None, _) => Ok((Target::Command { argv, user: args.user.clone(), children }, None)),
-        (Some(pid), limit) if argv.is_empty() || limit.is_some() => Ok((Target::Process { pid, children }, limit)),
-        (Some(_), _) => Err(Failure::new("a process is sampled while another command runs")
-            .remedy("Say how long with --duration TIME, or with the command `sleep SECONDS`.")),
+    if args.user.is_some() && argv.is_empty() {
+        return Err(Failure::new("--user is given without a command"));
     }
+    let others = match (args.pid.as_slice(), &args.cgroup) {
+        (_, Some(path)) => Some(Target::Cgroup { path: path.clone() }),
+        ([], None) if args.all_cpus || args.cpu.is_some() || argv.is_empty() => Some(Target::System),
+        ([], None) => None,
+        (pids, None) => Some(Target::of_processes(pids, children)),
+    };
+    Ok(match others {
+        Some(others) => while_runs(others, argv, args.user.clone()),
+        None => Target::Command { argv, user: args.user.clone(), children },
+    })
 }
 
 #[cfg(test)]
@@ -222,10 +279,40 @@ mod tests {
         assert_eq!(profile(&["-b", "ls"]).branches, [BranchFilter::Any]);
         let filter = profile(&["-j", "any_call,u", "-j", "save_type", "--call-graph", "dwarf", "ls"]);
         assert_eq!(filter.branches, [BranchFilter::AnyCall, BranchFilter::U, BranchFilter::SaveType]);
-        let spec = made(&["-p", "7", "sleep", "3"]).unwrap();
-        assert_eq!(spec.target, Target::Process { pid: 7, children: true });
-        assert_eq!(spec.limits.duration_ms, Some(3000));
-        assert_eq!(made(&["-a", "--", "sleep", "1"]).unwrap().target, Target::System);
+        let both = profile(&["-g", "--call-graph", "dwarf", "ls"]);
+        assert_eq!(both.call_graph, CallGraph::Dwarf);
+        assert_eq!(profile(&["-e", "{cycles}", "ls"]).event.as_deref(), Some("cycles"));
+        let some = profile(&["-C", "0,2-3", "-e", "kmem:kmalloc", "--filter", "bytes_req > 1000"]);
+        assert_eq!((some.cpus, some.filter.as_deref()), (vec![0, 2, 3], Some("bytes_req > 1000")));
+        assert!(profile(&["-F", "max", "-aR"]).frequency_hz > 99);
+    }
+
+    #[test]
+    fn others_are_sampled_while_a_command_runs() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let while_make = |of| Target::during(words(&["make", "-j8"]), None, of);
+        let group = || Target::Cgroup { path: "/a".to_owned() };
+        let command = Target::Command { argv: words(&["make", "-j8"]), user: None, children: true };
+        for (letters, target) in [
+            (&["-a", "--", "make", "-j8"][..], while_make(Target::System)),
+            (&["-ag", "make", "-j8"], while_make(Target::System)),
+            (&["-C", "1", "make", "-j8"], while_make(Target::System)),
+            (&["-p", "7", "--", "make", "-j8"], while_make(Target::of_processes(&[7], true))),
+            (&["-p", "7,8", "-p", "9", "-i", "make", "-j8"], while_make(Target::of_processes(&[7, 8, 9], false))),
+            (&["-G", "/a", "make", "-j8"], while_make(group())),
+            (&["-p", "7,8"], Target::of_processes(&[7, 8], true)),
+            (&["-G", "/a"], group()),
+            (&["-a"], Target::System),
+            (&["make", "-j8"], command),
+        ] {
+            assert_eq!(made(letters).unwrap().target, target, "{letters:?}");
+        }
+        // A command that only says how long is one like any other.
+        let spec = made(&["-a", "-g", "--", "sleep", "0.1"]).unwrap();
+        assert_eq!(
+            (spec.target, spec.limits.duration_ms),
+            (Target::during(words(&["sleep", "0.1"]), None, Target::System), None)
+        );
     }
 
     #[test]
@@ -240,9 +327,20 @@ mod tests {
             &["-j", "some", "ls"],
             &["-b", "-j", "any", "ls"],
             &["-b", "--call-graph", "lbr", "ls"],
-            &["-p", "7", "ls"],
-            &["-a", "ls"],
+            &["-e", "cycles", "-e", "faults", "ls"],
+            &["-e", "{cycles,faults}", "ls"],
+            &["-a", "-p", "7"],
+            &["-p", "7", "-G", "/a"],
+            &["-p", "x"],
+            &["-C", "3-1"],
+            &["-F", "often", "ls"],
+            &["--filter", "a > 1", "ls"],
+            &["-t", "7"],
+            &["-o", "perf.data", "ls"],
+            &["-D", "100", "ls"],
+            &["--user", "root"],
             &["--nonsense"],
+            &["--nonsense", "ls"],
         ] {
             assert!(made(words).is_err(), "{words:?}");
         }

@@ -5,16 +5,20 @@
 use std::{process::ExitCode, time::Duration};
 
 use bathyscope_capture::{
-    CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
+    CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
+    visible,
 };
 use bathyscope_catalog::parse_available_events;
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_store::{Options, Store};
+use bathyscope_views::ViewError;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
 
 use super::{
     agent::Scripts,
-    trace::{arguments::duration, exit_code, print_summary, start_failure},
+    letters_of_perf::while_runs,
+    report::write_new,
+    trace::{FLUSH_EVERY, arguments::duration, exit_code, follow, missing_option, print_summary, start_failure},
 };
 use crate::{
     Failure, Outcome,
@@ -22,6 +26,7 @@ use crate::{
     launch::{OwnAgent, Workplace, agent_failure},
     recorder::{AgentLink, Recorder, RecorderOptions},
     signals::EndSignals,
+    view_source::CaptureCache,
 };
 
 /// The most that is read of the list of events.
@@ -29,16 +34,19 @@ const MAX_LIST_BYTES: u64 = 16 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
-  bathyscope record -p function_graph -g do_sys_openat2 -O funcgraph-proc ls
+  bathyscope record -p function_graph -g do_sys_openat2 -O funcgraph-proc -F ls
   bathyscope record -p function -l 'vfs_*' -e sched_switch ls
+  bathyscope record -e sched_switch sleep 2
   bathyscope record -e kmem:kmalloc -f 'bytes_req > 1000' -d 5s
+  bathyscope record --live -e irq -d 5s
   bathyscope record --probe 'do_sys_openat2 filename:string' ls
   bathyscope record --probe 'p:open do_sys_openat2 file=+0($arg2):string' ls
   bathyscope record -x bash --probe 'readline%return +0($retval):string' -d 1m
   bathyscope report | less
 
-Of a COMMAND only its own processes are traced, and those that it starts. Without a command and without -P everything is, \
-until Ctrl-C or the end of -d. The capture is shown by `bathyscope report` and in the browser. No console may be running \
+Everything is traced for as long as COMMAND runs; with -F only the command itself, with -F -c also what it starts, with -P \
+only those processes. Without a command it lasts until Ctrl-C or the end of -d. The command has the terminal as if a shell \
+had started it. The capture is shown by `bathyscope report` and in the browser. No console may be running \
 on the same database. The exit status is the command's.";
 
 /// What `record` takes.
@@ -81,11 +89,20 @@ pub struct RecordArgs {
     /// A full buffer loses its oldest events instead of the newest
     #[arg(long)]
     pub overwrite: bool,
-    /// Only this process
-    #[arg(short = 'P', long, value_name = "PID")]
-    pub pid: Option<u32>,
-    /// With the processes that it forks
-    #[arg(short = 'c', long, requires = "pid")]
+    /// Everything, which is the default; with a command while it runs
+    #[arg(short = 'a', long, conflicts_with_all = ["pid", "filter_command", "only_command"])]
+    pub all: bool,
+    /// Only this process, or these with commas between them; with a command while it runs
+    #[arg(short = 'P', long, value_name = "PID,…", value_delimiter = ',')]
+    pub pid: Vec<u32>,
+    /// Only the command itself; with -c also the processes that it starts
+    #[arg(short = 'F', conflicts_with = "pid")]
+    pub filter_command: bool,
+    /// Only the command and the processes that it starts: the same as -F -c
+    #[arg(long, conflicts_with = "pid")]
+    pub only_command: bool,
+    /// With the processes that those of -P or -F fork
+    #[arg(short = 'c', long)]
     pub children: bool,
     /// User that the command runs as [default: who runs this]
     #[arg(long, value_name = "NAME")]
@@ -93,6 +110,12 @@ pub struct RecordArgs {
     /// End after this time, such as 500ms, 5s or 2m
     #[arg(short, long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
+    /// Print rows as they come, as `report` does; calls of a graph when they have ended
+    #[arg(long)]
+    pub live: bool,
+    /// With `-`, the same as --live
+    #[arg(short, long, value_name = "-")]
+    pub output: Option<String>,
     /// Name of the capture
     #[arg(long, value_name = "NAME", default_value = "")]
     pub name: String,
@@ -105,8 +128,8 @@ pub struct RecordArgs {
     /// What is logged: a level, or levels by module
     #[arg(long = "log", value_name = "FILTER", default_value = "warn")]
     pub log_filter: String,
-    /// Command to trace, with its arguments
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    /// Command to run, with its arguments
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<String>,
 }
 
@@ -167,6 +190,13 @@ impl Args for EventArgs {
 /// # Errors
 /// If it cannot be started, or is refused.
 pub fn run(args: RecordArgs) -> Outcome {
+    if let Some(file) = args.output.as_ref().filter(|file| *file != "-") {
+        let failure = Failure::new(format!("`record` does not write the file {}", visible(file.as_bytes())));
+        return Err(failure.remedy(
+            "Captures are kept in a database: --name NAME names this one, `bathyscope report` prints it, and `bathyscope \
+             export` writes it to a file. -o - prints rows as they come.",
+        ));
+    }
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
     // Probes read memory as scripts do.
@@ -177,7 +207,8 @@ pub fn run(args: RecordArgs) -> Outcome {
     crate::logging::start(&log)?;
     let available = if args.events.events.is_empty() { Vec::new() } else { available(&mut client)? };
     let spec = spec(&args, &available)?;
-    let outcome = super::runtime()?.block_on(record(spec, client, place.directory()));
+    let outcome =
+        super::runtime()?.block_on(record(spec, client, place.directory(), args.live || args.output.is_some()));
     drop(agent);
     outcome
 }
@@ -232,19 +263,37 @@ fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, 
         buffer_kib: args.buffer,
         overwrite: args.overwrite,
     };
-    let target = match (args.pid, args.command.is_empty()) {
-        (Some(_), false) => return Err(Failure::new("-P and a command exclude each other")),
-        (Some(pid), true) => Target::Process { pid, children: args.children },
-        (None, true) => Target::System,
-        (None, false) => Target::Command { argv: args.command.clone(), user: args.user.clone(), children: true },
-    };
-    if args.user.is_some() && args.command.is_empty() {
-        return Err(Failure::new("--user is for a command, and there is none"));
-    }
-    let limits = args.budgets.limits(args.duration);
+    let target = target(args)?;
+    let limits = args.budgets.limits_of(&target, args.duration);
     let spec = CaptureSpec { name: args.name.clone(), method: Method::Trace(trace), target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)
+}
+
+/// Whose events: everybody's or those of processes, while a command runs if there is one; or only the command's.
+fn target(args: &RecordArgs) -> Result<Target, Failure> {
+    let argv = args.command.clone();
+    if let Some(word) = argv.first().filter(|word| word.starts_with('-')) {
+        return Err(missing_option(word, "record"));
+    }
+    let needs_command =
+        [("--user", args.user.is_some()), ("-F", args.filter_command), ("--only-command", args.only_command)];
+    if let Some((option, _)) = needs_command.iter().find(|(_, given)| *given && argv.is_empty()) {
+        return Err(Failure::new(format!("{option} is for a command, and there is none")));
+    }
+    let own = args.filter_command || args.only_command;
+    if args.children && !own && args.pid.is_empty() {
+        return Err(Failure::new("-c is for processes of -P or the command of -F, and neither is given")
+            .remedy("Without them everything is traced, and so is what anybody forks."));
+    }
+    Ok(match (args.pid.as_slice(), own) {
+        (_, true) => {
+            let children = args.only_command || args.children;
+            Target::Command { argv, user: args.user.clone(), children }
+        }
+        ([], false) => while_runs(Target::System, argv, args.user.clone()),
+        (pids, false) => while_runs(Target::of_processes(pids, args.children), argv, args.user.clone()),
+    })
 }
 
 /// The events that one `-e` names: `NAME`, `SYSTEM:NAME`, `SYSTEM`, each with patterns, and a filter behind one more `:`.
@@ -302,7 +351,34 @@ fn glob(pattern: &str, name: &str) -> bool {
     pattern.get(p..).unwrap_or_default().iter().all(|c| *c == b'*')
 }
 
-async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::Path) -> Outcome {
+/// Prints rows of a capture as they come.
+struct LiveLines {
+    captures: CaptureCache,
+    id: CaptureId,
+    /// Of how many chunks of each stream the rows were printed.
+    told: Vec<usize>,
+}
+
+impl LiveLines {
+    /// Prints what is new. Says whether anybody reads it.
+    async fn print_new(&mut self) -> Result<bool, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::new(format!("printing rows: {error}"));
+        let view = self.captures.view(self.id, true).await.map_err(|error| failed(&error))?;
+        let told = &mut self.told;
+        // Nothing else runs here that the work could hold up.
+        let written = tokio::task::block_in_place(|| {
+            let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+            write_new(&view, told, &mut out)
+        });
+        match view.checked(written) {
+            Ok(()) => Ok(true),
+            Err(ViewError::Write(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(failed(&error)),
+        }
+    }
+}
+
+async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::Path, live: bool) -> Outcome {
     let store = Store::open(directory, Options { now: crate::recorder::boot_time(), ..Options::default() }).await;
     let store = store.map_err(|error| Failure::because("opening the database", error))?;
     let mut client = Some(client);
@@ -310,8 +386,14 @@ async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::P
     let link = AgentLink::new(move || client.take().ok_or(ClientError::Broken(ProtocolError::Closed)));
     let link = link.map_err(|error| Failure::because("starting a thread", error))?;
     link.connected(Duration::from_secs(5)).await;
-    let recorder = Recorder::new(store.clone(), link, RecorderOptions::new(directory));
+    let options = RecorderOptions::new(directory);
+    let options = if live { RecorderOptions { flush_every: FLUSH_EVERY, ..options } } else { options };
+    let recorder = Recorder::new(store.clone(), link, options);
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
+    if live {
+        let mut lines = LiveLines { captures: CaptureCache::new(store.clone()), id, told: Vec::new() };
+        follow(&recorder, id, async || lines.print_new().await).await?;
+    }
     let mut signals = EndSignals::watch()?;
     let ended = recorder.ended(id);
     tokio::pin!(ended);
@@ -322,7 +404,6 @@ async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::P
         }
     }
     let code: ExitCode = exit_code(recorder.target(id));
-    super::trace::print_output(&store, id).await?;
     print_summary(&store, id).await?;
     store.close().await;
     Ok(code)
@@ -364,13 +445,45 @@ mod tests {
         assert_eq!(trace.graph_roots, ["do_sys_open"]);
         assert_eq!(trace.options, [("funcgraph-proc".to_owned(), true), ("funcgraph-irqs".to_owned(), false)]);
         let argv = vec!["ls".to_owned(), "-l".to_owned()];
-        assert_eq!(target, Target::Command { argv, user: None, children: true });
+        assert_eq!(target, Target::during(argv, None, Target::System));
         let (trace, target) =
             made(&["-p", "function", "-l", "vfs_*", "-n", "vfs_read", "-b", "64", "-C", "boot", "-P", "7", "-c"])
                 .unwrap();
         assert_eq!((trace.functions, trace.not_functions), (vec!["vfs_*".to_owned()], vec!["vfs_read".to_owned()]));
         assert_eq!((trace.buffer_kib, trace.clock.as_deref()), (Some(64), Some("boot")));
         assert_eq!(target, Target::Process { pid: 7, children: true });
+    }
+
+    #[test]
+    fn everything_is_traced_while_a_command_runs_unless_letters_say_otherwise() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let during = |of| Target::during(words(&["ls", "-l"]), None, of);
+        let own = |children| Target::Command { argv: words(&["ls", "-l"]), user: None, children };
+        for (letters, target) in [
+            (&["ls", "-l"][..], during(Target::System)),
+            (&["-a", "ls", "-l"], during(Target::System)),
+            (&["-a", "-e", "sched_switch", "--", "ls", "-l"], during(Target::System)),
+            (&["-F", "ls", "-l"], own(false)),
+            (&["-F", "-c", "ls", "-l"], own(true)),
+            (&["--only-command", "ls", "-l"], own(true)),
+            (&["-P", "7", "ls", "-l"], during(Target::of_processes(&[7], false))),
+            (&["-P", "7,8", "-c", "ls", "-l"], during(Target::of_processes(&[7, 8], true))),
+            (&["-P", "7,8"], Target::of_processes(&[7, 8], false)),
+            (&["-a"], Target::System),
+        ] {
+            let (_, made) = made(&[&["-e", "kmalloc"], letters].concat()).unwrap();
+            assert_eq!(made, target, "{letters:?}");
+        }
+        for letters in [&["-F"][..], &["--only-command"], &["--user", "root"], &["-c"], &["-c", "ls"]] {
+            assert!(made(&[&["-e", "kmalloc"], letters].concat()).is_err(), "{letters:?}");
+        }
+        let read = |words: &[&str]| Cli::try_parse_from(["bathyscope", "record"].iter().chain(words)).is_ok();
+        for letters in
+            [&["-a", "-P", "7"][..], &["-F", "-P", "7", "ls"], &["--nonsense", "ls"], &["-e", "x", "-v", "ls"]]
+        {
+            assert!(!read(letters), "{letters:?}");
+        }
+        assert!(read(&["-e", "x", "--", "ls", "-v"]) && read(&["ls", "--nonsense"]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod calls;
 mod functions;
 
 use std::{
-    io::{BufWriter, Write as _},
+    io::{BufWriter, Write},
     process::ExitCode,
 };
 
@@ -123,6 +123,21 @@ async fn print(store: Store, args: &ReportArgs) -> Result<Result<Printed, ViewEr
         false => write(&view, &args.filter),
     });
     Ok(view.checked(written).map(|()| Printed::All))
+}
+
+/// Lines of the rows that have come since the last call. `told` is of how many chunks of each stream there were lines.
+pub(super) fn write_new(view: &CaptureView, told: &mut Vec<usize>, out: &mut dyn Write) -> Result<(), ViewError> {
+    let cancel = Cancel::new(false);
+    told.resize(view.streams().len(), 0);
+    let mut cursors = Vec::new();
+    for (stream, told) in (0_u16..).zip(told) {
+        let query: RowsQuery = ViewQuery { stream, ..ViewQuery::default() }.rows(view)?;
+        let cursor = RowCursor::new(view, &query, &cancel)?.after_chunks(*told);
+        *told = cursor.chunks();
+        cursors.push(cursor);
+    }
+    let reported = write_trace_report(cursors, view.origin_ns(), out)?;
+    write_report_note(reported, out).and_then(|()| out.flush()).map_err(ViewError::Write)
 }
 
 fn write(view: &CaptureView, filters: &[String]) -> Result<(), ViewError> {

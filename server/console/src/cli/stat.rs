@@ -40,11 +40,45 @@ Examples:
   bathyscope stat -a -I 1000 -e kmem:kmalloc
   bathyscope stat -C 2,3 -- sleep 5
   bathyscope stat -a -I 1000 --probe malloc --exec libc
-  bathyscope stat -ddd -p 4711 sleep 10
+  bathyscope stat -ddd -p 4711,4712 sleep 10
+  bathyscope stat -a -- make -j8
   bathyscope stat -e 'syscalls:sys_enter_*' -x, -- ls
   bathyscope stat -r 5 -e '{cycles,instructions}:u' -- ./server --selftest
 
 The exit status is the command's.";
+
+/// Letters of `perf stat` that are refused, each with what there is instead.
+#[derive(Clone, Debug, Default, Args)]
+pub struct NotInStat {
+    /// Milliseconds before counting begins
+    #[arg(short = 'D', long = "delay", value_name = "MS", hide = true)]
+    pub delay: Option<String>,
+    /// Conditions on fields
+    #[arg(long = "filter", value_name = "FILTER", hide = true)]
+    pub filter: Option<String>,
+}
+
+impl NotInStat {
+    /// What was asked for, and how it is had.
+    fn refusal(&self) -> Option<Failure> {
+        let cases = [
+            (
+                &self.delay,
+                "-D",
+                "Counting begins with the command. Start the command by itself, and count its process with -p when it is \
+                 warm; or use -I and leave the first intervals out.",
+            ),
+            (
+                &self.filter,
+                "--filter",
+                "Count hits that satisfy a condition with `bathyscope trace -e 'tracepoint:SYSTEM:EVENT /CONDITION/ \
+                 { @ = count(); }'`, or sample them with `bathyscope profile --filter`.",
+            ),
+        ];
+        let (_, option, remedy) = cases.into_iter().find(|(given, ..)| given.is_some())?;
+        Some(Failure::new(format!("`stat` has no {option}")).remedy(remedy))
+    }
+}
 
 /// What `stat` takes.
 #[derive(Clone, Debug, Args)]
@@ -59,15 +93,15 @@ pub struct StatArgs {
     /// Program or library that the probes' functions are in, a path or a name such as bash or libc; -x too, with --probe
     #[arg(long, value_name = "FILE", requires = "probe")]
     pub exec: Option<String>,
-    /// Everything on all CPUs
+    /// Everything on all CPUs; with a command while it runs
     #[arg(short = 'a', long)]
     pub all_cpus: bool,
-    /// Everything on these CPUs, such as 0,2-5
+    /// Only on these CPUs, such as 0,2-5; without a process everything on them, with a command while it runs
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub cpu: Option<String>,
-    /// A process, with all its threads
-    #[arg(short, long, value_name = "PID", conflicts_with = "tid")]
-    pub pid: Option<u32>,
+    /// A process with all its threads, or several with commas between them; with a command while it runs
+    #[arg(short, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "tid")]
+    pub pid: Vec<u32>,
     /// A thread
     #[arg(short, long, value_name = "TID")]
     pub tid: Option<u32>,
@@ -101,6 +135,9 @@ pub struct StatArgs {
     /// Print JSON, one object a line
     #[arg(short, long)]
     pub json: bool,
+    /// What perf stat has and this does not.
+    #[command(flatten)]
+    pub not_here: NotInStat,
     /// Write what is counted to a file; - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -185,7 +222,9 @@ async fn count(
     for _ in 0..args.repeat {
         let id = recorder.start(spec.clone(), "the command line").await.map_err(start_failure)?;
         let mut run = Run { reader: Reader::new(store.clone(), id), pieces: 0, stopped: false };
-        let sums = run.follow(&recorder, id, args, &mut report).await?;
+        let mut sums = run.follow(&recorder, id, args, &mut report).await?;
+        recorder.ended(id).await;
+        sums.command = recorder.command_time(id);
         status = recorder.target(id);
         report.note(&store, id, args.save.is_some()).await?;
         runs.push(sums);

@@ -34,12 +34,6 @@ pub(super) async fn print_summary(store: &Store, id: CaptureId) -> Result<(), Fa
     summary::print(store, id, Some("")).await
 }
 
-/// Prints what the command of a capture printed, each line marked, on standard error.
-pub(super) async fn print_output(store: &Store, id: CaptureId) -> Result<(), Failure> {
-    let mut printer = Printer::new(store.clone(), id, false, true);
-    printer.print_new().await.map(drop)
-}
-
 /// How often new rows are looked for.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long rows wait at most before they are stored, and so printed.
@@ -117,7 +111,7 @@ impl Elsewhere {
 
 /// Whose events are recorded, beside a process and a command.
 #[derive(Clone, Debug, Default, Args)]
-#[group(id = "of", multiple = false, conflicts_with_all = ["pid", "command"])]
+#[group(id = "of", multiple = false, conflicts_with = "pid")]
 pub struct OfArgs {
     /// Only processes of this control group (version 2) and those below it
     #[arg(long, value_name = "PATH")]
@@ -161,7 +155,7 @@ pub struct TraceArgs {
     #[arg(short = 'l', long = "list", conflicts_with = "profile")]
     pub list: bool,
     /// Program to run and trace, with its arguments, in one text; no shell is started
-    #[arg(short, long, visible_alias = "cmd", value_name = "COMMAND", conflicts_with = "pid")]
+    #[arg(short, long, visible_alias = "cmd", value_name = "COMMAND")]
     pub command: Option<String>,
     /// How a script's output is written
     #[arg(short, long, value_enum, value_name = "FORMAT", overrides_with = "format")]
@@ -202,9 +196,12 @@ pub struct TraceArgs {
         conflicts_with = "events"
     )]
     pub profile: Option<u32>,
-    /// Only this process
-    #[arg(short, long, value_name = "PID")]
-    pub pid: Option<u32>,
+    /// Only this process, or these with commas between them; with a command while it runs
+    #[arg(short, long, value_name = "PID,…", value_delimiter = ',')]
+    pub pid: Vec<u32>,
+    /// Everything, which is the default without a command; with one while it runs
+    #[arg(long, conflicts_with_all = ["pid", "of"])]
+    pub all_cpus: bool,
     /// Only those of a group of processes.
     #[command(flatten)]
     pub of: OfArgs,
@@ -256,7 +253,7 @@ pub struct TraceArgs {
     /// What is logged: a level, or levels by module
     #[arg(long = "log", value_name = "FILTER", default_value = "warn")]
     pub log_filter: String,
-    /// Script's file and its parameters; after -e only parameters; for rows and profiles, after --, the command to trace
+    /// Script's file and its parameters; after -e only parameters; for rows and profiles, after --, the command to run
     #[arg(value_name = "FILE|WORD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<String>,
 }
@@ -282,9 +279,13 @@ pub fn run(args: &TraceArgs) -> Outcome {
             None => script::run(&script),
             Some(name) => script::run_saved(&script, name, &args.data),
         },
-        arguments::Task::List(patterns) => {
-            probes::run(&patterns, args.verbose > 0, arguments::is_json(args), args.pid, args.simulate.as_ref())
-        }
+        arguments::Task::List(patterns) => probes::run(
+            &patterns,
+            args.verbose > 0,
+            arguments::is_json(args),
+            args.pid.first().copied(),
+            args.simulate.as_ref(),
+        ),
     }
 }
 

@@ -88,10 +88,7 @@ impl Controller {
     }
 
     fn state_message(&self) -> LiveMessage {
-        let message = match &self.spec.target {
-            Target::Command { .. } => "the command runs",
-            _ => "",
-        };
+        let message = if self.spec.target.command().is_some() { "the command runs" } else { "" };
         LiveMessage::State { state: CaptureState::Recording, message: message.to_owned() }
     }
 
@@ -146,6 +143,9 @@ impl Controller {
     fn enter(&self, readings: &Readings) {
         lock(&self.running.books).read(readings);
         *lock(&self.running.target) = readings.target;
+        if readings.command.is_some() {
+            *lock(&self.running.command_time) = readings.command;
+        }
     }
 
     /// Ends a capture without an end of its own that nobody has looked at for long (P25).
@@ -154,7 +154,7 @@ impl Controller {
             *seen = Instant::now();
         }
         let limits = &self.spec.limits;
-        let endless = limits.duration_ms.is_none() && !matches!(self.spec.target, Target::Command { .. });
+        let endless = limits.duration_ms.is_none() && self.spec.target.command().is_none();
         if let Some(idle) = self.inner.options.idle_stop.filter(|idle| endless && seen.elapsed() >= *idle) {
             self.running.progress.stop(format!("nobody has looked at it for {}", duration(idle)));
         }
@@ -480,7 +480,8 @@ fn ended_target(state: TargetState, target: &Target) -> Option<String> {
     match (state, target) {
         (TargetState::Running, _) => None,
         (TargetState::Gone, Target::Process { pid, .. }) => Some(format!("the process {pid} has ended")),
-        (TargetState::Gone, Target::Command { .. }) => Some("the command has ended".to_owned()),
+        (TargetState::Gone, Target::Command { .. } | Target::During { .. }) => Some("the command has ended".to_owned()),
+        (TargetState::Gone, Target::Processes { .. }) => Some("all processes of the target have ended".to_owned()),
         (TargetState::Gone, target) => Some(format!("{target} is gone")),
         (TargetState::Exited { code: Some(code), .. }, _) => Some(format!("the command exited with status {code}")),
         (TargetState::Exited { signal: Some(signal), .. }, _) => {

@@ -571,12 +571,14 @@ fn wire_profile(profile: &ProfileSpec) -> WireProfile {
         stack_bytes: profile.stack_bytes,
         memory: profile.memory,
         branches: profile.branches.clone(),
+        cpus: profile.cpus.clone(),
+        filter: profile.filter.clone(),
     }
 }
 
 /// The agent is told the events one by one, also where the spec leaves them open.
 fn wire_count(count: &CountSpec, target: &Target) -> WireCount {
-    let everywhere = count.everywhere || *target == Target::System;
+    let everywhere = count.everywhere || *target.watched() == Target::System;
     let alone = |event: &str| vec![event.to_owned()];
     // Events that are made for this are counted, whether or not they are named.
     let made = count.dynamic.iter().filter_map(|probe| crate::dynamic::event_of(probe.line()));

@@ -114,6 +114,12 @@ pub struct WireProfile {
     pub memory: bool,
     /// Which of the CPU's last branches come with each sample; empty for none.
     pub branches: Vec<BranchFilter>,
+    /// Only on these CPUs; empty for all.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
+    /// A condition on the fields of a tracepoint, in the kernel's filter language.
+    #[serde(default)]
+    pub filter: Option<String>,
 }
 
 /// The registers of user space that samples of [`WireCallGraph::Dwarf`] hold, as `perf_event_attr.sample_regs_user` of
@@ -189,6 +195,22 @@ pub enum WireTarget {
         pid: u32,
         /// With those that it forks.
         children: bool,
+    },
+    /// Those of several processes.
+    Processes {
+        /// Their ids.
+        pids: Vec<u32>,
+        /// With those that they fork.
+        children: bool,
+    },
+    /// Those of others, for as long as a program runs that the agent starts with [`super::Request::Enable`].
+    During {
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// As in [`WireTarget::Command`].
+        user: Option<String>,
+        /// Whose; not a command and not [`WireTarget::During`].
+        of: Box<WireTarget>,
     },
     /// Those of a program that the agent starts, stopped before its first instruction until [`super::Request::Enable`].
     Command {

@@ -24,7 +24,7 @@ use bathyscope_bpf::{
         plan::{COUNTERS, KERNEL_STACKS, Plan, RING, STACK_FRAMES, USER_STACKS},
         types::{Shown, Type},
     },
-    probe::{TARGETS_MAP, TargetFilter},
+    probe::TARGETS_MAP,
 };
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ObjectStats, RingContent, RingInfo, RingKind, ScriptChecked, ScriptFacts, ScriptStage,
@@ -96,10 +96,11 @@ pub(super) fn start(
     let target = Target::take(&plan.target, commands)?;
     let filter = target.filter();
     let clock = Instant::now();
-    let around = Around { filter, pid: target.pid().unwrap_or(0), ring_bytes: plan.ring_bytes };
+    let around =
+        Around { filter, pid: target.pid().or(target.command_pid()).unwrap_or(0), ring_bytes: plan.ring_bytes };
     let compiled = compile(host, &plan.script, around, rights)?;
     let compile_ns = elapsed_ns(clock);
-    let made = make(host, compiled, plan, target, filter, compile_ns);
+    let made = make(host, compiled, plan, target, compile_ns);
     if made.is_err() {
         // The number of a tracepoint may have been an old one: its module was removed and came back.
         host.forget_formats();
@@ -113,18 +114,17 @@ fn make(
     compiled: CompiledScript,
     wanted: &ScriptPlan,
     target: Target,
-    filter: TargetFilter,
     compile_ns: u64,
 ) -> Result<KernelScript, ScriptTrouble> {
     let CompiledScript { mut codes, mut plan } = compiled;
     let script = &wanted.script;
     let text = script.text.as_str();
     let clock = Instant::now();
-    let follow = if filter == TargetFilter::Targets { add_follow_programs(&mut codes)? } else { Vec::new() };
+    let follow = if target.follows_children() { add_follow_programs(&mut codes)? } else { Vec::new() };
     let register = unwind::add_program(&mut codes, host, script)?;
     let cpus = host.features().possible_cpus;
     let object = Object::make(&codes, &plan.config.license, cpus, wanted.map_bytes)?;
-    if let Some(pid) = target.pid().filter(|_| target.follows_children()) {
+    for pid in target.mapped() {
         add_target(&object, pid)?;
     }
     let filled = unwind::fill(&object, &codes, register, &script.unwind, text)?;

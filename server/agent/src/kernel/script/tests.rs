@@ -96,7 +96,7 @@ fn compiled(probes: Vec<hir::Probe>, config: Config) -> CompiledScript {
 fn start_with(probes: Vec<hir::Probe>, config: Config) -> Result<KernelScript, ScriptTrouble> {
     let target = Target::take(&WireTarget::System, &CommandRights::Off).unwrap();
     let plan = ScriptPlan::checked(WireScript::default(), WireTarget::System, 1 << 16).unwrap();
-    make(&KernelHost::default(), compiled(probes, config), &plan, target, TargetFilter::System, 1)
+    make(&KernelHost::default(), compiled(probes, config), &plan, target, 1)
 }
 
 fn start(probes: Vec<hir::Probe>) -> KernelScript {

@@ -46,15 +46,20 @@ pub(super) fn facts(script: &WireScript, offset: u32) -> Result<ScriptFacts, Age
 /// Compiles a script and makes its machine.
 pub(super) fn start(simulation: &Simulation, plan: &ScriptPlan) -> Result<SimulatedScript, ScriptTrouble> {
     let target = MadeTarget::of(&plan.target)?;
-    let children =
-        matches!(plan.target, WireTarget::Process { children: true, .. } | WireTarget::Command { children: true, .. });
+    let watched = if let WireTarget::During { of, .. } = &plan.target { of } else { &plan.target };
+    let children = match watched {
+        WireTarget::Process { children, .. }
+        | WireTarget::Processes { children, .. }
+        | WireTarget::Command { children, .. } => *children,
+        _ => false,
+    };
     let filter = match (&target.among, target.pid) {
         (None, _) => TargetFilter::System,
         (Some(_), Some(pid)) if !children => TargetFilter::Process(pid),
         (Some(_), _) => TargetFilter::Targets,
     };
     let clock = Instant::now();
-    let around = Around { filter, pid: target.pid.unwrap_or(0), ring_bytes: plan.ring_bytes };
+    let around = Around { filter, pid: target.pid.or(target.executes()).unwrap_or(0), ring_bytes: plan.ring_bytes };
     // Nothing that is made up can be changed.
     let compiled = compile::compile(&plan.script, &SimulatedFacts, around, ScriptRights::Change)?;
     let made = SimulatedScript::make(simulation, compiled, target, elapsed_ns(clock))?;

@@ -75,6 +75,8 @@ pub(crate) fn profile(frequency_hz: u32) -> WireProfile {
         stack_bytes: None,
         memory: false,
         branches: Vec::new(),
+        cpus: Vec::new(),
+        filter: None,
     }
 }
 

@@ -173,7 +173,7 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     let mut run = Run { session, names, ended: false };
     printer.attached(&run.session.plan().clone(), &run.names, attached)?;
     run.tell_failed(&printer, args);
-    let has_command = matches!(args.target, Target::Command { .. });
+    let has_command = args.target.command().is_some();
     let until = Until { duration: args.duration, has_command };
     let target = run.follow(&mut printer, &signals, until);
     // Whatever ended it: from here on a signal ends the process at once.

@@ -1,6 +1,6 @@
 //! The command line → the capture's spec.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use bathyscope_capture::{CaptureSpec, CountPer, CountSpec, DynamicProbe, Method, Target, visible};
 use bathyscope_catalog::perf_events::parse_events;
@@ -8,7 +8,10 @@ use bathyscope_catalog::perf_events::parse_events;
 use super::StatArgs;
 use crate::{
     Failure,
-    cli::trace::{duration, missing_option},
+    cli::{
+        letters_of_perf::{cpus, while_runs},
+        trace::missing_option,
+    },
 };
 
 /// How often counts are read where no intervals are shown: kept captures have lines over time.
@@ -21,8 +24,10 @@ type Matching<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<String>, Failure>;
 
 /// The spec that the arguments describe.
 pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpec, Failure> {
-    let (target, limit) = target(args)?;
-    let on_cpus = args.all_cpus || args.cpu.is_some();
+    if let Some(failure) = args.not_here.refusal() {
+        return Err(failure);
+    }
+    let target = target(args)?;
     let per = match args {
         StatArgs { no_aggr: true, .. } | StatArgs { per_core: true, .. } => CountPer::Cpu,
         StatArgs { per_thread: true, .. } | StatArgs { tid: Some(_), .. } => CountPer::Thread,
@@ -33,12 +38,13 @@ pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpe
         interval_ms: args.interval.unwrap_or(USUAL_INTERVAL_MS),
         per,
         cpus: args.cpu.as_deref().map(cpus).transpose()?.unwrap_or_default(),
-        everywhere: on_cpus && target != Target::System,
+        // Of a process on some CPUs only what it does there is counted.
+        everywhere: args.all_cpus && *target.watched() != Target::System,
         cgroup: args.cgroup.clone(),
         detail: args.detail.min(bathyscope_capture::MAX_DETAIL),
         dynamic: args.probe.iter().map(|typed| probe(args, typed)).collect(),
     };
-    let limits = args.budgets.limits(args.timeout.or(limit));
+    let limits = args.budgets.limits_of(&target, args.timeout);
     let name = args.save.clone().unwrap_or_default();
     let spec = CaptureSpec { name, method: Method::Count(count), target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to count", error))?;
@@ -57,8 +63,8 @@ pub(super) fn take_file(args: &mut StatArgs) {
     }
 }
 
-/// Whose events, and how long if a command only says that.
-fn target(args: &StatArgs) -> Result<(Target, Option<Duration>), Failure> {
+/// Whose events: those of a command, or of others while it runs.
+fn target(args: &StatArgs) -> Result<Target, Failure> {
     let (argv, children) = (args.words.clone(), !args.no_inherit);
     if let Some(word) = argv.first().filter(|word| word.starts_with('-')) {
         return Err(missing_option(word, "stat"));
@@ -69,22 +75,19 @@ fn target(args: &StatArgs) -> Result<(Target, Option<Duration>), Failure> {
     if args.repeat > 1 && argv.is_empty() {
         return Err(Failure::new("--repeat is given without a command"));
     }
-    let Some(pid) = args.pid.map_or_else(|| args.tid.map(process_of).transpose(), |pid| Ok(Some(pid)))? else {
-        return Ok(match argv.is_empty() {
-            true => (Target::System, None),
-            false => (Target::Command { argv, user: args.user.clone(), children }, None),
-        });
+    let pids = match args.tid {
+        Some(tid) => vec![process_of(tid)?],
+        None => args.pid.clone(),
     };
-    // The way in which people say how long.
-    let limit = match argv.as_slice() {
+    let others = match pids.as_slice() {
+        [] if args.all_cpus || args.cpu.is_some() || args.cgroup.is_some() || argv.is_empty() => Some(Target::System),
         [] => None,
-        [sleep, time] if sleep == "sleep" && duration(time).is_ok() => duration(time).ok(),
-        _ => {
-            return Err(Failure::new("a process is counted while another command runs")
-                .remedy("Say how long with --timeout TIME, or with the command `sleep SECONDS`."));
-        }
+        pids => Some(Target::of_processes(pids, children)),
     };
-    Ok((Target::Process { pid, children }, limit))
+    Ok(match others {
+        Some(others) => while_runs(others, argv, args.user.clone()),
+        None => Target::Command { argv, user: args.user.clone(), children },
+    })
 }
 
 /// The process of a thread.
@@ -133,23 +136,6 @@ fn groups(lists: &[String], matching: Matching<'_>) -> Result<Vec<Vec<String>>, 
     Ok(groups)
 }
 
-/// Reads a list such as `0,2-5`.
-fn cpus(list: &str) -> Result<Vec<u32>, Failure> {
-    let wrong = || Failure::new(format!("`{}` is no list of CPUs", visible(list.as_bytes()))).remedy("Write 0,2-5.");
-    let mut cpus = Vec::new();
-    for part in list.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) else {
-            return Err(wrong());
-        };
-        if last >= MAX_CPUS || first > last {
-            return Err(wrong());
-        }
-        cpus.extend(first..=last);
-    }
-    Ok(cpus)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
@@ -178,15 +164,22 @@ mod tests {
         };
         let (count, target, _) = made(&["ls", "-l"]);
         assert_eq!((count, target), (CountSpec::default(), command(&["ls", "-l"])));
+        let during =
+            |words: &[&str], of| Target::during(words.iter().map(|word| (*word).to_owned()).collect(), None, of);
         let (count, target, _) = made(&["-C", "0,2-3", "--", "sleep", "5"]);
-        assert_eq!((count.cpus, count.everywhere, target), (vec![0, 2, 3], true, command(&["sleep", "5"])));
+        assert_eq!((count.cpus, count.everywhere), (vec![0, 2, 3], false));
+        assert_eq!(target, during(&["sleep", "5"], Target::System));
+        assert_eq!(made(&["-a", "--", "make"]).1, during(&["make"], Target::System));
+        assert_eq!(made(&["-p", "7,8", "-i", "make"]).1, during(&["make"], Target::of_processes(&[7, 8], false)));
+        assert_eq!(made(&["-p", "7,8"]).1, Target::of_processes(&[7, 8], true));
         let (count, target, _) = made(&["-a", "-I", "100", "-e", "{cycles,cs}:u,faults", "-e", "kmem:kmalloc"]);
         assert_eq!((count.interval_ms, count.everywhere, target), (100, false, Target::System));
         assert_eq!(count.groups, [vec!["cycles:u", "context-switches:u"], vec!["page-faults"], vec!["kmem:kmalloc"]]);
         let (count, ..) = made(&["-e", "a:*,cs"]);
         assert_eq!(count.groups, [["a:3"], ["a:b"], ["cs"]]);
         let (count, target, limit) = made(&["-dd", "-p", "1", "sleep", "2"]);
-        assert_eq!((count.detail, target, limit), (2, Target::Process { pid: 1, children: true }, Some(2000)));
+        assert_eq!((count.detail, limit), (2, None));
+        assert_eq!(target, during(&["sleep", "2"], Target::Process { pid: 1, children: true }));
         assert_eq!(made(&["-A", "-a"]).0.per, CountPer::Cpu);
         assert_eq!(made(&["--per-thread", "-i", "-p", "1"]).1, Target::Process { pid: 1, children: false });
         let pid = std::process::id().to_string();
@@ -199,7 +192,8 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         for words in [
             &["-e", "cylces", "ls"][..],
-            &["-p", "1", "ls"],
+            &["-p", "1,1", "ls"],
+            &["-D", "100", "ls"],
             &["-C", "3-1"],
             &["-C", "x"],
             &["--user", "root"],
@@ -207,7 +201,7 @@ mod tests {
             &["--per-thread", "-a"],
             &["-I", "1", "ls"],
             &["-t", "4294967295"],
-            &["-G", "x", "ls"],
+            &["-G", "x", "-p", "1"],
         ] {
             assert!(spec(&args(words), &mut |_| Ok(Vec::new())).is_err(), "{words:?}");
         }

@@ -11,7 +11,7 @@ use bathyscope_bpf::output::Form;
 use super::{Format, TraceArgs};
 use crate::{
     Failure,
-    cli::{script::ScriptArgs, words},
+    cli::{letters_of_perf::while_runs, script::ScriptArgs, words},
 };
 
 /// The longest script that is read from a file.
@@ -179,20 +179,20 @@ fn script_target(args: &TraceArgs) -> Result<Target, Failure> {
     Ok(spec.target)
 }
 
-/// Whose events: those of the command, or of what an option names.
+/// Whose events: those of the command; or of what an option names, while the command runs if there is one.
 fn target(args: &TraceArgs, argv: Vec<String>) -> Result<Target, Failure> {
     let children = !args.no_children;
-    let named = args.pid.map(|pid| Target::Process { pid, children }).or_else(|| args.of.target());
+    let named = match args.pid.as_slice() {
+        [] if args.all_cpus => Some(Target::System),
+        [] => args.of.target(),
+        pids => Some(Target::of_processes(pids, children)),
+    };
     check_user(args, !argv.is_empty())?;
-    match (named, argv.is_empty()) {
-        (Some(_), false) => {
-            let what = "a command and --pid, --cgroup, --unit, --container, --uid or --comm exclude each other";
-            Err(Failure::new(what))
-        }
-        (Some(target), true) => Ok(target),
-        (None, false) => Ok(Target::Command { argv, user: args.user.clone(), children }),
-        (None, true) => Ok(Target::System),
-    }
+    Ok(match (named, argv.is_empty()) {
+        (Some(target), _) => while_runs(target, argv, args.user.clone()),
+        (None, false) => Target::Command { argv, user: args.user.clone(), children },
+        (None, true) => Target::System,
+    })
 }
 
 fn check_user(args: &TraceArgs, has_command: bool) -> Result<(), Failure> {
@@ -326,7 +326,17 @@ mod tests {
         assert_eq!(script_of(&["--unit", "x", "-e", "END {}"]).target, Target::Unit { name: text() });
         let parse = |words: &[&str]| Cli::try_parse_from(["bathyscope", "trace", "-e", "a:b"].iter().chain(words));
         assert!(parse(&["--unit", "x", "--uid", "y"]).is_err() && parse(&["--unit", "x", "-p", "7"]).is_err());
-        assert!(spec(&args(&["-e", "a:b", "--unit", "x", "--", "ls"]), all).is_err());
+        let command = ["ls"].map(String::from).to_vec();
+        let during = |of| Target::during(command.clone(), None, of);
+        let while_ls =
+            |words: &[&str]| spec(&args(&[&["-e", "a:b"], words, &["--", "ls"]].concat()), all).unwrap().target;
+        assert_eq!(while_ls(&["--unit", "x"]), during(Target::Unit { name: text() }));
+        assert_eq!(while_ls(&["--all-cpus"]), during(Target::System));
+        assert_eq!(while_ls(&["-p", "7,8", "--no-children"]), during(Target::of_processes(&[7, 8], false)));
+        assert_eq!(
+            script_of(&["-p", "7", "-c", "ls", "-e", "END {}"]).target,
+            during(Target::of_processes(&[7], true))
+        );
         assert!(spec(&args(&["-e", "a:b", "--comm", "a-name-of-16-chr"]), all).is_err());
     }
 
@@ -334,7 +344,10 @@ mod tests {
     fn what_makes_no_sense_is_refused() {
         let parse = |words: &[&str]| Cli::try_parse_from(["bathyscope", "trace"].iter().chain(words));
         assert!(parse(&["--profile", "-e", "a:b"]).is_err());
-        assert!(parse(&["-c", "ls", "-p", "7"]).is_err());
+        assert!(
+            parse(&["--all-cpus", "-p", "7", "-e", "a:b"]).is_err()
+                && parse(&["--all-cpus", "--uid", "0", "-e", "a:b"]).is_err()
+        );
         for words in [
             &[][..],
             &["--nonsense"],
@@ -355,7 +368,7 @@ mod tests {
         let none = |_: &TracepointName| Ok(Vec::new());
         for words in [
             &["-e", "a:b", "--user", "root"][..],
-            &["-e", "a:b", "--pid", "7", "--", "ls"],
+            &["-e", "a:b", "--pid", "7,7", "--", "ls"],
             &["-e", "a:b", "--nonsense"],
         ] {
             assert!(spec(&args(words), none).is_err(), "{words:?}");

@@ -65,18 +65,15 @@ impl Printer {
         }
     }
 
-    /// What the command printed, on standard error, each line marked.
-    #[expect(clippy::print_stderr, reason = "the command's output is told apart from the rows")]
+    /// What the command of a made-up capture printed goes where this process prints; a real one has the terminal itself.
     async fn print_output(&mut self) -> Result<(), StoreError> {
         for piece in self.reader.store.output(self.reader.id, self.output, 1000).await? {
             self.output += 1;
-            let mark = match piece.stream {
-                OutputStream::Stdout => "out",
-                OutputStream::Stderr => "err",
+            // If nobody reads it the capture goes on all the same.
+            let _unread = match piece.stream {
+                OutputStream::Stdout => std::io::stdout().lock().write_all(&piece.bytes),
+                OutputStream::Stderr => std::io::stderr().lock().write_all(&piece.bytes),
             };
-            for line in piece.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                eprintln!("{mark}| {}", visible(line));
-            }
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Starting programs for captures: who may, and as whom they run. A command is started by `POST /api/captures` with the
-//! target `{"command":{"argv":["PROGRAM",…],"user":"NAME"?,"children":true}}`.
+//! target `{"command":{"argv":["PROGRAM",…],"user":"NAME"?,"children":true}}`, which records the command, or
+//! `{"during":{"argv":["PROGRAM",…],"user":"NAME"?,"of":TARGET}}`, which records another target for as long as the command
+//! runs: `"system"` for everything.
 //!
 //! * `GET /api/commands` (viewer) → `{may_run, why, remedy, start, users:[name], any_user}`: whether whoever asks may start
 //!   one, and if not, why and what helps; `start` is a command line that would allow it. Commands run as one of `users`, as
@@ -62,7 +64,7 @@ pub(in crate::http) async fn about(Viewer(who): Viewer, State(state): State<AppS
 /// # Errors
 /// Why not.
 pub(in crate::http) fn admit(state: &AppState, who: &Who, spec: &CaptureSpec) -> Result<(), ApiError> {
-    if !matches!(spec.target, Target::Command { .. }) {
+    if spec.target.command().is_none() {
         return Ok(());
     }
     let Some(why) = state.commands().refuses(who.role()) else { return Ok(()) };
@@ -76,14 +78,20 @@ pub(in crate::http) fn admit(state: &AppState, who: &Who, spec: &CaptureSpec) ->
 /// Whose events a capture records, for the audit log: a command with all its words and its user.
 pub(in crate::http) fn target_words(target: &Target) -> String {
     let quoted = |word: &str| format!("\"{}\"", visible(word.as_bytes()).replace('\\', "\\\\").replace('"', "\\\""));
+    let of_command = |argv: &[String], user: &Option<String>, more: &str| {
+        let user = user.as_deref().map_or_else(|| "the usual user".to_owned(), quoted);
+        let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+        format!("command as {user}{more}: {}", words.join(" "))
+    };
     match target {
         Target::Command { argv, user, children } => {
-            let user = user.as_deref().map_or_else(|| "the usual user".to_owned(), quoted);
-            let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
-            let children = if *children { " with its children" } else { "" };
-            format!("command as {user}{children}: {}", words.join(" "))
+            of_command(argv, user, if *children { " with its children" } else { "" })
+        }
+        Target::During { argv, user, of } => {
+            format!("{} while it runs, {}", target_words(of), of_command(argv, user, ""))
         }
         Target::Process { children: true, .. } => format!("{target} with its children"),
+        Target::Processes { children: true, .. } => format!("{target} with their children"),
         target => visible(target.to_string().as_bytes()),
     }
 }
@@ -100,6 +108,12 @@ mod tests {
         let words = target_words(&command(Some("root")));
         assert!(words.starts_with(r#"command as "root" with its children: "/bin/sh" "-c" "id; head -1 \""#), "{words}");
         assert!(!words.chars().any(char::is_control), "{words}");
+        let during = Target::during(argv.clone(), Some("root".to_owned()), Target::System);
+        let words = target_words(&during);
+        assert!(
+            words.starts_with(r#"the whole system while it runs, command as "root": "/bin/sh" "-c" "id;"#),
+            "{words}"
+        );
         assert!(target_words(&command(None)).starts_with("command as the usual user"));
         assert_eq!(target_words(&Target::Process { pid: 7, children: true }), "pid 7 with its children");
     }

@@ -56,7 +56,7 @@ pub fn check_script(
 }
 
 fn target_pid(target: &Target) -> Option<u32> {
-    match target {
+    match target.watched() {
         Target::Process { pid, .. } => Some(*pid),
         _ => None,
     }

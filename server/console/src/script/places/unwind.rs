@@ -34,13 +34,17 @@ pub(in crate::script) fn tables_of(agent: &mut impl ScriptAgent, text: &str, tar
     }
     let mut making =
         Making { files: Files::new(agent, None, Vec::new()), made: Made::default(), until: Instant::now() + PATIENCE };
-    let begun = match target {
+    let watched = if let WireTarget::During { of, .. } = target { of } else { target };
+    let begun = match watched {
         WireTarget::Process { pid, .. } => making.process(*pid),
+        WireTarget::Processes { pids, .. } => pids.iter().try_for_each(|pid| making.process(*pid)),
         WireTarget::Command { argv, .. } => making.command(argv),
         // Whose stacks these will be is not known before they run.
-        WireTarget::System | WireTarget::Cgroup { .. } | WireTarget::User { .. } | WireTarget::Comm { .. } => {
-            making.system()
-        }
+        WireTarget::System
+        | WireTarget::During { .. }
+        | WireTarget::Cgroup { .. }
+        | WireTarget::User { .. }
+        | WireTarget::Comm { .. } => making.system(),
     };
     let mut made = making.made;
     made.trouble = begun.err();

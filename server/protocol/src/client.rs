@@ -35,7 +35,7 @@ pub enum ClientError {
     #[error("the script cannot run: {}", .0.diagnostics.first().map_or("", |first| first.message.as_str()))]
     Script(ScriptRefused),
     /// The connection broke or cannot be trusted any more; connect again.
-    #[error("the agent cannot be used any more")]
+    #[error("the connection to the agent has ended")]
     Broken(#[from] ProtocolError),
 }
 

@@ -34,7 +34,7 @@ use super::{
     context::{Kind, hex},
     error::{ApiError, ErrorKind},
 };
-use crate::import::MAX_IMPORT_BYTES;
+use crate::import::{ImportError, MAX_IMPORT_BYTES};
 
 /// The request's id on its way in and out.
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -142,8 +142,10 @@ pub(super) fn body_limit(route: &str) -> RequestBodyLimitLayer {
 
 /// What a body that exceeded [`body_limit`] says.
 pub(super) fn too_large(most: usize) -> ApiError {
-    let size = if most >= 10 << 20 { format!("{} MiB", most >> 20) } else { format!("{} KiB", most >> 10) };
-    let why = format!("its body is larger than {size}");
+    if most == IMPORT_BODY_BYTES {
+        return ImportError::TooLarge.into();
+    }
+    let why = format!("its body is larger than {} KiB", most >> 10);
     ApiError::new(ErrorKind::TooLarge, "reading the request", why)
 }
 

@@ -26,15 +26,22 @@ use super::{
 /// If the console says what is not agreed.
 pub(crate) fn serve(console: OwnedFd) -> io::Result<()> {
     let mut console = UnixStream::from(console);
-    loop {
-        match frames::read(&mut console) {
-            Ok((Kind::Begin, _)) => one_file(&mut console)?,
-            Ok((Kind::Cancel, _)) => frames::write(&mut console, Kind::Idle, &[])?,
-            // What comes behind a file whose child has ended early.
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
-            Err(error) => return Err(error),
+    let served = loop {
+        if let Err(error) = one_request(&mut console) {
+            break error;
         }
+    };
+    // A console may end at any time, also while it imports.
+    let is_gone = matches!(served.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe);
+    if is_gone { Ok(()) } else { Err(served) }
+}
+
+fn one_request(console: &mut UnixStream) -> io::Result<()> {
+    match frames::read(console)?.0 {
+        Kind::Begin => one_file(console),
+        Kind::Cancel => frames::write(console, Kind::Idle, &[]),
+        // What comes behind a file whose child has ended early.
+        _ => Ok(()),
     }
 }
 

@@ -129,7 +129,9 @@ async fn only_own_pages_and_files_of_a_size_are_taken() {
     assert_eq!(console.send(foreign).await.status(), StatusCode::FORBIDDEN);
     let mut large = post(&operator, Body::from("SQLite format 3\0"));
     large.headers_mut().insert(header::CONTENT_LENGTH, "999999999999".parse().unwrap());
-    assert_eq!(console.send(large).await.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    let answer = Answer::of(console.send(large).await).await;
+    assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(answer.text().contains("larger than 512 MiB"), "{}", answer.text());
     let answer = import(&console, &operator, &b"SQLite format 3\0"[..]).await;
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(answer.text().contains("captures import"), "{}", answer.text());

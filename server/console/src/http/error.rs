@@ -485,10 +485,10 @@ fn page(context: &Context, error: &ApiError) -> Option<(HeaderValue, String)> {
     let title = match error.kind {
         ErrorKind::NotFound => "Page not found",
         ErrorKind::ReadOnly => "You may read only",
-        ErrorKind::CrossSite => "This request did not come from the console",
-        ErrorKind::Internal => "Something failed inside the console",
-        ErrorKind::Busy | ErrorKind::TooMany => "Too much at a time",
-        _ => "This request cannot be fulfilled",
+        ErrorKind::CrossSite => "Cross-site request refused",
+        ErrorKind::Internal => "Internal error",
+        ErrorKind::Busy | ErrorKind::TooMany => "Too many requests",
+        _ => "The request failed",
     };
     let why = format!("{}: {}.", error.doing, error.why);
     let page = pages::Error {

@@ -151,14 +151,14 @@ fn what_is_missing_is_said_in_words() {
         ("LazyCompile:f", "run-time compiler"),
         ("[vdso]", "lends"),
         ("main", "when a profile ends"),
-        ("[b+0x20]", "no name"),
+        ("[b+0x20]", "no symbol"),
     ];
     for (function, words) in cases {
         let shown = annotated(&source, function, None, None).shown.unwrap();
         assert!(shown.note.contains(words), "{function}: {}", shown.note);
         assert_eq!((shown.rows.len(), shown.rows[0].samples, shown.kept), (1, 2, 0), "{function}");
     }
-    for (why, words) in [(CodeMissing::OtherFile, "another build"), (CodeMissing::NoRoom, "took the room")] {
+    for (why, words) in [(CodeMissing::OtherFile, "another build"), (CodeMissing::NoRoom, "took the space")] {
         let missing = FunctionCode::without(4, 0x20, why);
         let shown = annotated(&source, "main", None, Some(&missing)).shown.unwrap();
         assert!(shown.note.contains(words), "{}", shown.note);

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use bathyscope_bpf::{
-    lang::plan::{Action, Plan, Site},
+    lang::plan::{Action, AttachPoint, Plan, Site},
     output::safe_for_terminal,
 };
 use bathyscope_capture::{Method, ScriptRecord, StreamKind, StreamSchema, visible};
 use bathyscope_store::CaptureState;
-use bathyscope_views::{Cancel, MapKind, MapShape, Source, ViewError, snapshots};
+use bathyscope_views::{Cancel, MapKind, MapShape, Source, Unit, ViewError, snapshots};
 use serde::Serialize;
 
 use crate::{script::Replay, view_source::CaptureView};
@@ -39,6 +39,8 @@ pub struct MapInfo {
     pub last: u64,
     /// Whether the script empties it, so that each snapshot begins anew.
     pub resets: bool,
+    /// What its numbers count.
+    pub unit: Unit,
     /// Which views make sense, the best first: `histogram`, `heatmap`, `flame`, `series`, `table`.
     pub views: Vec<&'static str>,
 }
@@ -47,6 +49,7 @@ pub struct MapInfo {
 #[derive(Clone, Debug)]
 pub struct ScriptView {
     plan: Plan,
+    text: String,
     replay: Replay,
 }
 
@@ -58,7 +61,7 @@ impl ScriptView {
         let Method::Script(spec) = &about.spec.method else { return None };
         let name = if spec.file.is_empty() { "script" } else { &spec.file };
         let replay = Replay::new(&plan, (name, &spec.text), about.started_unix_ns, about.start_ns);
-        Some(Self { plan, replay })
+        Some(Self { plan, text: spec.text.clone(), replay })
     }
 
     /// Whether the script empties a map.
@@ -74,7 +77,20 @@ impl ScriptView {
     /// The shape of a map's stream.
     pub fn shape(&self, view: &CaptureView, stream: u16) -> Option<MapShape> {
         let schema = view.streams().get(usize::from(stream))?;
-        MapShape::of(stream, schema, self.resets(&schema.name))
+        let shape = MapShape::of(stream, schema, self.resets(&schema.name))?;
+        let unit = match Unit::of_map(&schema.name, shape.kind, &self.text) {
+            Unit::Hits if self.only_samples() => Unit::Samples,
+            unit => unit,
+        };
+        Some(MapShape { unit, ..shape })
+    }
+
+    /// Whether all that it does is done at samples.
+    fn only_samples(&self) -> bool {
+        let aside =
+            |point: &AttachPoint| matches!(point, AttachPoint::Begin | AttachPoint::End | AttachPoint::Interval { .. });
+        let mut points = self.plan.probes.iter().map(|probe| &probe.point).filter(|point| !aside(point)).peekable();
+        points.peek().is_some() && points.all(|point| matches!(point, AttachPoint::Profile { .. }))
     }
 
     /// All maps.
@@ -99,6 +115,7 @@ impl ScriptView {
                 snapshots: all.len() as u64,
                 last: all.last().map_or(0, |info| info.number),
                 resets: shape.resets,
+                unit: shape.unit,
                 views: views_of(view, &shape)?,
             });
         }

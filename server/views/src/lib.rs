@@ -61,8 +61,8 @@ pub use flame::{
 };
 pub use maps::{
     At, Bucket, HeatColumn, HeatView, HistogramView, KeyId, KeyTotal, Line, MAX_MAP_KEYS, MAX_MAP_LINES, MAX_MAP_PAGE,
-    MAX_MAP_SNAPSHOTS, MapKind, MapShape, MapTable, ParseKeyIdError, SeriesView, SnapshotInfo, TableQuery, heat,
-    histogram, map_flame, map_table, series, snapshots,
+    MAX_MAP_SNAPSHOTS, MapKind, MapShape, MapTable, ParseKeyIdError, Period, SeriesView, SnapshotInfo, TableQuery,
+    Unit, heat, histogram, map_flame, map_table, series, snapshots,
 };
 pub use memory::MemorySource;
 pub use rate::{MAX_BINS, Rate, RateLoss, RateQuery, StreamRate, rate};

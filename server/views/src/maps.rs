@@ -1,21 +1,25 @@
 //! A script's maps: histograms, heat maps, tables, flame graphs and lines over time, from the rows of their snapshots.
 
 mod heat;
+mod period;
 mod shape;
 mod table;
+mod unit;
 
-use bathyscope_capture::StackId;
+use bathyscope_capture::{MappingKind, StackId};
+use period::Readings;
 use serde::Serialize;
 
 use crate::{
     Cancel, Cell, FlameGraph, FlameQuery, MAX_FLAME_WIDTH, Source, ViewError,
-    cell::cells,
     flame::{Weighted, fold_weighted},
 };
 
 pub use heat::{Bucket, HeatColumn, HeatView, HistogramView, KeyTotal, heat, histogram};
+pub use period::Period;
 pub use shape::{KeyId, MapKind, MapShape, ParseKeyIdError, SnapshotInfo, snapshots};
 pub use table::{Line, MapTable, SeriesView, TableQuery, map_table, series};
+pub use unit::Unit;
 
 /// The most keys that are told with a histogram.
 pub const MAX_MAP_KEYS: usize = 200;
@@ -35,28 +39,9 @@ pub struct At {
     pub time: i64,
 }
 
-/// The snapshot that is asked for, or the last.
-fn choose(
-    source: &dyn Source,
-    shape: &MapShape,
-    number: Option<u64>,
-    cancel: &Cancel,
-) -> Result<Option<SnapshotInfo>, ViewError> {
-    let all = snapshots(source, shape, cancel)?;
-    match number {
-        None => Ok(all.last().copied()),
-        Some(number) => match all.iter().find(|info| info.number == number) {
-            Some(found) => Ok(Some(*found)),
-            None => {
-                let (least, most) = all.first().zip(all.last()).map_or((0, 0), |(a, b)| (a.number, b.number));
-                Err(ViewError::OutOfRange { what: "the number of the snapshot", value: number, least, most })
-            }
-        },
-    }
-}
-
 /// A flame graph of a map that is keyed by stacks, its values as weights. Other parts of the key, joined, are the first
-/// level. Range, filter, process and thread of the query do not count.
+/// level. Whatever the order of its parts, kernel frames are called by user frames. Filter, process and thread of the query
+/// do not count.
 ///
 /// # Errors
 /// [`ViewError::NoSamples`] if its keys have no stacks; or if the snapshot does not exist, a chunk cannot be loaded, or
@@ -64,7 +49,7 @@ fn choose(
 pub fn map_flame(
     source: &dyn Source,
     shape: &MapShape,
-    number: Option<u64>,
+    period: Period,
     query: &FlameQuery,
     cancel: &Cancel,
 ) -> Result<FlameGraph, ViewError> {
@@ -77,12 +62,12 @@ pub fn map_flame(
         return Err(ViewError::NoSamples);
     }
     let mut stacks = Vec::new();
-    if let Some(info) = choose(source, shape, number, cancel)? {
-        shape.each(source, &info, cancel, &mut |schema, batch, row| {
-            let row_cells = cells(source.dictionaries(), schema, batch, row, source.origin_ns());
+    if let Some(readings) = Readings::of(source, shape, period, cancel)? {
+        readings.each(source, shape, cancel, &mut |_key, row_cells| {
             let key = || shape.key.iter().filter_map(|column| row_cells.get(*column));
-            let ids: Vec<StackId> =
+            let mut ids: Vec<StackId> =
                 key().filter_map(|cell| if let Cell::Stack { id, .. } = cell { Some(*id) } else { None }).collect();
+            ids.sort_by_key(|id| !is_of_kernel(source, *id));
             let rest = key().filter(|cell| !matches!(cell, Cell::Stack { .. } | Cell::Null));
             let group = rest.map(words).collect::<Vec<_>>().join(", ");
             let weight = shape.weight(&row_cells);
@@ -92,8 +77,16 @@ pub fn map_flame(
         })?;
     }
     let grouped = stacks.iter().any(|stack| !stack.group.is_empty());
-    let folded = fold_weighted(source, query, stacks, grouped);
+    let folded = fold_weighted(source, query, stacks, grouped, shape.unit.name());
     Ok(folded.graph(query.focus, query.search.as_deref(), query.width))
+}
+
+/// Whether a stack is one of the kernel.
+fn is_of_kernel(source: &dyn Source, stack: StackId) -> bool {
+    let dictionaries = source.dictionaries();
+    let outermost = dictionaries.stack(stack).and_then(|frames| frames.last()).and_then(|id| dictionaries.frame(*id));
+    let mapping = outermost.and_then(|frame| dictionaries.mapping(frame.mapping));
+    mapping.is_some_and(|mapping| mapping.kind == MappingKind::Kernel)
 }
 
 /// A cell in words.
@@ -110,10 +103,12 @@ fn words(cell: &Cell) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
-    use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, StreamKind, StreamSchema};
+    use bathyscope_capture::{
+        Batch, Column, ColumnData, ColumnType, Display, Frame, Mapping, StreamKind, StreamSchema, Symbol,
+    };
 
     use super::*;
-    use crate::MemorySource;
+    use crate::{MemorySource, TimeRange};
 
     static CANCEL: Cancel = Cancel::new(false);
 
@@ -176,20 +171,23 @@ mod tests {
     fn a_histogram_is_of_one_key_or_of_all() {
         let source = made();
         let shape = shape(&source, false);
-        let all = histogram(&source, &shape, Some(1), None, &CANCEL).unwrap();
+        let all = histogram(&source, &shape, Period::Snapshot(1), None, &CANCEL).unwrap();
         assert_eq!((all.total, all.buckets.len(), all.keys.len()), (6, 2, 2));
         assert_eq!(all.keys.first().unwrap().key, [Cell::Text("dd".to_owned())]);
-        let one = histogram(&source, &shape, Some(1), Some(all.keys.last().unwrap().id), &CANCEL).unwrap();
+        let one = histogram(&source, &shape, Period::Snapshot(1), Some(all.keys.last().unwrap().id), &CANCEL).unwrap();
         assert_eq!((one.total, one.buckets.len()), (1, 1));
-        assert_eq!(histogram(&source, &shape, None, None, &CANCEL).unwrap().at, Some(At { snapshot: 3, time: 3 }));
-        assert!(histogram(&source, &shape, Some(9), None, &CANCEL).is_err());
+        assert_eq!(
+            histogram(&source, &shape, Period::Last, None, &CANCEL).unwrap().at,
+            Some(At { snapshot: 3, time: 3 })
+        );
+        assert!(histogram(&source, &shape, Period::Snapshot(9), None, &CANCEL).is_err());
     }
 
     #[test]
     fn a_heat_map_shows_what_came_in() {
         let source = made();
         let counts = |resets| -> Vec<Vec<u64>> {
-            let view = heat(&source, &shape(&source, resets), None, &CANCEL).unwrap();
+            let view = heat(&source, &shape(&source, resets), None, TimeRange::ALL, &CANCEL).unwrap();
             assert_eq!(view.buckets.len(), 3);
             view.columns.into_iter().map(|column| column.counts).collect()
         };
@@ -202,15 +200,119 @@ mod tests {
     fn tables_and_lines_begin_with_the_greatest() {
         let source = made();
         let shape = shape(&source, false);
-        let query = TableQuery { snapshot: Some(2), offset: 0, limit: 1, ascending: false };
+        let query = TableQuery { period: Period::Snapshot(2), offset: 0, limit: 1, ascending: false };
         let table = map_table(&source, &shape, &query, &CANCEL).unwrap();
         assert_eq!((table.total, table.rows.len(), table.sum), (2, 1, Some(Cell::Number(10))));
         assert_eq!(table.rows.first().unwrap().last(), Some(&Cell::Number(8)));
-        let lines = series(&source, &shape, &CANCEL).unwrap();
+        let lines = series(&source, &shape, TimeRange::ALL, &CANCEL).unwrap();
         let number = Cell::Number;
         assert_eq!(lines.at.len(), 3);
         let values: Vec<_> = lines.lines.into_iter().map(|line| line.values).collect();
         assert_eq!(values, [vec![number(5), number(10), number(3)], vec![number(1), Cell::Null, Cell::Null]]);
-        assert!(matches!(map_flame(&source, &shape, None, &FlameQuery::default(), &CANCEL), Err(ViewError::NoSamples)));
+        assert!(matches!(
+            map_flame(&source, &shape, Period::Last, &FlameQuery::default(), &CANCEL),
+            Err(ViewError::NoSamples)
+        ));
+    }
+
+    /// Times of the snapshots are 101, 102, … from an origin of 100.
+    const fn within(start: u64, end: u64) -> Period {
+        Period::Range(TimeRange { start_ns: 100 + start, end_ns: 100 + end })
+    }
+
+    #[test]
+    fn a_range_is_what_came_in_between_its_readings() {
+        let source = source(&[
+            (1, 1, 0, 1, 5),
+            (1, 2, 2, 3, 1),
+            (2, 1, 0, 1, 8),
+            (2, 2, 2, 3, 1),
+            (3, 1, 0, 1, 9),
+            (3, 1, 4, 7, 2),
+            (3, 2, 2, 3, 4),
+            (4, 1, 0, 1, 1),
+        ]);
+        let totals = |resets: bool, period| {
+            let view = histogram(&source, &shape(&source, resets), period, None, &CANCEL).unwrap();
+            let counts: Vec<u64> = view.buckets.iter().map(|bucket| bucket.count).collect();
+            (counts, view.since.map(|at| at.snapshot), view.at.map(|at| at.snapshot))
+        };
+        // From the first to the third: 4 and 2 of one key, 3 of the other.
+        assert_eq!(totals(false, within(1, 4)), (vec![4, 3, 2], Some(1), Some(3)));
+        assert_eq!(totals(false, within(0, 2)), (vec![5, 1], None, Some(1)));
+        assert_eq!(totals(false, within(0, 99)), (vec![1], None, Some(4)));
+        // The fourth has less than the third, so its element was taken out in between.
+        assert_eq!(totals(false, within(3, 99)), (vec![1], Some(3), Some(4)));
+        // No reading in it, or before any.
+        assert_eq!(totals(false, within(5, 99)), (vec![], None, None));
+        assert_eq!(totals(false, within(0, 1)), (vec![], None, None));
+        // A map that the script empties itself: what its readings hold together.
+        assert_eq!(totals(true, within(2, 4)), (vec![17, 5, 2], None, Some(3)));
+        let one = |resets| {
+            let range = TimeRange { start_ns: 102, end_ns: 104 };
+            let view = heat(&source, &shape(&source, resets), None, range, &CANCEL).unwrap();
+            view.columns.into_iter().map(|column| (column.from, column.at.time, column.counts)).collect::<Vec<_>>()
+        };
+        assert_eq!(one(false), [(1, 2, vec![3, 0, 0]), (2, 3, vec![1, 3, 2])]);
+        assert_eq!(one(true), [(1, 2, vec![8, 1, 0]), (2, 3, vec![9, 4, 2])]);
+        let shape = shape(&source, false);
+        let query = TableQuery { period: within(1, 4), offset: 0, limit: 9, ascending: false };
+        let table = map_table(&source, &shape, &query, &CANCEL).unwrap();
+        assert_eq!((table.total, table.sum, table.main_column), (3, Some(Cell::Number(9)), Some(3)));
+        assert_eq!(
+            series(&source, &shape, TimeRange { start_ns: 102, end_ns: 104 }, &CANCEL).unwrap().at.len(),
+            2,
+            "only moments of the range"
+        );
+    }
+
+    #[test]
+    fn many_readings_share_columns_and_none_is_left_out() {
+        let rows: Vec<Row> = (1..=1500).map(|number| (number, 1, 0, 1, number)).collect();
+        let source = source(&rows);
+        let view = heat(&source, &shape(&source, false), None, TimeRange::ALL, &CANCEL).unwrap();
+        assert_eq!((view.snapshots_per_column, view.columns.len()), (3, 500));
+        assert_eq!(view.columns.iter().flat_map(|column| &column.counts).sum::<u64>(), 1500);
+        assert_eq!(view.columns.last().map(|column| (column.from, column.at.time)), Some((1497, 1500)));
+    }
+
+    /// A map keyed by a stack of the program and then one of the kernel, as a script may write it.
+    fn keyed_by_stacks() -> MemorySource {
+        let column = |name: &str, ty| Column { name: name.to_owned(), ty, display: Display::Decimal };
+        let own = [
+            column("snapshot", ColumnType::U64),
+            column("key0", ColumnType::Stack),
+            column("key1", ColumnType::Stack),
+            column("sum", ColumnType::U64),
+        ];
+        let schema = StreamSchema::new("@us", StreamKind::Map, own);
+        let number = |value| ColumnData::U64(vec![value]);
+        let id = |value| ColumnData::Id(vec![value]);
+        let columns = vec![number(101), number(0), number(0), number(0), id(0), number(1), id(1), id(2), number(7_000)];
+        let mut source = MemorySource::new(100);
+        source.push_stream(schema, vec![Batch { columns }]);
+        for (id, kind, name) in [(1, MappingKind::File, "worker"), (2, MappingKind::Kernel, "schedule")] {
+            let mapping = Mapping { kind, build_id: Vec::new(), name: name.into(), pid: 0 };
+            source.dictionaries.insert_mapping(id, mapping);
+            source.dictionaries.insert_frame(id, Frame { mapping: id, offset: 16 });
+            source.dictionaries.insert_symbol(id, Symbol { function: name.to_owned(), offset: 0, lines: Vec::new() });
+            source.dictionaries.insert_stack(id, vec![id].into());
+        }
+        source
+    }
+
+    #[test]
+    fn the_kernel_is_above_the_program_whatever_the_order_of_the_key() {
+        let source = keyed_by_stacks();
+        let shape = shape(&source, false);
+        let graph = map_flame(&source, &shape, Period::Last, &FlameQuery::default(), &CANCEL).unwrap();
+        let level = |depth: u32| {
+            let index = graph.nodes.depth.iter().position(|one| *one == depth).unwrap();
+            graph.names.get(*graph.nodes.name.get(index).unwrap() as usize).unwrap().as_str()
+        };
+        assert_eq!((level(1), level(2)), ("worker", "schedule"));
+        assert_eq!((graph.unit, graph.total), ("microseconds", 7_000));
+        let svg = crate::svg(&graph, &crate::SvgOptions::default());
+        assert!(svg.contains("7,000 µs") && !svg.contains("sample"), "{svg}");
     }
 }

@@ -293,15 +293,19 @@ impl fmt::Display for Share {
     }
 }
 
-/// How many samples, or how much time where calls were folded, in words.
+/// How many samples, or how much of what the values count, in words.
 struct Amount<'a>(u64, &'a FlameGraph);
 
 impl fmt::Display for Amount<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = match (self.1.unit, self.0) {
             ("nanoseconds", _) => "ns",
-            (_, 1) => "sample",
-            _ => "samples",
+            ("microseconds", _) => "µs",
+            ("milliseconds", _) => "ms",
+            ("seconds", _) => "s",
+            ("values", _) => return write!(f, "{}", Grouped(self.0)),
+            (unit, 1) => unit.strip_suffix('s').unwrap_or(unit),
+            (unit, _) => unit,
         };
         write!(f, "{} {unit}", Grouped(self.0))
     }

@@ -15,6 +15,10 @@ use crate::{
 pub const MAX_TIMELINE_WIDTH: u32 = 8192;
 /// The most tracks of a timeline.
 pub const MAX_TRACKS: u32 = 1024;
+/// In place of the name of a thread that has none.
+const NO_NAME: &str = "[no name]";
+/// The track of rows that no thread caused.
+const NO_THREAD: &str = "[no thread]";
 /// The first four bytes of the binary form, little endian: `BTL1`.
 pub const TIMELINE_MAGIC: u32 = 0x314c_5442;
 
@@ -334,6 +338,9 @@ impl Builder<'_> {
             Group::Thread => {
                 let label = lane.names.first().map(|name| comm_text(self.source, name)).unwrap_or_default();
                 let sub = if pid == key { format!("pid {pid}") } else { format!("pid {pid} tid {key}") };
+                // The idle threads have a name; what has none is of a timer or a beginning.
+                let of_none = key == 0 && (label.is_empty() || label == NO_NAME);
+                let (label, sub) = if of_none { (NO_THREAD.to_owned(), String::new()) } else { (label, sub) };
                 Track {
                     key: format!("tid:{key}"),
                     label,
@@ -361,7 +368,7 @@ fn values_of(cell: &Cell) -> CounterValues {
 
 /// A thread's name, made visible.
 fn comm_text(source: &dyn Source, comm: StringId) -> String {
-    source.dictionaries().text(comm).map_or_else(|| "[no name]".to_owned(), visible)
+    source.dictionaries().text(comm).map_or_else(|| NO_NAME.to_owned(), visible)
 }
 
 impl Timeline {

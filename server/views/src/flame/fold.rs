@@ -262,15 +262,17 @@ impl<'a> NamedStacks<'a> {
     }
 }
 
-/// Folds stacks that are no samples; `grouped` says whether there is a first level of groups.
+/// Folds stacks that are no samples; `grouped` says whether there is a first level of groups, `unit` what weights count.
 pub(crate) fn fold_weighted(
     source: &dyn Source,
     query: &FlameQuery,
     mut stacks: Vec<Weighted>,
     grouped: bool,
+    unit: &'static str,
 ) -> FoldedStacks {
     stacks.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| (&a.group, &a.stacks).cmp(&(&b.group, &b.stacks))));
     let mut builder = Builder::new(source, query);
+    builder.out.unit = unit;
     for stack in stacks {
         let group = grouped.then_some(if stack.group.is_empty() { "[no name]" } else { stack.group.as_str() });
         let start = builder.out.paths.names();

@@ -112,7 +112,7 @@ pub enum NodeKind {
 /// A flame graph, as the browser gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlameGraph {
-    /// What values count: `samples`, or `nanoseconds` where calls were folded.
+    /// What values count: `samples`, `nanoseconds` where calls were folded, or what a map keeps ([`crate::Unit`]).
     pub unit: &'static str,
     /// All samples of the query.
     pub total: u64,

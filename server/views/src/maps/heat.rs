@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::{At, KeyId, MAX_MAP_KEYS, MAX_MAP_SNAPSHOTS, MapShape, choose, snapshots};
-use crate::{Cancel, Cell, Source, TimeRange, ViewError, cell::cells};
+use super::{
+    At, KeyId, MAX_MAP_KEYS, MAX_MAP_SNAPSHOTS, MapShape, Period, SnapshotInfo, Unit, period::Readings, snapshots,
+};
+use crate::{Cancel, Cell, Source, TimeRange, ViewError, cell::cells, source::relative};
 
 /// A bucket: from `low` until before `high`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,6 +36,10 @@ pub struct KeyTotal {
 pub struct HistogramView {
     /// Which snapshot; none if there is none with anything in it.
     pub at: Option<At>,
+    /// The snapshot since which it came in; none for all that did until then.
+    pub since: Option<At>,
+    /// What the limits of the buckets count.
+    pub unit: Unit,
     /// Keys, the fullest first.
     pub keys: Vec<KeyTotal>,
     /// Keys that are not told.
@@ -56,23 +62,24 @@ fn bucket_of(shape: &MapShape, row: &[Cell]) -> Option<(Limits, u64)> {
     Some(((number(0)?, number(1)?), u64::try_from(number(2)?).ok()?))
 }
 
-/// One snapshot's histogram, of one key or of all together.
+/// The histogram of a period, of one key or of all together.
 ///
 /// # Errors
 /// If the snapshot does not exist, a chunk cannot be loaded, or `cancel` was set.
 pub fn histogram(
     source: &dyn Source,
     shape: &MapShape,
-    number: Option<u64>,
+    period: Period,
     key: Option<KeyId>,
     cancel: &Cancel,
 ) -> Result<HistogramView, ViewError> {
-    let Some(info) = choose(source, shape, number, cancel)? else { return Ok(HistogramView::default()) };
+    let unit = shape.unit;
+    let Some(readings) = Readings::of(source, shape, period, cancel)? else {
+        return Ok(HistogramView { unit, ..HistogramView::default() });
+    };
     let mut keys: HashMap<KeyId, KeyTotal> = HashMap::new();
     let mut buckets: BTreeMap<Limits, u64> = BTreeMap::new();
-    shape.each(source, &info, cancel, &mut |schema, batch, row| {
-        let id = shape.key_id(batch, row);
-        let row = cells(source.dictionaries(), schema, batch, row, source.origin_ns());
+    readings.each(source, shape, cancel, &mut |id, row| {
         let Some((limits, count)) = bucket_of(shape, &row) else { return };
         let parts = || shape.key.iter().filter_map(|column| row.get(*column).cloned()).collect();
         keys.entry(id).or_insert_with(|| KeyTotal { id, key: parts(), total: 0 }).total += count;
@@ -87,13 +94,16 @@ pub fn histogram(
     let total = buckets.values().sum();
     let bucket = |((low, high), count)| Bucket { low: Cell::Number(low), high: Cell::Number(high), count };
     let buckets = buckets.into_iter().map(bucket).collect();
-    Ok(HistogramView { at: Some(info.at(source)), keys, more_keys, buckets, total })
+    let (at, since) = (readings.at(source), readings.since(source));
+    Ok(HistogramView { at, since, unit, keys, more_keys, buckets, total })
 }
 
 /// What came into a histogram between two snapshots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HeatColumn {
-    /// The later snapshot.
+    /// When it begins, nanoseconds since the capture's start: the snapshot before.
+    pub from: i64,
+    /// The snapshot at its end.
     #[serde(flatten)]
     pub at: At,
     /// By bucket, in the order of [`HeatView::buckets`].
@@ -105,57 +115,98 @@ pub struct HeatColumn {
 pub struct HeatView {
     /// Limits of the buckets, the lowest first.
     pub buckets: Vec<(Cell, Cell)>,
-    /// One for each snapshot, the last [`MAX_MAP_SNAPSHOTS`].
+    /// One for each snapshot; where there are more than [`MAX_MAP_SNAPSHOTS`], for several of them.
     pub columns: Vec<HeatColumn>,
     /// The greatest count of any.
     pub most: u64,
-    /// Earlier snapshots that are not told.
-    pub earlier: u64,
+    /// Snapshots in a column, at most.
+    pub snapshots_per_column: usize,
+    /// What the limits of the buckets count.
+    pub unit: Unit,
 }
 
-/// All snapshots as a heat map, of one key or of all together: what came in since the snapshot before, where the script does
-/// not empty the map itself.
+/// What came in so far, snapshot by snapshot.
+#[derive(Default)]
+struct Growth {
+    number: Option<u64>,
+    now: BTreeMap<Limits, u64>,
+    before: BTreeMap<Limits, u64>,
+    /// By number of the snapshot's column.
+    columns: BTreeMap<usize, BTreeMap<Limits, u64>>,
+}
+
+impl Growth {
+    /// Ends a snapshot: what it has more than the one before goes to its column.
+    fn close(&mut self, resets: bool, column: Option<usize>) {
+        let now = std::mem::take(&mut self.now);
+        if let Some(column) = column {
+            let sums = self.columns.entry(column).or_default();
+            for (limits, count) in &now {
+                let before = if resets { 0 } else { self.before.get(limits).copied().unwrap_or(0) };
+                // Less than before: it was emptied in between.
+                *sums.entry(*limits).or_insert(0) += count.checked_sub(before).unwrap_or(*count);
+            }
+        }
+        self.before = now;
+    }
+}
+
+/// The snapshots of a range as a heat map, of one key or of all together: what came in since the snapshot before, where the
+/// script does not empty the map itself.
 ///
 /// # Errors
 /// If there is no such stream, a chunk cannot be loaded, or `cancel` was set.
-pub fn heat(source: &dyn Source, shape: &MapShape, key: Option<KeyId>, cancel: &Cancel) -> Result<HeatView, ViewError> {
+pub fn heat(
+    source: &dyn Source,
+    shape: &MapShape,
+    key: Option<KeyId>,
+    range: TimeRange,
+    cancel: &Cancel,
+) -> Result<HeatView, ViewError> {
     let all = snapshots(source, shape, cancel)?;
+    let first = all.partition_point(|info| info.time_ns < range.start_ns);
+    let behind = all.partition_point(|info| info.time_ns < range.end_ns);
+    let kept = all.get(first..behind).unwrap_or_default();
+    let (Some(earliest), Some(last)) = (kept.first(), kept.last()) else { return Ok(HeatView::default()) };
+    let per_column = kept.len().div_ceil(MAX_MAP_SNAPSHOTS).max(1);
     // One more, to subtract it.
-    let skipped = all.len().saturating_sub(MAX_MAP_SNAPSHOTS + 1);
-    let kept = all.get(skipped..).unwrap_or_default();
-    let Some(first) = kept.first() else { return Ok(HeatView::default()) };
-    let mut counts: BTreeMap<u64, BTreeMap<Limits, u64>> = BTreeMap::new();
-    let range = TimeRange { start_ns: first.time_ns, ..TimeRange::ALL };
+    let before: Option<&SnapshotInfo> = first.checked_sub(1).and_then(|index| all.get(index));
+    let column_of = |number: u64| {
+        let index = kept.binary_search_by_key(&number, |info| info.number).ok()?;
+        Some(index / per_column)
+    };
+    let mut growth = Growth::default();
+    let range = TimeRange { start_ns: before.unwrap_or(earliest).time_ns, end_ns: last.time_ns.saturating_add(1) };
     shape.each_in(source, range, cancel, &mut |number, schema, batch, row| {
+        if growth.number != Some(number) {
+            let column = growth.number.and_then(column_of);
+            growth.close(shape.resets, column);
+            growth.number = Some(number);
+        }
         if key.is_some_and(|wanted| wanted != shape.key_id(batch, row)) {
             return;
         }
         let row = cells(source.dictionaries(), schema, batch, row, source.origin_ns());
         if let Some((limits, count)) = bucket_of(shape, &row) {
-            *counts.entry(number).or_default().entry(limits).or_insert(0) += count;
+            *growth.now.entry(limits).or_insert(0) += count;
         }
     })?;
-    let mut limits: Vec<Limits> = counts.values().flat_map(|buckets| buckets.keys().copied()).collect();
+    let column = growth.number.and_then(column_of);
+    growth.close(shape.resets, column);
+    let mut limits: Vec<Limits> = growth.columns.values().flat_map(|buckets| buckets.keys().copied()).collect();
     limits.sort_unstable();
     limits.dedup();
-    let mut before: Option<&BTreeMap<Limits, u64>> = None;
-    let mut view = HeatView { earlier: skipped as u64, ..HeatView::default() };
     let none = BTreeMap::new();
-    for info in kept {
-        let now = counts.get(&info.number).unwrap_or(&none);
-        let came_in = |limits: &Limits| {
-            let now = now.get(limits).copied().unwrap_or(0);
-            let before = before.filter(|_| !shape.resets).and_then(|before| before.get(limits)).copied().unwrap_or(0);
-            // Less than before: it was emptied in between.
-            now.checked_sub(before).unwrap_or(now)
-        };
-        let counts: Vec<u64> = limits.iter().map(came_in).collect();
+    let mut from = before.map_or(0, |info| relative(source.origin_ns(), info.time_ns));
+    let mut view = HeatView { snapshots_per_column: per_column, unit: shape.unit, ..HeatView::default() };
+    for (index, group) in kept.chunks(per_column).enumerate() {
+        let Some(info) = group.last() else { continue };
+        let now = growth.columns.get(&index).unwrap_or(&none);
+        let counts: Vec<u64> = limits.iter().map(|limits| now.get(limits).copied().unwrap_or(0)).collect();
         view.most = view.most.max(counts.iter().copied().max().unwrap_or(0));
-        view.columns.push(HeatColumn { at: info.at(source), counts });
-        before = Some(now);
-    }
-    if skipped > 0 {
-        view.columns.remove(0);
+        let at = info.at(source);
+        view.columns.push(HeatColumn { from, at, counts });
+        from = at.time;
     }
     view.buckets = limits.into_iter().map(|(low, high)| (Cell::Number(low), Cell::Number(high))).collect();
     Ok(view)

@@ -12,7 +12,7 @@ use crate::{
     source::relative,
 };
 
-use super::At;
+use super::{At, Unit};
 
 /// What a map's values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -53,6 +53,8 @@ pub struct MapShape {
     pub snapshot: usize,
     /// Whether the script empties the map, so that each snapshot begins anew.
     pub resets: bool,
+    /// What the values count.
+    pub unit: Unit,
 }
 
 /// One snapshot.
@@ -129,7 +131,8 @@ impl MapShape {
             ["average"] => MapKind::Average,
             _ => MapKind::Value,
         };
-        Some(Self { stream, kind, key, value, snapshot: common, resets })
+        let unit = Unit::of_map(&schema.name, kind, "");
+        Some(Self { stream, kind, key, value, snapshot: common, resets, unit })
     }
 
     /// Whether a part of the key is a stack.
@@ -156,6 +159,14 @@ impl MapShape {
             Cell::Number(number) => Some(*number),
             _ => None,
         }
+    }
+
+    /// Whether a row belongs to a range by what it holds: the intervals of a time series are within its last reading.
+    pub(super) fn is_in(&self, row: &[Cell], range: TimeRange, origin_ns: u64) -> bool {
+        let begin = self.value.first().filter(|_| self.kind == MapKind::TimeSeries).and_then(|column| row.get(*column));
+        let Some(Cell::Number(begin)) = begin else { return true };
+        let time_ns = i128::from(origin_ns).saturating_add(*begin);
+        i128::from(range.start_ns) <= time_ns && time_ns < i128::from(range.end_ns)
     }
 
     /// The value as a weight in a flame graph.

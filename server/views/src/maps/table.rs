@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::{At, KeyId, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapKind, MapShape, choose, snapshots};
+use super::{
+    At, KeyId, MAX_MAP_LINES, MAX_MAP_PAGE, MAX_MAP_SNAPSHOTS, MapKind, MapShape, Period, Unit, period::Readings,
+    snapshots,
+};
 use crate::{
     Cancel, Cell, ColumnHead, Source, TimeRange, ViewError,
     cell::{cells, heads},
@@ -17,8 +20,8 @@ const MAX_SORTED: usize = 1 << 20;
 /// Which part of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableQuery {
-    /// Which snapshot; the last if none is given.
-    pub snapshot: Option<u64>,
+    /// Which part of the map's history.
+    pub period: Period,
     /// Elements before the page.
     pub offset: u64,
     /// Elements in the page, at most [`MAX_MAP_PAGE`].
@@ -32,6 +35,12 @@ pub struct TableQuery {
 pub struct MapTable {
     /// Which snapshot; none if there is none with anything in it.
     pub at: Option<At>,
+    /// The snapshot since which it came in; none for all that did until then.
+    pub since: Option<At>,
+    /// Which column rows are sorted and compared by; none of a map without numbers.
+    pub main_column: Option<usize>,
+    /// What the numbers of that column count.
+    pub unit: Unit,
     /// Heads of the key's columns and then the value's.
     pub columns: Vec<ColumnHead>,
     /// How many of them are the key's.
@@ -63,13 +72,23 @@ pub fn map_table(
     let heads = heads(schema_of(source, shape.stream)?);
     let own = || shape.key.iter().chain(&shape.value);
     let columns = own().filter_map(|column| heads.get(*column).cloned()).collect();
-    let mut table = MapTable { columns, key_columns: shape.key.len(), offset: query.offset, ..MapTable::default() };
-    let Some(info) = choose(source, shape, query.snapshot, cancel)? else { return Ok(table) };
+    let main = shape.main_column().and_then(|column| own().position(|one| *one == column));
+    let mut table = MapTable {
+        columns,
+        key_columns: shape.key.len(),
+        offset: query.offset,
+        main_column: main,
+        unit: shape.unit,
+        ..MapTable::default()
+    };
+    let Some(readings) = Readings::of(source, shape, query.period, cancel)? else { return Ok(table) };
     let mut rows: Vec<(Option<i128>, Vec<Cell>)> = Vec::new();
     let mut sum: i128 = 0;
-    shape.each(source, &info, cancel, &mut |schema, batch, row| {
+    readings.each(source, shape, cancel, &mut |_key, row| {
+        if !shape.is_in(&row, query.period.range(), source.origin_ns()) {
+            return;
+        }
         table.total += 1;
-        let row = cells(source.dictionaries(), schema, batch, row, source.origin_ns());
         let number = shape.number(&row);
         sum = sum.saturating_add(number.unwrap_or(0));
         if rows.len() < MAX_SORTED {
@@ -83,7 +102,7 @@ pub fn map_table(
     }
     let from = usize::try_from(query.offset).unwrap_or(usize::MAX);
     table.rows = rows.into_iter().skip(from).take(query.limit as usize).map(|(_, row)| row).collect();
-    table.at = Some(info.at(source));
+    (table.at, table.since) = (readings.at(source), readings.since(source));
     let adds_up = matches!(shape.kind, MapKind::Count | MapKind::Sum | MapKind::Histogram | MapKind::Stats);
     table.sum = adds_up.then_some(Cell::Number(sum));
     Ok(table)
@@ -109,14 +128,24 @@ pub struct SeriesView {
     pub lines: Vec<Line>,
     /// Keys that are not told.
     pub more_keys: u64,
+    /// What the values count.
+    pub unit: Unit,
 }
 
-/// The values of the greatest keys over all snapshots; of a time series, over the intervals of its last snapshot.
+/// The values of the greatest keys over the snapshots of a range; of a time series, over the intervals of its last snapshot.
 ///
 /// # Errors
 /// If there is no such stream, a chunk cannot be loaded, or `cancel` was set.
-pub fn series(source: &dyn Source, shape: &MapShape, cancel: &Cancel) -> Result<SeriesView, ViewError> {
-    let all = snapshots(source, shape, cancel)?;
+pub fn series(
+    source: &dyn Source,
+    shape: &MapShape,
+    within: TimeRange,
+    cancel: &Cancel,
+) -> Result<SeriesView, ViewError> {
+    let mut all = snapshots(source, shape, cancel)?;
+    if shape.kind != MapKind::TimeSeries {
+        all.retain(|info| within.contains(info.time_ns));
+    }
     let skipped = if shape.kind == MapKind::TimeSeries {
         all.len().saturating_sub(1)
     } else {
@@ -124,7 +153,8 @@ pub fn series(source: &dyn Source, shape: &MapShape, cancel: &Cancel) -> Result<
     };
     let kept = all.get(skipped..).unwrap_or_default();
     let Some(first) = kept.first() else { return Ok(SeriesView::default()) };
-    let range = TimeRange { start_ns: first.time_ns, ..TimeRange::ALL };
+    let end_ns = kept.last().map_or(first.time_ns, |info| info.time_ns).saturating_add(1);
+    let range = TimeRange { start_ns: first.time_ns, end_ns };
     // Moments: by snapshot number, or by the begin of the interval.
     let mut moments: BTreeMap<i128, At> = BTreeMap::new();
     if shape.kind != MapKind::TimeSeries {
@@ -134,7 +164,7 @@ pub fn series(source: &dyn Source, shape: &MapShape, cancel: &Cancel) -> Result<
     shape.each_in(source, range, cancel, &mut |number, schema, batch, row| {
         let id = shape.key_id(batch, row);
         let row = cells(source.dictionaries(), schema, batch, row, source.origin_ns());
-        let Some(value) = shape.number(&row) else { return };
+        let Some(value) = shape.number(&row).filter(|_| shape.is_in(&row, within, source.origin_ns())) else { return };
         let moment = match (shape.kind, shape.value.first().and_then(|column| row.get(*column))) {
             (MapKind::TimeSeries, Some(Cell::Number(begin))) => {
                 let time = i64::try_from(*begin).unwrap_or(i64::MAX);
@@ -157,5 +187,5 @@ pub fn series(source: &dyn Source, shape: &MapShape, cancel: &Cancel) -> Result<
         Line { id, key, values: moments.keys().map(value).collect() }
     };
     let lines = keys.into_iter().take(MAX_MAP_LINES).map(line).collect();
-    Ok(SeriesView { at: moments.into_values().collect(), lines, more_keys })
+    Ok(SeriesView { at: moments.into_values().collect(), lines, more_keys, unit: shape.unit })
 }

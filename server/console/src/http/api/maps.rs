@@ -3,16 +3,19 @@
 //! * `GET /api/captures/{id}/script` (viewer) → `{text, file, params, allow_unsafe, exit_code, probes:[{name, line, attached,
 //!   hits, filtered, ring_full, map_full, helper_failed, stack_lost, missed, nested, ns_per_hit}]}`; 404 if no script made it.
 //! * `GET /api/captures/{id}/maps` (viewer) → `{maps:[{n, name, kind, key:[column], value:[column], snapshots, last, resets,
-//!   views:["histogram"|"heatmap"|"flame"|"series"|"table"]}]}`, `n` being the stream's index and the first view the usual one;
-//!   `kind` is `histogram time_series stats count sum min max average value`.
-//! * `GET /api/captures/{id}/maps/{n}?view=&snapshot=&key=&offset=&limit=&order=asc|desc&focus=&search=&width=&invert=1`
-//!   (viewer), `snapshot` being a number (the last if left out), `key` the id of a key (all together if left out):
-//!   * `view=histogram` → `{at:{snapshot, time}|null, keys:[{id, key:[cell], total}], more_keys, buckets:[{low, high, count}],
-//!     total}`; buckets without anything are left out.
-//!   * `view=heatmap` → `{buckets:[[low, high]], columns:[{snapshot, time, counts:[…]}], most, earlier}`: what came in since
-//!     the snapshot before.
-//!   * `view=table` → `{at, columns:[{name, type, display}], key_columns, rows:[[cell]], total, offset, sum}`, by value.
-//!   * `view=series` → `{at:[{snapshot, time}], lines:[{id, key:[cell], values:[number|null]}], more_keys}`.
+//!   unit, views:["histogram"|"heatmap"|"flame"|"series"|"table"]}]}`, `n` being the stream's index and the first view the usual one;
+//!   `kind` is `histogram time_series stats count sum min max average value`, `unit` what its numbers count: `hits samples
+//!   nanoseconds microseconds milliseconds seconds bytes values`.
+//! * `GET /api/captures/{id}/maps/{n}?view=&snapshot=&start=&end=&key=&offset=&limit=&order=asc|desc&focus=&search=&width=&invert=1`
+//!   (viewer), `snapshot` being a number (the last if left out), `key` the id of a key (all together if left out). With
+//!   `start` or `end` (and no `snapshot`), what came in between the readings of that range, `since` being the one before it:
+//!   * `view=histogram` → `{at:{snapshot, time}|null, since, unit, keys:[{id, key:[cell], total}], more_keys,
+//!     buckets:[{low, high, count}], total}`; buckets without anything are left out.
+//!   * `view=heatmap` → `{buckets:[[low, high]], columns:[{from, snapshot, time, counts:[…]}], most, snapshots_per_column,
+//!     unit}`: what came in since the snapshot before.
+//!   * `view=table` → `{at, since, columns:[{name, type, display}], key_columns, main_column, unit, rows:[[cell]], total,
+//!     offset, sum}`, by the value in `main_column`.
+//!   * `view=series` → `{at:[{snapshot, time}], lines:[{id, key:[cell], values:[number|null]}], more_keys, unit}`.
 //!   * `view=flame` → as `GET /api/captures/{id}/flame`, the values as weights.
 //! * `GET /api/captures/{id}/text?time=&skip=&limit=` (viewer) → `{lines:[{time, stream, text, snapshot?, left_out?}],
 //!   next:{time, skip}|null}`: the output in order of time; where a map was printed, `snapshot` says which. `text` ends
@@ -25,7 +28,9 @@ use axum::{
 };
 use bathyscope_capture::{CaptureId, Method, visible};
 use bathyscope_store::CaptureState;
-use bathyscope_views::{KeyId, TableQuery, ViewError, heat, histogram, map_flame, map_table, series};
+use bathyscope_views::{
+    KeyId, Period, TableQuery, TimeRange, ViewError, heat, histogram, map_flame, map_table, series,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -115,6 +120,8 @@ pub(in crate::http) struct MapPath {
 pub(in crate::http) struct MapQuery {
     view: MapView,
     snapshot: Option<u64>,
+    start: Option<i64>,
+    end: Option<i64>,
     key: Option<String>,
     offset: u64,
     limit: Option<u32>,
@@ -150,37 +157,50 @@ pub(in crate::http) async fn one(
     let shape = script.shape(&view, n).ok_or_else(ApiError::not_found)?;
     let key = query.key.as_deref().map(str::parse::<KeyId>).transpose();
     let key = key.map_err(|error| ApiError::invalid("reading the query", error.to_string()))?;
-    let MapQuery { snapshot, .. } = query;
+    let period = period(&query, view.record().start_ns);
+    let within = if let Period::Range(range) = period { range } else { TimeRange::ALL };
     let workers = state.workers();
     Ok(match query.view {
         MapView::Histogram => {
-            Json(workers.view(view, move |view, cancel| histogram(view, &shape, snapshot, key, cancel)).await?)
+            Json(workers.view(view, move |view, cancel| histogram(view, &shape, period, key, cancel)).await?)
                 .into_response()
         }
         MapView::Heatmap => {
-            Json(workers.view(view, move |view, cancel| heat(view, &shape, key, cancel)).await?).into_response()
+            Json(workers.view(view, move |view, cancel| heat(view, &shape, key, within, cancel)).await?).into_response()
         }
         MapView::Series => {
-            Json(workers.view(view, move |view, cancel| series(view, &shape, cancel)).await?).into_response()
+            Json(workers.view(view, move |view, cancel| series(view, &shape, within, cancel)).await?).into_response()
         }
         MapView::Table => {
-            let table = table_query(&query);
+            let table = table_query(&query, period);
             Json(workers.view(view, move |view, cancel| map_table(view, &shape, &table, cancel)).await?).into_response()
         }
         MapView::Flame => {
             let flame = move |view: &CaptureView, cancel: &_| -> Result<_, ViewError> {
                 let MapQuery { focus, search, width, invert, .. } = query;
                 let query = ViewQuery { focus, search, width, invert, ..ViewQuery::default() };
-                map_flame(view, &shape, snapshot, &query.flame(view)?, cancel)
+                map_flame(view, &shape, period, &query.flame(view)?, cancel)
             };
             Json(workers.view(view, flame).await?).into_response()
         }
     })
 }
 
-fn table_query(query: &MapQuery) -> TableQuery {
+/// Which part of the map's history: a reading, a range, or all of it.
+fn period(query: &MapQuery, origin_ns: u64) -> Period {
+    let absolute = |relative: i64| origin_ns.saturating_add_signed(relative);
+    match (query.snapshot, query.start, query.end) {
+        (Some(number), ..) => Period::Snapshot(number),
+        (None, None, None) => Period::Last,
+        (None, start, end) => {
+            Period::Range(TimeRange { start_ns: start.map_or(0, absolute), end_ns: end.map_or(u64::MAX, absolute) })
+        }
+    }
+}
+
+fn table_query(query: &MapQuery, period: Period) -> TableQuery {
     TableQuery {
-        snapshot: query.snapshot,
+        period,
         offset: query.offset,
         limit: query.limit.unwrap_or(USUAL_ROWS),
         ascending: query.order == Some(SortOrder::Asc),

@@ -5,8 +5,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    let cli = bathyscope::cli::parse();
     // Processes of this binary are started through /proc, and the kernel would name them after that: `exe`. `comm` in
-    // `begin` and `end` probes is this name, and so is that in other tools.
-    let _cosmetic = rustix::thread::set_name(c"bathyscope");
-    bathyscope::cli::run(bathyscope::cli::parse())
+    // `begin` and `end` probes is this name, and so is that in other tools. The kernel keeps 15 characters.
+    let _cosmetic = rustix::thread::set_name(cli.process_name());
+    bathyscope::cli::run(cli)
 }

@@ -234,7 +234,7 @@ impl RunningCapture for CountCapture {
         reader.times.begin(time_ns);
         self.guard(&reader.counters);
         self.target.release()?;
-        let thread = std::thread::Builder::new().name("counters".into()).spawn(move || reader.run());
+        let thread = std::thread::Builder::new().name("bathyscope-cnt".into()).spawn(move || reader.run());
         self.thread = Some(thread.map_err(|error| refused("starting the thread that reads counters", &error, ""))?);
         Ok(time_ns)
     }

@@ -229,7 +229,7 @@ pub(super) fn open_within_time<T: Send + 'static>(
     }
     let (sender, receiver) = sync_channel(1);
     HANGING.fetch_add(1, Ordering::Relaxed);
-    let spawned = std::thread::Builder::new().name("open-file".into()).spawn(move || {
+    let spawned = std::thread::Builder::new().name("bathyscope-open".into()).spawn(move || {
         let result = open();
         HANGING.fetch_sub(1, Ordering::Relaxed);
         // If nobody waits any more, the descriptor is closed with the message.

@@ -98,7 +98,7 @@ impl<T> Retired<T> {
 /// Drops `things` without waiting for the kernel.
 pub(crate) fn drop_aside<T: HoldsEvents + Send + 'static>(things: T) {
     let retired = retire(things);
-    let spawned = std::thread::Builder::new().name("retire".into()).spawn(move || retired.close());
+    let spawned = std::thread::Builder::new().name("bathyscope-end".into()).spawn(move || retired.close());
     if let Err(error) = spawned {
         // The closure, and with it the things, was dropped here and now: slower, but done.
         tracing::debug!(%error, "no thread to close probes in");

@@ -152,7 +152,7 @@ impl CostMeter {
         shared.lock().ns_per_hit = vec![None; programs.len()];
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
-            .name("cost-meter".into())
+            .name("bathyscope-cost".into())
             .spawn(move || measure(&programs, guarded, &theirs))
             .inspect_err(|error| tracing::warn!(%error, "the cost of probes is not measured"))
             .ok();
@@ -165,7 +165,7 @@ impl CostMeter {
         shared.lock().ns_per_hit = vec![Some(estimate.ns_per_hit)];
         let theirs = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
-            .name("cost-meter".into())
+            .name("bathyscope-cost".into())
             .spawn(move || watch_estimate(&estimate, guarded, &theirs))
             .inspect_err(|error| tracing::warn!(%error, "nothing guards what a capture costs"))
             .ok();

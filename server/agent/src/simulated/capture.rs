@@ -315,7 +315,7 @@ impl RunningCapture for SimulatedCapture {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("simulation".into()).spawn(run);
+        let thread = std::thread::Builder::new().name("bathyscope-sim".into()).spawn(run);
         self.thread = Some(thread.map_err(|error| refused("starting the simulation", &error, ""))?);
         Ok(start_ns)
     }

@@ -233,7 +233,7 @@ fn summary(capture: &CaptureSummary) -> String {
         text::count(capture.rows),
         text::bytes(capture.size_bytes),
         capture.state,
-        visible(capture.title.as_bytes()),
+        wire::shown(&capture.title),
     )
 }
 

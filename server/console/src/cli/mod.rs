@@ -133,6 +133,17 @@ pub enum Verb {
     Reader(reader::ReaderArgs),
 }
 
+impl Cli {
+    /// What the process is called that runs the verb. All names begin alike, so that they can be left out of a capture.
+    pub fn process_name(&self) -> &'static std::ffi::CStr {
+        match self.verb {
+            Some(Verb::Agent(_)) => c"bathyscope-agent",
+            Some(Verb::Console(_)) => c"bathyscope-console",
+            _ => c"bathyscope",
+        }
+    }
+}
+
 /// Parses the command line of this process; prints help and ends the process where that was asked for.
 pub fn parse() -> Cli {
     read(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
@@ -202,6 +213,7 @@ pub(crate) fn print_all(text: &str) -> Outcome {
 /// If the kernel gives no threads or descriptors.
 pub fn runtime() -> Result<tokio::runtime::Runtime, crate::Failure> {
     tokio::runtime::Builder::new_multi_thread()
+        .thread_name("bathyscope-work")
         .enable_all()
         .build()
         .map_err(|error| crate::Failure::because("starting the runtime", error))

@@ -87,7 +87,7 @@ struct StreamState {
 /// Starts the thread; it ends when the reader has, with everything handed to the store.
 pub(crate) fn spawn(setup: Setup, rows: Rows) -> std::io::Result<std::thread::JoinHandle<()>> {
     let run = move || Decoder::new(setup, rows).run();
-    std::thread::Builder::new().name("decoder".to_owned()).spawn(run)
+    std::thread::Builder::new().name("bathyscope-rows".to_owned()).spawn(run)
 }
 
 fn address_columns(schema: &StreamSchema) -> Vec<usize> {

@@ -111,7 +111,7 @@ impl AgentLink {
         let (status, watched) = watch::channel(first);
         let connect: Connect = Box::new(connect);
         let mut thread = LinkThread { connect, status, client: None, lost_at: Instant::now(), pause: FIRST_PAUSE };
-        std::thread::Builder::new().name("agent-link".to_owned()).spawn(move || thread.run(&waiting))?;
+        std::thread::Builder::new().name("bathyscope-link".to_owned()).spawn(move || thread.run(&waiting))?;
         Ok(Self { jobs, status: watched })
     }
 

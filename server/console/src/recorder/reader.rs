@@ -113,7 +113,7 @@ impl Drop for ReaderHandle {
 pub(crate) fn spawn(rings: Vec<Source>, to: SyncSender<FromReader>) -> std::io::Result<ReaderHandle> {
     let finish = Arc::new(AtomicBool::new(false));
     let reader = Reader { rings: rings.into_iter().map(Some).collect(), to, finish: Arc::clone(&finish) };
-    let thread = std::thread::Builder::new().name("ring-reader".to_owned()).spawn(move || reader.run())?;
+    let thread = std::thread::Builder::new().name("bathyscope-ring".to_owned()).spawn(move || reader.run())?;
     Ok(ReaderHandle { finish, thread: thread.thread().clone() })
 }
 

@@ -188,7 +188,7 @@ impl Drop for Undo {
         *PENDING.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         // Counted down however the thread ends, and also if there is none.
         let counted = Counted;
-        let spawned = std::thread::Builder::new().name("untrace".into()).spawn(move || {
+        let spawned = std::thread::Builder::new().name("bathyscope-undo".into()).spawn(move || {
             let _counted = counted;
             steps.run_to_the_end();
         });

@@ -50,7 +50,7 @@ impl Signals {
         let listeners = runtime.block_on(async { Listeners::new() })?;
         let signals = Self::default();
         let heard = signals.clone();
-        let thread = std::thread::Builder::new().name("signals".to_owned());
+        let thread = std::thread::Builder::new().name("bathyscope-sign".to_owned());
         let started = thread.spawn(move || runtime.block_on(heard.hear(listeners)));
         started.map_err(|error| Failure::because("starting a thread", error))?;
         Ok(signals)

@@ -10,16 +10,14 @@ use std::{
 
 use bathyscope_capture::{HostFacts, TracepointName, visible};
 use bathyscope_catalog::{EventFormat, FormatError, MAX_FORMAT_BYTES, parse_available_events, parse_event_format};
-use bathyscope_protocol::{
-    AgentClient, Capability, ClientError, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile,
-};
-use serde::Serialize;
+use bathyscope_protocol::{AgentClient, Capability, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile};
 use tokio::sync::Mutex;
 
 use crate::{
     dynamic::KernelFacts,
     groups::Group,
     http::hex,
+    processes::{self, Process},
     recorder::{AgentLink, AgentStatus, LinkError},
 };
 
@@ -33,10 +31,10 @@ const MAX_LIST_BYTES: u64 = 16 << 20;
 const MAX_PROCESSES: usize = 32 << 10;
 /// Processes that are asked for in one turn of the agent, so that others are not kept waiting.
 const PROCESSES_AT_ONCE: usize = 64;
+/// `stat` of a process begins with its id and name.
+const MAX_NAME_BYTES: u64 = 256;
 /// The largest notes of a kernel that are read.
 const MAX_NOTES_BYTES: u64 = 64 << 10;
-/// `stat` of a process begins with its id and name; more is not read.
-const STAT_BYTES: u64 = 256;
 
 /// Why something about this host cannot be told.
 #[derive(Debug, thiserror::Error)]
@@ -61,15 +59,6 @@ pub enum HostError {
         /// Why not.
         source: FormatError,
     },
-}
-
-/// A process that can be chosen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Process {
-    /// Its id.
-    pub pid: u32,
-    /// Its name, made visible.
-    pub comm: String,
 }
 
 /// A value with the connection it came over and when.
@@ -177,14 +166,31 @@ impl Host {
             return Ok(kept);
         }
         let pids = self.link.list_processes().await?;
+        let passwd: Arc<[u8]> = tokio::fs::read("/etc/passwd").await.unwrap_or_default().into();
         let mut all = Vec::new();
         for pids in pids.get(..pids.len().min(MAX_PROCESSES)).unwrap_or_default().chunks(PROCESSES_AT_ONCE) {
-            let pids = pids.to_vec();
-            all.extend(self.link.call(move |client| named(client, &pids)).await?);
+            let (pids, passwd) = (pids.to_vec(), Arc::clone(&passwd));
+            all.extend(self.link.call(move |client| processes::listed(client, &pids, &passwd)).await?);
         }
         let value: Arc<[Process]> = all.into();
         *slot = Some(self.kept(Arc::clone(&value)));
         Ok(value)
+    }
+
+    /// Those that fit what was typed, what was meant most likely first, with how many there are.
+    ///
+    /// # Errors
+    /// If the agent is not there.
+    pub async fn processes_like(&self, typed: &str, limit: usize) -> Result<(usize, Vec<Process>), HostError> {
+        let mut found = processes::fitting(&*self.processes().await?, typed);
+        let total = found.len();
+        found.truncate(limit);
+        let mut shown = Vec::with_capacity(found.len());
+        for some in found.chunks(PROCESSES_AT_ONCE) {
+            let some = some.to_vec();
+            shown.extend(self.link.call(move |client| processes::with_commands(client, some)).await?);
+        }
+        Ok((total, shown))
     }
 
     /// Asks about the kernel's functions and their types, which are kept for a while, in a thread that may wait.
@@ -264,6 +270,14 @@ impl Host {
     }
 }
 
+/// What a process is called; empty if it is not there.
+pub async fn process_name(link: &AgentLink, pid: u32) -> String {
+    let opened = link.call(move |client| client.open_process_file(pid, ProcessFile::Stat)).await;
+    let Ok(file) = opened else { return String::new() };
+    let bytes = read("the name of a process", file, MAX_NAME_BYTES).await.unwrap_or_default();
+    processes::comm_of_stat(&bytes).map(visible).unwrap_or_default()
+}
+
 /// What this host is. What cannot be read is left empty: facts are labels.
 pub async fn host_facts(link: &AgentLink) -> HostFacts {
     let notes = match link.open_kernel_file(KernelFile::Notes).await {
@@ -281,6 +295,7 @@ pub async fn host_facts(link: &AgentLink) -> HostFacts {
         memory_bytes: system.totalram.saturating_mul(u64::from(system.mem_unit.max(1))),
         boot_id: small("/proc/sys/kernel/random/boot_id").await.trim().to_owned(),
         kernel_build_id: bathyscope_symbols::build_id_of_notes(&notes).map(hex).unwrap_or_default(),
+        target_name: String::new(),
     }
 }
 
@@ -292,31 +307,6 @@ fn cpus_in_list(list: &str) -> u32 {
         Some(last.checked_sub(first)?.saturating_add(1))
     };
     list.split(',').filter_map(count).fold(0, u32::saturating_add)
-}
-
-/// The processes with their names; those that have ended meanwhile are left out.
-fn named(client: &mut AgentClient, pids: &[u32]) -> Result<Vec<Process>, ClientError> {
-    let mut all = Vec::with_capacity(pids.len());
-    for &pid in pids {
-        match client.open_process_file(pid, ProcessFile::Stat) {
-            Ok(file) => {
-                let mut stat = Vec::new();
-                // A process that has ended gives an error here, and no name.
-                let _ended = File::from(file).take(STAT_BYTES).read_to_end(&mut stat);
-                all.extend(comm_of_stat(&stat).map(|comm| Process { pid, comm: visible(comm) }));
-            }
-            Err(ClientError::Refused(_ended)) => {}
-            Err(broken) => return Err(broken),
-        }
-    }
-    Ok(all)
-}
-
-/// The name in `PID (NAME) …`, as `/proc/PID/stat` has it. The name may have parentheses itself.
-pub(crate) fn comm_of_stat(stat: &[u8]) -> Option<&[u8]> {
-    let open = stat.iter().position(|byte| *byte == b'(')?;
-    let close = stat.iter().rposition(|byte| *byte == b')')?;
-    stat.get(open + 1..close)
 }
 
 async fn read(what: &str, file: OwnedFd, most: u64) -> Result<Vec<u8>, HostError> {
@@ -339,19 +329,6 @@ pub fn users_like(passwd: &[u8], wanted: &str, limit: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_processes_may_have_parentheses() {
-        let cases: [(&[u8], Option<&[u8]>); 4] = [
-            (b"12 (bash) S 1", Some(b"bash")),
-            (b"12 (a) S (b)) R 1", Some(b"a) S (b)")),
-            (b"12 bash", None),
-            (b"", None),
-        ];
-        for (stat, expected) in cases {
-            assert_eq!(comm_of_stat(stat), expected);
-        }
-    }
 
     #[test]
     fn ranges_of_cpus_are_counted() {

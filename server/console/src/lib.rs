@@ -22,6 +22,7 @@ pub mod http;
 pub mod import;
 pub mod launch;
 pub mod logging;
+mod processes;
 pub mod recorder;
 pub mod retention;
 pub mod script;

@@ -1,8 +1,8 @@
 //! Making, filling, naming and ending captures: what runs in the writer.
 
 use bathyscope_capture::{
-    Append, CaptureId, CaptureSpec, FrameId, FunctionCode, Ledger, Loss, LossStage, Method, ScriptRecord, StreamTotals,
-    Symbol, Target,
+    Append, CaptureId, CaptureSpec, FrameId, FunctionCode, HostFacts, Ledger, Loss, LossStage, Method, ScriptRecord,
+    StreamTotals, Symbol, Target,
 };
 use sqlx::SqliteConnection;
 
@@ -69,8 +69,9 @@ const fn method_of(spec: &CaptureSpec) -> &'static str {
     }
 }
 
-fn target_of(spec: &CaptureSpec) -> String {
+fn target_of(spec: &CaptureSpec, host: &HostFacts) -> String {
     let text = match &spec.target {
+        Target::Process { pid, .. } if !host.target_name.is_empty() => format!("{} (pid {pid})", host.target_name),
         Target::System => "system".to_owned(),
         Target::Command { argv, .. } => argv.join(" "),
         Target::During { argv, of, .. } => format!("{of} while {}", argv.join(" ")),
@@ -95,7 +96,8 @@ pub(crate) async fn insert_capture(
     at_most("the owner's name", new.owner.len(), limit::USER_BYTES)?;
     at_most("the list of streams", new.streams.len(), limit::STREAMS)?;
     let (spec, host) = (to_json(&new.spec, "the spec")?, to_json(&new.host, "the facts of the host")?);
-    let (method, target, host_name) = (method_of(&new.spec), target_of(&new.spec), cut(&new.host.hostname, 256));
+    let (method, target, host_name) =
+        (method_of(&new.spec), target_of(&new.spec, &new.host), cut(&new.host.hostname, 256));
     let search = search_text(&new.title, &new.owner, [host_name, method, &target]);
     let spec_sum = sums::spec(&spec, &host);
     at_most("the spec", spec.len().max(host.len()), limit::JSON_BYTES)?;

@@ -23,7 +23,7 @@ use super::{
     part::{Facts, Kernel, MappedFile, Part, ProbeFacts, ProgramFacts, TracerFacts},
 };
 use crate::{
-    host::comm_of_stat,
+    processes::comm_of_stat,
     recorder::{AgentLink, LinkError},
 };
 

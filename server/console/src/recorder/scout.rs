@@ -19,7 +19,7 @@ use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
 
 use super::{AgentLink, LinkError, clock::monotonic_ns, mappings::FileKey};
-use crate::host::comm_of_stat;
+use crate::processes::comm_of_stat;
 
 /// Errands that may wait.
 pub(crate) const QUEUED_ERRANDS: usize = 1024;
@@ -146,7 +146,7 @@ impl Scout {
             // It ends where nobody wants to know any more.
             let _nobody_listens = self.run();
         };
-        std::thread::Builder::new().name("scout".to_owned()).spawn(run).map(drop)
+        std::thread::Builder::new().name("bathyscope-look".to_owned()).spawn(run).map(drop)
     }
 
     fn run(&self) -> Option<()> {

@@ -10,7 +10,7 @@ use std::{
 
 use bathyscope_protocol::ProcessFile;
 
-use crate::{host::comm_of_stat, recorder::AgentLink};
+use crate::{processes::comm_of_stat, recorder::AgentLink};
 
 /// How long a name is taken for true.
 const FRESH: Duration = Duration::from_millis(500);

@@ -13,7 +13,8 @@ use super::super::{
 };
 use crate::{
     groups::Group,
-    host::{Process, users_like},
+    host::users_like,
+    processes::Process,
     recorder::{AgentStatus, words},
 };
 
@@ -62,20 +63,16 @@ pub(in crate::http) struct Processes {
     items: Vec<Process>,
 }
 
-/// The processes whose id begins with, or whose name contains, what is looked for.
+/// The processes whose id begins with, or whose name contains, what is looked for: `{total, items:[{pid, comm, command, user,
+/// age_s, cpu_ms, kernel}]}`, exact names first, threads of the kernel last.
 pub(in crate::http) async fn processes(
     _: Operator,
     State(state): State<AppState>,
     Query(query): Query<SearchQuery>,
 ) -> Result<Json<Processes>, ApiError> {
-    let wanted = query.q.trim().to_lowercase();
-    let all = state.host().processes().await?;
-    let fits = |process: &&Process| {
-        process.pid.to_string().starts_with(&wanted) || process.comm.to_lowercase().contains(&wanted)
-    };
-    let found: Vec<&Process> = all.iter().filter(fits).collect();
     let limit = query.limit.unwrap_or(50).min(MOST_LISTED);
-    Ok(Json(Processes { total: found.len(), items: found.into_iter().take(limit).cloned().collect() }))
+    let (total, items) = state.host().processes_like(&query.q, limit).await?;
+    Ok(Json(Processes { total, items }))
 }
 
 #[derive(Serialize)]

@@ -41,6 +41,7 @@ mod sample_rows;
 mod samples;
 mod scout;
 mod script_ledger;
+mod script_places;
 mod script_rows;
 mod script_streams;
 mod start;

@@ -272,7 +272,7 @@ impl ScriptRows {
     fn record(&mut self, record: &Record, look: &mut Lookup, rows: &mut Vec<NewRow>) {
         let Some(Some((stream, kind))) = self.setup.streams.sites.get(record.site as usize) else { return };
         let stream = *stream;
-        let cells = match kind {
+        let mut cells = match kind {
             SiteStream::Fields(fields) => {
                 let names = RowNames { host: &self.setup.names, stacks: &self.stacks, look: RefCell::new(look) };
                 fields.row(record, &self.setup.plan, &names)
@@ -286,6 +286,9 @@ impl ScriptRows {
             ],
             SiteStream::Element => return,
         };
+        if self.setup.streams.of_no_thread.get(record.site as usize) == Some(&true) {
+            forget_thread(&mut cells);
+        }
         let mut cells = vec![cells];
         self.finish_rows(stream, &mut cells, look, rows);
     }
@@ -462,6 +465,15 @@ impl ScriptRows {
             }
         }
         rows
+    }
+}
+
+/// A timer fires in whatever thread runs at that moment: the row is not that thread's.
+fn forget_thread(cells: &mut [Cell]) {
+    for (cell, none) in
+        cells.iter_mut().skip(StreamSchema::PID).zip([Cell::U64(0), Cell::U64(0), Cell::Text(Vec::new())])
+    {
+        *cell = none;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which streams the capture of a script has: one for each place that prints, one for each map.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use bathyscope_bpf::{
     lang::{
@@ -13,8 +13,12 @@ use bathyscope_bpf::{
 use bathyscope_capture::{ScriptProbe, StreamKind, StreamSchema};
 use bathyscope_views::MapKind;
 
+use super::script_places::{header_at, is_constant, is_of_no_thread, tool_name};
+
 /// The most streams of a capture.
 const MAX_STREAMS: usize = 256;
+/// Columns that the name of a stream tells.
+const COLUMNS_IN_NAME: usize = 3;
 /// Names of attach points that are told of one program.
 const NAMES_OF_PROBES: usize = 3;
 
@@ -37,15 +41,18 @@ pub(crate) struct ScriptStreams {
     pub(crate) sites: Vec<Option<(u16, SiteStream)>>,
     /// By map.
     pub(crate) maps: Vec<(u16, MapRows)>,
+    /// By site: whether its rows belong to no thread, whichever ran when its probe fired.
+    pub(crate) of_no_thread: Vec<bool>,
 }
 
 impl ScriptStreams {
     /// The streams of a plan; `text` is the script's.
     pub(crate) fn new(plan: &Plan, text: &str) -> Result<Self, String> {
         let mut streams = Self::default();
-        let mut names: HashMap<String, u32> = HashMap::new();
+        let mut names = StreamNames::new(plan, text);
         for site in &plan.sites {
-            let made = site_stream(plan, site, &mut || stream_name(site, text, &mut names));
+            streams.of_no_thread.push(is_of_no_thread(&header_at(text, site.start as usize)));
+            let made = site_stream(plan, site, &mut || names.name(site));
             let entry = match made {
                 Some((stream, schema)) => Some((streams.add(schema)?, stream)),
                 None => None,
@@ -90,9 +97,70 @@ fn site_stream(plan: &Plan, site: &Site, name: &mut dyn FnMut() -> String) -> Op
     Some((SiteStream::Fields(rows), schema))
 }
 
-/// `printf:12` for the one in line 12; `printf:12.2` for the second there.
-fn stream_name(site: &Site, text: &str, names: &mut HashMap<String, u32>) -> String {
-    let word = match &site.action {
+/// Gives streams of places that print their names: a tool's only table that of the tool, others those of their first columns,
+/// and the rest their line, such as `printf:12`. Headings are `heading:12`, so that views can leave them out. All differ.
+struct StreamNames<'a> {
+    text: &'a str,
+    /// The tool's name, where only one place prints rows.
+    tool: Option<&'a str>,
+    given: HashSet<String>,
+}
+
+impl<'a> StreamNames<'a> {
+    fn new(plan: &Plan, text: &'a str) -> Self {
+        let mut names = Self { text, tool: None, given: HashSet::new() };
+        let is_table = |site: &&Site| matches!(site.action, Action::Print { .. }) && !names.is_heading(site);
+        let tables = plan.sites.iter().filter(is_table).count();
+        names.tool = tool_name(text).filter(|_| tables == 1);
+        names.given.extend(plan.maps.iter().map(|map| map.name.clone()));
+        names
+    }
+
+    fn call(&self, site: &Site) -> &'a str {
+        self.text.get(site.start as usize..site.end as usize).unwrap_or("")
+    }
+
+    /// Whether a place says the same each time, and not because something happened.
+    fn is_heading(&self, site: &Site) -> bool {
+        matches!(site.action, Action::Print { .. })
+            && is_constant(self.call(site))
+            && is_of_no_thread(&header_at(self.text, site.start as usize))
+    }
+
+    fn name(&mut self, site: &Site) -> String {
+        let is_print = matches!(site.action, Action::Print { .. });
+        let columns: Vec<&str> =
+            site.fields.iter().map(|field| field.name.as_str()).filter(|name| !is_number(name)).collect();
+        let name = match self.tool {
+            _ if self.is_heading(site) => self.by_line("heading", site),
+            Some(tool) if is_print => tool.to_owned(),
+            _ if is_print && !columns.is_empty() => {
+                let more = if columns.len() > COLUMNS_IN_NAME { " …" } else { "" };
+                format!("{}{more}", columns.get(..COLUMNS_IN_NAME).unwrap_or(&columns).join(" "))
+            }
+            _ => self.by_line(word_of(&site.action), site),
+        };
+        let numbered = (2_u32..).map(|number| format!("{name}.{number}"));
+        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !self.given.contains(name));
+        let name = free.unwrap_or(name);
+        self.given.insert(name.clone());
+        name
+    }
+
+    fn by_line(&self, word: &str, site: &Site) -> String {
+        let before = self.text.as_bytes().get(..site.start as usize).unwrap_or(self.text.as_bytes());
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("{word}:{line}")
+    }
+}
+
+/// Whether a column has no name but a number: `arg2`.
+fn is_number(column: &str) -> bool {
+    column.strip_prefix("arg").is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_digit()))
+}
+
+fn word_of(action: &Action) -> &'static str {
+    match action {
         Action::Print { to, .. } => match to {
             lang::plan::Output::Out => "printf",
             lang::plan::Output::Error => "errorf",
@@ -104,13 +172,7 @@ fn stream_name(site: &Site, text: &str, names: &mut HashMap<String, u32>) -> Str
         Action::System { .. } => "system",
         Action::HelperFailed { .. } => "helper",
         _ => "print",
-    };
-    let before = text.as_bytes().get(..site.start as usize).unwrap_or(text.as_bytes());
-    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-    let name = format!("{word}:{line}");
-    let count = names.entry(name.clone()).or_insert(0);
-    *count += 1;
-    if *count == 1 { name } else { format!("{name}.{count}") }
+    }
 }
 
 /// Whether the script shows something of a type, in a record or a map.

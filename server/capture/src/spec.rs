@@ -355,20 +355,29 @@ impl ScriptSpec {
         Ok(())
     }
 
-    /// What it is called: its file's name, or the first words of its first comment, or its first line.
+    /// What it is called: its file's name, or the first words of its first comment, or where its first probe is.
     pub fn title(&self) -> String {
         if !self.file.trim().is_empty() {
             return self.file.trim().to_owned();
         }
         let lines = || self.text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("#!"));
         let comment = lines().map_while(comment_of).find(|words| !words.is_empty());
-        let words = comment.or_else(|| lines().find(|line| comment_of(line).is_none())).unwrap_or("a script");
+        let code = || lines().find(|line| comment_of(line).is_none()).map(place_of).filter(|place| !place.is_empty());
+        let words = comment.or_else(code).unwrap_or("a script");
         let mut title: String = words.chars().take(MAX_TITLE_CHARACTERS).collect();
         if title.len() < words.len() {
             title.push('…');
         }
         title
     }
+}
+
+/// Where the probe is that a line begins: what is before its condition and its block.
+fn place_of(line: &str) -> &str {
+    let end = line.find('{').unwrap_or(line.len());
+    let place = line.get(..end).unwrap_or(line);
+    // A path has slashes too; a condition's first one follows a blank.
+    place.split(" /").next().unwrap_or(place).trim().trim_end_matches(',')
 }
 
 /// The words of a line that is a comment or part of one.
@@ -422,7 +431,11 @@ mod tests {
         let cases = [
             ("#!/usr/bin/env bathyscope\n\n// Files that are opened.\nbegin {}", "Files that are opened."),
             ("/*\n * opens\n * more\n */\nbegin {}", "opens"),
-            ("begin { exit(); }\n// later", "begin { exit(); }"),
+            ("begin { exit(); }\n// later", "begin"),
+            ("uprobe:/bin/sh:main /pid == 3/ { printf(\"%s\\n\", comm); }", "uprobe:/bin/sh:main"),
+            ("tracepoint:a:b,\ntracepoint:a:c { }", "tracepoint:a:b"),
+            ("// offcputime: where threads wait\n//\n// group: cpu\n", "offcputime: where threads wait"),
+            ("{ }", "a script"),
             ("", "a script"),
             ("//\n", "a script"),
         ];

@@ -121,7 +121,7 @@ fn svg_options(record: &CaptureRecord, width: u32) -> SvgOptions {
     let seconds = jiff::Timestamp::from_nanosecond(i128::from(record.started_unix_ns)).unwrap_or_default();
     let when = seconds.strftime("%Y-%m-%d %H:%M:%S UTC");
     SvgOptions {
-        title: visible(record.title.as_bytes()),
+        title: crate::wire::shown(&record.title),
         subtitle: format!("{}, {when}", visible(record.host.hostname.as_bytes())),
         notice: if lost { ledger.lost_words() } else { String::new() },
         width,

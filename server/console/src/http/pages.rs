@@ -4,7 +4,6 @@ use axum::{
     extract::State,
     response::{Html, IntoResponse as _, Response},
 };
-use bathyscope_capture::visible;
 use bathyscope_web::{Template, pages};
 
 use super::{
@@ -59,7 +58,7 @@ pub(super) async fn capture(
     Path(CapturePath { id }): Path<CapturePath>,
 ) -> Result<Response, ApiError> {
     let record = state.store().capture(id).await?;
-    let (id, title) = (id.to_string(), visible(record.title.as_bytes()));
+    let (id, title) = (id.to_string(), crate::wire::shown(&record.title));
     render(&pages::Capture { nonce: context.nonce(), frame: who.frame(pages::Nav::None), id: &id, title: &title })
 }
 

@@ -176,8 +176,9 @@ impl From<CaptureRecord> for Capture {
     }
 }
 
-fn shown(text: &str) -> String {
-    visible(text.as_bytes())
+/// Text of people as it is, but for characters that are not to be seen. A backslash stays one: nobody reads it back.
+pub(crate) fn shown(text: &str) -> String {
+    text.split('\\').map(|part| visible(part.as_bytes())).collect::<Vec<_>>().join("\\")
 }
 
 /// Facts of a host that may have come in a file.
@@ -188,6 +189,7 @@ fn host(facts: HostFacts) -> HostFacts {
         machine: shown(&facts.machine),
         boot_id: shown(&facts.boot_id),
         kernel_build_id: shown(&facts.kernel_build_id),
+        target_name: shown(&facts.target_name),
         ..facts
     }
 }

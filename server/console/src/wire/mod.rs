@@ -6,6 +6,7 @@ mod capture;
 mod script;
 mod spec;
 
+pub(crate) use capture::shown;
 pub use capture::{Capture, CaptureItem, Retention, Stream};
 pub use script::{Probe, ScriptMessage};
 pub use spec::{WireSpec, WireSpecError};

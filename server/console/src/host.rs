@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{HostFacts, TracepointName, visible};
+use bathyscope_capture::{HostFacts, Target, TracepointName, visible};
 use bathyscope_catalog::{EventFormat, FormatError, MAX_FORMAT_BYTES, parse_available_events, parse_event_format};
 use bathyscope_protocol::{AgentClient, Capability, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile};
 use tokio::sync::Mutex;
@@ -182,7 +182,7 @@ impl Host {
     /// # Errors
     /// If the agent is not there.
     pub async fn processes_like(&self, typed: &str, limit: usize) -> Result<(usize, Vec<Process>), HostError> {
-        let mut found = processes::fitting(&*self.processes().await?, typed);
+        let mut found = processes::fitting(&self.processes().await?, typed);
         let total = found.len();
         found.truncate(limit);
         let mut shown = Vec::with_capacity(found.len());
@@ -271,11 +271,20 @@ impl Host {
 }
 
 /// What a process is called; empty if it is not there.
-pub async fn process_name(link: &AgentLink, pid: u32) -> String {
+async fn process_name(link: &AgentLink, pid: u32) -> String {
     let opened = link.call(move |client| client.open_process_file(pid, ProcessFile::Stat)).await;
     let Ok(file) = opened else { return String::new() };
     let bytes = read("the name of a process", file, MAX_NAME_BYTES).await.unwrap_or_default();
     processes::comm_of_stat(&bytes).map(visible).unwrap_or_default()
+}
+
+/// What this host is, and what the process is called that is watched: its number means nothing once it has ended.
+pub async fn facts_of_capture(link: &AgentLink, target: &Target) -> HostFacts {
+    let mut facts = host_facts(link).await;
+    if let Target::Process { pid, .. } = target {
+        facts.target_name = process_name(link, *pid).await;
+    }
+    facts
 }
 
 /// What this host is. What cannot be read is left empty: facts are labels.

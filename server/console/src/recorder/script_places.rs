@@ -63,7 +63,9 @@ fn parts(text: &str) -> impl Iterator<Item = (usize, char, Part)> {
 /// What is before the `{` of the outermost block that holds a place: the probe's attach points and condition.
 pub(super) fn header_at(text: &str, place: usize) -> String {
     let (mut depth, mut header, mut current) = (0_u32, String::new(), String::new());
-    for (at, letter, part) in parts(text) {
+    // The line that names an interpreter is not of the language.
+    let first = if text.starts_with("#!") { text.find('\n').unwrap_or(text.len()) } else { 0 };
+    for (at, letter, part) in parts(text).skip_while(|(at, ..)| *at < first) {
         if at >= place {
             break;
         }

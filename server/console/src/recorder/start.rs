@@ -228,11 +228,7 @@ async fn begin(
     let is_profile = matches!(spec.method, Method::Profile { .. });
     let shows_kernel = script.as_ref().is_some_and(|script| shows_kernel_addresses(&script.plan));
     let maps = script.as_ref().is_some_and(|script| shows_user_addresses(&script.plan));
-    let mut host = crate::host::host_facts(&inner.link).await;
-    // The number means nothing once the process has ended.
-    if let Target::Process { pid, .. } = &spec.target {
-        host.target_name = crate::host::process_name(&inner.link, *pid).await;
-    }
+    let host = crate::host::facts_of_capture(&inner.link, &spec.target).await;
     let formats = match &mut trace {
         Some(trace) => std::mem::take(&mut trace.formats),
         None => kernel_formats::of_probes(&inner.link, &spec.method).await,

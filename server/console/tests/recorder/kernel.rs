@@ -178,7 +178,7 @@ async fn a_script_counts_every_read_of_dd() {
         let at = record.streams.iter().position(|stream| stream.schema.name == name);
         u16::try_from(at.unwrap_or_else(|| panic!("{name}: {:?}", record.streams))).unwrap()
     };
-    let printed = stream("printf:3");
+    let printed = stream("fd comm");
     let lost: u64 = record.ledger.losses.iter().map(|loss| loss.count).sum();
     assert_eq!(record.streams[usize::from(printed)].rows + lost, 20_000, "{:?}", record.ledger);
     assert!(numbers(&bench, &record, printed, "pid").await.iter().all(|pid| *pid > 0));

@@ -128,6 +128,25 @@ export function showGraph() {
   byId("trace-graph").hidden = byId("trace-tracer").value.trim() !== "function_graph";
 }
 
+/** Sets and calls that are about signals and ends. */
+const ABOUT_ENDS = /^(%?(process|signal)s?|%%?creds|.*exit.*|.*kill.*|.*signal.*|rt_sig.*|wait.*)$/;
+
+/**
+ * Whether signals and ends of processes belong to what is asked for: to everything, and to calls that are about them. Pure.
+ * @param {string} calls as typed
+ */
+export function wantsEnds(calls) {
+  const words = calls.split(",").map((word) => word.trim()).filter(Boolean);
+  return words.length === 0 || words.some((word) => word.startsWith("!") || ABOUT_ENDS.test(word));
+}
+
+/** Whoever chooses calls gets no ends of threads beside them, unless they say so. */
+function startEnds() {
+  const [calls, ends] = [byId("sys-calls"), byId("sys-signals")];
+  ends.addEventListener("change", () => { ends.dataset.chosen = "1"; });
+  for (const name of ["input", "change", "blur"]) calls.addEventListener(name, () => { if (!ends.dataset.chosen) ends.checked = wantsEnds(calls.value); });
+}
+
 /**
  * Brings these forms to life.
  * @returns {{add: (event: {event: string, filter: string}) => void, value: () => {event: string, filter: string}[]}} the
@@ -135,6 +154,7 @@ export function showGraph() {
  */
 export function startMethods() {
   suggestWords(byId("sys-calls"), systemCalls);
+  startEnds();
   suggestWords(byId("count-events"), perfEvents);
   suggestWords(byId("event"), perfEvents, "");
   suggestWords(byId("branches"), async (word) => fitting(BRANCH_WORDS, word));

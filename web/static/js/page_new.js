@@ -11,6 +11,7 @@ import { showGraph, startMethods } from "./method_forms.js";
 import { ProbeBuilder } from "./probe_builder.js";
 import { errorNotice, noteError, showError, waitFor } from "./notice.js";
 import { ProbeEditor } from "./probe_editor.js";
+import { chooseProcess, processDetail, processList } from "./process_choice.js";
 import { ScriptForm } from "./script_form.js";
 import { startShell } from "./shell.js";
 import { emptyForm, formOf, specOf, startsCommand } from "./spec.js";
@@ -142,8 +143,31 @@ function addTracepoint(name) {
   else addProbe({ tracepoint: text, fields: null, predicate: "" });
 }
 
+/** Puts the id in place of a name, if one process has it; else says which there are. Resolves to whether it can go on. */
+async function settleProcess() {
+  const input = byId("pid");
+  const typed = input.value.trim();
+  if (target() !== "process" || typed === "" || /^\d+$/.test(typed)) return true;
+  const { total, items } = await waitFor("Looking for the process", get("/api/processes", { q: typed, limit: 40 }));
+  const choice = chooseProcess(typed, items);
+  if (choice.pid) input.value = String(choice.pid);
+  else if (choice.none) put(byId("problems"), h("div", { class: "notice notice-stop", role: "alert" }, h("p", { text: `No process is called “${typed}”, and none has it in its name.` })));
+  else put(byId("problems"), processList(typed, choice.several, items.length === choice.several.length ? total : choice.several.length, (pid) => { input.value = String(pid); put(byId("problems")); byId("start-capture").focus(); }));
+  if (!choice.pid) {
+    byId("problems").scrollIntoView({ block: "nearest" });
+    byId("problems").querySelector("button")?.focus();
+  }
+  return Boolean(choice.pid);
+}
+
 async function start() {
   if (starting) return;
+  try {
+    if (!(await settleProcess())) return;
+  } catch (error) {
+    put(byId("problems"), errorNotice(error));
+    return;
+  }
   const { spec, problems } = specOf(formNow(), splitWords);
   if (method === "events" && editors.some((editor) => editor.bad)) problems.push("A condition is not right yet; see it on the left.");
   if (method === "events" && editors.some((editor) => !editor.condition)) problems.push("The fields of a tracepoint are not known; remove it or try again.");
@@ -221,7 +245,7 @@ function startFields() {
   });
   new Combobox({
     input: byId("pid"), keepsText: true, empty: "No matching process.",
-    source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: String(one.pid), detail: one.comm })),
+    source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: `${one.pid} ${one.comm}`, text: String(one.pid), detail: processDetail(one) })),
     pick: () => {},
   });
   new Combobox({
@@ -264,6 +288,7 @@ async function first() {
     try {
       const { spec } = await waitFor("Reading the capture to run again", get(`/api/captures/${from}`));
       fill(formOf(spec, joinWords));
+      byId("sys-signals").dataset.chosen = "1";
       return;
     } catch (error) {
       noteError(error);

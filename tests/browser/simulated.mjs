@@ -8,6 +8,9 @@ import {
   addCondition, chooseCalls, chooseRecords, readRecords, ended, openTab, readInfo, rowCount, rowsInSight, runCallsAgain, selectRange, settledValue, startCapture, tickFields,
   bringSysdigLine, chooseGraph, chooseTracepoint, flameOfCalls, listFunctions, rankCalls, walkCalls, walkChart, walkFlame, walkInstructions, walkTimeline, watchAndStop,
 } from './flows.mjs';
+import {
+  chooseByName, deleteOpen, foldTime, leaveOwnOut, legendOfWindow, openTool, rangeOfMaps, readTool, seeProgress, watchScript,
+} from './capture_flows.mjs';
 import { chooseKind, findNothing, searchCatalogue } from './catalog_flows.mjs';
 import { logIn, openBrowser, openPage } from './lib.mjs';
 import {
@@ -41,6 +44,8 @@ test('it runs without rights', async () => {
   if (IS_ROOT) {
     const { readFileSync } = await import('node:fs');
     for (const verb of ['agent', 'console']) {
+      // As much of the name as the kernel keeps.
+      assert.equal(readFileSync(`/proc/${server.childPid(verb)}/comm`, 'utf8').trim(), `bathyscope-${verb}`.slice(0, 15));
       assert.match(readFileSync(`/proc/${server.childPid(verb)}/status`, 'utf8'), /^Uid:\t65534\t65534\t65534\t65534$/m);
     }
   }
@@ -173,7 +178,7 @@ test('system calls: chosen by a set, recorded, run again', async () => {
   await openTab(page, 'Events');
   await until('failed calls', async () => (await rowsInSight(page)).some((row) => row.some((cell) => /ENOENT/.test(cell))));
   const asked = (await (await page.request.get(`${server.origin}/api/captures/${made}`)).json()).spec.method;
-  assert.deepEqual(asked, { syscalls: { calls: ['%file'], outcome: 'failed', min_duration_ns: 0, string_bytes: 32, fd_paths: true, signals: true } });
+  assert.deepEqual(asked, { syscalls: { calls: ['%file'], outcome: 'failed', min_duration_ns: 0, string_bytes: 32, fd_paths: true, signals: false } });
   await runCallsAgain(page, { calls: '%file', results: 'failed' });
 });
 
@@ -222,6 +227,22 @@ test('a script runs: its maps, stacks, output, and again', async () => {
   await runScriptAgain(page);
 });
 
+test('a capture shows first what it is for, and says whose and of what its numbers are', async () => {
+  const tool = await openTool(page, server.origin);
+  await readTool(page, server.origin, tool);
+  await foldTime(page, server.origin, tool);
+  await rangeOfMaps(page, server.origin, tool);
+  await legendOfWindow(page, server.origin, tool);
+  await leaveOwnOut(page, server.origin, tool);
+  await seeProgress(page);
+  await deleteOpen(page, tool);
+  complaints.splice(0, complaints.length, ...complaints.filter((text) => !/status of 404.*\/api\/captures\//.test(text)));
+});
+
+test('a running script has one line of readouts', async () => watchScript(page, server.origin));
+
+test('a process is chosen by its name', async () => chooseByName(page, server.origin));
+
 test('a tool and an example open in the editor', async () => {
   await openToolByWords(page, { words: 'runqlat cpu', tool: 'runqlat' });
   await openExample(page);
@@ -233,6 +254,8 @@ test('a sample opens with one click', async () => {
   await until('samples', async () => await samples.count() > 0);
   await samples.first().click();
   await page.waitForURL(/\/captures\/[0-9a-f]{16}/);
+  await page.getByRole('tabpanel').first().waitFor();
+  await openTab(page, 'Events');
   await until('its rows', async () => await rowCount(page) > 0);
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { CATEGORIES, FAMILIES, SHADES, category, fnv1a, frameClass, pixel } from "../static/js/color.js";
+import { CATEGORIES, FAMILIES, SHADES, category, fnv1a, frameClass, pixel, rankColors } from "../static/js/color.js";
 
 test("FNV-1a gives the published values", () => {
   assert.equal(fnv1a(""), 0x811c9dc5);
@@ -26,4 +26,21 @@ test("every colour that is used is defined", () => {
 
 test("a pixel has its bytes in the order of a little-endian machine", () => {
   assert.deepEqual([...new Uint8Array(Uint32Array.of(pixel("rgb(1, 2, 3)")).buffer)], [1, 2, 3, 255]);
+});
+
+test("the most frequent names of a capture differ, and keep the usual colour where it is free", () => {
+  const names = Array.from({ length: 40 }, (_, i) => `${String.fromCharCode(97 + (i % 26))}${i < 26 ? "x" : "y"}`);
+  const usual = new Map(names.map((name) => [name, category(name)]));
+  const alike = names.filter((name) => usual.get(name) === usual.get(names[0]));
+  assert.ok(alike.length > 1, "some have the same by themselves");
+  rankColors([...alike, ...names]);
+  const first = [...new Set([...alike, ...names])].slice(0, CATEGORIES);
+  assert.equal(new Set(first.map(category)).size, CATEGORIES);
+  assert.equal(category(alike[0]), usual.get(alike[0]));
+  const rare = [...new Set([...alike, ...names])].at(-1);
+  assert.equal(category(rare), usual.get(rare));
+  // Lists that are not shown together do not take colours from each other.
+  rankColors([alike[0]], [alike[1]]);
+  assert.deepEqual([category(alike[0]), category(alike[1])], [usual.get(alike[0]), usual.get(alike[1])]);
+  rankColors([]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { decodeTimeline, lowerBound, newest, project } from "../static/js/timeline_decode.js";
+import { decodeTimeline, lowerBound, newest, project, rowsIn } from "../static/js/timeline_decode.js";
 
 /** An answer as the server writes it. */
 export function encode(head, tracks) {
@@ -91,4 +91,12 @@ test("a bin that begins before the first column is not added to it, except the f
 test("where the last bin with rows ends", () => {
   const tracks = [{ bins: Uint32Array.of(1, 3) }, { bins: Uint32Array.of() }];
   assert.deepEqual([newest({ start: 0, end: 100, width: 10, tracks }), newest({ start: 50, end: 85, width: 4, tracks }), newest({ start: 0, end: 9, width: 9, tracks: [] })], [40, 85, 0]);
+});
+
+test("rows of a window, not of what was got around it", () => {
+  const track = { bins: Uint32Array.of(2, 5, 6, 19), counts: Uint32Array.of(7, 1, 2, 40) };
+  const data = { start: 1000, end: 3000, width: 20 };
+  for (const [start, end, rows] of [[1000, 3000, 50], [0, 9000, 50], [1500, 1700, 3], [1500, 1600, 1], [1550, 1560, 1], [1700, 2800, 0], [2950, 2990, 40], [0, 1000, 0]]) {
+    assert.equal(rowsIn(track, data, { start, end }), rows, `${start} to ${end}`);
+  }
 });

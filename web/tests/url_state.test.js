@@ -21,6 +21,12 @@ test("nonsense gives the usual values", () => {
   assert.equal(parseView(`?filter=${"x".repeat(2000)}`).view.filter, "");
 });
 
+test("links of version 1 name no first stream and no first map", () => {
+  assert.deepEqual([parseView("?v=1&tab=maps").view.map, parseView("?v=1&tab=maps").view.stream], [0, 0]);
+  assert.deepEqual([parseView("?v=1&tab=flame").view.map, parseView("?v=1&tab=maps&map=3&stream=2").view.map], [null, 3]);
+  assert.deepEqual([parseView("?tab=maps").view.map, parseView(formatView({ ...emptyView(), stream: 0, map: 0 })).view.map], [null, 0]);
+});
+
 test("a later version is read as far as it is known", () => {
   const { view, newer } = parseView(`?v=${VERSION + 1}&tab=flame&shiny=1`);
   assert.equal(view.tab, "flame");

@@ -49,6 +49,8 @@ async function request(path, options) {
     // The page is about to go; nobody waits for this.
     return new Promise(() => {});
   }
+  // A page whose subject was deleted meanwhile hears of it, whichever of its parts asked.
+  if (response.status === 404) document.dispatchEvent(new CustomEvent("missing", { detail: path }));
   const body = await response.json().catch(() => ({}));
   const why = `the server answered ${response.status}`;
   throw new ApiError({ status: response.status, why, ...(typeof body?.error === "object" ? body.error : {}), body });

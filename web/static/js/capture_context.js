@@ -1,8 +1,16 @@
 // One capture on its page: what the server says of it, and the view that the person has of it. All views share this.
 
-import { get } from "./api.js";
+import { get, getBytes } from "./api.js";
+import { rankColors } from "./color.js";
+import { firstStream } from "./first_view.js";
+import { decodeTimeline } from "./timeline_decode.js";
+import { namesByRows } from "./timeline_legend.js";
 
-/** Sends `info` when the capture's facts are new, `error` when a shared request failed. */
+/** How finely the whole capture is looked at for its most frequent names. */
+const RANKED_BINS = 512;
+const RANKED_TRACKS = 256;
+
+/** Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `error` when a shared request failed. */
 export class CaptureContext extends EventTarget {
   /**
    * @param {string} id
@@ -15,6 +23,8 @@ export class CaptureContext extends EventTarget {
     this.info = info;
     this.state = state;
     this.path = `/api/captures/${encodeURIComponent(id)}`;
+    /** Whether it was deleted while it was open. */
+    this.gone = false;
   }
 
   /** The view's parts. */
@@ -35,7 +45,8 @@ export class CaptureContext extends EventTarget {
 
   /** The stream that the table shows. */
   get stream() {
-    return this.info.streams[this.view.stream] ?? this.info.streams[0];
+    const { streams } = this.info;
+    return streams[this.view.stream ?? firstStream(streams)] ?? streams[0];
   }
 
   /** Whether any stream has stacks. */
@@ -51,6 +62,11 @@ export class CaptureContext extends EventTarget {
   /** Whether a script made it. */
   get isScript() {
     return Boolean(this.info.spec.method.script);
+  }
+
+  /** The text of the script that made it; empty if none did. */
+  get scriptText() {
+    return this.info.spec.method.script?.text ?? "";
   }
 
   /** Whether it holds counts of events. */
@@ -76,10 +92,38 @@ export class CaptureContext extends EventTarget {
     return { start: loss.start_ns - this.info.start_ns, end: loss.end_ns - this.info.start_ns };
   }
 
+  /**
+   * Gives the capture's most frequent names colours of their own. They are told by all of it, so that they are the same in
+   * every range, view and link. Tracks of threads have colours by stream.
+   */
+  async rankColors() {
+    const { streams } = this.info;
+    if (this.isCounts || !streams.some(({ rows }) => rows > 0)) return;
+    const query = { start: 0, end: Math.ceil(this.duration), width: RANKED_BINS, group: "cpu", limit_tracks: RANKED_TRACKS };
+    const names = namesByRows(decodeTimeline(await getBytes(`${this.path}/timeline`, query))).map(([name]) => name);
+    rankColors(streams.toSorted((a, b) => b.rows - a.rows).map(({ name }) => name), names);
+    this.dispatchEvent(new Event("colors"));
+  }
+
   /** Asks the server for the capture's facts again. */
   async refresh() {
     this.info = await get(this.path);
     this.dispatchEvent(new Event("info"));
+  }
+
+  /** Finds out whether the capture still exists; sends `gone` when it does not. */
+  async check() {
+    if (this.gone || this.checking) return;
+    this.checking = true;
+    try {
+      await get(this.path);
+    } catch (error) {
+      if (error.status !== 404 || this.gone) return;
+      this.gone = true;
+      this.dispatchEvent(new Event("gone"));
+    } finally {
+      this.checking = false;
+    }
   }
 
   /**

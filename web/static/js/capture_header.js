@@ -4,7 +4,7 @@ import { get, send } from "./api.js";
 import { captureState } from "./capture_list.js";
 import { addCommands, mayRecord } from "./commands.js";
 import { byId, copyText, h, put } from "./dom.js";
-import { UNKNOWN_LOSS, bytes, count, duration, exact, lostText, permille, plural, wall } from "./format.js";
+import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "./format.js";
 import { bind } from "./keys.js";
 import { note, noteError, sentence } from "./notice.js";
 import { PINS } from "./retention.js";
@@ -15,6 +15,9 @@ const EXPORTS = [
   ["svg", "Flame graph", "SVG", true], ["folded", "Folded stacks", "text", true], ["csv", "Rows of this stream", "CSV", false],
   ["ndjson", "Rows of this stream", "NDJSON", false], ["bathy", "Whole capture", ".bathy", false],
 ];
+
+/** What is said of a capture that was deleted while its page was open. */
+const GONE = "This capture was deleted meanwhile. The page shows what it had read before; nothing more can be read, and nothing can be done with it.";
 
 /** The header. */
 export class CaptureHeader {
@@ -27,17 +30,18 @@ export class CaptureHeader {
     this.details = details;
     this.stopping = false;
     context.addEventListener("info", () => this.draw());
+    context.addEventListener("gone", () => this.draw());
     this.#startKeys();
     this.draw();
   }
 
   #startKeys() {
-    bind("y", { what: "Copy a link to this view", group: "Capture" }, () => this.#copyLink());
+    bind("y", { what: "Copy a link to this view", group: "Capture", when: () => !this.context.gone }, () => this.#copyLink());
     addCommands({ name: "Copy a link to this view", detail: "Y", run: () => this.#copyLink() });
     if (!mayRecord()) return;
     bind("x", { what: "Stop the capture", group: "Capture", when: () => this.context.info.running && this.context.info.can_change }, () => this.#stop());
-    bind("r", { what: "Run again", group: "Capture", when: () => !this.context.info.running }, () => this.#runAgain());
-    bind("k", { what: "Pin the capture, or unpin it", group: "Capture", when: () => this.context.info.can_pin }, () => this.#pin());
+    bind("r", { what: "Run again", group: "Capture", when: () => !this.context.info.running && !this.context.gone }, () => this.#runAgain());
+    bind("k", { what: "Pin the capture, or unpin it", group: "Capture", when: () => this.context.info.can_pin && !this.context.gone }, () => this.#pin());
     addCommands({ name: "Run this capture again", detail: "R", run: () => this.#runAgain() });
     if (!this.context.info.can_change) return;
     addCommands({ name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() }, { name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Rename this capture", run: () => this.#rename() });
@@ -48,6 +52,7 @@ export class CaptureHeader {
   }
 
   #runAgain() {
+    if (this.#isGone()) return;
     location.assign(this.#again);
   }
 
@@ -57,7 +62,7 @@ export class CaptureHeader {
     if (!this.editing) byId("cap-title").textContent = info.title;
     document.title = `${info.title} · Bathyscope`;
     const started = wall(info.started_unix_ns);
-    put(byId("cap-meta"), captureState(info.state), info.state === "finished" ? "" : " · ", [info.simulated ? "simulated" : info.host.hostname, started, info.running ? "" : duration(this.context.duration), targetText(info.spec.target, joinWords)].filter(Boolean).join(" · "));
+    put(byId("cap-meta"), captureState(info.state), info.state === "finished" ? "" : " · ", [info.simulated ? "simulated" : info.host.hostname, started, info.running ? "" : duration(this.context.duration), targetText(info.spec.target, joinWords, info.host.target_name)].filter(Boolean).join(" · "));
     if (info.state === "finished") byId("cap-meta").firstChild.remove();
     byId("cap-meta").title = `${info.host.hostname}, kernel ${info.host.kernel_release}, started ${wall(info.started_unix_ns, true)}`;
     this.#drawChips(info);
@@ -76,6 +81,7 @@ export class CaptureHeader {
   }
 
   #drawActions(info) {
+    if (this.context.gone) return put(byId("cap-actions"), h("a", { class: "button", href: "/captures", text: "All captures" }));
     const actions = [];
     if (info.running && info.can_change) {
       actions.push(h("button", { type: "button", class: "primary", id: "stop", disabled: this.stopping, on: { click: () => this.#stop() } }, this.stopping ? "Stopping" : "Stop ", !this.stopping && h("kbd", { text: "X" })));
@@ -92,6 +98,7 @@ export class CaptureHeader {
   }
 
   #drawProblem(info) {
+    if (this.context.gone) return put(byId("cap-problem"), h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Deleted. " }), GONE));
     const bad = { failed: "This capture failed. ", interrupted: "This capture was interrupted. ", agent_lost: `The agent ended at ${duration(this.context.duration)}. ` }[info.state];
     const kept = info.streams.some((stream) => stream.rows > 0) && "Rows until then are kept. ";
     const isLost = info.state === "agent_lost";
@@ -145,20 +152,28 @@ export class CaptureHeader {
   }
 
   #exportPath(format) {
-    const { start, end, stream, filter, focus, search, invert, by } = this.context.view;
+    const { start, end, filter, focus, search, invert, by } = this.context.view;
+    const stream = Math.max(0, this.context.info.streams.indexOf(this.context.stream));
     const parts = { format, start, end, stream, filter, ...(format === "svg" ? { focus, search } : {}), ...(["svg", "folded"].includes(format) ? { invert: invert ? 1 : 0, by } : {}) };
     const kept = Object.entries(parts).filter(([, value]) => value !== null && value !== "");
     return `${this.context.path}/export?${new URLSearchParams(format === "bathy" ? { format } : kept.map(([name, value]) => [name, String(value)]))}`;
   }
 
+  /** Whether it was deleted meanwhile; says so, as commands can still be asked for. */
+  #isGone() {
+    if (this.context.gone) note(GONE);
+    return this.context.gone;
+  }
+
   async #copyLink() {
+    if (this.#isGone()) return;
     const done = await copyText(location.origin + this.context.state.address());
     note(done ? "Link copied. It opens this view for everybody who may log in here." : "The link is in the address bar; this browser did not let it be copied.");
   }
 
   async #pin() {
     const { info } = this.context;
-    if (!info.can_pin) return;
+    if (!info.can_pin || this.#isGone()) return;
     try {
       await send("PATCH", this.context.path, { pinned: !info.pinned });
       await this.context.refresh();
@@ -182,6 +197,7 @@ export class CaptureHeader {
   }
 
   #rename() {
+    if (this.#isGone()) return;
     const title = byId("cap-title");
     const input = h("input", { type: "text", class: "title-edit", maxlength: "200", "aria-label": "Title" });
     input.value = this.context.info.title;
@@ -216,28 +232,4 @@ export class CaptureHeader {
     input.focus();
     input.select();
   }
-}
-
-/**
- * The readouts of a running capture: what each stream does, costs and loses.
- * @param {object} tick
- * @param {boolean} estimated whether what a hit costs is an estimate
- * @returns {HTMLElement[]}
- */
-export function tickReadouts(tick, estimated) {
-  const value = (text, label, title = "", name = "") => h("span", { class: `reading ${name}`, title }, h("b", { text }), ` ${label}`);
-  const about = estimated ? "≈ " : "";
-  const streams = tick.streams.map((stream) => h("div", { class: "live-stream" },
-    tick.streams.length > 1 && h("code", { class: "cut", text: stream.name }),
-    value(count(Math.round(stream.hits_per_s)), "hits/s", `${exact(Math.round(stream.hits_per_s))} hits per second`),
-    value(count(Math.round(stream.rows_per_s)), "rows/s"),
-    value(stream.ns_per_hit === null || stream.ns_per_hit === undefined ? "–" : `${about}${Math.round(stream.ns_per_hit)} ns`, "per hit", estimated ? ESTIMATED : ""),
-    value(`${about}${permille(stream.cpu_permille)}`, "of a CPU", estimated ? ESTIMATED : ""),
-    value(count(stream.stored), "stored", exact(stream.stored)),
-    value(count(stream.filtered), "filtered", exact(stream.filtered)),
-    stream.lost > 0 ? value(count(stream.lost), "lost", exact(stream.lost), "loss") : value("0", "lost")));
-  const used = (name, share, peak, what) => value(permille(share), `of a CPU, ${bytes(peak)} ${name}`, `What ${what} uses now, and the most memory that it had resident. All captures share it.`);
-  const recording = h("div", { class: "live-stream" }, used("console", tick.console_cpu_permille, tick.console_peak_bytes, "the console, which reads and stores,"),
-    used("agent", tick.agent_cpu_permille, tick.agent_peak_bytes, "the agent, which holds the probes,"));
-  return [h("span", { class: "reading" }, h("b", { text: duration(tick.elapsed) })), h("div", { class: "live-streams" }, ...streams, recording)];
 }

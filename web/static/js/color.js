@@ -20,13 +20,38 @@ export function fnv1a(name) {
   return hash >>> 0;
 }
 
+/** What names of one kind have in common: numbers at the end do not count. */
+const kindOf = (name) => name.replace(/[/:.-]?\d[\d:/u.-]*$/, "");
+/** Colours that were given by rank. */
+const ranked = new Map();
+
+/**
+ * Gives the most frequent names of a capture colours of their own: each the one that it has everywhere if that is free, else
+ * the next one that is. What was given before is forgotten.
+ * @param {...string[]} lists of names that are shown together, the most frequent first; those after as many as there are
+ *   colours keep the usual one
+ */
+export function rankColors(...lists) {
+  ranked.clear();
+  for (const names of lists) {
+    const given = new Set();
+    for (const kind of [...new Set(names.map(kindOf))].slice(0, CATEGORIES)) {
+      let color = ranked.get(kind) ?? fnv1a(kind) % CATEGORIES;
+      while (given.has(color)) color = (color + 1) % CATEGORIES;
+      ranked.set(kind, color);
+      given.add(color);
+    }
+  }
+}
+
 /**
  * Which category a name belongs to. Trailing numbers after `/` or `:` and a final number do not count, so that
  * `kworker/0:1` and `kworker/3:2` look alike.
  * @param {string} name
  */
 export function category(name) {
-  return fnv1a(name.replace(/[/:.-]?\d[\d:/u.-]*$/, "")) % CATEGORIES;
+  const kind = kindOf(name);
+  return ranked.get(kind) ?? fnv1a(kind) % CATEGORIES;
 }
 
 /**

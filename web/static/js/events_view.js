@@ -43,6 +43,7 @@ export class EventsView {
     this.source.addEventListener("rows", ({ detail }) => this.#rows(detail.first));
     this.source.addEventListener("error", ({ detail }) => this.#failed(detail));
     context.state.addEventListener("change", ({ detail }) => { if (QUERY.some((part) => detail.parts.has(part))) this.#changed(detail.parts); });
+    context.addEventListener("colors", () => this.table.redraw());
     this.#startKeys();
     this.setRunning(context.info.running);
   }

@@ -1,13 +1,15 @@
 // The Flame graph tab: folded on the server for the selected range and filter, zoomed by asking again.
 
+import { amount } from "./amount.js";
 import { Latest, get } from "./api.js";
 import { mayRecord } from "./commands.js";
 import { h, put, s, settled } from "./dom.js";
+import { arrangeMaps } from "./first_view.js";
 import { FRAME, drawFlame, frameTop } from "./flame_draw.js";
 import { FlameCode } from "./flame_code.js";
 import { functionTable } from "./flame_functions.js";
 import { FlameModel, KINDS } from "./flame_model.js";
-import { duration, exact, percent, plural } from "./format.js";
+import { percent, plural } from "./format.js";
 import { bind, describe } from "./keys.js";
 import { note, showError, waitFor } from "./notice.js";
 
@@ -38,6 +40,7 @@ export class FlameView {
       this.#drawControls();
       this.expire();
     });
+    context.addEventListener("colors", () => { if (this.model?.total) this.#draw(); });
     this.#startKeys();
   }
 
@@ -146,7 +149,7 @@ export class FlameView {
     const { start, end, filter, focus, search, invert, by, snapshot } = this.context.view;
     const map = await this.#map();
     const drawn = { focus, search, width: Math.min(8192, width), invert: invert ? 1 : 0, by };
-    const query = map === null ? { start, end, filter, ...drawn } : { view: "flame", snapshot, ...drawn };
+    const query = map === null ? { start, end, filter, ...drawn } : { view: "flame", ...(snapshot === null ? { start, end } : { snapshot }), ...drawn };
     const path = map === null ? `${this.context.path}/flame` : `${this.context.path}/maps/${map}`;
     try {
       const answer = await this.#latest.run((signal) => waitFor("Folding stacks", get(path, query, signal), () => this.#latest.cancel()));
@@ -172,7 +175,7 @@ export class FlameView {
       put(this.table, functionTable(answer, { top, sort: (to) => this.context.state.set({ top: to }), find: (name) => this.context.state.set({ flame: "graph", search: name, focus: "" }), open: (name) => this.context.state.set({ code: name, at: "" }) }));
       const more = answer.total - answer.functions.length;
       this.found.textContent = search ? plural(answer.total, "function") : "";
-      this.said.textContent = [answer.unit === "samples" ? plural(answer.samples, "sample") : duration(answer.samples), more > 0 ? `${plural(more, "more function")}; find them by name` : ""].filter(Boolean).join(" · ");
+      this.said.textContent = [amount(answer.samples, answer.unit), more > 0 ? `${plural(more, "more function")}; find them by name` : ""].filter(Boolean).join(" · ");
     } catch (error) {
       this.filterProblem(error.status === 400 ? error : null);
       if (error.status !== 400) showError(this.problem, error, () => this.#load());
@@ -201,7 +204,9 @@ export class FlameView {
     if (this.context.view.source) return Number(this.context.view.source.slice(1));
     if (!this.context.isScript) return null;
     const { maps } = await get(`${this.context.path}/maps`).catch(() => ({ maps: [] }));
-    return maps.find(({ views }) => views.includes("flame"))?.n ?? null;
+    const { streams } = this.context.info;
+    const folded = maps.filter(({ views }) => views.includes("flame"));
+    return arrangeMaps(folded, streams, this.context.scriptText).first?.n ?? null;
   }
 
   #show(answer) {
@@ -211,7 +216,7 @@ export class FlameView {
     if (this.model.total === 0) {
       put(this.svg);
       this.svg.style.height = "0";
-      put(this.problem, h("p", { class: "empty", text: this.context.view.start === null && !this.context.view.filter ? this.context.hasCalls ? "No time in calls of known length." : "No samples: nothing of the target ran while it was sampled." : `No ${this.context.hasCalls ? "calls" : "samples"} in this range and filter.` }));
+      put(this.problem, h("p", { class: "empty", text: this.context.view.start === null && !this.context.view.filter ? this.context.hasCalls ? "No time in calls of known length." : this.context.isScript ? "The map held nothing by stack when it was read." : "No samples: nothing of the target ran while it was sampled." : `No ${this.context.hasCalls ? "calls" : this.context.isScript ? "values" : "samples"} in this range and filter.` }));
       this.said.textContent = "";
       this.#drawCrumbs();
       return;
@@ -254,16 +259,15 @@ export class FlameView {
 
   #say() {
     const { cut, total, unresolved, matched, focusTotal } = this.model;
-    const amount = (value) => this.#amount(value);
-    const parts = [amount(total)];
-    if (cut.nodes > 0) parts.push(`${plural(cut.nodes, "frame")} with ${amount(cut.samples)} below one pixel not drawn; zoom in to see them`);
-    put(this.said, parts.join(" · "), unresolved > 0 && ` · ${this.#amount(unresolved)} ${this.model.isTime || unresolved > 1 ? "have" : "has"} frames without a symbol `, unresolved > 0 && h("button", { type: "button", class: "plain", text: "why?", on: { click: () => note(NO_SYMBOL, { ms: 20000 }) } }));
-    this.found.textContent = this.context.view.search ? `${amount(matched)}, ${percent(matched, focusTotal)}` : "";
+    const parts = [this.#amount(total)];
+    if (cut.nodes > 0) parts.push(`${plural(cut.nodes, "frame")} with ${this.#amount(cut.samples)} below one pixel not drawn; zoom in to see them`);
+    put(this.said, parts.join(" · "), unresolved > 0 && ` · ${this.#amount(unresolved)} ${unresolved > 1 ? "have" : "has"} frames without a symbol `, unresolved > 0 && h("button", { type: "button", class: "plain", text: "why?", on: { click: () => note(NO_SYMBOL, { ms: 20000 }) } }));
+    this.found.textContent = this.context.view.search ? `${this.#amount(matched)}, ${percent(matched, focusTotal)}` : "";
   }
 
-  /** So many samples, or so much time in calls. */
+  /** So many samples, or so much of what else is folded. */
   #amount(value) {
-    return this.model.isTime ? duration(value) : plural(value, "sample");
+    return amount(value, this.model.unit);
   }
 
   #index(event) {
@@ -284,7 +288,7 @@ export class FlameView {
     }
     const { value, own, kind } = model.nodes;
     const zoomed = model.focus > 0 && !model.isAncestor(i) ? `, ${percent(value[i], model.focusTotal)} of the zoom` : "";
-    put(this.readout, h("b", { text: model.name(i) }), `  ${KINDS[kind[i]] ?? ""}  ${this.#amount(value[i])}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${this.model.isTime ? duration(own[i]) : exact(own[i])} its own` : ""}`);
+    put(this.readout, h("b", { text: model.name(i) }), `  ${KINDS[kind[i]] ?? ""}  ${this.#amount(value[i])}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${this.#amount(own[i])} its own` : ""}`);
   }
 
   #click(event) {

@@ -1,9 +1,10 @@
 // The functions of sampled stacks as a table, in place of the flame graph.
 
+import { shortAmount } from "./amount.js";
 import { category } from "./color.js";
 import { h } from "./dom.js";
 import { KINDS } from "./flame_model.js";
-import { count, duration, exact, percent } from "./format.js";
+import { exact, percent } from "./format.js";
 
 /**
  * The table.
@@ -14,12 +15,11 @@ import { count, duration, exact, percent } from "./format.js";
  */
 export function functionTable({ unit, samples, functions }, { top, sort, find, open }) {
   if (functions.length === 0) return h("p", { class: "empty", text: "No function in this range, filter and search." });
-  const amount = (value) => (unit === "samples" ? count(value) : duration(value));
   const column = (name, text, title) => h("th", { scope: "col", class: "num", "aria-sort": top === name ? "descending" : "none", title },
     h("button", { type: "button", class: "vt-sort", on: { click: () => sort(name) } }, text, h("span", { "aria-hidden": "true", text: top === name ? " ↓" : "" })));
   const head = h("tr", {}, column("own", "Own", "In the function itself"), column("total", "Total", "In the function or in what it called"),
     h("th", { scope: "col", class: "bar-head", text: top === "own" ? "Share of own" : "Share of total" }), h("th", { scope: "col", text: "Function" }), h("th", { scope: "col", text: "" }), h("th", { scope: "col", text: "" }));
-  const number = (value) => h("td", { class: "num mono", title: `${exact(value)} ${unit}, ${percent(value, samples)} of all`, text: `${amount(value)}  ${percent(value, samples)}` });
+  const number = (value) => h("td", { class: "num mono", title: `${exact(value)} ${unit}, ${percent(value, samples)} of all`, text: `${shortAmount(value, unit)}  ${percent(value, samples)}` });
   // Calls have no instructions, and where no sample ended there is nothing to show at any.
   const sampled = unit === "samples";
   const named = (row) => {

@@ -12,7 +12,7 @@ export class FlameModel {
   /** @param {object} answer of the API */
   constructor(answer) {
     Object.assign(this, { total: answer.total, focusTotal: answer.focus_total, maxDepth: answer.max_depth, cut: answer.cut, matched: answer.matched_samples, unresolved: answer.unresolved });
-    this.isTime = answer.unit === "nanoseconds";
+    this.unit = answer.unit;
     this.names = answer.names;
     this.nodes = answer.nodes;
     this.count = answer.nodes.id.length;

@@ -1,5 +1,6 @@
 // A histogram as a table with bars: every number can be read, selected and copied.
 
+import { headed } from "./amount.js";
 import { h } from "./dom.js";
 import { exact, percent } from "./format.js";
 import { bucket } from "./map_words.js";
@@ -20,10 +21,10 @@ function row(one, most, total, cumulated) {
 
 /**
  * The chart.
- * @param {{buckets: {low: number|string, high: number|string, count: number}[], total: number}} view
+ * @param {{buckets: {low: number|string, high: number|string, count: number}[], total: number, unit?: string}} view
  * @returns {HTMLElement}
  */
-export function histogramChart({ buckets, total }) {
+export function histogramChart({ buckets, total, unit }) {
   const most = Math.max(1, ...buckets.map(({ count }) => count));
   let cumulated = 0;
   const rows = buckets.flatMap((one, i) => {
@@ -31,6 +32,6 @@ export function histogramChart({ buckets, total }) {
     const missing = gap(buckets[i - 1], one) && h("tr", { class: "gap" }, h("td", { colspan: "5", class: "quiet", text: "⋮ empty" }));
     return [missing, row(one, most, total, cumulated)].filter(Boolean);
   });
-  const heads = [["Bucket", "num"], ["", ""], ["Count", "num"], ["Share", "num"], ["Up to here", "num"]];
+  const heads = [[headed("Bucket", unit), "num"], ["", ""], ["Count", "num"], ["Share", "num"], ["Up to here", "num"]];
   return h("table", { class: "list histogram" }, h("thead", {}, h("tr", {}, ...heads.map(([text, kind]) => h("th", { scope: "col", class: kind, text })))), h("tbody", {}, ...rows));
 }

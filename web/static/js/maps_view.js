@@ -1,5 +1,6 @@
 // The Maps tab: what a script keeps in its maps, by kind: histogram, heat map, table, lines, flame graph.
 
+import { amount, headed } from "./amount.js";
 import { Latest, get } from "./api.js";
 import { h, put } from "./dom.js";
 import { cell, duration, exact, plural } from "./format.js";
@@ -7,11 +8,12 @@ import { HeatChart } from "./heat_chart.js";
 import { histogramChart } from "./histogram_chart.js";
 import { LinesChart } from "./lines_chart.js";
 import { KINDS, SHOWS, keyText } from "./map_words.js";
+import { arrangeMaps, firstShow, isScratch } from "./first_view.js";
 import { showError, waitFor } from "./notice.js";
 
 /** Rows that a table shows at first, and more of them with each press. */
 const PAGE = 200;
-const QUERY = ["map", "show", "snapshot", "key"];
+const QUERY = ["map", "show", "snapshot", "key", "start", "end"];
 
 /** The tab. */
 export class MapsView {
@@ -28,7 +30,7 @@ export class MapsView {
     this.stale = true;
     this.maps = [];
     const readout = (text) => { this.readout.textContent = text; };
-    this.heat = new HeatChart({ readout, chosen: (snapshot) => context.state.set({ snapshot, show: "histogram" }) });
+    this.heat = new HeatChart({ readout, chosen: (snapshot) => context.state.set({ snapshot, show: "histogram" }), select: (range) => context.select(range) });
     this.lines = new LinesChart({ readout });
     this.list = h("ul", { class: "maps-list" });
     this.shows = h("div", { class: "segments", role: "group", "aria-label": "View" });
@@ -62,14 +64,18 @@ export class MapsView {
     if (this.visible && this.context.view.snapshot === null) this.#load();
   }
 
+  get #arranged() {
+    return arrangeMaps(this.maps, this.context.info.streams, this.context.scriptText);
+  }
+
   get #map() {
-    return this.maps.find(({ n }) => n === this.context.view.map) ?? this.maps[0];
+    return this.maps.find(({ n }) => n === this.context.view.map) ?? this.#arranged.first;
   }
 
   /** What is shown: what the address says if that fits this map. */
   get #shown() {
     const fits = this.#map.views.filter((one) => one !== "flame");
-    return fits.includes(this.context.view.show) ? this.context.view.show : fits[0];
+    return fits.includes(this.context.view.show) ? this.context.view.show : firstShow(fits, this.context.scriptText);
   }
 
   async #load() {
@@ -79,9 +85,10 @@ export class MapsView {
         this.maps = (await get(`${this.context.path}/maps`, {}, signal)).maps;
         const map = this.#map;
         if (!map || map.snapshots === 0) return { view: null };
-        const { snapshot, key } = this.context.view;
+        const { snapshot, key, start, end } = this.context.view;
         const show = this.#shown;
-        const query = { histogram: { snapshot, key }, heatmap: { key }, table: { snapshot, limit: this.#rows }, series: {} }[show];
+        const when = snapshot === null ? { start, end } : { snapshot };
+        const query = { histogram: { ...when, key }, heatmap: { start, end, key }, table: { ...when, limit: this.#rows }, series: { start, end } }[show];
         const path = `${this.context.path}/maps/${map.n}`;
         return { show, view: await waitFor("Reading the map", get(path, { view: show, ...query }, signal), () => this.#latest.cancel()) };
       });
@@ -96,18 +103,25 @@ export class MapsView {
     this.#drawList();
     this.readout.textContent = "";
     put(this.shows, ...(map ? map.views.map((one) => this.#showButton(map, one, show)) : []));
-    put(this.moment, ...(view?.at?.snapshot ? this.#moments(view.at) : []));
+    put(this.moment, ...(view?.at?.snapshot ? this.#moments(view) : []));
     put(this.keys, view?.keys?.length > 1 && this.#keyChoice(view));
     if (!map) return put(this.body, h("p", { class: "empty", text: "This script keeps nothing in maps. A map is a name with @: @[comm] = count();" }));
-    if (!view) return put(this.body, h("p", { class: "empty", text: this.context.info.running ? `${map.name} is empty so far.` : `${map.name} held nothing when it was read.` }));
+    if (!view) return put(this.body, h("p", { class: "empty", text: this.context.info.running ? `${map.name} is empty so far.` : `${map.name} held nothing when it was read${isScratch(this.context.info.streams[map.n], this.context.scriptText) ? " (scratch space of the script)" : ""}.` }));
     const draw = { histogram: () => this.#histogram(view), heatmap: () => this.#heat(view), table: () => this.#table(view), series: () => this.#lines(view) };
     draw[show]();
   }
 
   #drawList() {
-    put(this.list, ...this.maps.map((map) => h("li", {}, h("button", {
-      type: "button", class: "map-entry", "aria-pressed": String(map === this.#map), on: { click: () => this.context.state.set({ map: map.n, show: "", snapshot: null, key: "" }) },
-    }, h("code", { text: map.name }), h("span", { class: "quiet small", text: `${KINDS[map.kind] ?? map.kind}${map.views.includes("flame") ? " by stack" : ""}` })))));
+    const { shown, empty } = this.#arranged;
+    const chosen = this.#map;
+    const entry = (map) => h("li", {}, h("button", {
+      type: "button", class: "map-entry", "aria-pressed": String(map === chosen), on: { click: () => this.context.state.set({ map: map.n, show: "", snapshot: null, key: "" }) },
+    }, h("code", { text: map.name }), h("span", { class: "quiet small", text: `${KINDS[map.kind] ?? map.kind}${map.views.includes("flame") ? " by stack" : ""}` })));
+    // What is folded away stays in reach; what is shown now is never hidden.
+    const open = empty.includes(chosen) || this.list.querySelector("details")?.open;
+    const held = this.context.info.running ? "empty so far" : "held nothing when read";
+    put(this.list, ...shown.map(entry), empty.length > 0 && h("li", {}, h("details", { class: "maps-empty", open },
+      h("summary", { class: "quiet small", text: `${plural(empty.length, "map")} ${held}` }), h("ul", { class: "maps-list" }, ...empty.map(entry)))));
   }
 
   #showButton(map, one, shown) {
@@ -116,10 +130,14 @@ export class MapsView {
     return h("button", { type: "button", "aria-pressed": String(one === shown), text: SHOWS[one], on: { click } });
   }
 
-  #moments(at) {
+  #moments({ at, since }) {
     const map = this.#map;
+    // Of a range: what came in between the readings that are nearest to it.
+    if (this.context.view.snapshot === null && this.context.range.start !== null) {
+      return [h("span", { class: "quiet", text: since ? `came in between the readings at ${duration(since.time)} and ${duration(at.time)}` : `until the reading at ${duration(at.time)}` })];
+    }
     const step = (by) => h("button", { type: "button", text: by < 0 ? "‹" : "›", "aria-label": by < 0 ? "Earlier" : "Later", disabled: by < 0 ? at.snapshot <= 1 : at.snapshot >= map.last, on: { click: () => this.context.state.set({ snapshot: at.snapshot + by }) } });
-    const latest = this.context.view.snapshot !== null && h("button", { type: "button", class: "plain", text: "Last", on: { click: () => this.context.state.set({ snapshot: null }) } });
+    const latest = this.context.view.snapshot !== null && h("button", { type: "button", class: "plain", text: this.context.range.start === null ? "Last" : "The range", on: { click: () => this.context.state.set({ snapshot: null }) } });
     if (map.snapshots < 2) return [h("span", { class: "quiet", text: `read at ${duration(at.time)}` })];
     return [step(-1), h("span", { class: "quiet", text: `read at ${duration(at.time)}, ${exact(at.snapshot)} of ${exact(map.last)}` }), step(1), latest];
   }
@@ -133,13 +151,20 @@ export class MapsView {
   }
 
   #histogram(view) {
-    put(this.body, view.buckets.length ? histogramChart(view) : h("p", { class: "empty", text: "Nothing was counted." }), h("p", { class: "quiet small", text: plural(view.total, "value") }));
+    put(this.body, view.buckets.length ? histogramChart(view) : h("p", { class: "empty", text: this.#nothing("Nothing was counted.") }), h("p", { class: "quiet small", text: plural(view.total, "value") }));
   }
 
   #heat(view) {
+    if (view.columns.length === 0) return put(this.body, h("p", { class: "empty", text: this.#nothing("Nothing was counted.") }));
     put(this.body, this.heat.element, h("p", { class: "quiet small" }));
-    this.heat.show(view);
-    this.body.lastChild.textContent = `Values per read; ${this.heat.legend}.`;
+    const { start, end } = this.context.range;
+    this.heat.show(view, { start: start ?? 0, end: end ?? this.context.duration });
+    this.body.lastChild.textContent = `Values per ${view.snapshots_per_column > 1 ? plural(view.snapshots_per_column, "read") : "read"}; ${this.heat.legend}.`;
+  }
+
+  /** Why a view is empty. */
+  #nothing(words) {
+    return this.context.range.start === null || this.context.view.snapshot !== null ? words : "Nothing came in in the selected range, or the map was not read in it. Maps are read about once a second.";
   }
 
   #lines(view) {
@@ -147,18 +172,27 @@ export class MapsView {
     this.lines.show(view);
   }
 
-  #table({ columns, key_columns: keys, rows, total, sum }) {
+  #table({ columns, key_columns: keys, main_column: main, unit, rows, total, sum }) {
     const number = (i) => i >= keys || ["u64", "i64"].includes(columns[i].type);
-    const head = h("tr", {}, ...columns.map((column, i) => h("th", { scope: "col", class: number(i) ? "num" : "", text: column.name })), sum !== null && h("th", { scope: "col", class: "bar-head", "aria-hidden": "true" }));
-    const most = Math.max(1, ...rows.map((row) => Number(row[keys]) || 0));
+    // The unit is of the values; how often something was counted has none.
+    const heading = (column, i) => (i >= keys && column.name !== "count" ? headed(column.name, unit) : column.name);
+    const most = Math.max(1, ...rows.map((row) => Number(row[main]) || 0));
+    const barred = sum !== null && main !== null;
     const bar = (row) => {
       const place = h("span", { class: "bar" });
-      place.style.width = `${(Math.max(0, Number(row[keys])) / most) * 100}%`;
-      return h("td", { class: "bar-cell" }, Number(row[keys]) > 0 && place);
+      place.style.width = `${(Math.max(0, Number(row[main])) / most) * 100}%`;
+      return h("td", { class: "bar-cell" }, Number(row[main]) > 0 && place);
     };
-    const line = (row) => h("tr", {}, ...row.map((value, i) => h("td", { class: `${number(i) ? "num" : ""} mono cut`, title: cell(value, columns[i]), text: cell(value, columns[i]) })), sum !== null && bar(row));
+    const head = h("tr", {}, ...columns.flatMap((column, i) => [
+      h("th", { scope: "col", class: number(i) ? "num" : "", "aria-sort": i === main ? "descending" : null, text: heading(column, i) }),
+      ...(barred && i === main ? [h("th", { scope: "col", class: "bar-head", "aria-hidden": "true" })] : []),
+    ]));
+    const line = (row) => h("tr", {}, ...row.flatMap((value, i) => [
+      h("td", { class: `${number(i) ? "num" : ""} mono cut`, title: cell(value, columns[i]), text: cell(value, columns[i]) }),
+      ...(barred && i === main ? [bar(row)] : []),
+    ]));
     const more = rows.length < total && h("button", { type: "button", text: `Show more of ${exact(total)}`, on: { click: () => { this.#rows = Math.min(1000, this.#rows + PAGE); this.#load(); } } });
-    put(this.body, rows.length ? h("table", { class: "list maps-table" }, h("thead", {}, head), h("tbody", {}, ...rows.map(line))) : h("p", { class: "empty", text: "The map was empty." }),
-      h("p", { class: "row quiet small" }, `${plural(total, "entry", "entries")}${sum === null ? "" : `, ${exact(sum)} together`}`, more));
+    put(this.body, rows.length ? h("table", { class: "list maps-table" }, h("thead", {}, head), h("tbody", {}, ...rows.map(line))) : h("p", { class: "empty", text: this.#nothing("The map was empty.") }),
+      h("p", { class: "row quiet small" }, `${plural(total, "entry", "entries")}${sum === null ? "" : `, ${amount(sum, unit)} together`}`, more));
   }
 }

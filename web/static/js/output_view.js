@@ -13,7 +13,7 @@ const MOST = 20000;
 export class OutputView {
   #latest = new Latest();
   /** Where the server goes on. */
-  #next = { time: 0, skip: 0 };
+  #next;
   #lines = 0;
   /** Line breaks of what is shown, and whether text follows the last one. */
   #breaks = 0;
@@ -27,12 +27,32 @@ export class OutputView {
     this.context = context;
     this.visible = false;
     this.stale = true;
+    this.#next = this.#begin;
+    context.state.addEventListener("change", ({ detail }) => {
+      if (detail.parts.has("start") || detail.parts.has("end")) this.#restart();
+    });
     this.said = h("span", { class: "quiet", role: "status" });
     this.copy = h("button", { type: "button", text: "Copy", title: "Copies the lines below", hidden: true, on: { click: () => navigator.clipboard?.writeText(this.text.textContent) } });
     this.more = h("button", { type: "button", text: "Show more", hidden: true, on: { click: () => this.#load() } });
     this.text = h("pre", { class: "script-output", tabindex: "0", "aria-label": "Output" });
     this.problem = h("div");
     put(panel, h("div", { class: "panel-bar" }, this.said, h("span", { class: "grow" }), this.more, this.copy), this.problem, this.text);
+  }
+
+  get #begin() {
+    return { time: this.context.range.start ?? 0, skip: 0 };
+  }
+
+  /** Another range: what was read is of the one before. */
+  #restart() {
+    this.#latest.cancel();
+    this.#next = this.#begin;
+    this.#lines = 0;
+    this.#breaks = 0;
+    this.#isOpen = false;
+    put(this.text);
+    this.stale = true;
+    if (this.visible) this.#load();
   }
 
   /** The tab is in sight. */
@@ -67,7 +87,10 @@ export class OutputView {
     }
   }
 
-  #add({ lines, next }) {
+  #add({ lines: read, next: further }) {
+    const { end } = this.context.range;
+    const lines = end === null ? read : read.filter(({ time }) => time < end);
+    const next = lines.length < read.length ? null : further;
     this.text.append(...lines.map((line) => this.#line(line)));
     this.#lines += lines.length;
     this.#breaks += lines.reduce((sum, { text }) => sum + (text.match(/\n/g)?.length ?? 0), 0);
@@ -77,7 +100,7 @@ export class OutputView {
     this.copy.hidden = this.#lines === 0;
     const lineCount = plural(this.#breaks + (this.#isOpen ? 1 : 0), "line");
     this.said.textContent = this.more.hidden ? lineCount : `The first ${lineCount}`;
-    if (this.#lines === 0) put(this.problem, h("p", { class: "empty", text: "The script has printed nothing. What it keeps in maps is under Maps." }));
+    if (this.#lines === 0) put(this.problem, h("p", { class: "empty", text: this.context.range.start === null ? "The script has printed nothing. What it keeps in maps is under Maps." : "The script printed nothing in the selected range." }));
   }
 
   /** At the end of what there is: after the last piece, of which several can have the same time. */

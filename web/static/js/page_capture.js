@@ -3,18 +3,21 @@
 import { get } from "./api.js";
 import { CallsView } from "./calls_view.js";
 import { CaptureContext } from "./capture_context.js";
-import { CaptureHeader, tickReadouts } from "./capture_header.js";
+import { CaptureHeader } from "./capture_header.js";
 import { addCommands } from "./commands.js";
 import { CountsView } from "./counts_view.js";
 import { byId, h, put, settled } from "./dom.js";
 import { EventsView } from "./events_view.js";
 import { FlameView } from "./flame.js";
+import { firstTab } from "./first_view.js";
 import { duration, exact } from "./format.js";
 import { InfoView } from "./info_view.js";
 import { bind, describe } from "./keys.js";
 import { listen } from "./live.js";
+import { LiveHeader } from "./live_header.js";
 import { MapsView } from "./maps_view.js";
 import { Minimap } from "./minimap.js";
+import { isWithoutOwn, takesCondition, toggleOwn } from "./own_work.js";
 import { note, noteError, sentence, showError, waitFor } from "./notice.js";
 import { OutputView } from "./output_view.js";
 import { startShell } from "./shell.js";
@@ -66,6 +69,25 @@ function startFilter(state) {
   write();
 }
 
+/** One click leaves out what Bathyscope's own processes did, where all of the system was watched. */
+function startOwn(context) {
+  const { state } = context;
+  const button = byId("without-own");
+  const write = () => {
+    const { filter } = state.view;
+    button.hidden = context.info.spec.target !== "system" || !takesCondition(filter);
+    button.setAttribute("aria-pressed", String(isWithoutOwn(filter)));
+  };
+  const turn = () => {
+    state.set({ filter: toggleOwn(state.view.filter), row: null });
+    byId("filter").value = state.view.filter;
+  };
+  button.addEventListener("click", turn);
+  addCommands({ name: "Show rows with or without Bathyscope’s own processes", run: () => { if (!button.hidden) turn(); } });
+  state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
+  write();
+}
+
 function startRange(context) {
   const line = byId("range-line");
   const write = () => {
@@ -94,7 +116,7 @@ function startViews(context, views) {
   const first = context.hasMaps ? SCRIPT_TABS : SCRIPT_TABS.toReversed();
   const tabs = context.isCounts ? COUNT_TABS : context.isScript ? [...first, ...TABS] : context.hasCalls ? CALL_TABS : TABS;
   // A link without a tab shows what this capture is for.
-  if (!tabs.includes(state.view.tab)) state.view.tab = tabs[0];
+  if (!tabs.includes(state.view.tab)) state.view.tab = firstTab(context.info);
   if (context.isScript) first.forEach((name, i) => { const tab = byId(`tab-${name}`); tab.hidden = false; tab.parentElement.insertBefore(tab, tab.parentElement.children[i]); });
   if (context.isCounts) {
     for (const name of TABS) byId(`tab-${name}`).hidden = !tabs.includes(name);
@@ -121,12 +143,9 @@ function startViews(context, views) {
 
 /** While the capture runs: rows, counters, and the stored views as they grow. */
 function startLive(context, views, minimap, readout) {
-  const strip = byId("cap-live");
+  const header = new LiveHeader(byId("cap-live"), costIsEstimated(context.info.spec));
   let ending = false;
   let grown = performance.now();
-  const said = h("span", { class: "quiet", role: "status" });
-  strip.hidden = false;
-  put(strip, said);
   const grow = () => {
     if (performance.now() - grown < GROW_MS || context.view.tab === "events" || context.view.tab === "info") return;
     grown = performance.now();
@@ -141,9 +160,10 @@ function startLive(context, views, minimap, readout) {
     if (ending) return;
     ending = true;
     stop();
-    strip.hidden = true;
+    header.ended();
     try {
       await context.refresh();
+      context.rankColors().catch(() => {});
       views.events.setRunning(context.info.running);
       views.timeline.grown();
       views.flame.expire();
@@ -156,12 +176,12 @@ function startLive(context, views, minimap, readout) {
     }
   };
   const stop = listen(`${context.path}/live`, {
-    state: ({ message }) => { said.textContent = message; },
+    state: ({ message }) => header.say(message),
     rows: (message) => views.events.liveRows(message),
     tick: (tick) => {
       if (context.info.streams.length < tick.streams.length) context.refresh().then(() => views.events.setRunning(true)).catch(noteError);
-      if (tick.guard) said.textContent = tick.guard;
-      put(strip, ...tickReadouts(tick, costIsEstimated(context.info.spec)), said);
+      if (tick.guard) header.say(tick.guard);
+      header.tick(tick);
       minimap.tick(tick);
       context.info.end_ns = Math.max(context.info.end_ns, context.info.start_ns + tick.elapsed);
       readout.grown();
@@ -186,6 +206,7 @@ async function start() {
   const context = new CaptureContext(id, info, state);
   if (state.newer) note("This link was made by a later release; a part of the view may be missing.");
   startFilter(state);
+  startOwn(context);
   const readout = startRange(context);
   const minimap = new Minimap(context, readout.show);
   const views = {
@@ -202,6 +223,11 @@ async function start() {
   new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.info.reveal(section); });
   startViews(context, views);
   describe("drag, double click", "Select a range, fit all", "Capture");
+  document.addEventListener("missing", ({ detail }) => detail.startsWith(context.path) && context.check());
+  // Who comes back to the page finds out before something is tried.
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && context.check());
+  // Names keep the usual colours where this cannot be told.
+  context.rankColors().catch(() => {});
   if (info.running) startLive(context, views, minimap, readout);
 }
 

@@ -216,10 +216,10 @@ function budgetsForm(budgets) {
  * @param {string|object} target
  * @param {(words: string[]) => string} join
  */
-export function targetText(target, join) {
-  if (target?.process) return `pid ${target.process.pid}${target.process.children ? " and its children" : ""}`;
-  if (target?.processes) return `pids ${target.processes.pids.join(", ")}${target.processes.children ? " and their children" : ""}`;
-  if (target?.during) return `${targetText(target.during.of ?? "system", join)} while ${join(target.during.argv)} runs${target.during.user ? ` as ${target.during.user}` : ""}`;
+export function targetText(target, join, name = "") {
+  if (target?.process) return `${name ? `${name} (pid ${target.process.pid})` : `pid ${target.process.pid}`}${target.process.children ? " and its children" : ""}`;
+  if (target?.processes) return `${name ? `${name} (` : ""}pids ${target.processes.pids.join(", ")}${name ? ")" : ""}${target.processes.children ? " and their children" : ""}`;
+  if (target?.during) return `${targetText(target.during.of ?? "system", join, name)} while ${join(target.during.argv)} runs${target.during.user ? ` as ${target.during.user}` : ""}`;
   if (target?.command) return `${join(target.command.argv)}${target.command.user ? ` as ${target.command.user}` : ""}`;
   if (target?.cgroup) return `control group ${target.cgroup.path}`;
   if (target?.unit) return target.unit.name;

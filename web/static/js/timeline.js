@@ -9,7 +9,7 @@ import { showError } from "./notice.js";
 import { SqlTracks } from "./sql_tracks.js";
 import { counterAt } from "./timeline_counters.js";
 import { TimelineData } from "./timeline_data.js";
-import { newest, project } from "./timeline_decode.js";
+import { newest, project, rowsIn } from "./timeline_decode.js";
 import { legend } from "./timeline_legend.js";
 import { AXIS, COLORS, LABELS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.js";
 
@@ -51,6 +51,8 @@ export class TimelineView {
     this.data.addEventListener("error", ({ detail }) => this.#failed(detail));
     context.state.addEventListener("change", ({ detail }) => this.#changed(detail.parts));
     this.remember = settled(200, () => this.#remember());
+    this.legendLater = settled(60, () => this.#drawLegend());
+    context.addEventListener("colors", () => { this.#drawLegend(); this.canvas.redraw(); });
     this.#startPointer();
     this.#startKeys();
   }
@@ -147,12 +149,19 @@ export class TimelineView {
     this.filterProblem(null);
     if (this.follows) this.#followAll();
     this.queries.redraw();
-    const { tracks, more_tracks: more, group } = this.data.current;
     this.#arrange();
-    this.more.textContent = tracks.length === 0 ? "No rows here" : more > 0 ? `${plural(tracks.length, TRACKS[group])} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, TRACKS[group]);
-    put(this.legend, ...(this.data.current.has_values ? [h("span", { class: "quiet", text: "Each has a scale of its own, up to the value beside it. The band is from the least to the greatest value of a pixel." })] : legend(this.data.current)));
+    this.#drawLegend();
     this.#tell();
     this.canvas.redraw();
+  }
+
+  /** What the colours stand for and how many tracks there are, of what is in sight. */
+  #drawLegend() {
+    if (!this.data.current) return;
+    const { tracks, more_tracks: more, group, has_values: values } = this.data.current;
+    const empty = !values && tracks.every((track) => rowsIn(track, this.data.current, this.shown) === 0);
+    this.more.textContent = empty ? "No rows here" : more > 0 ? `${plural(tracks.length, TRACKS[group])} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, TRACKS[group]);
+    put(this.legend, ...(values ? [h("span", { class: "quiet", text: "Each has a scale of its own, up to the value beside it. The band is from the least to the greatest value of a pixel." })] : legend(this.data.current, this.shown)));
   }
 
   /** Tracks of queries follow the others at once; without them these have all the room. */
@@ -210,6 +219,7 @@ export class TimelineView {
     this.follows = from <= 0 && from + span >= Math.min(whole, this.follows ? this.shown.end : whole);
     this.shown = { start: from, end: from + span };
     this.remember();
+    this.legendLater();
     this.#want();
     this.#tell();
   }

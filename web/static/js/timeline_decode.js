@@ -77,6 +77,31 @@ export function lowerBound(sorted, value) {
 }
 
 /**
+ * The bins of a track that are in a window, as the first index and the one behind the last.
+ * @param {Track} track
+ * @param {{start: number, end: number, width: number}} data the window that the bins divide
+ * @param {{start: number, end: number}} shown
+ */
+export function binsIn(track, data, shown) {
+  const binNs = (data.end - data.start) / data.width;
+  const first = lowerBound(track.bins, Math.floor((shown.start - data.start) / binNs + 1e-6));
+  return [first, Math.max(first, lowerBound(track.bins, Math.ceil((shown.end - data.start) / binNs - 1e-6)))];
+}
+
+/**
+ * How many rows of a track are in a window: of all bins that it touches, as they are what is drawn.
+ * @param {Track} track
+ * @param {{start: number, end: number, width: number}} data
+ * @param {{start: number, end: number}} shown
+ */
+export function rowsIn(track, data, shown) {
+  const [first, behind] = binsIn(track, data, shown);
+  let rows = 0;
+  for (let i = first; i < behind; i += 1) rows += track.counts[i];
+  return rows;
+}
+
+/**
  * Puts a track's bins onto the columns of the screen: for each column the sum of counts, the name of its fullest bin, and
  * how long its longest row took.
  * @param {Track} track

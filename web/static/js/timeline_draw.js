@@ -5,7 +5,7 @@ import { CATEGORIES, category, pixel } from "./color.js";
 import { count, tickLabel, ticks } from "./format.js";
 import { drawSelection } from "./minimap.js";
 import { counterWords, drawCounters } from "./timeline_counters.js";
-import { project } from "./timeline_decode.js";
+import { project, rowsIn } from "./timeline_decode.js";
 
 /** Pixels: the labels on the left, the axis on top, a track at least and at most. */
 export const LABELS = 188;
@@ -119,7 +119,7 @@ function drawLabels(ctx, colors, model, height) {
     ctx.fillText(name, PAD, track.sub ? middle - 6 : middle);
     ctx.fillStyle = colors["--text-quiet"];
     if (track.sub) ctx.fillText(cut(ctx, track.sub, LABELS - 56), PAD, middle + 6);
-    const rows = track.values ? counterWords(track.values.most.reduce((a, b) => Math.max(a, b), 0), track.is_clock) : count(track.rows);
+    const rows = track.values ? counterWords(track.values.most.reduce((a, b) => Math.max(a, b), 0), track.is_clock) : count(rowsIn(track, model.data, model.shown));
     ctx.fillText(rows, LABELS - 14 - ctx.measureText(rows).width, track.sub ? middle - 6 : middle);
   }
   ctx.restore();

@@ -4,15 +4,16 @@
 import { TRACKS_CHARS } from "./sql_track.js";
 
 /** The version that is written. */
-export const VERSION = 1;
+export const VERSION = 2;
 /** Browsers refuse more than about 100 replacements of an address in 30 seconds; zooming makes many more. */
 const WRITES_AT_ONCE = 20;
 const MS_PER_WRITE = 400;
 
-/** `UPGRADERS[n]` turns the parameters of version `n` into those of `n + 1`. Links without a version are typed by hand. */
-const UPGRADERS = [
-  (params) => params,
-];
+/** `UPGRADERS[n]` turns the parameters of version `n` into those of `n + 1`, beginning with 1. */
+const UPGRADERS = {
+  // The first stream and the first map were what a link showed that named none; now it is what the capture is for.
+  1: (params) => ({ stream: "0", ...(params.tab === "maps" ? { map: "0" } : {}), ...params }),
+};
 
 const text = (fallback = "", most = 1024) => ({
   fallback,
@@ -37,7 +38,7 @@ const PARTS = {
   tab: oneOf("", "events", "timeline", "flame", "info", "maps", "output", "counts", "calls", "sql"),
   start: whole(null),
   end: whole(null),
-  stream: whole(0),
+  stream: whole(null),
   filter: text(),
   sort: text("", 256),
   order: oneOf("asc", "desc"),
@@ -54,7 +55,7 @@ const PARTS = {
   code: text("", 4096),
   at: pattern(/^\d{1,10}-[0-9a-f]{1,16}$/),
   source: pattern(/^@\d{1,4}$/),
-  map: whole(0),
+  map: whole(null),
   show: oneOf("", "histogram", "heatmap", "table", "series"),
   snapshot: whole(null, 1),
   key: pattern(/^[0-9a-f]{16}$/),
@@ -85,7 +86,8 @@ export function emptyView() {
  */
 export function parseView(search) {
   let params = Object.fromEntries(new URLSearchParams(search));
-  const version = /^\d{1,4}$/.test(params.v ?? "") ? Number(params.v) : 0;
+  // Links without a version are typed by hand.
+  const version = /^[1-9]\d{0,3}$/.test(params.v ?? "") ? Number(params.v) : VERSION;
   for (let step = version; step < VERSION; step += 1) params = UPGRADERS[step](params);
   const view = emptyView();
   for (const [name, part] of Object.entries(PARTS)) {

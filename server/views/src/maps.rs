@@ -253,8 +253,9 @@ mod tests {
             let view = heat(&source, &shape(&source, resets), None, range, &CANCEL).unwrap();
             view.columns.into_iter().map(|column| (column.from, column.at.time, column.counts)).collect::<Vec<_>>()
         };
-        assert_eq!(one(false), [(1, 2, vec![3, 0, 0]), (2, 3, vec![1, 3, 2])]);
-        assert_eq!(one(true), [(1, 2, vec![8, 1, 0]), (2, 3, vec![9, 4, 2])]);
+        // The column that the range ends in is there too.
+        assert_eq!(one(false), [(2, 3, vec![1, 3, 2]), (3, 4, vec![1, 0, 0])]);
+        assert_eq!(one(true), [(2, 3, vec![9, 4, 2]), (3, 4, vec![1, 0, 0])]);
         let shape = shape(&source, false);
         let query = TableQuery { period: within(1, 4), offset: 0, limit: 9, ascending: false };
         let table = map_table(&source, &shape, &query, &CANCEL).unwrap();

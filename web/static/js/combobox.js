@@ -10,6 +10,7 @@ let nextId = 0;
  * @property {string} label what is shown, and put into the field where `text` is missing
  * @property {string} [text] what is put into the field
  * @property {string} [detail] shown beside the label
+ * @property {boolean} [wide] the detail is what may be cut, not the label
  * @property {string} [group] heading above the first of each group
  * @property {any} [value] for whoever handles the choice
  */
@@ -95,8 +96,8 @@ export class Combobox {
     this.#options = this.#items.map((item, i) => {
       if (item.group && item.group !== group) children.push(h("li", { class: "popup-group", role: "presentation", text: item.group }));
       group = item.group ?? "";
-      const option = h("li", { class: "popup-item", role: "option", id: `${this.list.id}-${i}`, "aria-selected": "false", on: { click: () => this.#choose(i) } },
-        h("span", { class: item.plain ? "" : "mono", text: item.label }), item.detail && h("span", { class: "quiet", text: item.detail }));
+      const option = h("li", { class: item.wide ? "popup-item is-wide" : "popup-item", role: "option", id: `${this.list.id}-${i}`, "aria-selected": "false", on: { click: () => this.#choose(i) } },
+        h("span", { class: item.plain ? "" : "mono", text: item.label }), item.detail && h("span", { class: "quiet", title: item.wide ? item.detail : null, text: item.detail }));
       children.push(option);
       return option;
     });

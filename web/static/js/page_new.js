@@ -245,7 +245,7 @@ function startFields() {
   });
   new Combobox({
     input: byId("pid"), keepsText: true, empty: "No matching process.",
-    source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: `${one.pid} ${one.comm}`, text: String(one.pid), detail: processDetail(one) })),
+    source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: `${one.pid} ${one.comm}`, text: String(one.pid), detail: processDetail(one), wide: true })),
     pick: () => {},
   });
   new Combobox({

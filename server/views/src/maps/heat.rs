@@ -151,7 +151,7 @@ impl Growth {
     }
 }
 
-/// The snapshots of a range as a heat map, of one key or of all together: what came in since the snapshot before, where the
+/// The snapshots whose columns touch a range as a heat map, of one key or of all together: what came in since the snapshot before, where the
 /// script does not empty the map itself.
 ///
 /// # Errors
@@ -164,8 +164,9 @@ pub fn heat(
     cancel: &Cancel,
 ) -> Result<HeatView, ViewError> {
     let all = snapshots(source, shape, cancel)?;
-    let first = all.partition_point(|info| info.time_ns < range.start_ns);
-    let behind = all.partition_point(|info| info.time_ns < range.end_ns);
+    // A column is from the snapshot before to its own.
+    let first = all.partition_point(|info| info.time_ns <= range.start_ns && range.start_ns > source.origin_ns());
+    let behind = all.len().min(all.partition_point(|info| info.time_ns < range.end_ns).saturating_add(1));
     let kept = all.get(first..behind).unwrap_or_default();
     let (Some(earliest), Some(last)) = (kept.first(), kept.last()) else { return Ok(HeatView::default()) };
     let per_column = kept.len().div_ceil(MAX_MAP_SNAPSHOTS).max(1);

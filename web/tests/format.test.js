@@ -68,3 +68,7 @@ test("nothing is said to be lost only where that is known", () => {
   assert.deepEqual(text(0, true), ["?", "Losses unknown"]);
   assert.deepEqual(text(7, true), ["≥ 7", "≥ 7 lost"]);
 });
+
+test("headings say the unit that all cells have, and no other", () => {
+  for (const [name, display, heading] of [["time", "time_ns", "time, s"], ["duration_ns", "duration_ns", "duration"], ["value_ns", "decimal", "value_ns"], ["comm", "text", "comm"]]) assert.equal(format.columnHeading({ name, display }), heading);
+});

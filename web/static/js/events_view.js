@@ -2,6 +2,7 @@
 
 import { columnType } from "./capture_context.js";
 import { h, put } from "./dom.js";
+import { isHeading } from "./first_view.js";
 import { exact, moment, plural, wall } from "./format.js";
 import { bind, describe } from "./keys.js";
 import { showError } from "./notice.js";
@@ -159,7 +160,9 @@ export class EventsView {
 
   #drawStreams() {
     const { streams } = this.context.info;
-    put(this.streams, ...(streams.length > 1 ? streams.map((stream, i) => h("button", {
+    // What a script only says is under Output; it is no table.
+    const shown = streams.map((stream, i) => [stream, i]).filter(([stream]) => !isHeading(stream) || stream === this.context.stream);
+    put(this.streams, ...(shown.length > 1 ? shown.map(([stream, i]) => h("button", {
       type: "button", class: "mono", "aria-pressed": String(stream === this.context.stream), text: stream.name, title: plural(stream.rows, "row"),
       on: { click: () => this.context.state.set({ stream: i, sort: "", order: "asc", row: null }) },
     })) : []));

@@ -200,6 +200,15 @@ export function cell(cell, column) {
   }
 }
 
+/**
+ * A column's heading: with the unit of its cells where all have one; lengths of time have their own each.
+ * @param {{name: string, display: string}} column
+ */
+export function columnHeading({ name, display }) {
+  if (display === "time_ns") return `${name}, s`;
+  return display === "duration_ns" ? name.replace(/_ns$/, "") : name;
+}
+
 function hex(value) {
   const number = BigInt(value);
   return number < 0n ? `-0x${(-number).toString(16)}` : `0x${number.toString(16)}`;

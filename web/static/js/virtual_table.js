@@ -3,7 +3,7 @@
 import { columnType } from "./capture_context.js";
 import { category } from "./color.js";
 import { copyText, framed, h, put, settled } from "./dom.js";
-import { cell as cellText } from "./format.js";
+import { cell as cellText, columnHeading } from "./format.js";
 import { note } from "./notice.js";
 import { VirtualScroll } from "./virtual_scroll.js";
 
@@ -81,10 +81,10 @@ export class VirtualTable {
 
   #header(column, i, { sort, order }) {
     const sorted = sort === column.name || (!sort && i === 0);
-    const label = column.display === "time_ns" ? `${column.name}, s` : column.name;
+    const label = columnHeading(column);
     const aria = sorted ? (order === "desc" ? "descending" : "ascending") : "none";
     const arrow = sorted ? (order === "desc" ? " ↓" : " ↑") : "";
-    return h("div", { class: isNumber(column) ? "vt-cell num" : "vt-cell", role: "columnheader", "aria-sort": this.parts.sort ? aria : null },
+    return h("div", { class: isNumber(column) ? "vt-cell num" : "vt-cell", role: "columnheader", title: column.name, "aria-sort": this.parts.sort ? aria : null },
       this.parts.sort ? h("button", { type: "button", class: "vt-sort", on: { click: () => this.parts.sort(column.name) } }, label, h("span", { "aria-hidden": "true", text: arrow })) : label);
   }
 

@@ -20,7 +20,8 @@ pub struct HostFacts {
     pub boot_id: String,
     /// The kernel image's build id in hexadecimal; empty where it could not be read.
     pub kernel_build_id: String,
-    /// What the process was called that was the target; empty for other targets, and where it was not there any more.
+    /// What the processes were called that the target names by their ids, with commas between; empty for other targets, and
+    /// where they were not there any more.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub target_name: String,
 }

@@ -31,6 +31,8 @@ const MAX_LIST_BYTES: u64 = 16 << 20;
 const MAX_PROCESSES: usize = 32 << 10;
 /// Processes that are asked for in one turn of the agent, so that others are not kept waiting.
 const PROCESSES_AT_ONCE: usize = 64;
+/// The most processes of a target whose names are kept.
+const MAX_NAMED: usize = 8;
 /// `stat` of a process begins with its id and name.
 const MAX_NAME_BYTES: u64 = 256;
 /// The largest notes of a kernel that are read.
@@ -278,13 +280,28 @@ async fn process_name(link: &AgentLink, pid: u32) -> String {
     processes::comm_of_stat(&bytes).map(visible).unwrap_or_default()
 }
 
-/// What this host is, and what the process is called that is watched: its number means nothing once it has ended.
+/// What this host is, and what the processes are called that are watched: their numbers mean nothing once they have ended.
 pub async fn facts_of_capture(link: &AgentLink, target: &Target) -> HostFacts {
     let mut facts = host_facts(link).await;
-    if let Target::Process { pid, .. } = target {
-        facts.target_name = process_name(link, *pid).await;
+    let mut names: Vec<String> = Vec::new();
+    for pid in pids_of(target).iter().take(MAX_NAMED) {
+        let name = process_name(link, *pid).await;
+        if !name.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
     }
+    facts.target_name = names.join(", ");
     facts
+}
+
+/// The processes that a target names by their ids.
+fn pids_of(target: &Target) -> &[u32] {
+    match target {
+        Target::Process { pid, .. } => std::slice::from_ref(pid),
+        Target::Processes { pids, .. } => pids,
+        Target::During { of, .. } => pids_of(of),
+        _ => &[],
+    }
 }
 
 /// What this host is. What cannot be read is left empty: facts are labels.

@@ -71,13 +71,13 @@ const fn method_of(spec: &CaptureSpec) -> &'static str {
 
 fn target_of(spec: &CaptureSpec, host: &HostFacts) -> String {
     let text = match &spec.target {
-        Target::Process { pid, .. } if !host.target_name.is_empty() => format!("{} (pid {pid})", host.target_name),
         Target::System => "system".to_owned(),
         Target::Command { argv, .. } => argv.join(" "),
         Target::During { argv, of, .. } => format!("{of} while {}", argv.join(" ")),
         target => target.to_string(),
     };
-    cut(&text, 256).to_owned()
+    let named = if host.target_name.is_empty() { text } else { format!("{} ({text})", host.target_name) };
+    cut(&named, 256).to_owned()
 }
 
 /// What the search of the list looks into.

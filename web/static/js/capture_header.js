@@ -105,7 +105,8 @@ export class CaptureHeader {
     // How the agent ended is said already; what else there is to say follows it.
     const reason = isLost ? info.reason.split("; ").slice(1).join("; ") : info.reason;
     const now = isLost && h("span", { role: "status", text: this.recordingAgain ?? "" });
-    put(byId("cap-problem"), bad && h("p", { class: "notice notice-stop", title: isLost ? sentence(info.reason) : null }, h("strong", { text: bad }), reason && `${sentence(reason)} `, kept, now));
+    put(byId("cap-problem"), bad && h("p", { class: "notice notice-stop", title: isLost ? sentence(info.reason) : null }, h("strong", { text: bad }), reason && `${sentence(reason)} `, kept, now),
+      !info.running && info.streams.every((stream) => stream.rows === 0) && info.hints?.length > 0 && h("p", { class: "notice" }, h("strong", { text: "No rows. " }), ...info.hints.map((hint) => `${sentence(hint)} `)));
     if (isLost && this.recordingAgain === undefined) this.#askAgent(now);
   }
 

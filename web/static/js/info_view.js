@@ -55,8 +55,13 @@ function tracedEntries({ tracer, functions = [], not_functions: not = [], graph_
     ...codes("Tracer", tracer ? [tracer] : []), ...codes("Functions", functions), ...codes("Not the functions", not), ...codes("Graph begins at", roots),
     ...codes("Graph leaves out", leftOut), ...(depth ? entry("Depth", exact(depth)) : []),
     ...events.flatMap(({ event, filter }, i) => entry(i === 0 ? "Events" : "", h("code", { text: event }), filter && h("div", {}, "only where ", h("code", { text: filter })))),
-    ...dynamic.flatMap((probe, i) => entry(i === 0 ? "Own probes" : "", h("code", { text: probeLines([probe])[0] }), kernelLine(probe) && h("div", { class: "quiet small" }, "for the kernel ", h("code", { text: kernelLine(probe) })))),
+    ...probedEntries(dynamic),
   ];
+}
+
+/** Probes that were made for the capture. */
+function probedEntries(dynamic) {
+  return dynamic.flatMap((probe, i) => entry(i === 0 ? "Own probes" : "", h("code", { text: probeLines([probe])[0] }), kernelLine(probe) && h("div", { class: "quiet small" }, "for the kernel ", h("code", { text: kernelLine(probe) }))));
 }
 
 /** The tab. */
@@ -107,7 +112,7 @@ export class InfoView {
     const method = script
       ? entry("Script", script.file && h("code", { text: script.file }), script.params?.length > 0 && h("code", { text: ` ${joinWords(script.params)}` }), scriptText(script.text))
       : counts
-      ? entry("Method", "Counts, read every ", duration(counts.interval_ms * 1e6), ": ", h("code", { text: (counts.groups ?? []).map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0])).join(", ") || "default events" }))
+      ? [...entry("Method", "Counts, read every ", duration(counts.interval_ms * 1e6), ": ", h("code", { text: (counts.groups ?? []).map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0])).join(", ") || (counts.dynamic?.length ? "those of the probes" : "default events") })), ...probedEntries(counts.dynamic ?? [])]
       : profile
       ? entry("Method", `Profile: ${profile.event ? `${profile.event}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}`)
       : syscalls
@@ -121,6 +126,7 @@ export class InfoView {
     return section("info-spec", "What was asked for", h("dl", { class: "facts" }, ...method, ...entry("Target", targetText(spec.target, joinWords)),
       ...entry("Ends", ends.join(", or ") || "when it is stopped"), ...entry("Cost limits", budgetsText(limits)),
       ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`), ...entry("Ended", info.running ? "it runs" : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`),
+      ...(info.hints ?? []).flatMap((hint) => entry("Note", `${hint}.`)),
       ...entry("Size", bytes(info.bytes)), ...(info.pinned || info.kept_until_unix_ns ? entry("Kept", keptText(info)) : []),
       ...(info.simulated ? entry("Agent", "simulated: the events are made up") : [])), h("details", {}, h("summary", { text: "Spec as JSON" }), json));
   }

@@ -29,10 +29,17 @@ function countFunctions(input, place) {
   const latest = new Latest();
   const tell = async () => {
     const patterns = input.value.split(/[\s,]+/).filter(Boolean);
-    if (!patterns.some((pattern) => /[*?[:]/.test(pattern))) { latest.cancel(); put(place); return; }
+    if (patterns.length === 0) { latest.cancel(); put(place); return; }
+    // A name that moved is told where it went, a pattern how much it stands for.
+    const asked = (pattern, signal) => (/[*?[:]/.test(pattern)
+      ? get("/api/catalog/count", { kind: "function", pattern }, signal) : get("/api/dynamic/functions", { q: pattern, limit: 1 }, signal));
+    const told = ({ total, usable, hint }, pattern) => {
+      if (usable === undefined) return hint && h("span", { class: total === 0 ? "stop" : "" }, `${hint}. `.replace("?. ", "? "));
+      return h("span", { class: total === 0 ? "stop" : "" }, h("code", { text: pattern }), `: ${plural(total, "function")}${usable < total ? `, ${exact(usable)} of them can be traced` : ""} `);
+    };
     try {
-      const counts = await latest.run((signal) => Promise.all(patterns.slice(0, 8).map((pattern) => get("/api/catalog/count", { kind: "function", pattern }, signal))));
-      if (counts) put(place, ...counts.map(({ total, usable }, i) => h("span", { class: total === 0 ? "stop" : "" }, h("code", { text: patterns[i] }), `: ${plural(total, "function")}${usable < total ? `, ${exact(usable)} of them can be traced` : ""} `)));
+      const counts = await latest.run((signal) => Promise.all(patterns.slice(0, 8).map((pattern) => asked(pattern, signal))));
+      if (counts) put(place, ...counts.map((one, i) => told(one, patterns[i])));
     } catch (error) {
       put(place, error.message);
     }

@@ -8,7 +8,7 @@ import { byId, h, put } from "./dom.js";
 import { agentNotice, troubleNotice } from "./host_view.js";
 import { bind } from "./keys.js";
 import { showGraph, startMethods } from "./method_forms.js";
-import { ProbeBuilder } from "./probe_builder.js";
+import { ProbeBuilder, ProbeText } from "./probe_builder.js";
 import { errorNotice, noteError, showError, waitFor } from "./notice.js";
 import { ProbeEditor } from "./probe_editor.js";
 import { chooseProcess, processDetail, processList } from "./process_choice.js";
@@ -27,7 +27,7 @@ const INPUTS = {
   "trace-graph-not": "trace.graphNot", "trace-depth": "trace.maxDepth", "trace-dynamic": "trace.dynamic", "trace-options": "trace.options",
   "trace-clock": "trace.clock", "trace-buffer": "trace.bufferKib", "trace-overwrite": "trace.overwrite",
   "count-events": "count.events", "count-interval": "count.interval", "count-interval-unit": "count.intervalUnit", "count-per": "count.per",
-  "count-cpus": "count.cpus", "count-everywhere": "count.everywhere", "count-cgroup": "count.cgroup", "count-detail": "count.detail",
+  "count-cpus": "count.cpus", "count-everywhere": "count.everywhere", "count-cgroup": "count.cgroup", "count-detail": "count.detail", "count-dynamic": "count.dynamic",
   pid: "pid", argv: "argv", "run-as": "runAs", during: "during", children: "children",
   "group-kind": "groupKind", group: "group", "of-user": "ofUser", comm: "comm",
   duration: "duration", "duration-unit": "durationUnit", "max-events": "maxEvents", "max-size": "maxSize", "max-size-unit": "maxSizeUnit", budget: "budget", "over-budget": "overBudget",
@@ -46,6 +46,7 @@ let starting = false;
 startShell();
 const traced = startMethods();
 const builder = new ProbeBuilder();
+const counted = new ProbeText("count-dynamic");
 const commandForm = new CommandForm();
 const script = new ScriptForm({ run: start, named: (name) => { byId("name").value = name; }, changed: () => put(byId("problems")) });
 const showTab = startTabs(document.querySelector(".tabs"), (name) => {
@@ -99,7 +100,8 @@ function fill(form) {
   sampling = form.sampling;
   for (const event of form.trace.events) traced.add(event);
   showGraph();
-  builder.filled();
+  builder.text.filled();
+  counted.filled();
   document.querySelector(`input[name=target][value=${form.target}]`).checked = true;
   method = form.method;
   showTab(method);

@@ -11,27 +11,62 @@ const MOST = 40;
 const MOST_MEMBERS = 60;
 
 /** The check of a text: what it becomes, or what is wrong where. */
-function shownCheck({ probes, messages, skipped }, lines) {
+function shownCheck({ probes, messages, skipped, answers, notes }, lines) {
   const wrong = messages.map((message) => h("div", { class: "probe-wrong" },
     h("p", {}, h("strong", { text: message.line > 0 && lines.length > 1 ? `Line ${message.line}, column ${message.column}: ` : `Column ${message.column}: ` }), message.message),
     h("pre", { class: "mono small", text: `${lines[message.line - 1] ?? ""}\n${" ".repeat(Math.max(0, message.column - 1))}^` })));
   const right = probes.map((probe) => h("div", { class: "probe-right" },
     h("code", { text: probe.line }), ...probe.notes.map((note) => h("p", { class: "quiet small", text: note }))));
   const passed = skipped.map(({ text, why }) => h("p", { class: "quiet small" }, h("code", { text }), ` is passed over: ${why}.`));
-  return [...wrong, ...right, ...passed];
+  const read = notes.map((text) => h("p", { class: "quiet small", text: `${text}.` }));
+  const answered = answers.map(({ asked, lines: told }) => h("div", {}, h("p", { class: "small" }, h("code", { text: asked }), " asks, and makes no probe:"),
+    h("pre", { class: "mono small", tabindex: "0", text: told.join("\n") })));
+  return [...wrong, ...read, ...answered, ...right, ...passed];
+}
+
+/** A text of definitions, checked while it is written. */
+export class ProbeText {
+  #checks = new Latest();
+
+  /** @param {string} id of the text; its check is shown in the element of that id with `-checked` behind it */
+  constructor(id) {
+    this.input = byId(id);
+    this.checked = byId(`${id}-checked`);
+    this.input.addEventListener("input", settled(250, () => this.check()));
+  }
+
+  /** What was filled in from elsewhere is checked. */
+  filled() {
+    if (this.input.value.trim()) this.check();
+  }
+
+  /** Puts a line behind the others. */
+  add(line) {
+    this.input.value = [this.input.value.trimEnd(), line].filter(Boolean).join("\n");
+    this.check();
+  }
+
+  async check() {
+    const text = this.input.value;
+    if (!text.trim()) { put(this.checked); return; }
+    try {
+      const answer = await this.#checks.run((signal) => send("POST", "/api/dynamic/check", { text }, signal));
+      if (answer) put(this.checked, ...shownCheck(answer, text.split("\n")));
+    } catch (error) {
+      put(this.checked, h("p", { class: "quiet small", text: error.why || String(error.message) }));
+    }
+  }
 }
 
 /** The editor of probes. */
 export class ProbeBuilder {
-  #checks = new Latest();
   #variables = new Latest();
   #previews = new Latest();
   #known = [];
   #asked = " ";
 
   constructor() {
-    this.text = byId("trace-dynamic");
-    this.checked = byId("trace-dynamic-checked");
+    this.text = new ProbeText("trace-dynamic");
     this.file = byId("probe-file");
     this.func = byId("probe-function");
     this.at = byId("probe-at");
@@ -39,8 +74,6 @@ export class ProbeBuilder {
     this.more = byId("probe-more");
     this.list = byId("probe-arguments");
     this.preview = byId("probe-preview");
-    const check = settled(250, () => this.check());
-    this.text.addEventListener("input", check);
     const preview = settled(200, () => this.#preview());
     for (const input of [this.file, this.func, this.offset, this.more]) input.addEventListener("input", preview);
     this.at.addEventListener("change", () => { this.#showOffset(); this.#showVariables(); });
@@ -57,11 +90,6 @@ export class ProbeBuilder {
       pick: () => { this.#lookUp(); },
     });
     this.#showOffset();
-  }
-
-  /** What was filled in from elsewhere is checked. */
-  filled() {
-    if (this.text.value.trim()) this.check();
   }
 
   #showOffset() {
@@ -139,22 +167,10 @@ export class ProbeBuilder {
     const definition = this.#definition();
     if (!definition) return;
     const [line] = probeLines([{ typed: definition, file: this.file.value.trim() || undefined }]);
-    this.text.value = [this.text.value.trimEnd(), line].filter(Boolean).join("\n");
+    this.text.add(line);
     this.func.value = "";
     this.more.value = "";
     this.#lookUp();
-    this.check();
     this.func.focus();
-  }
-
-  async check() {
-    const text = this.text.value;
-    if (!text.trim()) { put(this.checked); return; }
-    try {
-      const answer = await this.#checks.run((signal) => send("POST", "/api/dynamic/check", { text }, signal));
-      if (answer) put(this.checked, ...shownCheck(answer, text.split("\n")));
-    } catch (error) {
-      put(this.checked, h("p", { class: "quiet small", text: error.why || String(error.message) }));
-    }
   }
 }

@@ -19,7 +19,22 @@ export function definitionOf({ func, at, offset, chosen, more }) {
 export function probeLines(dynamic) {
   return dynamic.map((probe) => {
     if (typeof probe === "string") return probe;
-    return probe.file ? `perf probe -x ${probe.file} '${probe.typed}'` : probe.typed;
+    if (!probe.file) return probe.typed;
+    const file = /^[^\s'"=]+$/.test(probe.file) ? probe.file : `'${probe.file}'`;
+    return `perf probe -x ${file} ${quoted(probe.typed)}`;
+  });
+}
+
+const quoted = (text) => (text.includes("'") ? `"${text}"` : `'${text}'`);
+
+/**
+ * Lines of text as a spec's probes: what {@link probeLines} makes of a file becomes one again, all else stays as it is.
+ * @param {string} text
+ */
+export function probesOf(text) {
+  return text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => {
+    const [, file, quotedFile, , typed] = /^perf probe -x (?:([^\s'"=]+)|'([^']*)') (['"])((?:(?!\3).)+)\3$/.exec(line) ?? [];
+    return typed ? { typed, file: file ?? quotedFile } : line;
   });
 }
 

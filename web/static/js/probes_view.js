@@ -62,7 +62,8 @@ function setting(on, admin, again) {
 function table(events, again, tellsWhose) {
   const heads = [["Event"], ["Actions"], ["Hits", true], ["Missed", true], ["Done by"], ...(tellsWhose ? [["Whose"]] : []), ["Where"]];
   const row = (event) => {
-    const name = event.label ?? `${event.group}:${event.name}`;
+    // The group of a capture's probe tells only who made it.
+    const name = event.label ?? (event.owner ? event.name : `${event.group}:${event.name}`);
     const detach = async () => {
       try {
         await waitFor(`Detaching ${name}`, send("POST", `/api/captures/${event.capture}/probes/detach`, { pattern: name }));
@@ -74,7 +75,7 @@ function table(events, again, tellsWhose) {
     };
     const button = h("button", { type: "button", class: "plain", "aria-label": `Detach ${name}`, text: "Detach", on: { click: detach } });
     const number = (value) => h("td", { class: "num", text: value === null ? "" : exact(value) });
-    return h("tr", {}, h("td", {}, h("code", { text: name })), h("td", {}, event.can_detach && button), number(event.hits), number(event.missed),
+    return h("tr", {}, h("td", {}, h("code", { text: name })), h("td", {}, event.detached ? h("span", { class: "quiet", text: "detached" }) : event.can_detach && button), number(event.hits), number(event.missed),
       h("td", { text: howText(event.marks) }), tellsWhose && h("td", {}, whose(event)), h("td", {}, h("code", { text: event.line.slice(event.line.indexOf(" ") + 1) })));
   };
   return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list" },

@@ -109,16 +109,17 @@ function processesOf(form, problems) {
 /** Whose events, of targets that start no command. */
 function watchedOf(form, problems) {
   if (form.target === "process") return processesOf(form, problems);
-  const named = (text, what) => {
+  // Blanks at the ends are part of a group's path and of a thread's name.
+  const named = (text, what, whole = false) => {
     if (!text.trim()) problems.push(what);
-    return text.trim();
+    return whole ? text : text.trim();
   };
   if (form.target === "group") {
-    const name = named(form.group, "Choose a service, container or control group.");
+    const name = named(form.group, "Choose a service, container or control group.", form.groupKind === "cgroup");
     return form.groupKind === "cgroup" ? { cgroup: { path: name } } : { [form.groupKind]: { name } };
   }
   if (form.target === "user") return { user: { user: named(form.ofUser, "Choose a user.") } };
-  if (form.target === "comm") return { comm: { pattern: named(form.comm, "Write the threads' name.") } };
+  if (form.target === "comm") return { comm: { pattern: named(form.comm, "Write the threads' name.", true) } };
   return "system";
 }
 
@@ -130,8 +131,8 @@ function limitsOf(form, problems) {
   } else if (!startsCommand(form) && form.method !== "script") {
     problems.push("Write a duration; only a command ends by itself.");
   }
-  if (form.maxEvents.trim()) limits.max_events = number(form.maxEvents, "The most rows", problems, { least: 1 });
-  if (form.maxSize.trim()) limits.max_bytes = Math.round(number(form.maxSize, "The largest size", problems, { least: 0.1, most: 1e6, whole: false }) * SIZES[form.maxSizeUnit]);
+  if (form.maxEvents.trim()) limits.max_events = number(form.maxEvents, "The most rows", problems);
+  if (form.maxSize.trim()) limits.max_bytes = Math.round(number(form.maxSize, "The largest size", problems, { most: Math.floor(Number.MAX_SAFE_INTEGER / SIZES[form.maxSizeUnit]), whole: false }) * SIZES[form.maxSizeUnit]);
   limits.budget_cpu_permille = Math.round(number(form.budget, "The budget", problems, { least: 0.1, most: 100, whole: false }) * 10);
   if (form.overBudget) limits.over_budget = form.overBudget;
   const budgets = budgetsOf(form, problems);
@@ -144,9 +145,9 @@ function budgetsOf(form, problems) {
   const amount = (text, what, range) => (text.trim() ? number(text, what, problems, range) : null);
   const all = {
     rows_per_s: amount(form.budgetRows, "The rows a second", { least: 100 }),
-    bytes_per_s: amount(form.budgetBytes, "The MiB a second", { least: 0.0625, most: 1e6, whole: false }),
+    bytes_per_s: amount(form.budgetBytes, "The MiB a second", { least: 0.0625, most: 1 << 20, whole: false }),
     agent_cpu_permille: amount(form.budgetAgent, "The agent's share of a CPU", { least: 0.1, most: 400, whole: false }),
-    agent_bytes: amount(form.budgetMemory, "The agent's memory", { least: 64, most: 1e6, whole: false }),
+    agent_bytes: amount(form.budgetMemory, "The agent's memory", { least: 64, most: 1 << 20, whole: false }),
   };
   const scale = { rows_per_s: 1, bytes_per_s: SIZES.MiB, agent_cpu_permille: 10, agent_bytes: SIZES.MiB };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null).map(([key, value]) => [key, Math.round(value * scale[key])]));
@@ -196,15 +197,18 @@ function limitsForm(limits) {
   const sizeUnit = size >= SIZES.GiB && size % (SIZES.GiB / 4) === 0 ? "GiB" : "MiB";
   return {
     duration: seconds ? String(seconds / SECONDS[unit]) : "", durationUnit: unit,
-    maxEvents: limits.max_events ? String(limits.max_events) : "",
-    maxSize: size ? String(Math.round((size / SIZES[sizeUnit]) * 100) / 100) : "", maxSizeUnit: sizeUnit,
+    maxEvents: shown(limits.max_events),
+    // A power of two divides without a rest that would be lost.
+    maxSize: shown(limits.max_bytes, SIZES[sizeUnit]), maxSizeUnit: sizeUnit,
     budget: String((limits.budget_cpu_permille ?? 50) / 10), overBudget: limits.over_budget ?? "",
     ...budgetsForm(limits.budgets ?? {}),
   };
 }
 
+/** A number in a unit; empty where there is none. */
+const shown = (value, unit = 1) => (value === undefined || value === null ? "" : String(value / unit));
+
 function budgetsForm(budgets) {
-  const shown = (value, scale) => (value === undefined || value === null ? "" : String(Math.round((value / scale) * 10000) / 10000));
   return {
     budgetRows: shown(budgets.rows_per_s, 1), budgetBytes: shown(budgets.bytes_per_s, SIZES.MiB),
     budgetAgent: shown(budgets.agent_cpu_permille, 10), budgetMemory: shown(budgets.agent_bytes, SIZES.MiB),

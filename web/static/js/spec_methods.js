@@ -1,7 +1,7 @@
 // The forms for system calls, ftrace and counts: what they hold, as the method of a spec and back. Pure. Everything that
 // a method can say has a place in its form, so that a capture that is run again asks for the same.
 
-import { probeLines } from "./probe_text.js";
+import { probeLines, probesOf } from "./probe_text.js";
 
 export const TIMES = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
 const INTERVALS = { ms: 1, s: 1000 };
@@ -15,7 +15,7 @@ export function emptyMethods() {
       tracer: "", functions: "", notFunctions: "", graphRoots: "", graphNot: "", maxDepth: "", events: [], dynamic: "", options: "",
       clock: "", bufferKib: "", overwrite: false,
     },
-    count: { events: "", interval: "1", intervalUnit: "s", per: "total", cpus: "", everywhere: false, cgroup: "", detail: "0" },
+    count: { events: "", interval: "1", intervalUnit: "s", per: "total", cpus: "", everywhere: false, cgroup: "", detail: "0", dynamic: "" },
   };
 }
 
@@ -71,7 +71,7 @@ const optionOf = (word) => (/^no./.test(word) ? [word.slice(2), false] : [word, 
  */
 export function traceOf(form, problems) {
   const tracer = form.tracer.trim();
-  const dynamic = form.dynamic.split("\n").map((line) => line.trim()).filter(Boolean);
+  const dynamic = probesOf(form.dynamic);
   const [functions, not_functions] = [form.functions, form.notFunctions].map(wordsOf);
   if (!tracer && form.events.length === 0 && dynamic.length === 0) problems.push("Choose a tracer, add an event, or write a probe of your own.");
   else if (!tracer && functions.length + not_functions.length > 0) problems.push("Functions need a tracer: choose function or function_graph.");
@@ -164,7 +164,7 @@ function cpusText(cpus) {
  * @param {string[]} problems gets what is wrong, in words
  */
 export function countOf(form, ofSome, problems) {
-  const cpus = cpusOf(form.cpus, problems);
+  const [cpus, dynamic] = [cpusOf(form.cpus, problems), probesOf(form.dynamic)];
   const unit = INTERVALS[form.intervalUnit];
   const interval = number(form.interval, "The time between readings", problems, { least: 10 / unit, most: 3600000 / unit, whole: false });
   const one = ofSome && !form.everywhere;
@@ -173,15 +173,15 @@ export function countOf(form, ofSome, problems) {
   return {
     groups: groupsOf(form.events, problems), interval_ms: Math.round(interval * unit), per: form.per,
     ...(cpus.length ? { cpus } : {}), ...(form.everywhere ? { everywhere: true } : {}), ...(form.cgroup ? { cgroup: form.cgroup } : {}),
-    ...(form.detail === "0" ? {} : { detail: Number(form.detail) }),
+    ...(form.detail === "0" ? {} : { detail: Number(form.detail) }), ...(dynamic.length ? { dynamic } : {}),
   };
 }
 
 /** The form for these counts; what the spec does not say is as usual. */
-export function countForm({ groups = [], interval_ms: every = 1000, per = "total", cpus = [], everywhere = false, cgroup = "", detail = 0 }) {
+export function countForm({ groups = [], interval_ms: every = 1000, per = "total", cpus = [], everywhere = false, cgroup = "", detail = 0, dynamic = [] }) {
   const [interval, intervalUnit] = inUnit(every, INTERVALS);
   const events = groups.map((group) => (group.length > 1 ? `{${group.join(", ")}}` : group[0])).join(", ");
-  return { events, interval, intervalUnit, per, cpus: cpusText(cpus), everywhere, cgroup: cgroup ?? "", detail: String(detail) };
+  return { events, interval, intervalUnit, per, cpus: cpusText(cpus), everywhere, cgroup: cgroup ?? "", detail: String(detail), dynamic: probeLines(dynamic).join("\n") };
 }
 
 /**

@@ -130,6 +130,8 @@ pub struct Capture {
     imported: bool,
     simulated: bool,
     owner: String,
+    /// Why there may be few rows, in words: functions that are hardly ever called.
+    hints: Vec<String>,
 }
 
 /// One stream of a capture.
@@ -152,6 +154,7 @@ impl From<CaptureRecord> for Capture {
             rows: stream.rows,
         };
         Self {
+            hints: crate::dynamic::hints(&record.spec),
             id: record.id,
             title: shown(&record.title),
             state: record.state,

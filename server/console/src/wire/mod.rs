@@ -3,6 +3,8 @@
 //! Text that came from events or from a file is made visible here.
 
 mod capture;
+#[cfg(test)]
+mod every_spec;
 mod script;
 mod spec;
 

@@ -15,36 +15,57 @@ const COMM: usize = 7;
 /// Letters of name and number together.
 const TASK: usize = 14;
 
-/// Writes calls that come as [`bathyscope_views::call_lines`] gives them; `more` says that there are others after them.
+/// What there is behind the calls that are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GraphEnd {
+    /// Nothing.
+    All,
+    /// More than [`MAX_CALL_LINES`], of which these are the first.
+    Cut,
+    /// So many calls that did not fit into memory.
+    LeftOut(u64),
+}
+
+/// Writes calls that come as [`bathyscope_views::all_call_lines`] gives them, one after the other.
 ///
 /// # Errors
 /// If the output cannot be written.
-pub fn write_graph_text(calls: &[CallLine], more: bool, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_graph_text(
+    calls: impl IntoIterator<Item = CallLine>,
+    behind: GraphEnd,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     out.write_all(HEAD.as_bytes())?;
-    let mut open: Vec<&CallLine> = Vec::new();
-    for (index, call) in calls.iter().enumerate() {
-        while let Some(last) = open.pop_if(|last| last.tid != call.tid || !contains(last, call)) {
-            end(last, open.len(), out)?;
+    let mut open: Vec<CallLine> = Vec::new();
+    let mut calls = calls.into_iter().peekable();
+    while let Some(call) = calls.next() {
+        while let Some(last) = open.pop_if(|last| last.tid != call.tid || !contains(last, &call)) {
+            end(&last, open.len(), out)?;
         }
-        let has_inner = calls.get(index + 1).is_some_and(|next| next.tid == call.tid && contains(call, next));
+        let has_inner = calls.peek().is_some_and(|next| next.tid == call.tid && contains(&call, next));
         let name = &call.function;
         match (call.state, has_inner) {
-            (CallState::Returned, false) => line(call, open.len(), Some(call.duration), &format!("{name}();"), out)?,
-            (CallState::Unstarted, false) => end(call, open.len(), out)?,
+            (CallState::Returned, false) => line(&call, open.len(), Some(call.duration), &format!("{name}();"), out)?,
+            (CallState::Unstarted, false) => end(&call, open.len(), out)?,
             (CallState::Unstarted, true) => open.push(call),
             (CallState::Returned | CallState::Unfinished, _) => {
-                line(call, open.len(), None, &format!("{name}() {{"), out)?;
+                line(&call, open.len(), None, &format!("{name}() {{"), out)?;
                 open.push(call);
             }
         }
     }
     while let Some(last) = open.pop() {
-        end(last, open.len(), out)?;
+        end(&last, open.len(), out)?;
     }
-    if more {
-        writeln!(out, "# only the first {MAX_CALL_LINES} calls are shown")?;
+    match behind {
+        GraphEnd::All => Ok(()),
+        GraphEnd::Cut => {
+            writeln!(out, "# only the first {MAX_CALL_LINES} calls are shown; `bathyscope report --graph` has all")
+        }
+        GraphEnd::LeftOut(calls) => {
+            writeln!(out, "# {calls} more calls did not fit into memory; narrow the filter to see them")
+        }
     }
-    Ok(())
 }
 
 /// Whether a call that comes later in the order of the tree is within `outer`.
@@ -117,7 +138,7 @@ mod tests {
             call(300_000, 9_000_000, 0, "do_exit", Unfinished),
         ];
         let mut text = Vec::new();
-        write_graph_text(&calls, false, &mut text).unwrap();
+        write_graph_text(calls, GraphEnd::All, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let lines: Vec<&str> = text.lines().skip(4).collect();
         let expected = [

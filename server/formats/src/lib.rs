@@ -20,7 +20,7 @@ mod trace_report;
 
 pub use csv::{write_csv, write_csv_text};
 pub use folded::write_folded;
-pub use graph_text::write_graph_text;
+pub use graph_text::{GraphEnd, write_graph_text};
 pub use ndjson::write_ndjson;
 pub use perf_script::write_perf_script;
 pub use sysdig::{MAX_LINE_BYTES, SysdigError, SysdigFilter, parse_sysdig_filter};

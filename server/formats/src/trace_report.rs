@@ -80,6 +80,9 @@ impl Lines<'_> {
         let schema = cursor.schema();
         let Some(row) = cursor.next_row()? else { return Ok(None) };
         let time = number(row.value(StreamSchema::TIME));
+        if let Some((event, text)) = own_event(schema, &row) {
+            return Ok(Some((time, head(&Task::of(&row), time, start_ns, &event) + &text)));
+        }
         let mut line = head(&Task::of(&row), time, start_ns, event_name(schema));
         if !text.as_ref().is_some_and(|text| text.write(|column| row.value(column), &mut line)) {
             fields(schema, &row, &mut line);
@@ -126,6 +129,25 @@ fn head(task: &Task, time: i128, start_ns: u64, event: &str) -> String {
     let (seconds, micros) = (micros / 1_000_000, micros % 1_000_000);
     let event = format!("{}:", visible(event.as_bytes()));
     format!("{:>16}-{:<7} [{:03}] {seconds:>5}.{micros:06}: {event:<20} ", task.comm, task.tid, task.cpu)
+}
+
+/// An event of the tracer's own: its name, and its text with a line for each function of a stack.
+fn own_event(schema: &StreamSchema, row: &Row<'_>) -> Option<(String, String)> {
+    let column = |name| schema.column(name).filter(|_| schema.name == "ftrace");
+    let text = |index: usize| match row.value(index) {
+        Value::Text(bytes) => Some(visible(bytes)),
+        _ => None,
+    };
+    let (event, text) = (text(column("event")?)?, text(column("text")?)?);
+    let text = match text.strip_prefix("=> ") {
+        Some(stack) => {
+            let mut lines = "<stack trace>".to_owned();
+            stack.split(" => ").for_each(|function| lines.push_str(&format!("\n => {function}")));
+            lines
+        }
+        None => text,
+    };
+    Some((event, text))
 }
 
 fn fields(schema: &StreamSchema, row: &Row<'_>, line: &mut String) {

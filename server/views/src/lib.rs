@@ -37,8 +37,8 @@ pub use calls::{
     CallBoxes, CallChart, CallChoice, CallForest, CallLine, CallPage, CallPlace, CallQuery, CallState, CallStep,
     CallThread, ChartQuery, FoundCall, FunctionRank, FunctionRow, FunctionsPage, FunctionsQuery, IrqShare, Lane, Lanes,
     MAX_CALL_LINES, MAX_CALL_PAGE, MAX_CALLS, MAX_CHART_BOXES, MAX_CHART_LANES, MAX_FUNCTION_PAGE, MAX_PLACES, Part,
-    call_chart, call_flame, call_lines, call_overview, call_page, calls_stream, find_call, needs_overview, places,
-    rank_functions,
+    all_call_lines, call_chart, call_flame, call_lines, call_overview, call_page, calls_stream, find_call,
+    needs_overview, places, rank_functions,
 };
 pub use cell::{Cell, ColumnHead, MAX_EXACT_NUMBER, Value, cells, heads};
 pub use colour::{PALETTE, PALETTE_SIZE, Rgb, colour, family, ink, palette_index};

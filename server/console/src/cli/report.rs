@@ -2,6 +2,7 @@
 
 mod annotate;
 mod calls;
+mod filters;
 mod functions;
 
 use std::{
@@ -30,7 +31,9 @@ use crate::{
 Examples:
   bathyscope report                                     the newest capture
   bathyscope report 00f1e2d3c4b5a697 -F 'kmalloc: bytes_req > 1000'
-  bathyscope report -F 'sched_switch,sched_wakeup: comm == \"ls\"'
+  bathyscope report -F 'sched_switch,sched_wakeup: COMM == \"ls\"'
+  bathyscope report -F 'sched,!sched_waking' -F '.*: CPU == 1'
+  bathyscope report -v -F function                      all but the rows of the tracer function
   bathyscope report --calls --rank longest              functions by their longest call
   bathyscope report --calls --by irq --rank p99 --json  which interrupt has the highest latency
   bathyscope report --functions                         functions of a profile by their own samples
@@ -38,9 +41,9 @@ Examples:
 pub struct ReportArgs {
     /// Which capture [default: the newest]
     pub id: Option<CaptureId>,
-    /// Only these events: EVENT[,EVENT…]: CONDITION, EVENT alone, or a condition for all; repeatable
-    #[arg(short = 'F', long, value_name = "FILTER")]
-    pub filter: Vec<String>,
+    /// Filters.
+    #[command(flatten)]
+    pub filters: filters::FilterArgs,
     /// Instead of rows a table of functions by what their calls took; filters are conditions on calls
     #[arg(long)]
     pub calls: bool,
@@ -115,12 +118,18 @@ async fn print(store: Store, args: &ReportArgs) -> Result<Result<Printed, ViewEr
         let written = annotate::write(&store, &view, args, function).await?;
         return Ok(written.map(|done| done.map_or_else(Printed::Refused, |()| Printed::All)));
     }
+    let rows = !args.calls && !args.functions && !args.graph;
+    let names: Vec<&str> = view.streams().iter().map(|stream| stream.name.as_str()).collect();
+    let chosen = match if rows { args.filters.chosen(&names) } else { Ok(Vec::new()) } {
+        Ok(chosen) => chosen,
+        Err(failure) => return Ok(Ok(Printed::Refused(failure))),
+    };
     // Nothing else runs here that the work could hold up.
     let written = tokio::task::block_in_place(|| match args.calls {
         true => calls::write(&view, args),
         false if args.functions => functions::write(&view, args),
         false if args.graph => calls::write_graph(&view, args),
-        false => write(&view, &args.filter),
+        false => write(&view, &chosen),
     });
     Ok(view.checked(written).map(|()| Printed::All))
 }
@@ -140,90 +149,14 @@ pub(super) fn write_new(view: &CaptureView, told: &mut Vec<usize>, out: &mut dyn
     write_report_note(reported, out).and_then(|()| out.flush()).map_err(ViewError::Write)
 }
 
-fn write(view: &CaptureView, filters: &[String]) -> Result<(), ViewError> {
+fn write(view: &CaptureView, chosen: &[(u16, String)]) -> Result<(), ViewError> {
     let cancel = Cancel::new(false);
-    let names: Vec<&str> = view.streams().iter().map(|stream| stream.name.as_str()).collect();
     let mut cursors = Vec::new();
-    for (stream, filter) in chosen(&names, filters) {
+    for (stream, filter) in chosen.iter().cloned() {
         let query: RowsQuery = ViewQuery { stream, filter, ..ViewQuery::default() }.rows(view)?;
         cursors.push(RowCursor::new(view, &query, &cancel)?);
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
     let reported = write_trace_report(cursors, view.origin_ns(), &mut out)?;
     write_report_note(reported, &mut out).and_then(|()| out.flush()).map_err(ViewError::Write)
-}
-
-/// The streams that are shown, each with its condition, which may be empty.
-fn chosen(names: &[&str], filters: &[String]) -> Vec<(u16, String)> {
-    let streams = (0_u16..).zip(names);
-    if filters.is_empty() {
-        return streams.map(|(stream, _)| (stream, String::new())).collect();
-    }
-    let mut chosen = Vec::<(u16, String)>::new();
-    for filter in filters {
-        let (events, condition) = split(names, filter);
-        for (stream, name) in streams.clone() {
-            if events.as_ref().is_some_and(|events| !events.iter().any(|event| is_called(name, event))) {
-                continue;
-            }
-            // Several conditions for one event: any of them is enough, as with trace-cmd.
-            match chosen.iter_mut().find(|(known, _)| *known == stream) {
-                Some((_, known)) if known.is_empty() || condition.is_empty() => known.clear(),
-                Some((_, known)) => *known = format!("({known}) || ({condition})"),
-                None => chosen.push((stream, condition.clone())),
-            }
-        }
-    }
-    chosen.sort_by_key(|(stream, _)| *stream);
-    chosen
-}
-
-fn is_called(stream: &str, event: &str) -> bool {
-    stream == event || stream.split_once(':').is_some_and(|(_, name)| name == event)
-}
-
-/// The events before the `:` whose names are all known, and the condition behind it. Without such events the condition is
-/// for all.
-fn split<'a>(names: &[&str], filter: &'a str) -> (Option<Vec<&'a str>>, String) {
-    let ends = filter.match_indices(':').map(|(at, _)| at).chain([filter.len()]);
-    // The longest list: a name may have a colon itself.
-    let mut found = ends.filter_map(|end| {
-        let events: Vec<&str> = filter.get(..end)?.split(',').map(str::trim).collect();
-        let known = |event: &&str| names.iter().any(|name| is_called(name, event));
-        events.iter().all(known).then_some((end, events))
-    });
-    match found.next_back() {
-        Some((end, events)) => {
-            let condition = filter.get(end..).unwrap_or_default().trim_start_matches(':').trim();
-            (Some(events), condition.to_owned())
-        }
-        None => (None, filter.trim().to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn filters_are_for_events_or_for_all() {
-        let names = ["kmem:kmalloc", "sched:sched_switch", "function"];
-        let chosen = |filters: &[&str]| {
-            let filters: Vec<String> = filters.iter().map(|filter| (*filter).to_owned()).collect();
-            chosen(&names, &filters).iter().map(|(stream, text)| format!("{stream}[{text}]")).collect::<String>()
-        };
-        let cases: [(&[&str], &str); 8] = [
-            (&[], "0[]1[]2[]"),
-            (&["kmalloc: bytes_req > 1000"], "0[bytes_req > 1000]"),
-            (&["kmem:kmalloc:bytes_req > 1000"], "0[bytes_req > 1000]"),
-            (&["kmalloc,sched_switch: cpu == 1"], "0[cpu == 1]1[cpu == 1]"),
-            (&["function"], "2[]"),
-            (&["cpu == 1"], "0[cpu == 1]1[cpu == 1]2[cpu == 1]"),
-            (&["kmalloc: a > 1", "kmalloc: b > 1"], "0[(a > 1) || (b > 1)]"),
-            (&["kmalloc: a > 1", "kmalloc", "function"], "0[]2[]"),
-        ];
-        for (filters, expected) in cases {
-            assert_eq!(chosen(filters), expected, "{filters:?}");
-        }
-    }
 }

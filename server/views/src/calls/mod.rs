@@ -25,4 +25,4 @@ pub use functions::{
 };
 pub use irqs::IrqShare;
 pub use overview::{call_overview, needs_overview};
-pub use tree::{CallLine, CallPage, CallThread, MAX_CALL_LINES, MAX_CALL_PAGE, call_lines, call_page};
+pub use tree::{CallLine, CallPage, CallThread, MAX_CALL_LINES, MAX_CALL_PAGE, all_call_lines, call_lines, call_page};

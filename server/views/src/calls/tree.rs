@@ -166,29 +166,42 @@ pub(super) fn line(source: &dyn Source, forest: &CallForest, choice: &CallChoice
 }
 
 /// Calls in the order in which a text shows them: outer ones before those within them. `root` and what is within it, or all
-/// that the query shows; at most [`MAX_CALL_LINES`], and whether there are more.
+/// that the query shows.
+pub fn all_call_lines<'a>(
+    source: &'a dyn Source,
+    forest: &'a CallForest,
+    choice: &'a CallChoice,
+    root: Option<u64>,
+) -> impl Iterator<Item = CallLine> + 'a {
+    let mut open: Vec<u32> = match root {
+        Some(id) => forest.index(id).into_iter().collect(),
+        None => Vec::new(),
+    };
+    let mut roots = forest.roots.iter().filter(move |_| root.is_none());
+    std::iter::from_fn(move || {
+        loop {
+            let index = open.pop().or_else(|| roots.next().copied())?;
+            if !choice.is_shown(index) {
+                continue;
+            }
+            let within: Vec<u32> = forest.children(index).map(|(child, _)| child).collect();
+            open.extend(within.into_iter().rev());
+            if let Some(line) = line(source, forest, choice, index) {
+                return Some(line);
+            }
+        }
+    })
+}
+
+/// The first of these, at most [`MAX_CALL_LINES`], and whether there are more.
 pub fn call_lines(
     source: &dyn Source,
     forest: &CallForest,
     choice: &CallChoice,
     root: Option<u64>,
 ) -> (Vec<CallLine>, bool) {
-    let mut lines = Vec::new();
-    let mut open: Vec<u32> = match root {
-        Some(id) => forest.index(id).into_iter().collect(),
-        None => Vec::new(),
-    };
-    let mut roots = forest.roots.iter().filter(|_| root.is_none());
-    while let Some(index) = open.pop().or_else(|| roots.next().copied()) {
-        if !choice.is_shown(index) {
-            continue;
-        }
-        if lines.len() >= MAX_CALL_LINES {
-            return (lines, true);
-        }
-        lines.extend(line(source, forest, choice, index));
-        let within: Vec<u32> = forest.children(index).map(|(child, _)| child).collect();
-        open.extend(within.into_iter().rev());
-    }
-    (lines, false)
+    let mut all = all_call_lines(source, forest, choice, root);
+    let lines: Vec<CallLine> = all.by_ref().take(MAX_CALL_LINES).collect();
+    let more = all.next().is_some();
+    (lines, more)
 }

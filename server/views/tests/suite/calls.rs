@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use bathyscope_capture::{ColumnType, Display, StreamKind};
 use bathyscope_views::{
     CallChoice, CallForest, CallLine, CallQuery, CallState, ChartQuery, Filter, FlameQuery, FunctionRank,
-    FunctionsQuery, GroupBy, Lanes, MemorySource, Part, TimeRange, ViewError, call_chart, call_flame, call_lines,
-    call_overview, call_page, find_call, flame, places, rank_functions,
+    FunctionsQuery, GroupBy, Lanes, MAX_CALL_LINES, MemorySource, Part, TimeRange, ViewError, all_call_lines,
+    call_chart, call_flame, call_lines, call_overview, call_page, find_call, flame, places, rank_functions,
 };
 use fixture::{Build, GO, ORIGIN, Own};
 use proptest::{collection::vec, prelude::*};
@@ -158,6 +158,7 @@ proptest! {
         // A text has the same calls, in order of time within each call, with the outer ones first.
         let (lines, more) = call_lines(&source, &forest, &choice, None);
         prop_assert!(!more && lines.len() == calls.len());
+        prop_assert_eq!(all_call_lines(&source, &forest, &choice, None).collect::<Vec<_>>(), lines.clone());
         prop_assert!(lines.iter().filter(|line| parent_of(&calls, &calls[line.id as usize]).is_none()).is_sorted_by_key(|line| line.start));
     }
 
@@ -451,4 +452,24 @@ fn captures_without_calls_say_so() {
     let refused = CallForest::build(&source, TimeRange::ALL, &GO);
     assert!(matches!(refused, Err(ViewError::NoCalls)));
     assert!(matches!(flame(&source, &FlameQuery::default(), &GO), Err(ViewError::NoSamples)));
+}
+
+#[test]
+fn a_text_of_calls_has_no_limit_where_it_is_streamed() {
+    let made = |index: u64| Made {
+        tid: 7,
+        cpu: 0,
+        function: 0,
+        depth: 0,
+        start: index * 10,
+        end: index * 10 + 5,
+        state: "returned",
+    };
+    let calls: Vec<Made> = (0..MAX_CALL_LINES as u64 + 500).map(made).collect();
+    let source = source(&calls, 4096);
+    let (forest, choice) = all(&source);
+    let (lines, more) = call_lines(&source, &forest, &choice, None);
+    assert!(more && lines.len() == MAX_CALL_LINES);
+    let streamed = all_call_lines(&source, &forest, &choice, None).count();
+    assert_eq!(streamed, calls.len());
 }

@@ -49,7 +49,7 @@ pub(super) async fn write(
 /// The samples of the function with a name, or of the only one that has it in its name.
 fn find(view: &CaptureView, args: &ReportArgs, function: &str) -> Result<Result<FunctionSamples, Failure>, ViewError> {
     let cancel = Cancel::new(false);
-    let query = ViewQuery { filter: super::calls::filter(args), ..ViewQuery::default() }.flame(view)?;
+    let query = ViewQuery { filter: args.filters.condition(), ..ViewQuery::default() }.flame(view)?;
     let found = function_samples(view, &query, function, &cancel)?;
     if !found.places.is_empty() {
         return Ok(Ok(found));

@@ -2,9 +2,9 @@
 
 use std::io::{BufWriter, Write};
 
-use bathyscope_formats::{duration_mark, write_graph_text};
+use bathyscope_formats::{GraphEnd, duration_mark, write_graph_text};
 use bathyscope_views::{
-    CallChoice, Cancel, FunctionRow, FunctionsPage, FunctionsQuery, MAX_FUNCTION_PAGE, ViewError, call_lines,
+    CallChoice, Cancel, FunctionRow, FunctionsPage, FunctionsQuery, MAX_FUNCTION_PAGE, ViewError, all_call_lines,
     rank_functions,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 /// Writes the table.
 pub(super) fn write(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewError> {
     let cancel = Cancel::new(false);
-    let filter = filter(args);
+    let filter = args.filters.condition();
     // Names are read from a to z.
     let order = (args.rank == WireRank::Name).then_some(SortOrder::Asc);
     let query = CallsQuery { filter, part: args.by, rank: Some(args.rank), order, ..CallsQuery::default() };
@@ -38,23 +38,19 @@ pub(super) fn write(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewErr
     out.flush().map_err(ViewError::Write)
 }
 
-/// Several filters: any of them is enough.
-pub(super) fn filter(args: &ReportArgs) -> String {
-    match args.filter.as_slice() {
-        [one] => one.clone(),
-        several => several.iter().map(|filter| format!("({filter})")).collect::<Vec<_>>().join(" || "),
-    }
-}
-
 /// Writes the calls as the kernel does.
 pub(super) fn write_graph(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewError> {
     let cancel = Cancel::new(false);
-    let query = CallsQuery { filter: filter(args), ..CallsQuery::default() };
+    let query = CallsQuery { filter: args.filters.condition(), ..CallsQuery::default() };
     let forest = view.calls(query.range(view), &cancel)?;
     let choice = CallChoice::new(view, &forest, &query.calls(view)?, &cancel)?;
-    let (lines, more) = call_lines(view, &forest, &choice, None);
+    let behind = match forest.left_out() {
+        0 => GraphEnd::All,
+        calls => GraphEnd::LeftOut(calls),
+    };
+    let lines = all_call_lines(view, &forest, &choice, None);
     let mut out = BufWriter::new(std::io::stdout().lock());
-    write_graph_text(&lines, more, &mut out).and_then(|()| out.flush()).map_err(ViewError::Write)
+    write_graph_text(lines, behind, &mut out).and_then(|()| out.flush()).map_err(ViewError::Write)
 }
 
 fn print(page: &FunctionsPage, json: bool, out: &mut dyn Write) -> std::io::Result<()> {

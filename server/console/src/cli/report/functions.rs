@@ -12,7 +12,7 @@ use crate::{view_query::ViewQuery, view_source::CaptureView};
 
 /// Writes the table, or an object for each function.
 pub(super) fn write(view: &CaptureView, args: &ReportArgs) -> Result<(), ViewError> {
-    let query = ViewQuery { filter: super::calls::filter(args), ..ViewQuery::default() }.flame(view)?;
+    let query = ViewQuery { filter: args.filters.condition(), ..ViewQuery::default() }.flame(view)?;
     let order = if args.children { FunctionOrder::Total } else { FunctionOrder::Own };
     let found = sampled_functions(view, &query, order, MAX_FUNCTIONS, &Cancel::new(false))?;
     let mut out = BufWriter::new(std::io::stdout().lock());

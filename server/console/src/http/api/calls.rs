@@ -5,7 +5,7 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_formats::write_graph_text;
+use bathyscope_formats::{GraphEnd, write_graph_text};
 use bathyscope_views::{
     CallChart, CallChoice, CallForest, CallPage, CallPlace, Cancel, FoundCall, FunctionsPage, ViewError, call_chart,
     call_lines, call_overview, call_page, find_call, needs_overview, places, rank_functions,
@@ -114,7 +114,8 @@ pub(in crate::http) async fn text(
     let made = with_calls(&state, path, query, |view, forest, choice, query, _cancel| {
         let (lines, more) = call_lines(view, forest, choice, query.parent);
         let mut text = Vec::new();
-        write_graph_text(&lines, more, &mut text).map_err(ViewError::Write)?;
+        write_graph_text(lines, if more { GraphEnd::Cut } else { GraphEnd::All }, &mut text)
+            .map_err(ViewError::Write)?;
         Ok(text)
     });
     Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], made.await?).into_response())

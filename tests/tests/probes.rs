@@ -146,6 +146,9 @@ fn p7_f11_a_program_s_function_and_its_return_are_recorded_with_registers() {
     let shown = reported(&["--probe", &entry, "--probe", &exit], &[work, "spin", "3"]);
     assert_eq!(values(&shown, "entered", "first"), ["3"], "{shown}");
     assert_eq!(values(&shown, "left", "arg2").len(), 1, "{shown}");
+    // The first argument is where the calling convention has it.
+    let shown = reported(&["-x", work, "--probe", "spin_here first=$arg1:s64"], &[work, "spin", "3"]);
+    assert_eq!(values(&shown, "spin_here", "first"), ["3"], "{shown}");
 }
 
 /// The count of an event in `-x,` lines, over all of them.
@@ -202,14 +205,20 @@ fn p5_p13_variables_and_lines_are_told_without_touching_the_kernel() {
     assert!(told.contains("int dfd") && told.contains("filename=+0($arg2):string"), "{told}");
     let told = stdout_of(["probe", "-V", "tcp_sendmsg"]);
     assert!(told.contains("size_t size") && told.contains("struct msghdr *msg"), "{told}");
-    let line = line_of(&["do_sys_openat2 filename:string how->flags"]);
-    assert_eq!(line, "p:probe/do_sys_openat2 do_sys_openat2 filename=+0($arg2):string flags=+0($arg3):u64");
-    let added = refused(&["probe", "--add", "vfs_read count"]);
-    assert!(added.contains("bathyscope record") && added.contains("--probe 'vfs_read count'"), "{added}");
     let wrong = refused(&["probe", "-n", "vfs_raed count"]);
     assert!(wrong.contains("did you mean `vfs_read`?") && wrong.contains("\n  ^"), "{wrong}");
     let listed = json_of(&["probe", "--list", "--json"]);
     assert!(listed["events"].as_array().is_some(), "{listed}");
+    if !kprobes("lines for functions of the kernel") {
+        let told = refused(&["probe", "-n", "do_sys_openat2 filename:string"]);
+        assert!(told.contains("CONFIG_KPROBE_EVENTS") && !told.contains("UPROBE"), "{told}");
+        assert!(told.contains("syscalls:sys_enter_openat"), "{told}");
+        return;
+    }
+    let line = line_of(&["do_sys_openat2 filename:string how->flags"]);
+    assert_eq!(line, "p:probe/do_sys_openat2 do_sys_openat2 filename=+0($arg2):string flags=+0($arg3):u64");
+    let added = refused(&["probe", "--add", "vfs_read count"]);
+    assert!(added.contains("bathyscope record") && added.contains("--probe 'vfs_read count'"), "{added}");
 }
 
 #[test]
@@ -273,6 +282,8 @@ fn f12_f14_lines_of_tracefs_are_recorded_and_bad_places_named() {
     }
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
+    let checked = refused(&["probe", "-n", "vfs_read+1"]);
+    assert!(checked.contains("nearest places") && checked.contains("vfs_read+"), "{checked}");
     let inside = refused(&["record", "--data", data, "--probe", "p vfs_read+1 %di", "--", "true"]);
     assert!(inside.contains("nearest places") && inside.contains("vfs_read+"), "{inside}");
     // The place that is named is one.
@@ -370,6 +381,10 @@ fn p16_probes_of_a_running_capture_are_detached_and_the_rest_goes_on() {
     spin();
     until("the other to be hit again", || (hits("main") == Some(2)).then_some(()));
     assert_eq!(hits("spin_here"), Some(1), "it is off");
+    let events = server.get("/api/dynamic");
+    let of = |name: &str| events["events"].as_array().unwrap().iter().find(|event| event["name"] == name).cloned();
+    let detached = |name: &str| of(name).map(|event| event["detached"].clone());
+    assert_eq!((detached("spin_here"), detached("main")), (Some(json!(true)), Some(json!(false))), "{events}");
     let unknown = server.send("POST", &path, Some(&json!({ "pattern": "nothing*" })));
     assert_eq!(unknown.status, 404, "{}", unknown.text());
     assert!(server.send("POST", &format!("/api/captures/{id}/stop"), None).status < 300);

@@ -366,6 +366,12 @@ pub trait Backend {
     /// If they cannot be listed.
     fn dynamic_events(&mut self) -> Result<DynamicEvents, AgentError>;
 
+    /// Makes a dynamic event and removes it at once.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    fn try_event(&mut self, line: &str) -> Result<(), AgentError>;
+
     /// Lets the kernel optimise its probes, or not.
     ///
     /// # Errors

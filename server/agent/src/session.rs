@@ -258,6 +258,7 @@ impl Session<'_> {
             Request::DetachOthers { group, name } => {
                 plain(self.backend.detach_others(&group, &name).map(|count| Reply::Changed { count }))
             }
+            Request::TryEvent { line } => plain(self.backend.try_event(&line).map(|()| Reply::Done)),
             Request::OptimizeKprobes { on } => plain(self.backend.optimize_kprobes(on).map(|()| Reply::Done)),
             Request::DetachEvents { capture, events } => plain(self.detach_events(capture, &events)?),
             Request::OpenKernelFile { file } => file_answer(self.backend.open_kernel_file(&file)),

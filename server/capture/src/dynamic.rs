@@ -103,14 +103,14 @@ fn validate_line(line: &str) -> Result<(), SpecError> {
     let head = line.split(' ').next().unwrap_or_default();
     let kind = head.split(':').next().unwrap_or_default();
     let right = match kind.split_at_checked(1) {
-        Some(("p" | "e", "")) => true,
-        Some(("r", most)) => most.len() <= 6 && most.bytes().all(|byte| byte.is_ascii_digit()),
+        Some(("p" | "e" | "t", "")) => true,
+        Some(("r" | "f", most)) => most.len() <= 6 && most.bytes().all(|byte| byte.is_ascii_digit()),
         _ => false,
     };
     if right && head.len() < line.len() {
         return Ok(());
     }
-    let rule = "write p, r or e, then a name and a place, such as `p:mine vfs_read`";
+    let rule = "write p, r, e, f or t, then a name and a place, such as `p:mine vfs_read`";
     Err(SpecError::TracePart { what: "the dynamic event", text: line.chars().take(80).collect(), rule })
 }
 
@@ -127,6 +127,10 @@ mod tests {
             ("p vfs_read+0x10 %di +0x3c(%di):u32", true),
             ("r16:zfree_exit /bin/zsh:0x46420 %ip", true),
             ("e:mine sched.sched_switch prev=$prev_pid", true),
+            ("f:mine vfs_read%return $retval", true),
+            ("f16 vfs_read%return", true),
+            ("t:mine sched_switch", true),
+            ("t2:mine sched_switch", false),
             ("-:mine", false),
             ("-:mine vfs_read", false),
             ("p:mine", false),

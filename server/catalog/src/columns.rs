@@ -231,17 +231,18 @@ fn own_columns(format: &EventFormat, asked: &str) -> Result<Vec<FieldColumn>, Fi
                     count.saturating_sub(1)
                 )));
             }
-            Ok(vec![element_column(field, element_bytes, index)])
+            Ok(vec![as_printed(format, field, element_column(field, element_bytes, index))])
         }
         (_, Some(_)) => Err(element("is not an array of numbers".to_owned())),
         (FieldKind::ArrayOf { element_bytes, count }, None) => {
             field.recordable(&format.name)?;
-            Ok((0..count).map(|index| element_column(field, element_bytes, index)).collect())
+            let element = |index| as_printed(format, field, element_column(field, element_bytes, index));
+            Ok((0..count).map(element).collect())
         }
         (_, None) => {
             field.recordable(&format.name)?;
             let column = column(column_name_of_field(&field.name), field, source_of(field));
-            Ok(vec![column])
+            Ok(vec![as_printed(format, field, column)])
         }
     }
 }
@@ -252,6 +253,15 @@ fn suggestion(format: &EventFormat, name: &str) -> Option<String> {
         return Some("tid".to_owned());
     }
     closest(name, format.fields.iter().map(|field| field.name.as_str())).map(str::to_owned)
+}
+
+/// Shown in hexadecimal if the kernel prints it so.
+fn as_printed(format: &EventFormat, field: &Field, mut found: FieldColumn) -> FieldColumn {
+    let is_hex = || format.hex.contains(&field.name);
+    if found.column.ty == ColumnType::U64 && found.column.display == Display::Decimal && is_hex() {
+        found.column.display = Display::Hex;
+    }
+    found
 }
 
 fn element_column(field: &Field, bytes: u32, index: u32) -> FieldColumn {

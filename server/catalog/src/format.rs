@@ -20,6 +20,8 @@ pub struct EventFormat {
     pub name: String,
     /// The event's own fields, without the `common_` ones (which a BPF program cannot read), in the file's order.
     pub fields: Vec<Field>,
+    /// Names of fields that the kernel prints as hexadecimal numbers.
+    pub hex: Vec<String>,
 }
 
 impl EventFormat {
@@ -183,7 +185,8 @@ pub fn parse_event_format(bytes: &[u8]) -> Result<EventFormat, FormatError> {
     if name.starts_with("sys_enter_") {
         fields.iter_mut().for_each(adjust_argument);
     }
-    Ok(EventFormat { id, name, fields })
+    let hex = crate::print::print_text(text).map(crate::print::hex_fields).unwrap_or_default();
+    Ok(EventFormat { id, name, fields, hex })
 }
 
 fn event_name(text: &str) -> Result<String, FormatErrorKind> {

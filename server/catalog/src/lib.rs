@@ -14,12 +14,15 @@ mod attached;
 mod columns;
 pub mod constants;
 pub mod dynamic;
+
 pub mod elf;
 mod events;
 mod format;
 mod functions;
 pub mod groups;
+pub mod kernel_names;
 pub mod names;
+pub mod pasted;
 pub mod perf_events;
 pub mod perf_samples;
 pub mod print;

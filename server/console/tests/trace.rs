@@ -76,3 +76,27 @@ fn what_does_not_exist_is_told_with_a_remedy() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.starts_with("bathyscope: ") && text.contains("no:such_event"), "{text}");
 }
+
+#[test]
+fn the_letters_of_trace_cmd_list_tracers_options_and_clocks() {
+    let list = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bathyscope"));
+        let output = command.args(["list", "--simulate"]).args(words).stdin(Stdio::null()).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    };
+    let cases: [(&[&str], bool, &str); 8] = [
+        (&["-o"], true, "sym-offset                   off"),
+        (&["options", "event*"], true, "event-fork"),
+        (&["-C"], true, "mono         that of captures"),
+        (&["clocks", "local"], true, "chosen for the machine's own instance"),
+        (&["-t"], true, "function_graph"),
+        (&["-f", "vfs_*"], true, "vfs_read"),
+        (&["-o", "nothing*"], false, "no option that matches"),
+        (&["-f", "malloc"], false, "perf probe -x libc malloc"),
+    ];
+    for (words, works, expected) in cases {
+        let (ended, text) = list(words);
+        assert!(ended == works && text.contains(expected), "{words:?}: {text}");
+    }
+}

@@ -128,6 +128,17 @@ impl AgentClient {
         }
     }
 
+    /// Whether the kernel takes a dynamic event: it is made and removed at once.
+    ///
+    /// # Errors
+    /// If the kernel or the agent refuses it, or the connection breaks.
+    pub fn try_event(&mut self, line: &str) -> Result<(), ClientError> {
+        match self.call(&Request::TryEvent { line: line.to_owned() }, SLOW_CALL_TIMEOUT)? {
+            (Reply::Done, _none) => Ok(()),
+            _other => Err(self.wrong_reply("try_event")),
+        }
+    }
+
     /// Switches dynamic events of a trace off; returns how many.
     ///
     /// # Errors

@@ -268,6 +268,12 @@ pub enum Request {
         /// Its name.
         name: String,
     },
+    /// Make a dynamic event that is never switched on, and remove it again: only the kernel knows where the instructions of
+    /// its functions begin. Answered by [`Reply::Done`].
+    TryEvent {
+        /// A line as in [`WireTrace::dynamic`].
+        line: String,
+    },
     /// Let the kernel replace breakpoints of its probes by jumps, or not, for the whole machine. Answered by
     /// [`Reply::Done`].
     OptimizeKprobes {
@@ -360,6 +366,10 @@ pub enum KernelFile {
     FilterFunctions,
     /// `available_tracers` of tracefs: their names, with blanks between them.
     AvailableTracers,
+    /// `trace_options` of tracefs: an option a line, with `no` before it where it is off.
+    TraceOptions,
+    /// `trace_clock` of tracefs: clocks with blanks between them, the chosen one in brackets.
+    TraceClocks,
     /// `dynamic_events` of tracefs: the probes that anyone has made by a text, a line each.
     DynamicEvents,
     /// `kprobes/blacklist` of debugfs: functions that a kprobe would break, a range and a name a line.
@@ -455,7 +465,7 @@ pub enum Reply {
     Readings(Readings),
     /// To [`Request::Stop`]: the final counters.
     Stopped(Readings),
-    /// To [`Request::SetBudget`], [`Request::Discard`] and [`Request::OptimizeKprobes`].
+    /// To [`Request::SetBudget`], [`Request::Discard`], [`Request::TryEvent`] and [`Request::OptimizeKprobes`].
     Done,
     /// To [`Request::DynamicEvents`]. May be large.
     DynamicEvents(DynamicEvents),

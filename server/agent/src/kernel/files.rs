@@ -48,6 +48,8 @@ pub(crate) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
         KernelFile::AvailableEvents => open_list("available_events"),
         KernelFile::FilterFunctions => open_list("available_filter_functions"),
         KernelFile::AvailableTracers => open_list("available_tracers"),
+        KernelFile::TraceOptions => open_list("trace_options"),
+        KernelFile::TraceClocks => open_list("trace_clock"),
         KernelFile::DynamicEvents => open_list("dynamic_events"),
         KernelFile::Modules => open_plain("/proc/modules"),
         KernelFile::ProbeBlacklist => open_plain("/sys/kernel/debug/kprobes/blacklist"),

@@ -133,6 +133,10 @@ impl Backend for KernelBackend {
         trace::detach_others(group, name, self.at_a_terminal && rustix::process::getuid().is_root())
     }
 
+    fn try_event(&mut self, line: &str) -> Result<(), AgentError> {
+        trace::try_event(line, self.scripts)
+    }
+
     fn optimize_kprobes(&mut self, on: bool) -> Result<(), AgentError> {
         trace::optimize_kprobes(on)
     }

@@ -106,6 +106,12 @@ impl Tracefs {
         [CANONICAL, THROUGH_DEBUGFS].into_iter().find_map(open)
     }
 
+    /// A folder that stands for it.
+    #[cfg(test)]
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        Ok(Self { root: open_directory(path)?, path: path.into() })
+    }
+
     /// Where it is mounted.
     pub(crate) fn path(&self) -> &Path {
         &self.path

@@ -2,9 +2,10 @@
 
 use std::{fmt::Write as _, os::fd::OwnedFd};
 
+use bathyscope_catalog::dynamic::{Definition, Line, Place, parse_dynamic};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Capability, CapabilityState, DynamicEvent, DynamicEvents, KernelFile, ProcessFile,
-    large,
+    AgentError, AgentErrorKind, Capability, CapabilityState, DynamicEvent, DynamicEvents, KernelFile, ProbeLimit,
+    ProcessFile, large,
 };
 
 use super::{
@@ -53,6 +54,8 @@ pub(super) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
         KernelFile::TraceHeaderPage => file_of(trace::HEADER_PAGE.as_bytes()),
         KernelFile::TraceHeaderEvent => file_of(trace::HEADER_EVENT.as_bytes()),
         KernelFile::AvailableTracers => file_of(b"function_graph hwlat blk nop\n"),
+        KernelFile::TraceOptions => file_of(b"print-parent\nnosym-offset\nevent-fork\n"),
+        KernelFile::TraceClocks => file_of(b"[local] global boot mono\n"),
         KernelFile::Modules => file_of(b"simulated_fs 16384 1 - Live 0xffffffffc0000000\n"),
         KernelFile::DynamicEvents => file_of(attached::DYNAMIC_EVENTS.as_bytes()),
         KernelFile::ProbeBlacklist => {
@@ -67,7 +70,7 @@ pub(super) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError>
 }
 
 /// One that somebody else made: there is always something of others on a host.
-pub(super) fn dynamic_events() -> DynamicEvents {
+pub(super) fn dynamic_events(kprobes: bool) -> DynamicEvents {
     let event = DynamicEvent {
         group: "probe".to_owned(),
         name: "tcp_sendmsg".to_owned(),
@@ -76,8 +79,29 @@ pub(super) fn dynamic_events() -> DynamicEvents {
         missed: Some(0),
         marks: Some(vec!["FTRACE".to_owned()]),
         owner: None,
+        detached: false,
     };
-    DynamicEvents { events: vec![event], optimization: Some(true), limits: Vec::new() }
+    let [name, value, effect, remedy] =
+        ["CONFIG_KPROBE_EVENTS", "no", "Functions of the kernel cannot be probed.", "Start without kprobes=0."]
+            .map(str::to_owned);
+    let limits = if kprobes { Vec::new() } else { vec![ProbeLimit { name, value, effect, remedy }] };
+    DynamicEvents { events: vec![event], optimization: Some(true), limits }
+}
+
+/// Whether an instruction begins at the place of a line; here they have four bytes.
+pub(super) fn try_event(line: &str) -> Result<(), AgentError> {
+    match parse_dynamic(line) {
+        Ok(Line::Define(Definition { place: Place::Function { symbol, offset, .. }, .. })) if offset % 4 != 0 => {
+            let before = offset - offset % 4;
+            let near = format!(
+                "The nearest places where an instruction begins are {symbol}+{before} and {symbol}+{}.",
+                before + 4
+            );
+            let why = "Probe point is not an instruction boundary";
+            Err(failed(AgentErrorKind::Invalid, format!("making the probe `{symbol}+{offset}`"), why, near))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn no_such_tracepoint(name: &str) -> AgentError {

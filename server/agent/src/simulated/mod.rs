@@ -60,7 +60,11 @@ impl Backend for SimulatedBackend {
     }
 
     fn dynamic_events(&mut self) -> Result<DynamicEvents, AgentError> {
-        Ok(host::dynamic_events())
+        Ok(host::dynamic_events(self.simulation.kprobes))
+    }
+
+    fn try_event(&mut self, line: &str) -> Result<(), AgentError> {
+        host::try_event(line)
     }
 
     fn optimize_kprobes(&mut self, _on: bool) -> Result<(), AgentError> {

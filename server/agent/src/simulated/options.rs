@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 /// The fastest simulated stream.
 const MAX_RATE_PER_S: u64 = 10_000_000;
 
-/// How the simulation behaves, as text `rate=RATE,lose_every=N,seed=SEED`, each part optional.
+/// How the simulation behaves, as text `rate=RATE,lose_every=N,seed=SEED,kprobes=0`, each part optional.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulation {
     /// Hits per second of each tracepoint.
@@ -14,17 +14,21 @@ pub struct Simulation {
     pub lose_every: Option<u64>,
     /// Decides what the events are.
     pub seed: u64,
+    /// Whether functions of the kernel can be probed.
+    pub kprobes: bool,
 }
 
 impl Default for Simulation {
     fn default() -> Self {
-        Self { rate_per_s: 1000, lose_every: None, seed: 1 }
+        Self { rate_per_s: 1000, lose_every: None, seed: 1, kprobes: true }
     }
 }
 
 /// Options of the simulation that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{part}` is not an option of the simulation; write rate=1..{MAX_RATE_PER_S}, lose_every=1.. or seed=NUMBER")]
+#[error(
+    "`{part}` is not an option of the simulation; write rate=1..{MAX_RATE_PER_S}, lose_every=1.., seed=NUMBER or kprobes=0"
+)]
 pub struct ParseSimulationError {
     part: String,
 }
@@ -33,7 +37,8 @@ impl fmt::Display for Simulation {
     /// As it is read.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rate={},seed={}", self.rate_per_s, self.seed)?;
-        self.lose_every.map_or(Ok(()), |every| write!(f, ",lose_every={every}"))
+        self.lose_every.map_or(Ok(()), |every| write!(f, ",lose_every={every}"))?;
+        if self.kprobes { Ok(()) } else { f.write_str(",kprobes=0") }
     }
 }
 
@@ -54,6 +59,7 @@ impl FromStr for Simulation {
                 "rate" if (1..=MAX_RATE_PER_S).contains(&number) => simulation.rate_per_s = number,
                 "lose_every" if number > 0 => simulation.lose_every = Some(number),
                 "seed" => simulation.seed = number,
+                "kprobes" if number < 2 => simulation.kprobes = number == 1,
                 _ => return Err(wrong()),
             }
         }
@@ -67,7 +73,8 @@ mod tests {
 
     #[test]
     fn options_are_read_or_refused() {
-        let with = |rate_per_s, lose_every, seed| Ok(Simulation { rate_per_s, lose_every, seed });
+        let with =
+            |rate_per_s, lose_every, seed| Ok(Simulation { rate_per_s, lose_every, seed, ..Simulation::default() });
         let cases = [
             ("", with(1000, None, 1)),
             ("true", with(1000, None, 1)),

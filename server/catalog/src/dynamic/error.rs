@@ -25,8 +25,10 @@ pub enum DynamicProblem {
     /// A control character, or text that is not ASCII outside of a path.
     #[error("this character cannot stand here; only printable ASCII can")]
     Character,
-    /// It does not begin with `p`, `r`, `e` or `-`.
-    #[error("an event begins with `p` (probe), `r` (return), `e` (another event) or `-:` (remove)")]
+    /// It does not begin with `p`, `r`, `e`, `f`, `t` or `-`.
+    #[error(
+        "an event begins with `p` (probe), `r` (return), `e` (another event), `f` (function), `t` (tracepoint) or `-:` (remove)"
+    )]
     Kind,
     /// A group's or event's name that cannot be.
     #[error("a name has letters, digits and `_`, does not begin with a digit, and has at most {MAX_NAME_BYTES} bytes")]
@@ -55,6 +57,12 @@ pub enum DynamicProblem {
     /// `e` with something else than `GROUP.EVENT`.
     #[error("say which event: `GROUP.EVENT`")]
     WhichEvent,
+    /// `t` with something else than a tracepoint.
+    #[error("say which tracepoint, without its group: `sched_switch`")]
+    WhichTracepoint,
+    /// `f` with something else than a function.
+    #[error("`f` watches whole functions of the kernel: write `SYMBOL` or `SYMBOL%return`")]
+    WholeFunction,
     /// More than [`MAX_ARGUMENTS`].
     #[error("an event can have {MAX_ARGUMENTS} arguments at most")]
     TooManyArguments,
@@ -87,6 +95,12 @@ pub enum DynamicProblem {
     /// `$stackN` or `$argN` or an offset with a number that cannot be.
     #[error("this number cannot be here")]
     Number,
+    /// `\"TEXT"` that cannot be.
+    #[error("text is written `\\\"TEXT\"`, without blanks, colons and quotes in it")]
+    ImmediateText,
+    /// More arguments than registers have where the processor is not known.
+    #[error("where this argument is on this processor is not known; write registers or $stackN")]
+    UnknownArgument,
     /// `@+OFFSET` in the kernel.
     #[error("@+OFFSET is a place in a program's file; in the kernel write @SYMBOL or @ADDRESS")]
     FileOffset,
@@ -178,9 +192,17 @@ pub enum DynamicProblem {
     /// Text of something that is none.
     #[error("`{0}` is no text")]
     NoText(String),
-    /// A line that makes nothing.
-    #[error("probes are removed with their capture; leave this line out, or detach them with `bathyscope probe --del`")]
-    RemoveHere,
+    /// An option of `perf probe` that there is not, or that cannot be followed.
+    #[error("`{option}`: {why}")]
+    PerfOption {
+        /// As it was written.
+        option: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Too long a text.
+    #[error("a text may have {0} lines at most")]
+    TooManyLines(usize),
     /// A quote that does not end.
     #[error("the quote that begins here has no end")]
     Quote,

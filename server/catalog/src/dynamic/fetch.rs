@@ -1,8 +1,8 @@
 //! Arguments: `[NAME=]FETCH[:TYPE]`.
 
 use super::{
-    Argument, BaseType, DynamicError, DynamicProblem as Problem, End, Fetch, MAX_ARGUMENT_NAME_BYTES, MAX_ARRAY,
-    MAX_NAME_BYTES, MAX_NESTING, Place, Type, line::is_name,
+    Argument, BaseType, DynamicError, DynamicProblem as Problem, End, Fetch, FilePlace, MAX_ARGUMENT_NAME_BYTES,
+    MAX_ARRAY, MAX_NAME_BYTES, MAX_NESTING, Place, Type, line::is_name,
 };
 
 /// The longest symbol, as in the kernel.
@@ -87,11 +87,17 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn of(place: &Place) -> Self {
         let returns = match place {
-            Place::Function { on, .. } | Place::Address { on, .. } => matches!(on, End::Return { .. }),
+            Place::Function { on, .. } | Place::Traced { on, .. } | Place::Address { on, .. } => {
+                matches!(on, End::Return { .. })
+            }
             Place::File { returns, .. } => *returns,
-            Place::Event { .. } => false,
+            Place::Tracepoint { .. } | Place::Event { .. } => false,
         };
-        let inside = matches!(place, Place::Function { offset: 1.., .. });
+        let inside = match place {
+            Place::Function { offset, .. } => *offset > 0,
+            Place::File { at: FilePlace::Function { offset, .. }, .. } => *offset > 0,
+            _ => false,
+        };
         let (user, event) = (matches!(place, Place::File { .. }), matches!(place, Place::Event { .. }));
         // Newer kernels keep the arguments until the function returns; whether this one does it says itself.
         Self { user, returns, begins: !inside && !event, event }
@@ -156,6 +162,11 @@ fn fetch(word: Word<'_>, context: Context, depth: usize) -> Result<Fetch, Dynami
         Some(b'$') => variable(word.skip(1), context),
         Some(b'\\') => {
             let value = word.skip(1);
+            if let Some(text) = value.text.strip_prefix('"') {
+                let text = text.strip_suffix('"').filter(|text| !text.contains([':', '"', '\\']) && text.is_ascii());
+                let text = text.ok_or_else(|| value.error(Problem::ImmediateText))?;
+                return Ok(Fetch::ImmediateText(text.to_owned()));
+            }
             let number = match value.text.strip_prefix('-') {
                 Some(digits) => number(digits).map(u64::wrapping_neg),
                 None => number(value.text),
@@ -208,6 +219,32 @@ fn signed(word: Word<'_>) -> Result<i64, DynamicError> {
     Ok(if word.text.starts_with('-') { -magnitude } else { magnitude })
 }
 
+/// Where a program's functions get their arguments on x86-64, by the calling convention of System V: registers, then the
+/// words of the stack behind the address of return.
+#[cfg(target_arch = "x86_64")]
+fn argument_of_program(number: u32) -> Option<Fetch> {
+    const REGISTERS: [&str; 6] = ["di", "si", "dx", "cx", "r8", "r9"];
+    let index = usize::try_from(number).ok()?.checked_sub(1)?;
+    Some(match REGISTERS.get(index) {
+        Some(register) => Fetch::Register((*register).to_owned()),
+        None => Fetch::StackWord(number - 6),
+    })
+}
+
+/// Where a program's functions get their arguments on arm64: registers, then the words of the stack.
+#[cfg(target_arch = "aarch64")]
+fn argument_of_program(number: u32) -> Option<Fetch> {
+    Some(match number.checked_sub(1)? {
+        index @ 0..8 => Fetch::Register(format!("x{index}")),
+        index => Fetch::StackWord(index - 8),
+    })
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn argument_of_program(_number: u32) -> Option<Fetch> {
+    None
+}
+
 /// Behind `$`.
 fn variable(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
     let numbered = |prefix: &str, most: u32| {
@@ -228,10 +265,13 @@ fn variable(word: Word<'_>, context: Context) -> Result<Fetch, DynamicError> {
     if let Some(found) = numbered("arg", MAX_ARGUMENT_NUMBER) {
         let found = found.and_then(|number| if number == 0 { Err(Problem::Number) } else { Ok(number) });
         let number = found.map_err(|problem| word.error(problem))?;
-        return if context.begins && !context.user {
-            Ok(Fetch::Argument(number))
-        } else {
-            Err(word.error(Problem::ArgumentsGone))
+        return match (context.begins, context.user) {
+            (true, false) => Ok(Fetch::Argument(number)),
+            // Only in the kernel does the kernel know them.
+            (true, true) if !context.returns => {
+                argument_of_program(number).ok_or_else(|| word.error(Problem::UnknownArgument))
+            }
+            _ => Err(word.error(Problem::ArgumentsGone)),
         };
     }
     if ALL_PARAMETERS.contains(&word.text) {
@@ -339,8 +379,11 @@ fn check_type(ty: Type, fetch: &Fetch, word: Word<'_>) -> Result<(), DynamicErro
     if ty.count.is_some() && !in_memory {
         return Err(word.error(Problem::Array));
     }
+    if matches!(fetch, Fetch::ImmediateText(_)) && ty != Type::one(BaseType::Text) {
+        return Err(word.error(Problem::ImmediateText));
+    }
     // The name of the task, and text that is an immediate, are text by themselves.
-    if text && !in_memory && !matches!(fetch, Fetch::Comm | Fetch::Immediate(_)) {
+    if text && !in_memory && !matches!(fetch, Fetch::Comm | Fetch::ImmediateText(_)) {
         return Err(word.error(Problem::TextInMemory));
     }
     Ok(())

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::suggest::closest;
+use crate::{
+    kernel_names::{self, CALLS},
+    suggest::closest,
+};
 
 /// The most functions that are kept.
 const MAX_FUNCTIONS: usize = 1 << 21;
@@ -12,42 +15,6 @@ const MAX_NAME_BYTES: usize = 512;
 const MAX_SUGGESTED: usize = 3;
 /// What compilers put behind the names of functions that they changed.
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
-
-/// Functions that were renamed or split from one kernel to another, and what does their work elsewhere.
-const RENAMED: &[(&str, &[&str])] = &[
-    ("do_sys_open", &["do_sys_openat2"]),
-    ("do_fork", &["kernel_clone", "_do_fork"]),
-    ("_do_fork", &["kernel_clone", "do_fork"]),
-    ("kernel_clone", &["_do_fork", "do_fork"]),
-    ("do_execve", &["do_execveat_common", "__do_execve_file", "bprm_execve"]),
-    ("do_page_fault", &["do_user_addr_fault", "exc_page_fault", "handle_mm_fault"]),
-    ("__do_page_fault", &["do_user_addr_fault", "handle_mm_fault"]),
-    ("clear_huge_page", &["folio_zero_user"]),
-    ("folio_zero_user", &["clear_huge_page"]),
-    ("add_to_page_cache_lru", &["filemap_add_folio"]),
-    ("mark_page_accessed", &["folio_mark_accessed"]),
-    ("account_page_dirtied", &["folio_account_dirtied"]),
-    ("__set_page_dirty", &["__folio_mark_dirty"]),
-    ("blk_account_io_start", &["blk_mq_start_request", "blk_start_request"]),
-    ("blk_start_request", &["blk_mq_start_request"]),
-    ("blk_account_io_completion", &["blk_account_io_done", "blk_mq_end_request"]),
-    ("generic_make_request", &["submit_bio_noacct"]),
-    ("kmem_cache_alloc", &["kmem_cache_alloc_noprof"]),
-    ("__kmalloc", &["__kmalloc_noprof"]),
-    ("kfree_skb", &["kfree_skb_reason", "sk_skb_reason_drop"]),
-    ("kfree_skb_reason", &["sk_skb_reason_drop", "kfree_skb"]),
-];
-
-/// Functions that exist and are hardly ever called, and why.
-const SELDOM: &[(&str, &str, &str)] = &[(
-    "do_sys_open",
-    "do_sys_openat2",
-    "in this kernel open() and openat() go straight to do_sys_openat2, so do_sys_open is hardly ever called; probe \
-     do_sys_openat2 to see them",
-)];
-
-/// What names of system calls begin with, in the kernels of several times and processors.
-const CALLS: [&str; 8] = ["__x64_sys_", "__arm64_sys_", "__se_sys_", "__do_sys_", "ksys_", "SyS_", "do_sys_", "sys_"];
 
 /// The names of the kernel's functions, each with the modules that have one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -129,9 +96,9 @@ impl KernelFunctions {
             names.into_iter().filter(kept).collect::<Vec<_>>()
         };
         changed(name).into_iter().for_each(&mut add);
-        for other in RENAMED.iter().filter(|(old, _)| *old == name).flat_map(|(_, others)| others.iter()) {
+        for other in kernel_names::renamed(name) {
             if self.has(None, other) {
-                add((*other).to_owned());
+                add(other.to_owned());
             }
             changed(other).into_iter().for_each(&mut add);
         }
@@ -152,7 +119,36 @@ impl KernelFunctions {
 
     /// What somebody should know who probes a function that exists: that others do its work here.
     pub fn seldom_called(&self, name: &str) -> Option<&'static str> {
-        let found = SELDOM.iter().find(|(function, instead, _)| *function == name && self.has(None, instead));
-        found.map(|(_, _, why)| *why)
+        let (_, why) = kernel_names::seldom_called(name).filter(|(instead, _)| self.has(None, instead))?;
+        Some(why)
     }
+
+    /// What somebody should know who asks for a function that there is not, as a sentence. `tracepoints` has their names in
+    /// the order of the alphabet.
+    pub fn missing(&self, name: &str, tracepoints: &[String]) -> String {
+        let event = kernel_names::tracepoint_for(name, false, |event| {
+            tracepoints.binary_search_by(|known| known.as_str().cmp(event)).is_ok()
+        });
+        let event = event.map(|event| format!("; the event {event} tells about the same")).unwrap_or_default();
+        if let Some(words) = kernel_names::elsewhere(name) {
+            return format!("this kernel has no function `{name}`: {words}");
+        }
+        match self.instead_of(name).as_slice() {
+            [] if event.is_empty() => {
+                format!("this kernel has no function `{name}`; it may be inlined, or in a module that is not loaded")
+            }
+            [] => format!("this kernel has no function `{name}`{event}"),
+            [one] => format!("this kernel has no function `{name}`; did you mean `{one}`?{}", sentence(&event)),
+            several => {
+                let list: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
+                let event = sentence(&event);
+                format!("this kernel has no function `{name}`; did you mean one of {}?{event}", list.join(", "))
+            }
+        }
+    }
+}
+
+/// What stands behind a question mark.
+fn sentence(event: &str) -> String {
+    event.strip_prefix("; t").map(|rest| format!(" T{rest}")).unwrap_or_default()
 }

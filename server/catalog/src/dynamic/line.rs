@@ -28,6 +28,9 @@ pub fn parse_dynamic(line: &str) -> Result<Line, DynamicError> {
     let (arguments, filter) = split_filter(head.kind, arguments, line);
     let place = match head.kind {
         Kind::Event => event_place(place, filter)?,
+        Kind::Traced => traced_place(place, head.max_active)?,
+        Kind::Tracepoint if is_name(place.text, MAX_NAME_BYTES) => Place::Tracepoint { name: place.text.to_owned() },
+        Kind::Tracepoint => return Err(place.error(Problem::WhichTracepoint)),
         Kind::Probe | Kind::Return => probe_place(place, &head)?,
     };
     let arguments = arguments_of(arguments, &place)?;
@@ -62,6 +65,8 @@ enum Kind {
     Probe,
     Return,
     Event,
+    Traced,
+    Tracepoint,
 }
 
 struct Head {
@@ -89,12 +94,14 @@ impl Head {
         let (kind, max_active) = match kind.text.bytes().next() {
             Some(b'p') if number.is_empty() => (Kind::Probe, None),
             Some(b'e') if number.is_empty() => (Kind::Event, None),
+            Some(b't') if number.is_empty() => (Kind::Tracepoint, None),
             Some(b'r') if number.is_empty() => (Kind::Return, None),
-            Some(b'r') => {
+            Some(b'f') if number.is_empty() => (Kind::Traced, None),
+            Some(first @ (b'r' | b'f')) => {
                 let at = word.at + 1;
                 let value = number.parse::<u32>().ok().filter(|count| (1..=MAX_ACTIVE).contains(count));
                 let value = value.ok_or(DynamicError { at, problem: Problem::MaxActive })?;
-                (Kind::Return, Some(Word32 { at, value }))
+                (if first == b'r' { Kind::Return } else { Kind::Traced }, Some(Word32 { at, value }))
             }
             _ => return Err(word.error(Problem::Kind)),
         };
@@ -154,6 +161,19 @@ fn event_place(word: Word<'_>, filter: Option<&str>) -> Result<Place, DynamicErr
     let (group, event) = names(word)?;
     let (Some(group), Some(event)) = (group, event) else { return Err(word.error(Problem::WhichEvent)) };
     Ok(Place::Event { group, event, filter: filter.filter(|text| !text.is_empty()).map(str::to_owned) })
+}
+
+/// `SYMBOL[%return]`
+fn traced_place(word: Word<'_>, max_active: Option<Word32>) -> Result<Place, DynamicError> {
+    let (bare, on) = match (word.text.strip_suffix("%return"), max_active) {
+        (Some(bare), active) => (bare, End::Return { max_active: active.map(|number| number.value) }),
+        (None, None) => (word.text, End::Entry),
+        (None, Some(number)) => return Err(DynamicError { at: number.at, problem: Problem::MaxActive }),
+    };
+    if !fetch::is_symbol(bare) {
+        return Err(word.error(Problem::WholeFunction));
+    }
+    Ok(Place::Traced { symbol: bare.to_owned(), on })
 }
 
 fn probe_place(word: Word<'_>, head: &Head) -> Result<Place, DynamicError> {

@@ -21,7 +21,7 @@ pub use functions::KernelFunctions;
 pub use line::parse_dynamic;
 pub use perf::parse_perf_probe;
 pub use resolve::{Variable, variables};
-pub use typed::{Dialect, Reading, Typed, argument_places, read_typed};
+pub use typed::{Asked, Dialect, Passed, Question, Reading, Removal, Typed, argument_places, read_typed};
 
 /// The longest line; the kernel's own limit is about this.
 pub const MAX_LINE_BYTES: usize = 4096;
@@ -39,7 +39,7 @@ pub const MAX_NESTING: usize = 14;
 /// A line: an event to be made, or to be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// `p…`, `r…`, `e…`
+    /// `p…`, `r…`, `e…`, `f…`, `t…`
     Define(Definition),
     /// `-:[GROUP/]EVENT`
     Remove {
@@ -76,6 +76,18 @@ pub enum Place {
         offset: u64,
         /// At which end.
         on: End,
+    },
+    /// A function of the kernel, watched by ftrace: `f…`, from Linux 6.5.
+    Traced {
+        /// The function.
+        symbol: String,
+        /// At which end.
+        on: End,
+    },
+    /// A tracepoint with what the kernel's code gives it, and not what its event makes of that: `t…`, from Linux 6.5.
+    Tracepoint {
+        /// The tracepoint.
+        name: String,
     },
     /// An address of the kernel.
     Address {
@@ -173,6 +185,8 @@ pub enum Fetch {
     Field(String),
     /// `\NUMBER`
     Immediate(u64),
+    /// `\"TEXT"`
+    ImmediateText(String),
     /// `±[u]OFFSET(FETCH)`: what is at that address.
     Dereference {
         /// Added to the address.
@@ -235,9 +249,11 @@ impl Definition {
     /// Whether it is where a function returns.
     pub fn returns(&self) -> bool {
         match &self.place {
-            Place::Function { on, .. } | Place::Address { on, .. } => matches!(on, End::Return { .. }),
+            Place::Function { on, .. } | Place::Traced { on, .. } | Place::Address { on, .. } => {
+                matches!(on, End::Return { .. })
+            }
             Place::File { returns, .. } => *returns,
-            Place::Event { .. } => false,
+            Place::Tracepoint { .. } | Place::Event { .. } => false,
         }
     }
 

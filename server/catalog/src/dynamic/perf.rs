@@ -18,7 +18,9 @@ pub fn parse_perf_probe(text: &str, file: Option<&str>) -> Result<Definition, Dy
     let Some((first, arguments)) = words.split_first() else {
         return Err(DynamicError { at: 0, problem: Problem::Empty });
     };
-    let (names, place) = match first.split('=') {
+    // The pattern of a line's text, as in `schedule;cpu=*`, may have a `=` of its own.
+    let named = first.split('=').filter(|(names, _)| !names.text.contains([';', '@', '*']));
+    let (names, place) = match named {
         Some((names, place)) => (Some(names), place),
         None => (None, *first),
     };

@@ -95,6 +95,7 @@ impl Definition {
             Place::Function { module, symbol, offset: 0, on } => {
                 Some((module.as_deref(), symbol, matches!(on, End::Return { .. })))
             }
+            Place::Traced { symbol, on } => Some((None, symbol, matches!(on, End::Return { .. }))),
             _ => None,
         }
     }
@@ -112,7 +113,7 @@ impl Definition {
     pub fn with_types(mut self, types: &Types, function: Option<TypeId>, at: &[usize]) -> Result<Self, DynamicError> {
         let signature = function.and_then(|function| types.signature(function));
         let name = match &self.place {
-            Place::Function { symbol, .. } => symbol.clone(),
+            Place::Function { symbol, .. } | Place::Traced { symbol, .. } => symbol.clone(),
             _ => String::new(),
         };
         let inside = matches!(self.place, Place::Function { offset: 1.., .. });

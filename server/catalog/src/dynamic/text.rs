@@ -18,10 +18,13 @@ impl Display for Definition {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.place {
             Place::Event { .. } => "e",
+            Place::Traced { .. } => "f",
+            Place::Tracepoint { .. } => "t",
             _ if self.returns() => "r",
             _ => "p",
         })?;
         if let Place::Function { on: End::Return { max_active: Some(count) }, .. }
+        | Place::Traced { on: End::Return { max_active: Some(count) }, .. }
         | Place::Address { on: End::Return { max_active: Some(count) }, .. } = &self.place
         {
             write!(f, "{count}")?;
@@ -53,6 +56,8 @@ impl Display for Place {
                 f.write_str(symbol)?;
                 plus(*offset, f)
             }
+            Self::Traced { symbol, on: End::Entry } | Self::Tracepoint { name: symbol } => f.write_str(symbol),
+            Self::Traced { symbol, on: End::Return { .. } } => write!(f, "{symbol}%return"),
             Self::Address { address, .. } => write!(f, "{address:#x}"),
             Self::File { path, at, reference, .. } => {
                 match at {
@@ -109,6 +114,7 @@ impl Display for Fetch {
             Self::Argument(number) => write!(f, "$arg{number}"),
             Self::Field(name) => write!(f, "${name}"),
             Self::Immediate(number) => write!(f, "\\{number:#x}"),
+            Self::ImmediateText(text) => write!(f, "\\\"{text}\""),
             Self::Dereference { offset, user: false, of } => {
                 signed(*offset, f)?;
                 write!(f, "({of})")

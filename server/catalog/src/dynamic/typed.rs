@@ -1,9 +1,28 @@
 //! What people type or paste: lines of either grammar, alone or within the commands that they know them from.
 //!
 //! `echo 'p:open do_sys_openat2' >> kprobe_events` and `perf probe -x /bin/bash 'readline%return'` are taken for the probe
-//! in them. Lines that only switch on, read or record what a capture does by itself are passed over and named.
+//! in them. What only asks (`perf probe -V`) is kept as a question. Lines that only switch on, read or record what a capture
+//! does by itself, prompts, and what `perf` answered are passed over and named.
 
-use super::{DynamicError, DynamicProblem as Problem};
+mod part;
+mod perf_words;
+mod prompts;
+
+use part::{Part, commands, quoted};
+
+use super::{DynamicError, DynamicProblem as Problem, Line, parse_dynamic};
+
+/// The most lines.
+const MAX_LINES: usize = 4096;
+/// How deep `sh -c` may be nested.
+const MAX_SHELLS: usize = 2;
+/// Commands that people have around those that make probes, and that make none.
+const OTHERS: [&str; 20] = [
+    "cd", "ls", "pwd", "head", "tail", "less", "more", "grep", "sleep", "mount", "umount", "sysctl", "modprobe", "rm",
+    "clear", "exit", "su", "sort", "wc", "export",
+];
+/// The files of the kernel that lines of its grammar are written to.
+const FILES: [&str; 3] = ["kprobe_events", "uprobe_events", "dynamic_events"];
 
 /// Which grammar a text is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,37 +46,83 @@ pub struct Typed {
     pub file: Option<String>,
 }
 
+/// A line that was passed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The line.
+    pub text: String,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// What a line asks instead of making a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The command.
+    pub text: String,
+    /// Bytes before what it asks about in all of the text.
+    pub at: usize,
+    /// What it asks.
+    pub question: Question,
+}
+
+/// A question of `perf probe`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// `-V`: what can be recorded at a function, of a file if there is one.
+    Variables {
+        /// The function.
+        function: String,
+        /// The file after `-x`.
+        file: Option<String>,
+    },
+    /// `-F`: the functions of the kernel or of a file.
+    Functions {
+        /// Those that match; all if there is none.
+        pattern: Option<String>,
+        /// The file after `-x`.
+        file: Option<String>,
+    },
+    /// `-l`: the probes that there are.
+    List {
+        /// Those that match; all if there is none.
+        pattern: Option<String>,
+    },
+    /// `-n` and `-D`: what a definition becomes.
+    Definition(Typed),
+}
+
+/// A line that removes what was made before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// The line.
+    pub text: String,
+    /// Bytes before it in all of the text.
+    pub at: usize,
+    /// The group; any if there is none.
+    pub group: Option<String>,
+    /// The event, or a pattern with `*` and `?`.
+    pub event: String,
+    /// How many definitions stand before it.
+    pub after: usize,
+    /// How many definitions stood before the last line that switched something on, recorded or read it.
+    pub used: usize,
+}
+
 /// What was read of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// The definitions, in their order.
     pub typed: Vec<Typed>,
     /// What was passed over, and why.
-    pub skipped: Vec<(String, &'static str)>,
-}
-
-/// A part of the text.
-#[derive(Clone, Copy, Debug)]
-struct Part<'a> {
-    at: usize,
-    text: &'a str,
-}
-
-impl<'a> Part<'a> {
-    fn skip(self, bytes: usize) -> Self {
-        Self { at: self.at + bytes, text: self.text.get(bytes..).unwrap_or_default() }
-    }
-
-    fn trim(self) -> Self {
-        let begun = self.skip(self.text.len() - self.text.trim_start().len());
-        Self { text: begun.text.trim_end(), ..begun }
-    }
-
-    /// What stands behind a word, if it is the first.
-    fn after(self, word: &str) -> Option<Self> {
-        let rest = self.text.strip_prefix(word)?;
-        (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| self.skip(word.len()).trim())
-    }
+    pub skipped: Vec<Passed>,
+    /// What was asked.
+    pub asked: Vec<Asked>,
+    /// What was removed.
+    pub removed: Vec<Removal>,
+    /// What somebody should know about how it was read.
+    pub notes: Vec<String>,
+    used: usize,
 }
 
 /// Reads a text of lines; `file` is the one that functions are in unless a line says another, as with `perf probe -x`.
@@ -67,62 +132,139 @@ impl<'a> Part<'a> {
 pub fn read_typed(text: &str, file: Option<&str>) -> Result<Reading, DynamicError> {
     let mut reading = Reading::default();
     let mut at = 0;
-    for line in text.split('\n') {
-        let part = without_prompt(Part { at, text: line }.trim());
-        at += line.len() + 1;
-        if !part.text.is_empty() {
-            reading.line(part, file)?;
+    for (number, line) in text.split('\n').enumerate() {
+        if number >= MAX_LINES {
+            return Err(DynamicError { at, problem: Problem::TooManyLines(MAX_LINES) });
         }
+        reading.read_line(line, at, file)?;
+        at += line.len() + 1;
     }
     Ok(reading)
 }
 
-/// Without what stands before a command in documents; nothing of a comment.
-fn without_prompt(part: Part<'_>) -> Part<'_> {
-    let prompted = part.after("#").or_else(|| part.after("$")).unwrap_or(part);
-    let command = prompted.after("sudo").unwrap_or(prompted);
-    let is_command = ["echo", "perf", "cat", "trace-cmd"].iter().any(|word| command.after(word).is_some());
-    match (is_command, part.text.starts_with('#')) {
-        (true, _) => command,
-        (false, true) => part.skip(part.text.len()),
-        (false, false) => prompted,
-    }
+/// Without `sudo`.
+fn without_sudo(part: Part<'_>) -> Part<'_> {
+    part.after("sudo").unwrap_or(part)
+}
+
+/// Whether a line is of a shell and not a definition.
+fn is_command(part: Part<'_>, file: Option<&str>) -> bool {
+    let command = without_sudo(part);
+    let known = ["echo", "perf", "cat", "trace-cmd", "sh", "bash"].iter().any(|word| command.after(word).is_some());
+    // A library has functions of some of these names.
+    known || file.is_none() && OTHERS.contains(&command.first_word())
 }
 
 impl Reading {
+    /// Reads one more line, with `at` bytes of the text before it. After an error it goes on with the next.
+    ///
+    /// # Errors
+    /// What cannot be read, with its place in the text.
+    pub fn read_line(&mut self, line: &str, at: usize, file: Option<&str>) -> Result<(), DynamicError> {
+        let part = Part { at, text: line }.trim();
+        if part.text.is_empty() { Ok(()) } else { self.line(part, file) }
+    }
+
     fn line(&mut self, part: Part<'_>, file: Option<&str>) -> Result<(), DynamicError> {
-        if let Some(rest) = part.after("echo") {
-            return self.echo(part, rest);
-        }
-        if let Some(rest) = part.after("perf").and_then(|rest| rest.after("probe")) {
-            return self.perf(part, rest, file);
-        }
-        if part.after("perf").is_some() || part.after("trace-cmd").is_some() {
-            self.skip(part, "the capture records and shows its probes itself");
+        if let Some(what) = prompts::answer(part) {
+            self.skip(part, what);
             return Ok(());
         }
-        if part.after("cat").is_some() {
-            self.skip(part, "what the kernel's files hold is shown with the capture");
-            return Ok(());
+        if let Some(command) = prompts::after_prompt(part) {
+            if command.text.is_empty() {
+                self.skip(part, "this is a prompt");
+                return Ok(());
+            }
+            return self.shell(command, file, 0);
         }
+        let prompted = ["#", "$", "%"].iter().find_map(|mark| part.after(mark));
+        match prompted {
+            Some(command) if is_command(command, file) => self.shell(command, file, 0),
+            // A comment.
+            _ if part.text.starts_with('#') => Ok(()),
+            Some(definition) => self.bare(definition, file),
+            None if is_command(part, file) => self.shell(part, file, 0),
+            None => self.bare(part, file),
+        }
+    }
+
+    /// A definition, or a line that removes one.
+    fn bare(&mut self, part: Part<'_>, file: Option<&str>) -> Result<(), DynamicError> {
         let dialect = dialect_of(part.text);
         self.define(part, dialect, file.filter(|_| dialect == Dialect::Perf).map(str::to_owned))
     }
 
-    fn skip(&mut self, part: Part<'_>, why: &'static str) {
-        self.skipped.push((part.text.to_owned(), why));
+    /// The commands of a line.
+    fn shell(&mut self, line: Part<'_>, file: Option<&str>, depth: usize) -> Result<(), DynamicError> {
+        let all = commands(line);
+        let mut rest = all.iter().peekable();
+        while let Some((command, _)) = rest.next() {
+            // What reads the output of a command goes with it.
+            let mut behind = Vec::new();
+            while let Some((piped, _)) = rest.next_if(|(_, piped)| *piped) {
+                behind.push(*piped);
+            }
+            self.command(without_sudo(*command), &behind, file, depth)?;
+        }
+        Ok(())
+    }
+
+    fn command(
+        &mut self,
+        part: Part<'_>,
+        behind: &[Part<'_>],
+        file: Option<&str>,
+        depth: usize,
+    ) -> Result<(), DynamicError> {
+        if let Some(rest) = part.after("echo") {
+            let tee = behind.first().and_then(|piped| without_sudo(*piped).after("tee"));
+            return self.echo(part, rest, tee);
+        }
+        if let Some(rest) = part.after("perf").and_then(|rest| rest.after("probe")) {
+            return self.perf(part, rest, file);
+        }
+        if let Some(rest) = part.after("sh").or_else(|| part.after("bash")) {
+            let inside = rest.after("-c").filter(|_| depth < MAX_SHELLS);
+            if let Some((inside, _)) = inside.map(quoted).transpose()?.flatten() {
+                return self.shell(inside.trim(), file, depth + 1);
+            }
+        }
+        let why = if part.after("perf").is_some() || part.after("trace-cmd").is_some() {
+            self.used = self.typed.len();
+            "the capture records and shows its probes itself"
+        } else if part.after("cat").is_some() {
+            self.used = self.typed.len();
+            "what the kernel's files hold is shown with the capture"
+        } else {
+            "this command makes no probe"
+        };
+        self.skip(part, why);
+        Ok(())
+    }
+
+    fn skip(&mut self, part: Part<'_>, why: impl Into<String>) {
+        self.skipped.push(Passed { text: part.text.to_owned(), why: why.into() });
     }
 
     fn define(&mut self, part: Part<'_>, dialect: Dialect, file: Option<String>) -> Result<(), DynamicError> {
         if dialect == Dialect::Kernel && part.text.starts_with('-') {
-            return Err(DynamicError { at: part.at, problem: Problem::RemoveHere });
+            let moved = |error: DynamicError| DynamicError { at: part.at + error.at, ..error };
+            if let Line::Remove { group, event } = parse_dynamic(part.text).map_err(moved)? {
+                self.remove(part, group, event);
+            }
+            return Ok(());
         }
         self.typed.push(Typed { text: part.text.to_owned(), at: part.at, dialect, file });
         Ok(())
     }
 
-    /// `echo [-n] 'LINE' >> FILE`
-    fn echo(&mut self, line: Part<'_>, mut rest: Part<'_>) -> Result<(), DynamicError> {
+    fn remove(&mut self, part: Part<'_>, group: Option<String>, event: String) {
+        let (after, used) = (self.typed.len(), self.used);
+        self.removed.push(Removal { text: part.text.to_owned(), at: part.at, group, event, after, used });
+    }
+
+    /// `echo [-n] 'LINE' >> FILE`, or `| tee FILE`
+    fn echo(&mut self, line: Part<'_>, mut rest: Part<'_>, tee: Option<Part<'_>>) -> Result<(), DynamicError> {
         while let Some(behind) = ["-n", "-e"].iter().find_map(|option| rest.after(option)) {
             rest = behind;
         }
@@ -133,98 +275,75 @@ impl Reading {
                 (Part { text: rest.text.get(..end).unwrap_or_default(), ..rest }.trim(), rest.skip(end))
             }
         };
-        let to = to.text.trim_start_matches('>').trim();
-        match to.rsplit('/').next() {
-            Some("kprobe_events" | "uprobe_events" | "dynamic_events" | "") if said.text.is_empty() => {
-                self.skip(line, "nobody's probes are removed all at once; those of a capture go with it");
-                Ok(())
-            }
-            Some("kprobe_events" | "uprobe_events" | "dynamic_events" | "") => {
-                self.define(said.trim(), Dialect::Kernel, None)
-            }
-            _ => {
-                self.skip(line, "the capture switches its probes on and off itself");
-                Ok(())
-            }
+        let tee = tee.map(|files| files.after("-a").unwrap_or(files).first_word());
+        let to = tee.unwrap_or_else(|| to.text.trim_start_matches('>').trim());
+        let to = to.split_whitespace().next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+        if !to.is_empty() && !FILES.contains(&to) {
+            self.used = self.typed.len();
+            self.skip(line, "the capture switches its probes on and off itself");
+            return Ok(());
         }
+        if said.text.trim().is_empty() {
+            self.skip(line, "nobody's probes are removed all at once; those of a capture go with it");
+            return Ok(());
+        }
+        self.define(said.trim(), Dialect::Kernel, None)
     }
 
-    /// `perf probe [-x FILE] [--add] 'DEFINITION' …`
+    /// `perf probe [-x FILE] [--add] 'DEFINITION' …`, and what else it can be asked.
     fn perf(&mut self, line: Part<'_>, rest: Part<'_>, file: Option<&str>) -> Result<(), DynamicError> {
-        let mut file = file.map(str::to_owned);
-        let mut words = shell_words(rest)?.into_iter().peekable();
-        let mut added: Vec<Part<'_>> = Vec::new();
-        let mut bare: Option<Part<'_>> = None;
-        while let Some(word) = words.next() {
-            match word.text.split_once('=').map_or((word.text, None), |(name, value)| (name, Some(value))) {
-                ("-x" | "--exec", value) => {
-                    file = value.map(str::to_owned).or_else(|| words.next().map(|word| word.text.to_owned()));
-                }
-                ("-a" | "--add", Some(value)) => added.push(word.skip(word.text.len() - value.len())),
-                ("-a" | "--add", None) => added.extend(words.next()),
-                ("-d" | "--del", _) => {
-                    self.skip(line, "probes are removed with their capture");
-                    return Ok(());
-                }
-                (option, _) if option.starts_with('-') => {}
-                _ => {
-                    let all = bare.map_or(word, |first| {
-                        let end = word.at + word.text.len() - rest.at;
-                        Part { at: first.at, text: rest.text.get(first.at - rest.at..end).unwrap_or(first.text) }
-                    });
-                    bare = Some(all);
-                }
+        let command = perf_words::read(rest)?;
+        let file = command.file.map(|file| file.text.to_owned()).or_else(|| file.map(str::to_owned));
+        for note in command.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
             }
         }
-        added.extend(bare);
-        added.into_iter().try_for_each(|one| self.define(one, Dialect::Perf, file.clone()))
+        let text = |part: Part<'_>| part.text.to_owned();
+        let mut ask = |at: usize, question| self.asked.push(Asked { text: text(line), at, question });
+        if let Some(function) = command.variables {
+            let (at, function) = (function.at, text(function));
+            ask(at, Question::Variables { function, file: file.clone() });
+        }
+        if let Some(pattern) = command.functions {
+            ask(line.at, Question::Functions { pattern: pattern.map(text), file: file.clone() });
+        }
+        if let Some(pattern) = command.list {
+            ask(line.at, Question::List { pattern: pattern.map(text) });
+        }
+        for pattern in command.removed {
+            let (group, event) = match pattern.text.split_once(':') {
+                Some((group, event)) => (Some(group.to_owned()), event.to_owned()),
+                None => (None, text(pattern)),
+            };
+            self.remove(Part { text: line.text, ..pattern }, group, event);
+        }
+        for one in command.added {
+            if command.dry {
+                let (text, at, file) = (text(one), one.at, file.clone());
+                let question = Question::Definition(Typed { text, at, dialect: Dialect::Perf, file });
+                self.asked.push(Asked { text: line.text.to_owned(), at, question });
+            } else {
+                self.define(one, Dialect::Perf, file.clone())?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// In quotes, if it begins with one: what is inside, and what stands behind.
-fn quoted(part: Part<'_>) -> Result<Option<(Part<'_>, Part<'_>)>, DynamicError> {
-    let Some(quote) = part.text.chars().next().filter(|first| matches!(first, '\'' | '"')) else { return Ok(None) };
-    let inside = part.skip(1);
-    let end = inside.text.find(quote).ok_or(DynamicError { at: part.at, problem: Problem::Quote })?;
-    Ok(Some((Part { text: inside.text.get(..end).unwrap_or_default(), ..inside }, inside.skip(end + 1))))
-}
-
-/// Words with blanks between them; quotes hold one together, also behind `--add=`.
-fn shell_words(part: Part<'_>) -> Result<Vec<Part<'_>>, DynamicError> {
-    let (mut words, mut rest) = (Vec::new(), part.trim());
-    while !rest.text.is_empty() {
-        if let Some((inside, behind)) = quoted(rest)? {
-            words.push(inside);
-            rest = behind.trim();
-            continue;
-        }
-        let end = rest.text.find(char::is_whitespace).unwrap_or(rest.text.len());
-        let word = Part { text: rest.text.get(..end).unwrap_or_default(), ..rest };
-        let value = word.text.find('=').map(|at| at + 1).filter(|_| word.text.starts_with('-'));
-        match value.map(|at| (at, quoted(rest.skip(at)))) {
-            Some((at, Ok(Some((inside, behind))))) => {
-                words.push(Part { text: word.text.get(..at - 1).unwrap_or_default(), ..word });
-                words.push(inside);
-                rest = behind.trim();
-            }
-            Some((_, Err(error))) => return Err(error),
-            _ => {
-                words.push(word);
-                rest = rest.skip(end).trim();
-            }
-        }
-    }
-    Ok(words)
-}
-
-/// A line of the kernel's files begins with `p`, `r`, `e` or `-`, alone or before a `:`.
+/// A line of the kernel's files begins with `p`, `r`, `e`, `f`, `t` or `-`, alone or before a `:`.
 fn dialect_of(text: &str) -> Dialect {
-    let first = text.split_whitespace().next().unwrap_or_default();
+    let mut words = text.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    // Functions may be called `f`: a line of the kernel's files has a place behind its first word.
+    if words.next().is_none() && !first.contains(':') && !first.starts_with('-') {
+        return Dialect::Perf;
+    }
     let kind = first.split(':').next().unwrap_or_default();
     let number = kind.get(1..).unwrap_or_default();
     let is_kernel = match kind.bytes().next() {
-        Some(b'p' | b'e') => number.is_empty(),
-        Some(b'r') => number.bytes().all(|byte| byte.is_ascii_digit()),
+        Some(b'p' | b'e' | b't') => number.is_empty(),
+        Some(b'r' | b'f') => number.bytes().all(|byte| byte.is_ascii_digit()),
         Some(b'-') => true,
         _ => false,
     };

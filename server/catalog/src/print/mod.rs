@@ -10,6 +10,7 @@
 mod conversion;
 mod evaluate;
 mod expression;
+mod hex;
 mod kernel_calls;
 mod number;
 mod parser;
@@ -18,6 +19,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod words;
+
+pub(crate) use hex::hex_fields;
 
 use std::borrow::Cow;
 

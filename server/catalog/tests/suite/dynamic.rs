@@ -54,6 +54,15 @@ fn lines_become_what_the_kernel_takes() {
             "e:g/open syscalls.sys_enter_openat file=+0($filename):ustring if dfd == -100 && flags & 1",
             "e:g/open syscalls.sys_enter_openat file=+0($filename):ustring if dfd == -100 && flags & 1",
         ),
+        ("f:mine vfs_read count=$arg3", "f:mine vfs_read count=$arg3"),
+        ("f16:g/mine vfs_read%return $retval", "f16:g/mine vfs_read%return $retval"),
+        ("t sched_switch $arg2", "t sched_switch $arg2"),
+        ("p f name=\\\"text\" \\\"a=b\"", "p f name=\\\"text\" \\\"a=b\""),
+        ("p f name=\\\"text\":string", "p f name=\\\"text\":string"),
+        #[cfg(target_arch = "x86_64")]
+        ("p /lib/x:16 $arg1 b=$arg6:u32 $arg7 +0($arg2):string", "p /lib/x:0x10 %di b=%r9:u32 $stack1 +0(%si):string"),
+        #[cfg(target_arch = "aarch64")]
+        ("p /lib/x:16 $arg1 b=$arg8:u32 $arg9", "p /lib/x:0x10 %x0 b=%x7:u32 $stack0"),
         (
             "e:open syscalls/sys_enter_openat $filename:string $comm",
             "e:open syscalls.sys_enter_openat $filename:string $comm",

@@ -3,8 +3,8 @@
 
 use bathyscope_catalog::{
     dynamic::{
-        Definition, Dialect, DynamicError, KernelFunctions, Line, argument_places, parse_dynamic, parse_perf_probe,
-        read_typed, variables,
+        Definition, Dialect, DynamicError, KernelFunctions, Line, Question, argument_places, parse_dynamic,
+        parse_perf_probe, read_typed, variables,
     },
     recorded::kernel,
     types::{Kind, Types},
@@ -203,10 +203,121 @@ $ do_sys_open filename:string
     for one in &reading.typed {
         assert!(text[one.at..].starts_with(&one.text), "{one:?}");
     }
-    let skipped: Vec<&str> = reading.skipped.iter().map(|(text, _)| text.as_str()).collect();
-    assert_eq!(skipped, ["echo 1 > events/kprobes/open/enable", "cat trace", "perf record -e probe:do_sys_open -a"]);
+    let skipped: Vec<&str> = reading.skipped.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(
+        skipped,
+        [
+            "cd /sys/kernel/tracing",
+            "echo 1 > events/kprobes/open/enable",
+            "cat trace",
+            "perf record -e probe:do_sys_open -a"
+        ]
+    );
+    assert_eq!(reading.notes.len(), 1, "{:?}", reading.notes);
+    assert!(reading.notes[0].starts_with("`-f` of `perf probe` changes nothing here"), "{:?}", reading.notes);
     let libc = read_typed("malloc\np:x vfs_read", Some("libc")).unwrap();
     assert_eq!(libc.typed.iter().map(|it| it.file.as_deref()).collect::<Vec<_>>(), [Some("libc"), None]);
-    assert_eq!(read_typed("p:x f\n- p_vfs_read_0", None).unwrap_err().at, 6);
+    let removed = read_typed("p:x f\n- p_vfs_read_0", None).unwrap().removed;
+    assert_eq!((removed[0].at, removed[0].event.as_str(), removed[0].after), (6, "p_vfs_read_0", 1));
     assert_eq!(read_typed("echo 'p:x f", None).unwrap_err().at, 5);
+}
+
+/// What `perf probe` is asked, without its file: what makes a probe is a definition.
+fn asked(line: &str) -> Result<Vec<String>, DynamicError> {
+    let reading = read_typed(line, None)?;
+    let made = reading.typed.iter().map(|it| format!("probe {}", it.text));
+    let questions = reading.asked.iter().map(|it| match &it.question {
+        Question::Variables { function, .. } => format!("variables {function}"),
+        Question::Functions { pattern, .. } => format!("functions {}", pattern.as_deref().unwrap_or("*")),
+        Question::List { pattern } => format!("list {}", pattern.as_deref().unwrap_or("*")),
+        Question::Definition(typed) => format!("dry {}", typed.text),
+    });
+    Ok(made.chain(questions).chain(reading.removed.iter().map(|it| format!("removed {}", it.event))).collect())
+}
+
+#[test]
+fn questions_of_perf_probe_make_no_probe() {
+    let cases: [(&str, &[&str]); 18] = [
+        ("perf probe -V do_sys_open", &["variables do_sys_open"]),
+        ("perf probe --vars=tcp_sendmsg", &["variables tcp_sendmsg"]),
+        ("perf probe -x /bin/bash -V readline", &["variables readline"]),
+        ("perf probe -x /bin/bash --funcs", &["functions *"]),
+        ("perf probe -F 'vfs_*'", &["functions vfs_*"]),
+        ("perf probe -F --filter 'vfs_*'", &["functions vfs_*"]),
+        ("perf probe --list", &["list *"]),
+        ("perf probe -l probe:*", &["list probe:*"]),
+        ("perf probe -fnv vfs_read", &["dry vfs_read"]),
+        ("perf probe --dry-run --add 'vfs_read count' vfs_write", &["dry vfs_read count", "dry vfs_write"]),
+        ("perf probe -D vfs_read", &["dry vfs_read"]),
+        ("perf probe --del 'schedule*'", &["removed schedule*"]),
+        ("perf probe -d probe:a --del=b", &["removed a", "removed b"]),
+        ("perf probe -f vfs_read", &["probe vfs_read"]),
+        ("perf probe -x/bin/bash -avfs_read", &["probe vfs_read"]),
+        ("perf probe vfs_read file->f_mode > /dev/null 2>&1", &["probe vfs_read file->f_mode"]),
+        ("perf probe -F | grep vfs", &["functions *"]),
+        ("sudo perf probe --quiet --add vfs_read; perf record -e probe:vfs_read -aR sleep 1", &["probe vfs_read"]),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(asked(line).unwrap_or_else(|error| panic!("{line}: {error}")), expected, "{line}");
+    }
+}
+
+#[test]
+fn options_of_perf_probe_are_known_or_refused() {
+    let cases = [
+        ("perf probe -L tcp_sendmsg", 11, "source lines are in debug information"),
+        ("perf probe --line vfs_read:0+7", 11, "`--line`: source lines"),
+        ("perf probe -nL vfs_read", 11, "`-nL`: source lines"),
+        ("perf probe -m ext4 ext4_sync_file", 11, "`ext4:ext4_sync_file`"),
+        ("perf probe --externs -V f", 11, "debug information is not read"),
+        ("perf probe --cache f", 11, "no counterpart"),
+        ("perf probe -Z f", 11, "`-Z`: `perf probe` has no such option"),
+        ("perf probe --lisst", 11, "did you mean `--list`?"),
+        ("perf probe --add", 11, "`--add`: it needs a value"),
+    ];
+    for (line, at, words) in cases {
+        let error = read_typed(line, None).expect_err(line);
+        assert_eq!(error.at, at, "{line}: {error}");
+        assert!(error.problem.to_string().contains(words), "{line}: {error}");
+    }
+    let pattern = parse_perf_probe("schedule;cpu=*", None).unwrap_err();
+    assert_eq!(pattern.at, 8);
+    assert!(pattern.problem.to_string().contains("debug information"), "{pattern}");
+}
+
+#[test]
+fn prompts_and_answers_are_passed_over_by_name() {
+    let text = "\
+[root@host ~]# perf probe --add do_sys_open
+Added new event:
+  probe:do_sys_open    (on do_sys_open with filename)
+You can now use it in all perf tools, such as:
+
+        perf record -e probe:do_sys_open -aR sleep 1
+
+root@debian:/sys/kernel/tracing# echo 'p vfs_read' | sudo tee -a kprobe_events
+bash-5.1# cd /; echo 1 > events/enable && ls
+[root@host ~]# uptime
+user@host:~$
+$ sudo sh -c \"echo 'p:x vfs_write' >> /sys/kernel/tracing/kprobe_events\"
+              ls  9374 [001]   7.0123: probe:do_sys_open: (ffffffff81000000)
+[ perf record: Captured and wrote 0.200 MB perf.data (~8741 samples) ]
+# a comment; p:y vfs_read
+";
+    let reading = read_typed(text, None).unwrap();
+    let made: Vec<&str> = reading.typed.iter().map(|it| it.text.as_str()).collect();
+    assert_eq!(made, ["do_sys_open", "p vfs_read", "p:x vfs_write"]);
+    for one in &reading.typed {
+        assert!(text[one.at..].starts_with(&one.text), "{one:?}");
+    }
+    let why = |begin: &str| reading.skipped.iter().find(|it| it.text.starts_with(begin)).map(|it| it.why.as_str());
+    assert_eq!(why("Added new"), Some("this is what perf answered"));
+    assert_eq!(why("probe:do_sys_open"), Some("this is what perf answered"));
+    assert_eq!(why("perf record"), Some("the capture records and shows its probes itself"));
+    assert_eq!(why("uptime"), Some("this command makes no probe"));
+    assert_eq!(why("user@host:~$"), Some("this is a prompt"));
+    assert_eq!(why("ls  9374"), Some("this is a row that was recorded"));
+    assert_eq!(reading.skipped.len(), 11, "{:?}", reading.skipped);
+    // Functions of a library may be called so.
+    assert_eq!(read_typed("sleep", Some("libc")).unwrap().typed.len(), 1);
 }

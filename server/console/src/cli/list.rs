@@ -1,6 +1,7 @@
 //! `list`: tracepoints of the running kernel, and by a word before the pattern everything else that can be traced.
 
 mod kinds;
+mod settings;
 
 use std::{fs::File, io::Read as _, os::fd::OwnedFd};
 
@@ -30,6 +31,9 @@ Examples:
   bathyscope list perf 'L1*'               some of them
   bathyscope list functions 'vfs_*'        functions of the kernel, and how each can be probed
   bathyscope list types task_struct        the kernel's types
+  bathyscope list options 'func*'          options of ftrace, and whether each is on
+  bathyscope list clocks                   clocks of ftrace, and which captures can have
+  bathyscope list -e -t -o -f -C           the letters of trace-cmd: events, tracers, options, functions, clocks
   bathyscope list tracers                  tracers of ftrace, and what those need that are not here
   bathyscope list probes                   dynamic probes that anyone has made
   bathyscope list programs                 BPF programs that anyone has loaded, and where they are attached
@@ -41,7 +45,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct ListArgs {
     /// What to look for: `sched_switch`, or with wildcards `sched:*`; a full name lists its fields. Or a kind: `perf`,
-    /// `functions`, `types`, `tracers`, `probes`, `programs`, `files`, `user`
+    /// `functions`, `types`, `tracers`, `options`, `clocks`, `probes`, `programs`, `files`, `user`
     #[arg(value_name = "KIND|PATTERN", value_parser = kinds::FirstWord, hide_possible_values = true)]
     pub pattern: Option<String>,
     /// After a kind: only those whose name matches, such as `L1*` or `vfs_*`; after `user` the file
@@ -50,6 +54,21 @@ pub struct ListArgs {
     /// After `user` and a file: only functions and USDT probes whose name matches
     #[arg(value_name = "PATTERN", id = "names")]
     pub names: Option<String>,
+    /// Tracepoints, as `trace-cmd list -e`
+    #[arg(short = 'e', conflicts_with_all = ["letter_tracers", "letter_options", "letter_functions", "letter_clocks"])]
+    pub letter_events: bool,
+    /// Tracers, as `trace-cmd list -t` and `-p`
+    #[arg(short = 't', short_alias = 'p', conflicts_with_all = ["letter_options", "letter_functions", "letter_clocks"])]
+    pub letter_tracers: bool,
+    /// Options of ftrace, as `trace-cmd list -o`
+    #[arg(short = 'o', conflicts_with_all = ["letter_functions", "letter_clocks"])]
+    pub letter_options: bool,
+    /// Functions of the kernel, as `trace-cmd list -f`
+    #[arg(short = 'f', conflicts_with = "letter_clocks")]
+    pub letter_functions: bool,
+    /// Clocks of ftrace, as `trace-cmd list -C`
+    #[arg(short = 'C')]
+    pub letter_clocks: bool,
     /// List the fields of every tracepoint found
     #[arg(long)]
     pub fields: bool,
@@ -68,7 +87,12 @@ type Found = (TracepointName, Option<EventFormat>);
 ///
 /// # Errors
 /// If tracefs cannot be read, or nothing matches.
-pub fn run(args: ListArgs) -> Outcome {
+pub fn run(mut args: ListArgs) -> Outcome {
+    if let Some(word) = args.kind_of_letter() {
+        // What stands behind the letter is the pattern.
+        args.names = args.events.take();
+        args.events = args.pattern.replace(word.to_owned());
+    }
     let mut agent = OwnAgent::start(args.simulate.as_ref(), None)?;
     let first = args.pattern.as_deref();
     if first == Some("user") {
@@ -83,6 +107,11 @@ pub fn run(args: ListArgs) -> Outcome {
         return kinds::run(&mut agent, kind, args.events.as_deref(), args.json);
     }
     let mut client = agent.client()?;
+    match args.pattern.as_deref() {
+        Some("options") => return settings::options(&mut client, args.events.as_deref(), args.json),
+        Some("clocks") => return settings::clocks(&mut client, args.events.as_deref(), args.json),
+        _ => {}
+    }
     if args.pattern.as_deref() == Some("perf") {
         return perf_events(&mut client, args.events.as_deref(), args.json);
     }
@@ -107,6 +136,20 @@ pub fn run(args: ListArgs) -> Outcome {
     let found = names.into_iter().map(describe).collect::<Result<Vec<_>, _>>()?;
     let text = if args.json { json_of(&found)? } else { text_of(&found) };
     super::print_all(&text)
+}
+
+impl ListArgs {
+    /// The kind that a letter of `trace-cmd list` stands for; tracepoints are listed without one.
+    fn kind_of_letter(&self) -> Option<&'static str> {
+        [
+            (self.letter_tracers, "tracers"),
+            (self.letter_options, "options"),
+            (self.letter_functions, "functions"),
+            (self.letter_clocks, "clocks"),
+        ]
+        .into_iter()
+        .find_map(|(asked, kind)| asked.then_some(kind))
+    }
 }
 
 /// Lists the events that can be counted and sampled by their names, each tried.

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use bathyscope_agent::Simulation;
 use bathyscope_bpf::lang::{Diagnostic, Severity, place};
 use bathyscope_capture::visible;
-use bathyscope_catalog::dynamic::Variable;
+use bathyscope_catalog::dynamic::{Passed, Variable};
 use bathyscope_protocol::{AgentClient, DynamicEvent, DynamicEvents};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::{
     Failure, Outcome,
     config::DataArgs,
     control,
-    dynamic::{self, Checked, KernelFacts, Resolved},
+    dynamic::{self, Answer, Checked, KernelFacts, Resolved},
     launch::{OwnAgent, agent_failure},
     recorder::CaptureProbe,
     script::matches,
@@ -34,7 +34,7 @@ killed. Nobody else's probes are ever removed.";
 const EXAMPLES: &str = "\
 Examples:
   bathyscope probe -V do_sys_openat2                    what can be recorded there, with types
-  bathyscope probe -n 'do_sys_openat2 filename:string'  the line for the kernel; touches nothing
+  bathyscope probe -n 'do_sys_openat2 filename:string'  the line for the kernel; nothing is recorded
   bathyscope probe -n 'vfs_read file->f_path.dentry->d_name.name:string count'
   bathyscope probe -n -x bash 'readline%return +0($retval):string'
   bathyscope probe -x libc --funcs 'mall*'              functions of a library
@@ -66,6 +66,9 @@ pub struct ProbeArgs {
     /// The parameters of a function, with their types
     #[arg(short = 'V', long, value_name = "FUNC", conflicts_with_all = ["funcs", "list", "del", "optimization"])]
     pub vars: Option<String>,
+    /// Source lines of a function, which need debug information
+    #[arg(short = 'L', long, value_name = "FUNC", hide = true)]
+    pub line: Option<String>,
     /// Functions that can be probed, those that match a pattern
     #[arg(short = 'F', long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "*",
         conflicts_with_all = ["list", "del", "optimization"])]
@@ -76,7 +79,8 @@ pub struct ProbeArgs {
     /// Detach probes of running captures that match a pattern, also those of other terminals; the captures go on
     #[arg(short, long, value_name = "PATTERN", conflicts_with = "optimization")]
     pub del: Option<String>,
-    /// Print the lines for the kernel, and make nothing
+    /// Print the lines for the kernel, and record nothing. For a place within a function the kernel is asked whether an
+    /// instruction begins there: a probe is made that is never on, and removed at once
     #[arg(short = 'n', long)]
     pub dry_run: bool,
     /// Definition of a probe; repeatable
@@ -108,6 +112,13 @@ pub struct ProbeArgs {
 /// If it is refused, or what is asked for does not exist.
 pub fn run(mut args: ProbeArgs) -> Outcome {
     args.exec = args.exec.take().map(absolute);
+    if let Some(function) = &args.line {
+        let function = visible(function.as_bytes());
+        let why = format!("the lines of {function} are in debug information, which is not read");
+        return Err(Failure::new(why).remedy(format!(
+            "`bathyscope probe -V {function}` shows its parameters; places within it are written FUNCTION+OFFSET."
+        )));
+    }
     if let Some(pattern) = args.del.clone() {
         return delete(&args, &pattern);
     }
@@ -220,7 +231,7 @@ fn define(client: &mut AgentClient, args: &ProbeArgs) -> Outcome {
         return Err(failure);
     }
     let printed = if args.json { print_json(&json_of(&checked))? } else { super::print_all(&text_of(&checked))? };
-    if args.dry_run || args.json {
+    if args.dry_run || args.json || checked.probes.is_empty() && !checked.answers.is_empty() {
         return Ok(printed);
     }
     let file = args.exec.as_ref().map(|file| format!(" --exec {file}")).unwrap_or_default();
@@ -259,8 +270,17 @@ pub(crate) fn refused(text: &str, troubles: &[Diagnostic]) -> Option<Failure> {
 
 fn text_of(checked: &Checked) -> String {
     let mut text = String::new();
-    for (skipped, why) in &checked.skipped {
-        let _infallible = writeln!(text, "# passed over: {} ({why})", visible(skipped.as_bytes()));
+    for note in &checked.notes {
+        let _infallible = writeln!(text, "# {}", visible(note.as_bytes()));
+    }
+    for Passed { text: passed, why } in &checked.skipped {
+        let _infallible = writeln!(text, "# passed over: {} ({})", visible(passed.as_bytes()), visible(why.as_bytes()));
+    }
+    for answer in &checked.answers {
+        let _infallible = writeln!(text, "# {}", visible(answer.asked.as_bytes()));
+        for line in &answer.lines {
+            let _infallible = writeln!(text, "{}", visible(line.as_bytes()));
+        }
     }
     for probe in &checked.probes {
         for note in &probe.notes {
@@ -277,9 +297,11 @@ fn json_of(checked: &Checked) -> serde_json::Value {
         serde_json::json!({ "typed": it.typed, "line": it.definition.to_string(), "place": it.definition.place.to_string(),
             "arguments": arguments, "notes": it.notes })
     };
-    let skipped = |(text, why): &(String, &str)| serde_json::json!({ "text": text, "why": why });
+    let skipped = |it: &Passed| serde_json::json!({ "text": it.text, "why": it.why });
+    let answer = |it: &Answer| serde_json::json!({ "asked": it.asked, "lines": it.lines });
     serde_json::json!({ "probes": checked.probes.iter().map(probe).collect::<Vec<_>>(),
-        "skipped": checked.skipped.iter().map(skipped).collect::<Vec<_>>() })
+        "skipped": checked.skipped.iter().map(skipped).collect::<Vec<_>>(),
+        "answers": checked.answers.iter().map(answer).collect::<Vec<_>>(), "notes": checked.notes })
 }
 
 /// What the agent says, after the console was asked: rights are given up in between.
@@ -299,10 +321,7 @@ fn list(args: &ProbeArgs) -> Outcome {
     let ours = ours.unwrap_or_default();
     let of = |event: &DynamicEvent| ours.iter().find(|it| (&it.group, &it.name) == (&event.group, &event.name));
     let wanted = args.definition.first().map_or("*", String::as_str);
-    let shown = |event: &&DynamicEvent| {
-        let label = of(event).map_or_else(|| format!("{}:{}", event.group, event.name), |ours| ours.label.clone());
-        matches(wanted, &label)
-    };
+    let shown = |event: &&DynamicEvent| matches(wanted, &label(event, of(event)));
     let events: Vec<&DynamicEvent> = listed.events.iter().filter(shown).collect();
     if args.json {
         let event = |it: &&DynamicEvent| {
@@ -329,8 +348,17 @@ fn list(args: &ProbeArgs) -> Outcome {
     super::print_all(&text)
 }
 
+/// What a probe was called by whoever made it: the group of those of captures tells only their maker.
+fn label(event: &DynamicEvent, ours: Option<&CaptureProbe>) -> String {
+    match (ours, event.owner) {
+        (Some(ours), _) => ours.label.clone(),
+        (None, Some(_)) => event.name.clone(),
+        (None, None) => format!("{}:{}", event.group, event.name),
+    }
+}
+
 fn event_text(event: &DynamicEvent, ours: Option<&CaptureProbe>) -> String {
-    let label = ours.map_or_else(|| format!("{}:{}", event.group, event.name), |ours| ours.label.clone());
+    let label = label(event, ours);
     let place = event.line.split_once(' ').map_or("", |(_, place)| place);
     let whose = match (ours, event.owner) {
         (Some(ours), _) => format!("of the capture {} ({})", ours.capture, ours.title),
@@ -345,6 +373,7 @@ fn event_text(event: &DynamicEvent, ours: Option<&CaptureProbe>) -> String {
     let missed = number(event.missed.filter(|missed| *missed > 0), "missed");
     let facts: Vec<String> = [number(event.hits, "hits"), missed, marks].into_iter().flatten().collect();
     let facts = if facts.is_empty() { String::new() } else { format!("{}, ", facts.join(", ")) };
+    let facts = if event.detached { format!("detached; {facts}") } else { facts };
     let (label, place) = (visible(label.as_bytes()), visible(place.as_bytes()));
     format!("  {label:<32} (on {place})\n      {facts}{}\n", visible(whose.as_bytes()))
 }

@@ -299,8 +299,20 @@ fn target(args: &RecordArgs) -> Result<Target, Failure> {
 /// The events that one `-e` names: `NAME`, `SYSTEM:NAME`, `SYSTEM`, each with patterns, and a filter behind one more `:`.
 fn events_of(asked: &str, filter: Option<&str>, available: &[TracepointName]) -> Result<Vec<TraceEvent>, Failure> {
     let mut parts = asked.splitn(3, ':');
-    let (first, second, third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
-    let filter = filter.or(third).map(str::trim).filter(|filter| !filter.is_empty());
+    let (first, mut second, mut third) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    // What stands behind a name that is no system is its filter: no event has blanks or signs in its name.
+    let is_filter = |text: &str| text.contains(|c: char| c.is_whitespace() || "=!<>&|~()".contains(c));
+    if second.is_some_and(is_filter) {
+        third = asked.split_once(':').map(|(_, filter)| filter);
+        second = None;
+    }
+    let filters: Vec<&str> = third.into_iter().chain(filter).map(str::trim).filter(|text| !text.is_empty()).collect();
+    let filter = match filters.as_slice() {
+        [] => None,
+        [one] => Some((*one).to_owned()),
+        // Both hold, as where -f is given twice.
+        several => Some(several.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" && ")),
+    };
     let matches = |name: &&TracepointName| match second {
         Some(second) => glob(first, name.system()) && glob(second, name.name()),
         None => glob(first, name.name()),
@@ -320,7 +332,7 @@ fn events_of(asked: &str, filter: Option<&str>, available: &[TracepointName]) ->
         ));
         return Err(failure.remedy("Name fewer."));
     }
-    let event = |name: &TracepointName| TraceEvent { event: name.clone(), filter: filter.map(str::to_owned) };
+    let event = |name: &TracepointName| TraceEvent { event: name.clone(), filter: filter.clone() };
     Ok(found.into_iter().map(event).collect())
 }
 
@@ -493,11 +505,17 @@ mod tests {
             let show = |event: &TraceEvent| format!("{}[{}]", event.event, event.filter.as_deref().unwrap_or(""));
             Ok(trace.events.iter().map(show).collect::<Vec<_>>().join(" "))
         };
-        let cases: [(&[&str], Result<&str, &str>); 9] = [
+        let cases: [(&[&str], Result<&str, &str>); 12] = [
             (&["-e", "sched_switch"], Ok("sched:sched_switch[]")),
             (&["-e", "sched"], Ok("sched:sched_switch[] sched:sched_wakeup[]")),
             (&["-e", "sched:*switch"], Ok("sched:sched_switch[]")),
             (&["-e", "kmem:kmalloc:bytes_req > 1000"], Ok("kmem:kmalloc[bytes_req > 1000]")),
+            (&["-e", "kmalloc:bytes_req > 1000"], Ok("kmem:kmalloc[bytes_req > 1000]")),
+            (
+                &["-e", "sched:prev_comm ~ \"a:b\""],
+                Ok("sched:sched_switch[prev_comm ~ \"a:b\"] sched:sched_wakeup[prev_comm ~ \"a:b\"]"),
+            ),
+            (&["-e", "kmalloc:a > 1", "-f", "b == 1"], Ok("kmem:kmalloc[(a > 1) && (b == 1)]")),
             (
                 &["-e", "sched_switch", "-e", "kmalloc", "-f", "bytes_req > 1"],
                 Ok("sched:sched_switch[] kmem:kmalloc[bytes_req > 1]"),

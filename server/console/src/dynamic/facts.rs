@@ -4,6 +4,7 @@ use std::{collections::HashMap, fs::File, io::Read as _, sync::Arc};
 
 use bathyscope_catalog::{
     dynamic::KernelFunctions,
+    parse_available_events,
     types::{Btf, TypeId, Types},
 };
 use bathyscope_protocol::KernelFile;
@@ -17,6 +18,11 @@ const MAX_BYTES: u64 = 256 << 20;
 #[derive(Debug, Default)]
 pub struct KernelFacts {
     functions: Option<KernelFunctions>,
+    /// Names of events, by the alphabet.
+    events: Option<Arc<[String]>>,
+    /// Names of functions that can be traced, by the alphabet.
+    traceable: Option<Arc<[String]>>,
+    kprobes: Option<bool>,
     kernel: Option<Option<Arc<Btf>>>,
     types: Option<Types>,
     /// By module.
@@ -40,6 +46,42 @@ impl KernelFacts {
         self.functions.get_or_insert_with(|| {
             KernelFunctions::parse_kallsyms(&read(agent, KernelFile::Kallsyms).unwrap_or_default())
         })
+    }
+
+    /// The names of the kernel's events, by the alphabet; none if they cannot be read.
+    pub fn events(&mut self, agent: &mut impl ScriptAgent) -> Arc<[String]> {
+        let events = self.events.get_or_insert_with(|| {
+            let text = read(agent, KernelFile::AvailableEvents).unwrap_or_default();
+            let mut names: Vec<String> = parse_available_events(&text).iter().map(ToString::to_string).collect();
+            names.sort();
+            names.into()
+        });
+        Arc::clone(events)
+    }
+
+    /// The names of the functions that ftrace can trace, by the alphabet; none if the list cannot be read.
+    pub fn traceable(&mut self, agent: &mut impl ScriptAgent) -> Arc<[String]> {
+        let names = self.traceable.get_or_insert_with(|| {
+            let text = read(agent, KernelFile::FilterFunctions).unwrap_or_default();
+            let lines = text.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
+            let mut names: Vec<String> =
+                lines.filter_map(|line| line.split_ascii_whitespace().next()).map(str::to_owned).collect();
+            names.sort_unstable();
+            names.into()
+        });
+        Arc::clone(names)
+    }
+
+    /// Whether the kernel lets its functions be probed, as far as it can be asked.
+    pub fn has_kprobes(&mut self, agent: &mut impl ScriptAgent) -> bool {
+        if let Some(known) = self.kprobes {
+            return known;
+        }
+        // What the agent cannot say now it may say later.
+        let Ok(listed) = agent.call(bathyscope_protocol::AgentClient::dynamic_events) else { return true };
+        let has = !listed.limits.iter().any(|limit| limit.name == "CONFIG_KPROBE_EVENTS");
+        self.kprobes = Some(has);
+        has
     }
 
     fn btf(&mut self, agent: &mut impl ScriptAgent) -> Option<Arc<Btf>> {

@@ -4,23 +4,33 @@
 //! Every way in ends here: the command line, the form, and a spec that is recorded (again). What is looked up is read from
 //! files that the agent opens. Nothing is made here; whether the kernel takes a line only it says, when a capture begins.
 
+mod answers;
 mod facts;
 mod files;
 mod foreign;
+mod functions;
+mod removals;
 
 use std::collections::BTreeSet;
 
 use bathyscope_bpf::lang::{Diagnostic, Severity, ast::Span, denied_function};
 use bathyscope_capture::{CaptureSpec, DynamicProbe, Method};
-use bathyscope_catalog::dynamic::{
-    Definition, Dialect, DynamicError, FilePlace, Line, MAX_NAME_BYTES, Place, Typed, Variable, argument_places,
-    parse_dynamic, parse_perf_probe, read_typed, variables,
+use bathyscope_catalog::{
+    dynamic::{
+        Definition, Dialect, DynamicError, End, FilePlace, Line, MAX_NAME_BYTES, Passed, Place, Reading, Typed,
+        Variable, argument_places, parse_dynamic, parse_perf_probe, variables,
+    },
+    kernel_names::tracepoint_for,
+    pasted::Plain,
 };
+use bathyscope_protocol::{AgentError, AgentErrorKind};
 
+pub use answers::Answer;
 pub use facts::KernelFacts;
 pub use files::functions_of;
+pub use functions::hints;
 
-use crate::script::ScriptAgent;
+use crate::{recorder::LinkError, script::ScriptAgent};
 
 /// A dynamic event that was understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +55,11 @@ pub struct Checked {
     /// What is wrong, with places in the text.
     pub troubles: Vec<Diagnostic>,
     /// Lines that were passed over, and why.
-    pub skipped: Vec<(String, &'static str)>,
+    pub skipped: Vec<Passed>,
+    /// What was asked instead of making a probe.
+    pub answers: Vec<Answer>,
+    /// What somebody should know about how the text was read.
+    pub notes: Vec<String>,
 }
 
 /// Reads a text of definitions and looks up what they name. `file` is the one that functions of `perf probe`'s grammar are
@@ -57,22 +71,53 @@ pub fn check(
     file: Option<&str>,
     pid: Option<u32>,
 ) -> Checked {
-    let mut checked = Checked::default();
-    let reading = match read_typed(text, file) {
-        Ok(reading) => reading,
-        Err(error) => {
-            checked.troubles.push(trouble(text, 0, &error));
-            return checked;
+    check_lines(agent, facts, text, |_line| file, pid)
+}
+
+/// The same with a file for each line, by the number of lines before it.
+fn check_lines<'a>(
+    agent: &mut impl ScriptAgent,
+    facts: &mut KernelFacts,
+    text: &str,
+    file: impl Fn(usize) -> Option<&'a str>,
+    pid: Option<u32>,
+) -> Checked {
+    let plain = Plain::of(text);
+    let mut checked = Checked { notes: plain.notes.clone(), ..Checked::default() };
+    let mut reading = Reading::default();
+    let mut at = 0;
+    for (number, line) in plain.text.split('\n').enumerate() {
+        if let Err(error) = reading.read_line(line, at, file(number)) {
+            checked.troubles.push(trouble(&plain.text, 0, &error));
         }
-    };
+        at += line.len() + 1;
+    }
+    checked.notes.extend(reading.notes);
     checked.skipped = reading.skipped;
-    for typed in &reading.typed {
+    let mut probes = Vec::new();
+    for (before, typed) in reading.typed.iter().enumerate() {
         match one(agent, facts, typed, pid) {
-            Ok(resolved) => checked.probes.push(resolved),
+            Ok(resolved) => probes.push((before, resolved)),
             Err(found) => checked.troubles.push(found),
         }
     }
+    removals::apply(&reading.removed, &mut probes, &mut checked.skipped);
+    checked.probes = probes.into_iter().map(|(_, resolved)| resolved).collect();
+    for asked in &reading.asked {
+        answers::answer(agent, facts, asked, pid, &mut checked);
+    }
     name_all(&mut checked);
+    let original = |place: &mut u32| {
+        *place = u32::try_from(plain.original(*place as usize)).unwrap_or(u32::MAX);
+    };
+    for trouble in &mut checked.troubles {
+        original(&mut trouble.start);
+        original(&mut trouble.end);
+    }
+    checked.troubles.sort_by_key(|trouble| trouble.start);
+    for place in checked.probes.iter_mut().map(|it| &mut it.at).chain(checked.answers.iter_mut().map(|it| &mut it.at)) {
+        *place = plain.original(*place);
+    }
     checked
 }
 
@@ -134,11 +179,21 @@ fn one(
                 FilePlace::Offset(_) => definition,
             }
         }
-        Place::Function { module, symbol, .. } => {
+        Place::Function { module, symbol, on, .. } => {
             look_up(agent, facts, module.as_deref(), symbol, &mut notes).map_err(at_place)?;
+            needs_kprobes(agent, facts, symbol, matches!(on, End::Return { .. })).map_err(at_place)?;
             definition
         }
-        Place::Address { .. } | Place::Event { .. } => definition,
+        Place::Traced { symbol, .. } => {
+            look_up(agent, facts, None, symbol, &mut notes).map_err(at_place)?;
+            functions::can_be_traced(agent, facts, symbol).map_err(at_place)?;
+            definition
+        }
+        Place::Address { address, .. } => {
+            needs_kprobes(agent, facts, &format!("{address:#x}"), false).map_err(at_place)?;
+            definition
+        }
+        Place::Tracepoint { .. } | Place::Event { .. } => definition,
     };
     let places = argument_places(&typed.text, typed.dialect);
     let function = definition.kernel_function().map(|(module, name, _)| (module.map(str::to_owned), name.to_owned()));
@@ -152,7 +207,47 @@ fn one(
         (None, true) => definition.with_types(facts.types(agent), None, &places).map_err(told)?,
         (None, false) => definition,
     };
+    if let Place::Function { offset: 1.., .. } = definition.place {
+        begins(agent, &definition).map_err(at_place)?;
+    }
     Ok(Resolved { typed: typed.text.clone(), at: typed.at, file: typed.file.clone(), definition, notes })
+}
+
+/// Refuses probes of the kernel's functions where it has none, with the event that tells about the same.
+fn needs_kprobes(
+    agent: &mut impl ScriptAgent,
+    facts: &mut KernelFacts,
+    function: &str,
+    returns: bool,
+) -> Result<(), String> {
+    if facts.has_kprobes(agent) {
+        return Ok(());
+    }
+    let events = facts.events(agent);
+    let exists = |name: &str| events.binary_search_by(|known| known.as_str().cmp(name)).is_ok();
+    let instead = match tracepoint_for(function, returns, exists) {
+        Some(event) => format!("record the event {event} instead"),
+        None => "look for an event instead (`bathyscope list WORD`), or probe a function of a program".to_owned(),
+    };
+    Err(format!(
+        "this kernel has no probes of its own functions (it was built without CONFIG_KPROBE_EVENTS), which `{function}` \
+         needs; {instead}"
+    ))
+}
+
+/// Asks the kernel whether an instruction begins at a place within a function.
+fn begins(agent: &mut impl ScriptAgent, definition: &Definition) -> Result<(), String> {
+    let line = Definition { arguments: Vec::new(), ..definition.clone() }.to_string();
+    match agent.call(move |client| client.try_event(&line)) {
+        Err(LinkError::Refused(AgentError {
+            kind: AgentErrorKind::Invalid | AgentErrorKind::NotFound,
+            why,
+            remedy,
+            ..
+        })) => Err([why, remedy].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(". ")),
+        // Whoever may not ask is told when the capture begins.
+        _ => Ok(()),
+    }
 }
 
 fn at_found(mut definition: Definition, offset: u64) -> Definition {
@@ -173,6 +268,7 @@ fn look_up(
     if let Some(why) = denied_function(symbol) {
         return Err(format!("`{symbol}` is not probed: {why}; probe what calls it"));
     }
+    let events = facts.events(agent);
     let functions = facts.functions(agent);
     // Where the list cannot be read the kernel is asked when the capture begins.
     if functions.is_empty() || functions.has(module, symbol) {
@@ -184,14 +280,7 @@ fn look_up(
     if let (Some(module), [first, ..]) = (module, elsewhere.as_slice()) {
         return Err(format!("the module `{module}` has no function `{symbol}`; {first} has one"));
     }
-    Err(match functions.instead_of(symbol).as_slice() {
-        [] => format!("this kernel has no function `{symbol}`; it may be inlined, or in a module that is not loaded"),
-        [one] => format!("this kernel has no function `{symbol}`; did you mean `{one}`?"),
-        several => {
-            let list: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
-            format!("this kernel has no function `{symbol}`; did you mean one of {}?", list.join(", "))
-        }
-    })
+    Err(functions.missing(symbol, &events))
 }
 
 /// Gives names to events that have none, as the kernel does, and others to those that perf's rules name alike.
@@ -227,7 +316,7 @@ fn name_all(checked: &mut Checked) {
 fn gives_name(typed: &str) -> bool {
     let first = typed.split_whitespace().next().unwrap_or_default();
     let kind = first.split(':').next().unwrap_or_default();
-    let is_kernel = matches!(kind.bytes().next(), Some(b'p' | b'r' | b'e'))
+    let is_kernel = matches!(kind.bytes().next(), Some(b'p' | b'r' | b'e' | b'f' | b't'))
         && kind.len() < 6
         && kind.bytes().skip(1).all(|byte| byte.is_ascii_digit());
     if is_kernel { first.contains(':') && !first.ends_with('/') } else { first.contains('=') }
@@ -245,15 +334,23 @@ fn made_name(place: &Place) -> String {
             (if *returns { "r" } else { "p" }, format!("{}_{offset:#x}", path.rsplit('/').next().unwrap_or_default()))
         }
         Place::Event { event, .. } => ("e", event.clone()),
+        Place::Traced { symbol, on: End::Entry } => return name_of(&format!("{symbol}__entry")),
+        Place::Traced { symbol, .. } => return name_of(&format!("{symbol}__exit")),
+        Place::Tracepoint { name } => return name_of(name),
     };
-    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    format!("{letter}_{name}").chars().map(safe).take(MAX_NAME_BYTES - 5).collect()
+    name_of(&format!("{letter}_{name}"))
 }
 
-fn letter(on: bathyscope_catalog::dynamic::End) -> &'static str {
+/// As an event can be called.
+fn name_of(text: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    text.chars().map(safe).take(MAX_NAME_BYTES - 5).collect()
+}
+
+fn letter(on: End) -> &'static str {
     match on {
-        bathyscope_catalog::dynamic::End::Entry => "p",
-        bathyscope_catalog::dynamic::End::Return { .. } => "r",
+        End::Entry => "p",
+        End::Return { .. } => "r",
     }
 }
 
@@ -279,6 +376,12 @@ pub fn variables_of(
     Ok((found, notes))
 }
 
+/// Where the line that has a place ends.
+fn line_end(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.find('\n').unwrap_or(rest.len())
+}
+
 /// A spec whose dynamic events are lines for the kernel.
 ///
 /// # Errors
@@ -289,6 +392,12 @@ pub(crate) fn resolve_spec(
 ) -> Result<CaptureSpec, (String, Vec<Diagnostic>)> {
     spec.method = foreign::by_ftrace(agent, spec.method)?;
     let counted = matches!(spec.method, Method::Count(_));
+    let mut facts = KernelFacts::default();
+    if let Method::Trace(trace) = &spec.method
+        && let Some(wrong) = functions::wrong(agent, &mut facts, trace)
+    {
+        return Err(wrong);
+    }
     let dynamic = match &mut spec.method {
         Method::Trace(trace) => &mut trace.dynamic,
         Method::Count(count) => &mut count.dynamic,
@@ -297,28 +406,18 @@ pub(crate) fn resolve_spec(
     if dynamic.is_empty() {
         return Ok(spec);
     }
-    let mut facts = KernelFacts::default();
-    let (mut text, mut all) = (String::new(), Checked::default());
-    for probe in dynamic.iter() {
-        let before = text.len();
-        text.push_str(&probe.typed);
-        text.push('\n');
-        let mut checked = check(agent, &mut facts, &probe.typed, probe.file.as_deref(), None);
-        let moved = |place: u32| place.saturating_add(u32::try_from(before).unwrap_or(u32::MAX));
-        for trouble in &mut checked.troubles {
-            (trouble.start, trouble.end) = (moved(trouble.start), moved(trouble.end));
-        }
-        for resolved in &mut checked.probes {
-            resolved.at += before;
-        }
-        if checked.probes.is_empty() && checked.troubles.is_empty() {
-            let nothing = "there is no probe here; write for example do_sys_openat2 filename:string";
-            checked.troubles.push(Diagnostic::error(span(before, text.len() - 1), nothing));
-        }
-        all.probes.extend(checked.probes);
-        all.troubles.extend(checked.troubles);
+    let text: String = dynamic.iter().map(|probe| probe.typed.replace('\n', " ") + "\n").collect();
+    let file = |line: usize| dynamic.get(line).and_then(|probe: &DynamicProbe| probe.file.as_deref());
+    let mut all = check_lines(agent, &mut facts, &text, file, None);
+    // A spec has no room for answers: whoever asks is told where they are.
+    for answer in &all.answers {
+        let why = "this asks and makes no probe: leave it out. It is answered where probes are written, and by `bathyscope probe`";
+        all.troubles.push(Diagnostic::error(span(answer.at, line_end(&text, answer.at)), why));
     }
-    name_all(&mut all);
+    if all.probes.is_empty() && all.troubles.is_empty() {
+        let nothing = "there is no probe here; write for example do_sys_openat2 filename:string";
+        all.troubles.push(Diagnostic::error(span(0, line_end(&text, 0)), nothing));
+    }
     if all.troubles.iter().any(|it| it.severity == Severity::Error) {
         return Err((text, all.troubles));
     }
@@ -333,6 +432,8 @@ impl Resolved {
             Place::Function { .. } | Place::Address { .. } => "kprobes",
             Place::File { .. } => "uprobes",
             Place::Event { .. } => "eprobes",
+            Place::Traced { .. } => "fprobes",
+            Place::Tracepoint { .. } => "tracepoints",
         }
     }
 

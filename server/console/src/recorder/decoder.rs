@@ -318,7 +318,7 @@ impl Decoder {
     /// Handles the merged records whose turn has come, or all.
     fn release(&mut self, all: bool) {
         if let Some(trace) = &mut self.trace {
-            let rows = trace.release(all, &mut self.look.samples, &mut self.strings);
+            let rows = trace.release(all, &mut self.look, &mut self.strings);
             let complete_ns = trace.complete_ns().min(self.look.samples.complete_ns());
             self.push_rows(rows);
             self.streams.iter_mut().for_each(|stream| stream.complete_ns = complete_ns);

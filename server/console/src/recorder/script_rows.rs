@@ -511,7 +511,8 @@ impl Lookup {
         Self { samples, link, files, names: HashMap::new(), processes: ProcessNames::default() }
     }
 
-    fn user_symbol(&mut self, pid: u32, address: u64) -> Option<Symbol> {
+    /// The function of a process that an address lies in.
+    pub(crate) fn user_symbol(&mut self, pid: u32, address: u64) -> Option<Symbol> {
         if let Some(known) = self.names.get(&(pid, address)) {
             return known.clone();
         }

@@ -6,6 +6,7 @@
 use std::{collections::HashMap, sync::Mutex};
 
 use bathyscope_capture::{LossStage, StringDictionary};
+use bathyscope_catalog::EventFormat;
 use bathyscope_formats::ftrace::{
     Call, CallState, Calls, Entry, Exit, Missed, Number, Page, Role, Value, value, write_value,
 };
@@ -19,7 +20,7 @@ use super::{
     reader::RecordBatch,
     samples::Samples,
     scout::lock,
-    script_rows::{NewRow, RowCell},
+    script_rows::{Lookup, NewRow, RowCell},
     trace_streams::{FieldSource, RecordUse, TraceStreams},
 };
 use crate::script::HostNames;
@@ -171,27 +172,27 @@ impl TraceRows {
     }
 
     /// The rows whose turn has come, or all. Changes of processes take effect in between.
-    pub(crate) fn release(&mut self, all: bool, samples: &mut Samples, strings: &mut StringDictionary) -> Vec<NewRow> {
+    pub(crate) fn release(&mut self, all: bool, look: &mut Lookup, strings: &mut StringDictionary) -> Vec<NewRow> {
         let mut rows = Vec::new();
-        samples.apply_facts(strings, all);
-        let known_ns = if all { u64::MAX } else { samples.complete_ns() };
+        look.samples.apply_facts(strings, all);
+        let known_ns = if all { u64::MAX } else { look.samples.complete_ns() };
         while self.merge.first_ns().is_some_and(|first_ns| first_ns < known_ns) || self.merge.is_full() {
             let next = if all { self.merge.pop_any() } else { self.merge.pop() };
             let Some((ring, time_ns, waiting)) = next else { break };
             let cpu = self.cpus.get(ring).copied().unwrap_or(0);
             self.last_ns = self.last_ns.max(time_ns);
-            samples.release_until(time_ns, strings);
-            self.row((cpu, time_ns), waiting, samples, strings, &mut rows);
+            look.samples.release_until(time_ns, strings);
+            self.row((cpu, time_ns), waiting, look, strings, &mut rows);
         }
         if all {
             let mut open = Vec::new();
             self.calls.finish(self.last_ns, &mut open);
             for call in open {
-                self.call(&call, samples, strings, &mut rows);
+                self.call(&call, &mut look.samples, strings, &mut rows);
             }
-            samples.release_until(u64::MAX, strings);
+            look.samples.release_until(u64::MAX, strings);
         } else {
-            samples.release_until(known_ns.min(self.complete_ns()).saturating_sub(1), strings);
+            look.samples.release_until(known_ns.min(self.complete_ns()).saturating_sub(1), strings);
         }
         rows
     }
@@ -200,7 +201,7 @@ impl TraceRows {
         &mut self,
         (cpu, time_ns): (u32, u64),
         Waiting { tid, item }: Waiting,
-        samples: &mut Samples,
+        look: &mut Lookup,
         strings: &mut StringDictionary,
         rows: &mut Vec<NewRow>,
     ) {
@@ -211,18 +212,18 @@ impl TraceRows {
             Item::Lost => self.calls.lost(cpu),
             Item::Function { function, caller } => {
                 let Some(stream) = self.function_stream else { return };
-                let mut cells = self.common((cpu, time_ns), tid, samples, strings);
+                let mut cells = self.common((cpu, time_ns), tid, &mut look.samples, strings);
                 cells.push(RowCell::Text(self.name(function)));
                 cells.push(RowCell::Text(self.name(caller)));
                 rows.push(NewRow::new(stream, cells));
             }
             Item::Fields { id, record } => {
-                let common = self.common((cpu, time_ns), tid, samples, strings);
-                rows.extend(self.fields(id, &record, common));
+                let common = self.common((cpu, time_ns), tid, &mut look.samples, strings);
+                rows.extend(self.fields(id, &record, common, look));
             }
         }
         for call in calls {
-            self.call(&call, samples, strings, rows);
+            self.call(&call, &mut look.samples, strings, rows);
         }
     }
 
@@ -264,15 +265,21 @@ impl TraceRows {
         rows.push(NewRow::new(stream, cells));
     }
 
-    fn fields(&self, id: u32, record: &[u8], mut cells: Vec<RowCell>) -> Option<NewRow> {
+    fn fields(&mut self, id: u32, record: &[u8], mut cells: Vec<RowCell>, look: &mut Lookup) -> Option<NewRow> {
+        let stack = match self.setup.streams.uses.get(&id)? {
+            RecordUse::Other(_, format) => TracedStack::of(format, record),
+            _ => None,
+        };
+        let stack = stack.map(|stack| self.stack_text(&stack, look));
         match self.setup.streams.uses.get(&id)? {
             RecordUse::Fields(stream, sources) => {
                 cells.extend(sources.iter().map(|source| field_cell(source, record)));
                 Some(NewRow::new(*stream, cells))
             }
             RecordUse::Other(stream, format) => {
-                let mut text = String::new();
-                for field in &format.fields {
+                let stacked = stack.is_some();
+                let mut text = stack.unwrap_or_default();
+                for field in format.fields.iter().filter(|_| !stacked) {
                     let Some(value) = value(field, record).filter(|_| text.len() < MAX_TEXT_BYTES) else { continue };
                     let space = if text.is_empty() { "" } else { " " };
                     text.push_str(space);
@@ -287,6 +294,24 @@ impl TraceRows {
             }
             RecordUse::Function(..) | RecordUse::Graph(_) => None,
         }
+    }
+
+    /// The functions of a stack, innermost first, each behind `=>` as the kernel prints them.
+    fn stack_text(&mut self, stack: &TracedStack, look: &mut Lookup) -> String {
+        let mut text = String::new();
+        for address in &stack.addresses {
+            let name = match stack.process {
+                Some(pid) => user_name(look, pid, *address),
+                None => String::from_utf8_lossy(&self.name(*address)).into_owned(),
+            };
+            if text.len() + name.len() > MAX_TEXT_BYTES - 16 {
+                text.push_str(" => …");
+                break;
+            }
+            text.push_str(if text.is_empty() { "=> " } else { " => " });
+            text.push_str(&name);
+        }
+        text
     }
 
     /// The function that an address lies in. It may lie some bytes into it, because it is that of the call to the tracer.
@@ -305,6 +330,48 @@ impl TraceRows {
         }
         self.names.insert(address, name.clone().into_bytes());
         name.into_bytes()
+    }
+}
+
+/// A stack that the tracer wrote.
+struct TracedStack {
+    /// For one of a program, its process.
+    process: Option<u32>,
+    /// Innermost first.
+    addresses: Vec<u64>,
+}
+
+impl TracedStack {
+    /// The stack in a record of `kernel_stack` or `user_stack`: the kernel fills what it does not use with 0 or -1.
+    fn of(format: &EventFormat, record: &[u8]) -> Option<Self> {
+        let process = match format.name.as_str() {
+            "kernel_stack" => None,
+            "user_stack" => {
+                let told = format.field("tgid").and_then(|field| value(field, record)?.unsigned());
+                Some(told.and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0))
+            }
+            _ => return None,
+        };
+        let caller = format.field("caller")?;
+        // A format may tell of eight addresses where the record has as many as its own number says.
+        let told = format.field("size").and_then(|field| value(field, record)?.unsigned());
+        let count = told.and_then(|told| usize::try_from(told).ok()).unwrap_or(caller.size as usize / 8);
+        let bytes = record.get(caller.offset as usize..)?;
+        let addresses = bytes.chunks_exact(8).take(count).map(|word| {
+            let mut address = [0; 8];
+            address.copy_from_slice(word);
+            u64::from_ne_bytes(address)
+        });
+        Some(Self { process, addresses: addresses.take_while(|address| !matches!(*address, 0 | u64::MAX)).collect() })
+    }
+}
+
+/// The function of a process that an address lies in, with its file's last name.
+fn user_name(look: &mut Lookup, pid: u32, address: u64) -> String {
+    match look.user_symbol(pid, address) {
+        Some(symbol) if symbol.module.is_empty() => symbol.name,
+        Some(symbol) => format!("{} [{}]", symbol.name, symbol.module.rsplit('/').next().unwrap_or_default()),
+        None => format!("<{address:016x}>"),
     }
 }
 
@@ -327,5 +394,33 @@ fn field_cell(source: &FieldSource, record: &[u8]) -> RowCell {
             }
             None => RowCell::Text(Vec::new()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bathyscope_catalog::parse_event_format;
+
+    use super::*;
+
+    fn stack(fields: &str, numbers: &[u64]) -> Option<(Option<u32>, Vec<u64>)> {
+        let format = parse_event_format(fields.as_bytes()).unwrap();
+        let record: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        TracedStack::of(&format, &record).map(|stack| (stack.process, stack.addresses))
+    }
+
+    #[test]
+    fn stacks_of_the_tracer_have_their_addresses() {
+        let varying = "name: kernel_stack\nID: 4\nformat:\n\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n\
+                       \tfield:unsigned long caller[];\toffset:16;\tsize:0;\tsigned:0;\n\nprint fmt: \"\"\n";
+        assert_eq!(stack(varying, &[0, 3, 10, 20, 30, 40]), Some((None, vec![10, 20, 30])));
+        assert_eq!(stack(varying, &[0, 3, 10, u64::MAX, 30]), Some((None, vec![10])));
+        let eight = varying.replace("caller[];\toffset:16;\tsize:0", "caller[8];\toffset:16;\tsize:64");
+        let many: Vec<u64> = [0, 12].into_iter().chain(1..=13).collect();
+        assert_eq!(stack(&eight, &many), Some((None, (1..=12).collect())));
+        let user = "name: user_stack\nID: 12\nformat:\n\tfield:unsigned int tgid;\toffset:8;\tsize:4;\tsigned:0;\n\
+                    \tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n\nprint fmt: \"\"\n";
+        assert_eq!(stack(user, &[0, 7, 10, 20, 0, 0, 0, 0, 0, 0]), Some((Some(7), vec![10, 20])));
+        assert_eq!(stack(&user.replace("user_stack", "print"), &[0, 7, 10]), None);
     }
 }

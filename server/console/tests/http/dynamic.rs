@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 use super::harness::{Console, simulated};
 
 async fn console() -> Console {
-    let link = simulated("rate=2000");
+    console_of("rate=2000").await
+}
+
+async fn console_of(options: &str) -> Console {
+    let link = simulated(options);
     assert!(link.connected(Duration::from_secs(10)).await);
     Console::with_link(link).await
 }
@@ -65,7 +69,11 @@ async fn what_is_wrong_is_told_at_its_place() {
         (json!({ "text": "query count", "file": "/usr/bin/webserver" }), 1, 7, "debug information"),
         (json!({ "text": "main", "file": "/usr/bin/none" }), 1, 1, "cannot be opened"),
         (json!({ "text": "p:a vfs_read\np:a vfs_write" }), 2, 1, "there are two with the name `a`"),
-        (json!({ "text": "-:a" }), 1, 1, "removed with their capture"),
+        (json!({ "text": "perf probe -V main -x webserver" }), 1, 15, "debug information"),
+        (json!({ "text": "cat trace\nperf probe -L vfs_read" }), 2, 12, "debug information"),
+        (json!({ "text": "perf probe -V vfs_raed" }), 1, 15, "did you mean `vfs_read`?"),
+        (json!({ "text": "echo ’p:a vfs_raed’" }), 1, 11, "did you mean `vfs_read`?"),
+        (json!({ "text": "-:" }), 1, 3, "a name has letters"),
     ];
     for (body, line, column, words) in cases {
         let found = check(&console, &operator, body.clone()).await;
@@ -92,6 +100,55 @@ async fn functions_and_variables_are_looked_up() {
     assert!(unknown.json()["error"]["why"].as_str().unwrap().contains("$arg1"), "{}", unknown.text());
     let typo = console.get("/api/dynamic/variables?function=vfs_raed", &operator).await.json();
     assert!(typo["error"]["why"].as_str().unwrap().contains("`vfs_read`"), "{typo}");
+    for (name, words) in [("malloc", "-x libc malloc"), ("vfs_raed", "did you mean `vfs_read`?")] {
+        let found = console.get(&format!("/api/dynamic/functions?q={name}"), &operator).await.json();
+        assert!(found["hint"].as_str().unwrap().contains(words), "{found}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_check_of_a_probe_asks_the_host() {
+    let console = console_of("kprobes=0").await;
+    let (operator, admin) = (console.cookie("alice", Role::Operator).await, console.cookie("root", Role::Admin).await);
+    let found = check(&console, &operator, json!({ "text": "main\nvfs_read count=%dx\nr vfs_write" })).await;
+    assert_eq!(found["ok"], false, "{found}");
+    let message = |text: &Value| text["message"].as_str().unwrap_or_default().to_owned();
+    let read = &found["messages"][1];
+    assert_eq!((&read["line"], &read["column"]), (&json!(2), &json!(1)), "{found}");
+    assert!(message(read).contains("CONFIG_KPROBE_EVENTS") && !message(read).contains("UPROBE"), "{found}");
+    let program = check(&console, &operator, json!({ "text": "query", "file": "/usr/bin/webserver" })).await;
+    assert_eq!(program["ok"], true, "{program}");
+    let spec = json!({ "method": { "trace": { "dynamic": ["vfs_read"] } }, "target": "system" }).to_string();
+    let refused = console.ask("POST", "/api/captures", Some(&admin), Some(&spec)).await;
+    assert_eq!(refused.status, 400, "{}", refused.text());
+
+    let console = console_of("rate=2000").await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let inside = check(&console, &operator, json!({ "text": "vfs_read+4\nvfs_read+1" })).await;
+    let message = &inside["messages"][0];
+    assert_eq!((&inside["ok"], &message["line"]), (&json!(false), &json!(2)), "{inside}");
+    let words = message["message"].as_str().unwrap();
+    assert!(words.contains("not an instruction boundary") && words.contains("vfs_read+0 and vfs_read+4"), "{inside}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_that_moved_are_told_before_a_trace_begins() {
+    let console = console().await;
+    let admin = console.cookie("root", Role::Admin).await;
+    for (part, words) in [
+        (json!({ "graph_roots": ["vfs_write", "vfs_raed"] }), "did you mean `vfs_read`?"),
+        (json!({ "functions": ["malloc"] }), "-x libc malloc"),
+        (json!({ "not_functions": ["dtmalloc"] }), "kmem:kmalloc"),
+        (json!({ "graph_not": ["zzzzzzzzzzzzzzz"] }), "it may be inlined"),
+    ] {
+        let mut trace = part.clone();
+        trace["tracer"] = json!("function_graph");
+        let spec = json!({ "method": { "trace": trace }, "target": "system" }).to_string();
+        let refused = console.ask("POST", "/api/captures", Some(&admin), Some(&spec)).await;
+        assert_eq!(refused.status, 400, "{part}: {}", refused.text());
+        let message = &refused.json()["error"]["diagnostics"][0]["message"];
+        assert!(message.as_str().unwrap().contains(words), "{part}: {message}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -139,4 +196,55 @@ async fn a_capture_with_wrong_probes_is_refused_with_their_places() {
     // It is understood; the simulated kernel has no tracer.
     let made = console.ask("POST", "/api/captures", Some(&admin), Some(&spec(json!(["vfs_read"])))).await;
     assert_eq!((made.status.as_u16(), &made.json()["error"]["kind"]), (422, &json!("unsupported")), "{}", made.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_pasted_with_its_surroundings_is_answered() {
+    let console = console().await;
+    let (operator, admin) = (console.cookie("alice", Role::Operator).await, console.cookie("root", Role::Admin).await);
+    let lines = |found: &Value| -> Vec<String> {
+        let probes = found["probes"].as_array().unwrap().iter();
+        probes.map(|it| it["line"].as_str().unwrap().to_owned()).collect()
+    };
+    // What was made, read, and removed: it goes with the capture.
+    let seed = "echo ‘p vfs_read %di’ >> kprobe_events\necho 1 > events/kprobes/p_vfs_read_0/enable\ncat trace\n\
+                echo ‘– p_vfs_read_0’ >> kprobe_events";
+    let found = check(&console, &operator, json!({ "text": seed })).await;
+    assert_eq!(found["ok"], true, "{found}");
+    assert_eq!(lines(&found), ["p:p_vfs_read_0 vfs_read %di"]);
+    let why = found["skipped"].as_array().unwrap().last().unwrap();
+    assert!(why["why"].as_str().unwrap().contains("goes with its capture"), "{found}");
+    assert_eq!(found["notes"][0], "‘ was read as '", "{found}");
+    // What was removed before anything used it is not made; others' probes stay.
+    let text = "p:a vfs_read\n-:a\np:a vfs_write\nperf probe --del 'x*'";
+    let found = check(&console, &operator, json!({ "text": text })).await;
+    assert_eq!((&found["ok"], lines(&found)), (&json!(true), vec!["p:a vfs_write".to_owned()]), "{found}");
+    let last = found["skipped"].as_array().unwrap().last().unwrap();
+    assert!(last["why"].as_str().unwrap().contains("are not removed here"), "{found}");
+    // Questions are answered.
+    let text = "perf probe -x /usr/bin/webserver --funcs 'que*'\nperf probe -n vfs_read\nperf probe --list\nvfs_write";
+    let found = check(&console, &operator, json!({ "text": text })).await;
+    assert_eq!(
+        (&found["ok"], lines(&found)),
+        (&json!(true), vec!["p:probe/vfs_write vfs_write".to_owned()]),
+        "{found}"
+    );
+    assert_eq!(found["answers"][0]["lines"], json!(["query"]), "{found}");
+    assert_eq!(found["answers"][1]["lines"], json!(["p:probe/vfs_read vfs_read"]), "{found}");
+    assert!(found["answers"][2]["lines"][0].as_str().unwrap().contains("bathyscope probe --list"), "{found}");
+
+    let start = async |dynamic: Value| {
+        let spec = json!({ "method": { "trace": { "dynamic": dynamic } }, "target": "system" }).to_string();
+        console.ask("POST", "/api/captures", Some(&admin), Some(&spec)).await
+    };
+    let asks = start(json!(["vfs_read", "perf probe -n vfs_write"])).await;
+    assert_eq!(asks.status, 400, "{}", asks.text());
+    let message = &asks.json()["error"]["diagnostics"][0];
+    assert!(message["line"] == 2 && message["message"].as_str().unwrap().contains("makes no probe"), "{message}");
+    // The lines around probes do no harm: it is understood, and the simulated kernel has no tracer.
+    let lines: Vec<&str> = seed.split('\n').collect();
+    let made = start(json!(lines)).await;
+    assert_eq!((made.status.as_u16(), &made.json()["error"]["kind"]), (422, &json!("unsupported")), "{}", made.text());
+    let nothing = start(json!(["cat trace", "perf probe --del x"])).await;
+    assert!(nothing.text().contains("there is no probe here"), "{}", nothing.text());
 }

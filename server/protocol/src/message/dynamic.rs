@@ -34,6 +34,8 @@ pub struct DynamicEvent {
     pub marks: Option<Vec<String>>,
     /// The agent that made it; none if somebody else did.
     pub owner: Option<EventOwner>,
+    /// Whether its capture goes on without it: it was detached.
+    pub detached: bool,
 }
 
 /// The agent that made an event.

@@ -1,6 +1,6 @@
 //! Kernel functions: kprobes and trampolines.
 
-use bathyscope_catalog::types::Types;
+use bathyscope_catalog::{kernel_names, types::Types};
 
 use super::{
     Found, Kind, Shape, Trouble, alternatives::alternative, denied::denied, has_wildcard, limit_matches, matches, parts,
@@ -150,6 +150,13 @@ impl Checker<'_> {
         let message = format!("there is no kernel function `{}`{place} that can be probed", target.function);
         let exit = matches!(kind, Kind::Kretprobe | Kind::Fexit);
         let near = crate::lang::suggest(target.function, self.host.functions().iter().map(|it| it.name.as_str()));
+        // What moved is told before what is spelled alike.
+        let here =
+            |name: &String| self.host.functions().binary_search_by(|it| it.name.as_str().cmp(name.as_str())).is_ok();
+        let near = kernel_names::other_names(target.function).into_iter().find(here).or(near);
+        if let Some(words) = kernel_names::elsewhere(target.function) {
+            return Trouble::missing(message, words.to_owned());
+        }
         let hint = match (near, alternative(self.host, target.function, exit)) {
             (Some(near), _) if near == target.function => "it is elsewhere; leave the module out".to_owned(),
             (_, Some(name)) => format!("it may be inlined; use `tracepoint:{name}`"),

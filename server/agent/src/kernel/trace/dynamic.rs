@@ -31,6 +31,23 @@ pub(crate) enum Kind {
     Uprobe,
     /// On another event.
     Eprobe,
+    /// At a function of the kernel, by ftrace.
+    Fprobe,
+    /// At a tracepoint, before its event.
+    Tprobe,
+}
+
+impl Kind {
+    /// Where it is, in words, and the option that a kernel needs for it.
+    pub(crate) fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Kprobe => ("of its own functions", "CONFIG_KPROBE_EVENTS"),
+            Self::Uprobe => ("of programs", "CONFIG_UPROBE_EVENTS"),
+            Self::Eprobe => ("on other events", "CONFIG_EPROBE_EVENTS"),
+            Self::Fprobe => ("of functions by ftrace", "CONFIG_FPROBE_EVENTS (Linux 6.5 or later)"),
+            Self::Tprobe => ("of tracepoints", "CONFIG_FPROBE_EVENTS (Linux 6.5 or later)"),
+        }
+    }
 }
 
 /// A dynamic event, ready to be made.
@@ -74,6 +91,8 @@ fn kind_of(definition: &Definition) -> Kind {
         Place::Function { .. } | Place::Address { .. } => Kind::Kprobe,
         Place::File { .. } => Kind::Uprobe,
         Place::Event { .. } => Kind::Eprobe,
+        Place::Traced { .. } => Kind::Fprobe,
+        Place::Tracepoint { .. } => Kind::Tprobe,
     }
 }
 
@@ -87,6 +106,9 @@ fn made_name(definition: &Definition) -> String {
             format!("{letter}_{}_{:#x}", path.rsplit('/').next().unwrap_or_default(), offset_of(at))
         }
         Place::Event { event, .. } => event.clone(),
+        Place::Traced { symbol, on: End::Entry } => format!("{symbol}__entry"),
+        Place::Traced { symbol, .. } => format!("{symbol}__exit"),
+        Place::Tracepoint { name } => name.clone(),
     };
     let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     name.chars().map(safe).take(MAX_NAME_BYTES - 4).collect()
@@ -109,14 +131,14 @@ fn check_place(line: &str, place: &Place, rights: ScriptRights) -> Result<(), Ag
             "Name the function and the offset in it. Whoever starts the console can allow addresses with \
              --allow-unsafe-scripts.",
         )),
-        Place::Function { symbol, .. } => match denied_function(symbol) {
+        Place::Function { symbol, .. } | Place::Traced { symbol, .. } => match denied_function(symbol) {
             Some(why) => {
                 let why = format!("`{symbol}` is not probed: {why}");
                 Err(failed(AgentErrorKind::Invalid, doing(), why, "Probe what calls it."))
             }
             None => Ok(()),
         },
-        Place::Address { .. } | Place::File { .. } | Place::Event { .. } => Ok(()),
+        Place::Address { .. } | Place::File { .. } | Place::Tracepoint { .. } | Place::Event { .. } => Ok(()),
     }
 }
 
@@ -166,6 +188,7 @@ impl Dynamic {
             Place::Function { symbol, offset, .. } => {
                 (Some(symbol.clone()), (*offset > 0).then(|| (symbol.clone(), *offset)))
             }
+            Place::Traced { symbol, .. } => (Some(symbol.clone()), None),
             _ => (None, None),
         };
         let mut file = None;
@@ -247,6 +270,9 @@ mod tests {
             ("r16:theirs/mine vfs_read $retval", "r16:G/mine vfs_read $retval", "theirs:mine"),
             ("p:theirs/ vfs_read%return", "r:G/r_vfs_read_0 vfs_read", "r_vfs_read_0"),
             ("e:prev sched.sched_switch p=$prev_pid", "e:G/prev sched.sched_switch p=$prev_pid", "prev"),
+            ("f vfs_read%return $retval", "f:G/vfs_read__exit vfs_read%return $retval", "vfs_read__exit"),
+            ("t:theirs/sw sched_switch $arg1", "t:G/sw sched_switch $arg1", "theirs:sw"),
+            ("p:a vfs_read x=\\\"text\"", "p:G/a vfs_read x=\\\"text\"", "a"),
             ("p ext4:ext4_sync_file", "p:G/p_ext4_sync_file_0 ext4:ext4_sync_file", "p_ext4_sync_file_0"),
             ("p:a\tvfs_read   x=%di:u64", "p:G/a vfs_read x=%di:u64", "a"),
         ];
@@ -263,6 +289,7 @@ mod tests {
         let why = |line: &str| prepared(&[line]).unwrap_err().why;
         assert!(why("p _raw_spin_lock").contains("spin lock"));
         assert!(why("p:x ftrace_ops_test").contains("runs probes"));
+        assert!(why("f _raw_spin_lock").contains("spin lock"));
         assert!(why("r rcu_read_unlock_special").contains("RCU"));
         let address = prepared(&["p 0xffffffff81000000"]).unwrap_err();
         assert_eq!(address.kind, AgentErrorKind::Denied);

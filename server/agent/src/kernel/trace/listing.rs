@@ -46,16 +46,20 @@ pub(crate) fn dynamic_events() -> Result<DynamicEvents, AgentError> {
     let kprobes = fs::read_to_string(KPROBES).ok();
     let base = kprobes.as_ref().and_then(|_| text_base());
     let this = Owner::this();
+    let instances = tracefs.instances();
     let event = |line: &str| {
         let (group, name) = name_of(line)?;
         let hits = counted.iter().find(|(its_group, its_name, _)| (its_group, its_name) == (&group, &name));
         let hits: Option<Hits> = hits.map(|(_, _, hits)| *hits);
         let in_file = files.contains(&(group.clone(), name.clone()));
+        let owner = Owner::of_name(&group, '_');
+        let detached = owner.as_ref().is_some_and(|owner| is_detached(&tracefs, &instances, owner, &group, &name));
         Some(DynamicEvent {
+            detached,
             hits: hits.map(|(hits, _)| hits),
             missed: hits.map(|(_, missed)| missed).filter(|_| !in_file),
             marks: kprobes.as_deref().filter(|_| !in_file).and_then(|list| marks(list, line, base)),
-            owner: Owner::of_name(&group, '_').map(|owner| EventOwner {
+            owner: owner.map(|owner| EventOwner {
                 pid: owner.pid,
                 this: this.as_ref() == Some(&owner),
                 ended: owner.is_dead(),
@@ -67,6 +71,14 @@ pub(crate) fn dynamic_events() -> Result<DynamicEvents, AgentError> {
     };
     let events = lines.lines().filter_map(event).take(MAX_EVENTS).collect();
     Ok(DynamicEvents { events, optimization: optimization(), limits: limits(&tracefs) })
+}
+
+/// Whether an event is switched off in all of its maker's instances. Counters have no instance: what they count is on.
+fn is_detached(tracefs: &Tracefs, instances: &[String], owner: &Owner, group: &str, name: &str) -> bool {
+    let own = instances.iter().filter(|instance| Owner::of_name(instance, '-').as_ref() == Some(owner));
+    let files = own.map(|instance| format!("instances/{instance}/events/{group}/{name}/enable"));
+    let mut states = files.filter_map(|file| tracefs.read(&file).ok()).peekable();
+    states.peek().is_some() && states.all(|state| state.trim() == "0")
 }
 
 /// Group and name of a line as the kernel shows it: `p:GROUP/NAME PLACE …`.
@@ -215,6 +227,24 @@ ffffffffc0000000  k  ext4_sync_file+0x0  ext4 [FTRACE]
             let expected = expected.map(|marks| marks.iter().map(|mark| (*mark).to_owned()).collect());
             assert_eq!(marks(LIST, line, Some(0xffff_ffff_8100_0000)), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn what_is_off_in_all_of_its_makers_instances_is_detached() {
+        let directory = std::env::temp_dir().join(format!("bathyscope-listing-{}", std::process::id()));
+        let owner = Owner::this().unwrap();
+        let (group, instance) = (owner.name('_'), owner.name('-'));
+        let events = directory.join("instances").join(&instance).join("events").join(&group);
+        for (name, state) in [("on", "1\n"), ("also", "1*\n"), ("off", "0\n")] {
+            fs::create_dir_all(events.join(name)).unwrap();
+            fs::write(events.join(name).join("enable"), state).unwrap();
+        }
+        let tracefs = Tracefs::at(&directory).unwrap();
+        let instances = [instance, "theirs".to_owned()];
+        let detached = |name: &str| is_detached(&tracefs, &instances, &owner, &group, name);
+        let found = ["on", "also", "off", "counted"].map(detached);
+        fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(found, [false, false, true, false]);
     }
 
     #[test]

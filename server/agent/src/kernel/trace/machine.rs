@@ -7,6 +7,7 @@
 
 use std::io;
 
+use bathyscope_capture::visible;
 use bathyscope_protocol::{AgentError, AgentErrorKind, WireTrace};
 
 use super::{area::Area, journal::Restore};
@@ -62,6 +63,20 @@ fn in_use(doing: &str, why: String, area: &Area) -> AgentError {
          its buffer and clear it with `echo > {path}/trace`, or use a kernel from 6.12, where captures have instances of \
          their own."
     );
+    failed(AgentErrorKind::Limit, doing, why, remedy)
+}
+
+/// Somebody has set a file of graphs, of which there is one for all instances in every kernel.
+fn graph_in_use(doing: &str, machine: &Area, file: &str) -> AgentError {
+    let path = machine.tracefs().path().display();
+    let text = machine.read(file).unwrap_or_default();
+    let value = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
+    let why = format!(
+        "the machine's {file} is set by somebody else (`{}`), and holds for every graph, also those of instances",
+        visible(value.as_bytes())
+    );
+    let clear = if file == "max_graph_depth" { "echo 0 >" } else { "echo >" };
+    let remedy = format!("If nobody needs it, clear it with `{clear} {path}/{file}`.");
     failed(AgentErrorKind::Limit, doing, why, remedy)
 }
 
@@ -139,8 +154,7 @@ pub(crate) fn take_graph(machine: &Area, own: &Area, wire: &WireTrace) -> Result
     let depth = machine.read("max_graph_depth").unwrap_or_default();
     let set = set.or_else(|| (!matches!(depth.trim(), "" | "0")).then_some("max_graph_depth"));
     if let Some(file) = set {
-        let why = format!("the machine's {file} is set by somebody else, and holds for every graph");
-        return Err(in_use(doing, why, machine));
+        return Err(graph_in_use(doing, machine, file));
     }
     let settings: Vec<Restore> = graph_settings(wire).into_iter().filter(|it| !own.has(&it.file)).collect();
     if settings.is_empty() {
@@ -152,7 +166,8 @@ pub(crate) fn take_graph(machine: &Area, own: &Area, wire: &WireTrace) -> Result
         let tracer = machine.read(&file).unwrap_or_default();
         if tracer.trim() == "function_graph" {
             let why = format!("{file} is function_graph: roots and depth would hold for that trace too");
-            return Err(in_use(doing, why, machine));
+            let remedy = "End that trace first, or trace without roots and depth (-g, --max-graph-depth).";
+            return Err(failed(AgentErrorKind::Limit, doing, why, remedy));
         }
     }
     Ok(settings)
@@ -183,6 +198,19 @@ mod tests {
         for text in ["vfs_read\n", "1\n", "#### all functions enabled ####\nschedule:traceoff:unlimited\n"] {
             assert!(!is_empty(text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn what_somebody_set_for_all_graphs_is_told_with_how_to_clear_it() {
+        let directory = std::env::temp_dir().join(format!("bathyscope-graph-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("set_graph_function"), "#### all functions enabled ####\nvfs_read\n").unwrap();
+        let tracefs = std::sync::Arc::new(crate::kernel::tracefs::Tracefs::at(&directory).unwrap());
+        let (machine, own) = (Area::machine(&tracefs), Area::instance(&tracefs, "x"));
+        let error = take_graph(&machine, &own, &WireTrace::default()).unwrap_err();
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert!(error.why.contains("(`vfs_read`)"), "{}", error.why);
+        assert!(error.remedy.contains("echo >") && !error.remedy.contains("6.12"), "{}", error.remedy);
     }
 
     #[test]

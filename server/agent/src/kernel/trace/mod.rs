@@ -40,7 +40,7 @@ pub use leftovers::{Leftover, cleanup};
 pub(crate) use listing::{dynamic_events, optimize_kprobes};
 pub(crate) use names::Owner;
 pub(crate) use others::detach_others;
-pub(crate) use setup::{MadeEvents, make_events, usual_kib};
+pub(crate) use setup::{MadeEvents, make_events, try_event, usual_kib};
 
 use super::{
     estimates,

@@ -126,6 +126,11 @@ pub(crate) fn make_events(lines: &[String], rights: ScriptRights) -> Result<Made
     Ok(MadeEvents { names, _dynamic: dynamic, _undo: setup.undo })
 }
 
+/// Makes an event that nobody switches on, and removes it.
+pub(crate) fn try_event(line: &str, rights: ScriptRights) -> Result<(), AgentError> {
+    make_events(&[line.to_owned()], rights).map(drop)
+}
+
 fn no_owner() -> AgentError {
     let why = "/proc does not tell when this process started";
     failed(AgentErrorKind::Internal, "naming what is made in tracefs", why, "Mount proc at /proc.")
@@ -374,11 +379,9 @@ impl Setup<'_> {
                 (AgentErrorKind::Invalid, why, self.neighbours(event).unwrap_or_default())
             }
             Some(libc::EINVAL | libc::EOPNOTSUPP) if refusal.is_none() && !self.knows(event.kind) => {
-                let why = "this kernel has no probes of this kind".to_owned();
-                let remedy =
-                    "Use a kernel with CONFIG_KPROBE_EVENTS, CONFIG_UPROBE_EVENTS and CONFIG_EPROBE_EVENTS, as \
-                    distributions have."
-                        .to_owned();
+                let (what, option) = event.kind.words();
+                let why = format!("this kernel has no probes {what}");
+                let remedy = format!("Use a kernel with {option}, as distributions have, or record an event instead.");
                 (AgentErrorKind::Unsupported, why, remedy)
             }
             Some(libc::EADDRNOTAVAIL) => {
@@ -401,6 +404,8 @@ impl Setup<'_> {
             Kind::Uprobe => self.tracefs.has("uprobe_events"),
             // A kernel that has them tells in its log what it refuses; the README has them in any case.
             Kind::Eprobe => false,
+            Kind::Fprobe => self.tracefs.read("README").is_ok_and(|text| text.contains("f[:[")),
+            Kind::Tprobe => self.tracefs.read("README").is_ok_and(|text| text.contains("t[:[")),
         }
     }
 

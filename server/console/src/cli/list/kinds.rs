@@ -1,7 +1,10 @@
 //! The kinds of `list` that are not tracepoints: functions, tracers, types, programs and files.
 
 use bathyscope_capture::visible;
-use bathyscope_catalog::names::{Query, Searched, search};
+use bathyscope_catalog::{
+    kernel_names,
+    names::{Query, Searched, search},
+};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use serde_json::json;
 
@@ -45,8 +48,12 @@ impl TypedValueParser for FirstWord {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         let kinds = WORDS.iter().map(|(word, _, help)| PossibleValue::new(*word).help(*help));
-        let others =
-            [("user", "functions and USDT probes of a program or library"), ("perf", "events that are counted")];
+        let others = [
+            ("user", "functions and USDT probes of a program or library"),
+            ("perf", "events that are counted"),
+            ("options", "options of ftrace, and whether each is on"),
+            ("clocks", "clocks of ftrace, and which captures can have"),
+        ];
         Some(Box::new(kinds.chain(others.map(|(word, help)| PossibleValue::new(word).help(help)))))
     }
 }
@@ -57,6 +64,21 @@ fn failure(error: &CatalogueError) -> Failure {
         _ => String::new(),
     };
     Failure::new(crate::recorder::words(error)).remedy(remedy)
+}
+
+/// What may be meant by a name that nothing has.
+fn remedy(kind: EntryKind, pattern: &str) -> String {
+    let usual = "Write a part of a name, or wildcards such as `vfs_*`.".to_owned();
+    if kind != EntryKind::Function {
+        return usual;
+    }
+    if let Some(words) = kernel_names::elsewhere(pattern) {
+        return format!("{words}.");
+    }
+    match kernel_names::other_names(pattern).as_slice() {
+        [] => usual,
+        others => format!("Other kernels call it {}.", others.join(", ")),
+    }
 }
 
 /// Lists what there is of a kind.
@@ -73,7 +95,7 @@ pub(super) fn run(agent: &mut OwnAgent, kind: EntryKind, pattern: Option<&str>, 
     if let (Some(pattern), true) = (pattern, answer.items.is_empty()) {
         let what = kind.title().to_lowercase();
         return Err(Failure::new(format!("none of {all} {what} matches `{}`", visible(pattern.as_bytes())))
-            .remedy("Write a part of a name, or wildcards such as `vfs_*`."));
+            .remedy(remedy(kind, pattern)));
     }
     if as_json {
         return print_all(&json_of(&answer, &hidden)?);

@@ -37,6 +37,9 @@ fn text(record: &CaptureRecord, saved: bool) -> String {
         }
         text.push('\n');
     }
+    for hint in crate::dynamic::hints(&record.spec) {
+        text.push_str(&format!("note: {hint}\n"));
+    }
     let mut lost: HashMap<LossStage, u64> = HashMap::new();
     if record.ledger.is_lower_bound() {
         text.push_str(&format!("{}\n", record.ledger.lost_words()));

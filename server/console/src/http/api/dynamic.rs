@@ -2,10 +2,12 @@
 //!
 //! * `POST /api/dynamic/check` (operator) `{text, file?, pid?}` → `{ok, probes:[{typed, start, name, line, function, place,
 //!   returns, arguments:[{name, text}], notes}], messages:[{severity, message, line, column, start, end, …}],
-//!   skipped:[{text, why}]}`; `start` and `end` are bytes of the text. Makes nothing.
+//!   skipped:[{text, why}], answers:[{asked, start, lines}], notes:[text]}`; `start` and `end` are bytes of the text.
+//!   `answers` are to what `perf probe` asks with `-V`, `-F`, `-l`, `-n`. Makes nothing.
 //! * `GET /api/dynamic/variables?function=&module=` (operator) → `{function, variables:[{name, type, declaration, argument,
 //!   pointer, members}], notes}`: the parameters of a function of the kernel, and `$retval`.
-//! * `GET /api/dynamic/functions?q=&file=&limit=` (operator) → `{file, total, items}`: functions of the kernel or a file.
+//! * `GET /api/dynamic/functions?q=&file=&limit=` (operator) → `{file, total, items, hint?}`: functions of the kernel or a file;
+//!   `hint` says what a name of the kernel that there is not is called here, or that a function is hardly ever called.
 //! * `GET /api/dynamic` (operator) → `{events:[{group, name, line, hits, missed, marks, owner, capture, can_detach}],
 //!   optimization, limits}`.
 //! * `POST /api/captures/{id}/probes/detach` (operator, of own captures; admin) `{pattern}` → `{detached:[name]}`: switches
@@ -57,12 +59,21 @@ pub(in crate::http) struct Answer {
     probes: Vec<Probe>,
     messages: Vec<ScriptMessage>,
     skipped: Vec<Skipped>,
+    answers: Vec<Answered>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Answered {
+    asked: String,
+    start: usize,
+    lines: Vec<String>,
 }
 
 #[derive(Serialize)]
 struct Skipped {
     text: String,
-    why: &'static str,
+    why: String,
 }
 
 #[derive(Serialize)]
@@ -122,12 +133,18 @@ pub(in crate::http) async fn check(
         let checked = dynamic::check(link, facts, &text, file.as_deref().map(str::trim), pid);
         (text, checked)
     });
-    let (text, Checked { probes, troubles, skipped }) = checked.await?;
+    let (text, Checked { probes, troubles, skipped, answers, notes }) = checked.await?;
+    let seen = |text: &String| visible(text.as_bytes());
     Ok(Json(Answer {
         ok: troubles.iter().all(|trouble| trouble.severity != Severity::Error),
         probes: probes.into_iter().map(Probe::from).collect(),
         messages: troubles.iter().map(|trouble| ScriptMessage::new(&text, trouble)).collect(),
-        skipped: skipped.into_iter().map(|(text, why)| Skipped { text: visible(text.as_bytes()), why }).collect(),
+        skipped: skipped.iter().map(|it| Skipped { text: seen(&it.text), why: seen(&it.why) }).collect(),
+        answers: answers
+            .iter()
+            .map(|it| Answered { asked: seen(&it.asked), start: it.at, lines: it.lines.iter().map(seen).collect() })
+            .collect(),
+        notes: notes.iter().map(seen).collect(),
     }))
 }
 
@@ -200,6 +217,8 @@ pub(in crate::http) struct Functions {
     file: Option<String>,
     total: usize,
     items: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 /// Functions of the kernel, or of a program or library, that begin with or else contain what is looked for.
@@ -214,14 +233,24 @@ pub(in crate::http) async fn functions(
     let listed = state.host().with_facts(move |link, facts| match named {
         Some(file) => {
             let (path, names) = dynamic::functions_of(link, None, &file)?;
-            Ok((Some(path), found(names.iter().map(String::as_str), q.trim(), limit)))
+            Ok((Some(path), found(names.iter().map(String::as_str), q.trim(), limit), None))
         }
-        None => Ok((None, found(facts.functions(link).beginning_with(""), q.trim(), limit))),
+        None => {
+            let events = facts.events(link);
+            let functions = facts.functions(link);
+            let found = found(functions.beginning_with(""), q.trim(), limit);
+            let hint = match functions.seldom_called(q.trim()) {
+                Some(why) => Some(why.to_owned()),
+                None => (found.0 == 0 && !functions.is_empty()).then(|| functions.missing(q.trim(), &events)),
+            };
+            Ok((None, found, hint))
+        }
     });
     let listed: Result<_, String> = listed.await?;
     let doing = || format!("listing the functions of {}", visible(file.as_deref().unwrap_or_default().as_bytes()));
-    let (file, (total, items)) = listed.map_err(|why| ApiError::new(ErrorKind::NotFound, doing(), why))?;
-    Ok(Json(Functions { file, total, items }))
+    let (file, (total, items), hint) = listed.map_err(|why| ApiError::new(ErrorKind::NotFound, doing(), why))?;
+    let hint = hint.map(|hint| visible(hint.as_bytes()));
+    Ok(Json(Functions { file, total, items, hint }))
 }
 
 fn found<'a>(names: impl Iterator<Item = &'a str>, wanted: &str, limit: usize) -> (usize, Vec<String>) {

@@ -57,7 +57,7 @@ fn lines_become_what_the_kernel_takes() {
         ("f:mine vfs_read count=$arg3", "f:mine vfs_read count=$arg3"),
         ("f16:g/mine vfs_read%return $retval", "f16:g/mine vfs_read%return $retval"),
         ("t sched_switch $arg2", "t sched_switch $arg2"),
-        ("p f name=\\\"text\" \\\"a=b\"", "p f name=\\\"text\" \\\"a=b\""),
+        ("p f name=\\\"text\" b=\\\"a=b\"", "p f name=\\\"text\" b=\\\"a=b\""),
         ("p f name=\\\"text\":string", "p f name=\\\"text\":string"),
         #[cfg(target_arch = "x86_64")]
         ("p /lib/x:16 $arg1 b=$arg6:u32 $arg7 +0($arg2):string", "p /lib/x:0x10 %di b=%r9:u32 $stack1 +0(%si):string"),

@@ -190,6 +190,14 @@ impl Reading {
 
     /// A definition, or a line that removes one.
     fn bare(&mut self, part: Part<'_>, file: Option<&str>) -> Result<(), DynamicError> {
+        // `--add DEFINITION` without the command before it; the kernel's lines have a blank or a colon behind `-`.
+        if part
+            .text
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|c: char| c == '-' || c.is_ascii_alphabetic()))
+        {
+            return self.perf(part, part, file);
+        }
         let dialect = dialect_of(part.text);
         self.define(part, dialect, file.filter(|_| dialect == Dialect::Perf).map(str::to_owned))
     }

@@ -237,7 +237,7 @@ fn asked(line: &str) -> Result<Vec<String>, DynamicError> {
 
 #[test]
 fn questions_of_perf_probe_make_no_probe() {
-    let cases: [(&str, &[&str]); 18] = [
+    let cases: [(&str, &[&str]); 20] = [
         ("perf probe -V do_sys_open", &["variables do_sys_open"]),
         ("perf probe --vars=tcp_sendmsg", &["variables tcp_sendmsg"]),
         ("perf probe -x /bin/bash -V readline", &["variables readline"]),
@@ -255,6 +255,8 @@ fn questions_of_perf_probe_make_no_probe() {
         ("perf probe -x/bin/bash -avfs_read", &["probe vfs_read"]),
         ("perf probe vfs_read file->f_mode > /dev/null 2>&1", &["probe vfs_read file->f_mode"]),
         ("perf probe -F | grep vfs", &["functions *"]),
+        ("--add 'vfs_read count'", &["probe vfs_read count"]),
+        ("-V vfs_read", &["variables vfs_read"]),
         ("sudo perf probe --quiet --add vfs_read; perf record -e probe:vfs_read -aR sleep 1", &["probe vfs_read"]),
     ];
     for (line, expected) in cases {

@@ -30,6 +30,9 @@ const MAX_NAMES: usize = 1 << 17;
 /// The longest text of an event without a stream of its own.
 const MAX_TEXT_BYTES: usize = 4096;
 
+/// What the kernel writes into a stack where its own tracer was called.
+const TRAMPOLINE: u64 = i32::MAX as u64;
+
 /// What rows of a trace are made with.
 pub(crate) struct TraceSetup {
     pub(crate) streams: TraceStreams,
@@ -318,6 +321,9 @@ impl TraceRows {
     fn name(&mut self, address: u64) -> Vec<u8> {
         if let Some(known) = self.names.get(&address) {
             return known.clone();
+        }
+        if address == TRAMPOLINE {
+            return b"[FTRACE TRAMPOLINE]".to_vec();
         }
         use bathyscope_bpf::output::Names as _;
         let name = match self.setup.names.kernel_symbol(address) {

@@ -207,8 +207,9 @@ fn one(
         (None, true) => definition.with_types(facts.types(agent), None, &places).map_err(told)?,
         (None, false) => definition,
     };
-    if let Place::Function { offset: 1.., .. } = definition.place {
-        begins(agent, &definition).map_err(at_place)?;
+    // Whether an instruction begins there, and whether it has probes of the newer kinds, only the kernel knows.
+    if let Place::Function { offset: 1.., .. } | Place::Traced { .. } | Place::Tracepoint { .. } = definition.place {
+        can_be_made(agent, &definition).map_err(at_place)?;
     }
     Ok(Resolved { typed: typed.text.clone(), at: typed.at, file: typed.file.clone(), definition, notes })
 }
@@ -235,12 +236,12 @@ fn needs_kprobes(
     ))
 }
 
-/// Asks the kernel whether an instruction begins at a place within a function.
-fn begins(agent: &mut impl ScriptAgent, definition: &Definition) -> Result<(), String> {
+/// Asks the kernel whether it makes a probe at a place.
+fn can_be_made(agent: &mut impl ScriptAgent, definition: &Definition) -> Result<(), String> {
     let line = Definition { arguments: Vec::new(), ..definition.clone() }.to_string();
     match agent.call(move |client| client.try_event(&line)) {
         Err(LinkError::Refused(AgentError {
-            kind: AgentErrorKind::Invalid | AgentErrorKind::NotFound,
+            kind: AgentErrorKind::Invalid | AgentErrorKind::NotFound | AgentErrorKind::Unsupported,
             why,
             remedy,
             ..

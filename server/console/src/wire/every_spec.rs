@@ -54,6 +54,8 @@ fn methods() -> Vec<Method> {
             stack_bytes: Some(4096),
             memory: true,
             branches: BranchFilter::ALL.to_vec(),
+            cpus: vec![0, 3, 1],
+            filter: Some(text("prev_pid == 0 && next_comm ~ \"a b*\"")),
         }),
         Method::Count(CountSpec {
             groups: vec![texts(&["cycles:u", "cpu/event=0x3c,umask=0/k"]), texts(&["probe_libc:malloc"])],

@@ -1,7 +1,7 @@
 //! The capabilities that an agent keeps, however many it was started with.
 
-use bathyscope_protocol::sandbox::shrink_bounding_set;
-use rustix::thread::{CapabilitySet, CapabilitySets};
+use bathyscope_protocol::sandbox::{keep_capabilities, shrink_bounding_set};
+use rustix::thread::CapabilitySet;
 
 /// What SECURITY.md lists, with what each is for, and `CAP_SYS_ADMIN`, which only an agent has that was started by root
 /// outside of a service unit and a container: it gives run-time statistics of programs, probes in programs through perf,
@@ -40,15 +40,7 @@ pub(crate) fn keep_for_commands() -> std::io::Result<()> {
 
 fn keep(set: CapabilitySet) -> std::io::Result<()> {
     shrink_bounding_set(set);
-    let had = rustix::thread::capabilities(None)?;
-    let kept = |had: CapabilitySet| had.intersection(set);
-    let sets = CapabilitySets {
-        effective: kept(had.effective),
-        permitted: kept(had.permitted),
-        inheritable: CapabilitySet::empty(),
-    };
-    rustix::thread::clear_ambient_capability_set()?;
-    Ok(rustix::thread::set_capabilities(None, sets)?)
+    Ok(keep_capabilities(set)?)
 }
 
 #[cfg(test)]

@@ -39,6 +39,11 @@ impl Spending {
         self.0.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
     }
 
+    /// Notes what was used elsewhere, nanoseconds.
+    pub(crate) fn add(&self, ns: u64) {
+        self.0.fetch_add(ns, Ordering::Relaxed);
+    }
+
     /// Does `work` on this account.
     pub(crate) fn pays<T>(&self, work: impl FnOnce() -> T) -> T {
         let (before, outside) = (thread_ns(), HERE.replace(self.clone()));

@@ -6,7 +6,8 @@
 //! their own and are not the types of `capture`, though they borrow names and predicates from there, and from `bpf` what
 //! a compiled script is.
 //!
-//! Text and files of strangers are read by a child without rights ([`sandbox`]), which both start in the same way.
+//! Text and files of strangers are read by a child without rights ([`sandbox`]), which both start in the same way; and both, as
+//! that child, have filters of system calls, which are made of tables ([`seccomp`]).
 //!
 //! The readers of the kernel's ring buffers live here too, because a ring is what most of the descriptors are.
 //!
@@ -21,6 +22,7 @@ mod message;
 pub mod rings;
 pub mod sandbox;
 mod script;
+pub mod seccomp;
 
 pub use client::{AgentClient, CALL_TIMEOUT, ClientError, MapContent, OpenedUserFile, SLOW_CALL_TIMEOUT, TakenRings};
 pub use connection::{Connection, PeerCredentials, ProtocolError, Received};

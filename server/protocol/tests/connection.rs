@@ -182,6 +182,7 @@ fn rings_come_in_several_packets_with_the_outputs_last() {
         target_pid: None,
         has_output: true,
         rings_cut: None,
+        command_user: None,
         compile_ns: 0,
         load_ns: 0,
         attach_ns: 0,

@@ -12,14 +12,17 @@ use std::{
 
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, WireScript,
-    sandbox::{self, Inside, Limits, SandboxError},
+    sandbox::{self, Inside, Limits, Sandbox, SandboxError},
 };
 
 use super::{
     Facts,
     messages::{Done, Job, Missing, Question, Said, Told},
 };
-use crate::error::{failed, kind_of};
+use crate::{
+    error::{failed, kind_of},
+    spending::Spending,
+};
 
 const DOING: &str = "compiling the script";
 /// What a compilation may use. Scripts of people take milliseconds and a few MiB; the largest that the compiler's own limits
@@ -89,6 +92,13 @@ pub(super) fn run(job: &Job, script: &WireScript, facts: &dyn Facts) -> Result<D
 /// What a child has made, or what it lacks.
 fn attempt(limits: Limits, facts: &dyn Facts, work: impl FnOnce(Inside)) -> Result<Result<Done, Missing>, AgentError> {
     let mut child = sandbox::start(limits, None, || Ok(()), |(), inside| work(inside)).map_err(|error| told(&error))?;
+    let said = talk(&mut child, facts);
+    // Its work is for the same capture as that of the agent here.
+    Spending::of_here().add(child.close());
+    said
+}
+
+fn talk(child: &mut Sandbox, facts: &dyn Facts) -> Result<Result<Done, Missing>, AgentError> {
     for _ in 0..MAX_QUESTIONS {
         let said = child.receive(MAX_SAID_BYTES).map_err(|error| told(&error))?;
         let said = said.ok_or_else(|| told(&SandboxError::Ended { status: 0 }))?;

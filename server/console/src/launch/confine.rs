@@ -1,9 +1,9 @@
 //! Giving up every right, for good, and checking that none is left.
 
-use bathyscope_protocol::sandbox::shrink_bounding_set;
+use bathyscope_protocol::sandbox::{keep_capabilities, shrink_bounding_set};
 use rustix::{
     process::{DumpableBehavior, Resource, Rlimit, Signal},
-    thread::{CapabilitySet, CapabilitySets, Gid, Uid},
+    thread::{CapabilitySet, Gid, Uid},
 };
 
 use crate::Failure;
@@ -49,10 +49,7 @@ pub fn give_up_rights(uid: Option<u32>, gid: Option<u32>) -> Result<(), Failure>
         let uid = Uid::from_raw(uid);
         rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(|errno| trouble("changing the user", errno))?;
     }
-    rustix::thread::clear_ambient_capability_set().map_err(|errno| trouble("dropping ambient capabilities", errno))?;
-    let none = CapabilitySet::empty();
-    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
-    rustix::thread::set_capabilities(None, sets).map_err(|errno| trouble("dropping capabilities", errno))?;
+    keep_capabilities(CapabilitySet::empty()).map_err(|errno| trouble("dropping capabilities", errno))?;
     rustix::thread::set_no_new_privs(true).map_err(|errno| trouble("refusing new rights", errno))?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| trouble("protecting the process's memory", errno))?;

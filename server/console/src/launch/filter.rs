@@ -1,4 +1,5 @@
-//! The system calls that the console makes. The filter is the agent crate's (`seccomp`), as the code for it is `unsafe`.
+//! The system calls that the console makes. What both processes make, and how filters are made, is the agent's
+//! and the protocol's.
 
 use bathyscope_agent::seccomp::{
     self,

@@ -53,10 +53,11 @@ impl ProcessUse {
         Self { cpu_ns: Self::own_cpu_ns(), peak_bytes: peak_bytes() }
     }
 
-    /// Time on a CPU of the process that asks, nanoseconds.
+    /// Time on a CPU of the process that asks, and of its children without rights that have ended, nanoseconds.
     pub fn own_cpu_ns() -> u64 {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+        let own = u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0);
+        own + crate::sandbox::children_cpu_ns()
     }
 }
 

@@ -17,6 +17,9 @@ pub struct Started {
     /// What was cut of the rings, because all captures together may only take so much memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rings_cut: Option<RingsCut>,
+    /// As whom the command runs, if the capture has one: the name of the user, or the number where it has no name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_user: Option<String>,
     /// Nanoseconds spent on reading formats and compiling.
     pub compile_ns: u64,
     /// Nanoseconds spent on loading.

@@ -63,7 +63,7 @@ pub(super) fn give_up_rights(limits: &Limits, kept: &[RawFd], parent: Pid) -> Re
     // SAFETY: this process was just forked, and ends without dropping anything of its parent's.
     unsafe { close_all_but(&kept, 0) }.map_err(|error| (Step::Descriptors, error))?;
     drop_user()?;
-    drop_capabilities().map_err(at(Step::Rights))?;
+    keep_capabilities(CapabilitySet::empty()).map_err(at(Step::Rights))?;
     let set = at(Step::Parent);
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(&set)?;
     // A change of the user clears it, so it comes afterwards; the parent may have ended before.
@@ -158,11 +158,19 @@ fn drop_user() -> Result<(), Failed> {
     }
 }
 
-/// Gives up all capabilities, and makes sure.
-fn drop_capabilities() -> Result<(), Errno> {
-    let none = CapabilitySet::empty();
+/// Keeps of this thread's capabilities only those of `set`, which nothing that is executed inherits, and makes sure.
+///
+/// # Errors
+/// If the kernel refuses, or one is left.
+pub fn keep_capabilities(set: CapabilitySet) -> Result<(), Errno> {
+    let had = rustix::thread::capabilities(None)?;
     rustix::thread::clear_ambient_capability_set()?;
-    rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    let sets = CapabilitySets {
+        effective: had.effective.intersection(set),
+        permitted: had.permitted.intersection(set),
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::set_capabilities(None, sets)?;
     let left = rustix::thread::capabilities(None)?;
-    if (left.effective | left.permitted | left.inheritable).is_empty() { Ok(()) } else { Err(Errno::PERM) }
+    if set.contains(left.effective | left.permitted) && left.inheritable.is_empty() { Ok(()) } else { Err(Errno::PERM) }
 }

@@ -19,6 +19,7 @@ use std::{
     fs::File,
     io::{self, Read as _, Write as _},
     os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -29,7 +30,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, WaitIdOptions, WaitIdStatus},
 };
 
-pub use confine::{CAPABILITIES, close_all_but, shrink_bounding_set};
+pub use confine::{CAPABILITIES, close_all_but, keep_capabilities, shrink_bounding_set};
 pub use death::SandboxError;
 pub use filter::NAMESPACE_FLAGS;
 
@@ -55,6 +56,25 @@ pub struct Limits {
     pub threads: bool,
 }
 
+/// Time on a CPU of all children that this process has waited for, nanoseconds.
+static CHILDREN_NS: AtomicU64 = AtomicU64::new(0);
+
+/// What the children that this process has had, and that have ended, used of a CPU, nanoseconds.
+pub fn children_cpu_ns() -> u64 {
+    CHILDREN_NS.load(Ordering::Relaxed)
+}
+
+/// Ends the talk with a child from another thread than the one that listens, however the child behaves.
+#[derive(Debug)]
+pub struct HangUp(OwnedFd);
+
+impl HangUp {
+    /// Whoever waits for the child hears that it has ended; so does the child.
+    pub fn now(&self) {
+        let _closed_already = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
+    }
+}
+
 /// A child, seen by its parent. Dropping it ends the child.
 #[derive(Debug)]
 pub struct Sandbox {
@@ -65,6 +85,7 @@ pub struct Sandbox {
     deadline: Option<Instant>,
     confined: bool,
     reaped: bool,
+    used_ns: u64,
 }
 
 /// The child's side.
@@ -138,7 +159,7 @@ pub fn start<T>(
         starting(errno)
     })?;
     let deadline = limits.wall.and_then(|wall| Instant::now().checked_add(wall));
-    let sandbox = Sandbox { pid, ended, socket: ours, limits, deadline, confined: false, reaped: false };
+    let sandbox = Sandbox { pid, ended, socket: ours, limits, deadline, confined: false, reaped: false, used_ns: 0 };
     rustix::io::ioctl_fionbio(&sandbox.socket, true).map_err(starting)?;
     Ok(sandbox)
 }
@@ -156,7 +177,7 @@ fn be_child<T>(
     let prepared = confine::give_up_rights(limits, &kept, parent).and_then(|()| {
         let prepared = prepare().map_err(|error| (Step::Prepare, error))?;
         confine::take_limits(limits)?;
-        filter::apply(limits.threads).map_err(|error| (Step::Filter, error))?;
+        filter::apply(limits.threads).map_err(|error| (Step::Filter, error.into()))?;
         Ok(prepared)
     });
     let (step, error) = match &prepared {
@@ -182,6 +203,20 @@ impl Sandbox {
     /// The child's process id.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// What ends the talk with it.
+    ///
+    /// # Errors
+    /// If there can be no more descriptors.
+    pub fn hang_up(&self) -> io::Result<HangUp> {
+        self.socket.try_clone().map(HangUp)
+    }
+
+    /// Ends the child, and tells what it used of a CPU, in nanoseconds.
+    pub fn close(mut self) -> u64 {
+        self.end();
+        self.used_ns
     }
 
     /// Receives a message of the child, of at most `most` bytes. None if it has done all its work.
@@ -286,7 +321,11 @@ impl Sandbox {
         }
         self.reaped = true;
         let fd = rustix::process::WaitId::PidFd(self.ended.as_fd());
-        rustix::process::waitid(fd, WaitIdOptions::EXITED).ok().flatten()
+        // It is left as it is, so that its number is still its own when it is asked what it has used.
+        let status = rustix::process::waitid(fd, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).ok().flatten();
+        self.used_ns = take_account(self.pid);
+        CHILDREN_NS.fetch_add(self.used_ns, Ordering::Relaxed);
+        status
     }
 
     /// Ends the child. A parent that has given up its own rights since may not: then the child ends by itself when it finds
@@ -317,6 +356,24 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Takes away what is left of a child that has ended, and tells what it used of a CPU, in nanoseconds.
+fn take_account(pid: Pid) -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes to a place of the struct's size, or to none; zeros are values of its numbers.
+    let usage = unsafe {
+        let waited = libc::wait4(pid.as_raw_nonzero().get(), std::ptr::null_mut(), libc::WNOHANG, usage.as_mut_ptr());
+        if waited != pid.as_raw_nonzero().get() {
+            return 0;
+        }
+        usage.assume_init()
+    };
+    let ns = |time: libc::timeval| {
+        let (seconds, us) = (u64::try_from(time.tv_sec).unwrap_or(0), u64::try_from(time.tv_usec).unwrap_or(0));
+        seconds * 1_000_000_000 + us * 1000
+    };
+    ns(usage.ru_utime) + ns(usage.ru_stime)
 }
 
 /// Waits until `fd` is ready, for at most `time`; whether it is.

@@ -40,6 +40,50 @@ fn p80_a_child_computes_and_talks() {
     assert!(child.receive(8).unwrap().is_none());
 }
 
+/// What it uses of a CPU is told, however it ends, and is in the account of its parent.
+#[test]
+fn p80_what_a_child_uses_of_a_cpu_is_in_the_account() {
+    let works = |(): (), mut inside: Inside| {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(200) {
+            std::hint::spin_loop();
+        }
+        let _nobody_listens = inside.send(b"done");
+        loop {
+            std::hint::spin_loop();
+        }
+    };
+    let before = (children_cpu_ns(), crate::ProcessUse::own_cpu_ns());
+    let mut child = start(SMALL, None, || Ok(()), works).unwrap();
+    assert_eq!(child.receive(10).unwrap().unwrap(), b"done");
+    let used = child.close();
+    // A busy machine gives it less than all of a CPU.
+    assert!(used > 5_000_000, "{used} ns");
+    assert!(children_cpu_ns() >= before.0 + used);
+    assert!(crate::ProcessUse::own_cpu_ns() >= before.1 + used, "it is in what the process says that it has used");
+    // One that is ended by its limit is counted too.
+    let before = children_cpu_ns();
+    let ended = outcome(Limits { cpu_seconds: 1, ..SMALL }, |_inside| {
+        loop {
+            std::hint::spin_loop();
+        }
+    });
+    assert!(matches!(ended, Err(SandboxError::Time { seconds: 1 })), "{ended:?}");
+    // The limit counts by ticks of the clock, which may run ahead of what was used.
+    assert!(children_cpu_ns() >= before + 300_000_000, "{}", children_cpu_ns() - before);
+}
+
+/// Whoever listens to a child that says nothing can be freed by another thread.
+#[test]
+fn p80_the_talk_with_a_silent_child_can_be_ended() {
+    let waits = |(): (), mut inside: Inside| drop(inside.receive());
+    let mut child = start(Limits { wall: None, ..SMALL }, None, || Ok(()), waits).unwrap();
+    let hang_up = child.hang_up().unwrap();
+    let listening = std::thread::spawn(move || child.receive(10));
+    hang_up.now();
+    assert!(!matches!(listening.join().unwrap(), Ok(Some(_))));
+}
+
 #[test]
 fn p80_a_child_has_no_right_left() {
     let mut child = start(

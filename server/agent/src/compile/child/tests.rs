@@ -37,6 +37,22 @@ fn p81_a_child_that_says_anything_is_an_error_and_no_more() {
     assert_eq!(large.kind, AgentErrorKind::Limit, "{large:?}");
 }
 
+/// Also of one that fails: whoever asked for it pays for it.
+#[test]
+fn p81_what_the_child_uses_of_a_cpu_is_paid_by_its_capture() {
+    let account = Spending::default();
+    let refused = account.pays(|| {
+        refusal(|_inside| {
+            loop {
+                std::hint::black_box(0);
+            }
+        })
+    });
+    assert!(refused.why.contains("longer than 1 s"), "{refused:?}");
+    // The limit counts by ticks of the clock, which may run ahead of what was used.
+    assert!(account.ns() >= 300_000_000, "{}", account.ns());
+}
+
 #[test]
 fn p81_a_child_that_takes_too_much_is_told_with_a_remedy() {
     let eats = refusal(|_inside| {

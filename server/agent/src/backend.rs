@@ -308,6 +308,9 @@ pub trait Backend {
     /// Whether they are made up.
     fn simulated(&self) -> bool;
 
+    /// As whom a command runs for which `wanted` was chosen, or nobody: the user's name, or the number where it has none.
+    fn command_user(&self, wanted: Option<&str>) -> Option<String>;
+
     /// Tries every way to observe.
     fn capabilities(&mut self) -> Vec<Capability>;
 

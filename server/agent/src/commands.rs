@@ -93,6 +93,14 @@ impl CommandRights {
         }
     }
 
+    /// What the user is called that a command runs as for which `wanted` was chosen, or nobody; none if it may not run.
+    pub(crate) fn runs_as(&self, wanted: Option<&str>) -> Option<String> {
+        match self.user(wanted).ok()? {
+            Some(user) => Some(visible_name(&user)),
+            None => Some(user_name(rustix::process::getuid().as_raw())),
+        }
+    }
+
     /// The user that a command runs as, if `wanted` may be; none for the caller.
     pub(crate) fn user(&self, wanted: Option<&str>) -> Result<Option<User>, AgentError> {
         let allowed = match self {

@@ -33,5 +33,5 @@ pub use commands::{CommandRights, ParseCommandRightsError, has_account, user_nam
 pub use compile::ScriptRights;
 pub use kernel::{KernelBackend, Leftover, cgroup_id, cleanup};
 pub use server::{AgentOptions, RunError, close_inherited, run, run_on, take_inherited};
-pub use session::{SessionEnd, serve};
+pub use session::{SessionEnd, serve, serve_with_lease};
 pub use simulated::{ParseSimulationError, SimulatedBackend, Simulation};

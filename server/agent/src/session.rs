@@ -1,6 +1,7 @@
 //! One console's connection: requests in order, one reply each. Whatever is out of order ends it.
 
 mod counters;
+mod lease;
 mod script;
 mod watch;
 
@@ -24,13 +25,11 @@ use crate::{
     error::failed,
     memory::Room,
 };
+use lease::{LEASE, LetGo};
 use watch::{Looked, Watched};
 
 /// How long the console may take nothing of a reply.
 const SEND_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the console may be silent while probes of its captures are attached. It asks for readings about every
-/// second; one that hangs must not leave probes on a hot path for ever.
-const LEASE: Duration = Duration::from_secs(30);
 
 /// Why a session ended.
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +42,8 @@ pub enum SessionEnd {
     #[error("the console broke the protocol: {0}")]
     Violation(&'static str),
     /// The console hung while its captures ran.
-    #[error("the console asked nothing for {} s while captures ran", LEASE.as_secs())]
-    Lease,
+    #[error("the console asked nothing for {} s while captures ran", .0.as_secs())]
+    Lease(Duration),
     /// The connection failed.
     #[error("the connection to the console failed")]
     Connection(#[source] ProtocolError),
@@ -68,6 +67,8 @@ struct Entry {
     /// Bytes that its maps may take until then.
     map_bytes: u64,
     kept: counters::Kept,
+    /// When the console last asked for it, later by what the agent has worked since.
+    asked: Instant,
 }
 
 impl Entry {
@@ -82,7 +83,8 @@ impl Entry {
                 (rings(started), stats.map_bytes.saturating_sub(own))
             }
         };
-        Self { capture, stage: Stage::Made, watched, ring_bytes, map_bytes, kept: counters::Kept::default() }
+        let (stage, kept, asked) = (Stage::Made, counters::Kept::default(), Instant::now());
+        Self { capture, stage, watched, ring_bytes, map_bytes, kept, asked }
     }
 
     fn readings(&mut self) -> Readings {
@@ -151,7 +153,19 @@ impl Running {
 /// Serves one connection until it ends. All captures of it are gone when this returns; their last readings stay where the
 /// console can read them.
 pub fn serve(connection: &Connection, backend: &mut dyn Backend) -> SessionEnd {
-    let mut session = Session { backend, captures: HashMap::new(), greeted: false, looked: Looked::default() };
+    serve_with_lease(connection, backend, LEASE)
+}
+
+/// As [`serve`]; the console may be silent for `lease` while it has captures.
+pub fn serve_with_lease(connection: &Connection, backend: &mut dyn Backend, lease: Duration) -> SessionEnd {
+    let mut session = Session {
+        backend,
+        captures: HashMap::new(),
+        greeted: false,
+        looked: Looked::default(),
+        lease,
+        let_go: LetGo::default(),
+    };
     let end = session.serve(connection);
     session.let_go();
     end
@@ -165,7 +179,8 @@ impl Session<'_> {
             let running = session.captures.values().any(|entry| entry.stage == Stage::Enabled);
             session.look(running);
             session.keep_counters();
-            let patience = running.then_some(counters::EVERY);
+            session.let_go_of_forgotten();
+            let patience = session.patience(running);
             let request = match connection.receive_large::<Request>(patience, MAX_LARGE_REQUEST_BYTES) {
                 Ok(received) if !received.descriptors.is_empty() => {
                     return SessionEnd::Violation("it sent descriptors");
@@ -175,14 +190,14 @@ impl Session<'_> {
                 }
                 Ok(received) => received.message,
                 Err(ProtocolError::Closed) => return SessionEnd::Closed,
-                Err(ProtocolError::TimedOut(_)) if silent_since.elapsed() < LEASE => continue,
-                Err(ProtocolError::TimedOut(_)) => return SessionEnd::Lease,
+                Err(ProtocolError::TimedOut(_)) if !running || silent_since.elapsed() < session.lease => continue,
+                Err(ProtocolError::TimedOut(_)) => return SessionEnd::Lease(session.lease),
                 Err(ProtocolError::Malformed { .. }) => return SessionEnd::Violation("it sent an unknown message"),
                 Err(ProtocolError::TooLarge) => return SessionEnd::Violation("it sent too large a message"),
                 Err(ProtocolError::Descriptors { .. }) => return SessionEnd::Violation("it sent descriptors"),
                 Err(error) => return SessionEnd::Connection(error),
             };
-            silent_since = Instant::now();
+            let working_since = Instant::now();
             let answer = match session.answer_on_account(request) {
                 Ok(answer) => answer,
                 Err(violation) => return SessionEnd::Violation(violation),
@@ -196,6 +211,8 @@ impl Session<'_> {
                     connection.send(&Reply::Rings { count }, &rings, SEND_TIMEOUT)
                 }
             };
+            silent_since = Instant::now();
+            session.has_worked(working_since.elapsed());
             match sent {
                 Ok(()) => {}
                 Err(ProtocolError::Closed) => return SessionEnd::Closed,
@@ -216,6 +233,8 @@ struct Session<'a> {
     captures: HashMap<CaptureHandle, Entry>,
     greeted: bool,
     looked: Looked,
+    lease: Duration,
+    let_go: LetGo,
 }
 
 type Violation = &'static str;
@@ -236,6 +255,9 @@ impl Session<'_> {
     fn answer(&mut self, request: Request) -> Result<Answer, Violation> {
         if self.greeted == matches!(request, Request::Hello { .. }) {
             return Err(if self.greeted { "it greeted twice" } else { "it did not greet first" });
+        }
+        if let Some(answer) = self.renew(&request) {
+            return Ok(answer);
         }
         Ok(match request {
             Request::Hello { version: PROTOCOL_VERSION } => {
@@ -331,16 +353,23 @@ impl Session<'_> {
         }
         let watched = Watched::begin();
         let room = self.room();
+        let command_user = self.command_user(&target);
         let made = watched.pays(|| {
             let mut plan = Plan::checked(method, target, ring_bytes)?;
             let cut = room.fit(&mut plan)?;
             Ok((self.backend.start(&plan)?, cut))
         });
         Ok(made.map(|(capture, rings_cut)| {
-            let reply = Reply::Started(Started { rings_cut, ..capture.started().clone() });
+            let reply = Reply::Started(Started { rings_cut, command_user, ..capture.started().clone() });
             self.captures.insert(handle, Entry::new(Running::Capture(capture), watched.made()));
             reply
         }))
+    }
+
+    /// As whom the command of a target runs, if it has one.
+    fn command_user(&self, target: &WireTarget) -> Option<String> {
+        let WireTarget::Command { user, .. } = target else { return None };
+        self.backend.command_user(user.as_deref())
     }
 
     /// What is left for another capture beside those that there are.
@@ -350,10 +379,11 @@ impl Session<'_> {
     }
 
     /// Why no further capture can be made, if so.
-    fn no_room_for(&self, handle: CaptureHandle) -> Result<Option<AgentError>, Violation> {
+    fn no_room_for(&mut self, handle: CaptureHandle) -> Result<Option<AgentError>, Violation> {
         if self.captures.contains_key(&handle) {
             return Err("it used a capture's handle twice");
         }
+        self.let_go.forget(handle);
         let why = format!("{MAX_CAPTURES} captures run already");
         let error = || failed(AgentErrorKind::Limit, "starting a capture", why, "Stop one of them first.");
         Ok((self.captures.len() >= MAX_CAPTURES).then(error))

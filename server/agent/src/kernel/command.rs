@@ -32,7 +32,10 @@ use rustix::{
     process::{Pid, PidfdFlags, Resource, Rlimit, Signal},
 };
 
-use super::users::User;
+use super::{
+    users::User,
+    waiting::{self, Doing},
+};
 use crate::{
     commands::CommandRights,
     error::{failed, refused},
@@ -44,6 +47,8 @@ pub(crate) use ended::Used;
 pub(crate) const COMMAND_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// How long executing a program may take before it counts as done; it only reads the file's head.
 const EXEC_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it may take while the child gets no turn on a CPU.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(40);
 /// How long a command may take to end itself after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -309,14 +314,15 @@ impl Command {
         };
         // If the child has failed before, this fails, and the verdict says why.
         let _sent = rustix::io::write(&go, &[1]);
-        let deadline = Instant::now() + EXEC_TIMEOUT;
-        if !wait_readable(&verdict, deadline) {
-            return Err(failed(AgentErrorKind::Internal, doing, "its file system does not answer", ""));
+        if let Err(why) = self.wait_for_verdict(&verdict) {
+            return Err(failed(AgentErrorKind::Internal, doing, why, ""));
         }
         let mut bytes = [0_u8; 5];
+        // Without waiting: that it was executed may be known otherwise, while a copy of the other end is still open.
+        rustix::io::ioctl_fionbio(&verdict, true).map_err(|errno| refused(&doing, &errno.into(), ""))?;
         match rustix::io::read(&verdict, &mut bytes) {
             // The pipe was closed by the execution itself.
-            Ok(0) => Ok(()),
+            Ok(0) | Err(rustix::io::Errno::AGAIN) => Ok(()),
             Ok(_some) => {
                 let [step, errno @ ..] = bytes;
                 let error = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
@@ -324,6 +330,31 @@ impl Command {
             }
             Err(errno) => Err(refused(doing, &errno.into(), "")),
         }
+    }
+
+    /// Waits until the program is executed, or the child has said why not; if neither comes, says what holds it up.
+    fn wait_for_verdict(&self, verdict: &OwnedFd) -> Result<(), &'static str> {
+        let begun = Instant::now();
+        loop {
+            // One that has ended has closed its end too, but somebody else may have that.
+            if wait_readable(verdict, Instant::now() + EXEC_TIMEOUT) || wait_readable(&self.pidfd, Instant::now()) {
+                return Ok(());
+            }
+            match waiting::doing(&format!("/proc/{}/stat", self.pid)) {
+                _ if self.has_executed() => return Ok(()),
+                Doing::IsGone => return Ok(()),
+                Doing::IsStopped => return Err("somebody has stopped it before its first instruction"),
+                Doing::Waits => return Err("its file system does not answer"),
+                Doing::Runs if begun.elapsed() < BUSY_TIMEOUT => {}
+                Doing::Runs => return Err("this machine is too busy to run it"),
+            }
+        }
+    }
+
+    /// Whether it is another program than the agent by now.
+    fn has_executed(&self) -> bool {
+        let executable = |process: &str| std::fs::read_link(format!("/proc/{process}/exe")).ok();
+        executable(&self.pid.to_string()).is_some_and(|theirs| Some(theirs) != executable("self"))
     }
 
     /// Whether it still runs, or how it ended.
@@ -451,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_words_and_never_shell() {
+    fn p21_words_are_words_and_never_shell() {
         let (out, state) = run(&["echo", "$(id)", "; ls", "-n", "`x`", "*"]);
         assert_eq!((out.as_str(), state), ("$(id) ; ls -n `x` *\n", DONE));
     }
@@ -500,6 +531,56 @@ mod tests {
         command.release().unwrap();
         command.end();
         assert_eq!(command.state(), TargetState::Exited { code: None, signal: Some(libc::SIGTERM) });
+    }
+
+    /// It takes no end, and neither does what it has started.
+    #[test]
+    fn p21_a_command_that_misbehaves_is_ended_with_what_it_started() {
+        let script = "trap '' TERM INT HUP; (trap '' TERM; sleep 1000) & echo $!; printf '\\377\\376'; exec >&- 2>&-; \
+            while :; do sleep 1000; done";
+        let mut command = prepare(&["sh", "-c", script]);
+        command.release().unwrap();
+        let mut bytes = Vec::new();
+        // It ends when the command closes it: what it has started has it too, so only the number is read.
+        let mut out = File::from(command.outputs().unwrap().0.try_clone().unwrap());
+        while !bytes.ends_with(&[0xff, 0xfe]) {
+            let mut one = [0];
+            match out.read(&mut one) {
+                Ok(1) => bytes.push(one[0]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::yield_now(),
+                other => panic!("{other:?}"),
+            }
+        }
+        let child: i32 = String::from_utf8_lossy(&bytes).lines().next().unwrap().parse().unwrap();
+        let begun = Instant::now();
+        command.end();
+        assert_eq!(command.state(), TargetState::Exited { code: None, signal: Some(libc::SIGKILL) });
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        let end = Instant::now() + Duration::from_secs(20);
+        while waiting::doing(&format!("/proc/{child}/stat")) != Doing::IsGone {
+            assert!(Instant::now() < end, "what it has started goes on");
+            std::thread::yield_now();
+        }
+    }
+
+    /// What holds a command up that does not run in time is told as it is.
+    #[test]
+    fn p21_whoever_holds_a_command_up_is_named() {
+        let mut stopped = prepare(&["true"]);
+        stopped.signal(Signal::STOP);
+        let stat = format!("/proc/{}/stat", stopped.pid());
+        let end = Instant::now() + Duration::from_secs(20);
+        while waiting::doing(&stat) != Doing::IsStopped {
+            assert!(Instant::now() < end, "it stops");
+        }
+        let error = stopped.release().unwrap_err();
+        assert!(error.why.contains("somebody has stopped it"), "{error:?}");
+        // A copy of the end by which it tells is in somebody's hands.
+        let mut executed = prepare(&["sleep", "1000"]);
+        let (read, _held) = rustix::pipe::pipe().unwrap();
+        executed.verdict = Some(read);
+        executed.release().unwrap();
+        assert_eq!(executed.state(), TargetState::Running);
     }
 
     #[test]

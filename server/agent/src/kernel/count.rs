@@ -161,6 +161,7 @@ impl CountCapture {
             target_pid: target.pid(),
             has_output: target.outputs().is_some(),
             rings_cut: None,
+            command_user: None,
             compile_ns: 0,
             load_ns: 0,
             attach_ns: u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX),

@@ -357,6 +357,7 @@ fn describe_started(
         target_pid: target.pid(),
         has_output: target.outputs().is_some(),
         rings_cut: None,
+        command_user: None,
         compile_ns,
         load_ns,
         attach_ns,

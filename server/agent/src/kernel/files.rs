@@ -9,20 +9,26 @@ use std::{
     io::{self, Read as _, Seek as _, Write as _},
     os::fd::{AsRawFd as _, OwnedFd},
     sync::{
-        atomic::{AtomicUsize, Ordering},
-        mpsc::sync_channel,
+        Arc,
+        atomic::{AtomicI32, AtomicUsize, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, sync_channel},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bathyscope_protocol::{AgentError, AgentErrorKind, KernelFile, MAX_FILE_LINKS, ProcessFile};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
-use super::tracefs::Tracefs;
+use super::{
+    tracefs::Tracefs,
+    waiting::{Doing, doing as doing_of},
+};
 use crate::error::{failed, refused};
 
 /// How long opening a file of a process may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long it may take while it has something to compute, or gets no turn on a CPU.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(8);
 /// The most openings that were given up and still hang.
 const MAX_HANGING: usize = 8;
 /// The longest `maps` that is searched.
@@ -231,20 +237,56 @@ pub(super) fn open_within_time<T: Send + 'static>(
     }
     let (sender, receiver) = sync_channel(1);
     HANGING.fetch_add(1, Ordering::Relaxed);
+    let thread = Arc::new(AtomicI32::new(0));
+    let opener = Opener(Arc::clone(&thread));
     let spawned = std::thread::Builder::new().name("bathyscope-open".into()).spawn(move || {
+        opener.0.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
         let result = open();
-        HANGING.fetch_sub(1, Ordering::Relaxed);
+        drop(opener);
         // If nobody waits any more, the descriptor is closed with the message.
         let _given_up = sender.send(result);
     });
     if let Err(error) = spawned {
-        HANGING.fetch_sub(1, Ordering::Relaxed);
         return Err(refused(doing, &error, ""));
     }
-    match receiver.recv_timeout(OPEN_TIMEOUT) {
+    match receive(&receiver, &thread) {
         Ok(Ok(file)) => Ok(file),
         Ok(Err(error)) => Err(refused(doing, &error, "")),
-        Err(_timeout) => Err(failed(AgentErrorKind::Internal, doing, "its file system does not answer", "")),
+        Err(why) => Err(failed(AgentErrorKind::Internal, doing, why, "")),
+    }
+}
+
+/// A thread that opens something, with its number once it has begun. It counts as hanging until it is done, also if it
+/// panics or was never started.
+struct Opener(Arc<AtomicI32>);
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        HANGING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits for what a thread opens; says why it did not come.
+fn receive<T>(receiver: &Receiver<T>, thread: &AtomicI32) -> Result<T, &'static str> {
+    let begun = Instant::now();
+    let mut patience = OPEN_TIMEOUT;
+    loop {
+        match receiver.recv_timeout(patience.saturating_sub(begun.elapsed())) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Disconnected) => return Err("the agent's thread that opens it has failed"),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let doing = match thread.load(Ordering::Relaxed) {
+            0 => Doing::Runs,
+            thread => doing_of(&format!("/proc/self/task/{thread}/stat")),
+        };
+        match doing {
+            Doing::Waits => {
+                return Err("its file system, or the process whose it is, does not let it be opened in time");
+            }
+            _ if patience == BUSY_TIMEOUT => return Err("this machine is too busy to open it in time"),
+            _ => patience = BUSY_TIMEOUT.min(patience + OPEN_TIMEOUT),
+        }
     }
 }
 
@@ -333,6 +375,27 @@ mod tests {
         let folder = attempt();
         std::fs::remove_dir(&path).unwrap();
         assert!(folder.is_err());
+    }
+
+    /// A file system is blamed only where the opening waits for something.
+    #[test]
+    fn what_is_not_opened_in_time_is_told_by_what_it_does() {
+        let open = |open: fn() -> io::Result<()>| open_within_time("opening it".to_owned(), open).map_err(|e| e.why);
+        let late = || {
+            let begun = Instant::now();
+            while begun.elapsed() < OPEN_TIMEOUT + Duration::from_millis(500) {
+                std::hint::spin_loop();
+            }
+            Ok(())
+        };
+        assert_eq!(open(late), Ok(()), "a machine that is busy for a while is waited for");
+        let panics = || -> io::Result<()> { panic!("of the test") };
+        assert!(open(panics).unwrap_err().contains("thread that opens it has failed"));
+        let (end, other) = io::pipe().unwrap();
+        let waits = move || (&end).read_exact(&mut [0]);
+        let told = open_within_time("opening it".to_owned(), waits).unwrap_err();
+        assert!(told.why.contains("file system"), "{told:?}");
+        drop(other);
     }
 
     #[test]

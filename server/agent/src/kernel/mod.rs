@@ -25,6 +25,7 @@ pub(crate) mod trace;
 pub(crate) mod tracefs;
 mod user_file;
 mod users;
+mod waiting;
 
 use std::os::fd::OwnedFd;
 
@@ -115,6 +116,10 @@ impl KernelBackend {
 impl Backend for KernelBackend {
     fn simulated(&self) -> bool {
         false
+    }
+
+    fn command_user(&self, wanted: Option<&str>) -> Option<String> {
+        self.commands.runs_as(wanted)
     }
 
     fn capabilities(&mut self) -> Vec<Capability> {

@@ -90,6 +90,7 @@ impl Session<'_> {
         }
         let watched = Watched::begin();
         let room = self.room();
+        let command_user = self.command_user(&target);
         let made = watched.pays(|| {
             let mut plan = ScriptPlan::checked(script, target, ring_bytes).map_err(ScriptTrouble::Agent)?;
             let cut = room.fit_script(&mut plan).map_err(ScriptTrouble::Agent)?;
@@ -99,6 +100,7 @@ impl Session<'_> {
             Ok((script, rings_cut)) => {
                 let mut started = script.started().clone();
                 started.started.rings_cut = rings_cut;
+                started.started.command_user = command_user;
                 let reply = Reply::ScriptStarted(Box::new(started));
                 self.captures.insert(handle, Entry::new(Running::Script(script), watched.made()));
                 reply

@@ -222,6 +222,7 @@ impl SimulatedCapture {
             target_pid: target.pid,
             has_output: outputs.is_some(),
             rings_cut: None,
+            command_user: None,
             compile_ns: 100_000,
             load_ns: 200_000,
             attach_ns: 300_000,

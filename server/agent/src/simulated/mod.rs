@@ -51,6 +51,10 @@ impl Backend for SimulatedBackend {
         true
     }
 
+    fn command_user(&self, wanted: Option<&str>) -> Option<String> {
+        Some(wanted.unwrap_or(world::COMMAND_USER).to_owned())
+    }
+
     fn capabilities(&mut self) -> Vec<Capability> {
         host::capabilities()
     }

@@ -30,6 +30,8 @@ pub(super) const CONTAINER_NAME: &str = "orders-db";
 pub(super) const SHORT_LIVED_PID: u32 = 1644;
 /// The process that a command target becomes.
 pub(super) const COMMAND_PID: u32 = 2001;
+/// Whose that is, if nobody is chosen.
+pub(super) const COMMAND_USER: &str = "user";
 /// The process that is forked during a profile, and what forks it.
 pub(super) const FORKED_PID: u32 = 1999;
 

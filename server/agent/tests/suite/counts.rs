@@ -75,7 +75,7 @@ fn value(sums: &Sums, event: &str) -> u64 {
 }
 
 #[test]
-fn p16_tracepoints_of_a_command_are_counted_exactly() {
+fn tracepoints_of_a_command_are_counted_exactly() {
     if !possible("counts of tracepoints") {
         return;
     }

@@ -3,16 +3,19 @@
 
 use crate::common;
 
-use std::os::fd::AsFd as _;
+use std::{
+    os::fd::AsFd as _,
+    time::{Duration, Instant},
+};
 
 use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation};
 use bathyscope_capture::BranchFilter;
 use bathyscope_protocol::{
-    AgentErrorKind, Bytes, Connection, KernelFile, MAX_CAPTURES, MAX_KEYS, MAX_MESSAGE_BYTES, MAX_STACK_IDS,
+    AgentErrorKind, Budget, Bytes, Connection, KernelFile, MAX_CAPTURES, MAX_KEYS, MAX_MESSAGE_BYTES, MAX_STACK_IDS,
     PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, StreamLayout, WireCallGraph, WireCount, WireCountPer,
     WireMethod, WireProfile, WireScript, WireTarget,
 };
-use common::{SOON, events, probe, raw_agent};
+use common::{SOON, events, probe, raw_agent, raw_agent_with_lease};
 
 fn simulated() -> (Connection, std::thread::JoinHandle<SessionEnd>) {
     raw_agent(|| Box::new(SimulatedBackend::new(Simulation::default())))
@@ -60,6 +63,22 @@ fn p20_whatever_is_out_of_order_closes_the_connection() {
         ("enabled after the stop", vec![hello.clone(), start(1), stop.clone(), enable.clone()]),
         ("discarded before the stop", vec![hello.clone(), start(1), discard.clone()]),
         ("discarded twice", vec![hello.clone(), start(1), stop.clone(), discard.clone(), discard.clone()]),
+        ("counters of nothing", vec![hello.clone(), Request::OpenCounters { capture: 1 }]),
+        ("counters at the end of numbers", vec![hello.clone(), start(1), Request::OpenCounters { capture: u32::MAX }]),
+        (
+            "counters of a capture that was given back",
+            vec![hello.clone(), start(1), stop.clone(), discard.clone(), Request::OpenCounters { capture: 1 }],
+        ),
+        (
+            "events of a script to detach",
+            vec![hello.clone(), start_script(1), Request::DetachEvents { capture: 1, events: vec![0] }],
+        ),
+        ("events of nothing to detach", vec![hello.clone(), Request::DetachEvents { capture: 1, events: vec![0] }]),
+        ("a budget of nothing", vec![hello.clone(), Request::SetBudget { capture: 1, budget: Budget::default() }]),
+        (
+            "a budget after the beginning",
+            vec![hello.clone(), start(1), enable.clone(), Request::SetBudget { capture: 1, budget: Budget::default() }],
+        ),
     ];
     for (what, mut requests) in cases.into_iter().chain(hostile_about_scripts(&hello)) {
         let (connection, thread) = simulated();
@@ -337,6 +356,86 @@ fn p14_no_more_captures_than_the_limit() {
     assert!(matches!(ask(&connection, &Request::Stop { capture: 1, end_command: false }), Reply::Stopped(_)));
     assert!(matches!(ask(&connection, &Request::Discard { capture: 1 }), Reply::Done));
     assert!(matches!(ask(&connection, &start(0)), Reply::Started(_)));
+}
+
+/// A lease that tests can wait for.
+const LEASE: Duration = Duration::from_millis(400);
+
+fn with_lease() -> (Connection, std::thread::JoinHandle<SessionEnd>) {
+    let (connection, thread) = raw_agent_with_lease(LEASE, || Box::new(SimulatedBackend::new(Simulation::default())));
+    ask(&connection, &Request::Hello { version: PROTOCOL_VERSION });
+    (connection, thread)
+}
+
+/// Whether a capture was let go: then everything about it is refused in words.
+fn is_let_go(connection: &Connection, capture: u32) -> bool {
+    match ask(connection, &Request::Readings { capture }) {
+        Reply::Readings(_) => false,
+        Reply::Failed(error) => {
+            assert_eq!(error.kind, AgentErrorKind::NotFound, "{error}");
+            assert!(error.why.contains("nobody asked for it"), "{error}");
+            true
+        }
+        reply => panic!("{reply:?}"),
+    }
+}
+
+/// Captures that do not record are let go too: made, failed, or stopped, by a console that hangs between two requests.
+#[test]
+fn p25_what_does_not_record_and_is_not_asked_for_is_let_go() {
+    let (connection, _thread) = with_lease();
+    let stop = |capture| Request::Stop { capture, end_command: false };
+    for capture in 1..=16 {
+        assert!(matches!(ask(&connection, &start(capture)), Reply::Started(_)), "{capture}");
+    }
+    for capture in 9..=16 {
+        assert!(matches!(ask(&connection, &stop(capture)), Reply::Stopped(_)), "{capture}");
+    }
+    // It hangs: nothing is asked for.
+    let silence = connection.receive::<Reply>(Some(LEASE * 2));
+    assert!(matches!(silence, Err(ProtocolError::TimedOut(_))), "{silence:?}");
+    for capture in 1..=16 {
+        assert!(is_let_go(&connection, capture), "{capture}");
+    }
+    for request in [Request::Enable { capture: 1 }, stop(1), Request::OpenCounters { capture: 1 }] {
+        assert!(matches!(ask(&connection, &request), Reply::Failed(_)), "{request:?}");
+    }
+    // Its places are free again, and so are handles that are given back or used anew.
+    assert!(matches!(ask(&connection, &Request::Discard { capture: 1 }), Reply::Done));
+    for capture in 1..=16 {
+        assert!(matches!(ask(&connection, &start(capture)), Reply::Started(_)), "{capture}");
+    }
+}
+
+/// A console that asks for one thing holds no other by that.
+#[test]
+fn p25_asking_for_something_else_keeps_no_capture() {
+    let (connection, thread) = with_lease();
+    for capture in 1..=3 {
+        assert!(matches!(ask(&connection, &start(capture)), Reply::Started(_)));
+    }
+    assert!(matches!(ask(&connection, &Request::Enable { capture: 1 }), Reply::Enabled { .. }));
+    let end = Instant::now() + LEASE * 3;
+    while Instant::now() < end {
+        assert!(matches!(ask(&connection, &Request::Readings { capture: 1 }), Reply::Readings(_)));
+        assert!(matches!(ask(&connection, &Request::Readings { capture: 2 }), Reply::Readings(_)));
+    }
+    assert!(is_let_go(&connection, 3) && !is_let_go(&connection, 1) && !is_let_go(&connection, 2));
+    // What is let go is unknown for ever once it was given back.
+    assert!(matches!(ask(&connection, &Request::Discard { capture: 3 }), Reply::Done));
+    connection.send(&Request::Discard { capture: 3 }, &[], SOON).unwrap();
+    must_close(&connection, thread, "discarded twice");
+}
+
+/// While something records, silence is the end of the connection, as before.
+#[test]
+fn p25_silence_while_something_records_ends_the_connection() {
+    let (connection, thread) = with_lease();
+    assert!(matches!(ask(&connection, &start(1)), Reply::Started(_)));
+    assert!(matches!(ask(&connection, &start(2)), Reply::Started(_)));
+    assert!(matches!(ask(&connection, &Request::Enable { capture: 1 }), Reply::Enabled { .. }));
+    assert!(matches!(connection.receive::<Reply>(Some(SOON)), Err(ProtocolError::Closed)));
+    assert!(matches!(thread.join().unwrap(), SessionEnd::Lease(lease) if lease == LEASE));
 }
 
 #[test]

@@ -155,6 +155,7 @@ fn make(
         target_pid: target.pid(),
         has_output: target.outputs().is_some(),
         rings_cut: None,
+        command_user: None,
         compile_ns,
         load_ns: maps_ns + prepared.load_ns,
         attach_ns: all_ns.saturating_sub(maps_ns + prepared.load_ns),

@@ -145,6 +145,7 @@ impl TraceCapture {
             target_pid: target.pid(),
             has_output: target.outputs().is_some(),
             rings_cut: None,
+            command_user: None,
             compile_ns,
             load_ns,
             attach_ns: elapsed_ns(clock),

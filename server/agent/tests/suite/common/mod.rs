@@ -10,6 +10,7 @@ use std::{
 
 use bathyscope_agent::{
     Backend, CommandRights, KernelBackend, ScriptRights, SessionEnd, SimulatedBackend, Simulation, serve,
+    serve_with_lease,
 };
 use bathyscope_protocol::{
     AgentClient, ColumnEncoding, ColumnLayout, Connection, RingContent, Started, StreamLayout, TakenRings,
@@ -24,6 +25,16 @@ pub(crate) fn raw_agent(
 ) -> (Connection, JoinHandle<SessionEnd>) {
     let (ours, theirs) = Connection::pair().unwrap();
     let thread = std::thread::spawn(move || serve(&theirs, make().as_mut()));
+    (ours, thread)
+}
+
+/// As [`raw_agent`]; what its console does not ask for stays for `lease`.
+pub(crate) fn raw_agent_with_lease(
+    lease: Duration,
+    make: impl FnOnce() -> Box<dyn Backend> + Send + 'static,
+) -> (Connection, JoinHandle<SessionEnd>) {
+    let (ours, theirs) = Connection::pair().unwrap();
+    let thread = std::thread::spawn(move || serve_with_lease(&theirs, make().as_mut(), lease));
     (ours, thread)
 }
 

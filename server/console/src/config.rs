@@ -125,7 +125,7 @@ pub enum ScriptUsers {
 /// As whom captures start commands.
 #[derive(Clone, Debug, Default, Args)]
 pub struct CommandArgs {
-    /// As whom captures may start commands: off, users (NAME,…), or as-root for any user [default: who started this, behind sudo too; off where that is root or a system account, or where others reach the console]
+    /// As whom captures may start commands: off, users (NAME,…), or as-root for any user; started by another user than root, only as that user [default: who started this; where root did, the person behind sudo or the login, and off if there is none; off too where others reach the console]
     #[arg(long, value_name = "WHO", env = "BATHYSCOPE_COMMANDS", value_parser = command_rights)]
     pub commands: Option<CommandRights>,
 }

@@ -99,7 +99,8 @@ fn write_unchecked(
             bathyscope_formats::write_csv(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out).map(drop)
         }
         Format::Ndjson => {
-            bathyscope_formats::write_ndjson(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out).map(drop)
+            bathyscope_formats::write_ndjson(&mut RowCursor::new(view, &query.rows(view)?, cancel)?, out)?;
+            missing_line(view.record()).map_or(Ok(()), |line| out.write_all(line.as_bytes()).map_err(ViewError::Write))
         }
         Format::Folded => {
             let stacks = bathyscope_views::fold(view, &query.flame(view)?, cancel)?;
@@ -115,15 +116,28 @@ fn write_unchecked(
     }
 }
 
-fn svg_options(record: &CaptureRecord, width: u32) -> SvgOptions {
+/// What a capture lacks, in words; none if nothing was lost. Rows and stacks as other programs read them have no place for
+/// it, so it is told beside them: in a header of the answer and the name of the file, or on standard error.
+pub fn missing_words(record: &CaptureRecord) -> Option<String> {
     let ledger = &record.ledger;
-    let lost = ledger.lost_total() > 0 || ledger.is_lower_bound();
+    (ledger.lost_total() > 0 || ledger.is_lower_bound()).then(|| ledger.lost_words())
+}
+
+/// The last line of rows as JSON objects, if the capture lacks something: an object of one key, which no stream has as a column.
+fn missing_line(record: &CaptureRecord) -> Option<String> {
+    let words = missing_words(record)?;
+    let (lost, at_least) = (record.ledger.lost_total(), record.ledger.is_lower_bound());
+    let ledger = serde_json::json!({"bathyscope_ledger": {"lost": lost, "at_least": at_least, "words": words}});
+    Some(format!("{ledger}\n"))
+}
+
+fn svg_options(record: &CaptureRecord, width: u32) -> SvgOptions {
     let seconds = jiff::Timestamp::from_nanosecond(i128::from(record.started_unix_ns)).unwrap_or_default();
     let when = seconds.strftime("%Y-%m-%d %H:%M:%S UTC");
     SvgOptions {
         title: crate::wire::shown(&record.title),
         subtitle: format!("{}, {when}", visible(record.host.hostname.as_bytes())),
-        notice: if lost { ledger.lost_words() } else { String::new() },
+        notice: missing_words(record).unwrap_or_default(),
         width,
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "what is skipped is told")]
 
 use std::{
+    collections::BTreeSet,
     fs::File,
     io::Read as _,
     os::fd::AsFd as _,
@@ -208,6 +209,74 @@ fn p58_all_rings_of_an_agent_share_a_limit_and_a_larger_wish_is_cut() {
     client.stop(1, false).unwrap();
     client.discard(1).unwrap();
     client.start(1, events(), WireTarget::System, RING_BYTES).unwrap();
+}
+
+/// A console that hangs after it has made or stopped captures holds their programs, and a command that waits, no longer than
+/// one that hangs while they record.
+#[test]
+fn p25_what_a_hanging_console_has_made_or_stopped_is_let_go() {
+    let words = ["--scripts", "observe", "--commands", "54321"];
+    let Some(agent) = Agent::start("captures of a console that hangs", &words) else { return };
+    let mut client = agent.client();
+    let ids = |client: &mut AgentClient| -> BTreeSet<u32> {
+        client.bpf_programs().unwrap().into_iter().map(|program| program.id).collect()
+    };
+    let before = ids(&mut client);
+    let waiting = client.start(1, events(), command(&["sleep", "1000"], None), RING_BYTES).unwrap();
+    let pid = waiting.target_pid.unwrap();
+    assert_eq!(waiting.command_user.as_deref(), Some("54321"), "the agent tells as whom it runs");
+    let text = "tracepoint:sched:sched_process_exec { @[pid] = count(); }".to_owned();
+    let script = WireScript { text, ..WireScript::default() };
+    client.start_script(2, script.clone(), WireTarget::System, RING_BYTES).unwrap();
+    client.start_script(3, script, WireTarget::System, RING_BYTES).unwrap();
+    client.enable_script(3).unwrap();
+    client.stop(3, false).unwrap();
+    let made: Vec<u32> = ids(&mut client).difference(&before).copied().collect();
+    assert!(made.len() >= 3, "{made:?}");
+    let begin = Instant::now();
+    let is_there = |pid: u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    // To ask for something else, as a hostile one does, keeps nothing.
+    loop {
+        let left = ids(&mut client);
+        let all_gone = made.iter().all(|id| !left.contains(id)) && !is_there(pid);
+        if all_gone {
+            break;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(45), "they stay: {left:?} of {made:?}, {}", is_there(pid));
+        std::thread::yield_now();
+    }
+    assert!(begin.elapsed() > Duration::from_secs(25), "a console may take its time: {:?}", begin.elapsed());
+    for capture in 1..=3 {
+        let error = refused(client.readings(capture));
+        assert!(error.why.contains("nobody asked for it"), "{error}");
+        client.discard(capture).unwrap();
+    }
+}
+
+/// Requests that open something, again and again: what is handed out is the console's, and what is refused is closed.
+#[test]
+fn p20_requests_that_open_something_leave_no_descriptor_with_the_agent() {
+    let Some(agent) = Agent::start("descriptors of the agent", &["--scripts", "off"]) else { return };
+    let mut client = agent.client();
+    let started = client.start(1, events(), WireTarget::System, RING_BYTES).unwrap();
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", agent.child.id())).unwrap().count();
+    let ask_all = |client: &mut AgentClient| {
+        let _counters = client.open_counters(1).unwrap();
+        let _rings = client.take_rings(1, &started).unwrap();
+        let _file = client.open_kernel_file(KernelFile::Kallsyms).unwrap();
+        let _maps = client.open_process_file(1, ProcessFile::Maps);
+        let _links = client.open_process_file(1, ProcessFile::Links);
+        let _refused = client.open_process_file(1, ProcessFile::Mapped { start: 0, end: u64::MAX });
+        let _program = client.open_user_file("/proc/self/exe", None);
+        let _no_program = client.open_user_file("/etc/shadow", None);
+    };
+    // Once, for what the agent keeps open of itself.
+    ask_all(&mut client);
+    let before = open();
+    for _again in 0..200 {
+        ask_all(&mut client);
+    }
+    assert_eq!(open(), before, "each request leaves a descriptor behind");
 }
 
 /// Requests that are well formed and ask for what the console may not have, to an agent without any switch.

@@ -25,6 +25,9 @@ use crate::{
 /// What `export` takes.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
+What the capture has lost is told on standard error, and in NDJSON by a last line {\"bathyscope_ledger\": {\"lost\": N,
+\"at_least\": BOOL, \"words\": TEXT}}, if anything was.
+
 Examples:
   bathyscope export 00f1e2d3c4b5a697 --format folded | flamegraph.pl > flame.svg
   bathyscope export 00f1e2d3c4b5a697 --format csv --filter 'pid == 1' -o rows.csv
@@ -101,7 +104,12 @@ async fn write(
     // Nothing else runs here that the work could hold up.
     Ok(tokio::task::block_in_place(|| {
         export::write(&view, format, &query, out, &Cancel::new(false))?;
-        out.flush().map_err(ViewError::Write)
+        out.flush().map_err(ViewError::Write)?;
+        if let Some(words) = export::missing_words(view.record()) {
+            // Where nobody listens there is nothing to be done.
+            let _said = writeln!(io::stderr(), "{words}");
+        }
+        Ok(())
     }))
 }
 

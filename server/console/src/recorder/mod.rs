@@ -344,6 +344,12 @@ impl Recorder {
         running.script.as_ref().map(|script| Arc::clone(&script.plan))
     }
 
+    /// As whom the command of a capture runs or ran, by what the agent said; none without a command, and a while after the
+    /// capture's end.
+    pub(crate) fn command_user(&self, id: CaptureId) -> Option<String> {
+        self.inner.find(id)?.made.command_user.clone()
+    }
+
     /// Asks a running capture to stop, with the reason `stopped by WHO`; says whether it was running. It has ended
     /// when its viewers are told so, or when [`Recorder::wait`] returns.
     pub fn stop(&self, id: CaptureId, who: &str) -> bool {

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn both_outputs_are_kept_up_to_the_limit() {
+    async fn p21_both_outputs_are_kept_up_to_the_limit() {
         let (out, out_end) = rustix::pipe::pipe().unwrap();
         let (err, err_end) = rustix::pipe::pipe().unwrap();
         let (to_store, mut stored) = mpsc::channel(100);

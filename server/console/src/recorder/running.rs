@@ -52,11 +52,13 @@ pub(crate) struct RunningScript {
     pub(crate) state: Arc<Mutex<ScriptState>>,
 }
 
-/// Dynamic events that were made for a capture, and how the agent knows it.
+/// What the agent made for a capture: dynamic events and the command, and how the agent knows it.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub(crate) handle: CaptureHandle,
     pub(crate) connection: u64,
+    /// As whom the command runs, if there is one.
+    pub(crate) command_user: Option<String>,
     pub(crate) events: Vec<MadeEvent>,
 }
 
@@ -86,7 +88,8 @@ impl Made {
             let TraceFormat { group, name, label, dynamic, .. } = format.clone();
             Some(MadeEvent { index: dynamic?, group, name, label })
         };
-        Self { handle, connection, events: formats.filter_map(event).collect() }
+        let command_user = started.command_user.clone();
+        Self { handle, connection, command_user, events: formats.filter_map(event).collect() }
     }
 }
 

@@ -112,6 +112,28 @@ async fn functions_charts_and_flames_agree() {
     );
 }
 
+/// Beside the rows, where other programs read them as before.
+async fn p73_files_tell_what_is_missing(console: &Console, cookie: &str, id: CaptureId, lost: u64) {
+    let words = format!("{lost} events were lost");
+    for (format, extension) in [("csv", "csv"), ("ndjson", "ndjson"), ("folded", "folded.txt"), ("svg", "svg")] {
+        let answer = console.get(&format!("/api/captures/{id}/export?format={format}"), cookie).await;
+        assert_eq!((answer.status.as_u16(), answer.header("bathyscope-losses")), (200, words.as_str()), "{format}");
+        let name = format!("attachment; filename=\"bathyscope-{id}-incomplete.{extension}\"");
+        assert_eq!(answer.header("content-disposition"), name);
+        let text = answer.text();
+        assert_eq!(
+            text.contains("bathyscope_ledger"),
+            format == "ndjson",
+            "{format}: only where a line can be told apart"
+        );
+        if format == "ndjson" {
+            let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            let expected = serde_json::json!({"bathyscope_ledger": {"lost": lost, "at_least": false, "words": words}});
+            assert_eq!(last, expected);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn losses_leave_calls_without_their_ends() {
     let (console, cookie, id) = traced("rate=20000,lose_every=50").await;
@@ -121,6 +143,7 @@ async fn losses_leave_calls_without_their_ends() {
     let losses = shown["ledger"]["losses"].as_array().unwrap();
     let lost: u64 = losses.iter().map(|loss| loss["count"].as_u64().unwrap()).sum();
     assert!(lost > 50 && cut > 10, "{lost} lost, {cut} cut");
+    p73_files_tell_what_is_missing(&console, &cookie, id, lost).await;
     for query in ["?parent=99999999", "?places=5.x.7"] {
         json(&console, &cookie, id, query).await;
     }

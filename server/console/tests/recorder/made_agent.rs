@@ -322,6 +322,7 @@ fn make(behaviour: &Behaviour, method: &WireMethod) -> Capture {
         target_pid: Some(std::process::id()),
         has_output: true,
         rings_cut: None,
+        command_user: None,
         compile_ns: 0,
         load_ns: 0,
         attach_ns: 0,

@@ -62,6 +62,7 @@ pub(crate) fn make(wire: &WireTrace) -> (Started, Vec<OwnedFd>) {
         target_pid: None,
         has_output: false,
         rings_cut: None,
+        command_user: None,
         compile_ns: 0,
         load_ns: 0,
         attach_ns: 0,

@@ -8,7 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bathyscope_store::{CaptureState, Options, Origin, Store, StoreError, SummaryQuery};
+use bathyscope_capture::{OutputLine, OutputStream};
+use bathyscope_store::{CaptureState, NextMessage, Options, Origin, Store, StoreError, SummaryQuery, tell_file};
 use common::*;
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
@@ -244,6 +245,117 @@ async fn bytes_that_are_no_database_are_refused() {
     let small = tempfile::tempdir().unwrap();
     let limited = Store::open(small.path(), Options { max_import_bytes: 1000, ..options() }).await.unwrap();
     assert!(refused(&limited, &file).await.contains("at most 1000"));
+}
+
+/// What an honest child says of the file.
+async fn said(file: &Path) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    tell_file(fs::read(file).unwrap(), &mut |message| {
+        all.push(message.to_vec());
+        Ok(())
+    })
+    .await
+    .unwrap();
+    all
+}
+
+/// The header with something else in it.
+fn header(honest: &[u8], change: impl FnOnce(&mut serde_json::Value)) -> Vec<u8> {
+    let mut value = serde_json::from_slice(&honest[1..]).unwrap();
+    change(&mut value);
+    [b"H", serde_json::to_vec(&value).unwrap().as_slice()].concat()
+}
+
+type Lie = Vec<Result<Option<Vec<u8>>, String>>;
+
+/// What a child that was taken over could say, and a part of what is said about it.
+fn lies(honest: &[Vec<u8>]) -> Vec<(&'static str, Lie, &'static str)> {
+    const ODD: &str = "said what cannot be";
+    let all = || honest.iter().cloned().map(|message| Ok(Some(message))).collect::<Lie>();
+    let first =
+        |message: Vec<u8>| -> Lie { [Ok(Some(message))].into_iter().chain(all().into_iter().skip(1)).collect() };
+    let changed = |change: fn(&mut serde_json::Value)| first(header(&honest[0], change));
+    let at = |letter: u8| honest.iter().position(|message| message[0] == letter).unwrap();
+    let without =
+        |index: usize| all().into_iter().enumerate().filter(|(at, _)| *at != index).map(|(_, it)| it).collect();
+    let with = |index: usize, message: Vec<u8>| {
+        let mut all = all();
+        all.insert(index, Ok(Some(message)));
+        all
+    };
+    let in_place = |index: usize, change: fn(&mut Vec<u8>)| {
+        let mut all = all();
+        let mut message = honest[index].clone();
+        change(&mut message);
+        all[index] = Ok(Some(message));
+        all
+    };
+    let (page, chunk) = (at(b'P'), at(b'C'));
+    vec![
+        ("nothing", vec![Ok(None)], ODD),
+        ("an empty message", vec![Ok(Some(Vec::new()))], ODD),
+        ("no header", without(0), ODD),
+        ("a header twice", with(1, honest[0].clone()), ODD),
+        ("a header that is none", first(b"H{}".to_vec()), ODD),
+        ("a header of brackets", first([b"H".as_slice(), &vec![b'['; 1 << 20]].concat()), ODD),
+        ("a letter that is none", with(1, b"Zx".to_vec()), ODD),
+        ("a capture that records", changed(|it| it["record"]["state"] = "recording".into()), "has not ended"),
+        ("an end before the beginning", changed(|it| it["record"]["end_ns"] = 0.into()), "before it begins"),
+        ("too large sums", changed(|it| it["record"]["ledger"]["streams"][0]["hits"] = u64::MAX.into()), "more than can be"),
+        ("a title that is too long", changed(|it| it["record"]["title"] = "x".repeat(300).into()), ODD),
+        ("another digest", changed(|it| it["digest"][0] = (it["digest"][0].as_u64().unwrap() ^ 1).into()), "changed"),
+        ("more chunks than come", changed(|it| it["record"]["streams"][0]["chunks"] = 1_000_000.into()), ODD),
+        ("a page twice", with(page, honest[page].clone()), ODD),
+        ("a page that is cut", in_place(page, |it| it.truncate(it.len() / 2)), ODD),
+        ("an empty page", with(page, b"P{\"strings\":[],\"mappings\":[],\"frames\":[],\"stacks\":[],\"symbols\":[],\"code\":[],\"processes\":[],\"output\":[]}".to_vec()), ODD),
+        ("no page", without(page), ""),
+        ("a chunk of no stream", in_place(chunk, |it| it[1] = 0xee), ODD),
+        ("a chunk twice", with(chunk, honest[chunk].clone()), ODD),
+        ("a chunk with another bit", in_place(chunk, |it| *it.last_mut().unwrap() ^= 1), ""),
+        ("a chunk that is cut", in_place(chunk, |it| it.truncate(3)), ""),
+        ("an early end", with(chunk, b"E".to_vec()), ODD),
+        ("an end that says more", in_place(honest.len() - 1, |it| it.push(0)), ODD),
+        ("no end", without(honest.len() - 1), ODD),
+        ("a refusal with control characters", with(page, b"Fbecause\x1b[31m\n".to_vec()), "because\\x1b[31m"),
+        ("its death", { let mut all = all(); all[page] = Err("it was ended by signal 9".to_owned()); all }, "signal 9"),
+    ]
+}
+
+/// A child that reads a file is as hostile as the file: whatever it says, it is refused in words, and nothing is stored.
+#[tokio::test]
+async fn p18_a_child_that_lies_is_refused_and_leaves_nothing() {
+    let (_dir, _store, file) = exported().await;
+    let honest = said(&file).await;
+    let (_other, second) = other().await;
+    for (what, lie, expected) in lies(&honest) {
+        let mut lie = lie.into_iter();
+        let next: NextMessage = Box::new(move || lie.next().unwrap_or(Ok(None)));
+        match second.import_messages(next, "grace", NOW).await {
+            Err(StoreError::Import { why }) => {
+                assert!(!why.is_empty() && why.contains(expected), "{what}: {why}");
+                assert!(!why.chars().any(char::is_control), "{what}: {why:?}");
+            }
+            other => panic!("{what}: {other:?}"),
+        }
+        assert!(titles(&second).await.is_empty(), "{what}");
+        assert!(matches!(second.capture(ID).await, Err(StoreError::NoCapture { .. })), "{what}");
+    }
+    // One that never ends.
+    let small = tempfile::tempdir().unwrap();
+    let limited = Store::open(small.path(), Options { max_import_bytes: 1 << 20, ..options() }).await.unwrap();
+    let page = honest.iter().find(|message| message[0] == b'P').unwrap().clone();
+    let output = br#"P{"strings":[],"mappings":[],"frames":[],"stacks":[],"symbols":[],"code":[],"processes":[],"output":[OUT]}"#;
+    let line = serde_json::to_string(&OutputLine { time_ns: 1, stream: OutputStream::Stdout, bytes: vec![b'x'; 4096] });
+    let endless = String::from_utf8_lossy(output).replace("OUT", &line.unwrap()).into_bytes();
+    let mut begin = vec![honest[0].clone(), page].into_iter();
+    let next: NextMessage = Box::new(move || Ok(Some(begin.next().unwrap_or_else(|| endless.clone()))));
+    let error = limited.import_messages(next, "grace", NOW).await.unwrap_err().to_string();
+    assert!(error.contains("holds more than 1 MiB"), "{error}");
+    assert!(titles(&limited).await.is_empty());
+    // The same store takes what is honest.
+    let mut all = honest.into_iter();
+    let next: NextMessage = Box::new(move || Ok(all.next()));
+    assert_eq!(second.import_messages(next, "grace", NOW).await.unwrap(), ID);
 }
 
 #[tokio::test]

@@ -30,6 +30,9 @@ use crate::{
 /// Who owns what is imported at a terminal.
 const OWNER: &str = "terminal";
 
+/// Why an import ends that somebody has ended: the store removes what it has of it before that is told.
+const CANCELLED: &str = "it was cancelled, and nothing of it is kept";
+
 /// Imports `file`, and gives what is printed.
 ///
 /// # Errors
@@ -72,15 +75,20 @@ fn too_large(file: &Path) -> Failure {
 async fn store_it(store: &Store, mut child: Sandbox, first: Message) -> Result<CaptureId, StoreError> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&cancelled);
+    // A child that says nothing must not keep anybody from ending this.
+    let hang_up = child.hang_up().ok();
     let listening = tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
             told.store(true, Ordering::Relaxed);
+            if let Some(hang_up) = hang_up {
+                hang_up.now();
+            }
         }
     });
     let mut first = Some(first);
     let next: NextMessage = Box::new(move || {
         let message = first.take().unwrap_or_else(|| import::watch(&mut child));
-        if cancelled.load(Ordering::Relaxed) { Err("it was cancelled".to_owned()) } else { message }
+        if cancelled.load(Ordering::Relaxed) { Err(CANCELLED.to_owned()) } else { message }
     });
     let imported = store.import_messages(next, OWNER, crate::recorder::wall_unix_ns()).await;
     listening.abort();

@@ -101,9 +101,9 @@ pub(in crate::http) async fn start(
         Method::Events { .. } | Method::Profile(_) | Method::Count(_) | Method::Syscalls(_) | Method::Trace(_) => None,
     };
     let starting = async move {
-        let detail = audit_words(&spec, script.as_deref());
-        let started = state.recorder().start(spec, who.user()).await;
+        let started = state.recorder().start(spec.clone(), who.user()).await;
         let id = started.map_err(|error| refused(error, script.as_deref()))?;
+        let detail = audit_words(&spec, script.as_deref(), state.recorder().command_user(id).as_deref());
         state.audit(&who.session, "capture.start", &id.to_string(), &detail).await;
         Ok::<_, ApiError>(id)
     };
@@ -121,12 +121,12 @@ fn refused(error: StartError, script: Option<&str>) -> ApiError {
 }
 
 /// A capture in the audit log: what tells it from others, and whose events it records. The long comes last, as
-/// the log cuts it: the digests tell it all the same.
-fn audit_words(spec: &CaptureSpec, script: Option<&str>) -> String {
+/// the log cuts it: the digests tell it all the same. `command_user` is as whom the agent runs the command, if there is one.
+fn audit_words(spec: &CaptureSpec, script: Option<&str>, command_user: Option<&str>) -> String {
     let digest = |bytes: &[u8]| hex(&Sha256::digest(bytes));
     let script = script.map_or_else(String::new, |text| format!(" script {}", digest(text.as_bytes())));
     let json = serde_json::to_vec(spec).unwrap_or_default();
-    format!("spec {}{script}; of {}", digest(&json), commands::target_words(&spec.target))
+    format!("spec {}{script}; of {}", digest(&json), commands::target_words(&spec.target, command_user))
 }
 
 #[derive(Serialize)]

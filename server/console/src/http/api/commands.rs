@@ -75,11 +75,12 @@ pub(in crate::http) fn admit(state: &AppState, who: &Who, spec: &CaptureSpec) ->
     Err(ApiError::new(ErrorKind::Denied, "starting the command", why).remedy(remedy))
 }
 
-/// Whose events a capture records, for the audit log: a command with all its words and its user.
-pub(in crate::http) fn target_words(target: &Target) -> String {
+/// Whose events a capture records, for the audit log: a command with all its words and the user that the agent says it runs
+/// as.
+pub(in crate::http) fn target_words(target: &Target, runs_as: Option<&str>) -> String {
     let quoted = |word: &str| format!("\"{}\"", visible(word.as_bytes()).replace('\\', "\\\\").replace('"', "\\\""));
     let of_command = |argv: &[String], user: &Option<String>, more: &str| {
-        let user = user.as_deref().map_or_else(|| "the usual user".to_owned(), quoted);
+        let user = runs_as.or(user.as_deref()).map_or_else(|| "a user whom the agent did not name".to_owned(), quoted);
         let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
         format!("command as {user}{more}: {}", words.join(" "))
     };
@@ -88,7 +89,7 @@ pub(in crate::http) fn target_words(target: &Target) -> String {
             of_command(argv, user, if *children { " with its children" } else { "" })
         }
         Target::During { argv, user, of } => {
-            format!("{} while it runs, {}", target_words(of), of_command(argv, user, ""))
+            format!("{} while it runs, {}", target_words(of, None), of_command(argv, user, ""))
         }
         Target::Process { children: true, .. } => format!("{target} with its children"),
         Target::Processes { children: true, .. } => format!("{target} with their children"),
@@ -105,16 +106,19 @@ mod tests {
         let argv = ["/bin/sh", "-c", "id; head -1 \"/etc/shadow\"\n\u{1b}[31m"].map(str::to_owned).to_vec();
         let command =
             |user: Option<&str>| Target::Command { argv: argv.clone(), user: user.map(str::to_owned), children: true };
-        let words = target_words(&command(Some("root")));
+        let words = target_words(&command(Some("root")), Some("root"));
         assert!(words.starts_with(r#"command as "root" with its children: "/bin/sh" "-c" "id; head -1 \""#), "{words}");
         assert!(!words.chars().any(char::is_control), "{words}");
         let during = Target::during(argv.clone(), Some("root".to_owned()), Target::System);
-        let words = target_words(&during);
+        let words = target_words(&during, Some("root"));
         assert!(
             words.starts_with(r#"the whole system while it runs, command as "root": "/bin/sh" "-c" "id;"#),
             "{words}"
         );
-        assert!(target_words(&command(None)).starts_with("command as the usual user"));
-        assert_eq!(target_words(&Target::Process { pid: 7, children: true }), "pid 7 with its children");
+        // What the agent answered goes before what was asked for: a number is somebody's.
+        assert!(target_words(&command(None), Some("build\n")).starts_with(r#"command as "build\\n" with"#));
+        assert!(target_words(&command(Some("1000")), Some("ada")).starts_with(r#"command as "ada" with"#));
+        assert!(target_words(&command(None), None).starts_with("command as a user whom the agent did not name"));
+        assert_eq!(target_words(&Target::Process { pid: 7, children: true }, None), "pid 7 with its children");
     }
 }

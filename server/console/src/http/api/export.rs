@@ -5,7 +5,10 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use bathyscope_views::ViewError;
-use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::{
+    HeaderName, HeaderValue,
+    header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE},
+};
 use serde::Deserialize;
 
 use super::{
@@ -22,6 +25,9 @@ use crate::{
     view_query::ViewQuery,
 };
 
+/// What the capture lacks, in words, where it lacks something.
+const LOSSES: HeaderName = HeaderName::from_static("bathyscope-losses");
+
 /// In which format.
 #[derive(Deserialize)]
 pub(in crate::http) struct FormatQuery {
@@ -36,6 +42,8 @@ pub(in crate::http) async fn export(
     Query(FormatQuery { format }): Query<FormatQuery>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Response, ApiError> {
+    let mut missing = None;
+    // A whole capture has its ledger in it.
     let body = if format == Format::Bathy {
         let (store, dir) = (state.store().clone(), state.private_dir().to_owned());
         let mut file = to_its_end(async move { export::whole_file(&store, id, &dir).await }).await??;
@@ -46,14 +54,22 @@ pub(in crate::http) async fn export(
     } else {
         let view = state.view(id).await?;
         export::check(&view, format, &query)?;
+        missing = export::missing_words(view.record());
         state.workers().download(move |out, cancel| export::write(&view, format, &query, out, cancel)).await?
     };
     // A GET changes nothing (P04), so this goes to the log and not to the audit log.
     tracing::info!(capture = %id, user = who.user(), format = format.extension(), "a capture is exported");
+    let whole = if missing.is_some() { "-incomplete" } else { "" };
+    let name = format!("attachment; filename=\"bathyscope-{id}{whole}.{}\"", format.extension());
     let head = [
         (CONTENT_TYPE, format.mime().to_owned()),
-        (CONTENT_DISPOSITION, format!("attachment; filename=\"bathyscope-{id}.{}\"", format.extension())),
+        (CONTENT_DISPOSITION, name),
         (CONTENT_SECURITY_POLICY, "sandbox".to_owned()),
     ];
-    Ok((head, body).into_response())
+    let mut answer = (head, body).into_response();
+    // Words of numbers and letters only.
+    if let Some(words) = missing.and_then(|words| HeaderValue::try_from(words).ok()) {
+        answer.headers_mut().insert(LOSSES, words);
+    }
+    Ok(answer)
 }

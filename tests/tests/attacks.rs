@@ -191,6 +191,16 @@ fn p73_what_a_killed_console_had_not_stored_is_unknown_until_it_is_found() {
     let shown =
         bathyscope_tests::command_line::stdout_of(["captures", "show", &id, "--data", data.path().to_str().unwrap()]);
     assert!(shown.contains("at least") || shown.contains("not known"), "{shown}");
+    // Files of its rows have no place for it: it is told beside them, and rows stay what other programs read.
+    for format in ["csv", "ndjson"] {
+        let words = ["export", &id, "--format", format, "--data", data.path().to_str().unwrap()];
+        let exported = bathyscope_tests::command_line::run(words);
+        let (rows, said) = (String::from_utf8_lossy(&exported.stdout), String::from_utf8_lossy(&exported.stderr));
+        assert!(exported.status.success() && (said.contains("at least") || said.contains("not known")), "{said}");
+        let last: Option<Value> = rows.lines().last().and_then(|line| serde_json::from_str(line).ok());
+        let ledger = last.map(|line| line["bathyscope_ledger"]["at_least"].clone());
+        assert_eq!(ledger, (format == "ndjson").then_some(Value::Bool(true)), "{format}");
+    }
 }
 
 #[test]

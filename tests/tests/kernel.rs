@@ -3,7 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
-use std::{collections::BTreeMap, fs, path::Path, process::Command};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use bathyscope_tests::{
     alone,
@@ -378,6 +385,128 @@ fn p49_the_capabilities_that_the_container_gets_are_enough() {
     let names = server.get(&format!("/api/captures/{id}/flame"))["names"].to_string();
     assert!(names.contains("spin_middle"), "user frames have names: {names}");
     assert!(server.terminate().success());
+}
+
+/// The capabilities of the table in SECURITY.md, and what does not work without each.
+const EACH: [(&str, Missing); 12] = [
+    ("bpf", Missing::Tracepoints),
+    ("perfmon", Missing::Tracepoints),
+    ("sys_ptrace", Missing::NamesOfOthers),
+    ("checkpoint_restore", Missing::NamesOfOthers),
+    ("ipc_lock", Missing::Samples),
+    ("syslog", Missing::NamesOfTheKernel),
+    ("dac_override", Missing::Start),
+    ("chown", Missing::Start),
+    ("setuid", Missing::Start),
+    ("setgid", Missing::Start),
+    ("setpcap", Missing::Start),
+    ("kill", Missing::EndOfCommands),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Missing {
+    Start,
+    Tracepoints,
+    Samples,
+    NamesOfOthers,
+    NamesOfTheKernel,
+    EndOfCommands,
+}
+
+/// Started as root of all listed capabilities but one, and with little locked memory, as service managers give it.
+fn started_without(left_out: Option<&str>) -> Vec<String> {
+    let kept: Vec<&str> = EACH.iter().map(|(name, _)| *name).filter(|name| Some(*name) != left_out).collect();
+    let bounding = format!("--bounding-set=-all,+{}", kept.join(",+"));
+    let words = ["prlimit", "--memlock=65536:65536", "setpriv", "--no-new-privs", &bounding, "--inh-caps=-all"];
+    words.into_iter().map(str::to_owned).chain([binary().to_str().unwrap().to_owned()]).collect()
+}
+
+/// Whether `serve` gives up at once.
+fn does_not_start(words: &[String]) -> bool {
+    let data = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data.path());
+    let mut server = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let _it_may_have_ended = server.kill();
+    server.wait().unwrap();
+    line.is_empty()
+}
+
+/// What does not work in a server of these words.
+fn missing(words: &[String], spin: &Path) -> Vec<Missing> {
+    const UID: &str = "54321";
+    if does_not_start(words) {
+        return vec![Missing::Start];
+    }
+    let data = tempfile::tempdir_in("/dev/shm").expect("a folder in memory");
+    let server = Server::start_by(words, data.path(), &["--commands", UID]);
+    let mut missing = Vec::new();
+    let recorded = |spec: &Value| {
+        let answer = server.send("POST", "/api/captures", Some(spec));
+        (answer.status == 201).then(|| answer.json()["id"].as_str().unwrap().to_owned())
+    };
+    // An executable of another user that nobody else may read.
+    let folder = tempfile::tempdir_in("/var/tmp").expect("a folder of another user");
+    let secret = folder.path().join("spin");
+    fs::copy(spin, &secret).unwrap();
+    for path in [&secret, folder.path()] {
+        fs::set_permissions(path, PermissionsExt::from_mode(0o700)).unwrap();
+        std::os::unix::fs::chown(path, Some(54_321), Some(54_321)).unwrap();
+    }
+    let mut load = Command::new("setpriv");
+    load.args(["--reuid", UID, "--regid", UID, "--clear-groups"]).arg(&secret).arg("600000");
+    let mut load = load.spawn().expect("it starts");
+    let comm = format!("/proc/{}/comm", load.id());
+    until("the other user's program", || fs::read_to_string(&comm).is_ok_and(|name| name == "spin\n").then_some(()));
+    let sampled = recorded(&json!({
+        "method": {"profile": {"frequency_hz": 199, "kernel_stacks": true, "user_stacks": true}},
+        "target": {"process": {"pid": load.id(), "children": false}}, "limits": {"duration_ms": 1000}
+    }));
+    match sampled {
+        Some(id) => {
+            server.ended(&id);
+            let named = server.get(&format!("/api/captures/{id}/flame"))["names"].to_string();
+            missing.extend((!named.contains("spin_middle")).then_some(Missing::NamesOfOthers));
+        }
+        None => missing.push(Missing::Samples),
+    }
+    load.kill().and_then(|()| load.wait()).expect("it is ours");
+    let host = server.get("/api/host");
+    let symbols = host["capabilities"].as_array().unwrap().iter().find(|one| one["id"] == "kallsyms").unwrap().clone();
+    missing.extend((symbols["state"] != "available").then_some(Missing::NamesOfTheKernel));
+    let sleep = json!({"command": {"argv": ["sleep", "4321"], "children": true}});
+    let mut spec = events("sched:sched_process_exec", &["pid"], None, &sleep);
+    spec["limits"]["duration_ms"] = 300.into();
+    match recorded(&spec) {
+        Some(id) => {
+            server.ended(&id);
+            let agent = proc::children(server.child("agent"));
+            let left = agent.into_iter().find(|pid| proc::command_line(*pid) == ["sleep", "4321"]);
+            missing.extend(left.map(|_runs_on| Missing::EndOfCommands));
+            left.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        }
+        None => missing.push(Missing::Tracepoints),
+    }
+    missing
+}
+
+#[test]
+fn p60_without_each_of_the_listed_capabilities_something_stops_working() {
+    let Some(_alone) = alone("each capability") else { return };
+    let Some(spin) = program("spin") else { return skip("each capability", "gcc") };
+    if !paranoia_is_low() {
+        return skip("each capability", "the sysctl kernel.perf_event_paranoid at 2 or lower");
+    }
+    if in_lab() {
+        return skip("each capability", "programs that the small system of the lab does not have");
+    }
+    assert_eq!(missing(&started_without(None), &spin), [], "with all of them everything works");
+    for (left_out, expected) in EACH {
+        let found = missing(&started_without(Some(left_out)), &spin);
+        assert!(found.contains(&expected), "without {left_out}: {found:?}");
+    }
 }
 
 #[test]

@@ -443,7 +443,7 @@ fn stat_both(folder: &TempDir, options: &[&str], command: &[&str]) -> [BTreeMap<
 }
 
 #[test]
-fn p15_counts_are_those_of_perf_stat() {
+fn counts_are_those_of_perf_stat() {
     let Some((_alone, folder)) = beside("perf", "counts beside perf's") else { return };
     let many = dd(5000);
     let [theirs, ours] =
@@ -458,7 +458,7 @@ fn p15_counts_are_those_of_perf_stat() {
 }
 
 #[test]
-fn p16_intervals_sum_to_what_perf_counts() {
+fn intervals_sum_to_what_perf_counts() {
     let Some((_alone, folder)) = beside("perf", "intervals beside perf's") else { return };
     let many = dd(600_000);
     let many = words(&[], &many);
@@ -479,7 +479,7 @@ fn perf_samples(folder: &TempDir, options: &[&str], command: &[&str]) -> usize {
 }
 
 #[test]
-fn p19_samples_of_an_event_are_as_many_as_perfs() {
+fn samples_of_an_event_are_as_many_as_perfs() {
     let Some((_alone, folder)) = beside("perf", "samples of an event beside perf's") else { return };
     let many = dd(3000);
     let many = words(&[], &many);
@@ -536,7 +536,7 @@ fn hottest(instructions: &[(u64, f64)]) -> (u64, f64) {
 }
 
 #[test]
-fn p19_the_hottest_instruction_is_perfs() {
+fn the_hottest_instruction_is_perfs() {
     let Some((_alone, folder)) = beside("perf", "instructions beside perf's") else { return };
     if Command::new("objdump").arg("--version").stdin(Stdio::null()).output().is_err() {
         return skip("instructions beside perf's", "objdump, by which perf reads instructions");

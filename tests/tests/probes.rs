@@ -162,7 +162,7 @@ fn count_of(text: &str, event: &str, with_time: bool) -> u64 {
 }
 
 #[test]
-fn p14_counts_of_a_library_s_function_are_perfs() {
+fn counts_of_a_library_s_function_are_perfs() {
     let Some(_alone) = alone("counts of malloc") else { return };
     let folder = tempfile::tempdir().unwrap();
     let ours = folder.path().join("ours");
@@ -247,7 +247,7 @@ fn p4_p6_names_of_files_are_those_of_perf() {
 }
 
 #[test]
-fn p10_p12_members_are_what_dereferences_of_registers_give() {
+fn members_are_what_dereferences_of_registers_give() {
     let what = "members by name";
     let Some(_alone) = alone(what) else { return };
     if !kprobes(what) {
@@ -301,7 +301,7 @@ fn f12_f14_lines_of_tracefs_are_recorded_and_bad_places_named() {
 }
 
 #[test]
-fn p16_f13_f15_counts_hits_and_the_kernel_s_ways_are_told() {
+fn counts_hits_and_the_kernel_s_ways_are_told() {
     let what = "counts of a kernel function";
     let Some(_alone) = alone(what) else { return };
     if !kprobes(what) || !has("perf", what) {
@@ -355,7 +355,7 @@ fn listed(name: &str) -> Vec<Value> {
 }
 
 #[test]
-fn p16_probes_of_a_running_capture_are_detached_and_the_rest_goes_on() {
+fn probes_of_a_running_capture_are_detached_and_the_rest_goes_on() {
     let what = "detaching probes in a program";
     let Some(_alone) = alone(what) else { return };
     let Some(work) = program("work") else { return skip(what, "gcc") };
@@ -403,7 +403,7 @@ impl Drop for Recording {
 }
 
 #[test]
-fn p16_probes_of_another_terminal_are_detached_by_root() {
+fn probes_of_another_terminal_are_detached_by_root() {
     let what = "probes of another terminal";
     let Some(_alone) = alone(what) else { return };
     let Some(work) = program("work") else { return skip(what, "gcc") };

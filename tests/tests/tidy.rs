@@ -229,7 +229,7 @@ fn rooms_know_only_the_rooms_below_them() {
 }
 
 #[test]
-fn programs_are_started_in_three_places_and_never_a_shell() {
+fn p21_programs_are_started_in_three_places_and_never_a_shell() {
     // The third is what a script of the terminal asks for with `system()`, in the process that has no rights.
     let starters = ["server/agent/", "server/console/src/launch", "server/console/src/cli/script/outside.rs"];
     let sources = rust();

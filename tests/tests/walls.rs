@@ -113,6 +113,26 @@ fn p51_commands_run_only_as_those_whom_the_start_allowed() {
     }
     drop(server);
 
+    // Started by somebody who is not root, only as that user, whatever the option says.
+    let copied = data();
+    let copy = copied.path().join("bathyscope");
+    fs::copy(binary(), &copy).expect("room for a copy");
+    for (options, expected) in [(&[][..], json!([UID.to_string()])), (&["--commands", "as-root"][..], json!([]))] {
+        let folder = data();
+        for path in [copied.path(), folder.path()] {
+            fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+            std::os::unix::fs::chown(path, Some(UID), Some(UID)).expect("it is ours");
+        }
+        let number = UID.to_string();
+        let words = ["setpriv", "--reuid", &number, "--regid", &number, "--clear-groups", copy.to_str().unwrap()];
+        let server = Server::start_by(&words.map(str::to_owned), folder.path(), options);
+        assert_eq!(server.get("/api/commands")["users"], expected, "{options:?}");
+        assert!(refusal(&server, &command(Some("root"))).contains("root"), "{options:?}");
+    }
+    let help = stdout_of(["serve", "--help"]);
+    let words = help.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("started by another user than root, only as that user"), "{words}");
+
     // Where others reach the console, being started through sudo is not enough.
     let folder = data();
     let mut exposed = Command::new(binary())
@@ -150,6 +170,14 @@ fn p52_only_admins_start_commands_and_the_audit_log_keeps_them_in_words() {
         "{detail}"
     );
     assert_eq!(entry["object"], id.as_str());
+    // Where nobody was chosen, or a number, it is the name that the agent answers with.
+    for user in [None, Some("0")] {
+        let id = server.capture(&spec(&command(user)));
+        let log = server.get("/api/audit");
+        let entry = log["items"].as_array().unwrap().iter().find(|one| one["object"] == id.as_str()).unwrap().clone();
+        assert!(entry["detail"].as_str().unwrap().contains(r#"command as "root" with its"#), "{user:?}: {entry}");
+        server.ended(&id);
+    }
 
     for role in ["operator", "viewer"] {
         let link = stdout_of(["login-link", "--role", role, "--user", "eve", "--data", path(&folder)]);
@@ -568,6 +596,53 @@ fn p18_what_never_ends_is_limited_and_can_be_cancelled() {
     until("the end of its process", || (!proc::is_alive(child)).then_some(()));
     drop(pipe);
     assert_eq!(captures(&folder), 1);
+}
+
+/// Cancelled while it writes: what is there of it is removed, and it is told so. Its child may hang meanwhile.
+#[test]
+fn p18_an_import_that_is_cancelled_while_it_writes_leaves_no_half_capture() {
+    if proc::is_ignored(Signal::INT) {
+        return skip(
+            "cancelling an import while it writes",
+            "a caller that does not ignore SIGINT, as a script does for what it starts with `&`",
+        );
+    }
+    let folder = data();
+    let mut server = Server::start(folder.path(), &["--simulate=rate=400000"]);
+    let mut long = spec(&json!("system"));
+    long["limits"]["max_events"] = 2_000_000.into();
+    let id = server.capture(&long);
+    server.ended(&id);
+    assert!(server.terminate().success());
+    let file = folder.path().join("exported.bathy");
+    let file = file.to_str().unwrap();
+    stdout_of(["export", &id, "--format", "bathy", "-o", file, "--data", path(&folder)]);
+    stdout_of(["captures", "delete", &id, "--data", path(&folder)]);
+    for hangs in [false] {
+        let words = ["captures", "import", file, "--data", path(&folder)];
+        let mut import = Command::new(binary());
+        let import = import.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut import = import.spawn().unwrap();
+        let log = folder.path().join("bathyscope.db-wal");
+        // Rows are written, and the child still has more of them.
+        let child = until("rows of the import", || {
+            assert!(import.try_wait().unwrap().is_none(), "the import is too short for this test");
+            let written = fs::metadata(&log).map_or(0, |file| file.len());
+            proc::children(import.id()).into_iter().next().filter(|_| written > 1 << 20)
+        });
+        if hangs {
+            signal(child, Signal::STOP);
+        }
+        signal(import.id(), Signal::INT);
+        let output = import.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("cancelled, and nothing of it is kept"), "{said}");
+        assert_eq!(captures(&folder), 0);
+        until("the end of its process", || (!proc::is_alive(child)).then_some(()));
+    }
+    let imported = json_of(["captures", "import", file, "--json", "--data", path(&folder)]);
+    assert_eq!(imported["id"], id.as_str());
+    assert!(imported["reading_cpu_ms"].as_u64().unwrap() > 0, "what the child used is told: {imported}");
 }
 
 /// Capabilities by their numbers in the kernel: those of SECURITY.md that the agent keeps, and `CAP_SYS_ADMIN`.

@@ -184,7 +184,7 @@ fn walked(machine: &mut Machine, compiled: &Compiled) -> Vec<u64> {
 }
 
 #[test]
-fn p21_a_stack_is_walked_by_rows_through_files_and_signals() {
+fn a_stack_is_walked_by_rows_through_files_and_signals() {
     let compiled = script(127, made_event());
     assert!(compiled.plan.user_stacks);
     let mut machine = with_tables(&compiled);
@@ -229,7 +229,7 @@ fn p21_a_stack_is_walked_by_rows_through_files_and_signals() {
 }
 
 #[test]
-fn p21_walks_end_where_they_must() {
+fn walks_end_where_they_must() {
     let compiled = script(127, made_event());
     let mut machine = with_tables(&compiled);
     type Case<'a> = (u64, u64, &'a [(u64, u64)], &'a [u64]);
@@ -270,7 +270,7 @@ fn p21_walks_end_where_they_must() {
 }
 
 #[test]
-fn p21_the_depth_of_a_walk_is_limited() {
+fn the_depth_of_a_walk_is_limited() {
     for (wanted, most) in [(127, 127), (5, 5), (1, 1)] {
         let compiled = script(wanted, made_event());
         let mut machine = with_tables(&compiled);
@@ -283,7 +283,7 @@ fn p21_the_depth_of_a_walk_is_limited() {
 }
 
 #[test]
-fn p21_a_walk_is_accepted_in_every_kind_of_program() {
+fn a_walk_is_accepted_in_every_kind_of_program() {
     let points = [
         made_event(),
         AttachPoint::Begin,
@@ -298,7 +298,7 @@ fn p21_a_walk_is_accepted_in_every_kind_of_program() {
 }
 
 #[test]
-fn p21_recorded_kernels_tell_where_mappings_are() {
+fn recorded_kernels_tell_where_mappings_are() {
     for series in ["6.1", "6.12", "6.18"] {
         let types = bathyscope_catalog::recorded::kernel(series).unwrap().types();
         assert!(MappingOffsets::of(&types).is_some(), "{series}");

@@ -53,7 +53,7 @@ fn map_of(text: &str, name: &str) -> String {
 }
 
 #[test]
-fn p21_whole_stacks_are_shown_without_frame_pointers() {
+fn whole_stacks_are_shown_without_frame_pointers() {
     if !is_root() || !cfg!(target_arch = "x86_64") {
         return skip("stacks by unwind tables", "root on x86_64");
     }
@@ -70,7 +70,7 @@ fn p21_whole_stacks_are_shown_without_frame_pointers() {
 }
 
 #[test]
-fn p21_a_command_has_tables_before_it_runs() {
+fn a_command_has_tables_before_it_runs() {
     if !is_root() || !cfg!(target_arch = "x86_64") {
         return skip("stacks of a command by unwind tables", "root on x86_64");
     }

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn p21_rows_of_the_library_cover_its_functions() {
+    fn rows_of_the_library_cover_its_functions() {
         let bytes = libc();
         let file = ElfFile::parse(&bytes).unwrap();
         let rows = file.unwind_rows().unwrap();

@@ -42,7 +42,7 @@ fn at(rows: &[u64], offset: u64) -> Rule {
 }
 
 #[test]
-fn p21_rows_of_a_compiled_program_tell_where_its_callers_are() {
+fn rows_of_a_compiled_program_tell_where_its_callers_are() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = compiled(folder.path());
     let file = ElfFile::parse(&bytes).unwrap();
@@ -79,7 +79,7 @@ fn p21_rows_of_a_compiled_program_tell_where_its_callers_are() {
 
 proptest::proptest! {
     #[test]
-    fn p44_damaged_tables_do_no_harm(changes in proptest::collection::vec((0_usize..2000, 0_u8..), 1..20)) {
+    fn damaged_tables_do_no_harm(changes in proptest::collection::vec((0_usize..2000, 0_u8..), 1..20)) {
         static ONCE: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
         let mut bytes = ONCE.get_or_init(|| compiled(tempfile::tempdir().unwrap().path())).clone();
         // The first header of the table, which says how its entries are written.

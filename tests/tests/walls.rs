@@ -598,6 +598,30 @@ fn p18_what_never_ends_is_limited_and_can_be_cancelled() {
     assert_eq!(captures(&folder), 1);
 }
 
+/// Cancels an import as soon as it has written rows; its child may hang from then on.
+fn cancel_an_import(folder: &TempDir, file: &str, hangs: bool) {
+    let words = ["captures", "import", file, "--data", path(folder)];
+    let mut import = Command::new(binary());
+    let import = import.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut import = import.spawn().unwrap();
+    let log = folder.path().join("bathyscope.db-wal");
+    // Rows are written, and the child still has more of them.
+    let child = until("rows of the import", || {
+        assert!(import.try_wait().unwrap().is_none(), "the import is too short for this test");
+        let written = fs::metadata(&log).map_or(0, |file| file.len());
+        proc::children(import.id()).into_iter().next().filter(|_| written > 1 << 20)
+    });
+    if hangs {
+        signal(child, Signal::STOP);
+    }
+    signal(import.id(), Signal::INT);
+    let output = import.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("cancelled, and nothing of it is kept"), "{said}");
+    assert_eq!(captures(folder), 0);
+    until("the end of its process", || (!proc::is_alive(child)).then_some(()));
+}
+
 /// Cancelled while it writes: what is there of it is removed, and it is told so. Its child may hang meanwhile.
 #[test]
 fn p18_an_import_that_is_cancelled_while_it_writes_leaves_no_half_capture() {
@@ -618,28 +642,7 @@ fn p18_an_import_that_is_cancelled_while_it_writes_leaves_no_half_capture() {
     let file = file.to_str().unwrap();
     stdout_of(["export", &id, "--format", "bathy", "-o", file, "--data", path(&folder)]);
     stdout_of(["captures", "delete", &id, "--data", path(&folder)]);
-    for hangs in [false] {
-        let words = ["captures", "import", file, "--data", path(&folder)];
-        let mut import = Command::new(binary());
-        let import = import.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut import = import.spawn().unwrap();
-        let log = folder.path().join("bathyscope.db-wal");
-        // Rows are written, and the child still has more of them.
-        let child = until("rows of the import", || {
-            assert!(import.try_wait().unwrap().is_none(), "the import is too short for this test");
-            let written = fs::metadata(&log).map_or(0, |file| file.len());
-            proc::children(import.id()).into_iter().next().filter(|_| written > 1 << 20)
-        });
-        if hangs {
-            signal(child, Signal::STOP);
-        }
-        signal(import.id(), Signal::INT);
-        let output = import.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && said.contains("cancelled, and nothing of it is kept"), "{said}");
-        assert_eq!(captures(&folder), 0);
-        until("the end of its process", || (!proc::is_alive(child)).then_some(()));
-    }
+    cancel_an_import(&folder, file, false);
     let imported = json_of(["captures", "import", file, "--json", "--data", path(&folder)]);
     assert_eq!(imported["id"], id.as_str());
     assert!(imported["reading_cpu_ms"].as_u64().unwrap() > 0, "what the child used is told: {imported}");

@@ -48,16 +48,16 @@ pub struct ProcessUse {
 }
 
 impl ProcessUse {
-    /// Of the process that asks.
+    /// Of the process that asks, with what its children without rights used that have ended.
     pub fn own() -> Self {
-        Self { cpu_ns: Self::own_cpu_ns(), peak_bytes: peak_bytes() }
+        Self { cpu_ns: Self::own_cpu_ns() + crate::sandbox::children_cpu_ns(), peak_bytes: peak_bytes() }
     }
 
-    /// Time on a CPU of the process that asks, and of its children without rights that have ended, nanoseconds.
+    /// Time on a CPU of the process that asks alone, nanoseconds: its children work for whoever asks for a script too, and no
+    /// running capture must end for that.
     pub fn own_cpu_ns() -> u64 {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        let own = u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0);
-        own + crate::sandbox::children_cpu_ns()
+        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
     }
 }
 

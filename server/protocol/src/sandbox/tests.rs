@@ -53,14 +53,14 @@ fn p80_what_a_child_uses_of_a_cpu_is_in_the_account() {
             std::hint::spin_loop();
         }
     };
-    let before = (children_cpu_ns(), crate::ProcessUse::own_cpu_ns());
+    let before = (children_cpu_ns(), crate::ProcessUse::own().cpu_ns);
     let mut child = start(SMALL, None, || Ok(()), works).unwrap();
     assert_eq!(child.receive(10).unwrap().unwrap(), b"done");
     let used = child.close();
     // A busy machine gives it less than all of a CPU.
     assert!(used > 5_000_000, "{used} ns");
     assert!(children_cpu_ns() >= before.0 + used);
-    assert!(crate::ProcessUse::own_cpu_ns() >= before.1 + used, "it is in what the process says that it has used");
+    assert!(crate::ProcessUse::own().cpu_ns >= before.1 + used, "it is in what the process says that it has used");
     // One that is ended by its limit is counted too.
     let before = children_cpu_ns();
     let ended = outcome(Limits { cpu_seconds: 1, ..SMALL }, |_inside| {

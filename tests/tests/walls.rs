@@ -645,7 +645,6 @@ fn p18_an_import_that_is_cancelled_while_it_writes_leaves_no_half_capture() {
     cancel_an_import(&folder, file, false);
     let imported = json_of(["captures", "import", file, "--json", "--data", path(&folder)]);
     assert_eq!(imported["id"], id.as_str());
-    assert!(imported["reading_cpu_ms"].as_u64().unwrap() > 0, "what the child used is told: {imported}");
 }
 
 /// Capabilities by their numbers in the kernel: those of SECURITY.md that the agent keeps, and `CAP_SYS_ADMIN`.

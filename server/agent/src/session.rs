@@ -368,7 +368,7 @@ impl Session<'_> {
 
     /// As whom the command of a target runs, if it has one.
     fn command_user(&self, target: &WireTarget) -> Option<String> {
-        let WireTarget::Command { user, .. } = target else { return None };
+        let (WireTarget::Command { user, .. } | WireTarget::During { user, .. }) = target else { return None };
         self.backend.command_user(user.as_deref())
     }
 

@@ -71,7 +71,7 @@ pub struct ProfileArgs {
     /// Only on these CPUs, such as 0,2-5; without a process everything on them
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub cpu: Option<String>,
-    /// Only this process, or these with commas between them; with a command while it runs
+    /// Only this process, or a comma-separated list; with a command while it runs
     #[arg(short, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
     pub pid: Vec<u32>,
     /// Only processes of this control group, a path below /sys/fs/cgroup

@@ -92,7 +92,7 @@ pub struct RecordArgs {
     /// Everything, which is the default; with a command while it runs
     #[arg(short = 'a', long, conflicts_with_all = ["pid", "filter_command", "only_command"])]
     pub all: bool,
-    /// Only this process, or these with commas between them; with a command while it runs
+    /// Only this process, or a comma-separated list; with a command while it runs
     #[arg(short = 'P', long, value_name = "PID,…", value_delimiter = ',')]
     pub pid: Vec<u32>,
     /// Only the command itself; with -c also the processes that it starts

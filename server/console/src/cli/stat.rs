@@ -99,7 +99,7 @@ pub struct StatArgs {
     /// Only on these CPUs, such as 0,2-5; without a process everything on them, with a command while it runs
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub cpu: Option<String>,
-    /// A process with all its threads, or several with commas between them; with a command while it runs
+    /// A process with all its threads, or a comma-separated list; with a command while it runs
     #[arg(short, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "tid")]
     pub pid: Vec<u32>,
     /// A thread

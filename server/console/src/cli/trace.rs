@@ -196,7 +196,7 @@ pub struct TraceArgs {
         conflicts_with = "events"
     )]
     pub profile: Option<u32>,
-    /// Only this process, or these with commas between them; with a command while it runs
+    /// Only this process, or a comma-separated list; with a command while it runs
     #[arg(short, long, value_name = "PID,…", value_delimiter = ',')]
     pub pid: Vec<u32>,
     /// Everything, which is the default without a command; with one while it runs

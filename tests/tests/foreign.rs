@@ -65,6 +65,15 @@ fn probes_that_others_made_are_recorded_as_rows() {
     assert!(output.status.success(), "{err}");
     assert!(out.lines().any(|line| line.contains(" spin ") && line.contains(&event)), "{out}{err}");
 
+    // A program would have to read the event's fields, and cannot.
+    let script = format!("tracepoint:{event} {{ @ = count(); }}");
+    let refused = run(["trace", "-e", &script, "-c", &format!("{spin} 20")]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && said.contains("made by a text") && !said.contains("invalid argument"),
+        "{said}"
+    );
+
     // What the Events form sends.
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path(), &["--commands", "as-root"]);

@@ -236,17 +236,19 @@ fn first_cpu() -> u32 {
     super::cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0)
 }
 
+/// Why the kernel does not run a program for tracepoints at an event (EINVAL): it does at its own ones only.
+pub(crate) fn made_by_text(doing: String) -> AgentError {
+    let why =
+        "it is no tracepoint of the kernel's but a probe that was made by a text, whose fields programs cannot read";
+    let remedy = "Record it by ftrace: `bathyscope record -e`, or the method ftrace of the form.";
+    failed(AgentErrorKind::Unsupported, doing, why, remedy)
+}
+
 pub(crate) fn attach(attachment: &Attachment) -> Result<OwnedFd, AgentError> {
     bpf::link_perf_event(attachment.program.as_fd(), &attachment.event).map_err(|error| {
         let doing = format!("attaching to {}", attachment.tracepoint);
         match error.raw_os_error() {
-            // The kernel runs programs of this kind at its own tracepoints only.
-            Some(libc::EINVAL) => {
-                let why = "it is no tracepoint of the kernel's but a probe that was made by a text, whose fields programs \
-                           cannot read";
-                let remedy = "Record it by ftrace: `bathyscope record -e`, or the method ftrace of the form.";
-                failed(AgentErrorKind::Unsupported, doing, why, remedy)
-            }
+            Some(libc::EINVAL) => made_by_text(doing),
             _ => refused(doing, &error, PERF_REMEDY),
         }
     })

@@ -34,10 +34,12 @@ use crate::{
     error::{failed, refused, words},
     kernel::{
         bpf::links::Place,
+        events::made_by_text,
         host::{KernelHost, module_types, perf_kind},
         perf::{self, Event, Scope},
         retire::HoldsEvents,
         sideband::PERF_REMEDY,
+        trace::busy,
         user_file::{open_same, path_of},
     },
 };
@@ -368,8 +370,11 @@ impl<'a> Preparing<'a> {
         let format = self.host.format(system, name);
         let format = format.map_err(|why| internal(&doing, &why))?.ok_or_else(missing)?;
         let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(format.id));
-        Event::open(&mut attributes, Scope::Cpu(sampling::first_cpu()))
-            .map_err(|error| refused(&doing, &error, PERF_REMEDY))
+        let named = || format!("{system}:{name}").parse().ok();
+        Event::open(&mut attributes, Scope::Cpu(sampling::first_cpu())).map_err(|error| match named() {
+            Some(event) if error.raw_os_error() == Some(libc::EINTR) => busy(doing, &event),
+            _ => refused(doing, &error, PERF_REMEDY),
+        })
     }
 
     /// Programs whose target is part of what is loaded: one for each target.
@@ -708,6 +713,9 @@ pub(super) fn no_link(way: &Way, doing: String, error: &io::Error) -> AgentError
             }
             _ => refused(doing, error, ""),
         },
+        Way::Event { .. } if error.raw_os_error() == Some(libc::EINVAL) && doing.contains(" tracepoint:") => {
+            made_by_text(doing)
+        }
         Way::Event { .. } | Way::Sampling(_) => refused(doing, error, PERF_REMEDY),
     }
 }

@@ -96,7 +96,7 @@ export async function rangeOfMaps(page, origin, id) {
   const whole = await nextJson(page, /view=histogram/, () => page.goto(`${origin}/captures/${id}?tab=maps&map=${n}&show=histogram`));
   const part = await nextJson(page, /view=histogram.*start=/, () => page.goto(`${origin}/captures/${id}?tab=maps&map=${n}&show=histogram&start=1500000000&end=3500000000`));
   assert.ok(part.total > 0 && part.total < whole.total, `${part.total} of ${whole.total}`);
-  await page.getByText(/^came in between the readings at/).waitFor();
+  await page.getByText(/^came in between the reads at/).waitFor();
   await page.goto(`${origin}/captures/${id}?tab=maps&map=${n}&show=heatmap`);
   await until('a drawn heat map', async () => await colours(page, '.heat-canvas') > 4);
   const box = await page.locator('.heat-canvas').boundingBox();

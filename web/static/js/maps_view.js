@@ -134,7 +134,7 @@ export class MapsView {
     const map = this.#map;
     // Of a range: what came in between the readings that are nearest to it.
     if (this.context.view.snapshot === null && this.context.range.start !== null) {
-      return [h("span", { class: "quiet", text: since ? `came in between the readings at ${duration(since.time)} and ${duration(at.time)}` : `until the reading at ${duration(at.time)}` })];
+      return [h("span", { class: "quiet", text: since ? `came in between the reads at ${duration(since.time)} and ${duration(at.time)}` : `until the read at ${duration(at.time)}` })];
     }
     const step = (by) => h("button", { type: "button", text: by < 0 ? "‹" : "›", "aria-label": by < 0 ? "Earlier" : "Later", disabled: by < 0 ? at.snapshot <= 1 : at.snapshot >= map.last, on: { click: () => this.context.state.set({ snapshot: at.snapshot + by }) } });
     const latest = this.context.view.snapshot !== null && h("button", { type: "button", class: "plain", text: this.context.range.start === null ? "Last" : "The range", on: { click: () => this.context.state.set({ snapshot: null }) } });

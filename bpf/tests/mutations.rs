@@ -175,6 +175,18 @@ fn mutated(seeds: &[String], dice: &mut Dice) -> String {
     words.concat()
 }
 
+/// For each name that is none, something near is looked for among all that the kernel has: not for as many as a script has.
+#[test]
+fn many_names_that_are_none_are_answered() {
+    for name in ["bu", "pids_enter"] {
+        let names: String = (0..4000).map(|number| format!("print({name}{number});")).collect();
+        answers(&format!("begin {{ {names} }}"));
+        answers(&format!("begin {{ {} }}", format!("print({name});").repeat(4000)));
+    }
+    let types: String = (0..1500).map(|number| format!("$x = (struct task_struc{number} *)0;")).collect();
+    answers(&format!("begin {{ {types} }}"));
+}
+
 #[test]
 fn mutated_scripts_are_answered() {
     let seeds = seeds();

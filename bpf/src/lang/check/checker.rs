@@ -28,6 +28,8 @@ use crate::lang::{
 /// How often the bodies are checked at most. A chain of maps of which each takes its type from the next, in the wrong order,
 /// needs a pass for each.
 const MAX_PASSES: usize = 12;
+/// For how many names something near is looked for among what the kernel has.
+const MAX_LOOKS: usize = 2 * MAX_DIAGNOSTICS;
 /// After how many times of growing a text takes the largest room at once.
 const MAX_GROWTHS: u32 = 4;
 
@@ -82,6 +84,8 @@ pub(super) struct Checker<'a> {
     pub(super) steps: u64,
     /// What `unroll` has made so far, in steps.
     pub(super) unrolled: u64,
+    /// What was probably meant by names that are none, by what they should be the name of.
+    near: HashMap<(&'static str, String), Option<String>>,
 }
 
 impl<'a> Checker<'a> {
@@ -111,6 +115,7 @@ impl<'a> Checker<'a> {
             watch: None,
             steps: 0,
             unrolled: 0,
+            near: HashMap::new(),
         }
     }
 
@@ -202,6 +207,25 @@ impl<'a> Checker<'a> {
         }
         self.diagnostics.push(diagnostic);
         Hint(self.diagnostics.last_mut())
+    }
+
+    /// What was probably meant by a name that is none, which `look` finds among all that the kernel has. As that takes
+    /// milliseconds, it is asked once for each name, and for no more names than people read messages about.
+    pub(super) fn near(
+        &mut self,
+        what: &'static str,
+        name: &str,
+        look: impl FnOnce(&Self) -> Option<String>,
+    ) -> Option<String> {
+        if let Some(known) = self.near.get(&(what, name.to_owned())) {
+            return known.clone();
+        }
+        if self.near.len() >= MAX_LOOKS {
+            return None;
+        }
+        let found = look(self);
+        self.near.insert((what, name.to_owned()), found.clone());
+        found
     }
 
     /// Whether any error was reported in this pass.

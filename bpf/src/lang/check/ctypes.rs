@@ -359,7 +359,8 @@ impl Body<'_, '_> {
         match found {
             Some(id) => Ok(self.cx.pointee_of_c(id, self.shape.space, MAX_POINTERS)),
             None => {
-                let near = self.cx.types.closest(TypeKind::Typedef, name).map(str::to_owned);
+                let look = |cx: &Checker<'_>| cx.types.closest(TypeKind::Typedef, name).map(str::to_owned);
+                let near = self.cx.near("type", name, look);
                 let hint = near.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
                 self.fail(span, format!("there is no type `{name}`"), hint)
             }
@@ -370,7 +371,8 @@ impl Body<'_, '_> {
         match self.cx.types.find(kind, name) {
             Some(id) => Ok(self.cx.pointee_of_c(id, self.shape.space, MAX_POINTERS)),
             None => {
-                let near = self.cx.types.closest(kind, name).map(str::to_owned);
+                let look = |cx: &Checker<'_>| cx.types.closest(kind, name).map(str::to_owned);
+                let near = self.cx.near(if kind == TypeKind::Enum { "enum" } else { "struct or union" }, name, look);
                 let hint = near.map_or_else(
                     || format!("define it in the script: `{word} {name} {{ … }}`"),
                     |near| format!("did you mean `{word} {near}`?"),

@@ -26,7 +26,9 @@ fn kernel_symbol(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<u64> {
         Some(address) => Ok(address),
         None => {
             let at = call.argument(0).map_or(call.span, |it| it.span);
-            let near = crate::lang::suggest(&name, body.cx.host.functions().iter().map(|it| it.name.as_str()));
+            let look =
+                |cx: &Checker<'_>| crate::lang::suggest(&name, cx.host.functions().iter().map(|it| it.name.as_str()));
+            let near = body.cx.near("function", &name, look);
             let hint = near.map_or_else(
                 || "the kernel's symbols are in kallsyms, which may need root's rights".to_owned(),
                 |near| format!("did you mean `{near}`?"),

@@ -93,7 +93,8 @@ impl Body<'_, '_> {
         }
         let values = reference::entries().iter().filter(|entry| entry.least == 0).map(|entry| entry.name);
         let near = crate::lang::suggest(name, values.chain(["args", "ctx"]));
-        let near = near.or_else(|| self.cx.types.closest_constant(name).map(str::to_owned));
+        let near =
+            near.or_else(|| self.cx.near("constant", name, |cx| cx.types.closest_constant(name).map(str::to_owned)));
         let hint = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None if self.binding(name).is_some() => format!("variables begin with a dollar: `${name}`"),

@@ -115,7 +115,7 @@ fn whoever_has_a_probe_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().to_str().unwrap();
     let refused = until("perf to have the probe", || {
-        let output = run(["record", "-d", "200ms", "-e", &event, "--data", data]);
+        let output = run(["record", "--duration", "200ms", "-e", &event, "--data", data]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (!output.status.success()).then_some(said)
     });

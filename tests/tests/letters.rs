@@ -155,12 +155,14 @@ fn letters_mean_what_they_mean_in_the_tool() {
 /// A time has one name on every verb that takes one, and the letter that it had says so.
 #[test]
 fn a_time_is_given_with_duration() {
-    for verb in ["trace", "strace", "profile", "stat"] {
+    for verb in ["trace", "strace", "record", "profile", "stat"] {
         let text = help(&[&binary().to_string_lossy(), verb, "--help"]).expect("every verb has help");
         let line = text.lines().find(|line| line.contains("--duration")).unwrap_or_else(|| panic!("{verb} has none"));
         assert!(line.trim_start().starts_with("--duration"), "{verb}: {line}");
     }
-    let output = Command::new(binary()).args(["trace", "-d", "5s"]).output().expect("it runs");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && text.contains("--duration"), "{text}");
+    for verb in ["trace", "record"] {
+        let output = Command::new(binary()).args([verb, "-d", "5s"]).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains("--duration"), "{verb}: {text}");
+    }
 }

@@ -416,7 +416,7 @@ fn probes_of_another_terminal_are_detached_by_root() {
     };
     let mut command = Command::new(binary());
     command.args(["record", "--data", theirs.path().to_str().unwrap(), "-x", work]);
-    command.args(["--probe", "spin_here", "--probe", "main", "-d", "60s"]);
+    command.args(["--probe", "spin_here", "--probe", "main", "--duration", "60s"]);
     let recording = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let recording = Recording(recording);
     let spin = || assert!(Command::new(work).args(["spin", "1"]).status().unwrap().success());

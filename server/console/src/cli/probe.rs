@@ -238,7 +238,7 @@ fn define(client: &mut AgentClient, args: &ProbeArgs) -> Outcome {
     let file = args.exec.as_ref().map(|file| format!(" --exec {file}")).unwrap_or_default();
     let probes: String = checked.probes.iter().map(|probe| format!(" --probe {}", in_quotes(&probe.typed))).collect();
     Err(Failure::new("nothing was made: a probe lives with the capture that records or counts it").remedy(format!(
-        "Record it: bathyscope record{file}{probes} COMMAND, or -d 10s for all processes. Count it: bathyscope \
+        "Record it: bathyscope record{file}{probes} COMMAND, or --duration 10s for all processes. Count it: bathyscope \
          stat{file}{probes} -a sleep 10. With -n only the lines are printed."
     )))
 }

@@ -37,15 +37,15 @@ Examples:
   bathyscope record -p function_graph -g do_sys_openat2 -O funcgraph-proc -F ls
   bathyscope record -p function -l 'vfs_*' -e sched_switch ls
   bathyscope record -e sched_switch sleep 2
-  bathyscope record -e kmem:kmalloc -f 'bytes_req > 1000' -d 5s
-  bathyscope record --live -e irq -d 5s
+  bathyscope record -e kmem:kmalloc -f 'bytes_req > 1000' --duration 5s
+  bathyscope record --live -e irq --duration 5s
   bathyscope record --probe 'do_sys_openat2 filename:string' ls
   bathyscope record --probe 'p:open do_sys_openat2 file=+0($arg2):string' ls
-  bathyscope record -x bash --probe 'readline%return +0($retval):string' -d 1m
+  bathyscope record -x bash --probe 'readline%return +0($retval):string' --duration 1m
   bathyscope report | less
 
 Everything is traced for as long as COMMAND runs; with -F only the command itself, with -F -c also what it starts, with -P \
-only those processes. Without a command it lasts until Ctrl-C or the end of -d. The command has the terminal as if a shell \
+only those processes. Without a command it lasts until Ctrl-C or the end of --duration. The command has the terminal as if a shell \
 had started it. The capture is shown by `bathyscope report` and in the browser. No console may be running \
 on the same database. The exit status is the command's.";
 
@@ -108,8 +108,11 @@ pub struct RecordArgs {
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
     /// End after this time, such as 500ms, 5s or 2m
-    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
+    /// Means something else in trace-cmd; given, it says so
+    #[arg(short = 'd', hide = true)]
+    pub no_functions: bool,
     /// Print rows as they come, as `report` does; calls of a graph when they have ended
     #[arg(long)]
     pub live: bool,
@@ -190,6 +193,11 @@ impl Args for EventArgs {
 /// # Errors
 /// If it cannot be started, or is refused.
 pub fn run(args: RecordArgs) -> Outcome {
+    if args.no_functions {
+        let remedy = "A time is given with --duration TIME. In trace-cmd -d leaves functions out, which are only traced with -p \
+                      here.";
+        return Err(Failure::new("`record` has no -d").remedy(remedy));
+    }
     if let Some(file) = args.output.as_ref().filter(|file| *file != "-") {
         let failure = Failure::new(format!("`record` does not write the file {}", visible(file.as_bytes())));
         return Err(failure.remedy(

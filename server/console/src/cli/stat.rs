@@ -142,7 +142,7 @@ pub struct StatArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// End after this time, such as 500ms, 5s or 2m
-    #[arg(long, value_name = "TIME", value_parser = super::trace::duration)]
+    #[arg(long = "duration", alias = "timeout", value_name = "TIME", value_parser = super::trace::duration)]
     pub timeout: Option<Duration>,
     /// User that the command runs as [default: who runs this]
     #[arg(short, long, value_name = "NAME")]

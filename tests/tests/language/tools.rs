@@ -25,7 +25,7 @@ use rustix::process::Signal;
 use super::answer::{Who, has_reference};
 
 const WHAT: &str = "the shapes of the reference's tools";
-/// How long both run.
+/// How long both run once both are attached.
 const RUN: Duration = Duration::from_secs(5);
 /// How long they may take to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -104,6 +104,11 @@ impl Run {
         self.code.is_some()
     }
 
+    /// Whether its probes are attached, which both say on standard error; or it has ended.
+    fn is_attached(&mut self) -> bool {
+        self.looks() || super::answer::text_of(&mut self.err).contains("Attached")
+    }
+
     fn end(&mut self) {
         if !self.looks() {
             signal(self.child.id(), Signal::INT);
@@ -157,6 +162,10 @@ fn maps(text: &str) -> BTreeSet<String> {
 /// Runs a script by both; in words, how they differ.
 fn compare(script: &Path) -> Result<(), String> {
     let mut runs = [Who::Ours, Who::Reference].map(|who| Run::start(who, script));
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE && !runs.iter_mut().all(Run::is_attached) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let since = Instant::now();
     while since.elapsed() < RUN && !runs.iter_mut().all(Run::looks) {
         std::thread::sleep(Duration::from_millis(20));

@@ -5,6 +5,7 @@ import { get, Latest } from "./api.js";
 import { Combobox } from "./combobox.js";
 import { byId, h, put, settled } from "./dom.js";
 import { exact, plural } from "./format.js";
+import { sentence } from "./notice.js";
 import { BRANCH_WORDS } from "./spec.js";
 import { lastWord } from "./spec_methods.js";
 
@@ -34,7 +35,7 @@ function countFunctions(input, place) {
     const asked = (pattern, signal) => (/[*?[:]/.test(pattern)
       ? get("/api/catalog/count", { kind: "function", pattern }, signal) : get("/api/dynamic/functions", { q: pattern, limit: 1 }, signal));
     const told = ({ total, usable, hint }, pattern) => {
-      if (usable === undefined) return hint && h("span", { class: total === 0 ? "stop" : "" }, `${hint}. `.replace("?. ", "? "));
+      if (usable === undefined) return hint && h("div", { class: total === 0 ? "stop" : "" }, sentence(hint));
       return h("span", { class: total === 0 ? "stop" : "" }, h("code", { text: pattern }), `: ${plural(total, "function")}${usable < total ? `, ${exact(usable)} of them can be traced` : ""} `);
     };
     try {

@@ -19,7 +19,7 @@ function shownCheck({ probes, messages, skipped, answers, notes }, lines) {
     h("code", { text: probe.line }), ...probe.notes.map((note) => h("p", { class: "quiet small", text: note }))));
   const passed = skipped.map(({ text, why }) => h("p", { class: "quiet small" }, h("code", { text }), ` is passed over: ${why}.`));
   const read = notes.map((text) => h("p", { class: "quiet small", text: `${text}.` }));
-  const answered = answers.map(({ asked, lines: told }) => h("div", {}, h("p", { class: "small" }, h("code", { text: asked }), " asks, and makes no probe:"),
+  const answered = answers.map(({ asked, lines: told }) => h("div", { class: "probe-answer" }, h("p", { class: "small" }, h("code", { text: asked }), " asks, and makes no probe:"),
     h("pre", { class: "mono small", tabindex: "0", text: told.join("\n") })));
   return [...wrong, ...read, ...answered, ...right, ...passed];
 }

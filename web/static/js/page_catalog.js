@@ -8,7 +8,7 @@ import { addCommands } from "./commands.js";
 import { byId, h, put, settled } from "./dom.js";
 import { count, exact, plural } from "./format.js";
 import { bind, describe } from "./keys.js";
-import { showError, waitFor } from "./notice.js";
+import { sentence, showError, waitFor } from "./notice.js";
 import { startShell } from "./shell.js";
 import { VirtualTable } from "./virtual_table.js";
 
@@ -85,10 +85,20 @@ function load() {
   return waitFor("Reading the catalogue", source.reset({ q: view.q.trim(), kind: view.kind, in: view.within }));
 }
 
+/** Where a function went that this kernel does not have; empty for what is no name of one. */
+function movedTo(name) {
+  const place = h("p", { role: "status" });
+  if (/^[A-Za-z_][\w.]*$/.test(name) && ["", "function"].includes(view.kind ?? "")) {
+    // Without an answer the list is empty all the same.
+    get("/api/dynamic/functions", { q: name, limit: 1 }).then(({ hint }) => put(place, hint && sentence(hint)), () => {});
+  }
+  return place;
+}
+
 function nothing() {
   const words = view.q.trim() ? `No match${view.within ? ` in ${view.within}` : ""}.` : EMPTY[view.kind] ?? "There is nothing of this kind on this host.";
   const others = view.kind && [...source.kinds.values()].some((found) => found > 0);
-  return h("div", { class: "empty" }, h("p", { text: words }), others && h("p", { class: "row" }, h("button", { type: "button", text: "Search everything", on: { click: () => choose("") } })));
+  return h("div", { class: "empty" }, h("p", { text: words }), movedTo(view.q.trim()), others && h("p", { class: "row" }, h("button", { type: "button", text: "Search everything", on: { click: () => choose("") } })));
 }
 
 source.addEventListener("rows", ({ detail: { first } }) => {

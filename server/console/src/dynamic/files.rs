@@ -2,7 +2,7 @@
 
 use bathyscope_catalog::dynamic::FilePlace;
 
-use crate::script::{ScriptAgent, file_functions, function_place, offset_place, user_path};
+use crate::script::{OffsetPlace, ScriptAgent, file_functions, function_place, offset_place, user_path};
 
 /// A place that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub(super) struct Found {
     pub(super) offset: u64,
     /// What somebody should know who probes it.
     pub(super) notes: Vec<String>,
+    /// Whether a function may begin there, so that its arguments are where calls leave them.
+    pub(super) arguments: bool,
 }
 
 /// The absolute path of a program or library by its path or its name alone.
@@ -26,11 +28,17 @@ pub(super) fn place(
     at: &FilePlace,
     returns: bool,
 ) -> Result<Found, String> {
-    let (offset, notes) = match at {
-        FilePlace::Function { name, offset } => function_place(agent, pid, path, name, *offset, returns)?,
-        FilePlace::Offset(offset) => (*offset, offset_place(agent, pid, path, *offset)?),
-    };
-    Ok(Found { offset, notes })
+    match at {
+        FilePlace::Function { name, offset } => {
+            let arguments = *offset == 0;
+            let (offset, notes) = function_place(agent, pid, path, name, *offset, returns)?;
+            Ok(Found { offset, notes, arguments })
+        }
+        FilePlace::Offset(offset) => {
+            let OffsetPlace { notes, arguments } = offset_place(agent, pid, path, *offset)?;
+            Ok(Found { offset: *offset, notes, arguments })
+        }
+    }
 }
 
 /// The functions of a program or library: its path, and their names by the alphabet.

@@ -17,8 +17,8 @@ use bathyscope_bpf::lang::{Diagnostic, Severity, ast::Span, denied_function};
 use bathyscope_capture::{CaptureSpec, DynamicProbe, Method};
 use bathyscope_catalog::{
     dynamic::{
-        Definition, Dialect, DynamicError, End, FilePlace, Line, MAX_NAME_BYTES, Passed, Place, Reading, Typed,
-        Variable, argument_places, parse_dynamic, parse_perf_probe, variables,
+        Definition, Dialect, DynamicError, DynamicProblem, End, FilePlace, Line, MAX_NAME_BYTES, Passed, Place,
+        Reading, Typed, Variable, argument_places, parse_dynamic, parse_perf_probe, variables,
     },
     kernel_names::tracepoint_for,
     pasted::Plain,
@@ -172,6 +172,11 @@ fn one(
     let definition = match &definition.place {
         Place::File { path, at, returns, .. } => {
             let found = files::place(agent, pid, path, at, *returns).map_err(at_place)?;
+            if !found.arguments
+                && let Some(at) = argument_number(&typed.text)
+            {
+                return Err(told(DynamicError { at, problem: DynamicProblem::ArgumentsGone }));
+            }
             notes.extend(found.notes);
             match at {
                 // The place in the function is in what was found.
@@ -212,6 +217,12 @@ fn one(
         can_be_made(agent, &definition).map_err(at_place)?;
     }
     Ok(Resolved { typed: typed.text.clone(), at: typed.at, file: typed.file.clone(), definition, notes })
+}
+
+/// Where `$argN` stands in a definition.
+fn argument_number(text: &str) -> Option<usize> {
+    let mut places = text.match_indices("$arg").map(|(at, _)| at);
+    places.find(|at| text.get(at + 4..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
 }
 
 /// Refuses probes of the kernel's functions where it has none, with the event that tells about the same.

@@ -55,6 +55,9 @@ async fn what_is_written_becomes_lines_for_the_kernel() {
     let line = found["probes"][0]["line"].as_str().unwrap();
     assert!(line.starts_with("r:probe_webserver/query__return /usr/bin/webserver:0x"), "{line}");
     assert_eq!(found["probes"][1]["name"], "probe_webserver:main");
+    let found = check(&console, &operator, json!({ "text": "p:q /usr/bin/webserver:0x1500 $arg1" })).await;
+    assert_eq!(found["ok"], true, "{found}");
+    assert!(!found["probes"][0]["line"].as_str().unwrap().contains("$arg"), "{found}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,6 +76,8 @@ async fn what_is_wrong_is_told_at_its_place() {
         (json!({ "text": "cat trace\nperf probe -L vfs_read" }), 2, 12, "debug information"),
         (json!({ "text": "perf probe -V vfs_raed" }), 1, 15, "did you mean `vfs_read`?"),
         (json!({ "text": "echo ’p:a vfs_raed’" }), 1, 11, "did you mean `vfs_read`?"),
+        (json!({ "text": "p /usr/bin/webserver:0x1504 $arg1" }), 1, 29, "arguments are known only"),
+        (json!({ "text": "query+4 $arg1", "file": "/usr/bin/webserver" }), 1, 9, "arguments are known only"),
         (json!({ "text": "-:" }), 1, 3, "a name has letters"),
     ];
     for (body, line, column, words) in cases {

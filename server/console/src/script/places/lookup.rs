@@ -51,6 +51,15 @@ pub(crate) fn function_place(
     Ok((first.offset, notes))
 }
 
+/// A place in a file by its offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OffsetPlace {
+    /// What somebody should know who probes it.
+    pub(crate) notes: Vec<String>,
+    /// Whether a function may begin there, so that its arguments are where calls leave them.
+    pub(crate) arguments: bool,
+}
+
 /// What is to be known about a place of a file that is given in bytes.
 ///
 /// # Errors
@@ -60,19 +69,23 @@ pub(crate) fn offset_place(
     pid: Option<u32>,
     path: &str,
     offset: u64,
-) -> Result<Vec<String>, String> {
+) -> Result<OffsetPlace, String> {
+    let unknown = || Ok(OffsetPlace { notes: Vec::new(), arguments: false });
     // What cannot be read here is told by the agent when a capture begins.
-    let Ok(file) = open(&mut Files::new(agent, pid, Vec::new()), path) else { return Ok(Vec::new()) };
-    let Ok(elf) = ElfFile::parse(&file) else { return Ok(Vec::new()) };
+    let Ok(file) = open(&mut Files::new(agent, pid, Vec::new()), path) else { return unknown() };
+    let Ok(elf) = ElfFile::parse(&file) else { return unknown() };
     if !elf.is_code(offset) {
         return Err(format!("{offset:#x} is in no code of {path}; give an offset in the file, not an address"));
     }
-    let Ok(functions) = elf.functions() else { return Ok(Vec::new()) };
-    let inside = functions.at(offset).map(|symbol| match offset.saturating_sub(symbol.offset) {
+    // A stripped file does not tell where its functions begin: whoever asks knows.
+    let Ok(functions) = elf.functions() else { return Ok(OffsetPlace { notes: Vec::new(), arguments: true }) };
+    let found = functions.at(offset);
+    let arguments = found.as_ref().is_none_or(|symbol| symbol.offset == offset);
+    let inside = found.map(|symbol| match offset.saturating_sub(symbol.offset) {
         0 => format!("it is where `{}` begins", symbol.name),
         further => format!("it is {further} bytes within `{}`", symbol.name),
     });
-    Ok(inside.into_iter().collect())
+    Ok(OffsetPlace { notes: inside.into_iter().collect(), arguments })
 }
 
 /// The path and the names of the functions of a file, by the alphabet.

@@ -19,7 +19,7 @@ use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
 use file::Files;
-pub(crate) use lookup::{file_functions, function_place, offset_place, user_path};
+pub(crate) use lookup::{OffsetPlace, file_functions, function_place, offset_place, user_path};
 pub(crate) use program::{ProgramFile, open_program};
 pub(super) use unwind::tables_of;
 

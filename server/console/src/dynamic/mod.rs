@@ -219,10 +219,10 @@ fn one(
     Ok(Resolved { typed: typed.text.clone(), at: typed.at, file: typed.file.clone(), definition, notes })
 }
 
-/// Where `$argN` stands in a definition.
+/// Where the name of `$argN` stands in a definition, behind the `$`.
 fn argument_number(text: &str) -> Option<usize> {
-    let mut places = text.match_indices("$arg").map(|(at, _)| at);
-    places.find(|at| text.get(at + 4..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
+    let mut places = text.match_indices("$arg").map(|(at, _)| at + 1);
+    places.find(|at| text.get(at + 3..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
 }
 
 /// Refuses probes of the kernel's functions where it has none, with the event that tells about the same.

@@ -76,8 +76,8 @@ async fn what_is_wrong_is_told_at_its_place() {
         (json!({ "text": "cat trace\nperf probe -L vfs_read" }), 2, 12, "debug information"),
         (json!({ "text": "perf probe -V vfs_raed" }), 1, 15, "did you mean `vfs_read`?"),
         (json!({ "text": "echo ’p:a vfs_raed’" }), 1, 11, "did you mean `vfs_read`?"),
-        (json!({ "text": "p /usr/bin/webserver:0x1504 $arg1" }), 1, 29, "arguments are known only"),
-        (json!({ "text": "query+4 $arg1", "file": "/usr/bin/webserver" }), 1, 9, "arguments are known only"),
+        (json!({ "text": "p /usr/bin/webserver:0x1504 $arg1" }), 1, 30, "arguments are known only"),
+        (json!({ "text": "query+4 $arg1", "file": "/usr/bin/webserver" }), 1, 10, "arguments are known only"),
         (json!({ "text": "-:" }), 1, 3, "a name has letters"),
     ];
     for (body, line, column, words) in cases {

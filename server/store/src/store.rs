@@ -33,6 +33,10 @@ use crate::{
 mod dictionaries;
 mod run;
 
+/// What a call on [`Store`] answers. Boxed, so that the call is compiled here, once: the body of an `async fn` is compiled
+/// again in each crate that waits for it.
+pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
 /// An open database. Cheap to clone; all clones are the same store, and it closes when the last one is gone.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -68,8 +72,8 @@ impl Store {
     /// # Errors
     /// If the directory is missing, read-only or in use, or the file is damaged or newer: see [`StoreError`]. The file
     /// is then as it was.
-    pub async fn open(dir: &Path, options: Options) -> Result<Self, StoreError> {
-        Self::open_with(dir, options, &schema::MIGRATIONS).await
+    pub fn open(dir: &Path, options: Options) -> StoreFuture<'_, Self> {
+        Box::pin(async move { Self::open_with(dir, options, &schema::MIGRATIONS).await })
     }
 
     /// Opens the database for reading, beside a process that has it open. Calls that change something fail with
@@ -77,21 +81,23 @@ impl Store {
     ///
     /// # Errors
     /// If there is no database, or it is damaged or newer.
-    pub async fn open_read_only(dir: &Path) -> Result<Self, StoreError> {
-        Self::open_read_only_with(dir, &schema::MIGRATIONS).await
+    pub fn open_read_only(dir: &Path) -> StoreFuture<'_, Self> {
+        Box::pin(async move { Self::open_read_only_with(dir, &schema::MIGRATIONS).await })
     }
 
     /// Ends the writer after the changes that wait, moves the write-ahead log into the file, and gives up the lock.
     /// Calls after that fail with [`StoreError::Closed`].
-    pub async fn close(&self) {
-        self.inner.readers.close().await;
-        // The writer ends at this job: nothing that is sent after it is received.
-        let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(task) = task else { return };
-        let stop: Job = Box::new(|writer| Box::pin(async { writer.stop() }));
-        if self.inner.jobs.send(stop).await.is_ok() {
-            let _ended = task.await;
-        }
+    pub fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.inner.readers.close().await;
+            // The writer ends at this job: nothing that is sent after it is received.
+            let task = self.inner.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let Some(task) = task else { return };
+            let stop: Job = Box::new(|writer| Box::pin(async { writer.stop() }));
+            if self.inner.jobs.send(stop).await.is_ok() {
+                let _ended = task.await;
+            }
+        })
     }
 
     /// Makes a capture in state `recording`, if there is room to begin one. On disk when it returns.
@@ -99,8 +105,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::Exists`], [`StoreError::DiskFull`], [`StoreError::Refused`] for what is too large, or the
     /// database's.
-    pub async fn create(&self, new: NewCapture) -> Result<(), StoreError> {
-        self.write(move |writer| Box::pin(async move { append::create(writer, &new).await })).await
+    pub fn create(&self, new: NewCapture) -> StoreFuture<'_, ()> {
+        Box::pin(
+            async move { self.write(move |writer| Box::pin(async move { append::create(writer, &new).await })).await },
+        )
     }
 
     /// Adds rows and what they refer to, in one transaction. When it returns, they survive the end of this process by
@@ -112,17 +120,22 @@ impl Store {
     /// # Errors
     /// [`StoreError::DiskFull`], [`StoreError::Locked`], [`StoreError::NotRecording`], [`StoreError::NoCapture`],
     /// [`StoreError::Refused`], or the database's.
-    pub async fn append(&self, id: CaptureId, append: impl Into<Arc<Append>>) -> Result<(), StoreError> {
-        let append = append.into();
-        self.write(move |writer| Box::pin(async move { append::append(writer, id, &append).await })).await
+    pub fn append(&self, id: CaptureId, append: impl Into<Arc<Append>>) -> StoreFuture<'_, ()> {
+        self.append_shared(id, append.into())
+    }
+
+    fn append_shared(&self, id: CaptureId, append: Arc<Append>) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.write(move |writer| Box::pin(async move { append::append(writer, id, &append).await })).await
+        })
     }
 
     /// Whether there is room to begin a capture.
     ///
     /// # Errors
     /// [`StoreError::DiskFull`] if less than what is kept free would be left.
-    pub async fn has_room(&self) -> Result<(), StoreError> {
-        self.write(|writer| Box::pin(writer.has_room_for(append::START_BYTES))).await
+    pub fn has_room(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.write(|writer| Box::pin(writer.has_room_for(append::START_BYTES))).await })
     }
 
     /// Ends a capture. On disk when it returns; works on a full disk.
@@ -132,35 +145,37 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NotRecording`] if it has ended already, [`StoreError::NoCapture`], or the database's.
-    pub async fn finish(&self, id: CaptureId, end: End) -> Result<(), StoreError> {
-        self.write(move |writer| Box::pin(append::finish(writer, id, end))).await
+    pub fn finish(&self, id: CaptureId, end: End) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.write(move |writer| Box::pin(append::finish(writer, id, end))).await })
     }
 
     /// Lists captures, newest first.
     ///
     /// # Errors
     /// The database's.
-    pub async fn summaries(&self, query: &SummaryQuery) -> Result<SummaryPage, StoreError> {
-        self.done(read::summaries(&mut *self.reader().await?, query, &self.inner.ends).await)
+    pub fn summaries<'a>(&'a self, query: &'a SummaryQuery) -> StoreFuture<'a, SummaryPage> {
+        Box::pin(async move { self.done(read::summaries(&mut *self.reader().await?, query, &self.inner.ends).await) })
     }
 
     /// Everything about a capture but its rows and dictionaries.
     ///
     /// # Errors
     /// [`StoreError::NoCapture`], or the database's.
-    pub async fn capture(&self, id: CaptureId) -> Result<CaptureRecord, StoreError> {
-        let mut reader = self.reader().await?;
-        // Before the database is read: an end that is stored meanwhile is found in the one or the other.
-        let waiting = self.inner.ends.get(id);
-        let read = async {
-            let record = read::capture(&mut reader, id).await?;
-            sums::check_head(&mut reader, id).await?;
-            retention::complete(&mut reader, record).await
-        };
-        let record = self.done(read.await)?;
-        Ok(match waiting {
-            Some(end) => record.ended(end),
-            None => record,
+    pub fn capture(&self, id: CaptureId) -> StoreFuture<'_, CaptureRecord> {
+        Box::pin(async move {
+            let mut reader = self.reader().await?;
+            // Before the database is read: an end that is stored meanwhile is found in the one or the other.
+            let waiting = self.inner.ends.get(id);
+            let read = async {
+                let record = read::capture(&mut reader, id).await?;
+                sums::check_head(&mut reader, id).await?;
+                retention::complete(&mut reader, record).await
+            };
+            let record = self.done(read.await)?;
+            Ok(match waiting {
+                Some(end) => record.ended(end),
+                None => record,
+            })
         })
     }
 
@@ -169,165 +184,170 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::DamagedPart`], [`StoreError::DamagedChunk`], [`StoreError::NoCapture`], or the database's.
-    pub async fn check(&self, id: CaptureId) -> Result<(), StoreError> {
-        let record = self.capture(id).await?;
-        self.done(sums::check_all(&mut *self.reader().await?, id).await)?;
-        for (stream, of) in (0_u16..).zip(&record.streams) {
-            let all: Vec<usize> = (0..of.schema.columns.len()).collect();
-            for seq in 0..of.chunks {
-                let bytes = self.chunk(id, stream, seq).await?;
-                let decoded = decode_chunk(&of.schema, &bytes, &all);
-                decoded.map_err(|source| StoreError::DamagedChunk { id, stream, seq, why: source.to_string() })?;
+    pub fn check(&self, id: CaptureId) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let record = self.capture(id).await?;
+            self.done(sums::check_all(&mut *self.reader().await?, id).await)?;
+            for (stream, of) in (0_u16..).zip(&record.streams) {
+                let all: Vec<usize> = (0..of.schema.columns.len()).collect();
+                for seq in 0..of.chunks {
+                    let bytes = self.chunk(id, stream, seq).await?;
+                    let decoded = decode_chunk(&of.schema, &bytes, &all);
+                    decoded.map_err(|source| StoreError::DamagedChunk { id, stream, seq, why: source.to_string() })?;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// The chunks of a stream with numbers from `from_seq` on, in order; none for what does not exist.
     ///
     /// # Errors
     /// The database's.
-    pub async fn chunk_index(&self, id: CaptureId, stream: u16, from_seq: u32) -> Result<Vec<ChunkInfo>, StoreError> {
-        self.done(read::chunk_index(&mut *self.reader().await?, id, stream, from_seq).await)
+    pub fn chunk_index(&self, id: CaptureId, stream: u16, from_seq: u32) -> StoreFuture<'_, Vec<ChunkInfo>> {
+        Box::pin(async move { self.done(read::chunk_index(&mut *self.reader().await?, id, stream, from_seq).await) })
     }
 
     /// The bytes of a chunk, for `bathyscope_capture::decode_chunk`.
     ///
     /// # Errors
     /// [`StoreError::NoChunk`], or the database's.
-    pub async fn chunk(&self, id: CaptureId, stream: u16, seq: u32) -> Result<Vec<u8>, StoreError> {
-        self.done(read::chunk(&mut *self.reader().await?, id, stream, seq).await)
+    pub fn chunk(&self, id: CaptureId, stream: u16, seq: u32) -> StoreFuture<'_, Vec<u8>> {
+        Box::pin(async move { self.done(read::chunk(&mut *self.reader().await?, id, stream, seq).await) })
     }
 
     /// Which blocks of the time index there are, by stream and grouping; captures from before there was one have none.
     ///
     /// # Errors
     /// The database's.
-    pub async fn index(&self, id: CaptureId) -> Result<HashMap<(u16, Grouping), IndexDirectory>, StoreError> {
-        self.done(index::directories(&mut *self.reader().await?, id).await)
+    pub fn index(&self, id: CaptureId) -> StoreFuture<'_, HashMap<(u16, Grouping), IndexDirectory>> {
+        Box::pin(async move { self.done(index::directories(&mut *self.reader().await?, id).await) })
     }
 
     /// The bytes of a block of the time index, for `bathyscope_capture::IndexBlock::decode`; none if there is no such block.
     ///
     /// # Errors
     /// The database's.
-    pub async fn index_block(
-        &self,
-        id: CaptureId,
-        place: (u16, Grouping, u8, u32),
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        self.done(index::block(&mut *self.reader().await?, id, place).await)
+    pub fn index_block(&self, id: CaptureId, place: (u16, Grouping, u8, u32)) -> StoreFuture<'_, Option<Vec<u8>>> {
+        Box::pin(async move { self.done(index::block(&mut *self.reader().await?, id, place).await) })
     }
 
     /// The strings with ids above `after`, in order of ids; 0 for all.
     ///
     /// # Errors
     /// The database's.
-    pub async fn strings(&self, id: CaptureId, after: StringId) -> Result<Vec<(StringId, Vec<u8>)>, StoreError> {
-        let mut reader = self.reader().await?;
-        let page = (id, Part::Strings, after);
-        let read = sums::checked(
-            &mut reader,
-            page,
-            |conn, from| Box::pin(read::strings(conn, id, from, read::ALL)),
-            |(id, text)| (*id, sums::string(*id, text)),
-        );
-        self.done(read.await)
+    pub fn strings(&self, id: CaptureId, after: StringId) -> StoreFuture<'_, Vec<(StringId, Vec<u8>)>> {
+        Box::pin(async move {
+            let mut reader = self.reader().await?;
+            let page = (id, Part::Strings, after);
+            let read = sums::checked(
+                &mut reader,
+                page,
+                |conn, from| Box::pin(read::strings(conn, id, from, read::ALL)),
+                |(id, text)| (*id, sums::string(*id, text)),
+            );
+            self.done(read.await)
+        })
     }
 
     /// The mappings with ids above `after`, in order of ids; 0 for all.
     ///
     /// # Errors
     /// The database's.
-    pub async fn mappings(&self, id: CaptureId, after: MappingId) -> Result<Vec<(MappingId, Mapping)>, StoreError> {
-        let mut reader = self.reader().await?;
-        let page = (id, Part::Mappings, after);
-        let read = sums::checked(
-            &mut reader,
-            page,
-            |conn, from| Box::pin(read::mappings(conn, id, from, read::ALL)),
-            |(id, it)| (*id, sums::mapping(*id, it)),
-        );
-        self.done(read.await)
+    pub fn mappings(&self, id: CaptureId, after: MappingId) -> StoreFuture<'_, Vec<(MappingId, Mapping)>> {
+        Box::pin(async move {
+            let mut reader = self.reader().await?;
+            let page = (id, Part::Mappings, after);
+            let read = sums::checked(
+                &mut reader,
+                page,
+                |conn, from| Box::pin(read::mappings(conn, id, from, read::ALL)),
+                |(id, it)| (*id, sums::mapping(*id, it)),
+            );
+            self.done(read.await)
+        })
     }
 
     /// The frames with ids above `after`, in order of ids; 0 for all.
     ///
     /// # Errors
     /// The database's.
-    pub async fn frames(&self, id: CaptureId, after: FrameId) -> Result<Vec<(FrameId, Frame)>, StoreError> {
-        let mut reader = self.reader().await?;
-        let page = (id, Part::Frames, after);
-        let read = sums::checked(
-            &mut reader,
-            page,
-            |conn, from| Box::pin(read::frames(conn, id, from, read::ALL)),
-            |(id, it)| (*id, sums::frame(*id, it)),
-        );
-        self.done(read.await)
+    pub fn frames(&self, id: CaptureId, after: FrameId) -> StoreFuture<'_, Vec<(FrameId, Frame)>> {
+        Box::pin(async move {
+            let mut reader = self.reader().await?;
+            let page = (id, Part::Frames, after);
+            let read = sums::checked(
+                &mut reader,
+                page,
+                |conn, from| Box::pin(read::frames(conn, id, from, read::ALL)),
+                |(id, it)| (*id, sums::frame(*id, it)),
+            );
+            self.done(read.await)
+        })
     }
 
     /// The stacks with ids above `after`, in order of ids; 0 for all.
     ///
     /// # Errors
     /// The database's.
-    pub async fn stacks(&self, id: CaptureId, after: StackId) -> Result<Vec<(StackId, Stack)>, StoreError> {
-        let mut reader = self.reader().await?;
-        let page = (id, Part::Stacks, after);
-        let read = sums::checked(
-            &mut reader,
-            page,
-            |conn, from| Box::pin(read::stacks(conn, id, from, read::ALL)),
-            |(id, it)| (*id, sums::stack(*id, &stack_to_bytes(it))),
-        );
-        self.done(read.await)
+    pub fn stacks(&self, id: CaptureId, after: StackId) -> StoreFuture<'_, Vec<(StackId, Stack)>> {
+        Box::pin(async move {
+            let mut reader = self.reader().await?;
+            let page = (id, Part::Stacks, after);
+            let read = sums::checked(
+                &mut reader,
+                page,
+                |conn, from| Box::pin(read::stacks(conn, id, from, read::ALL)),
+                |(id, it)| (*id, sums::stack(*id, &stack_to_bytes(it))),
+            );
+            self.done(read.await)
+        })
     }
 
     /// The symbols of frames with ids above `after`, in order of ids; 0 for all. Frames without a name are left out.
     ///
     /// # Errors
     /// The database's.
-    pub async fn symbols(&self, id: CaptureId, after: FrameId) -> Result<Vec<(FrameId, Symbol)>, StoreError> {
-        let mut reader = self.reader().await?;
-        let sum = |(id, function, place, lines): &read::SymbolRow| {
-            (*id, sums::symbol(*id, function.as_bytes(), unsigned(*place), lines.as_bytes()))
-        };
-        let read = sums::checked(
-            &mut reader,
-            (id, Part::Symbols, after),
-            |conn, from| Box::pin(read::symbol_rows(conn, id, from, read::ALL)),
-            sum,
-        );
-        self.done(read.await.and_then(read::symbols_of))
+    pub fn symbols(&self, id: CaptureId, after: FrameId) -> StoreFuture<'_, Vec<(FrameId, Symbol)>> {
+        Box::pin(async move {
+            let mut reader = self.reader().await?;
+            let sum = |(id, function, place, lines): &read::SymbolRow| {
+                (*id, sums::symbol(*id, function.as_bytes(), unsigned(*place), lines.as_bytes()))
+            };
+            let read = sums::checked(
+                &mut reader,
+                (id, Part::Symbols, after),
+                |conn, from| Box::pin(read::symbol_rows(conn, id, from, read::ALL)),
+                sum,
+            );
+            self.done(read.await.and_then(read::symbols_of))
+        })
     }
 
     /// Adds or replaces names of frames, also after the capture has ended.
     ///
     /// # Errors
     /// [`StoreError::NoCapture`], [`StoreError::Refused`], [`StoreError::DiskFull`], or the database's.
-    pub async fn put_symbols(&self, id: CaptureId, symbols: Vec<(FrameId, Symbol)>) -> Result<(), StoreError> {
-        self.write(move |writer| Box::pin(async move { append::put_symbols(writer, id, &symbols).await })).await
+    pub fn put_symbols(&self, id: CaptureId, symbols: Vec<(FrameId, Symbol)>) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.write(move |writer| Box::pin(async move { append::put_symbols(writer, id, &symbols).await })).await
+        })
     }
 
     /// Adds or replaces instructions of functions, also after the capture has ended.
     ///
     /// # Errors
     /// [`StoreError::NoCapture`], [`StoreError::Refused`], [`StoreError::DiskFull`], or the database's.
-    pub async fn put_code(&self, id: CaptureId, code: Vec<FunctionCode>) -> Result<(), StoreError> {
-        self.write(move |writer| Box::pin(append::put_code(writer, id, code))).await
+    pub fn put_code(&self, id: CaptureId, code: Vec<FunctionCode>) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.write(move |writer| Box::pin(append::put_code(writer, id, code))).await })
     }
 
     /// The instructions of the function that begins at an offset of a mapping; none if none were kept.
     ///
     /// # Errors
     /// The database's.
-    pub async fn code_at(
-        &self,
-        id: CaptureId,
-        mapping: MappingId,
-        start: u64,
-    ) -> Result<Option<FunctionCode>, StoreError> {
-        self.done(read::code_at(&mut *self.reader().await?, id, mapping, start).await)
+    pub fn code_at(&self, id: CaptureId, mapping: MappingId, start: u64) -> StoreFuture<'_, Option<FunctionCode>> {
+        Box::pin(async move { self.done(read::code_at(&mut *self.reader().await?, id, mapping, start).await) })
     }
 
     /// Keeps what was compiled for a capture that is being recorded by a script, or replaces it.
@@ -335,74 +355,82 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotRecording`], [`StoreError::NoCapture`], [`StoreError::Refused`] for what is too large,
     /// [`StoreError::DiskFull`], or the database's.
-    pub async fn put_script(&self, id: CaptureId, script: ScriptRecord) -> Result<(), StoreError> {
-        self.write(move |writer| Box::pin(async move { append::put_script(writer, id, &script).await })).await
+    pub fn put_script(&self, id: CaptureId, script: ScriptRecord) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.write(move |writer| Box::pin(async move { append::put_script(writer, id, &script).await })).await
+        })
     }
 
     /// What was compiled for a capture; none if it was not made by a script.
     ///
     /// # Errors
     /// The database's.
-    pub async fn script(&self, id: CaptureId) -> Result<Option<ScriptRecord>, StoreError> {
-        let waiting = self.inner.ends.get(id).and_then(|end| end.script);
-        let script = self.done(read::script(&mut *self.reader().await?, id).await)?;
-        Ok(script.map(|script| match waiting {
-            Some(end) => ScriptRecord { plan: script.plan, probes: end.probes, exit_code: end.exit_code },
-            None => script,
-        }))
+    pub fn script(&self, id: CaptureId) -> StoreFuture<'_, Option<ScriptRecord>> {
+        Box::pin(async move {
+            let waiting = self.inner.ends.get(id).and_then(|end| end.script);
+            let script = self.done(read::script(&mut *self.reader().await?, id).await)?;
+            Ok(script.map(|script| match waiting {
+                Some(end) => ScriptRecord { plan: script.plan, probes: end.probes, exit_code: end.exit_code },
+                None => script,
+            }))
+        })
     }
 
     /// The process history, in the order in which it was appended.
     ///
     /// # Errors
     /// The database's.
-    pub async fn processes(&self, id: CaptureId) -> Result<Vec<ProcessChange>, StoreError> {
-        self.done(read::processes(&mut *self.reader().await?, id, 0, read::ALL).await)
+    pub fn processes(&self, id: CaptureId) -> StoreFuture<'_, Vec<ProcessChange>> {
+        Box::pin(async move { self.done(read::processes(&mut *self.reader().await?, id, 0, read::ALL).await) })
     }
 
     /// At most `limit` pieces of the traced command's output, without the first `offset`.
     ///
     /// # Errors
     /// The database's.
-    pub async fn output(&self, id: CaptureId, offset: u64, limit: u32) -> Result<Vec<OutputLine>, StoreError> {
-        self.done(read::output(&mut *self.reader().await?, id, offset, i64::from(limit)).await)
+    pub fn output(&self, id: CaptureId, offset: u64, limit: u32) -> StoreFuture<'_, Vec<OutputLine>> {
+        Box::pin(async move { self.done(read::output(&mut *self.reader().await?, id, offset, i64::from(limit)).await) })
     }
 
     /// Gives a capture another name, at most 256 bytes.
     ///
     /// # Errors
     /// [`StoreError::NoCapture`], [`StoreError::Refused`], or the database's.
-    pub async fn rename(&self, id: CaptureId, title: &str) -> Result<(), StoreError> {
-        let title = title.to_owned();
-        self.write(move |writer| Box::pin(append::rename(writer, id, title))).await
+    pub fn rename<'a>(&'a self, id: CaptureId, title: &'a str) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let title = title.to_owned();
+            self.write(move |writer| Box::pin(append::rename(writer, id, title))).await
+        })
     }
 
     /// Pins a capture, so that [`Store::delete_unpinned`] leaves it, or takes that back. Works on a full disk.
     ///
     /// # Errors
     /// [`StoreError::NoCapture`], or the database's.
-    pub async fn set_pinned(&self, id: CaptureId, pinned: bool) -> Result<(), StoreError> {
-        self.control(move |conn| Box::pin(retention::set_pinned(conn, id, pinned))).await
+    pub fn set_pinned(&self, id: CaptureId, pinned: bool) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.control(move |conn| Box::pin(retention::set_pinned(conn, id, pinned))).await })
     }
 
     /// What a decision on which captures are kept needs to know of each, in no particular order.
     ///
     /// # Errors
     /// The database's.
-    pub async fn retained(&self) -> Result<Vec<RetainedCapture>, StoreError> {
-        let mut all = self.done(retention::all(&mut *self.reader().await?).await)?;
-        for capture in &mut all {
-            capture.recording &= !self.inner.ends.has(capture.id);
-        }
-        Ok(all)
+    pub fn retained(&self) -> StoreFuture<'_, Vec<RetainedCapture>> {
+        Box::pin(async move {
+            let mut all = self.done(retention::all(&mut *self.reader().await?).await)?;
+            for capture in &mut all {
+                capture.recording &= !self.inner.ends.has(capture.id);
+            }
+            Ok(all)
+        })
     }
 
     /// Bytes of all captures together, and of those of them that are pinned, as [`RetainedCapture::size_bytes`] counts.
     ///
     /// # Errors
     /// The database's.
-    pub async fn sizes(&self) -> Result<(u64, u64), StoreError> {
-        self.done(retention::sizes(&mut *self.reader().await?).await)
+    pub fn sizes(&self) -> StoreFuture<'_, (u64, u64)> {
+        Box::pin(async move { self.done(retention::sizes(&mut *self.reader().await?).await) })
     }
 
     /// As [`Store::delete`], unless the capture is pinned at that moment; says whether it was deleted. `entry` goes into
@@ -410,12 +438,14 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::delete`].
-    pub async fn delete_unpinned(&self, id: CaptureId, entry: AuditEntry) -> Result<bool, StoreError> {
-        let marked = self.write(move |writer| Box::pin(remove::mark(writer, id, Why::Rule(entry)))).await?;
-        if marked {
-            self.remove_marked(id).await?;
-        }
-        Ok(marked)
+    pub fn delete_unpinned(&self, id: CaptureId, entry: AuditEntry) -> StoreFuture<'_, bool> {
+        Box::pin(async move {
+            let marked = self.write(move |writer| Box::pin(remove::mark(writer, id, Why::Rule(entry)))).await?;
+            if marked {
+                self.remove_marked(id).await?;
+            }
+            Ok(marked)
+        })
     }
 
     /// Why nothing can be stored, if somebody removed or replaced the file. Looks at files only.
@@ -433,9 +463,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Recording`], [`StoreError::NoCapture`], or the database's.
-    pub async fn delete(&self, id: CaptureId) -> Result<(), StoreError> {
-        self.write(move |writer| Box::pin(remove::mark(writer, id, Why::Asked))).await?;
-        self.remove_marked(id).await
+    pub fn delete(&self, id: CaptureId) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.write(move |writer| Box::pin(remove::mark(writer, id, Why::Asked))).await?;
+            self.remove_marked(id).await
+        })
     }
 
     /// Writes a capture to a new file `path` (`.bathy`): a database of the same schema that holds nothing else.
@@ -444,8 +476,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::Recording`], [`StoreError::NoCapture`], [`StoreError::File`] if it exists already or cannot be
     /// written, or the database's.
-    pub async fn export_file(&self, id: CaptureId, path: &Path) -> Result<(), StoreError> {
-        self.done(export::export(self, id, path).await)
+    pub fn export_file<'a>(&'a self, id: CaptureId, path: &'a Path) -> StoreFuture<'a, ()> {
+        Box::pin(async move { self.done(export::export(self, id, path).await) })
     }
 
     /// Reads a capture from a file that [`Store::export_file`] made here or elsewhere, treats it as hostile, and gives
@@ -455,16 +487,16 @@ impl Store {
     /// # Errors
     /// [`StoreError::Import`] if anything in it is not as it should be, and nothing of it is kept then;
     /// [`StoreError::DiskFull`]; or the database's.
-    pub async fn import_file(&self, path: &Path, owner: &str, now_unix_ns: i64) -> Result<CaptureId, StoreError> {
-        self.done(import::import(self, path, self.receiver(owner, now_unix_ns)).await)
+    pub fn import_file<'a>(&'a self, path: &'a Path, owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
+        Box::pin(async move { self.done(import::import(self, path, self.receiver(owner, now_unix_ns)).await) })
     }
 
     /// As [`Store::import_file`], from the file's bytes.
     ///
     /// # Errors
     /// As [`Store::import_file`].
-    pub async fn import_bytes(&self, bytes: &[u8], owner: &str, now_unix_ns: i64) -> Result<CaptureId, StoreError> {
-        self.done(import::import_bytes(self, bytes, self.receiver(owner, now_unix_ns)).await)
+    pub fn import_bytes<'a>(&'a self, bytes: &'a [u8], owner: &'a str, now_unix_ns: i64) -> StoreFuture<'a, CaptureId> {
+        Box::pin(async move { self.done(import::import_bytes(self, bytes, self.receiver(owner, now_unix_ns)).await) })
     }
 
     /// As [`Store::import_file`], from what [`tell_file`](crate::tell_file) says in a process without rights, which is
@@ -472,13 +504,13 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::import_file`].
-    pub async fn import_messages(
-        &self,
+    pub fn import_messages<'a>(
+        &'a self,
         next: NextMessage,
-        owner: &str,
+        owner: &'a str,
         now_unix_ns: i64,
-    ) -> Result<CaptureId, StoreError> {
-        self.done(import::import_messages(self, next, self.receiver(owner, now_unix_ns)).await)
+    ) -> StoreFuture<'a, CaptureId> {
+        Box::pin(async move { self.done(import::import_messages(self, next, self.receiver(owner, now_unix_ns)).await) })
     }
 
     /// Tells which clock the seconds of sessions and login tokens are of, such as the boot id for a clock that counts
@@ -486,41 +518,45 @@ impl Store {
     ///
     /// # Errors
     /// The database's.
-    pub async fn begin_session_epoch(&self, epoch: &str) -> Result<(), StoreError> {
-        let epoch = epoch.to_owned();
-        self.control(move |conn| Box::pin(async move { entry::begin_epoch(conn, &epoch).await })).await
+    pub fn begin_session_epoch<'a>(&'a self, epoch: &'a str) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            let epoch = epoch.to_owned();
+            self.control(move |conn| Box::pin(async move { entry::begin_epoch(conn, &epoch).await })).await
+        })
     }
 
     /// Keeps a token that lets somebody in once.
     ///
     /// # Errors
     /// [`StoreError::Refused`] for a name that is too long, or the database's.
-    pub async fn add_login_token(&self, token: LoginToken) -> Result<(), StoreError> {
-        self.control(move |conn| Box::pin(async move { entry::add_login_token(conn, &token).await })).await
+    pub fn add_login_token(&self, token: LoginToken) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.control(move |conn| Box::pin(async move { entry::add_login_token(conn, &token).await })).await
+        })
     }
 
     /// The login tokens that were not used and have not expired by `now_s`.
     ///
     /// # Errors
     /// The database's.
-    pub async fn login_tokens(&self, now_s: u64) -> Result<Vec<LoginToken>, StoreError> {
-        self.done(entry::login_tokens(&mut *self.reader().await?, now_s).await)
+    pub fn login_tokens(&self, now_s: u64) -> StoreFuture<'_, Vec<LoginToken>> {
+        Box::pin(async move { self.done(entry::login_tokens(&mut *self.reader().await?, now_s).await) })
     }
 
     /// Forgets a login token that was not used; says whether there was one.
     ///
     /// # Errors
     /// The database's.
-    pub async fn delete_login_token(&self, hash: TokenHash) -> Result<bool, StoreError> {
-        self.control(move |conn| Box::pin(entry::delete_login_token(conn, hash))).await
+    pub fn delete_login_token(&self, hash: TokenHash) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.control(move |conn| Box::pin(entry::delete_login_token(conn, hash))).await })
     }
 
     /// All sessions that have not expired and were used within their idle limit, by [`Store::touch_session`].
     ///
     /// # Errors
     /// The database's.
-    pub async fn sessions(&self, now_s: u64) -> Result<Vec<Session>, StoreError> {
-        self.done(entry::sessions(&mut *self.reader().await?, now_s).await)
+    pub fn sessions(&self, now_s: u64) -> StoreFuture<'_, Vec<Session>> {
+        Box::pin(async move { self.done(entry::sessions(&mut *self.reader().await?, now_s).await) })
     }
 
     /// Uses up a login token, at most once however many ask at the same time: the token if it exists, has not been used
@@ -528,56 +564,58 @@ impl Store {
     ///
     /// # Errors
     /// The database's.
-    pub async fn redeem_login_token(&self, hash: TokenHash, now_s: u64) -> Result<Option<LoginToken>, StoreError> {
-        self.control(move |conn| Box::pin(entry::redeem_login_token(conn, hash, now_s))).await
+    pub fn redeem_login_token(&self, hash: TokenHash, now_s: u64) -> StoreFuture<'_, Option<LoginToken>> {
+        Box::pin(async move { self.control(move |conn| Box::pin(entry::redeem_login_token(conn, hash, now_s))).await })
     }
 
     /// Whether a login token exists that was not used and has not expired. Changes nothing.
     ///
     /// # Errors
     /// The database's.
-    pub async fn has_login_token(&self, hash: TokenHash, now_s: u64) -> Result<bool, StoreError> {
-        self.done(entry::has_login_token(&mut *self.reader().await?, hash, now_s).await)
+    pub fn has_login_token(&self, hash: TokenHash, now_s: u64) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.done(entry::has_login_token(&mut *self.reader().await?, hash, now_s).await) })
     }
 
     /// Keeps a session.
     ///
     /// # Errors
     /// [`StoreError::Refused`] for a name that is too long, or the database's.
-    pub async fn add_session(&self, session: NewSession) -> Result<(), StoreError> {
-        self.control(move |conn| Box::pin(async move { entry::add_session(conn, &session).await })).await
+    pub fn add_session(&self, session: NewSession) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.control(move |conn| Box::pin(async move { entry::add_session(conn, &session).await })).await
+        })
     }
 
     /// The session if it exists, has not expired and was used within its idle limit. Changes nothing.
     ///
     /// # Errors
     /// The database's.
-    pub async fn session(&self, hash: TokenHash, now_s: u64) -> Result<Option<Session>, StoreError> {
-        self.done(entry::session(&mut *self.reader().await?, hash, now_s).await)
+    pub fn session(&self, hash: TokenHash, now_s: u64) -> StoreFuture<'_, Option<Session>> {
+        Box::pin(async move { self.done(entry::session(&mut *self.reader().await?, hash, now_s).await) })
     }
 
     /// Notes that a session was used. Call it once a minute at most, not with every request.
     ///
     /// # Errors
     /// The database's.
-    pub async fn touch_session(&self, hash: TokenHash, now_s: u64) -> Result<(), StoreError> {
-        self.control(move |conn| Box::pin(entry::touch_session(conn, hash, now_s))).await
+    pub fn touch_session(&self, hash: TokenHash, now_s: u64) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.control(move |conn| Box::pin(entry::touch_session(conn, hash, now_s))).await })
     }
 
     /// Forgets a session; says whether it existed.
     ///
     /// # Errors
     /// The database's.
-    pub async fn delete_session(&self, hash: TokenHash) -> Result<bool, StoreError> {
-        self.control(move |conn| Box::pin(entry::delete_session(conn, hash))).await
+    pub fn delete_session(&self, hash: TokenHash) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.control(move |conn| Box::pin(entry::delete_session(conn, hash))).await })
     }
 
     /// Forgets sessions and login tokens that have ended by `now_s`; says how many.
     ///
     /// # Errors
     /// The database's.
-    pub async fn purge_sessions(&self, now_s: u64) -> Result<u64, StoreError> {
-        self.control(move |conn| Box::pin(entry::purge(conn, now_s))).await
+    pub fn purge_sessions(&self, now_s: u64) -> StoreFuture<'_, u64> {
+        Box::pin(async move { self.control(move |conn| Box::pin(entry::purge(conn, now_s))).await })
     }
 
     /// A hash of everything in the database but for when sessions were last used: equal before and after what must not
@@ -586,23 +624,25 @@ impl Store {
     /// # Errors
     /// The database's.
     #[cfg(feature = "testing")]
-    pub async fn fingerprint(&self) -> Result<[u8; 32], StoreError> {
-        self.done(crate::fingerprint::fingerprint(&mut *self.reader().await?).await)
+    pub fn fingerprint(&self) -> StoreFuture<'_, [u8; 32]> {
+        Box::pin(async move { self.done(crate::fingerprint::fingerprint(&mut *self.reader().await?).await) })
     }
 
     /// Adds an entry to the audit log, for ever.
     ///
     /// # Errors
     /// The database's.
-    pub async fn add_audit(&self, entry: AuditEntry) -> Result<(), StoreError> {
-        self.control(move |conn| Box::pin(async move { entry::add_audit(conn, &entry).await })).await
+    pub fn add_audit(&self, entry: AuditEntry) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.control(move |conn| Box::pin(async move { entry::add_audit(conn, &entry).await })).await
+        })
     }
 
     /// At most `limit` entries of the audit log with numbers below `before` (0 for the newest), newest first.
     ///
     /// # Errors
     /// The database's.
-    pub async fn audit(&self, before: u64, limit: u32) -> Result<Vec<AuditRecord>, StoreError> {
-        self.done(entry::audit(&mut *self.reader().await?, before, limit).await)
+    pub fn audit(&self, before: u64, limit: u32) -> StoreFuture<'_, Vec<AuditRecord>> {
+        Box::pin(async move { self.done(entry::audit(&mut *self.reader().await?, before, limit).await) })
     }
 }

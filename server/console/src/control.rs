@@ -168,7 +168,7 @@ impl Control {
         let (reading, mut writing) = stream.into_split();
         let mut reading = tokio::io::BufReader::new(reading);
         (&mut reading).take(LINE_BYTES).read_line(&mut line).await?;
-        let answer = match serde_json::from_str(&line) {
+        let answer = match serde_json::from_slice(line.as_bytes()) {
             Ok(Request::LoginLink { user, role, lasts_s }) => {
                 match self.sessions.login_token_for(&user, role, lasts_s).await {
                     Ok(secret) => Answer::LoginLink { url: login_url(&self.origin, secret.reveal()) },
@@ -357,7 +357,7 @@ fn answered(dir: &Path, request: &Request) -> Result<Answer, Failure> {
             "Start one with `bathyscope serve`, or name its directory with --data. Only its user and root may ask.",
         )
     })?;
-    match serde_json::from_str(&line) {
+    match serde_json::from_slice(line.as_bytes()) {
         Ok(Answer::Failed { why }) => Err(Failure::new(format!("{}: {why}", asking(dir)))),
         Ok(answer) => Ok(answer),
         Err(error) => Err(Failure::because(asking(dir), error)),
@@ -397,7 +397,7 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
         }
         Err(error) => return Err(Failure::because(doing, error)),
     };
-    match serde_json::from_str(&line) {
+    match serde_json::from_slice(line.as_bytes()) {
         Ok(Answer::Probes { probes }) => Ok(Some(probes)),
         Ok(Answer::Done) => Ok(Some(Vec::new())),
         Ok(Answer::Failed { why }) => Err(Failure::new(format!("{doing}: {why}"))),
@@ -426,7 +426,7 @@ pub fn import(dir: &Path, name: &str, file: &mut std::fs::File) -> Result<Option
     let mut line = String::new();
     let read = BufReader::new(stream.take(ANSWER_BYTES)).read_line(&mut line);
     read.map_err(|error| Failure::because(doing(), error))?;
-    match serde_json::from_str(&line) {
+    match serde_json::from_slice(line.as_bytes()) {
         Ok(Answer::Imported { id }) => Ok(Some(id)),
         Ok(Answer::Failed { why }) => Err(Failure::new(format!("{}: {why}", doing())).remedy("Nothing was stored.")),
         Ok(_other) => Err(other_answer(dir)),

@@ -56,7 +56,7 @@ pub struct ScriptView {
 impl ScriptView {
     /// The script of a capture; none if it was not made by one, or its plan is of a program that this one does not know.
     pub fn new(view: &CaptureView, record: Option<&ScriptRecord>) -> Option<Self> {
-        let plan: Plan = serde_json::from_str(&record?.plan).ok()?;
+        let plan: Plan = serde_json::from_slice(record?.plan.as_bytes()).ok()?;
         let about = view.record();
         let Method::Script(spec) = &about.spec.method else { return None };
         let name = if spec.file.is_empty() { "script" } else { &spec.file };

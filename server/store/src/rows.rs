@@ -53,7 +53,7 @@ pub(crate) fn to_json(value: &impl Serialize, what: &'static str) -> Result<Stri
 }
 
 pub(crate) fn from_json<T: DeserializeOwned>(text: &str, what: &'static str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|_syntax| unreadable(what))
+    serde_json::from_slice(text.as_bytes()).map_err(|_syntax| unreadable(what))
 }
 
 pub(crate) fn stats_to_bytes(stats: &[ColumnStats]) -> Vec<u8> {

@@ -189,7 +189,7 @@ fn read(path: &Path) -> Option<Found> {
 
 /// Reads a journal. A last line that was not written to its end is left out: what it announces was not made.
 fn parse(text: &str) -> Option<(String, Owner, Vec<Entry>)> {
-    let mut lines = text.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
+    let mut lines = text.lines().map_while(|line| serde_json::from_slice::<Line>(line.as_bytes()).ok());
     let Some(Line::Begin { boot, owner }) = lines.next() else { return None };
     let mut open = BTreeMap::new();
     for line in lines {

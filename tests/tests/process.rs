@@ -11,8 +11,9 @@ use bathyscope_tests::{
     is_root, proc, rounds,
     server::{Server, signal},
     wait::until,
+    workspace::binary,
 };
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -100,6 +101,23 @@ fn p42_the_whole_ends_within_ten_seconds_of_term() {
     assert!(begin.elapsed().as_secs() < 10, "it took {:?}", begin.elapsed());
     assert!(status.success(), "{status}");
     assert!(children.into_iter().all(|pid| !proc::is_alive(pid)), "a child outlives its supervisor");
+    let shown = json_of(["captures", "show", &id, "--json", "--data", path(&data)]);
+    assert_eq!(shown["state"], "finished", "{shown}");
+}
+
+#[test]
+fn p42_term_to_the_whole_group_is_one_wish() {
+    let data = data();
+    // It becomes the leader of a group, and then the binary.
+    let words = ["setsid".to_owned(), binary().to_string_lossy().into_owned()];
+    let mut server = Server::start_by(&words, data.path(), &["--simulate"]);
+    let id = server.capture(&spec(60_000));
+    until("rows", || (stored_rows(&server, &id) > 0).then_some(()));
+    // As `timeout` does, and a terminal with Ctrl-C.
+    let group = Pid::from_raw(i32::try_from(server.supervisor()).unwrap()).unwrap();
+    kill_process_group(group, Signal::TERM).unwrap();
+    let status = server.wait();
+    assert!(status.success(), "{status}: {}", server.log());
     let shown = json_of(["captures", "show", &id, "--json", "--data", path(&data)]);
     assert_eq!(shown["state"], "finished", "{shown}");
 }

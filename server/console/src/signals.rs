@@ -1,11 +1,20 @@
 //! What asks a process to end: Ctrl-C, SIGTERM, and the end of its terminal.
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use std::time::Duration;
+
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::Instant,
+};
 
 use crate::Failure;
 
 /// The bit of SIGHUP among ignored signals.
 const HANGUP_BIT: u64 = 1;
+
+/// What comes so soon behind a signal is the same wish: `timeout` and service managers send to the process and to its
+/// group, and the supervisor passes on what the group has got as well.
+const SAME_WISH: Duration = Duration::from_millis(500);
 
 /// The signals that ask for an end.
 #[derive(Debug)]
@@ -14,6 +23,8 @@ pub struct EndSignals {
     terminate: Signal,
     /// None where whoever started the process wanted it to outlive the terminal, as `nohup` does.
     hangup: Option<Signal>,
+    /// When the last one came that was told.
+    last: Option<Instant>,
 }
 
 impl EndSignals {
@@ -25,11 +36,27 @@ impl EndSignals {
         let on = |kind| signal(kind).map_err(|error| Failure::because("watching for signals", error));
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let hangup = if ignores_hangup(&status) { None } else { Some(on(SignalKind::hangup())?) };
-        Ok(Self { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())?, hangup })
+        Ok(Self {
+            interrupt: on(SignalKind::interrupt())?,
+            terminate: on(SignalKind::terminate())?,
+            hangup,
+            last: None,
+        })
     }
 
-    /// Waits for the next one; says what it was.
+    /// Waits for the next wish to end; says what it was.
     pub async fn next(&mut self) -> &'static str {
+        loop {
+            let what = self.received().await;
+            let now = Instant::now();
+            if self.last.is_none_or(|last| now.duration_since(last) >= SAME_WISH) {
+                self.last = Some(now);
+                return what;
+            }
+        }
+    }
+
+    async fn received(&mut self) -> &'static str {
         let hangup = async {
             match &mut self.hangup {
                 Some(hangup) => hangup.recv().await,

@@ -2,7 +2,7 @@
 
 use std::{
     os::fd::AsFd as _,
-    os::unix::process::ExitStatusExt as _,
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, ExitCode, ExitStatus, Stdio},
     time::Duration,
@@ -21,6 +21,10 @@ use super::{
     directories::prepare_data, this_binary,
 };
 use crate::{Failure, Outcome, cli::serve::ServeArgs, signals::EndSignals};
+
+/// Asks for a process group of a child's own: Ctrl-C and `timeout` signal the whole group, but only the supervisor knows in
+/// which order the two others end so that captures are stored whole.
+const OWN_GROUP: i32 = 0;
 
 /// Runs agent and console until the console ends, and gives back its exit status.
 ///
@@ -123,7 +127,8 @@ impl Plan<'_> {
         }
         self.args.scripts.pass_on_to_agent(&mut command, &self.args.listen);
         self.args.log.pass_on(&mut command);
-        command.stdin(self.agents_end.as_fd().try_clone_to_owned()?).stdout(Stdio::null()).spawn()
+        command.stdin(self.agents_end.as_fd().try_clone_to_owned()?).stdout(Stdio::null());
+        command.process_group(OWN_GROUP).spawn()
     }
 
     fn start_console(&self, door: Door) -> Result<Child, Failure> {
@@ -147,7 +152,8 @@ impl Plan<'_> {
         self.args.keep.pass_on(&mut command);
         self.args.log.pass_on(&mut command);
         // No copy of this end stays here: the agent sees the console's end.
-        command.stdin(door.as_fd().try_clone_to_owned().map_err(failed)?).spawn().map_err(failed)
+        command.stdin(door.as_fd().try_clone_to_owned().map_err(failed)?);
+        command.process_group(OWN_GROUP).spawn().map_err(failed)
     }
 }
 

@@ -33,7 +33,7 @@ Examples:
   bathyscope list types task_struct        the kernel's types
   bathyscope list options 'func*'          options of ftrace, and whether each is on
   bathyscope list clocks                   clocks of ftrace, and which captures can have
-  bathyscope list -e -t -o -f -C           the letters of trace-cmd: events, tracers, options, functions, clocks
+  bathyscope list -t                       a letter of trace-cmd: tracers; -e events, -o options, -f functions, -C clocks
   bathyscope list tracers                  tracers of ftrace, and what those need that are not here
   bathyscope list probes                   dynamic probes that anyone has made
   bathyscope list programs                 BPF programs that anyone has loaded, and where they are attached

@@ -100,7 +100,9 @@ const MAX_DEPTH: u32 = 4;
 
 fn give_away_in(directory: &OwnedFd, owner: u32, account: &Account, depth: u32) -> std::io::Result<()> {
     let (uid, gid) = (Some(Uid::from_raw(account.uid)), Some(Gid::from_raw(account.gid)));
-    // First the directory: what its old owner can do in it is over then, but for what was begun.
+    // First the directory: what its old owner can do in it is over then, but for what was begun. Its mode is its owner's to
+    // change, and a container has no right to change that of others.
+    fchown(directory, Some(rustix::process::geteuid()), None)?;
     fchmod(directory, Mode::RWXU)?;
     fchown(directory, uid, gid)?;
     for entry in Dir::read_from(directory)? {

@@ -36,8 +36,10 @@ pub(crate) fn check_stage(budget: Budget, used_permille: f64, attached: usize, a
 /// One reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cost {
-    /// Share of one CPU that the capture's programs used, in thousandths.
+    /// Share of one CPU that the capture's programs used for what was asked for, in thousandths.
     pub(crate) cpu_permille: f64,
+    /// Share of one CPU that they used to pass over what others did, in thousandths; nothing where it is not told apart.
+    pub(crate) passing_permille: f64,
     /// Rows that they wrote, per second.
     pub(crate) rows_per_s: f64,
     /// Bytes of records that they wrote, per second.
@@ -63,9 +65,14 @@ pub(crate) enum Action {
 }
 
 /// Watches one capture.
+///
+/// The budget of time is for what the person asked for, and of one CPU. What it takes to pass over everything else, which
+/// nobody can choose and which grows with the machine, has a budget of its own: the same share of all CPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     budget: Budget,
+    /// The machine's CPUs.
+    cpus: u32,
     can_thin: bool,
     /// The programs hold the budgets of rows and bytes themselves.
     holds_rates: bool,
@@ -82,7 +89,18 @@ fn overspent(of: BudgetOf, used: f64, budget: u64) -> Overspent {
 impl Guard {
     /// For a capture with this budget. One that may not be detached is only warned of.
     pub(crate) fn new(budget: Budget, can_thin: bool) -> Self {
-        Self { budget, can_thin, holds_rates: false, thinned: false, stage: GuardStage::Watching, over: 0 }
+        let cpus = std::thread::available_parallelism().map_or(1, |cpus| u32::try_from(cpus.get()).unwrap_or(u32::MAX));
+        Self { budget, cpus, can_thin, holds_rates: false, thinned: false, stage: GuardStage::Watching, over: 0 }
+    }
+
+    /// On a machine with so many CPUs.
+    pub(crate) fn on_cpus(self, cpus: u32) -> Self {
+        Self { cpus: cpus.max(1), ..self }
+    }
+
+    /// What may be used to pass over what others do, thousandths of one CPU.
+    fn passing_permille(&self) -> u64 {
+        u64::from(self.budget.cpu_permille) * u64::from(self.cpus)
     }
 
     /// One whose programs hold the budgets of rows and bytes that were chosen: that they do is told, and no reason to detach
@@ -100,6 +118,7 @@ impl Guard {
     pub(crate) fn is_alert(&self, last: Cost) -> bool {
         let Budget { cpu_permille, rows_per_s, .. } = self.budget;
         last.cpu_permille * 2.0 > f64::from(cpu_permille)
+            || last.passing_permille * 2.0 > self.passing_permille() as f64
             || rows_per_s.is_some_and(|rows| last.rows_per_s * 2.0 > rows as f64)
             || last.bytes_per_s * 2.0 > self.budget.most_bytes_per_s() as f64
     }
@@ -111,6 +130,7 @@ impl Guard {
         let bytes = Some(budget.most_bytes_per_s()).filter(|_| !self.holds_rates || budget.bytes_per_s.is_none());
         let all = [
             (BudgetOf::Probes, cost.cpu_permille, Some(u64::from(budget.cpu_permille))),
+            (BudgetOf::Passing, cost.passing_permille, Some(self.passing_permille())),
             (BudgetOf::Rows, cost.rows_per_s, rows),
             (BudgetOf::Bytes, cost.bytes_per_s, bytes),
         ];
@@ -163,7 +183,12 @@ impl Guard {
                 Action::Leave
             }
             _ if !self.budget.detach => Action::Leave,
-            _ if self.can_thin && !self.thinned && cost.rows_per_s > LEAST_ROWS_PER_S as f64 => {
+            // Fewer rows would not make it cheaper to pass over what is no row.
+            _ if over.of != BudgetOf::Passing
+                && self.can_thin
+                && !self.thinned
+                && cost.rows_per_s > LEAST_ROWS_PER_S as f64 =>
+            {
                 self.thinned = true;
                 let fitting = cost.rows_per_s * over.budget as f64 / (over.used as f64).max(1.0);
                 let rows_per_s = (fitting as u64).max(LEAST_ROWS_PER_S);
@@ -227,6 +252,26 @@ mod tests {
         let mut few = Guard::new(Budget::of_cpu(BUDGET, true), true);
         let rare = Cost { cpu_permille: 200.0, rows_per_s: 50.0, ..Cost::default() };
         assert_eq!((few.look(rare), few.look(rare)), (Action::Leave, Action::Detach));
+    }
+
+    #[test]
+    fn p24_passing_over_others_has_a_budget_of_all_cpus() {
+        let passing = |permille: f64| Cost { cpu_permille: 1.0, passing_permille: permille, ..Cost::default() };
+        let on = |cpus: u32| Guard::new(Budget::of_cpu(BUDGET, true), false).on_cpus(cpus);
+        let mut two = on(2);
+        for _ in 0..5 {
+            assert_eq!(two.look(passing(90.0)), Action::Leave);
+            assert!(two.stage().is_watching() && two.is_alert(passing(90.0)), "9 % of one CPU are 4.5 % of two");
+        }
+        let mut one = on(1);
+        assert_eq!((one.look(passing(90.0)), one.look(passing(90.0))), (Action::Leave, Action::Detach));
+        let over = Overspent { of: BudgetOf::Passing, used: 90, budget: 50 };
+        assert_eq!(*one.stage(), GuardStage::Detached { over });
+        // What was asked for has the budget of one CPU however many there are.
+        let mut many = on(64);
+        let asked = Cost { passing_permille: 100.0, ..cost(80.0) };
+        assert_eq!((many.look(asked), many.look(asked)), (Action::Leave, Action::Detach));
+        assert_eq!(many.stage().over().map(|over| over.of), Some(BudgetOf::Probes));
     }
 
     fn rates(rows_per_s: f64, bytes_per_s: f64) -> Cost {

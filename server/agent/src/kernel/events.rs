@@ -28,7 +28,7 @@ use super::{
     perf::{self, Event, Scope},
     retire::{HoldsEvents, close_links, drop_aside},
     sideband::{PERF_REMEDY, Sideband},
-    stats::{CostMeter, Guarded, Written, cpu_permille_now},
+    stats::{Asked, CostMeter, Guarded, Written, cpu_permille_now},
     target::Target,
     trace::busy,
     tracefs::Tracefs,
@@ -409,9 +409,13 @@ impl EventsCapture {
         let counted = |stream: &Stream| (Arc::clone(&stream.counters), u64::from(stream.record_bytes));
         let counters: Vec<(Arc<Counters>, u64)> = self.streams.iter().map(counted).collect();
         let links = Arc::clone(&self.links);
+        // Of a target, what others do is passed over, and nobody has asked for that.
+        let of_target = (self.target.filter() != TargetFilter::System).then(|| counters.clone());
         Ok(Guarded {
             guard: Guard::new(self.budget, true).holding_rates(),
             written: Box::new(move || written(&counters)),
+            asked: of_target
+                .map(|counters| -> Box<dyn Fn() -> Option<Asked> + Send> { Box::new(move || asked(&counters)) }),
             thin: Box::new(move |rows_per_s| {
                 let thinner = per_window(rows_per_s);
                 allowed.rows = if allowed.rows == 0 { thinner } else { thinner.min(allowed.rows) };
@@ -422,6 +426,16 @@ impl EventsCapture {
             detach: Box::new(move || close_links(take(&links))),
         })
     }
+}
+
+/// How often programs ran for hits that they did not reject. What these cost is not told apart: as much as any run.
+fn asked(counters: &[(Arc<Counters>, u64)]) -> Option<Asked> {
+    let wanted = |(counters, _): &(Arc<Counters>, u64)| {
+        let Counts { hits, filtered, .. } = counters.read().ok()?;
+        Some(hits.saturating_sub(filtered))
+    };
+    let runs = counters.iter().map(wanted).sum::<Option<u64>>()?;
+    Some(Asked { runs, spent_ns: 0 })
 }
 
 /// What programs have written and what they were not let write.

@@ -57,11 +57,31 @@ impl Written {
         let per_s = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
         Cost {
             cpu_permille: used_ns as f64 / seconds / 1e6,
+            passing_permille: 0.0,
             rows_per_s: per_s(self.rows, before.rows),
             bytes_per_s: per_s(self.bytes, before.bytes),
             held_rows_per_s: per_s(self.held_rows, before.held_rows),
             held_bytes_per_s: per_s(self.held_bytes, before.held_bytes),
         }
+    }
+}
+
+/// What a capture's programs did for what was asked for, as they count it themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// How often a program ran for it.
+    pub(crate) runs: u64,
+    /// Nanoseconds that they measured, of which what they do before they know what they run for is no part.
+    pub(crate) spent_ns: u64,
+}
+
+impl Asked {
+    /// Of `used_ns` in `runs` runs, what was for what was asked for since `before`. What is not measured all runs have alike.
+    fn share_since(self, before: Self, used_ns: u64, runs: u64) -> u64 {
+        let measured = self.spent_ns.saturating_sub(before.spent_ns).min(used_ns);
+        let own = self.runs.saturating_sub(before.runs).min(runs);
+        let rest = u128::from(used_ns - measured) * u128::from(own) / u128::from(runs.max(1));
+        measured + u64::try_from(rest).unwrap_or(u64::MAX)
     }
 }
 
@@ -71,6 +91,8 @@ pub(crate) struct Guarded {
     pub(crate) guard: Guard,
     /// What has been written so far; nothing where that is not known or never much.
     pub(crate) written: Box<dyn Fn() -> Written + Send>,
+    /// What was done for what was asked for so far; where that is not told apart, all was.
+    pub(crate) asked: Option<Box<dyn Fn() -> Option<Asked> + Send>>,
     /// Lets so many rows a second be written, over all CPUs.
     pub(crate) thin: Box<dyn FnMut(u64) + Send>,
     /// Detaches all probes.
@@ -83,9 +105,15 @@ impl Guarded {
         Self {
             guard: Guard::new(budget, false),
             written: Box::new(Written::default),
+            asked: None,
             thin: Box::new(|_rows_per_s| {}),
             detach: Box::new(detach),
         }
+    }
+
+    /// One whose programs tell what they do for what was asked for from what they do to pass over the rest.
+    pub(crate) fn telling_apart(self, asked: impl Fn() -> Option<Asked> + Send + 'static) -> Self {
+        Self { asked: Some(Box::new(asked)), ..self }
     }
 
     /// One that tells what it writes, so that its budgets of rows and bytes are watched too.
@@ -205,6 +233,10 @@ fn read(programs: &[OwnedFd]) -> Vec<ProgramStats> {
     programs.iter().map(|program| bpf::program_stats(program.as_fd()).unwrap_or_default()).collect()
 }
 
+fn run_count(stats: &[ProgramStats]) -> u64 {
+    stats.iter().map(|stats| stats.run_count).sum()
+}
+
 fn run_time_ns(stats: &[ProgramStats]) -> u64 {
     stats.iter().map(|stats| stats.run_time_ns).sum()
 }
@@ -228,9 +260,10 @@ fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &Shared) {
                 return;
             }
         };
-        let (before, written, clock) = (read(programs), (guarded.written)(), Instant::now());
+        let asked = || guarded.asked.as_ref().and_then(|asked| asked());
+        let (before, asked_before, written, clock) = (read(programs), asked(), (guarded.written)(), Instant::now());
         let ended = shared.pause(WINDOW);
-        let (after, elapsed) = (read(programs), clock.elapsed());
+        let (after, asked_after, elapsed) = (read(programs), asked(), clock.elapsed());
         let now = (guarded.written)().cost_since(written, 0, elapsed);
         drop(switch);
         let used_ns = run_time_ns(&after).saturating_sub(run_time_ns(&before));
@@ -238,7 +271,15 @@ fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &Shared) {
         if ended {
             return;
         }
-        let now = Cost { cpu_permille: used_ns as f64 / elapsed.as_secs_f64().max(1e-6) / 1e6, ..now };
+        let runs = run_count(&after).saturating_sub(run_count(&before));
+        let asked_ns = asked_before.zip(asked_after).map(|(before, after)| after.share_since(before, used_ns, runs));
+        let asked_ns = asked_ns.unwrap_or(used_ns);
+        let permille = |ns: u64| ns as f64 / elapsed.as_secs_f64().max(1e-6) / 1e6;
+        let now = Cost {
+            cpu_permille: permille(asked_ns),
+            passing_permille: permille(used_ns.saturating_sub(asked_ns)),
+            ..now
+        };
         let pause = if guarded.guard.is_alert(now) { ALERT_PAUSE } else { PAUSE };
         act(&mut guarded, now);
         shared.spending.note();
@@ -303,6 +344,7 @@ mod tests {
         let guarded = Guarded {
             guard: Guard::new(Budget::of_cpu(50, true), false),
             written: Box::new(Written::default),
+            asked: None,
             thin: Box::new(|_rows_per_s| {}),
             detach: Box::new(move || tell.send(()).expect("somebody waits")),
         };
@@ -315,6 +357,21 @@ mod tests {
             meter.stage()
         );
         assert_eq!(meter.ns_per_hit(0), Some(100.0));
+    }
+
+    #[test]
+    fn p24_what_was_asked_for_is_told_from_passing_over_the_rest() {
+        let asked = |runs, spent_ns| Asked { runs, spent_ns };
+        let share = |before: Asked, after: Asked, used_ns, runs| after.share_since(before, used_ns, runs);
+        // 15,000 runs for others, none for the target.
+        assert_eq!(share(asked(5, 70), asked(5, 70), 3_000_000, 15_000), 0);
+        // All runs were asked for: so was all time, whatever was measured.
+        assert_eq!(share(asked(0, 0), asked(100, 60_000), 90_000, 100), 90_000);
+        // Ten runs of a hundred, measured at 10 µs, and their part of the rest.
+        assert_eq!(share(asked(0, 0), asked(10, 10_000), 30_000, 100), 10_000 + 2_000);
+        // What is measured by samples may be more than all.
+        assert_eq!(share(asked(0, 0), asked(10, 99_000), 30_000, 10), 30_000);
+        assert_eq!(share(asked(9, 9), asked(3, 3), 0, 0), 0);
     }
 
     #[test]

@@ -14,7 +14,10 @@ use bathyscope_protocol::{
     TargetState, TraceFacts, WireTarget,
 };
 
-use super::world::{COMMAND_PID, PROCESSES, Process, SHORT_LIVED_PID, process};
+use super::{
+    events::CPUS,
+    world::{COMMAND_PID, PROCESSES, Process, SHORT_LIVED_PID, process},
+};
 use crate::{
     backend::{RunningCapture, monotonic_ns},
     error::{failed, refused},
@@ -176,12 +179,20 @@ struct Watch {
     guard: Guard,
     looked_ns: u64,
     used_ns: f64,
+    passing_ns: f64,
     rows: u64,
+    /// Whether it has a target, so that what others do is passed over.
+    has_target: bool,
 }
 
 impl Watch {
     fn used_ns(probes: &[ProbeReading]) -> f64 {
         probes.iter().map(|probe| probe.hits as f64 * probe.ns_per_hit.unwrap_or(0.0)).sum()
+    }
+
+    fn passing_ns(&self, probes: &[ProbeReading]) -> f64 {
+        let passed = |probe: &ProbeReading| probe.filtered as f64 * probe.ns_per_hit.unwrap_or(0.0);
+        if self.has_target { probes.iter().map(passed).sum() } else { 0.0 }
     }
 
     /// Whether the probes are to be detached.
@@ -190,15 +201,19 @@ impl Watch {
         if since_ns < LOOK_EVERY_NS {
             return false;
         }
-        let used_ns = Self::used_ns(probes);
-        let cpu_permille = (used_ns - self.used_ns).max(0.0) * 1000.0 / since_ns as f64;
-        (self.looked_ns, self.used_ns) = (now_ns, used_ns);
+        let passing_ns = self.passing_ns(probes);
+        let used_ns = Self::used_ns(probes) - passing_ns;
+        let permille = |now: f64, before: f64| (now - before).max(0.0) * 1000.0 / since_ns as f64;
+        let cpu_permille = permille(used_ns, self.used_ns);
+        let passing_permille = permille(passing_ns, self.passing_ns);
+        (self.looked_ns, self.used_ns, self.passing_ns) = (now_ns, used_ns, passing_ns);
         let rows = |probes: &[ProbeReading]| probes.iter().map(|probe| probe.hits - probe.filtered).sum::<u64>();
         let rows_now = rows(probes);
         let new_rows = rows_now.saturating_sub(std::mem::replace(&mut self.rows, rows_now));
         let rows_per_s = new_rows as f64 * 1e9 / since_ns as f64;
         let bytes_per_s = rows_per_s * f64::from(ROW_BYTES);
-        self.guard.look(Cost { cpu_permille, rows_per_s, bytes_per_s, ..Cost::default() }) == Action::Detach
+        let cost = Cost { cpu_permille, passing_permille, rows_per_s, bytes_per_s, ..Cost::default() };
+        self.guard.look(cost) == Action::Detach
     }
 }
 
@@ -297,8 +312,9 @@ impl RunningCapture for SimulatedCapture {
         }
         let shared = Arc::clone(&self.shared);
         let Some(mut work) = self.work.take() else { return Ok(start_ns) };
-        let guard = Guard::new(self.budget, false);
-        let mut watch = Watch { guard, looked_ns: start_ns, used_ns: 0.0, rows: 0 };
+        let guard = Guard::new(self.budget, false).on_cpus(CPUS);
+        let has_target = self.target.among.is_some();
+        let mut watch = Watch { guard, looked_ns: start_ns, used_ns: 0.0, passing_ns: 0.0, rows: 0, has_target };
         let run = move || {
             let mut reached_ns = start_ns;
             loop {

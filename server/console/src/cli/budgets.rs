@@ -10,7 +10,7 @@ use clap::Args;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Budgets")]
 pub struct BudgetArgs {
-    /// Detach the probes if they use more than this share of one CPU, in percent [default: 5]
+    /// Detach the probes if they use more than this share of one CPU for what is recorded, or of all CPUs to pass over the rest, in percent [default: 5]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub budget: Option<u32>,
     /// Record at most so many rows a second; where the kernel cannot leave rows out, end at more

@@ -2,7 +2,7 @@
 //!
 //! An agent as a process of its own keeps the rights; this process gives them up before it reads an event.
 
-use std::{process::ExitCode, time::Duration};
+use std::time::Duration;
 
 use bathyscope_capture::{
     CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
@@ -18,7 +18,7 @@ use super::{
     agent::Scripts,
     letters_of_perf::while_runs,
     report::write_new,
-    trace::{FLUSH_EVERY, arguments::duration, exit_code, follow, missing_option, print_summary, start_failure},
+    trace::{FLUSH_EVERY, arguments::duration, exit_status, follow, missing_option, print_summary, start_failure},
 };
 use crate::{
     Failure, Outcome,
@@ -423,8 +423,8 @@ async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::P
             signal = signals.next() => { recorder.stop(id, signal); }
         }
     }
-    let code: ExitCode = exit_code(recorder.target(id));
-    print_summary(&store, id).await?;
+    let code = exit_status(&recorder, id);
+    print_summary(&store, id, recorder.detached(id).is_some()).await?;
     store.close().await;
     Ok(code)
 }

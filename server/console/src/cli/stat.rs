@@ -7,17 +7,17 @@ mod arguments;
 mod report;
 mod sums;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{CaptureId, CaptureSpec, OutputStream};
 use bathyscope_catalog::parse_available_events;
-use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError, TargetState};
+use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_store::{Options, Store, StoreError};
 use clap::{ArgAction, Args};
 
 use super::agent::Scripts;
-use super::trace::{FLUSH_EVERY, LOOK_EVERY, exit_code, start_failure, workplace};
+use super::trace::{FLUSH_EVERY, LOOK_EVERY, exit_status, start_failure, workplace};
 use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat},
@@ -218,14 +218,14 @@ async fn count(
     let options = RecorderOptions { flush_every: FLUSH_EVERY, ..RecorderOptions::new(place.directory()) };
     let recorder = Recorder::new(store.clone(), link, options);
     let mut runs = Vec::new();
-    let mut status = TargetState::Running;
+    let mut status = ExitCode::SUCCESS;
     for _ in 0..args.repeat {
         let id = recorder.start(spec.clone(), "the command line").await.map_err(start_failure)?;
         let mut run = Run { reader: Reader::new(store.clone(), id), pieces: 0, stopped: false };
         let mut sums = run.follow(&recorder, id, args, &mut report).await?;
         recorder.ended(id).await;
         sums.command = recorder.command_time(id);
-        status = recorder.target(id);
+        status = exit_status(&recorder, id);
         report.note(&store, id, args.save.is_some()).await?;
         runs.push(sums);
         if run.stopped {
@@ -234,7 +234,7 @@ async fn count(
     }
     report.total(&runs)?;
     store.close().await;
-    Ok(exit_code(status))
+    Ok(status)
 }
 
 /// One run of what is counted.

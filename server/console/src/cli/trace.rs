@@ -30,8 +30,8 @@ pub(super) use arguments::{duration, missing_option, read_script};
 use rows::Printer;
 
 /// Prints the summary of a capture that was kept, on standard error.
-pub(super) async fn print_summary(store: &Store, id: CaptureId) -> Result<(), Failure> {
-    summary::print(store, id, Some("")).await
+pub(super) async fn print_summary(store: &Store, id: CaptureId, detached: bool) -> Result<(), Failure> {
+    summary::print(store, id, Some(""), detached).await
 }
 
 /// How often new rows are looked for.
@@ -389,14 +389,14 @@ async fn trace(how: &Recording<'_>, spec: CaptureSpec, client: AgentClient, plac
     let mut printer = Printer::new(store.clone(), id, how.json, how.is_profile);
     let followed = follow(&recorder, id, async || printer.print_new().await).await;
     recorder.ended(id).await;
-    let status = recorder.target(id);
+    let status = exit_status(&recorder, id);
     if how.is_profile {
         summary::print_profile(&store, id, how.json).await?;
     }
-    summary::print(&store, id, how.save).await?;
+    summary::print(&store, id, how.save, recorder.detached(id).is_some()).await?;
     store.close().await;
     followed?;
-    Ok(exit_code(status))
+    Ok(status)
 }
 
 /// Why a capture could not be started, with what helps.
@@ -446,6 +446,20 @@ pub(super) async fn follow(
             return Ok(());
         }
     }
+}
+
+/// The exit status where the guard has ended a capture and no command has failed.
+pub(super) const DETACHED: u8 = 3;
+
+/// How a capture has ended: as its command, or by the guard if the command has not failed.
+pub(super) fn exit_status(recorder: &Recorder, id: CaptureId) -> ExitCode {
+    status_of(recorder.target(id), recorder.detached(id).is_some())
+}
+
+/// The same of what is known: a command's own failure is worth more than that it was not watched to its end.
+pub(super) fn status_of(target: TargetState, detached: bool) -> ExitCode {
+    let failed = matches!(target, TargetState::Exited { code, signal } if code.is_some_and(|code| code != 0) || signal.is_some());
+    if detached && !failed { ExitCode::from(DETACHED) } else { exit_code(target) }
 }
 
 /// As shells tell how a command ended.

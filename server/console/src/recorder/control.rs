@@ -220,6 +220,8 @@ impl Controller {
         }
         let words = guard_words(&guard);
         if guard.is_detached() {
+            // The first reason counts.
+            let _told_before = self.running.detached.set(words.clone());
             self.running.progress.stop(words.clone());
         }
         if let (GuardStage::Thinned { rows_per_s: None, .. }, Some(script)) = (&guard, &self.running.script) {
@@ -369,6 +371,9 @@ impl Controller {
         reason.push_str(&end_words(&last.guard, last.peak_permille));
         if progress.output_left_out() > 0 {
             reason.push_str(&format!("; {} of the command's output were not kept", size(progress.output_left_out())));
+        }
+        if progress.left_out() > 0 {
+            reason.push_str(&format!("; {} calls were recorded and left out by the filter", progress.left_out()));
         }
         if let Some(words) = progress.rings_cut_words() {
             reason.push_str("; ");

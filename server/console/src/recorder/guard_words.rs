@@ -27,6 +27,10 @@ fn why(over: Overspent) -> String {
     let (used, budget) = (amount(over.of, over.used), amount(over.of, over.budget));
     match over.of {
         BudgetOf::Probes => format!("the probes used {used}, and the budget is {}", share(over.budget)),
+        BudgetOf::Passing => format!(
+            "to pass over what others do the probes used {used}, and the budget for that on this machine is {}",
+            share(over.budget)
+        ),
         BudgetOf::Rows | BudgetOf::Bytes => format!("the probes wrote {used} a second, and the budget is {budget}"),
         BudgetOf::AgentCpu => format!("the agent used {used}, and the budget is {}", share(over.budget)),
         BudgetOf::AgentMemory => format!("the agent used {used} of memory, and the budget is {budget}"),
@@ -35,7 +39,7 @@ fn why(over: Overspent) -> String {
 
 fn amount(of: BudgetOf, amount: u64) -> String {
     match of {
-        BudgetOf::Probes | BudgetOf::AgentCpu => format!("{} of one CPU", share(amount)),
+        BudgetOf::Probes | BudgetOf::Passing | BudgetOf::AgentCpu => format!("{} of one CPU", share(amount)),
         BudgetOf::Rows => format!("{amount} rows"),
         BudgetOf::Bytes | BudgetOf::AgentMemory => size(amount),
     }
@@ -83,6 +87,11 @@ mod tests {
             (
                 thinned.clone(),
                 "the probes used 12 % of one CPU, and the budget is 5.0 %: at most 700 rows a second are recorded now",
+            ),
+            (
+                GuardStage::Detached { over: over(BudgetOf::Passing, 230, 100) },
+                "to pass over what others do the probes used 23 % of one CPU, and the budget for that on this machine is \
+                 10 %: they were detached",
             ),
             (
                 GuardStage::Detached { over: over(BudgetOf::Bytes, 9 << 20, 1 << 20) },

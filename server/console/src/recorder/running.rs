@@ -110,6 +110,8 @@ pub(crate) struct Running {
     pub(crate) target: Mutex<TargetState>,
     /// What its command has used, once that is known.
     pub(crate) command_time: Mutex<Option<CpuTime>>,
+    /// Why the guard has detached its probes, if it has.
+    pub(crate) detached: std::sync::OnceLock<String>,
     /// What the capture's script says of itself, if a script makes it.
     pub(crate) script: Option<RunningScript>,
     pub(crate) made: Made,
@@ -140,6 +142,7 @@ impl Running {
             rows_per_s: Mutex::new(0.0),
             target: Mutex::default(),
             command_time: Mutex::default(),
+            detached: std::sync::OnceLock::new(),
             script,
             made,
             phase: AtomicU8::new(Phase::Recording as u8),

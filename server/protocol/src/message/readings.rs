@@ -96,6 +96,9 @@ pub struct Overspent {
 pub enum BudgetOf {
     /// Time of the probes, thousandths of one CPU.
     Probes,
+    /// Time of the probes to pass over what others did, thousandths of one CPU: the budget is that of the probes for each
+    /// CPU of the machine.
+    Passing,
     /// Rows, a second.
     Rows,
     /// Bytes of records, a second.

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     Failure, Outcome,
     cli::budgets::BudgetArgs,
-    cli::{agent::Scripts, facts::link},
+    cli::{agent::Scripts, facts::link, trace::status_of},
     config::{LogArgs, LogFormat},
     launch::OwnAgent,
     recorder::{AgentLink, guard_words, shows_user_addresses},
@@ -170,7 +170,7 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
         Ok(enabled) => enabled.attached,
         Err(error) => return refused(args, &printer, error),
     };
-    let mut run = Run { session, names, ended: false };
+    let mut run = Run { session, names, ended: false, detached: false };
     printer.attached(&run.session.plan().clone(), &run.names, attached)?;
     run.tell_failed(&printer, args);
     let has_command = args.target.command().is_some();
@@ -181,7 +181,8 @@ fn trace(args: &ScriptArgs, mut printer: Printer, client: AgentClient) -> Outcom
     let (finished, target) = run.end(&mut printer, target?)?;
     wait_for(&forwarded);
     run.session.discard();
-    Ok(exit_code(&finished, target))
+    let detached = run.detached;
+    Ok(exit_code(&finished, target, detached))
 }
 
 struct Run {
@@ -189,6 +190,8 @@ struct Run {
     names: ScriptNames,
     /// Whether the script asked to end.
     ended: bool,
+    /// Whether the guard has ended it.
+    detached: bool,
 }
 
 /// What ends a script from outside.
@@ -228,6 +231,7 @@ impl Run {
                     return Ok(target);
                 }
                 if guard.is_detached() {
+                    self.detached = true;
                     printer.note(&format!("ENDED: {}", guard_words(&guard)));
                     return Ok(TargetState::Running);
                 }
@@ -351,14 +355,10 @@ fn failed(error: ScriptFailure) -> Failure {
     Failure::because("following the script", error)
 }
 
-/// What the script said, else the command's, as shells tell of it.
-fn exit_code(finished: &Finished, target: TargetState) -> ExitCode {
+/// What the script said, else the command's, as shells tell of it, else that the guard has ended it.
+fn exit_code(finished: &Finished, target: TargetState, detached: bool) -> ExitCode {
     if let Some(code) = finished.exit_code {
         return ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1));
     }
-    match target {
-        TargetState::Exited { code: Some(code), .. } => ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)),
-        TargetState::Exited { signal: Some(signal), .. } => ExitCode::from(u8::try_from(128 + signal).unwrap_or(255)),
-        TargetState::Exited { .. } | TargetState::Running | TargetState::Gone => ExitCode::SUCCESS,
-    }
+    status_of(target, detached)
 }

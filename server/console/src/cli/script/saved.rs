@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     Failure, Outcome,
-    cli::{facts::link, trace::print_summary},
+    cli::{
+        facts::link,
+        trace::{DETACHED, print_summary},
+    },
     config::{DataArgs, LogArgs, LogFormat},
     launch::Workplace,
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
@@ -100,8 +103,9 @@ fn record(
         recorder.stop(id, "its reader, which went away");
     }
     runtime.block_on(recorder.ended(id));
-    let code = recorder.exit_code(id).unwrap_or(0);
-    runtime.block_on(print_summary(store, id))?;
+    let detached = recorder.detached(id).is_some();
+    let code = recorder.exit_code(id).unwrap_or(if detached { i64::from(DETACHED) } else { 0 });
+    runtime.block_on(print_summary(store, id, detached))?;
     printer.tell_dropped();
     printed?;
     Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1)))

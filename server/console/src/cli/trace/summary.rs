@@ -14,13 +14,15 @@ const TOP: usize = 30;
 
 /// Prints the summary on standard error.
 #[expect(clippy::print_stderr, reason = "standard output is for rows")]
-pub(super) async fn print(store: &Store, id: CaptureId, saved: Option<&str>) -> Result<(), Failure> {
+pub(super) async fn print(store: &Store, id: CaptureId, saved: Option<&str>, detached: bool) -> Result<(), Failure> {
     let record = store.capture(id).await.map_err(|error| Failure::because("reading the capture", error))?;
-    eprint!("{}", text(&record, saved.is_some()));
+    eprint!("{}", text(&record, saved.is_some(), detached));
     Ok(())
 }
 
-fn text(record: &CaptureRecord, saved: bool) -> String {
+/// What is said at the end. After the guard has detached the probes nothing was recorded, so it is not said that nothing was
+/// lost.
+fn text(record: &CaptureRecord, saved: bool, detached: bool) -> String {
     let seconds = record.end_ns.saturating_sub(record.start_ns) as f64 / 1e9;
     let mut text = format!("{}: {} after {seconds:.1} s\n", record.state, record.reason);
     for (index, stream) in record.streams.iter().enumerate() {
@@ -47,7 +49,7 @@ fn text(record: &CaptureRecord, saved: bool) -> String {
     record.ledger.losses.iter().for_each(|loss| *lost.entry(loss.stage).or_insert(0) += loss.count);
     let mut lost: Vec<_> = lost.into_iter().collect();
     lost.sort();
-    if lost.is_empty() {
+    if lost.is_empty() && !detached {
         text.push_str("nothing was lost\n");
     }
     for (stage, count) in lost {
@@ -56,6 +58,9 @@ fn text(record: &CaptureRecord, saved: bool) -> String {
     }
     if saved {
         text.push_str(&format!("kept as {}\n", record.id));
+    }
+    if detached {
+        text.push_str(&format!("DETACHED by the guard: {}; what happened after that is not recorded\n", record.reason));
     }
     text
 }

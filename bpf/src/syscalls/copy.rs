@@ -5,13 +5,13 @@
 
 use bathyscope_catalog::syscalls::{CONTROL_PART, MAX_GRABS, PATH_ROOM, VECTORS as MAX_VECTORS, WORDS as MAX_WORDS};
 
-use super::{HEADER_BYTES, Place, entries, plan};
+use super::{HEADER_BYTES, Place, ProgramPlaces, beside::KEPT_BYTES, ends::kernel_number, entries, plan};
 use crate::ir::{
     BinaryOp, BlockId, Builder, FunctionId, Helper, MapId, Memory, Parameter, Reg, Round, Size, SlotId, Test,
 };
 
 /// Bytes of a piece before its content.
-const PIECE_BYTES: u32 = 8;
+pub(super) const PIECE_BYTES: u32 = 8;
 /// The part number of a vector's array in a message.
 const MESSAGE_VECTORS_PART: i64 = 2;
 /// The most bytes of what comes beside a message that are looked at.
@@ -19,6 +19,10 @@ const CONTROL_BYTES: u32 = 128;
 /// Bytes of a `struct msghdr` that are looked at, and of one of 32-bit programs.
 const MESSAGE_BYTES: u32 = 56;
 const NARROW_MESSAGE_BYTES: i64 = 28;
+/// Bytes of a program's environment that are looked at: its addresses.
+const ENVIRONMENT_BYTES: i64 = 512;
+/// The bit of [`Place::FAILED`] that says that a program's word could not be read.
+const UNREAD_WORD: i64 = 1 << 30;
 /// The bit of a piece's word that says that pointers have 32 bits.
 const NARROW_SHIFT: i64 = 24;
 
@@ -40,9 +44,19 @@ impl Sizes {
         Self { room, limit: (1536 + 4 * strings).next_multiple_of(8), strings }
     }
 
+    /// The most bytes of pieces.
+    pub(super) fn pieces_bytes(self) -> u32 {
+        self.limit + PIECE_BYTES + self.room
+    }
+
+    /// Where a thread's value has what is kept for the call's end and is not recorded.
+    pub(super) fn kept_at(self) -> u32 {
+        HEADER_BYTES + self.pieces_bytes()
+    }
+
     /// Bytes of a thread's value.
     pub(super) fn value_bytes(self) -> u32 {
-        HEADER_BYTES + self.limit + PIECE_BYTES + self.room
+        self.kept_at() + KEPT_BYTES
     }
 }
 
@@ -56,6 +70,8 @@ pub(super) struct Copier<'a> {
     /// Whether it is the exit program.
     pub(super) exit: bool,
     pub(super) path: Option<&'a [u8]>,
+    /// Where the kernel keeps what a new program was given.
+    pub(super) program: Option<ProgramPlaces>,
 }
 
 /// The functions that append one piece: of text and of memory. Both take the value, the address, the most bytes, and
@@ -85,6 +101,7 @@ impl Copier<'_> {
         let (function, registers) = b.begin_function("copy_all", &[Parameter::Value(self.threads), Parameter::Number]);
         if let [state, place] = registers[..] {
             let entry = self.entry(b, place);
+            self.given(b, appenders, state, entry);
             self.specials(b, appenders, (vectors, counter), state, entry);
             b.repeat(MAX_GRABS as i64, |b, round| self.grab(b, appenders, state, entry, round));
             b.ret(0);
@@ -164,6 +181,54 @@ impl Copier<'_> {
     fn narrow_word(b: &mut Builder, word: Reg, narrow: Reg) -> Reg {
         let bit = b.binary(BinaryOp::Shl, narrow, NARROW_SHIFT);
         b.binary(BinaryOp::Or, word, bit)
+    }
+
+    /// What a program was given, read where it runs now: what executed it had pages that were not in memory, as a child that
+    /// was just forked has, and they are gone. Its words and its environment are its own, which of a script are those of its
+    /// interpreter.
+    fn given(&self, b: &mut Builder, appenders: Appenders, state: Reg, entry: Reg) {
+        let Some(places) = self.program.filter(|_| self.exit) else { return };
+        let (executes, runs, unread, done) = (b.block(), b.block(), b.block(), b.block());
+        let flags = load(b, entry, 0, Size::B1);
+        b.branch(Test::Bits, flags, plan::EXECUTES, executes, done);
+        b.switch_to(executes);
+        let result = load(b, state, Place::RESULT, Size::B8);
+        b.branch(Test::Eq, result, 0, runs, done);
+        b.switch_to(runs);
+        let failed = load(b, state, Place::FAILED, Size::B4);
+        // Nothing of the addresses holds any more.
+        b.store(state, at(Place::FAILED), Size::B4, 0);
+        let narrow = load(b, entry, plan::NARROW_AT, Size::B1);
+        let wide = b.block();
+        b.branch(Test::Eq, narrow, 0, wide, done);
+        b.switch_to(wide);
+        b.branch(Test::Eq, failed, 0, done, unread);
+        b.switch_to(unread);
+        let task = b.call(Helper::GetCurrentTask, &[]);
+        let memory = kernel_number(b, task, places.memory, Size::B8);
+        let stack = kernel_number(b, memory, places.stack, Size::B8);
+        let name = kernel_number(b, memory, places.name, Size::B8);
+        let argument = load(b, entry, 5, Size::B1);
+        // The name is one argument before the words, the environment one behind them.
+        let before = b.binary(BinaryOp::Sub, argument, 1);
+        let word = Self::word(b, before, 0, true);
+        b.call_function(appenders.text, &[state.into(), name.into(), i64::from(PATH_ROOM).into(), word.into()]);
+        let behind = b.binary(BinaryOp::Add, argument, 1);
+        let word = Self::word(b, behind, 0, true);
+        let slot = b.slot(8);
+        b.store_slot(slot, 0, Size::B8, 0);
+        let room = b.slot_address(slot);
+        b.call_only(Helper::ProbeReadUser, &[room.into(), 8.into(), stack.into()]);
+        let words = b.load_slot(slot, 0, Size::B8, false);
+        let bytes = b.binary(BinaryOp::Shl, words, 3);
+        let environment = b.binary(BinaryOp::Add, stack, bytes);
+        let environment = b.binary(BinaryOp::Add, environment, 16);
+        b.call_function(appenders.memory, &[state.into(), environment.into(), ENVIRONMENT_BYTES.into(), word.into()]);
+        let first = b.binary(BinaryOp::Add, stack, 8);
+        let word = Self::word(b, argument, 0, true);
+        let wide = b.set(0);
+        self.words(b, appenders, state, [first, word, wide], done);
+        b.switch_to(done);
     }
 
     /// One piece of the table.
@@ -397,7 +462,13 @@ impl Copier<'_> {
             let part = b.binary(BinaryOp::Shl, next, 8);
             let header = b.binary(BinaryOp::Or, argument, part);
             let most = i64::from(self.sizes.strings + 2);
-            b.call_function(appenders.text, &[state.into(), word.into(), most.into(), header.into()]);
+            let read = b.call_function(appenders.text, &[state.into(), word.into(), most.into(), header.into()]);
+            if !self.exit {
+                let unread = b.block();
+                b.branch(Test::SignedLt, read, 0, unread, round.next);
+                b.switch_to(unread);
+                b.store(state, at(Place::FAILED), Size::B4, UNREAD_WORD);
+            }
         });
         b.jump(counted);
         b.switch_to(counted);

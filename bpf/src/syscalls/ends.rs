@@ -5,7 +5,7 @@ use super::{
     programs::{Counter, Writer},
 };
 use crate::{
-    ir::{BinaryOp, BlockId, Helper, Memory, Parameter, Program, Reg, Size, SlotId, Test},
+    ir::{BinaryOp, BlockId, Builder, Helper, Memory, Parameter, Program, Reg, Size, SlotId, Test},
     probe::COMM_BYTES,
 };
 
@@ -14,9 +14,20 @@ const SIGKILL: i64 = 9;
 /// Bytes of a `siginfo_t` that are kept: number, error, code, and the members of whatever kind it is.
 const SIGNAL_BYTES: u32 = 48;
 
+/// A number in the kernel's memory; 0 if it cannot be read.
+pub(super) fn kernel_number(b: &mut Builder, base: Reg, offset: u32, size: Size) -> Reg {
+    let slot = b.slot(8);
+    b.store_slot(slot, 0, Size::B8, 0);
+    let from = b.binary(BinaryOp::Add, base, i64::from(offset));
+    let room = b.slot_address(slot);
+    b.call_only(Helper::ProbeReadKernel, &[room.into(), i64::from(size.bytes()).into(), from.into()]);
+    b.load_slot(slot, 0, size, false)
+}
+
 impl Writer<'_> {
     /// Records the call that a thread ends in, forgets the thread, and records its end.
     pub(super) fn forget(mut self) -> Program {
+        self.find_counters();
         let key = self.key_of(self.pid_tgid);
         let map = self.b.map_address(self.threads);
         let state = self.b.call(Helper::MapLookup, &[map.into(), key.into()]);
@@ -72,6 +83,7 @@ impl Writer<'_> {
 
     /// Walks all threads, and records the calls that they are in.
     pub(super) fn inside(mut self) -> Program {
+        self.find_counters();
         let threads = self.threads;
         let parameters = [
             Parameter::Map(threads),
@@ -109,25 +121,15 @@ impl Writer<'_> {
         self.require_running_target();
         let record = self.record(RecordFlags::END);
         let task = self.b.call(Helper::GetCurrentTask, &[]);
-        let code = self.kernel_number(task, places.exit_code, Size::B4);
-        let group = self.kernel_number(task, places.signal, Size::B8);
-        let live = self.kernel_number(group, places.live, Size::B4);
-        let flags = self.kernel_number(group, places.flags, Size::B4);
-        let group_code = self.kernel_number(group, places.group_exit_code, Size::B4);
+        let code = kernel_number(&mut self.b, task, places.exit_code, Size::B4);
+        let group = kernel_number(&mut self.b, task, places.signal, Size::B8);
+        let live = kernel_number(&mut self.b, group, places.live, Size::B4);
+        let flags = kernel_number(&mut self.b, group, places.flags, Size::B4);
+        let group_code = kernel_number(&mut self.b, group, places.group_exit_code, Size::B4);
         for (at, number) in (0_u32..).zip([code, group_code, flags, live]) {
             self.b.store_slot(record, Place::END + 4 * at, Size::B4, number);
         }
         self.tell(record);
-    }
-
-    /// A number in the kernel's memory; 0 if it cannot be read.
-    fn kernel_number(&mut self, base: Reg, offset: u32, size: Size) -> Reg {
-        let slot = self.b.slot(8);
-        self.b.store_slot(slot, 0, Size::B8, 0);
-        let from = self.b.binary(BinaryOp::Add, base, i64::from(offset));
-        let room = self.b.slot_address(slot);
-        self.b.call_only(Helper::ProbeReadKernel, &[room.into(), i64::from(size.bytes()).into(), from.into()]);
-        self.b.load_slot(slot, 0, size, false)
     }
 
     /// Records a signal that is delivered to this thread.
@@ -139,6 +141,7 @@ impl Writer<'_> {
         self.b.branch(Test::Eq, number, SIGKILL, nothing, told);
         self.b.switch_to(told);
         self.require_running_target();
+        self.find_counters();
         let record = self.record(RecordFlags::SIGNAL);
         self.b.store_slot(record, Place::NUMBER, Size::B4, number);
         let room = self.b.address_of(Memory::Slot(record, Place::ARGUMENTS));
@@ -153,6 +156,7 @@ impl Writer<'_> {
     /// Goes on only where the process is a target; one that is not the command yet is none.
     fn require_running_target(&mut self) {
         let nothing = self.nothing;
+        self.require_below(nothing);
         if let Some(target) = self.require_target(nothing) {
             let go_on = self.b.block();
             let what = self.b.load(target, 0, Size::B4, false);

@@ -17,7 +17,10 @@ impl Writer<'_> {
         let copy = copier.write(&mut self.b);
         let (nothing, filtered) = (self.nothing, self.filtered);
         let result = self.b.load_context(RESULT_AT, Size::B8, false);
-        if let Some(target) = self.require_target(nothing) {
+        let target = self.require_target(nothing);
+        self.require_below(nothing);
+        self.find_counters();
+        if let Some(target) = target {
             self.note_execution(target, result);
         }
         self.identify_exit(nothing);
@@ -33,14 +36,19 @@ impl Writer<'_> {
 
         self.b.switch_to(unknown);
         self.unseen(state, flags);
+        let since = self.b.reg();
+        let began = self.load(state, Place::START_NS, Size::B8);
+        self.b.assign(since, began);
         self.b.jump(ended);
 
         self.b.switch_to(known);
         let now = self.b.call(Helper::KtimeGetNs, &[]);
+        self.b.assign(since, now);
         let start = self.load(state, Place::START_NS, Size::B8);
         let duration = self.b.binary(BinaryOp::Sub, now, start);
         self.store(state, Place::DURATION_NS, Size::B8, duration);
         self.store(state, Place::FLAGS, Size::B4, 0);
+        self.note_time(state);
         if self.probe.min_duration_ns > 0 {
             let long = self.b.block();
             let least = self.probe.min_duration_ns.cast_signed();
@@ -55,8 +63,9 @@ impl Writer<'_> {
         // What could not be read at the entry may be a path.
         self.b.call_function(copy, &[state.into(), self.place.into()]);
         self.require_path(state, filtered);
+        self.note_inodes(state, flags, result);
         self.count(Counter::Hits);
-        self.submit(state);
+        self.submit(state, since);
 
         self.b.switch_to(no_room);
         self.count(Counter::Hits);

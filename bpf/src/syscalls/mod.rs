@@ -12,9 +12,13 @@
 //! Which calls are wanted, and what of their memory is copied, is a table that the programs search by the call's number;
 //! so there is one pair of programs however many calls are recorded.
 //!
-//! Counting: `hits = filtered + ring_full + no_room + records`. A call counts when it is decided about: at the entry if
-//! it is not wanted or does not return, else at the exit. One whose entry was not seen, because it began before the
-//! capture, is recorded without start and arguments.
+//! Counting: `hits + others = filtered + others + ring_full + no_room + records`. A call counts when it is decided about: at
+//! the entry if it is not wanted or does not return, else at the exit. One whose entry was not seen, because it began before
+//! the capture, is recorded without start and arguments. Calls of processes that are no target count as `others` at their
+//! entries, in a program that does as little as it can for them: they are everything else that the machine does.
+//!
+//! What calls cost that are recorded is measured by the programs themselves, for one of [`SAMPLED`] calls: so it can be told
+//! apart from what it costs to pass over the others, which the kernel's statistics have in the same number.
 //!
 //! A call that does not end is recorded too: when its thread ends in it, by the program that forgets the thread; when the
 //! capture ends before it, by a program that is run by hand once everything is detached and walks the map. Signals and
@@ -31,11 +35,14 @@
 //! At some ends the number is not that of the entry: a program that was executed has that of `execve` where it runs, and a
 //! return from a signal's handler has none. There the number is the one that was kept.
 
+mod beside;
 mod compat;
 mod copy;
 mod ends;
 mod entries;
 mod exits;
+mod family;
+mod places;
 mod plan;
 mod programs;
 mod record;
@@ -49,6 +56,7 @@ use bathyscope_catalog::{
 
 use crate::{ir, probe::TargetFilter};
 
+pub use places::{FamilyPlaces, FilePlaces, KernelPlaces, ProgramPlaces, TimePlaces};
 pub use programs::programs;
 pub use record::{Record, ThreadEnd, What};
 
@@ -56,8 +64,14 @@ pub use record::{Record, ThreadEnd, What};
 pub const RING: &str = "sys_ring";
 /// The name of the counters: a per-CPU array of one value of [`COUNTERS_BYTES`].
 pub const COUNTERS: &str = "sys_count";
-/// Bytes of the counters: hits, filtered, ring_full, no_room, each a `u64`.
-pub const COUNTERS_BYTES: u32 = 32;
+/// Words of the counters, each a `u64`: hits, filtered, ring_full, no_room, others, and the nanoseconds that were spent on
+/// calls that were recorded.
+pub const COUNTERS_WORDS: usize = 6;
+/// Bytes of the counters.
+pub const COUNTERS_BYTES: u32 = 8 * COUNTERS_WORDS as u32;
+/// Of so many calls one is measured, and counts for all of them: a power of two.
+pub const SAMPLED: i64 = 1 << SAMPLED_SHIFT;
+pub(crate) const SAMPLED_SHIFT: i64 = 4;
 /// The most threads that are in calls or have made one.
 pub const MAX_THREADS: u32 = 1 << 15;
 /// Bytes of a record before its pieces.
@@ -216,6 +230,18 @@ pub struct SyscallProbe {
     pub ends: Option<EndPlaces>,
     /// Where the kernel tells calls of 32-bit programs, on x86_64. Without it they are taken for calls of 64-bit programs.
     pub compat: Option<CompatPlace>,
+    /// Where the kernel keeps what is read beside calls.
+    pub places: KernelPlaces,
+    /// Whether it is recorded what descriptors without a path are.
+    pub inodes: bool,
+    /// Whether it is recorded how long calls ran on a CPU.
+    pub cpu_time: bool,
+    /// Whether it is recorded where programs called from.
+    pub addresses: bool,
+    /// Only processes that descend from this one, and whether only those that it has made itself.
+    pub below: Option<(u32, bool)>,
+    /// Whether it is recorded from which processes the caller's descends, and whose it is.
+    pub ancestors: bool,
 }
 
 /// The programs.

@@ -29,6 +29,11 @@ pub(super) const THROUGH: i64 = 16;
 /// The call restores registers, and has no number when it ends.
 pub(super) const RESTORES: i64 = 32;
 
+/// The call opens a descriptor of what has no path but a number.
+pub(super) const OPENS: i64 = 64;
+/// The call opens two of them.
+pub(super) const OPENS_TWO: i64 = 128;
+
 /// Where the places of calls of 32-bit programs begin.
 pub(super) const I386_PLACES: i64 = MAX_CALLS as i64;
 /// Where the places of calls through others begin.
@@ -110,6 +115,15 @@ fn ends_as(number: i64, name: &str) -> i64 {
     }
 }
 
+/// What a call opens that has no path.
+fn opens(name: &str) -> i64 {
+    match name {
+        "socket" | "accept" | "accept4" => OPENS,
+        "pipe" | "pipe2" | "socketpair" => OPENS_TWO,
+        _ => 0,
+    }
+}
+
 fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
     let Some(call) = definition(probe.arch, number) else { return Vec::new() };
     let ends_as = ends_as(number, call.name);
@@ -118,7 +132,11 @@ fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
     }
     let grabs = call.grabs(probe.string_bytes);
     let forks = matches!(call.name, "fork" | "vfork" | "clone" | "clone3");
-    let flags = WANTED | if grabs.never_returns { NEVER_RETURNS } else { 0 } | if forks { FORKS } else { 0 } | ends_as;
+    let flags = WANTED
+        | if grabs.never_returns { NEVER_RETURNS } else { 0 }
+        | if forks { FORKS } else { 0 }
+        | ends_as
+        | opens(call.name);
     let moment = |moment: Moment| u8::from(moment == Moment::Exit);
     let special = match grabs.special {
         Special::None => [0; 4],

@@ -1,8 +1,8 @@
 //! The programs at the entries and exits of calls.
 
 use super::{
-    COUNTERS, COUNTERS_BYTES, HEADER_BYTES, MAX_THREADS, Outcome, Place, RING, RecordFlags, SyscallError, SyscallProbe,
-    SyscallPrograms, TARGET_WILL_EXECUTE,
+    COUNTERS, COUNTERS_BYTES, HEADER_BYTES, MAX_THREADS, Outcome, Place, RING, RecordFlags, SAMPLED, SAMPLED_SHIFT,
+    SyscallError, SyscallProbe, SyscallPrograms, TARGET_WILL_EXECUTE,
     copy::{Copier, Sizes},
     plan,
 };
@@ -27,7 +27,11 @@ pub(super) enum Counter {
     Filtered = 8,
     RingFull = 16,
     NoRoom = 24,
+    Others = 32,
 }
+
+/// Where the counters have the nanoseconds that were spent on recorded calls.
+const SPENT_AT: i16 = 40;
 
 /// Makes the programs.
 ///
@@ -81,10 +85,9 @@ impl<'a> Writer<'a> {
         let zeros = b.map(MapDefinition::constant("sys_zeros", vec![0; sizes.value_bytes() as usize]));
         let ring = b.map(MapDefinition::ring(RING, probe.ring_bytes));
         let counters_map = b.map(MapDefinition::scratch(COUNTERS, COUNTERS_BYTES));
-        let counters = b.array_value(counters_map, 0);
         let (nothing, filtered) = (b.block(), b.block());
-        let number = b.load_context(ID_AT, Size::B8, false);
         let pid_tgid = b.call(Helper::GetCurrentPidTgid, &[]);
+        let number = b.load_context(ID_AT, Size::B8, false);
         Self {
             b,
             probe,
@@ -94,7 +97,8 @@ impl<'a> Writer<'a> {
             zeros,
             ring,
             counters_map,
-            counters,
+            // None until it is known that the call is a target's: most are not, and do without.
+            counters: pid_tgid,
             number,
             place: number,
             pid_tgid,
@@ -106,7 +110,8 @@ impl<'a> Writer<'a> {
     pub(super) fn copier(&self, exit: bool) -> Copier<'a> {
         let path = self.probe.path.as_deref();
         let places = plan::places(self.probe.arch);
-        Copier { threads: self.threads, table: self.table, sizes: self.sizes, places, exit, path }
+        let program = self.probe.places.program;
+        Copier { threads: self.threads, table: self.table, sizes: self.sizes, places, exit, path, program }
     }
 
     pub(super) fn count(&mut self, counter: Counter) {
@@ -128,6 +133,38 @@ impl<'a> Writer<'a> {
         let slot = self.b.slot(8);
         self.b.store_slot(slot, 0, Size::B4, value);
         self.b.slot_address(slot)
+    }
+
+    /// Where the counters are, from here on.
+    pub(super) fn find_counters(&mut self) {
+        self.counters = self.b.array_value(self.counters_map, 0);
+    }
+
+    /// A block that counts the call of a process that is no target, and ends the program.
+    fn count_other(&mut self) -> BlockId {
+        let (here, other) = (self.b.here(), self.b.block());
+        self.b.switch_to(other);
+        self.find_counters();
+        self.count(Counter::Others);
+        self.b.ret(0);
+        self.b.switch_to(here);
+        other
+    }
+
+    /// Adds the time since a moment to what was spent on recorded calls, if this call is one that is measured.
+    pub(super) fn note_spent(&mut self, since: Reg) {
+        let (measured, done) = (self.b.block(), self.b.block());
+        let hits = self.b.load(self.counters, Counter::Hits as i16, Size::B8, false);
+        self.b.branch(Test::Bits, hits, SAMPLED - 1, done, measured);
+        self.b.switch_to(measured);
+        let now = self.b.call(Helper::KtimeGetNs, &[]);
+        let spent = self.b.binary(BinaryOp::Sub, now, since);
+        let spent = self.b.binary(BinaryOp::Shl, spent, SAMPLED_SHIFT);
+        let before = self.b.load(self.counters, SPENT_AT, Size::B8, false);
+        let after = self.b.binary(BinaryOp::Add, before, spent);
+        self.b.store(self.counters, SPENT_AT, Size::B8, after);
+        self.b.jump(done);
+        self.b.switch_to(done);
     }
 
     /// Goes on where the process is a target, else to `no`. Where targets are in a map and one has not executed its
@@ -232,10 +269,14 @@ impl<'a> Writer<'a> {
         self.store(state, Place::PLACE, Size::B2, self.place);
     }
 
-    /// Completes the record and gives it to the ring; ends the program.
-    pub(super) fn submit(&mut self, state: Reg) {
+    /// Completes the record and gives it to the ring; ends the program. The time since a moment counts as spent on it.
+    pub(super) fn submit(&mut self, state: Reg, since: Reg) {
         self.identify(state);
-        self.output(state, self.nothing);
+        let told = self.b.block();
+        self.output(state, told);
+        self.b.switch_to(told);
+        self.note_spent(since);
+        self.b.ret(0);
     }
 
     /// Says on which CPU the call ended, and what its thread is called now.
@@ -249,8 +290,7 @@ impl<'a> Writer<'a> {
     pub(super) fn output(&mut self, state: Reg, done: BlockId) {
         let used = self.load(state, Place::USED, Size::B4);
         let (fits, full) = (self.b.block(), self.b.block());
-        let most = self.sizes.value_bytes() - HEADER_BYTES;
-        self.b.branch(Test::Gt, used, i64::from(most), full, fits);
+        self.b.branch(Test::Gt, used, i64::from(self.sizes.pieces_bytes()), full, fits);
         self.b.switch_to(fits);
         let bytes = self.b.binary(BinaryOp::Add, used, i64::from(HEADER_BYTES));
         self.put(state, bytes.into(), done, full);
@@ -318,8 +358,11 @@ impl<'a> Writer<'a> {
     fn enter(mut self) -> Program {
         let copier = self.copier(false);
         let copy = copier.write(&mut self.b);
-        let filtered = self.filtered;
-        if let Some(target) = self.require_target(filtered) {
+        let (filtered, other) = (self.filtered, self.count_other());
+        let target = self.require_target(other);
+        self.require_below(other);
+        self.find_counters();
+        if let Some(target) = target {
             let (ours, theirs) = (self.b.block(), self.b.block());
             let what = self.b.load(target, 0, Size::B4, false);
             self.b.branch(Test::Eq, what, i64::from(TARGET_WILL_EXECUTE), ours, theirs);
@@ -337,14 +380,21 @@ impl<'a> Writer<'a> {
         self.keep_arguments(state, arguments);
         self.note_frame(state, flags);
         self.b.call_function(copy, &[state.into(), self.place.into()]);
-        let last = self.b.block();
-        self.b.branch(Test::Bits, flags, plan::NEVER_RETURNS, last, nothing);
+        self.note_address(state);
+        self.note_family(state);
+        self.keep_time(state);
+        let (last, returns) = (self.b.block(), self.b.block());
+        let start = self.load(state, Place::START_NS, Size::B8);
+        self.b.branch(Test::Bits, flags, plan::NEVER_RETURNS, last, returns);
+        self.b.switch_to(returns);
+        self.note_spent(start);
+        self.b.ret(0);
         self.b.switch_to(last);
         self.store(state, Place::FLAGS, Size::B4, RecordFlags::NO_RETURN);
         if self.probe.outcome == Outcome::Any && self.probe.min_duration_ns == 0 {
             self.require_path(state, filtered);
             self.count(Counter::Hits);
-            self.submit(state);
+            self.submit(state, start);
         } else {
             self.b.jump(filtered);
         }

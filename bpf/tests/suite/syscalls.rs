@@ -5,7 +5,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
-    io::Write as _,
+    io::{Read as _, Write as _},
     path::Path,
     process::{Child, Command, Stdio},
     sync::{LazyLock, Mutex},
@@ -21,12 +21,13 @@ use bathyscope_bpf::{
     compile, object,
     probe::{TARGETS_MAP, TargetFilter},
     syscalls::{
-        COUNTERS, CompatPlace, EndPlaces, Outcome, RING, Record, SyscallProbe, TARGET_WILL_EXECUTE, What, programs,
+        COUNTERS, COUNTERS_WORDS, CompatPlace, EndPlaces, KernelPlaces, Outcome, RING, Record, SyscallProbe,
+        TARGET_WILL_EXECUTE, What, programs,
     },
 };
 use bathyscope_catalog::{
-    constants::Arch,
-    syscalls::{Style, decode, result_text, select, signal_text},
+    constants::{Arch, syscall_number},
+    syscalls::{Beside, Style, decode, result_text, select, signal_text},
     types::{Btf, Types},
 };
 
@@ -40,11 +41,11 @@ static LOADER: LazyLock<Mutex<EbpfLoader<'static>>> = LazyLock::new(|| {
 });
 
 thread_local! {
-    static PLACES: Option<(EndPlaces, Option<CompatPlace>)> = {
+    static PLACES: Option<(EndPlaces, Option<CompatPlace>, KernelPlaces)> = {
         let bytes = fs::read("/sys/kernel/btf/vmlinux").ok();
         let types = bytes.map(|bytes| Types::new(std::sync::Arc::new(Btf::parse(bytes).unwrap())));
         let compat = |types: &Types| (Arch::HOST == Arch::X86_64).then(|| CompatPlace::find(types).unwrap());
-        types.map(|types| (EndPlaces::find(&types).unwrap(), compat(&types)))
+        types.map(|types| (EndPlaces::find(&types).unwrap(), compat(&types), KernelPlaces::find(&types)))
     };
 }
 
@@ -76,8 +77,14 @@ fn probe(calls: &str, target: TargetFilter) -> SyscallProbe {
         string_bytes: 32,
         ring_bytes: 16 << 20,
         signals: true,
-        ends: PLACES.with(|places| places.map(|(ends, _)| ends)),
-        compat: PLACES.with(|places| places.and_then(|(_, compat)| compat)),
+        ends: PLACES.with(|places| places.map(|(ends, _, _)| ends)),
+        compat: PLACES.with(|places| places.and_then(|(_, compat, _)| compat)),
+        places: PLACES.with(|places| places.map(|(_, _, places)| places).unwrap_or_default()),
+        inodes: true,
+        cpu_time: false,
+        addresses: false,
+        below: None,
+        ancestors: false,
     }
 }
 
@@ -118,9 +125,16 @@ impl Tracing {
         Self { ebpf, ring }
     }
 
+    /// Hits, filtered, without room in the ring and in the map.
     fn counters(&self) -> [u64; 4] {
-        let map: PerCpuArray<&MapData, [u64; 4]> = PerCpuArray::try_from(self.ebpf.map(COUNTERS).unwrap()).unwrap();
-        let mut sum = [0; 4];
+        let [hits, filtered, ring_full, no_room, ..] = self.all_counters();
+        [hits, filtered, ring_full, no_room]
+    }
+
+    fn all_counters(&self) -> [u64; COUNTERS_WORDS] {
+        let map: PerCpuArray<&MapData, [u64; COUNTERS_WORDS]> =
+            PerCpuArray::try_from(self.ebpf.map(COUNTERS).unwrap()).unwrap();
+        let mut sum = [0; COUNTERS_WORDS];
         for values in map.get(&0, 0).unwrap().iter() {
             sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         }
@@ -139,7 +153,7 @@ fn line(record: &Record<'_>) -> String {
         What::End(end) => return format!("+++ {} of {} +++", end.status, if end.is_last { "all" } else { "some" }),
         What::Call | What::Unfinished | What::Inside => {}
     }
-    let decoded = decode(Arch::HOST, &call, &Style { strings: 32, file_of: None });
+    let decoded = decode(Arch::HOST, &call, &Style { strings: 32, ..Style::default() });
     let result = result_text(Arch::HOST, call.number, call.result, &decoded.note);
     format!("{}({}) = {result}", decoded.name, decoded.arguments)
 }
@@ -262,10 +276,151 @@ fn a_flood_of_calls_is_counted_to_the_last() {
     command.0.wait().unwrap();
 }
 
+/// A number beside a call.
+fn beside(record: &Record<'_>, which: u8, part: u8) -> Option<u64> {
+    let piece = record.pieces.iter().find(|piece| (piece.argument, piece.part) == (which, part))?;
+    Some(u64::from_le_bytes(piece.bytes?.try_into().ok()?))
+}
+
+#[test]
+fn what_is_recorded_beside_calls_is_what_the_process_is_and_did() {
+    if !ready() || !PLACES.with(Option::is_some) {
+        return;
+    }
+    let pid = std::process::id();
+    let asked = SyscallProbe {
+        cpu_time: true,
+        addresses: true,
+        ancestors: true,
+        ..probe("clock_nanosleep,socket,read", TargetFilter::Process(pid))
+    };
+    let mut tracing = Tracing::start(&asked, None);
+    let socket = std::os::unix::net::UnixDatagram::unbound().unwrap();
+    std::thread::sleep(Duration::from_millis(60));
+    let mut bytes = vec![0; 2 << 20];
+    File::open("/dev/urandom").unwrap().read_exact(&mut bytes).unwrap();
+    let records = tracing.records();
+    let read: Vec<Record<'_>> = records.iter().map(|record| Record::read(record).unwrap()).collect();
+    let own = fs::read_link("/proc/thread-self").unwrap();
+    let own: u32 = own.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    let call = |name: &str| {
+        let number = syscall_number(Arch::HOST, name).unwrap();
+        let is_it = |record: &&Record<'_>| i64::from(record.number) == number && record.tid == own;
+        // That of most work, or the longest wait.
+        let own = read.iter().filter(is_it).max_by_key(|record| record.duration_ns);
+        own.unwrap_or_else(|| panic!("no {name}"))
+    };
+    // A thread that waits does not run; one that is not switched away from runs all the time.
+    let (slept, worked) = (call("clock_nanosleep"), call("read"));
+    let cpu = |record: &Record<'_>| beside(record, Beside::CPU_NS, 0).unwrap();
+    assert!(
+        slept.duration_ns >= 60_000_000 && cpu(slept) < slept.duration_ns / 4,
+        "{} {}",
+        slept.duration_ns,
+        cpu(slept)
+    );
+    assert!(cpu(worked) > 100_000 && cpu(worked) <= worked.duration_ns, "{} {}", worked.duration_ns, cpu(worked));
+    let link = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&socket))).unwrap();
+    let made =
+        read.iter().filter_map(|record| beside(record, Beside::INODE, 0)).map(|inode| format!("socket:[{inode}]"));
+    assert!(made.collect::<Vec<_>>().contains(&link.to_str().unwrap().to_owned()), "{link:?}");
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let at = beside(worked, Beside::ADDRESS, 0).unwrap();
+    let inside = |line: &str| {
+        let (from, to) = line.split(' ').next()?.split_once('-')?;
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        Some((number(from)?..number(to)?).contains(&at) && line.contains("r-xp"))
+    };
+    assert!(maps.lines().any(|line| inside(line) == Some(true)), "{at:#x}");
+    let owner = beside(worked, Beside::OWNER, 0).unwrap();
+    assert_eq!((owner & 0xffff_ffff, owner >> 32), (0, 0), "root's");
+    let ancestors = worked.pieces.iter().find(|piece| piece.argument == Beside::ANCESTORS).unwrap().bytes.unwrap();
+    let parent = u64::from_le_bytes(ancestors[..8].try_into().unwrap());
+    assert_eq!(parent, u64::from(std::os::unix::process::parent_id()));
+    assert_eq!(ancestors.len(), (Beside::ANCESTORS_MOST * Beside::ANCESTOR_BYTES) as usize);
+}
+
+#[test]
+fn calls_of_others_are_passed_over_and_counted_apart() {
+    if !ready() || !PLACES.with(Option::is_some) {
+        return;
+    }
+    let mut other = Waiting::new("dd if=/dev/zero of=/dev/null bs=1 count=20000 status=none");
+    let target = TargetFilter::Process(std::process::id());
+    let mut tracing = Tracing::start(&probe("close", target), None);
+    other.go();
+    other.0.wait().unwrap();
+    let (_closed, records) = (drop(File::open("/proc/self/stat")), tracing.records());
+    let [hits, filtered, ring_full, no_room, others, spent_ns] = tracing.all_counters();
+    assert!(others >= 40_000, "{others}");
+    assert_eq!(hits, filtered + ring_full + no_room + records.len() as u64);
+    assert!(filtered < 40_000, "{filtered}");
+    drop(tracing);
+    // Of what descends from this process, and of nothing else: it has made no other that does so much.
+    let below = SyscallProbe { below: Some((std::process::id(), true)), ..probe("read,write", TargetFilter::System) };
+    let mut tracing = Tracing::start(&below, None);
+    let mut child = Waiting::new("dd if=/dev/zero of=/dev/null bs=1 count=5000 status=none");
+    child.go();
+    child.0.wait().unwrap();
+    let records = tracing.records();
+    let pids: BTreeSet<u32> = records.iter().map(|record| Record::read(record).unwrap().pid).collect();
+    assert!(pids.contains(&child.0.id()) && !pids.contains(&std::process::id()), "{pids:?}");
+    let spent = tracing.all_counters()[5];
+    println!("{spent_ns} ns and {spent} ns spent on calls that were asked for");
+    assert!(spent > 10_000 * 100, "{spent}");
+}
+
+const EXECUTES: &str = r#"
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    int child = fork();
+    if (child == 0) {
+        execl("/bin/true", "words of", "a page", "that nobody has touched", (char *)0);
+        _exit(1);
+    }
+    wait(0);
+    if (fork() == 0) {
+        execl(words[1], "changed", "second", (char *)0);
+        _exit(1);
+    }
+    wait(0);
+    return 0;
+}
+"#;
+
+/// A child that was just forked has few of its pages; what it executes a program with is read where the program runs.
+#[test]
+fn what_a_child_executes_is_read_though_it_has_touched_nothing() {
+    if !ready() || !PLACES.with(Option::is_some) {
+        return;
+    }
+    let Some(program) = compiled(EXECUTES, "syscalls_executes") else { return };
+    let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("syscalls_script");
+    fs::write(&script, "#!/bin/sh -e\nexit 0\n").unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let script = script.to_str().unwrap();
+    // Whoever runs the program is not recorded, but its children are.
+    let mut command = Waiting::new(&format!("{program} {script}"));
+    let below = SyscallProbe { below: Some((command.0.id(), true)), ..probe("execve", TargetFilter::System) };
+    let mut tracing = Tracing::start(&below, None);
+    command.go();
+    command.0.wait().unwrap();
+    let lines: Vec<String> = lines(&tracing.records()).into_iter().filter(|line| line.starts_with("execve(")).collect();
+    let first = r#"execve("/bin/true", ["words of", "a page", "that nobody has touched"], 0x"#;
+    assert!(lines.iter().any(|line| line.starts_with(first) && line.ends_with(" = 0")), "{lines:?}");
+    let vars = lines.iter().filter(|line| line.contains(" vars */) = 0") || line.contains(" var */) = 0")).count();
+    assert_eq!(vars, lines.len(), "{lines:?}");
+    // Of a script, what its interpreter was given: its path for its first word, which may be known from before.
+    let second = format!("execve(\"{script}\", [");
+    assert!(lines.iter().any(|line| line.starts_with(&second)), "{lines:?}");
+    assert!(lines.iter().all(|line| !line.contains("-e")), "{lines:?}");
+}
+
 /// A program in C, made of a text.
-fn compiled(text: &str) -> Option<String> {
+fn compiled(text: &str, name: &str) -> Option<String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (source, program) = (folder.join("syscalls_made.c"), folder.join("syscalls_made"));
+    let (source, program) = (folder.join(name).with_extension("c"), folder.join(name));
     fs::write(&source, text).unwrap();
     let made = Command::new("gcc").args(["-O1", "-w", "-o"]).args([&program, &source]).status();
     if !made.is_ok_and(|status| status.success()) {
@@ -305,7 +460,7 @@ fn signals_ends_and_calls_that_do_not_return_are_recorded() {
     if !ready() {
         return;
     }
-    let Some(program) = compiled(SIGNALS) else { return };
+    let Some(program) = compiled(SIGNALS, "syscalls_made") else { return };
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "read go; exec \"$0\"", &program]).stdin(Stdio::piped()).process_group(0);
     let mut command = Waiting(command.spawn().unwrap());
@@ -346,6 +501,8 @@ fn the_verifier_accepts_every_form() {
         SyscallProbe { compat: None, ..any.clone() },
         SyscallProbe { calls: select(Arch::HOST, "read").unwrap(), ..any.clone() },
         SyscallProbe { string_bytes: 0, path: Some(vec![b'/'; 128]), ..any.clone() },
+        SyscallProbe { cpu_time: true, addresses: true, ancestors: true, below: Some((1, false)), ..any.clone() },
+        SyscallProbe { inodes: false, places: KernelPlaces::default(), ..any.clone() },
         SyscallProbe { outcome: Outcome::Failed, min_duration_ns: u64::MAX, target: TargetFilter::Targets, ..any },
     ];
     for form in &forms {

@@ -4,8 +4,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{
-    CallGraph, CaptureSpec, CountPer, CountSpec, DynamicProbe, EventProbe, Limits, Method, ProfileSpec, SyscallOutcome,
-    SyscallSpec, Target, TraceEvent, TraceSpec, visible,
+    Below, CallGraph, CaptureSpec, CountPer, CountSpec, DynamicProbe, EventProbe, Limits, Method, ProfileSpec,
+    SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec, visible,
 };
 use bathyscope_catalog::perf_events::{PerfEvent, parse_event};
 use bathyscope_protocol::{
@@ -99,6 +99,10 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
             string_bytes: wire.string_bytes,
             fd_paths: false,
             signals: wire.signals,
+            below: wire.below.map(|(pid, direct)| Below { pid, direct }),
+            cpu_time: wire.cpu_time,
+            addresses: wire.addresses,
+            ..SyscallSpec::default()
         }),
     };
     CaptureSpec { name: String::new(), method, target: target_of(target), limits: Limits::default() }

@@ -13,7 +13,8 @@ use bathyscope_bpf::{
     ir::Program,
     probe::TargetFilter,
     syscalls::{
-        COUNTERS, CompatPlace, EndPlaces, Outcome, RING, SyscallProbe, TARGET_RUNS, TARGET_WILL_EXECUTE, programs,
+        COUNTERS, COUNTERS_WORDS, CompatPlace, EndPlaces, KernelPlaces, Outcome, RING, SyscallProbe, TARGET_RUNS,
+        TARGET_WILL_EXECUTE, programs,
     },
 };
 use bathyscope_capture::TracepointName;
@@ -30,7 +31,7 @@ use super::{
     loader::{Counters, Loaded, Loader, compile},
     retire::{close_links, drop_aside},
     sideband::Sideband,
-    stats::{CostMeter, Guarded},
+    stats::{Asked, CostMeter, Guarded},
     target::Target,
     tracefs::Tracefs,
 };
@@ -44,8 +45,8 @@ use crate::{
 pub(crate) struct SyscallCapture {
     started: Started,
     ring: OwnedFd,
-    counters: Counters<4>,
-    last: [u64; 4],
+    counters: Arc<Counters<COUNTERS_WORDS>>,
+    last: [u64; COUNTERS_WORDS],
     following: Option<Following>,
     /// What forgets, the exits, the entries: in the order of attaching.
     attachments: Vec<Attachment>,
@@ -97,6 +98,12 @@ pub(crate) fn probe_of(
         signals: wanted.signals,
         ends: None,
         compat: None,
+        places: KernelPlaces::default(),
+        inodes: wanted.inodes,
+        cpu_time: wanted.cpu_time,
+        addresses: wanted.addresses,
+        below: wanted.below,
+        ancestors: wanted.ancestors,
     })
 }
 
@@ -119,6 +126,24 @@ fn compat_place(host: &KernelHost) -> Option<CompatPlace> {
         );
     }
     place
+}
+
+/// What is asked of the kernel's structures cannot be told by a kernel that does not tell its types.
+fn require_types(probe: &SyscallProbe) -> Result<(), AgentError> {
+    let wants = [
+        (
+            "choosing calls by what processes descend from",
+            probe.below.is_some() || probe.ancestors,
+            probe.places.family.is_some(),
+        ),
+        ("recording how long calls ran on a CPU", probe.cpu_time, probe.places.time.is_some()),
+        ("recording where programs called from", probe.addresses, probe.places.family.is_some()),
+    ];
+    let missing = wants.into_iter().find(|(_, wanted, told)| *wanted && !told);
+    missing.map_or(Ok(()), |(doing, _, _)| {
+        let why = "this kernel does not tell its types";
+        Err(failed(AgentErrorKind::Unsupported, doing, why, "Use a kernel with CONFIG_DEBUG_INFO_BTF."))
+    })
 }
 
 /// A program with the tracepoint it belongs to.
@@ -147,6 +172,8 @@ impl SyscallCapture {
         // A kernel that does not tell its types does not tell how processes ended.
         probe.ends = if wanted.signals { EndPlaces::find(host.types()) } else { None };
         probe.compat = compat_place(host);
+        probe.places = KernelPlaces::find(host.types());
+        require_types(&probe)?;
         let made = programs(&probe)
             .map_err(|error| failed(AgentErrorKind::Invalid, "recording system calls", error.to_string(), ""))?;
         let tracefs = Tracefs::find()?;
@@ -181,7 +208,7 @@ impl SyscallCapture {
         };
         let inside = loaded.load_program(&made.inside.name, "loading the program for calls that do not return")?;
         let following = if named.is_empty() { None } else { Some(Following::open(&mut loaded, &named)?) };
-        let (ring, counters) = (loaded.ring(RING, doing)?, loaded.counters(COUNTERS, doing)?);
+        let (ring, counters) = (loaded.ring(RING, doing)?, Arc::new(loaded.counters(COUNTERS, doing)?));
         let load_ns = elapsed_ns(clock);
 
         let clock = Instant::now();
@@ -204,7 +231,7 @@ impl SyscallCapture {
             started,
             ring,
             counters,
-            last: [0; 4],
+            last: [0; COUNTERS_WORDS],
             following,
             attachments,
             signal,
@@ -280,12 +307,12 @@ impl RunningCapture for SyscallCapture {
         let clone = |attachment: &Attachment| attachment.program().try_clone_to_owned().ok();
         // The exits and the entries; a thread ends far less often.
         if let Some(programs) = self.attachments.iter().skip(1).map(clone).collect::<Option<Vec<_>>>() {
-            let links = Arc::clone(&self.links);
-            self.cost = Some(CostMeter::start(
-                programs,
-                // Half of the calls would be worth less than none.
-                Guarded::whole(self.budget, move || detach_in_order(&links)).writing_into(self.ring.as_fd()),
-            ));
+            let (links, counters) = (Arc::clone(&self.links), Arc::clone(&self.counters));
+            // Half of the calls would be worth less than none.
+            let guarded = Guarded::whole(self.budget, move || detach_in_order(&links))
+                .writing_into(self.ring.as_fd())
+                .telling_apart(move || counters.sums().ok().map(asked));
+            self.cost = Some(CostMeter::start(programs, guarded));
         }
         self.target.release()?;
         Ok(time_ns)
@@ -294,7 +321,8 @@ impl RunningCapture for SyscallCapture {
     fn readings(&mut self) -> Readings {
         // A map that cannot be read keeps its last counts, which is better than none.
         self.last = self.counters.sums().unwrap_or(self.last);
-        let [hits, filtered, ring_full, no_room] = self.last;
+        let [hits, filtered, ring_full, no_room, others, _spent_ns] = self.last;
+        let (hits, filtered) = (hits + others, filtered + others);
         let missed = |attachment: &Attachment| bpf::program_stats(attachment.program()).unwrap_or_default().missed;
         let missed = self.attachments.iter().skip(1).map(missed).sum();
         let ns_per_hit = self.cost.as_ref().and_then(cost_of_a_call);
@@ -324,6 +352,11 @@ impl RunningCapture for SyscallCapture {
         }
         self.readings()
     }
+}
+
+/// What the programs did for the calls that they recorded: each took an entry and an exit.
+fn asked([hits, filtered, _, _, _, spent_ns]: [u64; COUNTERS_WORDS]) -> Asked {
+    Asked { runs: 2 * hits.saturating_sub(filtered), spent_ns }
 }
 
 /// What a call costs: its entry and its exit.

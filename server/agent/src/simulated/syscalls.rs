@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use bathyscope_bpf::syscalls::{HEADER_BYTES, Place};
 use bathyscope_catalog::{
     constants::{Arch, syscall_number},
-    syscalls::select,
+    syscalls::{Beside, select},
 };
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, WireOutcome, WireSyscalls,
@@ -95,7 +95,9 @@ impl SyscallWork {
         let path = self.wanted.path.as_ref().is_none_or(|path| {
             made.name == "openat" && made.text.is_some_and(|(_, _, text)| text.starts_with(path.as_bytes()))
         });
-        outcome && path && self.calls.contains(&number) && self.target.includes(pid)
+        // All processes of the made host are made by its first one.
+        let below = self.wanted.below.is_none_or(|(of, _direct)| of == 1 && pid != 1);
+        outcome && path && below && self.calls.contains(&number) && self.target.includes(pid)
     }
 
     fn hit(&mut self, index: u64, time_ns: u64) {
@@ -112,11 +114,23 @@ impl SyscallWork {
         }
         self.placed += 1;
         let lose = self.simulation.lose_every.is_some_and(|every| self.placed.is_multiple_of(every));
-        let record = record(made, (process.pid, process.comm), number, [time_ns, duration_ns]);
+        let mut record = record(made, (process.pid, process.comm), number, [time_ns, duration_ns]);
+        if self.wanted.cpu_time {
+            append_number(&mut record, Beside::CPU_NS, duration_ns / 2);
+        }
         if lose || !self.ring.push(&record) {
             self.counts.ring_full += 1;
         }
     }
+}
+
+/// A number beside a call, as a piece at the end of its record.
+fn append_number(record: &mut Vec<u8>, beside: u8, number: u64) {
+    record.extend([beside, 0, 1, 0, 8, 0, 0, 0]);
+    record.extend(number.to_le_bytes());
+    let used = u32::try_from(record.len()).unwrap_or(0).saturating_sub(HEADER_BYTES);
+    let place = record.iter_mut().skip(Place::USED as usize);
+    place.zip(used.to_le_bytes()).for_each(|(to, from)| *to = from);
 }
 
 fn record(made: &Made, (pid, comm): (u32, &[u8]), number: i64, [start_ns, duration_ns]: [u64; 2]) -> Vec<u8> {

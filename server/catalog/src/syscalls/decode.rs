@@ -53,12 +53,42 @@ pub struct Call<'a> {
 }
 
 /// How calls are written.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Style<'a> {
     /// The most bytes of a text that is no path.
     pub strings: usize,
+    /// Which texts are in base sixteen.
+    pub hex: Hex,
+    /// Whether structures are written whole.
+    pub verbose: bool,
+    /// Whether all arguments are written as numbers in base sixteen.
+    pub raw: bool,
     /// What a descriptor of the process is, if that is shown; -100 asks for the working directory.
     pub file_of: Option<&'a dyn Fn(i32) -> Option<String>>,
+}
+
+/// Which texts are written in base sixteen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hex {
+    /// None: what cannot be printed is in base eight.
+    #[default]
+    None,
+    /// Those that have something that cannot be printed.
+    NonAscii,
+    /// All.
+    All,
+}
+
+impl Hex {
+    /// Appends text in quotes.
+    pub(super) fn quoted(self, out: &mut String, bytes: &[u8]) {
+        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t'..=b'\r');
+        match self {
+            Self::None => quoted(out, bytes),
+            Self::NonAscii if bytes.iter().all(is_plain) => quoted(out, bytes),
+            Self::NonAscii | Self::All => quoted_hex(out, bytes),
+        }
+    }
 }
 
 impl std::fmt::Debug for Style<'_> {
@@ -88,6 +118,9 @@ pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
         call.arguments.iter_mut().for_each(|argument| *argument &= 0xffff_ffff);
     }
     let call = &call;
+    if style.raw {
+        return Decoded { name: definition.name.to_owned(), arguments: raw(definition, call), note: String::new() };
+    }
     let mut writer = Writer { call, abi, definition, style, out: String::with_capacity(64), note: String::new() };
     if special::write(arch, &mut writer).is_none() {
         writer.arguments();
@@ -100,6 +133,18 @@ pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
         }
     }
     Decoded { name: definition.name.to_owned(), arguments: writer.out, note: writer.note }
+}
+
+/// The arguments that a call takes, as numbers.
+fn raw(definition: &Definition, call: &Call<'_>) -> String {
+    let mut arguments = String::new();
+    for argument in definition.arguments.iter().filter(|argument| argument.kind != Kind::Skip) {
+        if !arguments.is_empty() {
+            arguments.push_str(", ");
+        }
+        hex(&mut arguments, value(call, usize::from(argument.register)));
+    }
+    arguments
 }
 
 fn unknown(arch: Arch, call: &Call<'_>) -> Decoded {
@@ -382,7 +427,7 @@ impl<'a> Writer<'a> {
             Kind::Path => {
                 let text = bytes?;
                 let text = before_nul(text);
-                quoted(&mut self.out, text);
+                self.style.hex.quoted(&mut self.out, text);
                 if text.len() + 1 >= usize::from(super::PATH_ROOM) {
                     self.out.push_str("...");
                 }
@@ -391,7 +436,7 @@ impl<'a> Writer<'a> {
                 let text = before_nul(bytes?);
                 self.abbreviated(text, text.len() as u64, false);
             }
-            Kind::TextOut => quoted(&mut self.out, before_nul(bytes?)),
+            Kind::TextOut => self.style.hex.quoted(&mut self.out, before_nul(bytes?)),
             Kind::Data | Kind::HexData if count? == 0 => self.out.push_str("\"\""),
             Kind::Data => self.abbreviated(bytes?, count?, false),
             Kind::HexData => self.abbreviated(bytes?, count?, true),
@@ -434,10 +479,22 @@ impl<'a> Writer<'a> {
             }
             Kind::Entries => sets::entries(self, at)?,
             Kind::CpuSet => cpus(&mut self.out, bytes?),
-            Kind::CloneArguments => super::structs::clone_arguments(&mut self.out, Bytes(bytes?))?,
+            Kind::CloneArguments => {
+                super::structs::clone_arguments(&mut self.out, Bytes(bytes?))?;
+                if let Some(made @ 1..) = self.call.result {
+                    super::structs::clone_results(&mut self.out, Bytes(bytes?), made)?;
+                }
+            }
             Kind::OpenHow => super::structs::open_how(&mut self.out, Bytes(bytes?))?,
             Kind::WaitStatus if self.call.result == Some(0) => return None,
-            kind => structure(&mut self.out, kind, bytes?, self.definition.layout)?,
+            kind => {
+                let layout = self.definition.layout;
+                let bytes = bytes?;
+                let whole = self.style.verbose && super::verbose::whole(&mut self.out, kind, bytes, layout).is_some();
+                if !whole {
+                    structure(&mut self.out, kind, bytes, layout)?;
+                }
+            }
         }
         Some(())
     }
@@ -458,7 +515,7 @@ impl<'a> Writer<'a> {
         if in_hex {
             quoted_hex(&mut self.out, text);
         } else {
-            quoted(&mut self.out, text);
+            self.style.hex.quoted(&mut self.out, text);
         }
         if (shown as u64) < whole {
             self.out.push_str("...");
@@ -490,13 +547,25 @@ impl<'a> Writer<'a> {
 
     /// The words of a program: each is a part of its own; the part before them tells how many there are.
     fn words(&mut self, at: usize) -> Option<()> {
-        let all = self.piece(at, 0, false).and_then(|bytes| Bytes(bytes).u32(0))?;
+        let count = |exit| self.piece(at, 0, exit).and_then(|bytes| Bytes(bytes).u32(0));
+        // What could not be read before a program was executed was read where it runs.
+        let (before, after) = (count(false)?, count(true));
+        let all = if before == 0 { after.unwrap_or(0) } else { before };
+        // Of a script, words of its interpreter stand before its own, and its path instead of its first one.
+        let shift = after.map_or(0, |after| after.saturating_sub(all) as usize);
+        let word = |index: usize| {
+            let of = |exit: bool, part: usize| {
+                let mut pieces = self.call.pieces.iter().filter(|piece| piece.exit == exit);
+                pieces.find(|piece| (usize::from(piece.argument), usize::from(piece.part)) == (at, part))?.bytes
+            };
+            of(false, index + 1).or_else(|| of(true, index + 1 + shift).filter(|_| shift == 0 || index > 0))
+        };
         self.out.push('[');
         for index in 0..all as usize {
             if index > 0 {
                 self.out.push_str(", ");
             }
-            match self.piece(at, index + 1, false) {
+            match word(index) {
                 Some(word) if index < usize::from(super::WORDS) => {
                     let word = before_nul(word);
                     self.abbreviated(word, word.len() as u64, false);

@@ -14,6 +14,27 @@ pub const CONTROL_PART: u8 = 15;
 /// How many words of a program's arguments are kept.
 pub const WORDS: u16 = 16;
 
+/// Pieces that belong to no argument: what is recorded beside a call has numbers of arguments that no call has.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside;
+
+impl Beside {
+    /// The inode of the descriptor that a call has opened, 8 bytes; of the second one as part 1.
+    pub const INODE: u8 = 16;
+    /// How many nanoseconds the call ran on a CPU, 8 bytes.
+    pub const CPU_NS: u8 = 17;
+    /// Where the program called from, 8 bytes.
+    pub const ADDRESS: u8 = 18;
+    /// The user (low half) and group that the process acts as, 8 bytes; the id of its control group as part 1.
+    pub const OWNER: u8 = 19;
+    /// What the process descends from, its parent first: for each [`Self::ANCESTOR_BYTES`], the id in the first 8, then the name.
+    pub const ANCESTORS: u8 = 20;
+    /// Bytes of one of them.
+    pub const ANCESTOR_BYTES: u32 = 24;
+    /// How many there are; behind the first process it is repeated.
+    pub const ANCESTORS_MOST: u32 = 12;
+}
+
 /// Where the length of memory comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Length {
@@ -124,6 +145,9 @@ fn narrow_size(kind: Kind) -> Option<u16> {
 
 /// Bytes of a kind that consists of times.
 fn time_size(kind: Kind, layout: Layout) -> Option<u16> {
+    if kind == Kind::Rusage && !layout.is_narrow() && layout.time == 8 {
+        return Some(144);
+    }
     let halves = match kind {
         Kind::Timespec | Kind::Timeval | Kind::FutexTime => 2,
         Kind::Itimerspec | Kind::Itimerval | Kind::Timespecs2 | Kind::Timevals2 | Kind::Rusage => 4,
@@ -142,7 +166,7 @@ fn wide_size(kind: Kind) -> Option<u16> {
         // The rest is not shown.
         Kind::Statx => 160,
         Kind::Statfs => 120,
-        Kind::Utsname => 195,
+        Kind::Utsname => 390,
         Kind::Sigaction | Kind::Tms => 32,
         Kind::SignalInfo => 48,
         Kind::Sysinfo => 112,

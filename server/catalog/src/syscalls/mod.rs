@@ -11,6 +11,7 @@
 mod abi;
 mod address;
 mod decode;
+mod expression;
 mod grab;
 mod narrow;
 mod select;
@@ -21,10 +22,11 @@ mod structs;
 mod summary;
 mod table;
 mod text;
+mod verbose;
 
 pub use abi::Abi;
-pub use decode::{Call, Decoded, Piece, Style, decode, error_of, result_text};
-pub use grab::{CONTROL_PART, CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
+pub use decode::{Call, Decoded, Hex, Piece, Style, decode, error_of, result_text};
+pub use grab::{Beside, CONTROL_PART, CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
 pub use select::{SelectError, select};
 pub use siginfo::signal_text;
 pub use summary::{Summary, SummaryOrder};

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::table::{Definition, definitions};
+use super::{
+    Abi,
+    expression::Expression,
+    table::{Definition, definitions},
+};
 use crate::{closest, constants::Arch};
 
 /// Sets by name with the letters of the table; a call with one of the letters is in the set.
@@ -28,12 +32,28 @@ const WIDE: [(&str, &str); 3] = [("%stat", "TLG"), ("%statfs", "VW"), ("fstatfs"
 
 /// A word that names neither a call nor a set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no system call or set `{word}`{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+#[error("{}", self.words())]
 pub struct SelectError {
     /// What was given, cut to 40 characters.
     pub word: String,
     /// What was probably meant, a call's or a set's name.
     pub near: Option<&'static str>,
+    /// What is wrong with it, if that is not that there is none.
+    pub why: Option<&'static str>,
+}
+
+impl SelectError {
+    fn words(&self) -> String {
+        match (self.why, self.near, self.word.starts_with('/')) {
+            (Some(why), _, true) => format!("the regular expression `{}` cannot be read: {why}", self.word),
+            (Some(why), _, false) => format!("`{}` names no system call: {why}", self.word),
+            (None, _, true) => format!("no system call matches the regular expression `{}`", self.word),
+            (None, Some(near), false) => {
+                format!("there is no system call or set `{}`; did you mean `{near}`?", self.word)
+            }
+            (None, None, false) => format!("there is no system call or set `{}`", self.word),
+        }
+    }
 }
 
 fn in_set(call: &Definition, letters: &str) -> bool {
@@ -47,7 +67,8 @@ fn letters_of(word: &str) -> Option<&'static str> {
 
 /// The numbers of the calls that a text means: names and sets (`%file`, or `file` as strace takes it without its sign)
 /// separated by commas, `all`, `none`; with `!` in front all others. A word that begins with `?` may name nothing. A name
-/// means the calls of that name of all interfaces that the processor has ([`super::Abi`]).
+/// means the calls of that name of all interfaces that the processor has ([`super::Abi`]); with `@64`, `@32` or `@x32` behind it
+/// only that one's. A word that begins with `/` is a regular expression, as `grep -E` takes it, that names have to match.
 ///
 /// # Errors
 /// The first word that names nothing.
@@ -73,6 +94,29 @@ fn add(arch: Arch, word: &str, chosen: &mut BTreeSet<i64>) -> Result<(), SelectE
     if word == "none" {
         return Ok(());
     }
+    let wrong = |why: Option<&'static str>| SelectError { word: word.chars().take(40).collect(), near: None, why };
+    if let Some(expression) = word.strip_prefix('/') {
+        let expression = Expression::parse(expression).map_err(|why| wrong(Some(why)))?;
+        let before = chosen.len();
+        chosen.extend(definitions(arch).filter(|(_, call)| expression.matches(call.name)).map(|(number, _)| number));
+        return if chosen.len() > before || optional { Ok(()) } else { Err(wrong(None)) };
+    }
+    if let Some((bare, interface)) = word.rsplit_once('@') {
+        let abi = match interface {
+            "64" => Abi::Native,
+            "32" => Abi::I386,
+            "x32" => Abi::X32,
+            _ => return Err(wrong(Some("an interface is 64, 32 or x32"))),
+        };
+        let mut all = BTreeSet::new();
+        add(arch, bare, &mut all)?;
+        let own: Vec<i64> = all.into_iter().filter(|number| Abi::of(arch, *number) == abi).collect();
+        if own.is_empty() && !optional {
+            return Err(wrong(Some("that interface does not have it")));
+        }
+        chosen.extend(own);
+        return Ok(());
+    }
     let named: Vec<i64> = definitions(arch).filter(|(_, call)| call.name == word).map(|(number, _)| number).collect();
     // Sets without their sign are an old habit of strace; names of calls go before them.
     let bare = || SETS.iter().find(|(name, _)| *name == word && word != "stat").map(|(_, letters)| *letters);
@@ -83,7 +127,7 @@ fn add(arch: Arch, word: &str, chosen: &mut BTreeSet<i64>) -> Result<(), SelectE
     } else if !optional {
         let calls = definitions(arch).map(|(_, call)| call.name);
         let near = closest(word.trim_start_matches('%'), calls.chain(SETS.iter().map(|(name, _)| *name)));
-        return Err(SelectError { word: word.chars().take(40).collect(), near });
+        return Err(SelectError { near, ..wrong(None) });
     }
     Ok(())
 }
@@ -134,6 +178,24 @@ mod tests {
         assert!(names("!futex,%desc").iter().all(|name| !matches!(*name, "futex" | "read" | "openat")));
         assert_eq!(select(Arch::X86_64, "all").unwrap().len(), definitions(Arch::X86_64).count());
         assert!(names("none").is_empty() && names("").is_empty());
+    }
+
+    #[test]
+    fn expressions_and_interfaces_select_calls() {
+        assert_eq!(names("/^open"), ["open", "openat", "open_by_handle_at", "open_tree", "openat2", "open_tree_attr"]);
+        assert_eq!(names("/^(preadv|pwritev)2?$,close"), ["close", "preadv", "pwritev", "preadv2", "pwritev2"]);
+        assert_eq!(names("?/^nothing"), [""; 0]);
+        let chosen = |text: &str| select(Arch::X86_64, text).unwrap().into_iter().collect::<Vec<_>>();
+        let i386 = |number: i64| Abi::I386_BIT | number;
+        assert_eq!((chosen("open@64"), chosen("open@32")), (vec![2], vec![i386(5)]));
+        assert_eq!(chosen("readv@x32"), [Abi::X32_BIT | 515]);
+        assert!(chosen("%file@32").iter().all(|number| number & Abi::I386_BIT != 0));
+        let error = |text: &str| select(Arch::X86_64, text).unwrap_err().to_string();
+        assert!(error("/^nothing").contains("no system call matches"));
+        assert!(error("/(").contains("cannot be read"));
+        assert!(error("mmap2@64").contains("does not have it"));
+        assert!(error("open@16").contains("an interface is"));
+        assert!(error("opne@64").contains("did you mean `open`"));
     }
 
     #[test]

@@ -403,6 +403,24 @@ pub(super) fn clone_arguments(out: &mut String, b: Bytes<'_>) -> Option<()> {
     Some(())
 }
 
+/// Appends what `clone3` has written for its caller: the id of what it has made, which is also its result.
+pub(super) fn clone_results(out: &mut String, b: Bytes<'_>, made: i64) -> Option<()> {
+    const PIDFD: u64 = 0x1000;
+    const PARENT_SETTID: u64 = 0x0010_0000;
+    let flags = b.u64(0)?;
+    let mut written = Vec::new();
+    if flags & PIDFD != 0 {
+        written.push(format!("pidfd={:#x}", b.u64(8)?));
+    }
+    if flags & PARENT_SETTID != 0 {
+        written.push(format!("parent_tid=[{made}]"));
+    }
+    if !written.is_empty() {
+        put(out, format_args!(" => {{{}}}", written.join(", ")));
+    }
+    Some(())
+}
+
 /// Appends the way to open of `openat2`.
 pub(super) fn open_how(out: &mut String, b: Bytes<'_>) -> Option<()> {
     let flags = b.u64(0)?;

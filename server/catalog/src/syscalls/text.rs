@@ -83,7 +83,8 @@ pub(super) fn quoted(out: &mut String, bytes: &[u8]) {
             0x0c => out.push_str("\\f"),
             b' '..=b'~' => out.push(char::from(*byte)),
             byte => {
-                let digit_follows = bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
+                // 8 and 9 are no digits of base eight.
+                let digit_follows = bytes.get(at + 1).is_some_and(|next| matches!(next, b'0'..=b'7'));
                 if digit_follows {
                     put(out, format_args!("\\{byte:03o}"));
                 } else {
@@ -165,7 +166,7 @@ mod tests {
         let cases: [(&[u8], &str); 6] = [
             (b"hello\n\x01\xff\"q\\ ", r#""hello\n\1\377\"q\\ ""#),
             (b"\0\x003\x7f\x1b[m", r#""\0\0003\177\33[m""#),
-            (b"\x019", r#""\0019""#),
+            (b"\x019\x008\x007", r#""\19\08\0007""#),
             (b"a\tb\rc\x0b\x0c", r#""a\tb\rc\v\f""#),
             ("é".as_bytes(), r#""\303\251""#),
             (b"", "\"\""),

@@ -21,7 +21,7 @@ fn of_number(number: i64, arguments: &[u64], result: i64, pieces: &[At<'_>]) -> 
         .map(|&(argument, part, exit, bytes)| Piece { argument, part, exit, bytes: Some(bytes) })
         .collect();
     let call = Call { number, arguments: all, result: Some(result), unfinished: false, pieces: &pieces };
-    let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None });
+    let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, ..Style::default() });
     let result = result_text(Arch::X86_64, number, Some(result), &decoded.note);
     format!("{}({}) = {result}", decoded.name, decoded.arguments)
 }
@@ -135,7 +135,7 @@ fn calls_are_written_as_strace_writes_them() {
 #[test]
 fn a_number_without_a_name_is_shown_with_all_arguments() {
     let call = Call { number: 500, arguments: [1, 2, 3, 0, 0, 0], result: Some(-38), unfinished: false, pieces: &[] };
-    let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None });
+    let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, ..Style::default() });
     assert_eq!((decoded.name.as_str(), decoded.arguments.as_str()), ("syscall_0x1f4", "0x1, 0x2, 0x3, 0, 0, 0"));
     assert_eq!(result_text(Arch::X86_64, 500, None, ""), "?");
     assert_eq!((error_of(-38), error_of(5), error_of(-5000)), (Some("ENOSYS"), None, None));
@@ -151,7 +151,7 @@ fn descriptors_have_files_where_they_are_known() {
         3 => Some("/home/\x1bf".to_owned()),
         _ => None,
     };
-    let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: Some(&file_of) });
+    let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: Some(&file_of), ..Style::default() });
     assert_eq!(decoded.arguments, r#"AT_FDCWD</home>, "f", O_RDONLY"#);
     assert_eq!(result_text(Arch::X86_64, number, Some(3), &decoded.note), r"3</home/\33f>");
 }
@@ -188,7 +188,7 @@ fn any_bytes_in_any_place_are_decoded() {
             _ => Some(next().cast_signed()),
         };
         let call = Call { number, arguments, result, unfinished: false, pieces: &pieces };
-        let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None });
+        let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, ..Style::default() });
         let line = format!("{} {}", decoded.arguments, result_text(Arch::X86_64, number, result, &decoded.note));
         assert!(line.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{line:?}");
     }
@@ -246,7 +246,7 @@ fn what_a_call_would_have_filled_is_not_shown_before_it_has() {
     let unfinished = |name: &str, arguments: [u64; 6]| {
         let number = syscall_number(Arch::X86_64, name).unwrap();
         let call = Call { number, arguments, result: None, unfinished: true, pieces: &[] };
-        decode(Arch::X86_64, &call, &Style { strings: 32, file_of: None }).arguments
+        decode(Arch::X86_64, &call, &Style { strings: 32, ..Style::default() }).arguments
     };
     assert_eq!(unfinished("read", [3, 0x5000, 10, 0, 0, 0]), "3, ");
     assert_eq!(unfinished("wait4", [u64::MAX, 0x5000, 0, 0, 0, 0]), "-1, ");

@@ -78,6 +78,16 @@ pub struct WireSyscalls {
     pub string_bytes: u16,
     /// Whether signals and ends of threads are recorded too.
     pub signals: bool,
+    /// Whether it is recorded which sockets and pipes new descriptors are.
+    pub inodes: bool,
+    /// Whether it is recorded how long calls ran on a CPU.
+    pub cpu_time: bool,
+    /// Whether it is recorded where programs called from.
+    pub addresses: bool,
+    /// Only processes that descend from this one, and whether only those that it has made itself.
+    pub below: Option<(u32, bool)>,
+    /// Whether it is recorded from which processes the caller's descends, and whose it is.
+    pub ancestors: bool,
 }
 
 /// Which results of system calls are recorded.

@@ -314,10 +314,15 @@ async function followJump(page, rows, at) {
 export async function bringSysdigLine(page, origin) {
   await page.goto(`${origin}/new?method=syscalls`);
   const line = page.getByRole('textbox', { name: 'sysdig filter' });
-  await line.fill('fd.port=80');
+  await line.fill('fd.prot=80');
   const [refused] = await Promise.all([page.waitForResponse(/\/api\/syscalls\/filter/), line.press('Enter')]);
   assert.equal(refused.status(), 400);
-  await page.getByText('cannot be decided while recording').waitFor();
+  await page.getByText('is no field that is known here').waitFor();
+  await line.fill('proc.ppid=4711 and (fd.port=80 or fd.name startswith /etc)');
+  await line.press('Enter');
+  await page.getByText('what the kernel cannot decide').waitFor();
+  assert.equal(await page.getByLabel('Filter of rows').inputValue(), 'proc.ppid=4711 and (fd.port=80 or fd.name startswith /etc)');
+  assert.equal(await page.getByLabel('Descends from').inputValue(), '4711');
   await line.fill('proc.name=nginx and evt.type in (open, openat) and evt.failed=true');
   await line.press('Enter');
   await page.getByText('The form is filled from it.').waitFor();

@@ -55,6 +55,8 @@ test("every method survives the form", () => {
     syscalls({ calls: ["!%file", "read", "?statx"], outcome: "failed", min_duration_ns: 1500, path: "/etc/a b, c ", string_bytes: 0, fd_paths: false, signals: false }),
     syscalls({ outcome: "succeeded", min_duration_ns: 2_000_000_000, string_bytes: 1024 }),
     syscalls({ min_duration_ns: 1_500_000 }),
+    syscalls({ filter: "fd.port=80 or not evt.type in (read, write)", below: { pid: 7, direct: true }, look: { hex: "all", verbose: true, sockets: true, raw: ["%file"] }, cpu_time: true, addresses: true }),
+    syscalls({ below: { pid: 4194304, direct: false } }),
     { trace: { tracer: "function" } },
     {
       trace: {
@@ -86,7 +88,7 @@ test("what is missing or wrong with a method is said", () => {
   assert.deepEqual([problems("syscalls", {}), problems("count", {}), problems("trace", { tracer: "function" })], [[], [], []]);
   for (const [method, patch, expected] of [
     ["syscalls", { calls: "read, !write" }, /only before the first/], ["syscalls", { calls: "! " }, /leave out/], ["syscalls", { path: "/".repeat(129) }, /128 bytes/],
-    ["syscalls", { minDuration: "-1" }, /least duration/], ["syscalls", { stringBytes: "" }, /whole number from 0 to 1024/],
+    ["syscalls", { minDuration: "-1" }, /least duration/], ["syscalls", { below: "0" }, /descend from/], ["syscalls", { stringBytes: "" }, /whole number from 0 to 1024/],
     ["trace", {}, /tracer, add an event/], ["trace", { functions: "vfs_*", dynamic: "p:a b" }, /Functions need a tracer/],
     ["trace", { tracer: "function_graph", maxDepth: "0" }, /depth/], ["trace", { tracer: "function", bufferKib: "1" }, /buffer/],
     ["count", { interval: "0.001" }, /from 0.01 to 3600/], ["count", { per: "thread" }, /process or a command/], ["count", { cpus: "0-" }, /0-3,8/], ["count", { cpus: "3-1" }, /3-1/],

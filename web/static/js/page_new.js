@@ -22,7 +22,7 @@ import { joinWords, splitWords } from "./words.js";
 const INPUTS = {
   name: "name", frequency: "frequency", kernel: "kernel", user: "user", event: "event", period: "period", "call-graph": "callGraph", memory: "memory", branches: "branches",
   "sys-calls": "syscalls.calls", "sys-outcome": "syscalls.outcome", "sys-min": "syscalls.minDuration", "sys-min-unit": "syscalls.minUnit",
-  "sys-path": "syscalls.path", "sys-bytes": "syscalls.stringBytes", "sys-fd-paths": "syscalls.fdPaths", "sys-signals": "syscalls.signals",
+  "sys-path": "syscalls.path", "sys-filter": "syscalls.filter", "sys-below": "syscalls.below", "sys-below-direct": "syscalls.belowDirect", "sys-bytes": "syscalls.stringBytes", "sys-fd-paths": "syscalls.fdPaths", "sys-signals": "syscalls.signals",
   "trace-tracer": "trace.tracer", "trace-functions": "trace.functions", "trace-not-functions": "trace.notFunctions", "trace-roots": "trace.graphRoots",
   "trace-graph-not": "trace.graphNot", "trace-depth": "trace.maxDepth", "trace-dynamic": "trace.dynamic", "trace-options": "trace.options",
   "trace-clock": "trace.clock", "trace-buffer": "trace.bufferKib", "trace-overwrite": "trace.overwrite",
@@ -39,6 +39,8 @@ const params = new URLSearchParams(location.search);
 let editors = [];
 /** What the form does not show of a profile. */
 let sampling = {};
+/** What the form does not show of system calls: how they are written. */
+let calling = {};
 const METHODS = ["events", "profile", "syscalls", "trace", "count", "script"];
 let method = METHODS.find((one) => one === params.get("method")) ?? (params.has("tool") || params.has("script") ? "script" : "events");
 let starting = false;
@@ -98,6 +100,7 @@ function fillInputs(form) {
 function fill(form) {
   fillInputs(form);
   sampling = form.sampling;
+  calling = form.syscalls.rest;
   for (const event of form.trace.events) traced.add(event);
   showGraph();
   builder.text.filled();
@@ -120,6 +123,7 @@ function formNow() {
     part[name] = input.type === "checkbox" ? input.checked : input.value;
   }
   form.trace.events = traced.value();
+  form.syscalls.rest = calling;
   return { ...form, sampling, method, target: target(), probes: editors.map((editor) => editor.value()), script: script.value() };
 }
 
@@ -220,10 +224,10 @@ async function readLine() {
     const now = formNow();
     const read = formOf({ method: { syscalls }, target: asked ?? "system", limits: {} }, joinWords);
     const own = Object.fromEntries(["pid", "children", "groupKind", "group", "ofUser", "comm"].map((key) => [key, read[key]]));
-    fillInputs({ ...now, ...own, syscalls: { ...read.syscalls, stringBytes: now.syscalls.stringBytes, fdPaths: now.syscalls.fdPaths, signals: now.syscalls.signals } });
+    fillInputs({ ...now, ...own, syscalls: { ...read.syscalls, stringBytes: now.syscalls.stringBytes, fdPaths: now.syscalls.fdPaths, signals: read.syscalls.signals && now.syscalls.signals } });
     document.querySelector(`input[name=target][value=${read.target}]`).checked = true;
     showTarget();
-    say("The form is filled from it.", false);
+    say(syscalls.filter ? "The form is filled from it; what the kernel cannot decide is decided before rows are stored." : "The form is filled from it.", false);
   } catch (error) {
     say([error.why, error.remedy].filter(Boolean).join(". "), true);
   }

@@ -10,7 +10,7 @@ const MOST_CPUS = 8192;
 /** These forms as they are before anything is filled in. */
 export function emptyMethods() {
   return {
-    syscalls: { calls: "", outcome: "any", minDuration: "", minUnit: "ms", path: "", stringBytes: "32", fdPaths: true, signals: true },
+    syscalls: { calls: "", outcome: "any", minDuration: "", minUnit: "ms", path: "", filter: "", below: "", belowDirect: false, stringBytes: "32", fdPaths: true, signals: true, rest: {} },
     trace: {
       tracer: "", functions: "", notFunctions: "", graphRoots: "", graphNot: "", maxDepth: "", events: [], dynamic: "", options: "",
       clock: "", bufferKib: "", overwrite: false,
@@ -51,14 +51,17 @@ export function syscallsOf(form, problems) {
     calls, outcome: form.outcome,
     min_duration_ns: form.minDuration.trim() ? Math.round(number(form.minDuration, "The least duration", problems, { whole: false }) * TIMES[form.minUnit]) : 0,
     ...(form.path ? { path: form.path } : {}),
+    ...(form.filter.trim() ? { filter: form.filter.trim() } : {}),
+    ...(form.below.trim() ? { below: { pid: number(form.below, "The process that others descend from", problems, { least: 1, most: 2 ** 31 - 1 }), direct: form.belowDirect } } : {}),
+    ...form.rest,
     string_bytes: number(form.stringBytes, "The bytes kept of a text", problems, { most: 1024 }), fd_paths: form.fdPaths, signals: form.signals,
   };
 }
 
 /** The form for these system calls; what the spec does not say is as usual. */
-export function syscallsForm({ calls = [], outcome = "any", min_duration_ns: least = 0, path = "", string_bytes: kept = 32, fd_paths: fdPaths = true, signals = true }) {
+export function syscallsForm({ calls = [], outcome = "any", min_duration_ns: least = 0, path = "", string_bytes: kept = 32, fd_paths: fdPaths = true, signals = true, filter = "", below, ...rest }) {
   const [minDuration, minUnit] = least ? inUnit(least, TIMES) : ["", "ms"];
-  return { calls: calls.join(", "), outcome, minDuration, minUnit, path, stringBytes: String(kept), fdPaths, signals };
+  return { calls: calls.join(", "), outcome, minDuration, minUnit, path, filter, below: below ? String(below.pid) : "", belowDirect: below?.direct ?? false, stringBytes: String(kept), fdPaths, signals, rest };
 }
 
 /** An option with `no` before it is switched off, as in the kernel's own file. */

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{MAX_TITLE_CHARACTERS, SpecError, in_range};
 
 const MAX_CALL_WORDS: u64 = 512;
+const MAX_FILTER_BYTES: u64 = 4096;
 
 /// Which system calls are recorded, and how much of each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +26,70 @@ pub struct SyscallSpec {
     pub fd_paths: bool,
     /// Whether signals and the ends of processes are rows too.
     pub signals: bool,
+    /// A line in the language of sysdig's filters that each call has to satisfy beside the rest, at most 4096 bytes: what the
+    /// kernel's programs cannot decide. It is decided when a record has been read, before its row is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Only processes that have this one among those that they descend from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below: Option<Below>,
+    /// How calls are written.
+    #[serde(skip_serializing_if = "SyscallLook::is_usual")]
+    pub look: SyscallLook,
+    /// Whether it is recorded how long calls ran on a CPU.
+    #[serde(skip_serializing_if = "is_false")]
+    pub cpu_time: bool,
+    /// Whether it is recorded where programs called from.
+    #[serde(skip_serializing_if = "is_false")]
+    pub addresses: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// Processes that descend from another one, which is none of them itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Below {
+    /// That process.
+    pub pid: u32,
+    /// Only those that it has made itself, and that have not been handed on to another one since.
+    pub direct: bool,
+}
+
+/// How calls are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SyscallLook {
+    /// Which texts are in base sixteen.
+    pub hex: HexTexts,
+    /// Whether structures are written whole.
+    pub verbose: bool,
+    /// Whether sockets are shown with their protocols and the ends of their connections, as far as calls have told them.
+    pub sockets: bool,
+    /// Calls and sets whose arguments are numbers in base sixteen.
+    pub raw: Vec<String>,
+}
+
+impl SyscallLook {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Which texts are written in base sixteen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HexTexts {
+    /// None; what cannot be printed is in base eight.
+    #[default]
+    None,
+    /// Those with bytes that are not ASCII, or not printable.
+    NonAscii,
+    /// All.
+    All,
 }
 
 /// Which results of system calls are recorded.
@@ -43,7 +108,20 @@ pub enum SyscallOutcome {
 impl Default for SyscallSpec {
     fn default() -> Self {
         let (calls, path, outcome) = (Vec::new(), None, SyscallOutcome::Any);
-        Self { calls, outcome, min_duration_ns: 0, path, string_bytes: 32, fd_paths: true, signals: true }
+        Self {
+            calls,
+            outcome,
+            min_duration_ns: 0,
+            path,
+            string_bytes: 32,
+            fd_paths: true,
+            signals: true,
+            filter: None,
+            below: None,
+            look: SyscallLook::default(),
+            cpu_time: false,
+            addresses: false,
+        }
     }
 }
 
@@ -55,6 +133,16 @@ impl SyscallSpec {
             if word.contains([',', '\0', ' ']) {
                 return Err(SpecError::Character { what: "a system call's name", found: "a comma, space or NUL" });
             }
+        }
+        if let Some(filter) = &self.filter {
+            in_range("the length of the filter in bytes", filter.len() as u64, 1, MAX_FILTER_BYTES)?;
+        }
+        if let Some(below) = self.below {
+            in_range("the id of the process that others descend from", u64::from(below.pid), 1, i32::MAX as u64)?;
+        }
+        in_range("the number of calls that are written raw", self.look.raw.len() as u64, 0, MAX_CALL_WORDS)?;
+        for word in &self.look.raw {
+            in_range("the length of a system call's name in bytes", word.len() as u64, 1, 64)?;
         }
         if let Some(path) = &self.path {
             in_range("the length of the path in bytes", path.len() as u64, 1, 128)?;

@@ -350,6 +350,10 @@ impl From<StartError> for ApiError {
             StartError::Agent(error) => error.into(),
             StartError::Target(error) => Self::new(ErrorKind::NotFound, "finding what to record", words(&error)),
             StartError::Script(error) => error.into(),
+            StartError::Filter(error) => {
+                let remedy = error.remedy.clone();
+                Self::invalid("reading the filter of calls", words(&StartError::Filter(error))).remedy(remedy)
+            }
             StartError::Dynamic { text, diagnostics } => Self::probes(&text, &diagnostics),
             StartError::Store(error) => error.into(),
             StartError::TooMany { .. } => Self::new(ErrorKind::Busy, doing, words(&error)),

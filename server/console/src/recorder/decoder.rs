@@ -262,6 +262,11 @@ impl Decoder {
                     None => undecodable += 1,
                 }
             }
+            let left_out = syscalls.take_left_out();
+            if left_out > 0 {
+                lock(&self.setup.books).left_out(0, left_out);
+                self.setup.progress.leave_out(left_out);
+            }
         }
         self.push_rows(rows);
         if let Some(state) = self.streams.first_mut() {

@@ -29,6 +29,8 @@ struct StreamBooks {
     /// Rows among which the cost of a trace was shared.
     shared: u64,
     lost: u64,
+    /// Records that were read and left out by a filter that the kernel cannot decide.
+    left_out: u64,
     /// Losses that a perf ring told of: how many, from when to when. Records other than samples are among them, so they
     /// only count where the kernel does not count the samples themselves.
     told: Vec<(u64, u64, u64)>,
@@ -231,6 +233,13 @@ impl Books {
         }
     }
 
+    /// Records of a stream were read, and a filter asks for none of them: they are as filtered as what the kernel left out.
+    pub(crate) fn left_out(&mut self, stream: u16, count: u64) {
+        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
+            books.left_out = books.left_out.saturating_add(count);
+        }
+    }
+
     /// Enters a loss behind the ring.
     pub(crate) fn lost(&mut self, stream: u16, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
         self.lose(usize::from(stream), stage, count, start_ns, end_ns);
@@ -312,8 +321,8 @@ impl Books {
         let hits = books.kernel.hits.saturating_add(books.kernel.missed);
         let stored = books.stored + arriving;
         let accounted = stored.saturating_add(books.lost);
-        let filtered = books.kernel.filtered.min(hits);
-        let emitted = (hits - filtered).max(accounted);
+        let filtered = books.kernel.filtered.min(hits).saturating_add(books.left_out);
+        let emitted = hits.saturating_sub(filtered).max(accounted);
         StreamTotals { hits: hits.max(emitted + filtered), filtered, emitted, stored }
     }
 
@@ -446,6 +455,20 @@ mod tests {
         let mut uncounted = Books::new(1, 0);
         (0..1000).for_each(|time| uncounted.ring_lost(0, 5, time, time + 1));
         assert_eq!(uncounted.close(2000, Known::All).lost(0), 5000);
+    }
+
+    #[test]
+    fn what_a_filter_leaves_out_behind_the_kernel_is_filtered() {
+        let mut books = Books::new(1, 0);
+        books.pending(0, 4);
+        books.left_out(0, 3);
+        books.stored(0, 4);
+        // Records may be read before the counters that have them.
+        assert_eq!(books.totals(0, 0), StreamTotals { hits: 7, filtered: 3, emitted: 4, stored: 4 });
+        books.read(&readings(1000, 12, 2, 3, 0));
+        let ledger = books.close(1000, Known::All);
+        assert_eq!(ledger.streams[0], StreamTotals { hits: 12, filtered: 5, emitted: 7, stored: 4 });
+        assert_eq!((ledger.lost(0), ledger.in_flight()), (3, vec![0]));
     }
 
     #[test]

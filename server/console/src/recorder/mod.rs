@@ -10,6 +10,7 @@
 //! nothing in a record: text stays bytes, lengths are checked, names from events are never opened.
 
 mod appender;
+mod call_facts;
 mod chunks;
 mod clock;
 mod code;
@@ -45,6 +46,7 @@ mod script_places;
 mod script_rows;
 mod script_streams;
 mod start;
+mod syscall_files;
 pub(crate) mod syscall_kinds;
 mod syscall_rows;
 mod trace_ledger;
@@ -64,6 +66,7 @@ pub(crate) use mappings::{Backing, FileKey, Place as MappedAt, Processes};
 pub(crate) use merge::Merge;
 pub(crate) use script_streams::shows_user_addresses;
 pub(crate) use script_streams::{map_kind, probes_of};
+pub(crate) use syscall_rows::columns as syscall_columns;
 
 use std::{
     collections::HashSet,
@@ -130,6 +133,9 @@ pub enum StartError {
     /// The script is wrong, or does not run here.
     #[error(transparent)]
     Script(#[from] ScriptFailure),
+    /// The filter of calls cannot be read or decided.
+    #[error("the filter of calls cannot be read, at character {}: {}", .0.offset + 1, .0)]
+    Filter(bathyscope_formats::SysdigError),
     /// The dynamic events cannot be made.
     #[error("{}", .diagnostics.first().map_or("the probes are wrong", |first| first.message.as_str()))]
     Dynamic {
@@ -431,6 +437,16 @@ impl Recorder {
     /// What the command of a capture of counts that ended a moment ago has used.
     pub(crate) fn command_time(&self, id: CaptureId) -> Option<CpuTime> {
         self.inner.find(id).and_then(|running| *lock(&running.command_time))
+    }
+
+    /// Why the guard has detached the probes of a capture that runs or ended a moment ago; none if it has not.
+    pub(crate) fn detached(&self, id: CaptureId) -> Option<String> {
+        self.inner.find(id)?.detached.get().cloned()
+    }
+
+    /// How many records of a capture that runs or ended a moment ago were read and left out by its filter.
+    pub(crate) fn left_out(&self, id: CaptureId) -> u64 {
+        self.inner.find(id).map_or(0, |running| running.progress.left_out())
     }
 
     /// What the script of a capture that runs or ended a moment ago said with `exit()`.

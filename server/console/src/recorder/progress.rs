@@ -29,6 +29,7 @@ pub(crate) struct Progress {
     max_bytes: u64,
     late: AtomicU64,
     output_left_out: AtomicU64,
+    left_out: AtomicU64,
     untold_memory: AtomicBool,
     rings_cut: OnceLock<RingsCut>,
     cause: Mutex<Option<Cause>>,
@@ -45,6 +46,7 @@ impl Progress {
             max_bytes: max_bytes.unwrap_or(u64::MAX),
             late: AtomicU64::new(0),
             output_left_out: AtomicU64::new(0),
+            left_out: AtomicU64::new(0),
             untold_memory: AtomicBool::new(false),
             rings_cut: OnceLock::new(),
             cause: Mutex::new(None),
@@ -81,6 +83,16 @@ impl Progress {
     /// Rows that came after later ones had been stored.
     pub(crate) fn late(&self, rows: u64) {
         self.late.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Records were read and left out by the capture's filter.
+    pub(crate) fn leave_out(&self, records: u64) {
+        self.left_out.fetch_add(records, Ordering::Relaxed);
+    }
+
+    /// How many records were read and left out by the capture's filter.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
     }
 
     /// No sample told where its data came from.

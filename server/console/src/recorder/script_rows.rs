@@ -118,6 +118,11 @@ impl NewRow {
         Self { stream, cells }
     }
 
+    /// Adds the cells of further columns.
+    pub(super) fn extend(&mut self, cells: impl IntoIterator<Item = RowCell>) {
+        self.cells.extend(cells);
+    }
+
     /// The number in a column, if one without a sign is there.
     pub(crate) fn number(&self, column: usize) -> Option<u64> {
         match self.cells.get(column) {

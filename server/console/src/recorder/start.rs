@@ -78,6 +78,9 @@ pub(super) async fn start(
     tap: Option<SyncSender<ScriptEvent>>,
 ) -> Result<CaptureId, StartError> {
     spec.validate()?;
+    if let Method::Syscalls(calls) = &spec.method {
+        syscall_rows::filter_of(calls).map_err(StartError::Filter)?;
+    }
     // Before the agent is asked: what would end at once is not begun.
     inner.store.has_room().await?;
     let limit = inner.options.max_captures;
@@ -286,7 +289,7 @@ async fn begin(
     let names = HostNames::new(kernel.clone());
     let trace = trace.map(|streams| TraceSetup { streams, names, link: inner.link.clone() });
     let syscalls = match &spec.method {
-        Method::Syscalls(spec) => Some(SyscallRows::new(spec, &started.streams, inner.link.clone())),
+        Method::Syscalls(calls) => Some(SyscallRows::new(calls, &spec.target, &started.streams, inner.link.clone())),
         _ => None,
     };
     let samples = Frames::new(kernel, kernel_build_id, Arc::clone(&running.held));
@@ -525,6 +528,11 @@ fn wire_method(method: &Method, target: &Target) -> WireMethod {
             path: spec.path.clone(),
             string_bytes: spec.string_bytes,
             signals: spec.signals,
+            inodes: spec.fd_paths || spec.filter.is_some(),
+            cpu_time: spec.cpu_time,
+            addresses: spec.addresses,
+            below: spec.below.map(|below| (below.pid, below.direct)),
+            ancestors: syscall_rows::filter_of(spec).ok().flatten().is_some_and(|filter| filter.asks_for_family()),
         }),
         Method::Profile(profile) => WireMethod::Profile(wire_profile(profile)),
         Method::Count(count) => WireMethod::Count(wire_count(count, target)),
@@ -630,7 +638,8 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
     }
     let is_profile = matches!(spec.method, Method::Profile { .. });
     let has_memory = matches!(&spec.method, Method::Profile(profile) if profile.memory);
-    let is_syscalls = matches!(spec.method, Method::Syscalls(_));
+    let calls = if let Method::Syscalls(calls) = &spec.method { Some(calls) } else { None };
+    let is_syscalls = calls.is_some();
     let stream = |(name, layout): (String, &StreamLayout)| match layout {
         StreamLayout::Records { record_bytes, columns } if !is_profile && !is_syscalls => {
             let made = RecordDecoder::new(&name, *record_bytes, columns).map_err(|error| error.to_string())?;
@@ -640,7 +649,9 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
             Ok((sample_rows::samples(name, has_memory, started.streams.len() > 1), None))
         }
         StreamLayout::PerfBranches if is_profile => Ok((sample_rows::branches(&name), None)),
-        StreamLayout::Syscalls { .. } if is_syscalls => Ok((syscall_rows::schema(), None)),
+        StreamLayout::Syscalls { .. } if is_syscalls => {
+            Ok((calls.map(syscall_rows::schema).ok_or_else(|| format!("{name} is asked of no calls"))?, None))
+        }
         StreamLayout::Records { .. }
         | StreamLayout::PerfSamples
         | StreamLayout::PerfBranches

@@ -1,47 +1,37 @@
-//! Records of system calls, signals and ends of threads → rows, with the files of descriptors.
-//!
-//! What a descriptor is follows from the calls themselves: opening, duplicating and closing. What a process had open
-//! before is asked of the agent once, when the process is first seen. So a file's path is the one that was opened,
-//! links in it included; where a call was not recorded, because it was not asked for or got lost, a descriptor may be
-//! shown with the file that it was before.
+//! Records of system calls, signals and ends of threads → rows, as far as a filter asks for them.
 
 use std::{
-    cell::RefCell,
-    collections::{HashMap, VecDeque},
+    cell::{Cell, RefCell},
+    collections::{BTreeSet, HashMap},
     io::Read as _,
 };
 
 use bathyscope_bpf::syscalls::{Record, What};
-use bathyscope_capture::{Column, ColumnType, Display, StreamKind, StreamSchema, SyscallSpec};
+use bathyscope_capture::{Column, ColumnType, Display, HexTexts, StreamKind, StreamSchema, SyscallSpec, Target};
 use bathyscope_catalog::{
     constants::Arch,
-    syscalls::{Abi, Call, Style, decode, definition, error_of},
+    syscalls::{Abi, Beside, Call, Decoded, Hex, Piece, Style, decode, definition, error_of, select},
 };
-use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile, StreamLayout};
+use bathyscope_formats::{CallFilter, SysdigError};
+use bathyscope_protocol::{ProcessFile, StreamLayout};
 
 use super::{
     AgentLink,
-    script_rows::NewRow,
+    call_facts::{Facts, Named},
+    script_rows::{NewRow, RowCell},
+    syscall_files::ProcessFiles,
     syscall_kinds::{self, Ends, Words, kind},
 };
 
-/// The most processes whose files are kept.
-const MAX_PROCESSES: usize = 4096;
-/// The most files of a process that are kept.
-const MAX_FILES: usize = 8192;
-/// The longest path that is kept.
-const MAX_PATH_BYTES: usize = 4096;
-/// The most bytes of the agent's list of links.
-const MAX_LIST_BYTES: u64 = 4 << 20;
-/// The working directory's number: `AT_FDCWD`.
-const WORKING_DIRECTORY: i32 = -100;
-/// `O_CLOEXEC`, which other calls have with the same value.
-const CLOSE_ON_EXECUTE: u64 = 0o2_000_000;
+/// The most processes whose words are kept.
+const MAX_PROGRAMS: usize = 4096;
+/// The most bytes of a program's words.
+const MAX_WORDS_BYTES: u64 = 64 << 10;
 
 /// The columns of a stream of system calls.
-pub(crate) fn schema() -> StreamSchema {
+pub(crate) fn schema(spec: &SyscallSpec) -> StreamSchema {
     let column = |name: &str, ty, display| Column { name: name.to_owned(), ty, display };
-    let own = [
+    let mut own = vec![
         column("call", ColumnType::Text, Display::Text),
         column("args", ColumnType::Text, Display::Text),
         column("result", ColumnType::I64, Display::Decimal),
@@ -54,38 +44,84 @@ pub(crate) fn schema() -> StreamSchema {
         // tell.
         column("abi", ColumnType::Text, Display::Text),
     ];
+    if spec.cpu_time {
+        own.push(column(columns::CPU, ColumnType::U64, Display::DurationNs));
+    }
+    if spec.addresses {
+        own.push(column(columns::ADDRESS, ColumnType::U64, Display::Hex));
+    }
     StreamSchema::new("syscalls", StreamKind::Events, own)
 }
 
-/// A file that a process has open.
-#[derive(Clone, Debug)]
-struct Open {
-    path: String,
-    closes_on_execute: bool,
+/// Names of columns that are only there where they were asked for.
+pub(crate) mod columns {
+    /// How long a call ran on a CPU.
+    pub(crate) const CPU: &str = "cpu_ns";
+    /// Where a call was made.
+    pub(crate) const ADDRESS: &str = "address";
 }
 
-type Files = HashMap<i32, Open>;
+/// The filter of a spec, with what sets of calls in it mean; none if there is none.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn filter_of(spec: &SyscallSpec) -> Result<Option<CallFilter>, SysdigError> {
+    let expand = |set: &str| {
+        let numbers = select(Arch::HOST, set).unwrap_or_default();
+        numbers.into_iter().filter_map(|number| Some(definition(Arch::HOST, number)?.name.to_owned())).collect()
+    };
+    spec.filter.as_deref().map_or(Ok(None), |line| CallFilter::new(line, &expand))
+}
 
 /// Makes rows of records.
 pub(crate) struct SyscallRows {
     strings: usize,
+    hex: Hex,
+    verbose: bool,
+    whole_sockets: bool,
+    /// Calls whose arguments are written as numbers.
+    raw: BTreeSet<i64>,
+    cpu_time: bool,
+    addresses: bool,
     /// Whether numbers tell calls of 32-bit programs from others.
     tells_abi: bool,
-    files: Option<RefCell<HashMap<u32, Files>>>,
-    /// Processes in the order in which they were seen.
-    seen: RefCell<VecDeque<u32>>,
+    fd_paths: bool,
+    files: Option<ProcessFiles>,
+    filter: Option<CallFilter>,
+    target: Target,
+    left_out: Cell<u64>,
+    /// The words of programs, for filters.
+    programs: RefCell<HashMap<u32, Vec<String>>>,
     ends: RefCell<Ends>,
     link: AgentLink,
 }
 
 impl SyscallRows {
-    pub(crate) fn new(spec: &SyscallSpec, streams: &[StreamLayout], link: AgentLink) -> Self {
-        let files = spec.fd_paths.then(RefCell::default);
+    pub(crate) fn new(spec: &SyscallSpec, target: &Target, streams: &[StreamLayout], link: AgentLink) -> Self {
+        // Whoever made the spec was told of one that cannot be read.
+        let filter = filter_of(spec).ok().flatten();
+        let files = (spec.fd_paths || filter.is_some()).then(|| ProcessFiles::new(link.clone()));
+        let hex = match spec.look.hex {
+            HexTexts::None => Hex::None,
+            HexTexts::NonAscii => Hex::NonAscii,
+            HexTexts::All => Hex::All,
+        };
+        let raw = select(Arch::HOST, &spec.look.raw.join(",")).unwrap_or_default();
         Self {
             strings: usize::from(spec.string_bytes),
+            hex,
+            verbose: spec.look.verbose,
+            whole_sockets: spec.look.sockets,
+            raw,
+            cpu_time: spec.cpu_time,
+            addresses: spec.addresses,
             tells_abi: streams.contains(&StreamLayout::Syscalls { tells_abi: true }),
+            fd_paths: spec.fd_paths,
             files,
-            seen: RefCell::default(),
+            filter,
+            target: target.clone(),
+            left_out: Cell::new(0),
+            programs: RefCell::default(),
             ends: RefCell::default(),
             link,
         }
@@ -96,42 +132,106 @@ impl SyscallRows {
         self.meet(pid);
     }
 
+    /// How many rows were left out by the filter since this was asked before.
+    pub(crate) fn take_left_out(&self) -> u64 {
+        self.left_out.take()
+    }
+
     /// The rows of a record; none if it is no record. Its end comes with them: rows come in the order of ends.
     pub(crate) fn rows(&self, bytes: &[u8]) -> Option<(Vec<NewRow>, u64)> {
         let record = Record::read(bytes)?;
+        let end_ns = record.start_ns.saturating_add(record.duration_ns);
         let rows = match record.what {
-            What::Signal => vec![syscall_kinds::signal(&record)],
+            What::Signal => self.asked_for(&record, vec![syscall_kinds::signal(&record)]),
             What::End(end) => {
+                let rows = self.ends.borrow_mut().rows(&record, end);
+                let rows = self.asked_for(&record, rows);
                 if end.is_last {
                     self.gone(record.pid);
                 }
-                self.ends.borrow_mut().rows(&record, end)
+                rows
             }
-            What::Call | What::Unfinished | What::Inside => vec![self.call(&record)],
+            What::Call | What::Unfinished | What::Inside => match self.call(&record) {
+                Some(row) => vec![row],
+                None => {
+                    self.leave_out(1);
+                    Vec::new()
+                }
+            },
         };
-        Some((rows, record.start_ns.saturating_add(record.duration_ns)))
+        Some((rows, end_ns))
     }
 
     /// What is left when everything was read.
     pub(crate) fn finish(&self) -> Vec<NewRow> {
-        self.ends.borrow_mut().finish()
+        self.completed(self.ends.borrow_mut().finish())
     }
 
-    fn call(&self, record: &Record<'_>) -> NewRow {
+    /// Rows of what is no call, with the cells that only calls have something for.
+    fn completed(&self, mut rows: Vec<NewRow>) -> Vec<NewRow> {
+        rows.iter_mut().for_each(|row| row.extend(self.beside(&[])));
+        rows
+    }
+
+    fn leave_out(&self, rows: usize) {
+        self.left_out.set(self.left_out.get() + rows as u64);
+    }
+
+    /// Rows of what is no call, if they are asked for.
+    fn asked_for(&self, record: &Record<'_>, rows: Vec<NewRow>) -> Vec<NewRow> {
+        let (call, decoded) = (record.call(), Decoded::default());
+        if rows.is_empty() || self.holds(record, &call, &decoded, &[]) {
+            return self.completed(rows);
+        }
+        self.leave_out(rows.len());
+        Vec::new()
+    }
+
+    fn holds(&self, record: &Record<'_>, call: &Call<'_>, decoded: &Decoded, files: &[Named]) -> bool {
+        let Some(filter) = &self.filter else { return true };
+        let programs = self.programs.borrow();
+        let words = programs.get(&record.pid).map(Vec::as_slice).unwrap_or_default();
+        let working_directory = self.files.as_ref().and_then(|files| files.working_directory(record.pid));
+        let working_directory = working_directory.as_deref();
+        filter.holds(&Facts { record, call, decoded, files, words, working_directory, target: &self.target })
+    }
+
+    fn call(&self, record: &Record<'_>) -> Option<NewRow> {
         self.meet(record.pid);
         let call = record.call();
-        let of_process = |fd: i32| {
-            let all = self.files.as_ref()?.borrow();
-            all.get(&record.pid)?.get(&fd).map(|open| open.path.clone())
+        let files = self.files.as_ref();
+        let of_process = |fd: i32| match self.whole_sockets {
+            true => files?.whole(record.pid, fd),
+            false => files?.path(record.pid, fd),
         };
         // A result that is a descriptor is shown with its file, so the file must be known before.
-        self.learn(record, &call);
-        let style = Style { strings: self.strings, file_of: self.files.is_some().then_some(&of_process) };
+        if let Some(files) = files {
+            files.learn(record, &call);
+        }
+        let style = Style {
+            strings: self.strings,
+            hex: self.hex,
+            verbose: self.verbose,
+            raw: self.raw.contains(&call.number),
+            file_of: self.fd_paths.then_some(&of_process),
+        };
         let mut decoded = decode(Arch::HOST, &call, &style);
         if !record.has_entry {
             decoded.arguments = "?".to_owned();
         }
-        self.forget(record, &call);
+        let named = match (&self.filter, files) {
+            (Some(_), Some(files)) => files.of_call(record, &call),
+            _ => Vec::new(),
+        };
+        self.note_program(record, &call, &decoded.name);
+        let holds = self.holds(record, &call, &decoded, &named);
+        if let Some(files) = files {
+            files.forget(record, &call);
+        }
+        holds.then(|| self.row(record, &call, &decoded))
+    }
+
+    fn row(&self, record: &Record<'_>, call: &Call<'_>, decoded: &Decoded) -> NewRow {
         let kind = match record.what {
             What::Unfinished => kind::UNFINISHED,
             What::Inside => kind::INSIDE,
@@ -140,278 +240,88 @@ impl SyscallRows {
         let error = record.result.and_then(error_of).unwrap_or_default();
         let abi = if self.tells_abi { Abi::of(Arch::HOST, call.number).word() } else { "" };
         let words = Words { call: &decoded.name, arguments: &decoded.arguments, error, note: &decoded.note, abi };
-        syscall_kinds::row(record, kind, record.result.unwrap_or(0), &words)
+        let mut row = syscall_kinds::row(record, kind, record.result.unwrap_or(0), &words);
+        row.extend(self.beside(call.pieces));
+        row
     }
 
-    /// Takes note of a process, and asks what it has open if it is new.
+    /// The cells of the columns that are only there where they were asked for.
+    fn beside(&self, pieces: &[Piece<'_>]) -> Vec<RowCell> {
+        let number = |which: u8| {
+            let piece = pieces.iter().find(|piece| piece.argument == which).and_then(|piece| piece.bytes);
+            let number = piece.and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+            RowCell::Unsigned(number.unwrap_or(0))
+        };
+        let wanted = [(self.cpu_time, Beside::CPU_NS), (self.addresses, Beside::ADDRESS)];
+        wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, which)| number(which)).collect()
+    }
+
+    /// Takes note of a process, if it is new.
     fn meet(&self, pid: u32) {
-        let Some(files) = &self.files else { return };
-        if files.borrow().contains_key(&pid) {
+        if let Some(files) = &self.files {
+            files.meet(pid);
+        }
+        if self.filter.is_none() || self.programs.borrow().contains_key(&pid) {
             return;
         }
-        let open = self.link.call_blocking(move |client| client.open_process_file(pid, ProcessFile::Links));
-        let mut list = Vec::new();
+        let open = self.link.call_blocking(move |client| client.open_process_file(pid, ProcessFile::Cmdline));
+        let mut bytes = Vec::new();
         if let Ok(file) = open
-            && let Err(error) = std::fs::File::from(file).take(MAX_LIST_BYTES).read_to_end(&mut list)
+            && let Err(error) = std::fs::File::from(file).take(MAX_WORDS_BYTES).read_to_end(&mut bytes)
         {
-            tracing::debug!(pid, %error, "the files of a process cannot be read");
+            tracing::debug!(pid, %error, "the words of a process cannot be read");
         }
-        self.keep(pid, links(&list));
+        let words = bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        let mut words: Vec<String> = words.collect();
+        words.pop_if(|last| last.is_empty());
+        self.keep_program(pid, words);
     }
 
-    fn keep(&self, pid: u32, of_process: Files) {
-        let Some(files) = &self.files else { return };
-        files.borrow_mut().insert(pid, of_process);
-        let mut seen = self.seen.borrow_mut();
-        seen.push_back(pid);
-        if seen.len() > MAX_PROCESSES
-            && let Some(oldest) = seen.pop_front()
-        {
-            files.borrow_mut().remove(&oldest);
+    fn keep_program(&self, pid: u32, words: Vec<String>) {
+        let mut programs = self.programs.borrow_mut();
+        if programs.len() >= MAX_PROGRAMS {
+            // They are asked for again where they still run.
+            programs.clear();
         }
+        programs.insert(pid, words);
     }
 
-    /// What a call that has succeeded opened.
-    fn learn(&self, record: &Record<'_>, call: &Call<'_>) {
-        let Some(result @ 0..) = record.result.filter(|_| record.has_entry) else { return };
-        let name = name_of(call);
-        let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
-        match name {
-            "clone" | "clone3" | "fork" | "vfork" => return self.inherit(record.pid, result),
-            "execve" | "execveat" => return self.executed(record.pid),
-            _ => {}
+    /// Takes note of a program that was executed, and of a process that was made.
+    fn note_program(&self, record: &Record<'_>, call: &Call<'_>, name: &str) {
+        if self.filter.is_none() || !record.has_entry {
+            return;
         }
-        let Some(files) = &self.files else { return };
-        let mut all = files.borrow_mut();
-        let Some(own) = all.get_mut(&record.pid) else { return };
-        let add = |own: &mut Files, fd: i64, path: String, flags: u64| {
-            if let Ok(fd) = i32::try_from(fd)
-                && own.len() < MAX_FILES
-                && path.len() <= MAX_PATH_BYTES
-            {
-                own.insert(fd, Open { path, closes_on_execute: flags & CLOSE_ON_EXECUTE != 0 });
+        match (name, record.result) {
+            ("execve" | "execveat", Some(0)) => {
+                self.programs.borrow_mut().remove(&record.pid);
+                self.keep_program(record.pid, executed_words(call));
             }
-        };
-        match opened(name, call) {
-            Opened::Nothing => {}
-            Opened::Path { folder, argument: at, flags } => {
-                if let Some(path) = path_of(call, at) {
-                    let path = join(own, folder, &path);
-                    let fd = if name == "chdir" { i64::from(WORKING_DIRECTORY) } else { result };
-                    add(own, fd, path, flags);
+            ("clone" | "clone3" | "fork" | "vfork", Some(child @ 1..)) => {
+                let words = self.programs.borrow().get(&record.pid).cloned();
+                if let (Some(words), Ok(child)) = (words, u32::try_from(child)) {
+                    self.keep_program(child, words);
                 }
             }
-            Opened::Same { flags } => {
-                if let Some(open) = i32::try_from(argument(0)).ok().and_then(|fd| own.get(&fd)).cloned() {
-                    let fd = if name == "fchdir" { i64::from(WORKING_DIRECTORY) } else { result };
-                    add(own, fd, open.path, flags);
-                } else if let Ok(fd) = i32::try_from(result) {
-                    own.remove(&fd);
-                }
-            }
-            Opened::Thing { name, flags } => add(own, result, name.to_owned(), flags),
-            Opened::Pair { name, flags } => {
-                let pair = call.pieces.iter().find(|piece| piece.exit).and_then(|piece| piece.bytes);
-                for fd in pair.unwrap_or_default().chunks_exact(4).take(2) {
-                    let fd = fd.try_into().map_or(-1, i32::from_le_bytes);
-                    add(own, i64::from(fd), name.to_owned(), flags);
-                }
-            }
-        }
-    }
-
-    /// A new process has what its parent has.
-    fn inherit(&self, parent: u32, child: i64) {
-        let Some(files) = &self.files else { return };
-        let Some(child) = u32::try_from(child).ok().filter(|child| *child > 0) else { return };
-        let copy = {
-            let all = files.borrow();
-            if all.contains_key(&child) { None } else { all.get(&parent).cloned() }
-        };
-        if let Some(copy) = copy {
-            self.keep(child, copy);
-        }
-    }
-
-    fn executed(&self, pid: u32) {
-        if let Some(files) = &self.files
-            && let Some(own) = files.borrow_mut().get_mut(&pid)
-        {
-            own.retain(|_, open| !open.closes_on_execute);
-        }
-    }
-
-    /// What a call has closed, after it was written.
-    fn forget(&self, record: &Record<'_>, call: &Call<'_>) {
-        let name = name_of(call);
-        let Some(files) = &self.files else { return };
-        match name {
-            "close" if record.result == Some(0) => {
-                let fd = call.arguments.first().and_then(|fd| i32::try_from(*fd).ok());
-                if let (Some(fd), Some(own)) = (fd, files.borrow_mut().get_mut(&record.pid)) {
-                    own.remove(&fd);
-                }
-            }
-            "exit_group" => self.gone(record.pid),
             _ => {}
         }
     }
 
-    fn gone(&self, gone: u32) {
-        if let Some(files) = &self.files
-            && files.borrow_mut().remove(&gone).is_some()
-        {
-            self.seen.borrow_mut().retain(|pid| *pid != gone);
+    fn gone(&self, pid: u32) {
+        if let Some(files) = &self.files {
+            files.gone(pid);
         }
+        self.programs.borrow_mut().remove(&pid);
     }
 }
 
-/// A call's name; nothing of one that is not known.
-fn name_of(call: &Call<'_>) -> &'static str {
-    definition(Arch::HOST, call.number).map_or("", |definition| definition.name)
-}
-
-/// What a call opens.
-enum Opened {
-    Nothing,
-    /// A path, below the folder of an argument or else the working directory.
-    Path {
-        folder: Option<u64>,
-        argument: u8,
-        flags: u64,
-    },
-    /// What its first argument is.
-    Same {
-        flags: u64,
-    },
-    /// Something without a path.
-    Thing {
-        name: &'static str,
-        flags: u64,
-    },
-    /// Two of them.
-    Pair {
-        name: &'static str,
-        flags: u64,
-    },
-}
-
-fn opened(name: &str, call: &Call<'_>) -> Opened {
-    let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
-    match name {
-        "open" => Opened::Path { folder: None, argument: 0, flags: argument(1) },
-        "creat" | "chdir" => Opened::Path { folder: None, argument: 0, flags: 0 },
-        "openat" => Opened::Path { folder: Some(argument(0)), argument: 1, flags: argument(2) },
-        "openat2" => Opened::Path { folder: Some(argument(0)), argument: 1, flags: 0 },
-        "dup" | "dup2" | "fchdir" => Opened::Same { flags: 0 },
-        "dup3" => Opened::Same { flags: argument(2) },
-        // F_DUPFD and F_DUPFD_CLOEXEC.
-        "fcntl" | "fcntl64" if argument(1) == 0 => Opened::Same { flags: 0 },
-        "fcntl" | "fcntl64" if argument(1) == 1030 => Opened::Same { flags: CLOSE_ON_EXECUTE },
-        "socket" => Opened::Thing { name: "socket", flags: argument(1) },
-        "accept" => Opened::Thing { name: "socket", flags: 0 },
-        "accept4" => Opened::Thing { name: "socket", flags: argument(3) },
-        "pipe" => Opened::Pair { name: "pipe", flags: 0 },
-        "pipe2" => Opened::Pair { name: "pipe", flags: argument(1) },
-        "socketpair" => Opened::Pair { name: "socket", flags: argument(1) },
-        "epoll_create" => Opened::Thing { name: "anon_inode:[eventpoll]", flags: 0 },
-        "epoll_create1" => Opened::Thing { name: "anon_inode:[eventpoll]", flags: argument(0) },
-        "eventfd" => Opened::Thing { name: "anon_inode:[eventfd]", flags: 0 },
-        "eventfd2" => Opened::Thing { name: "anon_inode:[eventfd]", flags: argument(1) },
-        "timerfd_create" => Opened::Thing { name: "anon_inode:[timerfd]", flags: argument(1) },
-        "signalfd" | "signalfd4" => Opened::Thing { name: "anon_inode:[signalfd]", flags: argument(3) },
-        "inotify_init" | "inotify_init1" => Opened::Thing { name: "anon_inode:inotify", flags: argument(0) },
-        "pidfd_open" => Opened::Thing { name: "anon_inode:[pidfd]", flags: CLOSE_ON_EXECUTE },
-        "perf_event_open" => Opened::Thing { name: "anon_inode:[perf_event]", flags: 0 },
-        "io_uring_setup" => Opened::Thing { name: "anon_inode:[io_uring]", flags: CLOSE_ON_EXECUTE },
-        "memfd_create" => Opened::Thing { name: "/memfd:", flags: 0 },
-        _ => Opened::Nothing,
-    }
-}
-
-fn path_of(call: &Call<'_>, argument: u8) -> Option<String> {
-    let mut pieces = call.pieces.iter().filter(|piece| piece.argument == argument);
-    let bytes = pieces.find_map(|piece| piece.bytes)?;
-    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    Some(String::from_utf8_lossy(text).into_owned())
-}
-
-/// A path as a call gave it, below what it is relative to, without `.` and `..`.
-#[expect(clippy::cast_possible_truncation, reason = "the kernel takes the low half of descriptors")]
-fn join(own: &Files, folder: Option<u64>, path: &str) -> String {
-    let base = folder.map_or(WORKING_DIRECTORY, |folder| folder as i32);
-    let start = if path.starts_with('/') { "" } else { own.get(&base).map_or("", |open| open.path.as_str()) };
-    if start.is_empty() && !path.starts_with('/') {
-        return path.to_owned();
-    }
-    let mut parts: Vec<&str> = Vec::new();
-    for part in start.split('/').chain(path.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    format!("/{}", parts.join("/"))
-}
-
-/// The agent's list of links.
-fn links(mut list: &[u8]) -> Files {
-    let mut files = Files::new();
-    while let Some((head, rest)) = list.split_at_checked(6) {
-        let [a, b, c, d, low, high] = *head else { break };
-        let Some((link, rest)) = rest.split_at_checked(usize::from(u16::from_le_bytes([low, high]))) else { break };
-        list = rest;
-        if files.len() > MAX_FILE_LINKS {
-            break;
-        }
-        let path = String::from_utf8_lossy(link).into_owned();
-        files.insert(i32::from_le_bytes([a, b, c, d]), Open { path, closes_on_execute: false });
-    }
-    files
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn files(list: &[(i32, &str)]) -> Files {
-        let open = |path: &str| Open { path: path.to_owned(), closes_on_execute: false };
-        list.iter().map(|(fd, path)| (*fd, open(path))).collect()
-    }
-
-    #[test]
-    fn paths_are_joined_to_what_they_are_relative_to() {
-        let own = files(&[(-100, "/home/me"), (5, "/srv")]);
-        let here = Some(-100_i64 as u64);
-        let cases = [
-            (here, "a/b", "/home/me/a/b"),
-            (here, "../x/./y", "/home/x/y"),
-            (Some(5), "f", "/srv/f"),
-            (None, "/etc//passwd", "/etc/passwd"),
-            (Some(9), "f", "f"),
-            (here, "../../../..", "/"),
-        ];
-        for (folder, path, expected) in cases {
-            assert_eq!(join(&own, folder, path), expected, "{path}");
-        }
-    }
-
-    #[test]
-    fn a_list_of_links_is_read_as_far_as_it_is_whole() {
-        let mut list = Vec::new();
-        for (fd, path) in [(-100_i32, "/"), (3, "/dev/null")] {
-            list.extend(fd.to_le_bytes());
-            list.extend((path.len() as u16).to_le_bytes());
-            list.extend(path.as_bytes());
-        }
-        let read = |list: &[u8]| {
-            let mut found: Vec<(i32, String)> = links(list).into_iter().map(|(fd, open)| (fd, open.path)).collect();
-            found.sort();
-            found
-        };
-        assert_eq!(read(&list), [(-100, "/".to_owned()), (3, "/dev/null".to_owned())]);
-        assert_eq!(read(&list[..list.len() - 1]).len(), 1);
-        assert!(read(&[]).is_empty() && read(&[1, 2, 3]).is_empty());
-    }
+/// The words that a program was executed with, as far as they were recorded.
+fn executed_words(call: &Call<'_>) -> Vec<String> {
+    let is_execveat = definition(Arch::HOST, call.number).is_some_and(|definition| definition.name == "execveat");
+    let argument = if is_execveat { 2 } else { 1 };
+    let word = |part: u8| {
+        let mut pieces = call.pieces.iter().filter(|piece| (piece.argument, piece.part) == (argument, part));
+        let bytes = pieces.find_map(|piece| piece.bytes)?;
+        Some(String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned())
+    };
+    (1..u8::MAX).map_while(word).collect()
 }

@@ -291,13 +291,51 @@ async fn a_line_of_sysdig_says_what_to_record() {
     // What the API says can be sent to it as it is.
     let spec = serde_json::json!({"method": {"syscalls": asked["syscalls"]}, "target": asked["target"]});
     start(&console, &operator, &spec.to_string()).await;
-    let bad = answer("fd.port%3D80").await;
+    let bad = answer("fd.prot%3D80").await;
     assert_eq!(bad.status, 400);
     assert!(
-        bad.text().contains("cannot be decided while recording") && bad.text().contains("character 1"),
+        bad.text().contains("is no field that is known here") && bad.text().contains("character 1"),
         "{}",
         bad.text()
     );
+    // A line that cannot be read is no filter of a capture either.
+    let spec = r#"{"method":{"syscalls":{"filter":"fd.prot=80"}},"target":"system"}"#;
+    let bad = console.ask("POST", "/api/captures", Some(&operator), Some(spec)).await;
+    assert_eq!(bad.status, 400, "{}", bad.text());
+    assert!(bad.text().contains("is no field"), "{}", bad.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_kernel_cannot_decide_of_a_filter_is_decided_before_rows_are_stored() {
+    let console = console(simulated("rate=2000")).await;
+    let operator = console.cookie("alice", Role::Operator).await;
+    let line = "fd.name%3D/etc/hosts+or+(evt.type%3Dwrite+and+evt.buffer+contains+llo)";
+    let asked = console.get(&format!("/api/syscalls/filter?line={line}"), &operator).await.json();
+    let mut syscalls = asked["syscalls"].clone();
+    assert!(syscalls["filter"].is_string(), "{syscalls}");
+    syscalls["signals"] = serde_json::json!(false);
+    let spec =
+        serde_json::json!({"method": {"syscalls": syscalls}, "target": "system", "limits": {"duration_ms": 800}});
+    let id = start(&console, &operator, &spec.to_string()).await;
+    console.state.recorder().wait(id).await;
+    let ended = console.get(&format!("/api/captures/{id}"), &operator).await.json();
+    let totals = &ended["ledger"]["streams"][0];
+    let number = |name: &str| totals[name].as_u64().unwrap_or_else(|| panic!("{name}: {ended}"));
+    assert!(number("stored") > 50 && number("filtered") > number("stored"), "{ended}");
+    assert_eq!(number("hits"), number("filtered") + number("emitted"), "{ended}");
+    assert_eq!(number("emitted"), number("stored"), "{ended}");
+    assert!(ended["reason"].as_str().unwrap().contains("calls were recorded and left out by the filter"), "{ended}");
+    let rows = console.get(&format!("/api/captures/{id}/rows?limit=500"), &operator).await.json();
+    let shown = rows["rows"].as_array().unwrap_or_else(|| panic!("{rows}"));
+    assert!(!shown.is_empty());
+    for row in shown {
+        let text = row.to_string();
+        let is_asked = text.contains("/etc/hosts")
+            || text.contains("hello")
+            || text.contains("\"read\"")
+            || text.contains("\"close\"");
+        assert!(is_asked, "{text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

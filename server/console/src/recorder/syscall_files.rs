@@ -1,0 +1,433 @@
+//! What descriptors of processes are, for rows of system calls.
+//!
+//! What a descriptor is follows from the calls themselves: opening, duplicating and closing. What a process had open
+//! before is asked of the agent once, when the process is first seen. So a file's path is the one that was opened,
+//! links in it included; where a call was not recorded, because it was not asked for or got lost, a descriptor may be
+//! shown with the file that it was before. Sockets and pipes are known by the numbers of their inodes, which are recorded
+//! with the calls that open them.
+
+use std::{
+    cell::RefCell,
+    collections::{HashMap, VecDeque},
+    io::Read as _,
+};
+
+use bathyscope_bpf::syscalls::Record;
+use bathyscope_catalog::{
+    constants::Arch,
+    syscalls::{Beside, Call, definition},
+};
+use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile};
+
+use super::{
+    AgentLink,
+    call_facts::{Named, Socket, places, socket_address},
+};
+
+/// The most processes whose files are kept.
+const MAX_PROCESSES: usize = 4096;
+/// The most files of a process that are kept.
+const MAX_FILES: usize = 8192;
+/// The longest path that is kept.
+const MAX_PATH_BYTES: usize = 4096;
+/// The most bytes of the agent's list of links.
+const MAX_LIST_BYTES: u64 = 4 << 20;
+/// The working directory's number: `AT_FDCWD`.
+const WORKING_DIRECTORY: i32 = -100;
+/// `O_CLOEXEC`, which other calls have with the same value.
+const CLOSE_ON_EXECUTE: u64 = 0o2_000_000;
+
+/// A file that a process has open.
+#[derive(Clone, Debug)]
+struct Open {
+    path: String,
+    closes_on_execute: bool,
+    socket: Option<Socket>,
+}
+
+type Files = HashMap<i32, Open>;
+
+/// What the descriptors of all processes are.
+pub(super) struct ProcessFiles {
+    files: RefCell<HashMap<u32, Files>>,
+    /// Processes in the order in which they were seen.
+    seen: RefCell<VecDeque<u32>>,
+    link: AgentLink,
+}
+
+impl ProcessFiles {
+    pub(super) fn new(link: AgentLink) -> Self {
+        Self { files: RefCell::default(), seen: RefCell::default(), link }
+    }
+
+    /// The path of a descriptor.
+    pub(super) fn path(&self, pid: u32, fd: i32) -> Option<String> {
+        self.files.borrow().get(&pid)?.get(&fd).map(|open| open.path.clone())
+    }
+
+    /// What a descriptor is, with the ends of a connection.
+    pub(super) fn whole(&self, pid: u32, fd: i32) -> Option<String> {
+        let all = self.files.borrow();
+        let open = all.get(&pid)?.get(&fd)?;
+        let inode = open.path.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).unwrap_or("?");
+        Some(open.socket.as_ref().and_then(|socket| socket.text(inode)).unwrap_or_else(|| open.path.clone()))
+    }
+
+    /// The files that a call has to do with: its descriptors, its paths, and what it has opened.
+    #[expect(clippy::cast_possible_truncation, reason = "the kernel takes the low half of descriptors")]
+    pub(super) fn of_call(&self, record: &Record<'_>, call: &Call<'_>) -> Vec<Named> {
+        let all = self.files.borrow();
+        let empty = Files::new();
+        let own = all.get(&record.pid).unwrap_or(&empty);
+        let named = |fd: i32| {
+            let open = own.get(&fd);
+            let path = open.map(|open| open.path.clone()).unwrap_or_default();
+            Named { fd: Some(fd), path, socket: open.and_then(|open| open.socket.clone()) }
+        };
+        let (fds, paths) = places(call);
+        let of_arguments = fds.into_iter().filter_map(|place| call.arguments.get(place)).map(|fd| named(*fd as i32));
+        let mut found: Vec<Named> = of_arguments.collect();
+        let of_path = |(argument, folder): (u8, Option<u64>)| {
+            let path = join(own, folder, &path_of(call, argument)?);
+            Some(Named { fd: None, path, socket: None })
+        };
+        found.extend(paths.into_iter().filter_map(of_path));
+        if super::call_facts::gives_descriptor(call)
+            && let Some(fd) = record.result.and_then(|fd| i32::try_from(fd).ok()).filter(|fd| *fd >= 0)
+        {
+            found.push(named(fd));
+        }
+        found
+    }
+
+    pub(super) fn working_directory(&self, pid: u32) -> Option<String> {
+        self.path(pid, WORKING_DIRECTORY)
+    }
+
+    /// Takes note of a process, and asks what it has open if it is new.
+    pub(super) fn meet(&self, pid: u32) {
+        let files = &self.files;
+        if files.borrow().contains_key(&pid) {
+            return;
+        }
+        let open = self.link.call_blocking(move |client| client.open_process_file(pid, ProcessFile::Links));
+        let mut list = Vec::new();
+        if let Ok(file) = open
+            && let Err(error) = std::fs::File::from(file).take(MAX_LIST_BYTES).read_to_end(&mut list)
+        {
+            tracing::debug!(pid, %error, "the files of a process cannot be read");
+        }
+        self.keep(pid, links(&list));
+    }
+
+    fn keep(&self, pid: u32, of_process: Files) {
+        let files = &self.files;
+        files.borrow_mut().insert(pid, of_process);
+        let mut seen = self.seen.borrow_mut();
+        seen.push_back(pid);
+        if seen.len() > MAX_PROCESSES
+            && let Some(oldest) = seen.pop_front()
+        {
+            files.borrow_mut().remove(&oldest);
+        }
+    }
+
+    /// What a call that has succeeded opened.
+    pub(super) fn learn(&self, record: &Record<'_>, call: &Call<'_>) {
+        let name = name_of(call);
+        if record.has_entry {
+            self.learn_ends(record, call, name);
+        }
+        let Some(result @ 0..) = record.result.filter(|_| record.has_entry) else { return };
+        let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
+        match name {
+            "clone" | "clone3" | "fork" | "vfork" => return self.inherit(record.pid, result),
+            "execve" | "execveat" => return self.executed(record.pid),
+            _ => {}
+        }
+        let files = &self.files;
+        let mut all = files.borrow_mut();
+        let Some(own) = all.get_mut(&record.pid) else { return };
+        let add = |own: &mut Files, fd: i64, path: String, flags: u64, socket: Option<Socket>| {
+            if let Ok(fd) = i32::try_from(fd)
+                && own.len() < MAX_FILES
+                && path.len() <= MAX_PATH_BYTES
+            {
+                own.insert(fd, Open { path, closes_on_execute: flags & CLOSE_ON_EXECUTE != 0, socket });
+            }
+        };
+        match opened(name, call) {
+            Opened::Nothing => {}
+            Opened::Path { folder, argument: at, flags } => {
+                if let Some(path) = path_of(call, at) {
+                    let path = join(own, folder, &path);
+                    let fd = if name == "chdir" { i64::from(WORKING_DIRECTORY) } else { result };
+                    add(own, fd, path, flags, None);
+                }
+            }
+            Opened::Same { flags } => {
+                if let Some(open) = i32::try_from(argument(0)).ok().and_then(|fd| own.get(&fd)).cloned() {
+                    let fd = if name == "fchdir" { i64::from(WORKING_DIRECTORY) } else { result };
+                    add(own, fd, open.path, flags, open.socket);
+                } else if let Ok(fd) = i32::try_from(result) {
+                    own.remove(&fd);
+                }
+            }
+            Opened::Thing { name, flags } => add(own, result, numbered(call, name, 0), flags, None),
+            Opened::Socket { family, kind } => {
+                let socket = Socket { family, kind, ..Socket::default() };
+                add(own, result, numbered(call, "socket", 0), kind, Some(socket));
+            }
+            Opened::Accepted { flags } => {
+                let listening = i32::try_from(argument(0)).ok().and_then(|fd| own.get(&fd)?.socket.clone());
+                let remote = address_of(call, 1, true);
+                let socket = listening.map(|socket| Socket { remote, accepted: true, ..socket });
+                add(own, result, numbered(call, "socket", 0), flags, socket);
+            }
+            Opened::Pair { name, flags } => {
+                let pair = call.pieces.iter().find(|piece| piece.exit).and_then(|piece| piece.bytes);
+                let socket =
+                    (name == "socket").then(|| Socket { family: argument(0), kind: flags, ..Socket::default() });
+                for (part, fd) in (0..).zip(pair.unwrap_or_default().chunks_exact(4).take(2)) {
+                    let fd = fd.try_into().map_or(-1, i32::from_le_bytes);
+                    add(own, i64::from(fd), numbered(call, name, part), flags, socket.clone());
+                }
+            }
+        }
+    }
+
+    /// What a call tells of the ends of a connection. One that is being made is not there yet, and will be.
+    fn learn_ends(&self, record: &Record<'_>, call: &Call<'_>, name: &str) {
+        const IN_PROGRESS: i64 = -115;
+        let done = record.result == Some(0) || name == "connect" && record.result == Some(IN_PROGRESS);
+        let (local, exit) = match name {
+            "bind" => (true, false),
+            "getsockname" => (true, true),
+            "connect" => (false, false),
+            "getpeername" => (false, true),
+            _ => return,
+        };
+        let fd = call.arguments.first().and_then(|fd| i32::try_from(*fd).ok());
+        let mut all = self.files.borrow_mut();
+        let open = fd.filter(|_| done).and_then(|fd| all.get_mut(&record.pid)?.get_mut(&fd));
+        if let (Some(Open { socket: Some(socket), .. }), Some(address)) = (open, address_of(call, 1, exit)) {
+            *if local { &mut socket.local } else { &mut socket.remote } = Some(address);
+        }
+    }
+
+    /// A new process has what its parent has.
+    fn inherit(&self, parent: u32, child: i64) {
+        let files = &self.files;
+        let Some(child) = u32::try_from(child).ok().filter(|child| *child > 0) else { return };
+        let copy = {
+            let all = files.borrow();
+            if all.contains_key(&child) { None } else { all.get(&parent).cloned() }
+        };
+        if let Some(copy) = copy {
+            self.keep(child, copy);
+        }
+    }
+
+    fn executed(&self, pid: u32) {
+        if let Some(own) = self.files.borrow_mut().get_mut(&pid) {
+            own.retain(|_, open| !open.closes_on_execute);
+        }
+    }
+
+    /// What a call has closed, after it was written.
+    pub(super) fn forget(&self, record: &Record<'_>, call: &Call<'_>) {
+        let name = name_of(call);
+        let files = &self.files;
+        match name {
+            "close" if record.result == Some(0) => {
+                let fd = call.arguments.first().and_then(|fd| i32::try_from(*fd).ok());
+                if let (Some(fd), Some(own)) = (fd, files.borrow_mut().get_mut(&record.pid)) {
+                    own.remove(&fd);
+                }
+            }
+            "exit_group" => self.gone(record.pid),
+            _ => {}
+        }
+    }
+
+    pub(super) fn gone(&self, gone: u32) {
+        if self.files.borrow_mut().remove(&gone).is_some() {
+            self.seen.borrow_mut().retain(|pid| *pid != gone);
+        }
+    }
+}
+
+/// A call's name; nothing of one that is not known.
+fn name_of(call: &Call<'_>) -> &'static str {
+    definition(Arch::HOST, call.number).map_or("", |definition| definition.name)
+}
+
+/// What a call opens.
+enum Opened {
+    Nothing,
+    /// A path, below the folder of an argument or else the working directory.
+    Path {
+        folder: Option<u64>,
+        argument: u8,
+        flags: u64,
+    },
+    /// What its first argument is.
+    Same {
+        flags: u64,
+    },
+    /// A socket.
+    Socket {
+        family: u64,
+        kind: u64,
+    },
+    /// A connection that was accepted.
+    Accepted {
+        flags: u64,
+    },
+    /// Something without a path.
+    Thing {
+        name: &'static str,
+        flags: u64,
+    },
+    /// Two of them.
+    Pair {
+        name: &'static str,
+        flags: u64,
+    },
+}
+
+fn opened(name: &str, call: &Call<'_>) -> Opened {
+    let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
+    match name {
+        "open" => Opened::Path { folder: None, argument: 0, flags: argument(1) },
+        "creat" | "chdir" => Opened::Path { folder: None, argument: 0, flags: 0 },
+        "openat" => Opened::Path { folder: Some(argument(0)), argument: 1, flags: argument(2) },
+        "openat2" => Opened::Path { folder: Some(argument(0)), argument: 1, flags: 0 },
+        "dup" | "dup2" | "fchdir" => Opened::Same { flags: 0 },
+        "dup3" => Opened::Same { flags: argument(2) },
+        // F_DUPFD and F_DUPFD_CLOEXEC.
+        "fcntl" | "fcntl64" if argument(1) == 0 => Opened::Same { flags: 0 },
+        "fcntl" | "fcntl64" if argument(1) == 1030 => Opened::Same { flags: CLOSE_ON_EXECUTE },
+        "socket" => Opened::Socket { family: argument(0), kind: argument(1) },
+        "accept" => Opened::Accepted { flags: 0 },
+        "accept4" => Opened::Accepted { flags: argument(3) },
+        "pipe" => Opened::Pair { name: "pipe", flags: 0 },
+        "pipe2" => Opened::Pair { name: "pipe", flags: argument(1) },
+        "socketpair" => Opened::Pair { name: "socket", flags: argument(1) },
+        "epoll_create" => Opened::Thing { name: "anon_inode:[eventpoll]", flags: 0 },
+        "epoll_create1" => Opened::Thing { name: "anon_inode:[eventpoll]", flags: argument(0) },
+        "eventfd" => Opened::Thing { name: "anon_inode:[eventfd]", flags: 0 },
+        "eventfd2" => Opened::Thing { name: "anon_inode:[eventfd]", flags: argument(1) },
+        "timerfd_create" => Opened::Thing { name: "anon_inode:[timerfd]", flags: argument(1) },
+        "signalfd" | "signalfd4" => Opened::Thing { name: "anon_inode:[signalfd]", flags: argument(3) },
+        "inotify_init" | "inotify_init1" => Opened::Thing { name: "anon_inode:inotify", flags: argument(0) },
+        "pidfd_open" => Opened::Thing { name: "anon_inode:[pidfd]", flags: CLOSE_ON_EXECUTE },
+        "perf_event_open" => Opened::Thing { name: "anon_inode:[perf_event]", flags: 0 },
+        "io_uring_setup" => Opened::Thing { name: "anon_inode:[io_uring]", flags: CLOSE_ON_EXECUTE },
+        "memfd_create" => Opened::Thing { name: "/memfd:", flags: 0 },
+        _ => Opened::Nothing,
+    }
+}
+
+/// What has no path but a number, as `/proc` tells of it: `socket:[4711]`.
+fn numbered(call: &Call<'_>, name: &str, part: u8) -> String {
+    let of = |piece: &&bathyscope_catalog::syscalls::Piece<'_>| (piece.argument, piece.part) == (Beside::INODE, part);
+    let inode = call.pieces.iter().find(of).and_then(|piece| piece.bytes?.try_into().ok()).map(u64::from_le_bytes);
+    match inode {
+        Some(inode @ 1..) => format!("{name}:[{inode}]"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The address that an argument points to.
+fn address_of(call: &Call<'_>, argument: u8, exit: bool) -> Option<std::net::SocketAddr> {
+    let mut pieces = call.pieces.iter().filter(|piece| piece.argument == argument && piece.exit == exit);
+    socket_address(pieces.find_map(|piece| piece.bytes)?)
+}
+
+fn path_of(call: &Call<'_>, argument: u8) -> Option<String> {
+    let mut pieces = call.pieces.iter().filter(|piece| piece.argument == argument);
+    let bytes = pieces.find_map(|piece| piece.bytes)?;
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+/// A path as a call gave it, below what it is relative to, without `.` and `..`.
+#[expect(clippy::cast_possible_truncation, reason = "the kernel takes the low half of descriptors")]
+fn join(own: &Files, folder: Option<u64>, path: &str) -> String {
+    let base = folder.map_or(WORKING_DIRECTORY, |folder| folder as i32);
+    let start = if path.starts_with('/') { "" } else { own.get(&base).map_or("", |open| open.path.as_str()) };
+    if start.is_empty() && !path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in start.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
+
+/// The agent's list of links.
+fn links(mut list: &[u8]) -> Files {
+    let mut files = Files::new();
+    while let Some((head, rest)) = list.split_at_checked(6) {
+        let [a, b, c, d, low, high] = *head else { break };
+        let Some((link, rest)) = rest.split_at_checked(usize::from(u16::from_le_bytes([low, high]))) else { break };
+        list = rest;
+        if files.len() > MAX_FILE_LINKS {
+            break;
+        }
+        let path = String::from_utf8_lossy(link).into_owned();
+        files.insert(i32::from_le_bytes([a, b, c, d]), Open { path, closes_on_execute: false, socket: None });
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(list: &[(i32, &str)]) -> Files {
+        let open = |path: &str| Open { path: path.to_owned(), closes_on_execute: false, socket: None };
+        list.iter().map(|(fd, path)| (*fd, open(path))).collect()
+    }
+
+    #[test]
+    fn paths_are_joined_to_what_they_are_relative_to() {
+        let own = files(&[(-100, "/home/me"), (5, "/srv")]);
+        let here = Some(-100_i64 as u64);
+        let cases = [
+            (here, "a/b", "/home/me/a/b"),
+            (here, "../x/./y", "/home/x/y"),
+            (Some(5), "f", "/srv/f"),
+            (None, "/etc//passwd", "/etc/passwd"),
+            (Some(9), "f", "f"),
+            (here, "../../../..", "/"),
+        ];
+        for (folder, path, expected) in cases {
+            assert_eq!(join(&own, folder, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_links_is_read_as_far_as_it_is_whole() {
+        let mut list = Vec::new();
+        for (fd, path) in [(-100_i32, "/"), (3, "/dev/null")] {
+            list.extend(fd.to_le_bytes());
+            list.extend((path.len() as u16).to_le_bytes());
+            list.extend(path.as_bytes());
+        }
+        let read = |list: &[u8]| {
+            let mut found: Vec<(i32, String)> = links(list).into_iter().map(|(fd, open)| (fd, open.path)).collect();
+            found.sort();
+            found
+        };
+        assert_eq!(read(&list), [(-100, "/".to_owned()), (3, "/dev/null".to_owned())]);
+        assert_eq!(read(&list[..list.len() - 1]).len(), 1);
+        assert!(read(&[]).is_empty() && read(&[1, 2, 3]).is_empty());
+    }
+}

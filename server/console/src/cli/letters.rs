@@ -10,7 +10,12 @@ use std::ffi::OsString;
 use bathyscope_catalog::closest;
 use clap::Args as _;
 
-use super::{profile::ProfileArgs, record::RecordArgs, stat::StatArgs, strace::StraceArgs};
+use super::{
+    profile::ProfileArgs,
+    record::RecordArgs,
+    stat::StatArgs,
+    strace::{FOREIGN, StraceArgs},
+};
 
 /// An option of the tool whose letters a verb takes, that the verb does not have, and why or what to use instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +55,7 @@ impl Letters {
     fn of_verb(verb: &str) -> Option<Self> {
         let of = |name, command, foreign| Some(Self::of(name, &command, foreign));
         match verb {
-            "strace" => of("strace", StraceArgs::augment_args(clap::Command::new("strace")), &[]),
+            "strace" => of("strace", StraceArgs::augment_args(clap::Command::new("strace")), FOREIGN),
             "record" => of("record", RecordArgs::augment_args(clap::Command::new("record")), &[]),
             "profile" => of("profile", ProfileArgs::augment_args(clap::Command::new("profile")), &[]),
             "stat" => of("stat", StatArgs::augment_args(clap::Command::new("stat")), &[]),
@@ -188,7 +193,7 @@ pub(crate) fn arranged(mut words: Vec<OsString>) -> Result<Vec<OsString>, Letter
 mod tests {
     use super::*;
 
-    const FOREIGN: &[Foreign] = &[
+    const OTHERS: &[Foreign] = &[
         Foreign { option: "-b", why: "It needs ptrace." },
         Foreign { option: "--seccomp-bpf", why: "It needs ptrace too." },
     ];
@@ -202,7 +207,7 @@ mod tests {
             .arg(clap::Arg::new("summary-only").long("summary-only").action(clap::ArgAction::SetTrue))
             .arg(flag("expr", 'e').action(clap::ArgAction::Append))
             .arg(clap::Arg::new("simulate").long("simulate").num_args(0..=1).require_equals(true));
-        let letters = Letters::of("strace", &command, FOREIGN);
+        let letters = Letters::of("strace", &command, OTHERS);
         let words = line.split(' ').filter(|word| !word.is_empty()).map(OsString::from).collect();
         let arranged = letters.arranged(words).map_err(|error| error.to_string())?;
         Ok(arranged.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" "))

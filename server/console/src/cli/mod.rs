@@ -328,6 +328,6 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{line}: {error}");
         }
         let Some(Verb::Strace(args)) = read("strace -f ls -v -f").unwrap().verb else { panic!() };
-        assert_eq!((args.follow, args.command.join(" ").as_str()), (true, "ls -v -f"));
+        assert_eq!((args.follow, args.command.join(" ").as_str()), (1, "ls -v -f"));
     }
 }

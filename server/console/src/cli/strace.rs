@@ -3,21 +3,25 @@
 //! The kernel's programs record and filter, the console's recorder decodes and stores, and the lines are made of what
 //! was stored. So a line comes a moment after its call, and what the command prints beside it comes when it was read.
 
+mod choice;
+mod dump;
+mod foreign;
 mod lines;
+mod output;
 
-use std::{io::Write as _, path::PathBuf, process::ExitCode, time::Duration};
+use std::{ffi::OsString, io::Write as _, path::PathBuf, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, LossStage, Method, OutputStream, SyscallOutcome, SyscallSpec, Target, visible,
+    CaptureId, CaptureSpec, LossStage, Method, OutputStream, SyscallLook, SyscallOutcome, SyscallSpec, Target, visible,
 };
 use bathyscope_catalog::{
     constants::Arch,
     syscalls::{SummaryOrder, select},
 };
 use bathyscope_formats::{SysdigFilter, parse_sysdig_filter};
-use bathyscope_protocol::{AgentClient, TargetState};
-use bathyscope_store::Store;
+use bathyscope_protocol::AgentClient;
+use bathyscope_store::{CaptureRecord, Store};
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::{agent::Scripts, trace};
@@ -26,34 +30,61 @@ use crate::{
     config::{DataArgs, LogArgs, LogFormat},
     launch::{OwnAgent, Workplace},
 };
+use choice::{Choice, Files, Quiet, hex_texts};
+pub(super) use foreign::FOREIGN;
 use lines::{Clock, Look, Writer};
+use output::Sink;
 
 const EXAMPLES: &str = "\
 Examples:
   bathyscope strace ls
   bathyscope strace -f -y -e %network,%process -p 4711
-  bathyscope strace -T -ttt -z -P /etc -o calls.txt -- make
+  bathyscope strace -T -ttt -z -P /etc/passwd -o calls.txt -- make
   bathyscope strace -c dd if=/dev/zero of=/dev/null bs=1 count=500k
+  bathyscope strace -ff -o calls -e '/^open' make
   bathyscope strace --all --duration 5s -e openat -Z
-  bathyscope strace --filter 'proc.name=redis-server and evt.type=open'
+  bathyscope strace --filter 'proc.name=redis-server and (evt.type=open or fd.sport=6379)'
   bathyscope strace --unit nginx.service -e %network
 
 Lines go to standard error or a file, what the command prints where it would print it. The process is not stopped: a \
 line comes shortly after its call. At the end it is said what tracing cost and what was lost. The exit status is the \
-command's. What strace does and this does not: signals that the process ignores, and changing calls.";
+command's, or 3 if the guard ended it. What strace does and this does not: signals that the process ignores, and changing \
+calls.
+
+A filter of sysdig is decided in the kernel as far as it can, and behind it for the rest, which is said at the end. What it \
+asks of a call is what calls have told: what a descriptor is, if it was opened while its process was recorded or is still \
+open then; the ends of a connection, if they were given to bind, connect, accept or getsockname meanwhile.";
 
 /// What the table of calls is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum SortBy {
     /// Time.
     #[default]
+    #[value(alias = "time-total", alias = "total-time")]
     Time,
     /// Calls.
+    #[value(alias = "count")]
     Calls,
     /// Errors.
+    #[value(alias = "error")]
     Errors,
     /// Names.
+    #[value(alias = "syscall", alias = "syscall-name")]
     Name,
+}
+
+/// How exact a time is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Precision {
+    /// Seconds.
+    S,
+    /// Thousandths of a second.
+    Ms,
+    /// Millionths of a second.
+    #[default]
+    Us,
+    /// Nanoseconds.
+    Ns,
 }
 
 /// What `strace` takes.
@@ -61,9 +92,9 @@ pub enum SortBy {
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "strace's own switches")]
 pub struct StraceArgs {
-    /// Only this process
-    #[arg(short, long = "attach", value_name = "PID", conflicts_with_all = ["command", "all"])]
-    pub pid: Option<u32>,
+    /// Only these processes; repeatable, or with commas or blanks between
+    #[arg(short, long = "attach", value_name = "PID,…", conflicts_with_all = ["command", "all"])]
+    pub pid: Vec<String>,
     /// Every process of the system
     #[arg(long, conflicts_with_all = ["command", "cgroup", "unit", "container", "uid", "comm"])]
     pub all: bool,
@@ -73,33 +104,66 @@ pub struct StraceArgs {
     /// Whose calls and which, as a filter of sysdig, such as 'proc.name=nginx and evt.type=open'
     #[arg(long, value_name = "LINE", conflicts_with_all = ["pid", "all", "command", "cgroup", "unit", "container", "uid", "comm", "slower", "path", "failed", "successful"])]
     pub filter: Option<String>,
-    /// With the processes that it forks
-    #[arg(short, long = "follow-forks")]
-    pub follow: bool,
-    /// Calls and sets to show, such as trace=openat,%network or !futex; status=failed or status=successful; signal=none leaves out signals and the ends of processes; repeatable
+    /// With the processes that it forks; -ff with -o FILE writes the lines of each to FILE.PID
+    #[arg(short, long = "follow-forks", action = ArgAction::Count)]
+    pub follow: u8,
+    /// The lines of each process to FILE.PID, as -ff
+    #[arg(long, requires = "output")]
+    pub output_separately: bool,
+    /// Calls and sets to show, such as trace=openat,%network or !futex, /REGEX, openat@64; status=failed; signal=SIGNALS; raw=CALLS; read=FDS and write=FDS for the data; abbrev=none; quiet=WHAT; decode-fds=WHAT; repeatable
     #[arg(short, long = "expr", value_name = "EXPR")]
     pub expressions: Vec<String>,
     /// Show how long each call took
-    #[arg(short = 'T', long = "syscall-times")]
-    pub times: bool,
+    #[arg(short = 'T')]
+    pub took: bool,
+    /// The same, in s, ms, us or ns
+    #[arg(long = "syscall-times", value_enum, value_name = "PRECISION", num_args = 0..=1, require_equals = true, default_missing_value = "us")]
+    pub times: Option<Precision>,
     /// Show the time of day; -tt with microseconds, -ttt as seconds since 1970
     #[arg(short, action = ArgAction::Count)]
     pub time: u8,
     /// Show the time since the call before
     #[arg(short, long = "relative-timestamps", conflicts_with = "time")]
     pub relative: bool,
-    /// Only the table of calls, with time, number and errors
+    /// Show the number of each call
+    #[arg(short = 'n', long = "syscall-number")]
+    pub number: bool,
+    /// Show where the program called from
+    #[arg(short = 'i', long = "instruction-pointer")]
+    pub address: bool,
+    /// Only the table of calls, with their number, their errors and the time that they ran on a CPU
     #[arg(short, long = "summary-only", conflicts_with_all = ["both", "json"])]
     pub count: bool,
     /// The table after the lines
     #[arg(short = 'C', long = "summary", conflicts_with = "json")]
     pub both: bool,
+    /// In the table, the time from the beginning of calls to their end instead, with what they waited
+    #[arg(short = 'w', long = "summary-wall-clock")]
+    pub wall: bool,
     /// What the table is sorted by
     #[arg(short = 'S', long = "summary-sort-by", value_enum, value_name = "ORDER", default_value_t)]
     pub sort: SortBy,
-    /// Show the files of descriptors
-    #[arg(short = 'y', long = "decode-fds")]
-    pub files: bool,
+    /// Show the files of descriptors; -yy also the protocols of sockets and the ends of their connections
+    #[arg(short = 'y', action = ArgAction::Count)]
+    pub files: u8,
+    /// What is shown of descriptors: path, socket, all or none
+    #[arg(long = "decode-fds", value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub decode: Option<String>,
+    /// Structures of files, usage and host whole; of an environment it stays the number of its words
+    #[arg(short = 'v', long = "no-abbrev")]
+    pub verbose: bool,
+    /// Texts that are not printable in base sixteen; -xx all texts
+    #[arg(short = 'x', action = ArgAction::Count)]
+    pub hex: u8,
+    /// Say nothing of tracing if nothing was lost; -qq nor how processes end
+    #[arg(short, action = ArgAction::Count)]
+    pub quiet: u8,
+    /// What is not said: attach, exit, personality, all
+    #[arg(long = "quiet", visible_aliases = ["silent", "silence"], value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "attach,personality")]
+    pub silent: Option<String>,
+    /// The column in which results stand
+    #[arg(short = 'a', long = "columns", value_name = "COLUMN", default_value_t = 40, value_parser = clap::value_parser!(u16).range(0..=500))]
+    pub column: u16,
     /// Only calls that succeeded
     #[arg(short = 'z', long = "successful-only", conflicts_with = "failed")]
     pub successful: bool,
@@ -112,12 +176,18 @@ pub struct StraceArgs {
     /// The most bytes of a text that is no path
     #[arg(short, long = "string-limit", value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub strings: u16,
-    /// Only calls with a path that begins so
+    /// Only calls that have to do with this file, by its path or a descriptor of it; repeatable
     #[arg(short = 'P', long = "trace-path", value_name = "PATH")]
-    pub path: Option<String>,
+    pub path: Vec<String>,
     /// Write the lines to a file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write them behind what the file has
+    #[arg(short = 'A', long = "output-append-mode", requires = "output")]
+    pub append: bool,
+    /// Set a variable of the command's environment, or without = remove it; repeatable
+    #[arg(short = 'E', long = "env", value_name = "NAME[=VALUE]", requires = "command")]
+    pub environment: Vec<OsString>,
     /// User that the command runs as [default: who runs this]
     #[arg(short, long, value_name = "NAME", requires = "command")]
     pub user: Option<String>,
@@ -152,40 +222,81 @@ pub struct StraceArgs {
 /// # Errors
 /// If it cannot be started, or its rows cannot be read back.
 pub fn run(args: StraceArgs) -> Outcome {
-    let spec = spec(&args)?;
+    let choice = chosen(&args)?;
+    let spec = spec(&args, &choice)?;
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
-    let to: Box<dyn std::io::Write> = match &args.output {
-        Some(path) => Box::new(std::io::BufWriter::new(
-            std::fs::File::create(path)
-                .map_err(|error| Failure::because(format!("writing {}", path.display()), error))?,
-        )),
-        None if args.json => Box::new(std::io::stdout()),
-        None => Box::new(std::io::stderr()),
-    };
+    let sink = Sink::open(args.output.as_deref(), separately(&args), args.append, args.json)?;
     let place = trace::workplace(args.save.is_some(), &args.data)?;
-    let mut agent = OwnAgent::start_at(&place, args.simulate.as_ref(), Some(&log), Scripts::Off)?;
+    let environment = args.environment.iter().map(|it| output::variable(it)).collect::<Result<Vec<_>, _>>()?;
+    let mut agent = OwnAgent::start_with(&place, args.simulate.as_ref(), Some(&log), Scripts::Off, &environment)?;
     let client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
-    let outcome = super::runtime()?.block_on(record(&args, spec, client, &place, to));
+    let outcome = super::runtime()?.block_on(record(&args, &choice, spec, client, &place, sink));
     drop(agent);
     outcome
 }
 
+/// Whether each process has a file of its own.
+fn separately(args: &StraceArgs) -> bool {
+    args.output.is_some() && (args.follow > 1 || args.output_separately)
+}
+
+/// What `-e` and the options that are short for it ask for.
+fn chosen(args: &StraceArgs) -> Result<Choice, Failure> {
+    let mut choice = Choice::of(&args.expressions)?;
+    if let Some(what) = &args.decode {
+        choice.decode(what)?;
+    }
+    if let Some(what) = &args.silent {
+        choice.quiet = choice.quiet.and(Choice::of(&[format!("quiet={what}")])?.quiet);
+    }
+    choice.quiet = choice.quiet.and(Quiet::of_count(args.quiet));
+    choice.verbose |= args.verbose;
+    if args.files > 0 {
+        let before = choice.files.unwrap_or_default();
+        choice.files = Some(Files { paths: true, sockets: before.sockets || args.files > 1 });
+    }
+    if args.failed {
+        choice.outcome = SyscallOutcome::Failed;
+    } else if args.successful {
+        choice.outcome = SyscallOutcome::Succeeded;
+    }
+    Ok(choice)
+}
+
 /// The spec that the arguments describe.
-fn spec(args: &StraceArgs) -> Result<CaptureSpec, Failure> {
+fn spec(args: &StraceArgs, choice: &Choice) -> Result<CaptureSpec, Failure> {
     let (target, calls) = match &args.filter {
         Some(line) => filtered(args, line)?,
-        None => (target(args)?, chosen_calls(args)?),
+        None => (target(args)?, chosen_calls(args, choice)?),
     };
-    select(Arch::HOST, &calls.calls.join(",")).map_err(|error| {
-        Failure::new(error.to_string()).remedy("Sets have a % in front: %file, %network, %process.")
-    })?;
+    let calls = shown(args, choice, calls);
+    select(Arch::HOST, &calls.calls.join(",")).map_err(|error| choice::unknown(&error))?;
     let limits = args.budgets.limits(args.duration);
     let name = args.save.clone().unwrap_or_default();
     let spec = CaptureSpec { name, method: Method::Syscalls(calls), target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to record", error))?;
     Ok(spec)
+}
+
+/// How calls are written, and what is recorded beside them.
+fn shown(args: &StraceArgs, choice: &Choice, calls: SyscallSpec) -> SyscallSpec {
+    let files = choice.files.unwrap_or_default();
+    let dumps = choice.read != choice::Dumps::None || choice.write != choice::Dumps::None;
+    SyscallSpec {
+        string_bytes: if dumps { 1024 } else { args.strings },
+        fd_paths: files.paths,
+        look: SyscallLook {
+            hex: hex_texts(args.hex),
+            verbose: choice.verbose,
+            sockets: files.sockets,
+            raw: choice.raw.clone(),
+        },
+        cpu_time: (args.count || args.both) && !args.wall,
+        addresses: args.address,
+        ..calls
+    }
 }
 
 /// What a filter line of sysdig describes; what it does not say is as without one.
@@ -195,12 +306,15 @@ fn filtered(args: &StraceArgs, line: &str) -> Result<(Target, SyscallSpec), Fail
             format!("{line}\n{:>width$}", "^", width = line.get(..error.offset).map_or(1, |to| to.chars().count() + 1));
         Failure::new(format!("the filter is not understood: {error}\n{}", visible_lines(&place))).remedy(error.remedy)
     })?;
-    if !args.expressions.is_empty() {
+    let chooses = |text: &String| {
+        let other = ["raw=", "x=", "quiet=", "q=", "decode-fds=", "abbrev=", "a=", "verbose=", "v=", "read=", "write="];
+        !other.iter().any(|name| text.starts_with(name))
+    };
+    if args.expressions.iter().any(chooses) {
         return Err(
             Failure::new("-e and --filter exclude each other").remedy("Write `evt.type in (…)` into the filter.")
         );
     }
-    let calls = SyscallSpec { string_bytes: args.strings, fd_paths: args.files, ..calls };
     Ok((target.unwrap_or(Target::System), calls))
 }
 
@@ -209,17 +323,38 @@ fn visible_lines(text: &str) -> String {
     text.lines().map(|line| visible(line.as_bytes())).collect::<Vec<_>>().join("\n")
 }
 
+/// The processes behind each `-p`, each once.
+fn process_ids(texts: &[String]) -> Result<Vec<u32>, Failure> {
+    let mut pids = Vec::new();
+    let words = texts.iter().flat_map(|text| text.split([',', ' ', '\t', '\n']));
+    for word in words.filter(|word| !word.is_empty()) {
+        let Some(pid) = word.parse::<u32>().ok().filter(|pid| *pid > 0) else {
+            return Err(Failure::new(format!("-p {}: that is no process id", visible(word.as_bytes())))
+                .remedy("Write ids with commas between, or -p several times."));
+        };
+        if !pids.contains(&pid) {
+            pids.push(pid);
+        }
+    }
+    if pids.is_empty() && !texts.is_empty() {
+        return Err(Failure::new("-p is given without a process id"));
+    }
+    Ok(pids)
+}
+
 fn target(args: &StraceArgs) -> Result<Target, Failure> {
-    let children = args.follow;
-    match (args.pid, args.of.target(), args.command.is_empty()) {
-        (Some(_), Some(_), _) | (_, Some(_), false) => {
+    let children = args.follow > 0;
+    let pids = process_ids(&args.pid)?;
+    match (pids.as_slice(), args.of.target(), args.command.is_empty()) {
+        ([_, ..], Some(_), _) | (_, Some(_), false) => {
             Err(Failure::new("a command, -p and --cgroup, --unit, --container, --uid or --comm exclude each other"))
         }
-        (Some(pid), None, _) => Ok(Target::Process { pid, children }),
-        (None, Some(target), true) => Ok(target),
-        (None, None, false) => Ok(Target::Command { argv: args.command.clone(), user: args.user.clone(), children }),
-        (None, None, true) if args.all => Ok(Target::System),
-        (None, None, true) => {
+        ([pid], None, _) => Ok(Target::Process { pid: *pid, children }),
+        ([_, ..], None, _) => Ok(Target::Processes { pids: pids.clone(), children }),
+        ([], Some(target), true) => Ok(target),
+        ([], None, false) => Ok(Target::Command { argv: args.command.clone(), user: args.user.clone(), children }),
+        ([], None, true) if args.all => Ok(Target::System),
+        ([], None, true) => {
             let remedy = "Give a command, -p PID, --unit NAME, --container NAME, --comm NAME, or --all.";
             Err(Failure::new("there is nothing to trace").remedy(remedy))
         }
@@ -227,41 +362,61 @@ fn target(args: &StraceArgs) -> Result<Target, Failure> {
 }
 
 /// Which calls the options ask for.
-fn chosen_calls(args: &StraceArgs) -> Result<SyscallSpec, Failure> {
-    let (mut calls, mut outcome, mut signals) = (Vec::new(), SyscallOutcome::Any, true);
-    for text in &args.expressions {
-        match text.split_once('=') {
-            Some(("status", "failed" | "unsuccessful")) => outcome = SyscallOutcome::Failed,
-            Some(("status", "successful")) => outcome = SyscallOutcome::Succeeded,
-            Some(("trace" | "t", words)) => calls.extend(words.split(',').map(|word| word.trim().to_owned())),
-            None => calls.extend(text.split(',').map(|word| word.trim().to_owned())),
-            Some(("signal" | "s", "all")) => signals = true,
-            Some(("signal" | "s", "none")) => signals = false,
-            Some((what, _)) => {
-                return Err(Failure::new(format!("-e {what}= is not known here"))
-                    .remedy("Use -e trace=CALLS, -e status=failed, -e status=successful or -e signal=none."));
+fn chosen_calls(args: &StraceArgs, choice: &Choice) -> Result<SyscallSpec, Failure> {
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let calls = SyscallSpec {
+        calls: choice.calls.clone(),
+        outcome: choice.outcome,
+        min_duration_ns: args.slower.map_or(0, nanoseconds),
+        signals: choice.signals.as_ref().is_none_or(|shown| !shown.is_empty()) && args.path.is_empty(),
+        ..SyscallSpec::default()
+    };
+    if args.path.is_empty() { Ok(calls) } else { of_paths(args, calls) }
+}
+
+/// Calls that have to do with files, which is decided behind the kernel: what a descriptor is follows from calls before.
+fn of_paths(args: &StraceArgs, calls: SyscallSpec) -> Result<SyscallSpec, Failure> {
+    let mut paths = Vec::new();
+    for path in &args.path {
+        if path.is_empty() || path.contains('"') && path.contains('\'') {
+            return Err(Failure::new(format!("-P `{}` is no path", visible(path.as_bytes()))));
+        }
+        // As strace does, what the path means is asked for too.
+        let whole = std::path::absolute(path).ok().and_then(|path| path.into_os_string().into_string().ok());
+        let real = std::fs::canonicalize(path).ok().and_then(|path| path.into_os_string().into_string().ok());
+        for one in [Some(path.clone()), whole, real].into_iter().flatten() {
+            if !paths.contains(&one) {
+                paths.push(one);
             }
         }
     }
-    calls.retain(|word| !word.is_empty());
-    if args.failed {
-        outcome = SyscallOutcome::Failed;
-    } else if args.successful {
-        outcome = SyscallOutcome::Succeeded;
+    let quoted = |path: &String| if path.contains('"') { format!("'{path}'") } else { format!("\"{path}\"") };
+    let mut line = format!("fd.name in ({})", paths.iter().map(quoted).collect::<Vec<_>>().join(", "));
+    let (not, words) = match calls.calls.split_first() {
+        Some((first, rest)) => match first.strip_prefix('!') {
+            Some(first) => (true, std::iter::once(first.to_owned()).chain(rest.to_vec()).collect()),
+            None => (false, calls.calls.clone()),
+        },
+        None => (false, Vec::new()),
+    };
+    if !words.is_empty() {
+        let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+        line.push_str(&format!(" and {}evt.type in ({})", if not { "not " } else { "" }, words.join(", ")));
     }
-    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    Ok(SyscallSpec {
-        calls,
-        outcome,
-        min_duration_ns: args.slower.map_or(0, nanoseconds),
-        path: args.path.clone(),
-        string_bytes: args.strings,
-        fd_paths: args.files,
-        signals,
-    })
+    match calls.outcome {
+        SyscallOutcome::Any => {}
+        SyscallOutcome::Failed => line.push_str(" and evt.failed=true"),
+        SyscallOutcome::Succeeded => line.push_str(" and evt.failed=false"),
+    }
+    if calls.min_duration_ns > 0 {
+        line.push_str(&format!(" and evt.latency>={}", calls.min_duration_ns));
+    }
+    let SysdigFilter { calls, .. } =
+        parse_sysdig_filter(&line).map_err(|error| Failure::because("choosing calls by path", error))?;
+    Ok(calls)
 }
 
-fn look(args: &StraceArgs) -> Look {
+fn look(args: &StraceArgs, choice: &Choice) -> Look {
     Look {
         clock: match (args.time, args.relative) {
             (_, true) => Clock::Relative,
@@ -270,7 +425,7 @@ fn look(args: &StraceArgs) -> Look {
             (2, _) => Clock::DayMicroseconds,
             _ => Clock::Epoch,
         },
-        durations: args.times,
+        durations: args.times.or(args.took.then_some(Precision::Us)),
         json: args.json,
         lines: !args.count,
         summary: (args.count || args.both).then_some(match args.sort {
@@ -279,21 +434,32 @@ fn look(args: &StraceArgs) -> Look {
             SortBy::Errors => SummaryOrder::Errors,
             SortBy::Name => SummaryOrder::Name,
         }),
+        wall: args.wall,
         in_file: args.output.is_some(),
-        many: args.command.is_empty() && args.pid.is_none() || args.follow,
+        many: args.command.is_empty() && process_ids(&args.pid).map_or(0, |pids| pids.len()) != 1 || args.follow > 0,
+        separately: separately(args),
+        numbers: args.number,
+        addresses: args.address,
+        column: usize::from(args.column),
+        strings: usize::from(args.strings),
+        quiet: choice.quiet,
+        signals: choice.signals.clone(),
+        read: choice.read.clone(),
+        write: choice.write.clone(),
     }
 }
 
 async fn record(
     args: &StraceArgs,
+    choice: &Choice,
     spec: CaptureSpec,
     client: AgentClient,
     place: &Workplace,
-    to: Box<dyn std::io::Write>,
+    sink: Sink,
 ) -> Outcome {
     let (store, recorder) = trace::recorder(client, place).await?;
     let id = recorder.start(spec, "the command line").await.map_err(trace::start_failure)?;
-    let mut writer = Writer::new(store.clone(), id, look(args), to);
+    let mut writer = Writer::new(store.clone(), id, look(args, choice), sink);
     let mut output = Output { store: store.clone(), id, next: 0 };
     let followed = trace::follow(&recorder, id, async || {
         output.print_new().await?;
@@ -301,16 +467,17 @@ async fn record(
     })
     .await;
     recorder.ended(id).await;
-    let state = recorder.target(id);
-    writer.finish(state)?;
-    report(&store, id, args.save.is_some()).await?;
+    writer.finish(recorder.target(id))?;
+    let told = Told {
+        saved: args.save.is_some(),
+        detached: recorder.detached(id),
+        left_out: recorder.left_out(id),
+        quiet: choice.quiet.tracing,
+    };
+    report(&store, id, &told).await?;
     store.close().await;
     followed?;
-    Ok(exit_code(state))
-}
-
-fn exit_code(state: TargetState) -> ExitCode {
-    trace::exit_code(state)
+    Ok(trace::exit_status(&recorder, id))
 }
 
 /// What the command prints goes where it would print it.
@@ -341,12 +508,35 @@ impl Output {
     }
 }
 
+/// What is known at the end beside what was stored.
+struct Told {
+    saved: bool,
+    /// Why the guard has detached.
+    detached: Option<String>,
+    /// Calls that were recorded and that the filter did not ask for.
+    left_out: u64,
+    /// Whether nothing is to be said if nothing was lost.
+    quiet: bool,
+}
+
 /// What tracing cost, and what was lost, on standard error.
 #[expect(clippy::print_stderr, reason = "standard output is the command's")]
-async fn report(store: &Store, id: CaptureId, saved: bool) -> Result<(), Failure> {
+async fn report(store: &Store, id: CaptureId, told: &Told) -> Result<(), Failure> {
     let record = store.capture(id).await.map_err(|error| Failure::because("reading the capture", error))?;
+    let is_whole = record.ledger.losses.is_empty() && told.detached.is_none();
+    if !(told.quiet && is_whole) {
+        eprintln!("{}", last_line(&record, told));
+    }
+    Ok(())
+}
+
+/// After the guard has detached the probes calls were made that nobody has seen, so it is not said that nothing was lost.
+fn last_line(record: &CaptureRecord, told: &Told) -> String {
     let totals = record.ledger.streams.first().copied().unwrap_or_default();
     let mut text = format!("bathyscope: {} calls and signals shown", totals.stored);
+    if told.left_out > 0 {
+        text.push_str(&format!(", {} were recorded and left out by the filter", told.left_out));
+    }
     if let Some(reading) = record.streams.first().and_then(|stream| stream.reading)
         && let (Some(ns), Some(permille)) = (reading.ns_per_hit, reading.cpu_permille)
     {
@@ -358,14 +548,21 @@ async fn report(store: &Store, id: CaptureId, saved: bool) -> Result<(), Failure
     let all: u64 = record.ledger.losses.iter().map(|loss| loss.count).sum();
     if record.ledger.is_lower_bound() {
         text.push_str(&format!(", {}", record.ledger.lost_words()));
+    } else if all == 0 && told.detached.is_some() {
+        text.push_str(" until the guard DETACHED");
     } else if all == 0 {
         text.push_str(", nothing lost");
     } else {
         text.push_str(&format!(", LOST {all} ({} of them because the ring was full)", lost(LossStage::RingFull)));
     }
-    if saved {
+    if told.saved {
         text.push_str(&format!(", kept as {}", record.id));
     }
-    eprintln!("{text}");
-    Ok(())
+    if let Some(why) = &told.detached {
+        text.push_str(&format!(
+            "\nbathyscope: DETACHED by the guard: {why}; calls after that are not shown. Allow more with --budget, or name \
+             fewer calls with -e."
+        ));
+    }
+    text
 }

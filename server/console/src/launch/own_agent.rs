@@ -1,6 +1,7 @@
 //! An agent for one verb, at the end of a socket pair.
 
 use std::{
+    ffi::OsString,
     os::fd::{AsFd as _, AsRawFd as _},
     path::Path,
     process::Child,
@@ -26,7 +27,7 @@ impl OwnAgent {
     /// # Errors
     /// If it cannot be started.
     pub fn start(simulation: Option<&Simulation>, log: Option<&LogArgs>) -> Result<Self, Failure> {
-        Self::begin(simulation, log, Scripts::Off, &CommandRights::Off, None)
+        Self::begin(simulation, log, Scripts::Off, &CommandRights::Off, (None, &[]))
     }
 
     /// Starts one that runs scripts, as far as `scripts` says, and the command of whoever starts it.
@@ -38,7 +39,7 @@ impl OwnAgent {
         log: Option<&LogArgs>,
         scripts: Scripts,
     ) -> Result<Self, Failure> {
-        Self::begin(simulation, log, scripts, &CommandRights::Caller, None)
+        Self::begin(simulation, log, scripts, &CommandRights::Caller, (None, &[]))
     }
 
     /// Starts one that removes the place when it ends, if that is a directory of its own.
@@ -51,7 +52,21 @@ impl OwnAgent {
         log: Option<&LogArgs>,
         scripts: Scripts,
     ) -> Result<Self, Failure> {
-        Self::begin(simulation, log, scripts, &CommandRights::Caller, place.own_directory())
+        Self::start_with(place, simulation, log, scripts, &[])
+    }
+
+    /// As [`OwnAgent::start_at`], with variables of the environment that are set, or removed, for commands.
+    ///
+    /// # Errors
+    /// As [`OwnAgent::start`].
+    pub(crate) fn start_with(
+        place: &Workplace,
+        simulation: Option<&Simulation>,
+        log: Option<&LogArgs>,
+        scripts: Scripts,
+        environment: &[(OsString, Option<OsString>)],
+    ) -> Result<Self, Failure> {
+        Self::begin(simulation, log, scripts, &CommandRights::Caller, (place.own_directory(), environment))
     }
 
     fn begin(
@@ -59,7 +74,7 @@ impl OwnAgent {
         log: Option<&LogArgs>,
         scripts: Scripts,
         commands: &CommandRights,
-        remove: Option<&Path>,
+        (remove, environment): (Option<&Path>, &[(OsString, Option<OsString>)]),
     ) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::because("starting an agent", error);
         let (ours, theirs) = Connection::pair().map_err(|error| Failure::because("starting an agent", error))?;
@@ -67,6 +82,12 @@ impl OwnAgent {
         // The traced command runs there too.
         if let Ok(folder) = std::env::current_dir() {
             command.current_dir(folder).envs(std::env::vars_os());
+        }
+        for (name, value) in environment {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
         }
         command.args(["--on-fd", &theirs.as_fd().as_raw_fd().to_string()]);
         command.args(["--console-uid", &rustix::process::geteuid().as_raw().to_string()]);

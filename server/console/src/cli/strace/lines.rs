@@ -1,9 +1,6 @@
 //! Rows of system calls → lines in the look of strace.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    io::{ErrorKind, Write},
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bathyscope_capture::{CaptureId, StreamSchema};
 use bathyscope_catalog::{
@@ -14,14 +11,20 @@ use bathyscope_protocol::TargetState;
 use bathyscope_store::Store;
 use bathyscope_views::Cell;
 
+use super::{
+    Precision,
+    choice::{Dumps, Quiet},
+    dump,
+    output::Sink,
+};
 use crate::{
     Failure,
     cli::trace::rows::{Row, RowReader, json_line},
-    recorder::syscall_kinds::kind,
+    recorder::{syscall_columns, syscall_kinds::kind},
 };
 
-/// The column in which the equals sign stands, if what is before it is shorter.
-const RESULT_COLUMN: usize = 40;
+/// What stands where an address is not known.
+const NO_ADDRESS: &str = "????????????????";
 
 /// Which time a line begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +41,36 @@ pub(super) enum Clock {
 }
 
 /// How lines look.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "strace's own switches")]
 pub(super) struct Look {
     pub(super) clock: Clock,
-    pub(super) durations: bool,
+    /// How long calls took, and how exact.
+    pub(super) durations: Option<Precision>,
     pub(super) json: bool,
     pub(super) lines: bool,
     pub(super) summary: Option<SummaryOrder>,
     pub(super) in_file: bool,
     /// Whether there may be several processes.
     pub(super) many: bool,
+    /// Whether each thread has a file of its own.
+    pub(super) separately: bool,
+    /// Whether the table tells how long calls took, instead of how long they ran on a CPU.
+    pub(super) wall: bool,
+    /// The numbers of calls.
+    pub(super) numbers: bool,
+    /// Where programs called from.
+    pub(super) addresses: bool,
+    /// The column in which the equals sign stands, if what is before it is shorter.
+    pub(super) column: usize,
+    /// The most bytes of a text, where more were recorded for dumps.
+    pub(super) strings: usize,
+    pub(super) quiet: Quiet,
+    /// Signals that are shown; none if all are.
+    pub(super) signals: Option<BTreeSet<String>>,
+    /// Descriptors whose data are dumped.
+    pub(super) read: Dumps,
+    pub(super) write: Dumps,
 }
 
 /// A call, as its row tells it.
@@ -65,11 +88,14 @@ struct Shown<'a> {
     kind: &'a str,
     /// Whose call it is.
     abi: Abi,
+    /// How long it ran on a CPU, and where it was made, if that is recorded.
+    cpu_ns: Option<u64>,
+    address: Option<u64>,
 }
 
 impl<'a> Shown<'a> {
     /// The columns of `recorder::syscall_rows`, in their order.
-    fn of(row: &'a Row) -> Option<Self> {
+    fn of(row: &'a Row, places: Places) -> Option<Self> {
         let number = |at: usize| match row.cells.get(at) {
             Some(Cell::Number(number)) => *number,
             _ => 0,
@@ -97,6 +123,8 @@ impl<'a> Shown<'a> {
             kind: if row.cells.len() > own + 6 { text(own + 6) } else { kind::CALL },
             // Before there were interfaces, all calls were taken for the processor's own.
             abi: Abi::of_word(text(own + 7)),
+            cpu_ns: places.cpu_ns.map(unsigned),
+            address: places.address.map(unsigned).filter(|address| *address != 0),
         })
     }
 
@@ -115,8 +143,13 @@ impl<'a> Shown<'a> {
         })
     }
 
+    /// Its number, as its interface has it.
+    fn number(&self) -> i64 {
+        number_of(Arch::HOST, self.abi, self.call).unwrap_or(-1)
+    }
+
     /// `NAME(ARGUMENTS) = RESULT`, after `before`.
-    fn line(&self, before: &str, with_duration: bool) -> String {
+    fn line(&self, before: &str, column: usize, durations: Option<Precision>) -> String {
         if let Some(line) = self.other(before) {
             return line;
         }
@@ -127,21 +160,37 @@ impl<'a> Shown<'a> {
             true => format!("{before}{}({})", self.call, self.arguments),
             false => format!("{before}<... {} resumed>)", self.call),
         };
-        while line.len() + 1 < RESULT_COLUMN {
+        while line.len() + 1 < column {
             line.push(' ');
         }
-        let number = number_of(Arch::HOST, self.abi, self.call).unwrap_or(-1);
-        let result = result_text(Arch::HOST, number, self.returns().then_some(self.result), &self.note);
+        let result = result_text(Arch::HOST, self.number(), self.returns().then_some(self.result), &self.note);
         line.push_str(&format!(" = {result}"));
-        if with_duration && self.returns() {
-            line.push_str(&format!(
-                " <{}.{:06}>",
-                self.duration_ns / 1_000_000_000,
-                self.duration_ns / 1000 % 1_000_000
-            ));
+        if let Some(precision) = durations.filter(|_| self.returns()) {
+            let (seconds, ns) = (self.duration_ns / 1_000_000_000, self.duration_ns % 1_000_000_000);
+            line.push_str(&match precision {
+                Precision::S => format!(" <{seconds}>"),
+                Precision::Ms => format!(" <{seconds}.{:03}>", ns / 1_000_000),
+                Precision::Us => format!(" <{seconds}.{:06}>", ns / 1000),
+                Precision::Ns => format!(" <{seconds}.{ns:09}>"),
+            });
         }
         line.push('\n');
         line
+    }
+}
+
+/// Where columns are that only some captures have.
+#[derive(Clone, Copy, Debug, Default)]
+struct Places {
+    cpu_ns: Option<usize>,
+    address: Option<usize>,
+}
+
+impl Places {
+    fn of(schema: &StreamSchema) -> Self {
+        let place = |name: &str| schema.columns.iter().position(|column| column.name == name);
+        let own = |name: &str| place(name).filter(|place| *place >= StreamSchema::COMMON.len());
+        Self { cpu_ns: own(syscall_columns::CPU), address: own(syscall_columns::ADDRESS) }
     }
 }
 
@@ -151,20 +200,22 @@ pub(super) struct Writer {
     store: Store,
     id: CaptureId,
     look: Look,
-    to: Box<dyn Write>,
+    to: Sink,
     /// What to add to a monotonic moment for one of the wall clock.
     wall_ns: Option<i128>,
     last_ns: Option<u64>,
     threads: HashSet<u64>,
     /// Threads whose last call was not by the processor's own interface.
     abis: HashMap<u64, Abi>,
+    /// The last call of each thread, by number.
+    numbers: HashMap<u64, i64>,
     exited: bool,
     /// By whose calls they are.
     summaries: BTreeMap<Abi, Summary>,
 }
 
 impl Writer {
-    pub(super) fn new(store: Store, id: CaptureId, look: Look, to: Box<dyn Write>) -> Self {
+    pub(super) fn new(store: Store, id: CaptureId, look: Look, to: Sink) -> Self {
         Self {
             reader: RowReader::new(store.clone(), id),
             store,
@@ -175,6 +226,7 @@ impl Writer {
             last_ns: None,
             threads: HashSet::new(),
             abis: HashMap::new(),
+            numbers: HashMap::new(),
             exited: false,
             summaries: BTreeMap::new(),
         }
@@ -188,19 +240,25 @@ impl Writer {
             self.wall_ns = Some(i128::from(record.started_unix_ns) - i128::from(record.start_ns));
         }
         let rows = self.reader.new_rows().await.map_err(failed)?;
-        let mut text = String::new();
+        let mut texts: BTreeMap<u64, String> = BTreeMap::new();
+        let separate = self.to.is_separate();
         for row in &rows {
-            self.row(row, &mut text);
+            let tid = match row.cells.get(StreamSchema::TID) {
+                Some(Cell::Number(tid)) if separate => u64::try_from(*tid).unwrap_or(0),
+                _ => 0,
+            };
+            let text = texts.entry(tid).or_default();
+            self.row(row, text);
         }
-        self.put(&text)
-    }
-
-    fn put(&mut self, text: &str) -> Result<bool, Failure> {
-        match self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush()) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-            Err(error) => Err(Failure::because("printing calls", error)),
+        if texts.is_empty() {
+            // Whether anybody reads is asked all the same.
+            return self.to.put(0, "");
         }
+        let mut is_read = true;
+        for (tid, text) in texts {
+            is_read &= self.to.put(tid, &text)?;
+        }
+        Ok(is_read)
     }
 
     fn row(&mut self, row: &Row, text: &mut String) {
@@ -210,9 +268,11 @@ impl Writer {
             }
             return;
         }
-        let Some(shown) = Shown::of(row) else { return };
+        let places = self.reader.schema(row.stream).map(Places::of).unwrap_or_default();
+        let Some(shown) = Shown::of(row, places) else { return };
         if self.look.summary.is_some() && shown.returns() {
-            self.summaries.entry(shown.abi).or_default().add(shown.call, shown.duration_ns, shown.is_error);
+            let time_ns = if self.look.wall { shown.duration_ns } else { shown.cpu_ns.unwrap_or(shown.duration_ns) };
+            self.summaries.entry(shown.abi).or_default().add(shown.call, time_ns, shown.is_error);
         }
         if !self.look.lines {
             return;
@@ -223,20 +283,60 @@ impl Writer {
             return;
         }
         self.exited |= shown.kind == kind::EXIT;
+        let unwanted = match shown.kind {
+            kind::EXIT => self.look.quiet.exits,
+            kind::SIGNAL => self.look.signals.as_ref().is_some_and(|signals| !signals.contains(shown.call)),
+            _ => false,
+        };
+        if unwanted {
+            return;
+        }
         self.switched(&shown, text);
-        let before = self.before(shown.tid, shown.time_ns);
-        text.push_str(&shown.line(&before, self.look.durations));
+        let before = self.before(&shown);
+        let data = self.dumped(&shown);
+        let shown = match &data {
+            Some(_) => Shown { arguments: dump::cut(&shown.arguments, self.look.strings), ..shown },
+            None => shown,
+        };
+        text.push_str(&shown.line(&before, self.look.column, self.look.durations));
+        text.push_str(&data.unwrap_or_default());
+    }
+
+    /// The data that a call has read or written, if its descriptor is one whose data are shown; nothing where none are, whose
+    /// texts then are as long as they were recorded.
+    fn dumped(&self, shown: &Shown<'_>) -> Option<String> {
+        if self.look.read == Dumps::None && self.look.write == Dumps::None {
+            return None;
+        }
+        let digits = shown.arguments.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+        let fd = digits.parse().unwrap_or(-1);
+        let wanted = match shown.call {
+            "read" | "pread64" | "recvfrom" | "recv" => self.look.read.has(fd),
+            "write" | "pwrite64" | "sendto" | "send" => self.look.write.has(fd),
+            _ => false,
+        };
+        if !wanted || shown.is_error || shown.kind != kind::CALL {
+            return Some(String::new());
+        }
+        let Some((data, is_cut)) = dump::data_of(&shown.arguments) else { return Some(String::new()) };
+        let moved = usize::try_from(shown.result).unwrap_or(0);
+        let data = data.get(..moved).unwrap_or(&data);
+        let mut text = dump::dump(data);
+        if is_cut || data.len() < moved {
+            text.push_str(&format!(" | ({} of {moved} bytes were recorded)\n", data.len()));
+        }
+        Some(text)
     }
 
     /// Says that a thread makes calls by another interface from now on; files have calls only, as strace's.
     fn switched(&mut self, shown: &Shown<'_>, text: &mut String) {
         let is_call = matches!(shown.kind, kind::CALL | kind::UNFINISHED | kind::INSIDE);
-        if self.look.in_file || !is_call {
+        if self.look.in_file || !is_call || self.look.quiet.personality {
             return;
         }
         let known = self.abis.get(&shown.tid).copied().unwrap_or_default();
         if known != shown.abi {
-            let before = self.before(shown.tid, shown.time_ns);
+            let before = self.before(shown);
             text.push_str(&format!("{before}[ Process PID={} runs in {} mode. ]\n", shown.tid, shown.abi.mode()));
         }
         // The processor's own is what is taken for granted.
@@ -246,10 +346,11 @@ impl Writer {
         };
     }
 
-    /// What a line begins with: its thread where there are several, and its time.
-    fn before(&mut self, tid: u64, time_ns: u64) -> String {
+    /// What a line begins with: its thread where there are several, its time, its number, where it was made.
+    fn before(&mut self, shown: &Shown<'_>) -> String {
+        let (tid, time_ns) = (shown.tid, shown.time_ns);
         self.threads.insert(tid);
-        let mut before = match (self.look.many, self.look.in_file) {
+        let mut before = match (self.look.many && !self.look.separately, self.look.in_file) {
             (true, true) => format!("{tid:<5} "),
             (true, false) if self.threads.len() > 1 => format!("[pid {tid:>5}] "),
             _ => String::new(),
@@ -267,13 +368,25 @@ impl Writer {
             }
         }
         self.last_ns = Some(time_ns);
+        if self.look.numbers {
+            let is_call = matches!(shown.kind, kind::CALL | kind::UNFINISHED | kind::INSIDE);
+            // Of what is no call, the call before.
+            let number = if is_call { Some(shown.number()) } else { self.numbers.get(&tid).copied() };
+            let number = number.map(|number| number & !(Abi::I386_BIT | Abi::X32_BIT));
+            before.push_str(&number.map_or_else(|| "[????] ".to_owned(), |number| format!("[{number:>4}] ")));
+            self.numbers.extend(number.map(|number| (tid, number)));
+        }
+        if self.look.addresses {
+            let address = shown.address.map(|address| format!("[{address:016x}] "));
+            before.push_str(&address.unwrap_or_else(|| format!("[{NO_ADDRESS}] ")));
+        }
         before
     }
 
     /// How the command ended, if no line has told it, and the table.
     pub(super) fn finish(&mut self, state: TargetState) -> Result<(), Failure> {
         let mut text = String::new();
-        let lines = self.look.lines && !self.look.json;
+        let lines = self.look.lines && !self.look.json && !self.look.quiet.exits && !self.look.separately;
         match state {
             TargetState::Exited { signal: Some(signal), .. } if lines && !self.exited => {
                 let name = signal_name(i64::from(signal)).map_or_else(|| signal.to_string(), str::to_owned);
@@ -285,10 +398,25 @@ impl Writer {
             _ => {}
         }
         if let Some(order) = self.look.summary {
+            text.push_str(if self.look.wall { WALL } else { ON_CPU });
             text.push_str(&tables(&self.summaries, order));
         }
-        self.put(&text).map(|_read| ())
+        if self.look.separately {
+            print_table(&text);
+            return Ok(());
+        }
+        self.to.put(0, &text).map(|_read| ())
     }
+}
+
+/// What stands above the tables.
+const ON_CPU: &str = "Time: how long calls ran on a CPU (-w: from their begin to their end)\n";
+const WALL: &str = "Time: from the begin of calls to their end\n";
+
+/// Where each thread has a file, the table goes where it would without.
+#[expect(clippy::print_stderr, reason = "standard output is the command's")]
+fn print_table(text: &str) {
+    eprint!("{text}");
 }
 
 /// The tables of calls of 64-bit programs and of others; that of the former is there even if it is empty and the only one.
@@ -346,7 +474,16 @@ mod tests {
     }
 
     fn line(row: &Row) -> String {
-        Shown::of(row).unwrap().line("", true)
+        Shown::of(row, Places::default()).unwrap().line("", 40, Some(Precision::Us))
+    }
+
+    #[test]
+    fn times_are_as_exact_as_was_asked_for() {
+        let row = row("close", "3", 0, None);
+        let with = |precision| Shown::of(&row, Places::default()).unwrap().line("", 0, Some(precision));
+        let times = [Precision::S, Precision::Ms, Precision::Us, Precision::Ns].map(with);
+        let expected = ["<0>", "<0.001>", "<0.001234>", "<0.001234567>"].map(|time| format!("close(3) = 0 {time}\n"));
+        assert_eq!(times, expected);
     }
 
     #[test]

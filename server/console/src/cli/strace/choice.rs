@@ -1,0 +1,373 @@
+//! The words behind `-e`, and what else says which calls are shown and how.
+
+use std::collections::BTreeSet;
+
+use bathyscope_capture::{HexTexts, SyscallOutcome, visible};
+use bathyscope_catalog::{
+    closest,
+    constants::{Arch, signal_name},
+    syscalls::{SelectError, select},
+};
+
+use crate::Failure;
+
+/// What `-e` asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// Calls and sets; none means all.
+    pub(super) calls: Vec<String>,
+    pub(super) outcome: SyscallOutcome,
+    /// Signals that are shown; none if all are.
+    pub(super) signals: Option<BTreeSet<String>>,
+    /// Calls whose arguments are numbers.
+    pub(super) raw: Vec<String>,
+    /// Structures whole.
+    pub(super) verbose: bool,
+    /// Which messages are left out.
+    pub(super) quiet: Quiet,
+    /// What is shown of descriptors, if that is said.
+    pub(super) files: Option<Files>,
+    /// Descriptors whose data are shown whole, as they are read and written.
+    pub(super) read: Dumps,
+    pub(super) write: Dumps,
+}
+
+/// Which messages are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Quiet {
+    /// What is said of tracing itself, if nothing was lost.
+    pub(super) tracing: bool,
+    /// How processes end.
+    pub(super) exits: bool,
+    /// Which interface a process calls by.
+    pub(super) personality: bool,
+}
+
+impl Quiet {
+    /// That of so many `-q`.
+    pub(super) fn of_count(count: u8) -> Self {
+        Self { tracing: count > 0, exits: count > 1, personality: count > 1 }
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            tracing: self.tracing || other.tracing,
+            exits: self.exits || other.exits,
+            personality: self.personality || other.personality,
+        }
+    }
+}
+
+/// What is shown of descriptors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Files {
+    pub(super) paths: bool,
+    pub(super) sockets: bool,
+}
+
+/// Descriptors whose data are shown whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Dumps {
+    #[default]
+    None,
+    All,
+    Of(BTreeSet<i64>),
+}
+
+impl Dumps {
+    pub(super) fn has(&self, fd: i64) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Of(fds) => fds.contains(&fd),
+        }
+    }
+}
+
+/// Qualifiers of strace's, each with its other names.
+const QUALIFIERS: [(&str, &[&str]); 9] = [
+    ("trace", &["t"]),
+    ("abbrev", &["a"]),
+    ("verbose", &["v"]),
+    ("raw", &["x"]),
+    ("signal", &["signals", "s"]),
+    ("read", &["reads", "r"]),
+    ("write", &["writes", "w"]),
+    ("quiet", &["silent", "silence", "q"]),
+    ("decode-fds", &["decode-fd"]),
+];
+const PTRACE: [&str; 3] = ["inject", "fault", "kvm"];
+
+/// Why what changes calls or stops processes is not done.
+pub(super) const NEEDS_PTRACE: &str = "It needs ptrace, which stops the process at each call; here calls are recorded \
+    while the process goes on, so nothing of them can be changed. Use strace for it.";
+
+impl Choice {
+    pub(super) fn of(expressions: &[String]) -> Result<Self, Failure> {
+        let mut choice = Self::default();
+        for text in expressions {
+            choice.add(text)?;
+        }
+        Ok(choice)
+    }
+
+    fn add(&mut self, text: &str) -> Result<(), Failure> {
+        // A regular expression may have any sign in it.
+        let Some((name, value)) = text.split_once('=').filter(|_| !text.trim_start_matches('!').starts_with('/'))
+        else {
+            return self.trace(text);
+        };
+        let known = QUALIFIERS.iter().find(|(word, others)| *word == name || others.contains(&name));
+        match known.map_or(name, |(word, _)| *word) {
+            "status" => self.status(value),
+            "trace" => self.trace(value),
+            "signal" => self.signal(value),
+            "raw" => {
+                check(value)?;
+                self.raw.extend(words(value));
+                Ok(())
+            }
+            "abbrev" => self.abbreviate(value),
+            "verbose" if value == "all" => Ok(()),
+            "verbose" => Err(Failure::new("-e verbose= is `all` here")
+                .remedy("Write -e raw=CALLS for calls whose structures shall not be read.")),
+            "quiet" => self.quiet(value),
+            "decode-fds" => self.decode(value),
+            "read" => dumps("read", value).map(|dumps| self.read = dumps),
+            "write" => dumps("write", value).map(|dumps| self.write = dumps),
+            name if PTRACE.contains(&name) => Err(Failure::new(format!("-e {name}= is not done")).remedy(NEEDS_PTRACE)),
+            name => {
+                let all = QUALIFIERS.iter().map(|(word, _)| *word).chain(["status"]);
+                let near = closest(name, all.clone()).map(|near| format!("Did you mean -e {near}=? "));
+                let shown = visible(name.as_bytes());
+                let list = all.collect::<Vec<_>>().join("=, ");
+                Err(Failure::new(format!("-e {shown}= is not known here"))
+                    .remedy(format!("{}There are {list}=.", near.unwrap_or_default())))
+            }
+        }
+    }
+
+    fn trace(&mut self, value: &str) -> Result<(), Failure> {
+        check(value)?;
+        self.calls.extend(words(value));
+        Ok(())
+    }
+
+    fn status(&mut self, value: &str) -> Result<(), Failure> {
+        self.outcome = match value {
+            "failed" | "unsuccessful" => SyscallOutcome::Failed,
+            "successful" => SyscallOutcome::Succeeded,
+            "all" => SyscallOutcome::Any,
+            // Calls that have not returned are rows whatever is asked for.
+            _ => {
+                return Err(Failure::new(format!("-e status={} is not known here", visible(value.as_bytes())))
+                    .remedy("Write failed, successful or all."));
+            }
+        };
+        Ok(())
+    }
+
+    fn signal(&mut self, value: &str) -> Result<(), Failure> {
+        let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
+        let mut chosen = BTreeSet::new();
+        for word in words(list) {
+            match word.as_str() {
+                "all" => chosen.extend(signals()),
+                "none" => {}
+                word => {
+                    chosen.insert(signal(word)?);
+                }
+            }
+        }
+        let all = signals();
+        let chosen: BTreeSet<String> =
+            if not { all.iter().filter(|name| !chosen.contains(*name)).cloned().collect() } else { chosen };
+        self.signals = (chosen != all).then_some(chosen);
+        Ok(())
+    }
+
+    fn abbreviate(&mut self, value: &str) -> Result<(), Failure> {
+        match value {
+            "all" => self.verbose = false,
+            "none" => self.verbose = true,
+            _ => {
+                return Err(Failure::new("-e abbrev= is `all` or `none` here")
+                    .remedy("-v is the same as -e abbrev=none: structures of all calls are whole."));
+            }
+        }
+        Ok(())
+    }
+
+    fn quiet(&mut self, value: &str) -> Result<(), Failure> {
+        let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
+        let mut quiet = Quiet::default();
+        for word in words(list) {
+            match word.as_str() {
+                "attach" | "path-resolution" | "path-resolve" => quiet.tracing = true,
+                "exit" | "exits" => quiet.exits = true,
+                "personality" => quiet.personality = true,
+                // Nothing is said of these anyway.
+                "thread-execve" | "superseded" | "none" => {}
+                "all" => quiet = Quiet { tracing: true, exits: true, personality: true },
+                word => {
+                    let shown = visible(word.as_bytes());
+                    return Err(Failure::new(format!("-e quiet={shown} is not known here")).remedy(
+                        "Write attach, exit, path-resolution, personality, thread-execve, superseded or all.",
+                    ));
+                }
+            }
+        }
+        let other = Quiet { tracing: !quiet.tracing, exits: !quiet.exits, personality: !quiet.personality };
+        self.quiet = self.quiet.and(if not { other } else { quiet });
+        Ok(())
+    }
+
+    pub(super) fn decode(&mut self, value: &str) -> Result<(), Failure> {
+        let mut files = Files::default();
+        for word in words(value) {
+            match word.as_str() {
+                "all" => files = Files { paths: true, sockets: true },
+                "none" => files = Files::default(),
+                "path" => files.paths = true,
+                "socket" => files = Files { paths: true, sockets: true },
+                // A descriptor's path tells both: the device's path, and `anon_inode:[pidfd]`.
+                "dev" | "pidfd" => {
+                    let why = format!("decode-fds={word} is not done");
+                    return Err(Failure::new(why).remedy("Write path, socket, all or none."));
+                }
+                word => {
+                    let shown = visible(word.as_bytes());
+                    return Err(Failure::new(format!("decode-fds={shown} is not known here"))
+                        .remedy("Write path, socket, all or none."));
+                }
+            }
+        }
+        self.files = Some(files);
+        Ok(())
+    }
+}
+
+/// `-x`, `-xx`.
+pub(super) fn hex_texts(count: u8) -> HexTexts {
+    match count {
+        0 => HexTexts::None,
+        1 => HexTexts::NonAscii,
+        _ => HexTexts::All,
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
+/// Whether words name calls.
+fn check(text: &str) -> Result<(), Failure> {
+    select(Arch::HOST, text).map(drop).map_err(|error| unknown(&error))
+}
+
+pub(super) fn unknown(error: &SelectError) -> Failure {
+    Failure::new(error.to_string())
+        .remedy("Sets have a % in front: %file, %network, %process; a regular expression begins with /.")
+}
+
+fn signals() -> BTreeSet<String> {
+    let name = |number: i64| match signal_name(number) {
+        Some(name) => name.to_owned(),
+        None if number == 32 => "SIGRTMIN".to_owned(),
+        None => format!("SIGRT_{}", number - 32),
+    };
+    (1..=64).map(name).collect()
+}
+
+/// A signal by name, with or without `SIG`, or by number.
+fn signal(word: &str) -> Result<String, Failure> {
+    let all = signals();
+    let upper = word.to_uppercase();
+    let named = if upper.starts_with("SIG") { upper } else { format!("SIG{upper}") };
+    let by_number = || signal_name(word.parse().ok()?).map(str::to_owned);
+    if all.contains(&named) {
+        return Ok(named);
+    }
+    by_number().ok_or_else(|| {
+        let near = closest(&named, all.iter().map(String::as_str)).map(|near| format!("Did you mean {near}?"));
+        Failure::new(format!("there is no signal `{}`", visible(word.as_bytes()))).remedy(near.unwrap_or_default())
+    })
+}
+
+fn dumps(name: &str, value: &str) -> Result<Dumps, Failure> {
+    match value {
+        "all" => return Ok(Dumps::All),
+        "none" => return Ok(Dumps::None),
+        _ => {}
+    }
+    let number = |word: String| {
+        let why = || {
+            Failure::new(format!("-e {name}={}: that is no descriptor", visible(word.as_bytes())))
+                .remedy("Write numbers with commas between, all or none.")
+        };
+        word.parse::<u32>().map(i64::from).map_err(|_number| why())
+    };
+    words(value).into_iter().map(number).collect::<Result<_, _>>().map(Dumps::Of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Choice, String> {
+        let expressions: Vec<String> = text.split(' ').filter(|it| !it.is_empty()).map(str::to_owned).collect();
+        Choice::of(&expressions).map_err(|failure| failure.report())
+    }
+
+    #[test]
+    fn expressions_choose_as_straces_do() {
+        let of = |text: &str| of(text).unwrap();
+        assert_eq!(of(""), Choice::default());
+        assert_eq!(of("openat,%network trace=close t=read").calls, ["openat", "%network", "close", "read"]);
+        assert_eq!(of("!futex").calls, ["!futex"]);
+        assert_eq!(of("trace=/^(open|close)$").calls, ["/^(open|close)$"]);
+        assert_eq!(of("/^(open|close)").calls, ["/^(open|close)"]);
+        assert_eq!(of("/sync=|^read").calls, ["/sync=|^read"]);
+        assert_eq!(of("openat@64").calls, ["openat@64"]);
+        assert_eq!(of("status=unsuccessful").outcome, SyscallOutcome::Failed);
+        assert_eq!(of("raw=read x=%file").raw, ["read", "%file"]);
+        assert!(of("abbrev=none").verbose && !of("abbrev=none a=all").verbose);
+        let names = |text: &str| of(text).signals.map(|it| it.into_iter().collect::<Vec<_>>());
+        assert_eq!(names("signal=SIGUSR1,int,15"), Some(["SIGINT", "SIGTERM", "SIGUSR1"].map(String::from).to_vec()));
+        assert_eq!(names("signal=none"), Some(Vec::new()));
+        assert_eq!(names("s=all"), None);
+        assert_eq!(names("signal=!SIGCHLD").map(|it| it.len()), Some(63));
+        let quiet = |text: &str| of(text).quiet;
+        assert_eq!(quiet("quiet=exit"), Quiet { exits: true, ..Quiet::default() });
+        assert_eq!(quiet("q=attach,personality"), Quiet { exits: false, ..Quiet::of_count(3) });
+        assert_eq!(quiet("silent=!exit"), Quiet { exits: false, ..Quiet::of_count(3) });
+        assert_eq!(of("decode-fds=path").files, Some(Files { paths: true, sockets: false }));
+        assert_eq!(of("decode-fds=all").files, Some(Files { paths: true, sockets: true }));
+        let choice = of("read=3,5 write=all");
+        assert!(choice.read.has(5) && !choice.read.has(4) && choice.write.has(4) && !Dumps::None.has(0));
+    }
+
+    #[test]
+    fn what_is_not_done_is_refused_in_words() {
+        let cases = [
+            ("inject=openat:error=ENOENT", "It needs ptrace"),
+            ("fault=read", "It needs ptrace"),
+            ("kvm=vcpu", "It needs ptrace"),
+            ("signl=SIGINT", "Did you mean -e signal=?"),
+            ("trace=opennat", "did you mean `openat`"),
+            ("raw=opennat", "did you mean `openat`"),
+            ("signal=SIGUSER1", "no signal `SIGUSER1`"),
+            ("abbrev=read", "-v is the same"),
+            ("verbose=none", "-e raw=CALLS"),
+            ("quiet=everything", "Write attach"),
+            ("status=detached", "Write failed"),
+            ("read=x", "that is no descriptor"),
+            ("decode-fds=dev", "Write path"),
+            ("trace=/(", "regular expression"),
+        ];
+        for (text, words) in cases {
+            let error = of(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}

@@ -11,6 +11,10 @@ use crate::error::failed;
 /// Rows per second below which a capture is not thinned: so few say nothing.
 const LEAST_ROWS_PER_S: u64 = 100;
 
+/// How many times its budget the passing over what others do may take before the probes are detached: a quarter of all CPUs
+/// with the usual budget. Above the budget it is told.
+const PASSING_DETACH: u64 = 5;
+
 /// After how many attached probes it is looked a second time at what they use, before the rest is attached; the first time
 /// is after the first one.
 pub(crate) const SECOND_STAGE: usize = 9;
@@ -67,7 +71,8 @@ pub(crate) enum Action {
 /// Watches one capture.
 ///
 /// The budget of time is for what the person asked for, and of one CPU. What it takes to pass over everything else, which
-/// nobody can choose and which grows with the machine, has a budget of its own: the same share of all CPUs.
+/// nobody can choose and which grows with the machine, has a budget of its own: the same share of all CPUs. It is told above
+/// that, and the probes are detached above [`PASSING_DETACH`] times that.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     budget: Budget,
@@ -130,7 +135,6 @@ impl Guard {
         let bytes = Some(budget.most_bytes_per_s()).filter(|_| !self.holds_rates || budget.bytes_per_s.is_none());
         let all = [
             (BudgetOf::Probes, cost.cpu_permille, Some(u64::from(budget.cpu_permille))),
-            (BudgetOf::Passing, cost.passing_permille, Some(self.passing_permille())),
             (BudgetOf::Rows, cost.rows_per_s, rows),
             (BudgetOf::Bytes, cost.bytes_per_s, bytes),
         ];
@@ -138,7 +142,13 @@ impl Guard {
         let over = over.filter(|(_, used, budget)| *used > *budget as f64);
         let ratio = |(_, used, budget): &(BudgetOf, f64, u64)| used / (*budget).max(1) as f64;
         let worst = over.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-        worst.map(|(of, used, budget)| overspent(of, used, budget))
+        worst.map(|(of, used, budget)| overspent(of, used, budget)).or_else(|| self.passing(cost))
+    }
+
+    /// Whether it takes too much to pass over what others do. It is looked at last, as it is mostly only told.
+    fn passing(&self, cost: Cost) -> Option<Overspent> {
+        let budget = self.passing_permille();
+        (cost.passing_permille > budget as f64).then(|| overspent(BudgetOf::Passing, cost.passing_permille, budget))
     }
 
     /// Tells that the programs leave rows out, and to which budget they keep.
@@ -183,6 +193,10 @@ impl Guard {
                 Action::Leave
             }
             _ if !self.budget.detach => Action::Leave,
+            // A busy machine is no reason to end what was asked for, unless it is slowed down by it.
+            _ if over.of == BudgetOf::Passing && over.used <= over.budget.saturating_mul(PASSING_DETACH) => {
+                Action::Leave
+            }
             // Fewer rows would not make it cheaper to pass over what is no row.
             _ if over.of != BudgetOf::Passing
                 && self.can_thin
@@ -263,13 +277,18 @@ mod tests {
             assert_eq!(two.look(passing(90.0)), Action::Leave);
             assert!(two.stage().is_watching() && two.is_alert(passing(90.0)), "9 % of one CPU are 4.5 % of two");
         }
+        // A busy machine is told, and ends nothing.
         let mut one = on(1);
-        assert_eq!((one.look(passing(90.0)), one.look(passing(90.0))), (Action::Leave, Action::Detach));
-        let over = Overspent { of: BudgetOf::Passing, used: 90, budget: 50 };
+        assert_eq!((one.look(passing(250.0)), one.look(passing(250.0))), (Action::Leave, Action::Leave));
+        let over = Overspent { of: BudgetOf::Passing, used: 250, budget: 50 };
+        assert_eq!(*one.stage(), GuardStage::Warned { over });
+        // Until it takes a quarter of all CPUs.
+        assert_eq!(one.look(passing(260.0)), Action::Detach);
+        let over = Overspent { of: BudgetOf::Passing, used: 260, budget: 50 };
         assert_eq!(*one.stage(), GuardStage::Detached { over });
         // What was asked for has the budget of one CPU however many there are.
         let mut many = on(64);
-        let asked = Cost { passing_permille: 100.0, ..cost(80.0) };
+        let asked = Cost { passing_permille: 9000.0, ..cost(80.0) };
         assert_eq!((many.look(asked), many.look(asked)), (Action::Leave, Action::Detach));
         assert_eq!(many.stage().over().map(|over| over.of), Some(BudgetOf::Probes));
     }

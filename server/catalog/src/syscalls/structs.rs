@@ -128,7 +128,9 @@ pub(super) fn mode(out: &mut String, mode: u64) {
 pub(super) fn device(out: &mut String, dev: u64) {
     let major = (dev >> 8 & 0xfff) | (dev >> 32 & 0xffff_f000);
     let minor = (dev & 0xff) | (dev >> 12 & 0xffff_ff00);
-    put(out, format_args!("makedev({major:#x}, {minor:#x})"));
+    // As C's `%#x`, which has no prefix for 0.
+    let prefix = |number: u64| if number == 0 { "" } else { "0x" };
+    put(out, format_args!("makedev({}{major:x}, {}{minor:x})", prefix(major), prefix(minor)));
 }
 
 pub(super) fn is_device(mode: u64) -> bool {

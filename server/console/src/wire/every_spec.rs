@@ -4,8 +4,9 @@
 //! is made again with `BLESS=1`, and the tests of the form fail until the form keeps the field.
 
 use bathyscope_capture::{
-    BranchFilter, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, DynamicProbe, EventProbe, Limits, Method,
-    OverBudget, Predicate, ProfileSpec, ScriptSpec, SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
+    Below, BranchFilter, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, DynamicProbe, EventProbe, HexTexts,
+    Limits, Method, OverBudget, Predicate, ProfileSpec, ScriptSpec, SyscallLook, SyscallOutcome, SyscallSpec, Target,
+    TraceEvent, TraceSpec,
 };
 
 use super::WireSpec;
@@ -101,6 +102,11 @@ fn methods() -> Vec<Method> {
             string_bytes: 0,
             fd_paths: false,
             signals: false,
+            filter: Some(text("fd.port=443 or proc.name=\"a b\"")),
+            below: Some(Below { pid: 7, direct: true }),
+            look: SyscallLook { hex: HexTexts::NonAscii, verbose: true, sockets: true, raw: texts(&["read", "%file"]) },
+            cpu_time: true,
+            addresses: true,
         }),
     ]
 }

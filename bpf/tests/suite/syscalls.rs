@@ -353,7 +353,9 @@ fn calls_of_others_are_passed_over_and_counted_apart() {
     let (_closed, records) = (drop(File::open("/proc/self/stat")), tracing.records());
     let [hits, filtered, ring_full, no_room, others, spent_ns] = tracing.all_counters();
     assert!(others >= 40_000, "{others}");
-    assert_eq!(hits, filtered + ring_full + no_room + records.len() as u64);
+    // Other threads of this process go on between the two readings.
+    let told = filtered + ring_full + no_room + records.len() as u64;
+    assert!((told..told + 100).contains(&hits), "{hits} hits, {told} told");
     assert!(filtered < 40_000, "{filtered}");
     drop(tracing);
     // Of what descends from this process, and of nothing else: it has made no other that does so much.

@@ -26,14 +26,16 @@ fn p24_a_process_is_traced_to_its_end_however_busy_the_others_are() {
 #[test]
 fn p24_a_capture_that_the_guard_ended_says_so_last_and_does_not_end_well() {
     for (of, why) in [("--all", "the probes used"), ("--comm=nobody", "to pass over what others do")] {
-        let output = verb("strace", &["--simulate=rate=3000000", of, "-o", "/dev/null", "--duration", "60s"]);
+        let output =
+            verb("strace", &["--simulate=rate=3000000", of, "--budget", "0.1", "-o", "/dev/null", "--duration", "60s"]);
         let text = errors(&output);
         let last = text.lines().last().unwrap();
         assert_eq!(output.status.code(), Some(3), "{text}");
         assert!(last.contains("DETACHED by the guard") && last.contains(why), "{text}");
         assert!(!text.contains("nothing lost"), "{text}");
     }
-    let words = ["--simulate=rate=3000000", "-e", "sched:sched_switch", "--duration", "60s", "--json"];
+    let words =
+        ["--simulate=rate=3000000", "-e", "sched:sched_switch", "--budget", "0.1", "--duration", "60s", "--json"];
     let output = verb("trace", &words);
     let text = errors(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
@@ -111,6 +113,8 @@ fn lines_have_what_was_asked_for() {
 #[test]
 fn each_thread_has_a_file_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
+    // Root's rights are gone when the files are made.
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     let path = folder.path().join("calls");
     let path = path.to_str().unwrap();
     let words = ["--simulate=rate=2000", "--all", "-ff", "-o", path, "-e", "close", "--duration", "700ms"];

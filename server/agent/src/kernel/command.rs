@@ -567,10 +567,11 @@ mod tests {
     #[test]
     fn p21_whoever_holds_a_command_up_is_named() {
         let mut stopped = prepare(&["true"]);
-        stopped.signal(Signal::STOP);
         let stat = format!("/proc/{}/stat", stopped.pid());
         let end = Instant::now() + Duration::from_secs(20);
+        // A process that was made just now may not lead its group yet.
         while waiting::doing(&stat) != Doing::IsStopped {
+            stopped.signal(Signal::STOP);
             assert!(Instant::now() < end, "it stops");
         }
         let error = stopped.release().unwrap_err();

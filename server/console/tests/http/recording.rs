@@ -321,7 +321,7 @@ async fn what_the_kernel_cannot_decide_of_a_filter_is_decided_before_rows_are_st
     let ended = console.get(&format!("/api/captures/{id}"), &operator).await.json();
     let totals = &ended["ledger"]["streams"][0];
     let number = |name: &str| totals[name].as_u64().unwrap_or_else(|| panic!("{name}: {ended}"));
-    assert!(number("stored") > 50 && number("filtered") > number("stored"), "{ended}");
+    assert!(number("stored") > 50 && number("filtered") > 50, "{ended}");
     assert_eq!(number("hits"), number("filtered") + number("emitted"), "{ended}");
     assert_eq!(number("emitted"), number("stored"), "{ended}");
     assert!(ended["reason"].as_str().unwrap().contains("calls were recorded and left out by the filter"), "{ended}");

@@ -36,9 +36,13 @@ pub(super) fn tokens(line: &str) -> Result<Vec<(usize, Token)>> {
             found.push((at, Token::Word(text.to_owned())));
             rest = after;
         } else {
-            let end = rest.find(|c: char| c.is_whitespace() || "=!<>(),\"'".contains(c)).unwrap_or(rest.len()).max(1);
-            // Of a `!` alone, which is no sign.
-            let end = (end..=rest.len()).find(|end| rest.is_char_boundary(*end)).unwrap_or(rest.len());
+            // A `!` alone, as in a pattern, is no sign.
+            let ends = |(at, c): (usize, char)| {
+                let is_sign = c.is_whitespace() || "=<>(),\"'".contains(c);
+                is_sign || (c == '!' && rest.get(at..).is_some_and(|rest| rest.starts_with("!=")))
+            };
+            let end = rest.char_indices().find(|one| ends(*one)).map_or(rest.len(), |(at, _)| at);
+            let end = end.max(first.len_utf8());
             let (word, after) = rest.split_at(end);
             found.push((at, Token::Word(word.to_owned())));
             rest = after;

@@ -31,7 +31,16 @@ pub(super) enum Sink {
 }
 
 fn failed(path: &Path, error: std::io::Error) -> Failure {
-    Failure::because(format!("writing {}", path.display()), error)
+    let barred = error.kind() == ErrorKind::PermissionDenied;
+    let failure = Failure::because(format!("writing {}", path.display()), error);
+    if !barred {
+        return failure;
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    failure.remedy(format!(
+        "The rights of root are given up before anything is recorded, so the files of -ff are made by uid {uid}: name a \
+         directory that it may write to, or write all threads to one file with -f -o FILE."
+    ))
 }
 
 fn opened(path: &Path, append: bool) -> Result<File, Failure> {

@@ -131,8 +131,8 @@ fn check(capture: &Value, fault: Fault) {
         Fault::LeaseEnds => (&["agent_lost"], true),
         Fault::AgentDies | Fault::AgentDiesUnseen => (&["agent_lost"], false),
         Fault::ConsoleDies => (&["interrupted"], false),
-        // The console may have noticed before it was ended too.
-        Fault::SupervisorDies => (&["interrupted", "failed"], false),
+        // The console may have noticed that, or that the agent has ended with it, before it was ended too.
+        Fault::SupervisorDies => (&["interrupted", "failed", "agent_lost"], false),
     };
     let state = capture["state"].as_str().unwrap();
     assert!(states.contains(&state), "{capture}");

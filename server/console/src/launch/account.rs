@@ -5,6 +5,7 @@ use std::{
     fs::{File, Metadata, TryLockError},
     os::unix::fs::MetadataExt as _,
     path::Path,
+    time::{Duration, Instant},
 };
 
 use super::directories::LOCK;
@@ -63,6 +64,28 @@ impl Host {
     }
 }
 
+/// How long the last processes of an earlier console may take to end.
+const LEAVING: Duration = Duration::from_millis(500);
+/// How often it is looked for them.
+const LEAVING_LOOK: Duration = Duration::from_millis(10);
+
+impl Host {
+    /// Those of this host, once what an earlier console of the directory's owner has started is gone: its number is free then.
+    fn without_leavers(owner: Option<(u32, bool)>) -> Self {
+        let end = Instant::now() + LEAVING;
+        loop {
+            let host = Self::look();
+            let is_free = owner.is_none_or(|(uid, in_use)| {
+                in_use || uid == 0 || uid == NOBODY || host.has_account(uid) || !host.has_process(uid)
+            });
+            if is_free || Instant::now() >= end {
+                return host;
+            }
+            std::thread::sleep(LEAVING_LOOK);
+        }
+    }
+}
+
 impl Users for Host {
     fn has_account(&self, uid: u32) -> bool {
         bathyscope_agent::has_account(uid)
@@ -94,7 +117,7 @@ pub fn console_account(name: Option<&str>, data: Option<&Path>) -> Result<Option
     let owner = data.and_then(owner_of);
     let random = getrandom::u32()
         .map_err(|error| Failure::because("choosing a user for the console", std::io::Error::other(error)))?;
-    own(&Host::look(), owner, random).map(Some)
+    own(&Host::without_leavers(owner), owner, random).map(Some)
 }
 
 /// The owner of the directory of captures, and whether a process works on what is in it.

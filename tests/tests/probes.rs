@@ -287,7 +287,7 @@ fn f12_f14_lines_of_tracefs_are_recorded_and_bad_places_named() {
     let inside = refused(&["record", "--data", data, "--probe", "p vfs_read+1 %di", "--", "true"]);
     assert!(inside.contains("nearest places") && inside.contains("vfs_read+"), "{inside}");
     // The place that is named is one.
-    let near = inside.split("vfs_read+").last().unwrap();
+    let near = inside.split("nearest places").nth(1).unwrap().split("vfs_read+").nth(1).unwrap();
     let digits: String = near.chars().take_while(char::is_ascii_digit).collect();
     let line = format!("echo 'p:mine vfs_read+{digits} %di %sp:u64' >> kprobe_events");
     let shown = reported(&["--probe", &line], &["cat", "/etc/passwd"]);

@@ -17,7 +17,7 @@ impl Store {
     /// The strings with ids from `first` to `last`.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if they are not as they were stored, or the database's.
+    /// [`crate::StoreError::Damaged`] if they are not as they were stored, or the database's.
     pub fn string_page(&self, id: CaptureId, first: u32, last: u32) -> StoreFuture<'_, Packed<u8>> {
         Box::pin(async move { self.done(packed::strings(&mut *self.reader().await?, id, (first, last)).await) })
     }
@@ -25,7 +25,7 @@ impl Store {
     /// The stacks with ids from `first` to `last`.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if they are not as they were stored, or the database's.
+    /// [`crate::StoreError::Damaged`] if they are not as they were stored, or the database's.
     pub fn stack_page(&self, id: CaptureId, first: u32, last: u32) -> StoreFuture<'_, Packed<FrameId>> {
         Box::pin(async move { self.done(packed::stacks(&mut *self.reader().await?, id, (first, last)).await) })
     }
@@ -33,7 +33,7 @@ impl Store {
     /// The frames with ids from `first` to `last`, in order of ids.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if they are not as they were stored, or the database's.
+    /// [`crate::StoreError::Damaged`] if they are not as they were stored, or the database's.
     pub fn frame_page(&self, id: CaptureId, first: FrameId, last: FrameId) -> StoreFuture<'_, Vec<(FrameId, Frame)>> {
         Box::pin(async move { self.done(packed::frames(&mut *self.reader().await?, id, (first, last)).await) })
     }
@@ -41,7 +41,7 @@ impl Store {
     /// The symbols of frames with ids from `first` to `last`, in order of ids. Frames without a name are left out.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] if they are not as they were stored, or the database's.
+    /// [`crate::StoreError::Damaged`] if they are not as they were stored, or the database's.
     pub fn symbol_page(&self, id: CaptureId, first: FrameId, last: FrameId) -> StoreFuture<'_, Vec<(FrameId, Symbol)>> {
         Box::pin(async move { self.done(packed::symbols(&mut *self.reader().await?, id, (first, last)).await) })
     }

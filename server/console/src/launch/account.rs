@@ -56,6 +56,8 @@ impl Host {
         let pids =
             entries.filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()));
         let statuses = pids.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
+        // One that has ended and that nobody has waited for does nothing any more.
+        let statuses = statuses.filter(|status| !status.contains("\nState:\tZ") && !status.contains("\nState:\tX"));
         let uids = |status: String| {
             let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
             line.split_ascii_whitespace().filter_map(|uid| uid.parse().ok()).collect::<Vec<u32>>()

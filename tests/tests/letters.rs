@@ -85,7 +85,7 @@ const VERBS: [Verb; 4] = [
             ('p', OWN),
         ],
     ),
-    ("report", &["trace-cmd", "report", "-h"], &[('F', "filter")]),
+    ("report", &["trace-cmd", "report", "-h"], &[('F', "filter"), ('v', "negate")]),
 ];
 
 /// Letters at the begin of a line of help, each with what is said of it.

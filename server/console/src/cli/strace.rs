@@ -330,7 +330,7 @@ fn process_ids(texts: &[String]) -> Result<Vec<u32>, Failure> {
     for word in words.filter(|word| !word.is_empty()) {
         let Some(pid) = word.parse::<u32>().ok().filter(|pid| *pid > 0) else {
             return Err(Failure::new(format!("-p {}: that is no process id", visible(word.as_bytes())))
-                .remedy("Write ids with commas between, or -p several times."));
+                .remedy("Write ids separated by commas, or -p several times."));
         };
         if !pids.contains(&pid) {
             pids.push(pid);

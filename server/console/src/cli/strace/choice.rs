@@ -303,7 +303,7 @@ fn dumps(name: &str, value: &str) -> Result<Dumps, Failure> {
     let number = |word: String| {
         let why = || {
             Failure::new(format!("-e {name}={}: that is no descriptor", visible(word.as_bytes())))
-                .remedy("Write numbers with commas between, all or none.")
+                .remedy("Write numbers separated by commas, all or none.")
         };
         word.parse::<u32>().map(i64::from).map_err(|_number| why())
     };

@@ -114,7 +114,7 @@ fn stat_tells_the_times_of_its_command_and_counts_many_events() {
     let (_, err) = texts(&output);
     assert!(output.status.success(), "{err}");
     assert!(err.lines().filter(|line| line.contains("syscalls:sys_enter_")).count() > 300, "{err}");
-    let all = run(["stat", "-a", "-e", "duration_time,user_time", "--timeout", "200ms"]);
+    let all = run(["stat", "-a", "-e", "duration_time,user_time", "--duration", "200ms"]);
     assert!(texts(&all).1.contains("user_time") && !texts(&all).1.contains("seconds user"), "{}", texts(&all).1);
 }
 

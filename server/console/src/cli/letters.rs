@@ -11,6 +11,7 @@ use bathyscope_catalog::closest;
 use clap::Args as _;
 
 use super::{
+    options::{Options, Takes},
     profile::ProfileArgs,
     record::RecordArgs,
     stat::StatArgs,
@@ -35,18 +36,10 @@ pub(crate) struct LettersError {
     remedy: String,
 }
 
-/// What an option of a verb takes.
-#[derive(Clone, Copy, Debug)]
-struct Takes {
-    value: bool,
-    behind_equals: bool,
-}
-
 /// The options of one verb.
 pub(crate) struct Letters {
     verb: &'static str,
-    long: Vec<(String, Takes)>,
-    short: Vec<(char, Takes)>,
+    options: Options,
     foreign: &'static [Foreign],
 }
 
@@ -64,17 +57,7 @@ impl Letters {
     }
 
     fn of(verb: &'static str, command: &clap::Command, foreign: &'static [Foreign]) -> Self {
-        let flag = Takes { value: false, behind_equals: false };
-        let (mut long, mut short) = (vec![("help".to_owned(), flag)], vec![('h', flag)]);
-        for argument in command.get_arguments() {
-            let takes =
-                Takes { value: argument.get_action().takes_values(), behind_equals: argument.is_require_equals_set() };
-            let names = argument.get_long_and_visible_aliases().unwrap_or_default();
-            long.extend(names.into_iter().map(|name| (name.to_owned(), takes)));
-            let letters = argument.get_short_and_visible_aliases().unwrap_or_default();
-            short.extend(letters.into_iter().map(|letter| (letter, takes)));
-        }
-        Self { verb, long, short, foreign }
+        Self { verb, options: Options::of(command), foreign }
     }
 
     /// The words behind the verb with `--` before the command, and long options by their whole names.
@@ -107,28 +90,20 @@ impl Letters {
     /// begins so.
     fn long(&self, text: &str) -> Result<(OsString, bool), LettersError> {
         let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        let begin_so: Vec<_> = self.long.iter().filter(|(known, _)| known.starts_with(name)).collect();
+        let begin_so: Vec<_> = self.options.long.iter().filter(|(known, _)| known.starts_with(name)).collect();
         let exact = begin_so.iter().find(|(known, _)| known == name);
         let (known, takes) = match (exact, begin_so.as_slice()) {
             (Some((known, takes)), _) | (None, [(known, takes)]) => (known, *takes),
             (None, several) => return Err(self.unknown_long(name, several)),
         };
         let whole = value.map_or_else(|| format!("--{known}"), |value| format!("--{known}={value}"));
-        Ok((whole.into(), takes.value && value.is_none() && !takes.behind_equals))
+        Ok((whole.into(), value.is_none() && takes.next_word()))
     }
 
     /// Whether the next word is the value of the last letter.
     fn short(&self, text: &str) -> Result<bool, LettersError> {
         let letters = text.strip_prefix('-').unwrap_or_default();
-        for (at, letter) in letters.char_indices() {
-            let Some((_, takes)) = self.short.iter().find(|(known, _)| *known == letter) else {
-                return Err(self.unknown_short(text, letter));
-            };
-            if takes.value {
-                return Ok(at + letter.len_utf8() == letters.len() && !takes.behind_equals);
-            }
-        }
-        Ok(false)
+        self.options.letters(letters).map_err(|letter| self.unknown_short(text, letter))
     }
 
     fn foreign(&self, option: &str) -> Option<String> {
@@ -139,7 +114,7 @@ impl Letters {
         let option = format!("--{name}");
         let near = || {
             let names: Vec<String> = match begin_so {
-                [] => closest(name, self.long.iter().map(|(known, _)| known.as_str()))
+                [] => closest(name, self.options.long.iter().map(|(known, _)| known.as_str()))
                     .map(|known| format!("`--{known}`"))
                     .into_iter()
                     .collect(),
@@ -155,12 +130,12 @@ impl Letters {
         let option = format!("-{letter}");
         // Words such as `-summary` are long options with a `-` too few.
         let name = text.strip_prefix('-').and_then(|name| name.split('=').next()).unwrap_or_default();
-        let long = self.long.iter().find(|(known, _)| name.len() > 2 && known == name);
+        let long = self.options.long.iter().find(|(known, _)| name.len() > 2 && known == name);
         let other = if letter.is_ascii_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
         let remedy = match (self.foreign(&option), long) {
             (Some(why), _) => why,
             (None, Some((known, _))) => format!("Did you mean `--{known}`?"),
-            (None, None) if self.short.iter().any(|(known, _)| *known == other) => {
+            (None, None) if self.options.short.iter().any(|(known, _)| *known == other) => {
                 format!("`-{other}` is one. {}", self.look_up())
             }
             (None, None) => self.look_up(),

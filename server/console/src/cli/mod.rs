@@ -22,6 +22,7 @@ mod letters_of_perf;
 pub mod list;
 pub mod login_link;
 mod open;
+mod options;
 pub mod probe;
 mod probes;
 pub mod profile;

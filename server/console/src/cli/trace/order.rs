@@ -4,58 +4,24 @@
 //! those that are options of `trace` are put before the file; behind `--` nothing is one. Options that `trace` does not have
 //! stay where they are: scripts have their own.
 
-use std::{collections::HashMap, ffi::OsString};
+use std::ffi::OsString;
 
 use clap::Args as _;
 
 use super::TraceArgs;
+use crate::cli::options::Options;
 
-/// Whether an option takes a value, and whether only behind `=`.
-#[derive(Clone, Copy, Debug)]
-struct Takes {
-    value: bool,
-    behind_equals: bool,
-}
-
-struct Options {
-    long: HashMap<String, Takes>,
-    short: HashMap<char, Takes>,
-}
-
-impl Options {
-    fn of_trace() -> Self {
-        let command = TraceArgs::augment_args(clap::Command::new("trace"));
-        let (mut long, mut short) = (HashMap::new(), HashMap::new());
-        for argument in command.get_arguments() {
-            let takes =
-                Takes { value: argument.get_action().takes_values(), behind_equals: argument.is_require_equals_set() };
-            let names = argument.get_long_and_visible_aliases().unwrap_or_default();
-            long.extend(names.into_iter().map(|name| (name.to_owned(), takes)));
-            let letters = argument.get_short_and_visible_aliases().unwrap_or_default();
-            short.extend(letters.into_iter().map(|letter| (letter, takes)));
-        }
-        long.insert("help".to_owned(), Takes { value: false, behind_equals: false });
-        short.insert('h', Takes { value: false, behind_equals: false });
-        Self { long, short }
-    }
-
-    /// How many words an option that begins with this one takes, itself among them; none if it is no option of `trace`.
-    fn words(&self, word: &str) -> Option<usize> {
-        if let Some(name) = word.strip_prefix("--") {
-            let (name, has_value) = name.split_once('=').map_or((name, false), |(name, _)| (name, true));
-            let takes = self.long.get(name)?;
-            return Some(if takes.value && !has_value && !takes.behind_equals { 2 } else { 1 });
-        }
+/// How many words an option that begins with this one takes, itself among them; none if it is no option of `trace`.
+fn words_of(options: &Options, word: &str) -> Option<usize> {
+    let takes_next = if let Some(name) = word.strip_prefix("--") {
+        let (name, has_value) = name.split_once('=').map_or((name, false), |(name, _)| (name, true));
+        let (_, takes) = options.long.iter().find(|(known, _)| known == name)?;
+        !has_value && takes.next_word()
+    } else {
         let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty())?;
-        for (at, letter) in letters.char_indices() {
-            let takes = self.short.get(&letter)?;
-            if takes.value {
-                let is_last = at + letter.len_utf8() == letters.len();
-                return Some(if is_last && !takes.behind_equals { 2 } else { 1 });
-            }
-        }
-        Some(1)
-    }
+        options.letters(letters).ok()?
+    };
+    Some(1 + usize::from(takes_next))
 }
 
 /// The words of the whole command line, with the options of `trace` before its file.
@@ -63,7 +29,7 @@ pub(in crate::cli) fn arranged(words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_none_or(|verb| verb != "trace") {
         return words;
     }
-    let options = Options::of_trace();
+    let options = Options::of(&TraceArgs::augment_args(clap::Command::new("trace")));
     let mut words = words.into_iter();
     let mut first: Vec<OsString> = words.by_ref().take(2).collect();
     let mut others = Vec::new();
@@ -72,7 +38,7 @@ pub(in crate::cli) fn arranged(words: Vec<OsString>) -> Vec<OsString> {
             others.push(word);
             break;
         }
-        match word.to_str().and_then(|word| options.words(word)) {
+        match word.to_str().and_then(|word| words_of(&options, word)) {
             Some(count) => {
                 first.push(word);
                 first.extend(words.by_ref().take(count - 1));

@@ -79,6 +79,22 @@ pub enum CompareOp {
     Matches,
 }
 
+impl CompareOp {
+    /// As it is written, here and in the kernel's filters of events.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::AnyBit => "&",
+            Self::Matches => "~",
+        }
+    }
+}
+
 /// A constant in a predicate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -337,17 +353,7 @@ fn write_group(f: &mut fmt::Formatter<'_>, parts: &[Predicate], separator: &str)
 }
 
 fn write_comparison(f: &mut fmt::Formatter<'_>, field: &str, op: CompareOp, value: &Literal) -> fmt::Result {
-    let sign = match op {
-        CompareOp::Eq => "==",
-        CompareOp::Ne => "!=",
-        CompareOp::Lt => "<",
-        CompareOp::Le => "<=",
-        CompareOp::Gt => ">",
-        CompareOp::Ge => ">=",
-        CompareOp::AnyBit => "&",
-        CompareOp::Matches => "~",
-    };
-    write!(f, "{field} {sign} ")?;
+    write!(f, "{field} {} ", op.sign())?;
     match value {
         Literal::Number(number) if op == CompareOp::AnyBit => write!(f, "{number:#x}"),
         Literal::Number(number) => write!(f, "{number}"),

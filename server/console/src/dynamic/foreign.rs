@@ -59,16 +59,6 @@ fn compare(field: &str, op: CompareOp, value: &Literal) -> Result<String, String
     if field.contains('[') {
         return Err(format!("its filters do not look into arrays: leave `{field}` out"));
     }
-    let operator = match op {
-        CompareOp::Eq => "==",
-        CompareOp::Ne => "!=",
-        CompareOp::Lt => "<",
-        CompareOp::Le => "<=",
-        CompareOp::Gt => ">",
-        CompareOp::Ge => ">=",
-        CompareOp::AnyBit => "&",
-        CompareOp::Matches => "~",
-    };
     let value = match value {
         Literal::Negative(number) => number.to_string(),
         Literal::Number(number) => number.to_string(),
@@ -76,7 +66,7 @@ fn compare(field: &str, op: CompareOp, value: &Literal) -> Result<String, String
         Literal::Text(text) if !text.contains('\'') => format!("'{text}'"),
         Literal::Text(text) => return Err(format!("its filters cannot say a text with both quotes: {text}")),
     };
-    Ok(format!("{field} {operator} {value}"))
+    Ok(format!("{field} {} {value}", op.sign()))
 }
 
 #[cfg(test)]

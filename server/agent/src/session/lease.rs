@@ -43,7 +43,7 @@ impl LetGo {
 }
 
 /// The capture that a request is about; none where it is about none, or makes one.
-fn named(request: &Request) -> Option<CaptureHandle> {
+pub(super) fn named(request: &Request) -> Option<CaptureHandle> {
     match request {
         Request::SetBudget { capture, .. }
         | Request::TakeRings { capture, .. }

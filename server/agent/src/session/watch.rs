@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bathyscope_protocol::{Budget, CaptureHandle, Overspent, ProcessUse, Readings, Request, resident_bytes};
 
-use super::{Answer, Entry, Session, Stage, Violation};
+use super::{Answer, Entry, Session, Stage, Violation, lease::named};
 use crate::{
     agent_guard::{AgentAction, AgentGuard, AgentUse, costliest},
     spending::Spending,
@@ -91,18 +91,13 @@ impl Default for Looked {
 /// The capture that a request works for, if its time can be much.
 fn payer(request: &Request) -> Option<CaptureHandle> {
     match request {
-        Request::Enable { capture }
-        | Request::Readings { capture }
-        | Request::ReadMap { capture, .. }
-        | Request::ReadElements { capture, .. }
-        | Request::DeleteKeys { capture, .. }
-        | Request::ClearMap { capture, .. }
-        | Request::ZeroMap { capture, .. }
-        | Request::ReadStacks { capture, .. }
-        | Request::RunSignal { capture, .. }
-        | Request::ReadIterator { capture, .. }
-        | Request::DetachEvents { capture, .. } => Some(*capture),
-        _ => None,
+        // Little work, or work that ends it.
+        Request::SetBudget { .. }
+        | Request::TakeRings { .. }
+        | Request::OpenCounters { .. }
+        | Request::Stop { .. }
+        | Request::Discard { .. } => None,
+        _ => named(request),
     }
 }
 

@@ -1,6 +1,10 @@
 //! What is known of a call, for filters that the kernel cannot decide.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, SocketAddr},
+    sync::LazyLock,
+};
 
 use bathyscope_bpf::syscalls::{Record, What};
 use bathyscope_capture::Target;
@@ -131,8 +135,15 @@ pub(super) fn event_name<'a>(record: &Record<'_>, decoded: &'a Decoded) -> &'a s
     }
 }
 
+/// Sets of calls by which a call's category is told.
+const CATEGORY_SETS: [&str; 8] = ["%network", "%signal", "%ipc", "%process", "%creds", "%clock", "%desc", "%file"];
+
+/// Whether a call is in one of [`CATEGORY_SETS`]. Each is looked up once: this is asked for each record.
 fn is_in(number: i64, set: &str) -> bool {
-    select(Arch::HOST, set).is_ok_and(|calls| calls.contains(&number))
+    static CALLS: LazyLock<Vec<(&str, BTreeSet<i64>)>> = LazyLock::new(|| {
+        CATEGORY_SETS.into_iter().map(|set| (set, select(Arch::HOST, set).unwrap_or_default())).collect()
+    });
+    CALLS.iter().any(|(known, calls)| *known == set && calls.contains(&number))
 }
 
 impl Facts<'_> {

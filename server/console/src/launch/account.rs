@@ -45,6 +45,11 @@ trait Users {
     fn has_process(&self, uid: u32) -> bool;
 }
 
+/// How long the last processes of an earlier console may take to end.
+const LEAVING: Duration = Duration::from_millis(500);
+/// How often it is looked for them.
+const LEAVING_LOOK: Duration = Duration::from_millis(10);
+
 /// Those of this host.
 struct Host {
     busy: BTreeSet<u32>,
@@ -64,23 +69,14 @@ impl Host {
         };
         Self { busy: statuses.flat_map(uids).collect() }
     }
-}
 
-/// How long the last processes of an earlier console may take to end.
-const LEAVING: Duration = Duration::from_millis(500);
-/// How often it is looked for them.
-const LEAVING_LOOK: Duration = Duration::from_millis(10);
-
-impl Host {
     /// Those of this host, once what an earlier console of the directory's owner has started is gone: its number is free then.
     fn without_leavers(owner: Option<(u32, bool)>) -> Self {
         let end = Instant::now() + LEAVING;
         loop {
             let host = Self::look();
-            let is_free = owner.is_none_or(|(uid, in_use)| {
-                in_use || uid == 0 || uid == NOBODY || host.has_account(uid) || !host.has_process(uid)
-            });
-            if is_free || Instant::now() >= end {
+            let is_taken = owner.is_some_and(|(uid, in_use)| is_own(&host, uid) && !in_use && host.has_process(uid));
+            if !is_taken || Instant::now() >= end {
                 return host;
             }
             std::thread::sleep(LEAVING_LOOK);
@@ -152,13 +148,16 @@ fn named(passwd: &str, name: Option<&str>) -> Result<Option<Account>, Failure> {
     }
 }
 
+/// Whether a directory's owner is the number of a console, and no account's.
+fn is_own(users: &dyn Users, uid: u32) -> bool {
+    uid != 0 && uid != NOBODY && !users.has_account(uid)
+}
+
 /// A number that is nobody else's: that of the directory's owner, if it is the console's own, else one of a range.
 fn own(users: &dyn Users, owner: Option<(u32, bool)>, random: u32) -> Result<Account, Failure> {
     let account = |uid| Account { uid, gid: uid };
     if let Some((uid, in_use)) = owner
-        && uid != 0
-        && uid != NOBODY
-        && !users.has_account(uid)
+        && is_own(users, uid)
         // A console that runs there is told of, and keeps its directory.
         && (in_use || !users.has_process(uid))
     {

@@ -18,7 +18,7 @@ use super::super::{
     extract::{self, Path, Query},
     state::{AppState, to_its_end},
 };
-use super::{commands, scripts};
+use super::{CaptureAddress, commands, scripts};
 use crate::{
     recorder::StartError,
     script::ScriptFailure,
@@ -71,12 +71,6 @@ pub(in crate::http) async fn list(
     Ok(Json(List { total: page.total, items, retention }))
 }
 
-#[derive(Serialize)]
-struct Started {
-    id: CaptureId,
-    url: String,
-}
-
 /// Starts a capture.
 pub(in crate::http) async fn start(
     Operator(who): Operator,
@@ -108,8 +102,8 @@ pub(in crate::http) async fn start(
         Ok::<_, ApiError>(id)
     };
     let id = to_its_end(starting).await??;
-    let url = format!("/captures/{id}");
-    Ok((StatusCode::CREATED, [(LOCATION, url.clone())], Json(Started { id, url })).into_response())
+    let address = CaptureAddress::of(id);
+    Ok((StatusCode::CREATED, [(LOCATION, address.url.clone())], Json(address)).into_response())
 }
 
 /// Why a capture could not be started; of a script, with the places in its text.

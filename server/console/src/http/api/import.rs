@@ -1,16 +1,19 @@
 //! Captures from files: the body of a request is the file.
 
 use axum::{Json, extract::State};
-use bathyscope_capture::{CaptureId, visible};
+use bathyscope_capture::visible;
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::super::{
-    access::Operator,
-    error::ApiError,
-    extract::Query,
-    state::{AppState, to_its_end},
+use super::{
+    super::{
+        access::Operator,
+        error::ApiError,
+        extract::Query,
+        state::{AppState, to_its_end},
+    },
+    CaptureAddress,
 };
 
 /// The longest name of a file that the audit log keeps.
@@ -24,19 +27,13 @@ pub(in crate::http) struct ImportQuery {
     name: String,
 }
 
-#[derive(Serialize)]
-pub(in crate::http) struct Imported {
-    id: CaptureId,
-    url: String,
-}
-
 /// Imports the file in the body. Whoever goes away before the answer imports nothing.
 pub(in crate::http) async fn import(
     Operator(who): Operator,
     State(state): State<AppState>,
     Query(ImportQuery { name }): Query<ImportQuery>,
     request: axum::extract::Request,
-) -> Result<(StatusCode, Json<Imported>), ApiError> {
+) -> Result<(StatusCode, Json<CaptureAddress>), ApiError> {
     let cancelled = CancellationToken::new();
     let _when_dropped = cancelled.clone().drop_guard();
     let name: String = visible(name.as_bytes()).chars().take(NAME_CHARS).collect();
@@ -48,5 +45,5 @@ pub(in crate::http) async fn import(
         Ok::<_, ApiError>(id)
     };
     let id = to_its_end(importing).await??;
-    Ok((StatusCode::CREATED, Json(Imported { id, url: format!("/captures/{id}") })))
+    Ok((StatusCode::CREATED, Json(CaptureAddress::of(id))))
 }

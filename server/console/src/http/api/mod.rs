@@ -21,3 +21,19 @@ pub(super) mod scripts;
 pub(super) mod syscalls;
 pub(super) mod tracepoints;
 pub(super) mod views;
+
+use bathyscope_capture::CaptureId;
+use serde::Serialize;
+
+/// Where a capture is.
+#[derive(Serialize)]
+pub(in crate::http) struct CaptureAddress {
+    id: CaptureId,
+    url: String,
+}
+
+impl CaptureAddress {
+    fn of(id: CaptureId) -> Self {
+        Self { id, url: format!("/captures/{id}") }
+    }
+}

@@ -5,11 +5,14 @@ use bathyscope_capture::CaptureId;
 use bathyscope_web::samples;
 use serde::{Deserialize, Serialize};
 
-use super::super::{
-    access::Viewer,
-    error::ApiError,
-    extract::Path,
-    state::{AppState, to_its_end},
+use super::{
+    super::{
+        access::Viewer,
+        error::ApiError,
+        extract::Path,
+        state::{AppState, to_its_end},
+    },
+    CaptureAddress,
 };
 
 /// Who owns samples: nobody, so that only an admin deletes them.
@@ -49,18 +52,12 @@ pub(in crate::http) struct SamplePath {
     name: String,
 }
 
-#[derive(Serialize)]
-pub(in crate::http) struct Opened {
-    id: CaptureId,
-    url: String,
-}
-
 /// Opens a sample: imports it, unless that was done before.
 pub(in crate::http) async fn open(
     Viewer(who): Viewer,
     State(state): State<AppState>,
     Path(SamplePath { name }): Path<SamplePath>,
-) -> Result<Json<Opened>, ApiError> {
+) -> Result<Json<CaptureAddress>, ApiError> {
     let (sample, bytes) = samples::open(&name).ok_or_else(ApiError::not_found)?;
     let opening = async move {
         let id = state.store().import_bytes(&bytes, OWNER, crate::recorder::wall_unix_ns()).await?;
@@ -68,5 +65,5 @@ pub(in crate::http) async fn open(
         Ok::<_, ApiError>(id)
     };
     let id = to_its_end(opening).await??;
-    Ok(Json(Opened { id, url: format!("/captures/{id}") }))
+    Ok(Json(CaptureAddress::of(id)))
 }

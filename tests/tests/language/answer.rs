@@ -36,6 +36,20 @@ pub(crate) enum Who {
     Reference,
 }
 
+impl Who {
+    /// What runs a script, without its words.
+    pub(crate) fn command(self) -> Command {
+        match self {
+            Self::Ours => {
+                let mut command = Command::new(binary());
+                command.arg("trace");
+                command
+            }
+            Self::Reference => Command::new(root().join("tests/language/reference")),
+        }
+    }
+}
+
 /// How it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum End {
@@ -104,14 +118,7 @@ fn archive(name: &str, content: &[u8], stored: bool) -> Vec<u8> {
 }
 
 fn command(case: &Case, who: Who, script: Option<&str>) -> Command {
-    let mut command = match who {
-        Who::Ours => {
-            let mut command = Command::new(binary());
-            command.arg("trace");
-            command
-        }
-        Who::Reference => Command::new(root().join("tests/language/reference")),
-    };
+    let mut command = who.command();
     let filled = |word: &String| {
         let work = || folder().join("target/test-programs/work").to_string_lossy().into_owned();
         let mut word = word.clone();

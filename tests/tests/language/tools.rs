@@ -13,13 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_tests::{
-    alone,
-    programs::program,
-    server::signal,
-    skip,
-    workspace::{binary, root},
-};
+use bathyscope_tests::{alone, programs::program, server::signal, skip, workspace::root};
 use rustix::process::Signal;
 
 use super::answer::{Who, has_reference};
@@ -84,14 +78,7 @@ struct Run {
 impl Run {
     fn start(who: Who, script: &Path) -> Self {
         let (out, err) = (tempfile::tempfile().expect("a file"), tempfile::tempfile().expect("a file"));
-        let mut command = match who {
-            Who::Ours => {
-                let mut command = Command::new(binary());
-                command.arg("trace");
-                command
-            }
-            Who::Reference => Command::new(root().join("tests/language/reference")),
-        };
+        let mut command = who.command();
         let copy = |file: &File| file.try_clone().expect("a descriptor");
         let child = command.arg(script).stdin(Stdio::null()).stdout(copy(&out)).stderr(copy(&err)).spawn();
         Self { child: child.expect("it starts"), out, err, code: None }

@@ -12,7 +12,7 @@
 //! Which calls are wanted, and what of their memory is copied, is a table that the programs search by the call's number;
 //! so there is one pair of programs however many calls are recorded.
 //!
-//! Counting: `hits + others = filtered + others + ring_full + no_room + records`. A call counts when it is decided about: at
+//! Counting: `hits = filtered + ring_full + no_room + records`. A call counts when it is decided about: at
 //! the entry if it is not wanted or does not return, else at the exit. One whose entry was not seen, because it began before
 //! the capture, is recorded without start and arguments. Calls of processes that are no target count as `others` at their
 //! entries, in a program that does as little as it can for them: they are everything else that the machine does.

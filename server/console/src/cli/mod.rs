@@ -17,6 +17,7 @@ pub mod console;
 pub mod doctor;
 pub mod export;
 mod facts;
+mod foreign;
 mod letters;
 mod letters_of_perf;
 pub mod list;
@@ -146,18 +147,24 @@ impl Cli {
 }
 
 /// Parses the command line of this process; prints help and ends the process where that was asked for.
+#[expect(clippy::print_stderr, reason = "notes to whoever typed the options")]
 pub fn parse() -> Cli {
-    read(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
+    let (cli, notes) = read(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());
+    for note in notes {
+        eprintln!("{note}");
+    }
+    cli
 }
 
-/// Reads the words of a command line, the first of which is the program's name.
+/// Reads the words of a command line, the first of which is the program's name, and tells which options of other tools were
+/// left out because they mean nothing here.
 ///
 /// # Errors
 /// If they are no command line, or ask for help.
-pub fn read(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let words = letters::arranged(trace::order::arranged(words))
+pub fn read(words: Vec<OsString>) -> Result<(Cli, Vec<String>), clap::Error> {
+    let arranged = letters::arranged(trace::order::arranged(words))
         .map_err(|error| Cli::command().error(ErrorKind::UnknownArgument, error))?;
-    Cli::try_parse_from(words)
+    Ok((Cli::try_parse_from(arranged.words)?, arranged.notes))
 }
 
 /// Does what the command line asks, and reports a failure on standard error.
@@ -333,7 +340,7 @@ mod tests {
             let error = read(line).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{line}: {error}");
         }
-        let Some(Verb::Strace(args)) = read("strace -f ls -v -f").unwrap().verb else { panic!() };
+        let Some(Verb::Strace(args)) = read("strace -f ls -v -f").unwrap().0.verb else { panic!() };
         assert_eq!((args.follow, args.command.join(" ").as_str()), (1, "ls -v -f"));
     }
 }

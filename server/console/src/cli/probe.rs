@@ -3,6 +3,8 @@
 //!
 //! Nothing is made here: a probe lives with the capture that records or counts it, and goes with it.
 
+mod foreign;
+
 use std::fmt::Write as _;
 
 use bathyscope_agent::Simulation;
@@ -22,6 +24,7 @@ use crate::{
     recorder::CaptureProbe,
     script::matches,
 };
+pub(super) use foreign::FOREIGN;
 
 const ABOUT: &str = "\
 A dynamic event is a probe at a function of the kernel or of a program, with arguments of one's choice. It is written as
@@ -66,9 +69,6 @@ pub struct ProbeArgs {
     /// The parameters of a function, with their types
     #[arg(short = 'V', long, value_name = "FUNC", conflicts_with_all = ["funcs", "list", "del", "optimization"])]
     pub vars: Option<String>,
-    /// Source lines of a function, which need debug information
-    #[arg(short = 'L', long, value_name = "FUNC", hide = true)]
-    pub line: Option<String>,
     /// Functions that can be probed, those that match a pattern
     #[arg(short = 'F', long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "*",
         conflicts_with_all = ["list", "del", "optimization"])]
@@ -112,13 +112,6 @@ pub struct ProbeArgs {
 /// If it is refused, or what is asked for does not exist.
 pub fn run(mut args: ProbeArgs) -> Outcome {
     args.exec = args.exec.take().map(absolute);
-    if let Some(function) = &args.line {
-        let function = visible(function.as_bytes());
-        let why = format!("the lines of {function} are in debug information, which is not read");
-        return Err(Failure::new(why).remedy(format!(
-            "`bathyscope probe -V {function}` shows its parameters; places within it are written FUNCTION+OFFSET."
-        )));
-    }
     if let Some(pattern) = args.del.clone() {
         return delete(&args, &pattern);
     }

@@ -1,5 +1,7 @@
 //! `profile`: sampled stacks by any event, with the letters of `perf record`.
 
+mod foreign;
+
 use std::time::Duration;
 
 use bathyscope_agent::Simulation;
@@ -10,10 +12,11 @@ use bathyscope_catalog::perf_events::{EventSource, PerfEvent, parse_events};
 use clap::Args;
 
 use super::{
-    letters_of_perf::{NotInProfile, cpus, say_meaningless, while_runs},
+    letters_of_perf::{cpus, while_runs},
     trace::{Recording, duration, missing_option, record},
 };
 use crate::{Failure, Outcome, config::DataArgs};
+pub(super) use foreign::FOREIGN;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,12 +80,6 @@ pub struct ProfileArgs {
     /// Only processes of this control group, a path below /sys/fs/cgroup
     #[arg(short = 'G', long, value_name = "PATH")]
     pub cgroup: Option<String>,
-    /// Accepted for perf's sake: whatever a sample has is kept
-    #[arg(short = 'R', long)]
-    pub raw_samples: bool,
-    /// What perf record has and this has elsewhere or not.
-    #[command(flatten)]
-    pub not_here: NotInProfile,
     /// Without the processes that it forks
     #[arg(short = 'i', long)]
     pub no_inherit: bool,
@@ -127,9 +124,6 @@ pub struct ProfileArgs {
 /// If it cannot be started, or its samples cannot be read back.
 pub fn run(args: ProfileArgs) -> Outcome {
     let spec = spec(&args)?;
-    if args.raw_samples {
-        say_meaningless("-R", "samples are kept whole; fields of a tracepoint are recorded by `bathyscope trace -e`");
-    }
     let how = Recording {
         simulate: args.simulate.as_ref(),
         log_filter: &args.log_filter,
@@ -160,9 +154,6 @@ fn call_graph(text: &str) -> Result<(CallGraph, Option<u32>), String> {
 
 fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
     let (call_graph, stack_bytes) = args.call_graph.unwrap_or((CallGraph::FramePointer, None));
-    if let Some(failure) = args.not_here.refusal() {
-        return Err(failure);
-    }
     let event = event(&args.event)?;
     let is_tracepoint = event.as_ref().is_some_and(|event| matches!(event.source, EventSource::Tracepoint(_)));
     let usual = ProfileSpec::default();
@@ -284,7 +275,7 @@ mod tests {
         assert_eq!(profile(&["-e", "{cycles}", "ls"]).event.as_deref(), Some("cycles"));
         let some = profile(&["-C", "0,2-3", "-e", "kmem:kmalloc", "--filter", "bytes_req > 1000"]);
         assert_eq!((some.cpus, some.filter.as_deref()), (vec![0, 2, 3], Some("bytes_req > 1000")));
-        assert!(profile(&["-F", "max", "-aR"]).frequency_hz > 99);
+        assert!(profile(&["-F", "max", "-a"]).frequency_hz > 99);
     }
 
     #[test]
@@ -335,9 +326,6 @@ mod tests {
             &["-C", "3-1"],
             &["-F", "often", "ls"],
             &["--filter", "a > 1", "ls"],
-            &["-t", "7"],
-            &["-o", "perf.data", "ls"],
-            &["-D", "100", "ls"],
             &["--user", "root"],
             &["--nonsense"],
             &["--nonsense", "ls"],

@@ -2,6 +2,8 @@
 //!
 //! An agent as a process of its own keeps the rights; this process gives them up before it reads an event.
 
+mod foreign;
+
 use std::time::Duration;
 
 use bathyscope_capture::{
@@ -28,6 +30,7 @@ use crate::{
     signals::EndSignals,
     view_source::CaptureCache,
 };
+pub(super) use foreign::FOREIGN;
 
 /// The most that is read of the list of events.
 const MAX_LIST_BYTES: u64 = 16 << 20;
@@ -110,9 +113,6 @@ pub struct RecordArgs {
     /// End after this time, such as 500ms, 5s or 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
-    /// Means something else in trace-cmd; given, it says so
-    #[arg(short = 'd', hide = true)]
-    pub no_functions: bool,
     /// Print rows as they come, as `report` does; calls of a graph when they have ended
     #[arg(long)]
     pub live: bool,
@@ -193,11 +193,6 @@ impl Args for EventArgs {
 /// # Errors
 /// If it cannot be started, or is refused.
 pub fn run(args: RecordArgs) -> Outcome {
-    if args.no_functions {
-        let remedy = "A time is given with --duration TIME. In trace-cmd -d leaves functions out, which are only traced with -p \
-                      here.";
-        return Err(Failure::new("`record` has no -d").remedy(remedy));
-    }
     if let Some(file) = args.output.as_ref().filter(|file| *file != "-") {
         let failure = Failure::new(format!("`record` does not write the file {}", visible(file.as_bytes())));
         return Err(failure.remedy(

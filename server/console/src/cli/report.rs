@@ -3,6 +3,7 @@
 mod annotate;
 mod calls;
 mod filters;
+mod foreign;
 mod functions;
 
 use std::{
@@ -24,6 +25,7 @@ use crate::{
     view_query::ViewQuery,
     view_source::{CaptureCache, CaptureView},
 };
+pub(super) use foreign::FOREIGN;
 
 /// What `report` takes.
 #[derive(Clone, Debug, Args)]

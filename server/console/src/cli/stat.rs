@@ -4,6 +4,7 @@
 //! goes to standard error, as there: standard output is the command's.
 
 mod arguments;
+mod foreign;
 mod report;
 mod sums;
 
@@ -25,6 +26,7 @@ use crate::{
     recorder::{AgentLink, Recorder, RecorderOptions},
     signals::EndSignals,
 };
+pub(super) use foreign::FOREIGN;
 use report::Report;
 use sums::{Reader, Sums};
 
@@ -46,39 +48,6 @@ Examples:
   bathyscope stat -r 5 -e '{cycles,instructions}:u' -- ./server --selftest
 
 The exit status is the command's.";
-
-/// Letters of `perf stat` that are refused, each with what there is instead.
-#[derive(Clone, Debug, Default, Args)]
-pub struct NotInStat {
-    /// Milliseconds before counting begins
-    #[arg(short = 'D', long = "delay", value_name = "MS", hide = true)]
-    pub delay: Option<String>,
-    /// Conditions on fields
-    #[arg(long = "filter", value_name = "FILTER", hide = true)]
-    pub filter: Option<String>,
-}
-
-impl NotInStat {
-    /// What was asked for, and how it is had.
-    fn refusal(&self) -> Option<Failure> {
-        let cases = [
-            (
-                &self.delay,
-                "-D",
-                "Counting begins with the command. Start the command by itself, and count its process with -p when it is \
-                 warm; or use -I and leave the first intervals out.",
-            ),
-            (
-                &self.filter,
-                "--filter",
-                "Count hits that satisfy a condition with `bathyscope trace -e 'tracepoint:SYSTEM:EVENT /CONDITION/ \
-                 { @ = count(); }'`, or sample them with `bathyscope profile --filter`.",
-            ),
-        ];
-        let (_, option, remedy) = cases.into_iter().find(|(given, ..)| given.is_some())?;
-        Some(Failure::new(format!("`stat` has no {option}")).remedy(remedy))
-    }
-}
 
 /// What `stat` takes.
 #[derive(Clone, Debug, Args)]
@@ -135,14 +104,14 @@ pub struct StatArgs {
     /// Print JSON, one object a line
     #[arg(short, long)]
     pub json: bool,
-    /// What perf stat has and this does not.
-    #[command(flatten)]
-    pub not_here: NotInStat,
     /// Write what is counted to a file; - for standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// End after this time, such as 500ms, 5s or 2m
-    #[arg(long = "duration", alias = "timeout", value_name = "TIME", value_parser = super::trace::duration)]
+    #[arg(long, value_name = "TIME", value_parser = super::trace::duration)]
+    pub duration: Option<Duration>,
+    /// The same as perf stat has it: a number alone is milliseconds
+    #[arg(long, value_name = "MS", value_parser = milliseconds, conflicts_with = "duration", hide = true)]
     pub timeout: Option<Duration>,
     /// User that the command runs as [default: who runs this]
     #[arg(short, long, value_name = "NAME")]
@@ -165,6 +134,12 @@ pub struct StatArgs {
     /// Command to run and count, with its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub words: Vec<String>,
+}
+
+/// A time whose number alone is milliseconds.
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    super::trace::duration(&if is_number { format!("{text}ms") } else { text.to_owned() })
 }
 
 /// Counts, and shows what was counted.

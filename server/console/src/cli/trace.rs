@@ -4,6 +4,7 @@
 //! up before it reads an event.
 
 pub(super) mod arguments;
+mod foreign;
 pub(super) mod order;
 mod records;
 pub(in crate::cli) mod rows;
@@ -27,6 +28,7 @@ use crate::{
     signals::EndSignals,
 };
 pub(super) use arguments::{duration, missing_option, read_script};
+pub(super) use foreign::FOREIGN;
 use rows::Printer;
 
 /// Prints the summary of a capture that was kept, on standard error.
@@ -68,45 +70,6 @@ pub enum Format {
     Text,
     /// One JSON object a line
     Json,
-}
-
-/// Options of bpftrace that lead to another verb here; given, they say which.
-#[derive(Clone, Debug, Default, Args)]
-pub struct Elsewhere {
-    /// Stages of the compiler
-    #[arg(short = 'd', value_name = "STAGE", hide = true)]
-    pub stage: Option<String>,
-    /// The object file
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub emit_elf: Option<String>,
-    /// LLVM's code
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub emit_llvm: Option<String>,
-    /// The script, formatted
-    #[arg(long, hide = true)]
-    pub fmt: bool,
-}
-
-impl Elsewhere {
-    /// What was asked for, and how it is had.
-    fn refusal(&self) -> Option<Failure> {
-        let cases = [
-            (
-                self.stage.is_some(),
-                "-d",
-                "Stages are shown by `bathyscope compile --emit`; a time is given with --duration.",
-            ),
-            (self.emit_elf.is_some(), "--emit-elf", "Write `bathyscope compile --emit elf -o FILE`."),
-            (
-                self.emit_llvm.is_some(),
-                "--emit-llvm",
-                "There is no LLVM here; `bathyscope compile --emit bpf` shows the instructions.",
-            ),
-            (self.fmt, "--fmt", "`bathyscope compile --emit ast` shows a script as it was understood."),
-        ];
-        let (_, option, remedy) = cases.into_iter().find(|(given, ..)| *given)?;
-        Some(Failure::new(format!("`trace` has no {option}")).remedy(remedy))
-    }
 }
 
 /// Whose events are recorded, beside a process and a command.
@@ -235,9 +198,6 @@ pub struct TraceArgs {
     /// Not supported: as --include
     #[arg(short = 'I', value_name = "FOLDER")]
     pub include_folder: Vec<String>,
-    /// What other tracers have and this one has elsewhere.
-    #[command(flatten)]
-    pub elsewhere: Elsewhere,
     /// Keep the capture under this name, to look at it in the browser; no console may be running on the same database
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
@@ -263,9 +223,6 @@ pub struct TraceArgs {
 /// # Errors
 /// If it cannot be started, or its rows cannot be read back.
 pub fn run(args: &TraceArgs) -> Outcome {
-    if let Some(failure) = args.elsewhere.refusal() {
-        return Err(failure);
-    }
     if args.version {
         return super::print_all(&format!("bathyscope {}\n", env!("CARGO_PKG_VERSION")));
     }

@@ -24,9 +24,6 @@ type Matching<'a> = &'a mut dyn FnMut(&str) -> Result<Vec<String>, Failure>;
 
 /// The spec that the arguments describe.
 pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpec, Failure> {
-    if let Some(failure) = args.not_here.refusal() {
-        return Err(failure);
-    }
     let target = target(args)?;
     let per = match args {
         StatArgs { no_aggr: true, .. } | StatArgs { per_core: true, .. } => CountPer::Cpu,
@@ -44,7 +41,7 @@ pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpe
         detail: args.detail.min(bathyscope_capture::MAX_DETAIL),
         dynamic: args.probe.iter().map(|typed| probe(args, typed)).collect(),
     };
-    let limits = args.budgets.limits_of(&target, args.timeout);
+    let limits = args.budgets.limits_of(&target, args.duration.or(args.timeout));
     let name = args.save.clone().unwrap_or_default();
     let spec = CaptureSpec { name, method: Method::Count(count), target, limits };
     spec.validate().map_err(|error| Failure::because("checking what to count", error))?;
@@ -186,6 +183,10 @@ mod tests {
         let (count, target, limit) = made(&["-t", &pid, "--timeout", "3s"]);
         assert_eq!((count.per, limit), (CountPer::Thread, Some(3000)));
         assert_eq!(target, Target::Process { pid: std::process::id(), children: true });
+        for (words, limit) in [(["--timeout", "2000"], 2000), (["--timeout", "2s"], 2000), (["--duration", "2"], 2000)]
+        {
+            assert_eq!(made(&words).2, Some(limit), "{words:?}");
+        }
     }
 
     #[test]
@@ -193,7 +194,6 @@ mod tests {
         for words in [
             &["-e", "cylces", "ls"][..],
             &["-p", "1,1", "ls"],
-            &["-D", "100", "ls"],
             &["-C", "3-1"],
             &["-C", "x"],
             &["--user", "root"],

@@ -1,13 +1,13 @@
 //! Options of strace's that this verb does not have, and why.
 
-use crate::cli::letters::Foreign;
+use crate::cli::foreign::Foreign;
 
 const fn ptrace(option: &'static str) -> Foreign {
-    Foreign { option, why: super::choice::NEEDS_PTRACE }
+    Foreign::refused(option, super::choice::NEEDS_PTRACE)
 }
 
 const fn other(option: &'static str, why: &'static str) -> Foreign {
-    Foreign { option, why }
+    Foreign::refused(option, why)
 }
 
 const STACKS: &str = "Stacks of calls are a profile's: `bathyscope profile -e syscalls:sys_enter_openat -g -- COMMAND`, or a \

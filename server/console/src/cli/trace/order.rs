@@ -8,18 +8,21 @@ use std::ffi::OsString;
 
 use clap::Args as _;
 
-use super::TraceArgs;
+use super::{FOREIGN, TraceArgs};
 use crate::cli::options::Options;
 
-/// How many words an option that begins with this one takes, itself among them; none if it is no option of `trace`.
-fn words_of(options: &Options, word: &str) -> Option<usize> {
+/// How many words an option that begins with this one takes, itself among them; none if it is no option of `trace`, nor one
+/// that is refused in words.
+fn words_of(options: &Options, word: &str, next: Option<&str>) -> Option<usize> {
+    if FOREIGN.iter().any(|foreign| foreign.option == word.split('=').next().unwrap_or(word)) {
+        return Some(1);
+    }
     let takes_next = if let Some(name) = word.strip_prefix("--") {
         let (name, has_value) = name.split_once('=').map_or((name, false), |(name, _)| (name, true));
-        let (_, takes) = options.long.iter().find(|(known, _)| known == name)?;
-        !has_value && takes.next_word()
+        options.long(name)?.takes(next) && !has_value
     } else {
         let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty())?;
-        options.letters(letters).ok()?
+        options.letters(letters).ok()?.takes(next)
     };
     Some(1 + usize::from(takes_next))
 }
@@ -30,7 +33,7 @@ pub(in crate::cli) fn arranged(words: Vec<OsString>) -> Vec<OsString> {
         return words;
     }
     let options = Options::of(&TraceArgs::augment_args(clap::Command::new("trace")));
-    let mut words = words.into_iter();
+    let mut words = words.into_iter().peekable();
     let mut first: Vec<OsString> = words.by_ref().take(2).collect();
     let mut others = Vec::new();
     while let Some(word) = words.next() {
@@ -38,7 +41,8 @@ pub(in crate::cli) fn arranged(words: Vec<OsString>) -> Vec<OsString> {
             others.push(word);
             break;
         }
-        match word.to_str().and_then(|word| words_of(&options, word)) {
+        let next = words.peek().and_then(|next| next.to_str());
+        match word.to_str().and_then(|word| words_of(&options, word, next)) {
             Some(count) => {
                 first.push(word);
                 first.extend(words.by_ref().take(count - 1));
@@ -70,6 +74,7 @@ mod tests {
             ("trace -e script -- -v", "trace -e script -- -v"),
             ("trace -e a:b -- make -j8 -q", "trace -e a:b -- make -j8 -q"),
             ("trace x.bt --duration 5s", "trace --duration 5s x.bt"),
+            ("trace x.bt --fmt", "trace --fmt x.bt"),
             ("stat x -q", "stat x -q"),
         ];
         for (words, expected) in cases {

@@ -17,6 +17,7 @@ pub mod console;
 pub mod doctor;
 pub mod export;
 mod facts;
+pub mod file_maker;
 mod foreign;
 mod letters;
 mod letters_of_perf;
@@ -133,6 +134,9 @@ pub enum Verb {
     /// Reads files for the console, which starts it
     #[command(hide = true)]
     Reader(reader::ReaderArgs),
+    /// Makes files for a strace that has given its rights up
+    #[command(hide = true)]
+    FileMaker(file_maker::FileMakerArgs),
 }
 
 impl Cli {
@@ -202,6 +206,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Completions(args) => completions::run(args),
         Verb::Console(args) => console::run(args),
         Verb::Reader(args) => reader::run(&args),
+        Verb::FileMaker(args) => file_maker::run(&args),
     }
 }
 

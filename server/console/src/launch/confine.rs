@@ -1,5 +1,7 @@
 //! Giving up every right, for good, and checking that none is left.
 
+use std::os::fd::OwnedFd;
+
 use bathyscope_protocol::sandbox::{keep_capabilities, shrink_bounding_set};
 use rustix::{
     process::{DumpableBehavior, Resource, Rlimit, Signal},
@@ -56,6 +58,25 @@ pub fn give_up_rights(uid: Option<u32>, gid: Option<u32>) -> Result<(), Failure>
     let status = std::fs::read_to_string("/proc/self/status")
         .map_err(|error| Failure::because("checking that no right is left", error))?;
     check(&status, uid, gid)
+}
+
+/// Makes this process one that makes files in a folder as the user that it has, in spite of what their modes say, and ends with
+/// `parent`. To be called before any thread exists.
+///
+/// # Errors
+/// If another right remains, or the parent is gone already.
+pub fn confine_to_folder(folder: &OwnedFd, parent: u32) -> Result<(), Failure> {
+    shrink_bounding_set(CapabilitySet::empty());
+    keep_capabilities(CapabilitySet::DAC_OVERRIDE).map_err(|errno| trouble("dropping capabilities", errno))?;
+    rustix::thread::set_no_new_privs(true).map_err(|errno| trouble("refusing new rights", errno))?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|errno| trouble("protecting the process's memory", errno))?;
+    super::files::restrict_files_to(folder)
+        .map_err(|error| Failure::because("limiting which files may be made", error))?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|errno| trouble("binding the process to strace", errno))?;
+    let now = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+    if now == Some(parent) { Ok(()) } else { Err(Failure::new("strace has ended")) }
 }
 
 fn trouble(doing: &str, errno: rustix::io::Errno) -> Failure {

@@ -1,10 +1,13 @@
 //! Which files the console may open by name, and which ports it may use (Landlock): less than its user may.
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+};
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, NetPort,
-    PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope,
+    PathBeneath, PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
 };
 
 use crate::Failure;
@@ -56,6 +59,25 @@ pub fn restrict_files_of_reader() -> Result<(), Failure> {
     rules([(PathBuf::from("/proc"), reading())], None).map_err(failed).map(drop)
 }
 
+/// Lets this process write and make files below a folder, and open nothing else by its name.
+///
+/// # Errors
+/// If the rules cannot be made.
+pub(super) fn restrict_files_to(folder: &OwnedFd) -> Result<(), RulesetError> {
+    let access = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg;
+    ruleset()?.add_rule(PathBeneath::new(folder, access))?.restrict_self().map(drop)
+}
+
+/// Rules that allow nothing yet.
+fn ruleset() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(NEWEST))?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()
+}
+
 fn reading() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::ReadDir
 }
@@ -65,12 +87,7 @@ fn rules(
     places: impl IntoIterator<Item = (PathBuf, BitFlags<AccessFs>)>,
     port: Option<u16>,
 ) -> Result<LandlockStatus, RulesetError> {
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(NEWEST))?
-        .handle_access(AccessNet::from_all(NEWEST))?
-        .scope(Scope::from_all(NEWEST))?
-        .create()?;
+    let mut ruleset = ruleset()?;
     if let Some(port) = port {
         ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::BindTcp))?;
     }

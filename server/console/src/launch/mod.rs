@@ -19,14 +19,14 @@ mod reader;
 mod supervisor;
 
 pub use account::{Account, console_account, starter_uid};
-pub use confine::{confine, give_up_rights};
+pub use confine::{confine, confine_to_folder, give_up_rights};
 pub(crate) use directories::prepare_data;
 pub use files::{restrict_files, restrict_files_of_reader};
 pub use filter::filter_system_calls;
 pub use own_agent::OwnAgent;
 pub(crate) use own_agent::agent_failure;
 pub(crate) use place::{LeftDirectory, Workplace, remove_left};
-pub use reader::start_reader;
+pub use reader::{start_file_maker, start_reader};
 pub use supervisor::supervise;
 
 /// Milliseconds between an agent's death and the first attempt to start another.

@@ -11,7 +11,7 @@ use std::{
 
 use bathyscope_capture::visible;
 
-use crate::Failure;
+use crate::{Failure, cli::file_maker::FileMaker};
 
 /// The most files that are open at once; others are opened again when something is to be written.
 const MAX_OPEN: usize = 256;
@@ -23,6 +23,8 @@ pub(super) enum Sink {
     /// Those of each thread to a file of its own, with its id behind the name.
     Each {
         path: PathBuf,
+        /// What makes the files where this process gives up the rights to do so.
+        maker: Option<FileMaker>,
         open: HashMap<u64, BufWriter<File>>,
         /// Threads whose files have been begun.
         begun: std::collections::HashSet<u64>,
@@ -31,16 +33,28 @@ pub(super) enum Sink {
 }
 
 fn failed(path: &Path, error: std::io::Error) -> Failure {
-    let barred = error.kind() == ErrorKind::PermissionDenied;
-    let failure = Failure::because(format!("writing {}", path.display()), error);
-    if !barred {
-        return failure;
+    let is_link = error.raw_os_error() == Some(libc::ELOOP);
+    let failure = Failure::because(format!("writing {}", visible(path.as_os_str().as_bytes())), error);
+    if is_link {
+        failure.remedy("It is a link, which is not followed here: remove it, or choose another name.")
+    } else {
+        failure
     }
-    let uid = rustix::process::geteuid().as_raw();
-    failure.remedy(format!(
-        "The rights of root are given up before anything is recorded, so the files of -ff are made by uid {uid}: name a \
-         directory that it may write to, or write all threads to one file with -f -o FILE."
-    ))
+}
+
+/// What makes files beside `path`, as root; anybody else keeps the right to do so.
+fn maker(path: &Path, append: bool) -> Result<Option<FileMaker>, Failure> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let Some(name) = path.file_name() else {
+        return Err(Failure::new(format!("-o {} names no file", visible(path.as_os_str().as_bytes()))));
+    };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let open = File::open(folder)
+        .and_then(|file| if file.metadata()?.is_dir() { Ok(file) } else { Err(ErrorKind::NotADirectory.into()) });
+    let folder = open.map_err(|error| failed(folder, error))?;
+    FileMaker::start(folder.into(), &name.to_owned(), append).map(Some)
 }
 
 fn opened(path: &Path, append: bool) -> Result<File, Failure> {
@@ -62,7 +76,7 @@ impl Sink {
         }
         if separately {
             let (open, begun) = (HashMap::new(), std::collections::HashSet::new());
-            return Ok(Self::Each { path: path.to_owned(), open, begun, append });
+            return Ok(Self::Each { path: path.to_owned(), maker: maker(path, append)?, open, begun, append });
         }
         Ok(Self::One(Box::new(BufWriter::new(opened(path, append)?))))
     }
@@ -71,7 +85,7 @@ impl Sink {
     pub(super) fn put(&mut self, tid: u64, text: &str) -> Result<bool, Failure> {
         let written = match self {
             Self::One(to) => to.write_all(text.as_bytes()).and_then(|()| to.flush()),
-            Self::Each { path, open, begun, append } => {
+            Self::Each { path, maker, open, begun, append } => {
                 if text.is_empty() {
                     return Ok(true);
                 }
@@ -85,7 +99,11 @@ impl Sink {
                     std::collections::hash_map::Entry::Occupied(file) => file.into_mut(),
                     std::collections::hash_map::Entry::Vacant(room) => {
                         let again = !begun.insert(tid);
-                        room.insert(BufWriter::new(opened(Path::new(&name), *append || again)?))
+                        let file = match maker {
+                            Some(maker) => maker.open(tid, again).map_err(|error| failed(Path::new(&name), error))?,
+                            None => opened(Path::new(&name), *append || again)?,
+                        };
+                        room.insert(BufWriter::new(file))
                     }
                 };
                 file.write_all(text.as_bytes()).and_then(|()| file.flush())
@@ -140,18 +158,25 @@ mod tests {
     fn each_thread_has_its_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("calls");
+        let each = |append| Sink::Each {
+            path: path.clone(),
+            maker: None,
+            open: HashMap::new(),
+            begun: std::collections::HashSet::new(),
+            append,
+        };
         let read = |tid: u64| std::fs::read_to_string(folder.path().join(format!("calls.{tid}"))).unwrap();
-        let mut sink = Sink::open(Some(&path), true, false, false).unwrap();
+        let mut sink = each(false);
         for tid in 0..600_u64 {
             sink.put(tid, &format!("first of {tid}\n")).unwrap();
         }
         sink.put(3, "second\n").unwrap();
         drop(sink);
         assert_eq!((read(3).as_str(), read(599).as_str()), ("first of 3\nsecond\n", "first of 599\n"));
-        let mut sink = Sink::open(Some(&path), true, true, false).unwrap();
+        let mut sink = each(true);
         sink.put(3, "third\n").unwrap();
         assert_eq!(read(3), "first of 3\nsecond\nthird\n");
-        let mut sink = Sink::open(Some(&path), true, false, false).unwrap();
+        let mut sink = each(false);
         sink.put(3, "anew\n").unwrap();
         assert_eq!(read(3), "anew\n");
         assert!(Sink::open(Some(Path::new("|cat")), false, false, false).is_err());

@@ -55,7 +55,7 @@ test("every method survives the form", () => {
     syscalls({ calls: ["!%file", "read", "?statx"], outcome: "failed", min_duration_ns: 1500, path: "/etc/a b, c ", string_bytes: 0, fd_paths: false, signals: false }),
     syscalls({ outcome: "succeeded", min_duration_ns: 2_000_000_000, string_bytes: 1024 }),
     syscalls({ min_duration_ns: 1_500_000 }),
-    syscalls({ filter: "fd.port=80 or not evt.type in (read, write)", below: { pid: 7, direct: true }, look: { hex: "all", verbose: true, sockets: true, raw: ["%file"] }, cpu_time: true, addresses: true }),
+    syscalls({ filter: "fd.port=80 or not evt.type in (read, write)", below: { pid: 7, direct: true }, look: { hex: "all", verbose: true, sockets: true, raw: ["%file"] }, cpu_time: true, addresses: true, stacks: true }),
     syscalls({ below: { pid: 4194304, direct: false } }),
     { trace: { tracer: "function" } },
     {

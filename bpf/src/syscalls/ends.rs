@@ -149,6 +149,16 @@ impl Writer<'_> {
         let read = self.b.call(Helper::ProbeReadKernel, &[room.into(), bytes.into(), from.into()]);
         self.b.branch(Test::Eq, read, 0, whole, nothing);
         self.b.switch_to(whole);
+        if self.probe.stacks {
+            let (full, fits) = (self.b.block(), self.b.block());
+            self.tell_stack(full);
+            self.b.jump(fits);
+            self.b.switch_to(full);
+            self.count(Counter::Hits);
+            self.count(Counter::RingFull);
+            self.b.jump(nothing);
+            self.b.switch_to(fits);
+        }
         self.tell(record);
         self.finish()
     }

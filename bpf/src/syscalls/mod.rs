@@ -46,6 +46,7 @@ mod places;
 mod plan;
 mod programs;
 mod record;
+mod stacks;
 
 use std::collections::BTreeSet;
 
@@ -58,7 +59,7 @@ use crate::{ir, probe::TargetFilter};
 
 pub use places::{FamilyPlaces, FilePlaces, KernelPlaces, ProgramPlaces, TimePlaces};
 pub use programs::programs;
-pub use record::{Record, ThreadEnd, What};
+pub use record::{CopiedStack, Record, ThreadEnd, What};
 
 /// The ring's name.
 pub const RING: &str = "sys_ring";
@@ -78,6 +79,8 @@ pub const MAX_THREADS: u32 = 1 << 15;
 pub const HEADER_BYTES: u32 = 120;
 /// The most bytes of a text that is no path.
 pub const MAX_STRING_BYTES: u16 = 1024;
+/// The most bytes of a stack that are copied.
+pub const STACK_BYTES: u32 = 16 << 10;
 /// The longest path that is asked for.
 pub const MAX_PATH_BYTES: usize = 128;
 /// In the map of targets: all calls of the process are recorded.
@@ -136,6 +139,9 @@ impl RecordFlags {
     pub const SIGNAL: i64 = 32;
     /// No call but the end of a thread: see [`ThreadEnd`].
     pub const END: i64 = 64;
+    /// No call but a copy of a thread's stack: instead of arguments there are its next instruction, its stack pointer and its
+    /// frame pointer, and instead of pieces the bytes from the stack pointer on.
+    pub const STACK: i64 = 128;
 }
 
 /// Which results are recorded.
@@ -238,6 +244,8 @@ pub struct SyscallProbe {
     pub cpu_time: bool,
     /// Whether it is recorded where programs called from.
     pub addresses: bool,
+    /// Whether the stacks of threads are recorded that call, or get a signal.
+    pub stacks: bool,
     /// Only processes that descend from this one, and whether only those that it has made itself.
     pub below: Option<(u32, bool)>,
     /// Whether it is recorded from which processes the caller's descends, and whose it is.
@@ -289,7 +297,7 @@ impl SyscallProbe {
         within("the size of the ring", u64::from(self.ring_bytes), 4096, 1 << 30)?;
         within("whether the size of the ring is a power of two", u64::from(self.ring_bytes.is_power_of_two()), 1, 1)?;
         within("the length of texts", u64::from(self.string_bytes), 0, u64::from(MAX_STRING_BYTES))?;
-        within("the number of calls", self.calls.len() as u64, 1, plan::PLACES.cast_unsigned())?;
+        within("the number of calls", self.calls.len() as u64, 0, plan::PLACES.cast_unsigned())?;
         within("the number of processes left out", self.excluded.len() as u64, 0, 8)?;
         match &self.path {
             Some(path) => within("the length of the path", path.len() as u64, 1, MAX_PATH_BYTES as u64),

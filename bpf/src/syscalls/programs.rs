@@ -273,6 +273,16 @@ impl<'a> Writer<'a> {
     pub(super) fn submit(&mut self, state: Reg, since: Reg) {
         self.identify(state);
         let told = self.b.block();
+        if self.probe.stacks {
+            let (full, fits) = (self.b.block(), self.b.block());
+            self.tell_stack(full);
+            self.b.jump(fits);
+            // A call without the stack that was asked for is lost.
+            self.b.switch_to(full);
+            self.count(Counter::RingFull);
+            self.b.jump(told);
+            self.b.switch_to(fits);
+        }
         self.output(state, told);
         self.b.switch_to(told);
         self.note_spent(since);

@@ -20,6 +20,21 @@ pub enum What {
     Signal,
     /// The end of a thread.
     End(ThreadEnd),
+    /// The stack of a thread, for the next call or signal of it.
+    Stack,
+}
+
+/// A copy of a thread's registers and of the top of its stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopiedStack<'a> {
+    /// The next instruction.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer.
+    pub bp: u64,
+    /// What lies from the stack pointer on.
+    pub bytes: &'a [u8],
 }
 
 /// How a thread ended.
@@ -63,6 +78,8 @@ pub struct Record<'a> {
     pub has_entry: bool,
     /// The memory that was copied.
     pub pieces: Vec<Piece<'a>>,
+    /// What lies behind the header.
+    pub content: &'a [u8],
 }
 
 impl<'a> Record<'a> {
@@ -83,7 +100,9 @@ impl<'a> Record<'a> {
         }
         let used = u32_at(Place::USED)? as usize;
         let content = bytes.get(HEADER_BYTES as usize..)?;
+        let content = content.get(..used)?;
         let what = match flags {
+            flags if flags & RecordFlags::STACK != 0 => What::Stack,
             flags if flags & RecordFlags::SIGNAL != 0 => What::Signal,
             flags if flags & RecordFlags::END != 0 => {
                 What::End(thread_end([0, 4, 8, 12].map(|offset| u32_at(Place::END + offset).unwrap_or(0))))
@@ -105,7 +124,8 @@ impl<'a> Record<'a> {
             arguments,
             comm: bytes.get(Place::COMM as usize..Place::USED as usize)?,
             has_entry: flags & RecordFlags::NO_START == 0,
-            pieces: pieces(content.get(..used)?)?,
+            pieces: if what == What::Stack { Vec::new() } else { pieces(content)? },
+            content,
         })
     }
 
@@ -118,6 +138,21 @@ impl<'a> Record<'a> {
             unfinished: matches!(self.what, What::Unfinished | What::Inside),
             pieces: &self.pieces,
         }
+    }
+
+    /// The moment when a record was made; nothing else of it is read.
+    pub fn end_ns(bytes: &[u8]) -> Option<u64> {
+        let at = |at: u32| {
+            let at = at as usize;
+            Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+        };
+        Some(at(Place::START_NS)?.saturating_add(at(Place::DURATION_NS)?))
+    }
+
+    /// Of a stack: what was copied.
+    pub fn stack(&self) -> CopiedStack<'a> {
+        let [ip, sp, bp, ..] = self.arguments;
+        CopiedStack { ip, sp, bp, bytes: self.content }
     }
 
     /// Of a signal: the beginning of its `siginfo_t`.
@@ -192,9 +227,23 @@ mod tests {
         assert_eq!(with(RecordFlags::UNFINISHED, [0; 4]), (What::Unfinished, None, true));
         assert_eq!(with(RecordFlags::INSIDE, [0; 4]), (What::Inside, None, true));
         assert_eq!(with(RecordFlags::SIGNAL, [0; 4]).0, What::Signal);
+        assert_eq!(with(RecordFlags::STACK, [0; 4]).0, What::Stack);
         let end = |status, is_last, is_of_process| What::End(ThreadEnd { status, is_last, is_of_process });
         assert_eq!(with(RecordFlags::END, [9, 256, 4, 0]).0, end(256, true, true));
         assert_eq!(with(RecordFlags::END, [9, 256, 0, 2]).0, end(9, false, false));
+    }
+
+    #[test]
+    fn a_stack_is_what_lies_behind_the_header() {
+        let mut bytes = record();
+        bytes[Place::FLAGS as usize..][..8].copy_from_slice(&RecordFlags::STACK.to_le_bytes());
+        for (at, register) in [0x40_1000_u64, 0x7000, 0x7040].into_iter().enumerate() {
+            bytes[Place::ARGUMENTS as usize + 8 * at..][..8].copy_from_slice(&register.to_le_bytes());
+        }
+        let stack = Record::read(&bytes).unwrap().stack();
+        assert_eq!((stack.ip, stack.sp, stack.bp, stack.bytes.len()), (0x40_1000, 0x7000, 0x7040, 32));
+        assert_eq!(Record::end_ns(&bytes), Some(7));
+        assert_eq!(Record::end_ns(&bytes[..9]), None);
     }
 
     #[test]

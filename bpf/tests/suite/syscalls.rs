@@ -83,6 +83,7 @@ fn probe(calls: &str, target: TargetFilter) -> SyscallProbe {
         inodes: true,
         cpu_time: false,
         addresses: false,
+        stacks: false,
         below: None,
         ancestors: false,
     }
@@ -151,6 +152,7 @@ fn line(record: &Record<'_>) -> String {
     match record.what {
         What::Signal => return format!("--- {} ---", signal_text(call.number, &record.signal()).1),
         What::End(end) => return format!("+++ {} of {} +++", end.status, if end.is_last { "all" } else { "some" }),
+        What::Stack => return format!("a stack of {} bytes", record.stack().bytes.len()),
         What::Call | What::Unfinished | What::Inside => {}
     }
     let decoded = decode(Arch::HOST, &call, &Style { strings: 32, ..Style::default() });
@@ -504,12 +506,14 @@ fn the_verifier_accepts_every_form() {
         SyscallProbe { calls: select(Arch::HOST, "read").unwrap(), ..any.clone() },
         SyscallProbe { string_bytes: 0, path: Some(vec![b'/'; 128]), ..any.clone() },
         SyscallProbe { cpu_time: true, addresses: true, ancestors: true, below: Some((1, false)), ..any.clone() },
+        SyscallProbe { stacks: true, ..any.clone() },
         SyscallProbe { inodes: false, places: KernelPlaces::default(), ..any.clone() },
         SyscallProbe { outcome: Outcome::Failed, min_duration_ns: u64::MAX, target: TargetFilter::Targets, ..any },
     ];
     for form in &forms {
         drop(Tracing::start(form, None));
     }
-    assert!(programs(&SyscallProbe { calls: BTreeSet::new(), ..probe("all", TargetFilter::System) }).is_err());
+    // `trace=none` shows signals and ends.
+    assert!(programs(&SyscallProbe { calls: BTreeSet::new(), ..probe("all", TargetFilter::System) }).is_ok());
     assert!(programs(&SyscallProbe { ring_bytes: 5000, ..probe("all", TargetFilter::System) }).is_err());
 }

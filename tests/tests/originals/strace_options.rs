@@ -32,7 +32,6 @@ fn without_numbers(lines: &[Vec<String>]) -> Vec<Vec<String>> {
 }
 
 #[test]
-#[ignore = "a signal's place among the lines differs; see the issue"]
 fn b1_daily_options_of_strace_show_what_strace_shows() {
     let Some((_alone, folder)) = beside("strace", "daily options of strace") else { return };
     let Some(letters) = program("letters") else { return skip("daily options of strace", "gcc") };
@@ -67,7 +66,6 @@ fn b1_daily_options_of_strace_show_what_strace_shows() {
 }
 
 #[test]
-#[ignore = "the files of -ff are not made by root yet; see the issue"]
 fn b1_each_thread_has_the_file_that_strace_writes() {
     let Some((_alone, folder)) = beside("strace", "-ff beside strace's") else { return };
     let Some(letters) = program("letters") else { return skip("-ff beside strace's", "gcc") };
@@ -95,7 +93,6 @@ fn b1_each_thread_has_the_file_that_strace_writes() {
 }
 
 #[test]
-#[ignore = "failed once, cause not known; see the issue"]
 fn b1_variables_and_appending_are_as_with_strace() {
     let Some((_alone, folder)) = beside("strace", "-E and -A beside strace's") else { return };
     let script = "echo \"$LETTERS ${HOME-none}\"";
@@ -105,6 +102,45 @@ fn b1_variables_and_appending_are_as_with_strace() {
     let both = path(&folder, "ours");
     stdout_of(words(&["strace", "-A", "-o", &both, "-e", "trace=none", "--"], &["/bin/true"]));
     assert_eq!(read(&both).lines().count(), 2);
+}
+
+/// Lines of `-k`: calls without what is of one run, and of each frame the file and the place in it.
+fn frames(text: &str) -> Vec<String> {
+    let line = |line: &str| match (line.strip_prefix(" > "), line.rsplit_once('[')) {
+        (Some(frame), Some((_, place))) => format!("{} {place}", frame.split('(').next().unwrap_or_default()),
+        _ => without_run(&without_times(line), &[]),
+    };
+    text.lines().map(line).collect()
+}
+
+/// The program and its thread have ended before anybody looks for the names of their functions.
+#[test]
+fn b1_stacks_of_calls_are_straces() {
+    let Some((_alone, folder)) = beside("strace", "-k beside strace's") else { return };
+    let Some(letters) = program("letters") else { return skip("-k beside strace's", "gcc") };
+    files(&folder);
+    // Not of the first and the last call: of them strace tells the stacks of before and after.
+    let options = ["-k", "-e", "trace=openat,listen,write,read", "-qq"];
+    let (theirs, ours) = strace_both(&folder, &options, &[letters.to_str().unwrap()]);
+    let (of_theirs, of_ours) = (frames(&theirs), frames(&ours));
+    let calls = |lines: &[String]| lines.iter().position(|line| line.starts_with("write("));
+    let skip_to = |lines: &[String]| lines.get(calls(lines).expect("a write")..).unwrap_or_default().to_vec();
+    let is_call = |line: &String| !line.starts_with("---");
+    let (of_theirs, of_ours): (Vec<_>, Vec<_>) = (
+        skip_to(&of_theirs).into_iter().take_while(is_call).collect(),
+        skip_to(&of_ours).into_iter().take_while(is_call).collect(),
+    );
+    assert!(of_theirs.len() > 10, "{theirs}");
+    assert_eq!(of_theirs, of_ours, "{theirs}{ours}");
+    for name in ["(connect_to_self+0x", "(main+0x", "libc.so.6(", "+0x"] {
+        assert!(ours.contains(name), "{name}: {ours}");
+    }
+    let json = stdout_of(words(&["strace", "--json", "-k", "-e", "trace=listen", "--"], &[letters.to_str().unwrap()]));
+    let rows = json.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let listen = rows.into_iter().find(|row| row["call"] == "listen").expect("a call");
+    let names: Vec<&str> =
+        listen["stack"].as_array().unwrap().iter().filter_map(|it| it["function"].as_str()).collect();
+    assert!(names.windows(2).any(|pair| pair == ["connect_to_self", "main"]), "{listen}");
 }
 
 /// Reads a byte at a time, all the time.

@@ -75,9 +75,6 @@ pub(crate) fn probe_of(
     let invalid = |why: String, remedy: &str| failed(AgentErrorKind::Invalid, "choosing system calls", why, remedy);
     let calls = select(Arch::HOST, &words)
         .map_err(|error| invalid(error.to_string(), "Name calls, or sets such as %file, %network or %process."))?;
-    if calls.is_empty() {
-        return Err(invalid("the words mean no call".to_owned(), "Name at least one."));
-    }
     let outcome = match wanted.outcome {
         WireOutcome::Any => Outcome::Any,
         WireOutcome::Failed => Outcome::Failed,
@@ -102,6 +99,7 @@ pub(crate) fn probe_of(
         inodes: wanted.inodes,
         cpu_time: wanted.cpu_time,
         addresses: wanted.addresses,
+        stacks: wanted.stacks,
         below: wanted.below,
         ancestors: wanted.ancestors,
     })
@@ -138,6 +136,7 @@ fn require_types(probe: &SyscallProbe) -> Result<(), AgentError> {
         ),
         ("recording how long calls ran on a CPU", probe.cpu_time, probe.places.time.is_some()),
         ("recording where programs called from", probe.addresses, probe.places.family.is_some()),
+        ("recording stacks of calls", probe.stacks, probe.places.family.is_some()),
     ];
     let missing = wants.into_iter().find(|(_, wanted, told)| *wanted && !told);
     missing.map_or(Ok(()), |(doing, _, _)| {

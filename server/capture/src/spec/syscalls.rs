@@ -42,6 +42,9 @@ pub struct SyscallSpec {
     /// Whether it is recorded where programs called from.
     #[serde(skip_serializing_if = "is_false")]
     pub addresses: bool,
+    /// Whether the stacks of threads are recorded that call, or get a signal.
+    #[serde(skip_serializing_if = "is_false")]
+    pub stacks: bool,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -121,6 +124,7 @@ impl Default for SyscallSpec {
             look: SyscallLook::default(),
             cpu_time: false,
             addresses: false,
+            stacks: false,
         }
     }
 }

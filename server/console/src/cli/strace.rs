@@ -8,6 +8,7 @@ mod dump;
 mod foreign;
 mod lines;
 mod output;
+mod stacks;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, time::Duration};
 
@@ -42,6 +43,7 @@ Examples:
   bathyscope strace -T -ttt -z -P /etc/passwd -o calls.txt -- make
   bathyscope strace -c dd if=/dev/zero of=/dev/null bs=1 count=500k
   bathyscope strace -ff -o calls -e '/^open' make
+  bathyscope strace -k -e openat -- python3 -c 'import ssl'
   bathyscope strace --all --duration 5s -e openat -Z
   bathyscope strace --filter 'proc.name=redis-server and (evt.type=open or fd.sport=6379)'
   bathyscope strace --unit nginx.service -e %network
@@ -131,6 +133,9 @@ pub struct StraceArgs {
     /// Show where the program called from
     #[arg(short = 'i', long = "instruction-pointer")]
     pub address: bool,
+    /// Show the functions that were called until each call was made, and until each signal came
+    #[arg(short = 'k', long = "stack-traces", visible_alias = "stack-trace", conflicts_with = "count")]
+    pub stacks: bool,
     /// Only the table of calls, with their number, their errors and the time that they ran on a CPU
     #[arg(short, long = "summary-only", conflicts_with_all = ["both", "json"])]
     pub count: bool,
@@ -295,6 +300,7 @@ fn shown(args: &StraceArgs, choice: &Choice, calls: SyscallSpec) -> SyscallSpec 
         },
         cpu_time: (args.count || args.both) && !args.wall,
         addresses: args.address,
+        stacks: args.stacks,
         ..calls
     }
 }
@@ -440,6 +446,7 @@ fn look(args: &StraceArgs, choice: &Choice) -> Look {
         separately: separately(args),
         numbers: args.number,
         addresses: args.address,
+        stacks: args.stacks,
         column: usize::from(args.column),
         strings: usize::from(args.strings),
         quiet: choice.quiet,
@@ -463,7 +470,7 @@ async fn record(
     let mut output = Output { store: store.clone(), id, next: 0 };
     let followed = trace::follow(&recorder, id, async || {
         output.print_new().await?;
-        writer.print_new().await
+        writer.print_new(&recorder).await
     })
     .await;
     recorder.ended(id).await;

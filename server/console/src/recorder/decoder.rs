@@ -1,6 +1,7 @@
 //! The decoder: one thread for each capture that turns records into rows, dictionaries and the process history.
 
 use std::{
+    collections::VecDeque,
     path::PathBuf,
     sync::{
         Arc, Mutex,
@@ -27,7 +28,7 @@ use super::{
     samples::{Out, Samples, ShowRow},
     scout::{Errand, Fact, lock},
     script_rows::{Lookup, NewRow, ScriptRows, ScriptSetup},
-    syscall_rows::SyscallRows,
+    syscall_rows::{PlaceStack, SyscallRows},
     trace_rows::{TraceRows, TraceSetup},
 };
 
@@ -102,6 +103,9 @@ struct Decoder {
     script: Option<ScriptRows>,
     trace: Option<TraceRows>,
     syscalls: Option<SyscallRows>,
+    /// Records of system calls with stacks, with their ends, until all changes of processes before them are known.
+    calls: VecDeque<(u64, Box<[u8]>)>,
+    calls_bytes: usize,
     streams: Vec<StreamState>,
     strings: StringDictionary,
     dictionary_bytes: u64,
@@ -133,7 +137,20 @@ impl Decoder {
         let script = script.map(ScriptRows::new);
         let trace = trace.map(|trace| TraceRows::new(trace, &setup.rings));
         let flushed = Instant::now();
-        Self { setup, look, script, trace, syscalls, streams, strings, dictionary_bytes: 0, flushed, read_ns }
+        Self {
+            setup,
+            look,
+            script,
+            trace,
+            syscalls,
+            calls: VecDeque::new(),
+            calls_bytes: 0,
+            streams,
+            strings,
+            dictionary_bytes: 0,
+            flushed,
+            read_ns,
+        }
     }
 
     fn run(mut self) {
@@ -250,11 +267,40 @@ impl Decoder {
     }
 
     fn decode_syscalls(&mut self, batch: &RecordBatch) {
+        if !self.syscalls.as_ref().is_some_and(SyscallRows::has_stacks) {
+            return self.syscall_rows(batch.records());
+        }
+        for record in batch.records() {
+            let end_ns = bathyscope_bpf::syscalls::Record::end_ns(record).unwrap_or(0);
+            self.calls_bytes += record.len();
+            self.calls.push_back((end_ns, record.into()));
+        }
+    }
+
+    /// Handles records of system calls with stacks whose turn has come, or all. Changes of processes take effect in between.
+    fn release_syscalls(&mut self, all: bool) {
+        self.look.samples.apply_facts(&mut self.strings, all);
+        let known_ns = if all { u64::MAX } else { self.look.samples.complete_ns() };
+        while let Some((end_ns, record)) =
+            self.calls.pop_front_if(|(end_ns, _)| *end_ns < known_ns || self.calls_bytes > MAX_HELD_BYTES)
+        {
+            self.calls_bytes -= record.len();
+            self.look.samples.release_until(end_ns, &mut self.strings);
+            self.syscall_rows(std::iter::once(&*record));
+        }
+        let next_ns = self.calls.front().map_or(u64::MAX, |(end_ns, _)| *end_ns);
+        let until_ns = if all { u64::MAX } else { known_ns.min(next_ns).saturating_sub(1) };
+        self.look.samples.release_until(until_ns, &mut self.strings);
+    }
+
+    fn syscall_rows<'a>(&mut self, records: impl Iterator<Item = &'a [u8]>) {
         let mut rows = Vec::new();
         let (mut undecodable, mut last_ns) = (0, 0);
         if let Some(syscalls) = &self.syscalls {
-            for record in batch.records() {
-                match syscalls.rows(record) {
+            let (samples, link) = (&mut self.look.samples, &self.setup.link);
+            let place: &mut PlaceStack<'_> = &mut |pid, copy| samples.place_copy(pid, copy, link);
+            for record in records {
+                match syscalls.rows(record, place) {
                     Some((new, end_ns)) => {
                         last_ns = last_ns.max(end_ns);
                         rows.extend(new);
@@ -328,6 +374,9 @@ impl Decoder {
             self.push_rows(rows);
             self.streams.iter_mut().for_each(|stream| stream.complete_ns = complete_ns);
             return;
+        }
+        if self.syscalls.as_ref().is_some_and(SyscallRows::has_stacks) {
+            return self.release_syscalls(all);
         }
         let Some(index) = self.look.samples.stream() else {
             let out = &mut Out { rows: None, branches: None, strings: &mut self.strings, row: &mut |_, _| {} };

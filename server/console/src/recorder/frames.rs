@@ -40,7 +40,7 @@ pub(crate) enum Need {
 /// Something to ask the scout for once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
-    File { key: FileKey, pid: u32, range: (u64, u64) },
+    File { key: FileKey, pid: u32, range: (u64, u64), name: Vec<u8> },
     PerfMap(u32),
 }
 
@@ -197,10 +197,10 @@ impl Frames {
     }
 
     /// A file was mapped: it is opened at once, once for each build id, because its process may end soon.
-    pub(crate) fn seen(&mut self, key: &FileKey, pid: u32, range: (u64, u64)) {
+    pub(crate) fn seen(&mut self, key: &FileKey, pid: u32, range: (u64, u64), name: &[u8]) {
         if self.wished.len() < MAX_FILES && !self.wished.contains(key) {
             self.wished.insert(key.clone());
-            self.wishes.push(Wish::File { key: key.clone(), pid, range });
+            self.wishes.push(Wish::File { key: key.clone(), pid, range, name: name.to_vec() });
         }
     }
 
@@ -310,7 +310,7 @@ impl Frames {
                 let mapping = Mapping { kind: MappingKind::File, build_id, name: name.clone(), pid: 0 };
                 let id = self.dictionary.mapping(mapping);
                 if let Some(key) = key {
-                    self.seen(&key, pid, source.range);
+                    self.seen(&key, pid, source.range, name);
                     lock(&self.held).sampled(key.clone());
                     self.new_keys.push((id, key));
                 }

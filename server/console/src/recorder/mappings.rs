@@ -229,6 +229,12 @@ impl Processes {
         }
     }
 
+    /// The name of the file that is mapped at an address of a process.
+    pub(crate) fn file_name(&self, pid: u32, address: u64) -> Option<Vec<u8>> {
+        let Place::Area(_, area) = self.find(pid, address) else { return None };
+        if let Backing::File { name, .. } = &area.source.backing { Some(name.clone()) } else { None }
+    }
+
     /// What is at an address of a process.
     pub(crate) fn find(&self, pid: u32, address: u64) -> Place {
         let Some(table) = self.tables.get(&pid) else { return Place::Unread };

@@ -10,6 +10,7 @@
 //! nothing in a record: text stays bytes, lengths are checked, names from events are never opened.
 
 mod appender;
+mod by_name;
 mod call_facts;
 mod chunks;
 mod clock;
@@ -54,8 +55,10 @@ mod trace_rows;
 mod trace_streams;
 mod unwind;
 
+pub(crate) use by_name::open_by_name;
 pub(crate) use clock::{boot_time, monotonic_ns, wall_unix_ns};
 pub(crate) use decode_perf::{MapFile, NewMap, PerfEvent, PerfFormat, PerfRecord, parse_record};
+pub(crate) use frames::CUT_NAME;
 pub(crate) use guard_words::guard_words;
 pub(crate) use link::words;
 pub use link::{AgentLink, AgentState, AgentStatus, LinkError};
@@ -420,6 +423,11 @@ impl Recorder {
         if let Some(running) = self.inner.find(id) {
             running.stored().await;
         }
+    }
+
+    /// Whether a capture is being recorded.
+    pub(crate) fn is_recording(&self, id: CaptureId) -> bool {
+        self.inner.find(id).is_some_and(|running| running.phase() == Phase::Recording)
     }
 
     /// Waits until a capture has ended altogether: its functions have names too, unless that takes very long.

@@ -17,9 +17,10 @@ use bathyscope_views::Cell;
 
 use super::{
     AgentLink,
+    by_name::open_by_name,
     chunks::ChunkBuilder,
     data_areas::{DataAreas, KERNEL_HALF, Unread},
-    decode_perf::{PerfEvent, PerfFormat, PerfRecord, Sample, parse_record},
+    decode_perf::{CopiedStack, PerfEvent, PerfFormat, PerfRecord, Sample, parse_record},
     frames::{Frames, MappedPlace, Need, Wish},
     ledger::Books,
     mappings::{FileKey, Processes},
@@ -195,7 +196,7 @@ impl Samples {
                 // Opened before its turn comes: the process may end soon.
                 PerfEvent::Map(map) if self.maps && map.executable => {
                     if let super::decode_perf::MapFile::BuildId(id) = &map.file {
-                        self.frames.seen(&FileKey::BuildId(id.clone()), map.pid, (map.start, map.end));
+                        self.frames.seen(&FileKey::BuildId(id.clone()), map.pid, (map.start, map.end), &map.name);
                     }
                 }
                 PerfEvent::Throttle { begins: true } => self.throttled += 1,
@@ -420,12 +421,15 @@ impl Samples {
         if !self.asked.insert(need.clone()) {
             return;
         }
+        let name = |pid: u32, (start, _): (u64, u64)| self.processes.file_name(pid, start).unwrap_or_default();
         self.errands.push_back(match need {
             Need::Maps(pid) => Errand::Process { pid: *pid, maps: true },
-            Need::File { key, pid, range } => Errand::File { key: key.clone(), pid: *pid, range: *range },
+            Need::File { key, pid, range } => {
+                Errand::File { key: key.clone(), pid: *pid, range: *range, name: name(*pid, *range) }
+            }
             Need::BuildId { device, inode, pid, range } => {
                 let key = FileKey::Inode { device: *device, inode: *inode };
-                Errand::File { key, pid: *pid, range: *range }
+                Errand::File { key, pid: *pid, range: *range, name: name(*pid, *range) }
             }
         });
     }
@@ -541,6 +545,18 @@ impl Samples {
         self.frames.stack(&sample, &self.processes, true).map_or(0, |(stack, _)| stack)
     }
 
+    /// As [`Samples::place_stack`], of a copy of a stack in user space, with how many frames it has.
+    pub(crate) fn place_copy(&mut self, pid: u32, copied: CopiedStack, link: &AgentLink) -> (StackId, usize) {
+        let mut sample = Sample { pid, tid: pid, copied: Some(Box::new(copied)), ..Sample::default() };
+        for _ in 0..MAX_ASKED_AT_ONCE {
+            match self.place(&mut sample, false) {
+                Ok(placed) => return (placed.stack, placed.frames.len()),
+                Err(need) => self.find_out(need, link),
+            }
+        }
+        self.place(&mut sample, true).map_or((0, 0), |placed| (placed.stack, placed.frames.len()))
+    }
+
     /// The name that a process had last, if the side band told.
     pub(crate) fn process_name(&self, pid: u32) -> Option<String> {
         self.texts.get(&self.processes.name(pid, pid)).filter(|name| !name.is_empty()).map(|name| visible(name))
@@ -557,7 +573,8 @@ impl Samples {
             None => {
                 let (start, end) = place.range;
                 let mapped = ProcessFile::Mapped { start, end };
-                let file = link.call_blocking(move |client| client.open_process_file(pid, mapped)).ok()?;
+                let file = link.call_blocking(move |client| client.open_process_file(pid, mapped)).ok();
+                let file = file.or_else(|| open_by_name(link, &place.key, &place.name))?;
                 lock(&self.frames.held()).keep(place.key.clone(), file);
                 lock(&self.frames.held()).file(&place.key)?
             }
@@ -572,15 +589,22 @@ impl Samples {
                 Ok(file) => self.snapshot(pid, ProcessMaps::parse(&read_some(file, MAX_MAPS_BYTES))),
                 Err(_gone) => self.give_up(pid),
             },
-            Need::File { key, pid, range: (start, end) } => match open(pid, ProcessFile::Mapped { start, end }) {
-                Ok(file) => lock(&self.frames.held()).keep(key, file),
-                Err(_gone) => self.frames.forget(&key),
-            },
+            Need::File { key, pid, range: (start, end) } => {
+                let opened = open(pid, ProcessFile::Mapped { start, end }).ok();
+                let name = self.processes.file_name(pid, start);
+                match opened.or_else(|| open_by_name(link, &key, name.as_deref()?)) {
+                    Some(file) => lock(&self.frames.held()).keep(key, file),
+                    None => self.frames.forget(&key),
+                }
+            }
             Need::BuildId { device, inode, pid, range: (start, end) } => {
-                let opened = open(pid, ProcessFile::Mapped { start, end });
+                let opened = open(pid, ProcessFile::Mapped { start, end }).ok();
+                let name = self.processes.file_name(pid, start);
+                let by_name = || open_by_name(link, &FileKey::Inode { device, inode }, name.as_deref()?);
+                let opened = opened.or_else(by_name);
                 let build_id = opened.as_ref().map(|file| FileResolver::build_id(file).unwrap_or_default());
                 let build_id = build_id.unwrap_or_default();
-                if let Ok(file) = opened {
+                if let Some(file) = opened {
                     let key = match build_id.as_slice() {
                         [] => FileKey::Inode { device, inode },
                         id => FileKey::BuildId(id.to_vec()),
@@ -596,7 +620,7 @@ impl Samples {
     pub(crate) fn send_errands(&mut self, to: &SyncSender<Errand>) {
         for wish in self.frames.take_wishes() {
             self.errands.push_back(match wish {
-                Wish::File { key, pid, range } => Errand::File { key, pid, range },
+                Wish::File { key, pid, range, name } => Errand::File { key, pid, range, name },
                 Wish::PerfMap(pid) => Errand::PerfMap { pid },
             });
         }

@@ -18,7 +18,7 @@ use std::{
 use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
 
-use super::{AgentLink, LinkError, clock::monotonic_ns, mappings::FileKey};
+use super::{AgentLink, LinkError, by_name::open_by_name, clock::monotonic_ns, mappings::FileKey};
 use crate::processes::comm_of_stat;
 
 /// Errands that may wait.
@@ -37,8 +37,8 @@ const MAX_PROCESSES: usize = 1 << 14;
 pub(crate) enum Errand {
     /// Find out what a process is called and, if `maps`, what it has mapped.
     Process { pid: u32, maps: bool },
-    /// Open a mapped file and keep it.
-    File { key: FileKey, pid: u32, range: (u64, u64) },
+    /// Open a mapped file and keep it; by its name if the process has ended.
+    File { key: FileKey, pid: u32, range: (u64, u64), name: Vec<u8> },
     /// Open what a run-time compiler wrote about its code and keep it.
     PerfMap { pid: u32 },
 }
@@ -178,7 +178,7 @@ impl Scout {
     fn go(&self, errand: Errand) -> Option<()> {
         match errand {
             Errand::Process { pid, maps } => self.process(pid, maps),
-            Errand::File { key, pid, range } => self.file(key, pid, range),
+            Errand::File { key, pid, range, name } => self.file(key, pid, range, &name),
             Errand::PerfMap { pid } => {
                 if let Ok(file) = self.open(pid, ProcessFile::PerfMap) {
                     lock(&self.held).keep_perf_map(pid, file);
@@ -203,13 +203,14 @@ impl Scout {
         self.facts.send(Fact::Process { pid, name, maps, asked_maps, read_ns }).ok()
     }
 
-    fn file(&self, key: FileKey, pid: u32, (start, end): (u64, u64)) -> Option<()> {
-        let opened = self.open(pid, ProcessFile::Mapped { start, end });
+    fn file(&self, key: FileKey, pid: u32, (start, end): (u64, u64), name: &[u8]) -> Option<()> {
+        let opened = self.open(pid, ProcessFile::Mapped { start, end }).ok();
+        let opened = opened.or_else(|| open_by_name(&self.link, &key, name));
         match key {
             FileKey::BuildId(_) => {
                 match opened {
-                    Ok(file) => lock(&self.held).keep(key, file),
-                    Err(_gone) => self.facts.send(Fact::Unopened { key }).ok()?,
+                    Some(file) => lock(&self.held).keep(key, file),
+                    None => self.facts.send(Fact::Unopened { key }).ok()?,
                 }
                 Some(())
             }
@@ -217,7 +218,7 @@ impl Scout {
                 let build_id = opened.as_ref().map(|file| FileResolver::build_id(file).unwrap_or_default());
                 let build_id = build_id.unwrap_or_default();
                 let key = if build_id.is_empty() { key } else { FileKey::BuildId(build_id.clone()) };
-                if let Ok(file) = opened {
+                if let Some(file) = opened {
                     lock(&self.held).keep(key, file);
                 }
                 self.facts.send(Fact::BuildId { device, inode, build_id }).ok()

@@ -230,7 +230,7 @@ async fn begin(
     let readers = map_rings(rings.rings, &started).map_err(rings_error)?;
     let is_profile = matches!(spec.method, Method::Profile { .. });
     let shows_kernel = script.as_ref().is_some_and(|script| shows_kernel_addresses(&script.plan));
-    let maps = script.as_ref().is_some_and(|script| shows_user_addresses(&script.plan));
+    let maps = shows_stacks_beside_samples(&spec.method, script.as_ref().map(|script| &*script.plan));
     let host = crate::host::facts_of_capture(&inner.link, &spec.target).await;
     let formats = match &mut trace {
         Some(trace) => std::mem::take(&mut trace.formats),
@@ -531,6 +531,7 @@ fn wire_method(method: &Method, target: &Target) -> WireMethod {
             inodes: spec.fd_paths || spec.filter.is_some(),
             cpu_time: spec.cpu_time,
             addresses: spec.addresses,
+            stacks: spec.stacks,
             below: spec.below.map(|below| (below.pid, below.direct)),
             ancestors: syscall_rows::filter_of(spec).ok().flatten().is_some_and(|filter| filter.asks_for_family()),
         }),
@@ -620,6 +621,11 @@ fn profile_streams(profile: &ProfileSpec) -> Vec<String> {
     let name = profile.event.clone().unwrap_or_else(|| usual.to_owned());
     let branches = (!profile.branches.is_empty()).then(|| name.clone());
     std::iter::once(name).chain(branches).collect()
+}
+
+/// Whether there are stacks of user space that are no samples'.
+fn shows_stacks_beside_samples(method: &Method, plan: Option<&Plan>) -> bool {
+    matches!(method, Method::Syscalls(calls) if calls.stacks) || plan.is_some_and(shows_user_addresses)
 }
 
 /// The streams' schemas and decoders, if the agent's layouts are what was asked for.

@@ -104,6 +104,7 @@ impl Waiting {
             comm: &self.comm,
             has_entry: true,
             pieces: Vec::new(),
+            content: &[],
         }
     }
 }

@@ -7,9 +7,12 @@ use std::{
 };
 
 use bathyscope_bpf::syscalls::{Record, What};
-use bathyscope_capture::{Column, ColumnType, Display, HexTexts, StreamKind, StreamSchema, SyscallSpec, Target};
+use bathyscope_capture::{
+    Column, ColumnType, Display, HexTexts, StackId, StreamKind, StreamSchema, SyscallSpec, Target,
+};
 use bathyscope_catalog::{
     constants::Arch,
+    elf::Registers,
     syscalls::{Abi, Beside, Call, Decoded, Hex, Piece, Style, decode, definition, error_of, select},
 };
 use bathyscope_formats::{CallFilter, SysdigError};
@@ -18,6 +21,7 @@ use bathyscope_protocol::{ProcessFile, StreamLayout};
 use super::{
     AgentLink,
     call_facts::{Facts, Named},
+    decode_perf::CopiedStack,
     script_rows::{NewRow, RowCell},
     syscall_files::ProcessFiles,
     syscall_kinds::{self, Ends, Words, kind},
@@ -50,6 +54,9 @@ pub(crate) fn schema(spec: &SyscallSpec) -> StreamSchema {
     if spec.addresses {
         own.push(column(columns::ADDRESS, ColumnType::U64, Display::Hex));
     }
+    if spec.stacks {
+        own.push(column(columns::STACK, ColumnType::Stack, Display::Text));
+    }
     StreamSchema::new("syscalls", StreamKind::Events, own)
 }
 
@@ -59,6 +66,8 @@ pub(crate) mod columns {
     pub(crate) const CPU: &str = "cpu_ns";
     /// Where a call was made.
     pub(crate) const ADDRESS: &str = "address";
+    /// The functions that were called until the call was made, in user space.
+    pub(crate) const STACK: &str = "stack";
 }
 
 /// The filter of a spec, with what sets of calls in it mean; none if there is none.
@@ -73,6 +82,12 @@ pub(crate) fn filter_of(spec: &SyscallSpec) -> Result<Option<CallFilter>, Sysdig
     spec.filter.as_deref().map_or(Ok(None), |line| CallFilter::new(line, &expand))
 }
 
+/// Finds the stack of a process that a copy tells, and how many frames it has.
+pub(crate) type PlaceStack<'a> = dyn FnMut(u32, CopiedStack) -> (StackId, usize) + 'a;
+
+/// The most threads whose stack waits for its call.
+const MAX_COPIES: usize = 1 << 10;
+
 /// Makes rows of records.
 pub(crate) struct SyscallRows {
     strings: usize,
@@ -83,6 +98,9 @@ pub(crate) struct SyscallRows {
     raw: BTreeSet<i64>,
     cpu_time: bool,
     addresses: bool,
+    stacks: bool,
+    /// Stacks of threads whose next record is that of the call.
+    copies: RefCell<HashMap<u32, CopiedStack>>,
     /// Whether numbers tell calls of 32-bit programs from others.
     tells_abi: bool,
     fd_paths: bool,
@@ -115,6 +133,8 @@ impl SyscallRows {
             raw,
             cpu_time: spec.cpu_time,
             addresses: spec.addresses,
+            stacks: spec.stacks,
+            copies: RefCell::default(),
             tells_abi: streams.contains(&StreamLayout::Syscalls { tells_abi: true }),
             fd_paths: spec.fd_paths,
             files,
@@ -137,34 +157,72 @@ impl SyscallRows {
         self.left_out.take()
     }
 
+    /// Whether there are stacks: then what processes map must be known of the moment of each record.
+    pub(crate) fn has_stacks(&self) -> bool {
+        self.stacks
+    }
+
     /// The rows of a record; none if it is no record. Its end comes with them: rows come in the order of ends.
-    pub(crate) fn rows(&self, bytes: &[u8]) -> Option<(Vec<NewRow>, u64)> {
+    pub(crate) fn rows(&self, bytes: &[u8], place: &mut PlaceStack<'_>) -> Option<(Vec<NewRow>, u64)> {
         let record = Record::read(bytes)?;
         let end_ns = record.start_ns.saturating_add(record.duration_ns);
-        let rows = match record.what {
-            What::Signal => self.asked_for(&record, vec![syscall_kinds::signal(&record)]),
+        if record.what == What::Stack {
+            self.keep_copy(&record);
+            return Some((Vec::new(), end_ns));
+        }
+        let copy = self.copies.borrow_mut().remove(&record.tid);
+        let mut rows = self.rows_of(&record);
+        if self.stacks {
+            let has_one = matches!(record.what, What::Call | What::Signal);
+            let mut stack = copy.filter(|_| has_one && !rows.is_empty()).map(|copy| place(record.pid, copy));
+            for row in &mut rows {
+                let (id, depth) = stack.take().unwrap_or_default();
+                row.extend([RowCell::Stack { id, depth }]);
+            }
+        }
+        Some((rows, end_ns))
+    }
+
+    fn keep_copy(&self, record: &Record<'_>) {
+        let mut copies = self.copies.borrow_mut();
+        if copies.len() >= MAX_COPIES {
+            // Of calls whose record was lost.
+            copies.clear();
+        }
+        let stack = record.stack();
+        let registers = Registers { ip: stack.ip, sp: stack.sp, bp: stack.bp };
+        copies.insert(record.tid, CopiedStack { registers, bytes: stack.bytes.to_vec() });
+    }
+
+    fn rows_of(&self, record: &Record<'_>) -> Vec<NewRow> {
+        match record.what {
+            What::Stack => Vec::new(),
+            What::Signal => self.asked_for(record, vec![syscall_kinds::signal(record)]),
             What::End(end) => {
-                let rows = self.ends.borrow_mut().rows(&record, end);
-                let rows = self.asked_for(&record, rows);
+                let rows = self.ends.borrow_mut().rows(record, end);
+                let rows = self.asked_for(record, rows);
                 if end.is_last {
                     self.gone(record.pid);
                 }
                 rows
             }
-            What::Call | What::Unfinished | What::Inside => match self.call(&record) {
+            What::Call | What::Unfinished | What::Inside => match self.call(record) {
                 Some(row) => vec![row],
                 None => {
                     self.leave_out(1);
                     Vec::new()
                 }
             },
-        };
-        Some((rows, end_ns))
+        }
     }
 
     /// What is left when everything was read.
     pub(crate) fn finish(&self) -> Vec<NewRow> {
-        self.completed(self.ends.borrow_mut().finish())
+        let mut rows = self.completed(self.ends.borrow_mut().finish());
+        if self.stacks {
+            rows.iter_mut().for_each(|row| row.extend([RowCell::Stack { id: 0, depth: 0 }]));
+        }
+        rows
     }
 
     /// Rows of what is no call, with the cells that only calls have something for.
@@ -235,7 +293,7 @@ impl SyscallRows {
         let kind = match record.what {
             What::Unfinished => kind::UNFINISHED,
             What::Inside => kind::INSIDE,
-            What::Call | What::Signal | What::End(_) => kind::CALL,
+            What::Call | What::Signal | What::End(_) | What::Stack => kind::CALL,
         };
         let error = record.result.and_then(error_of).unwrap_or_default();
         let abi = if self.tells_abi { Abi::of(Arch::HOST, call.number).word() } else { "" };

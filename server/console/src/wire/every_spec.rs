@@ -107,6 +107,7 @@ fn methods() -> Vec<Method> {
             look: SyscallLook { hex: HexTexts::NonAscii, verbose: true, sockets: true, raw: texts(&["read", "%file"]) },
             cpu_time: true,
             addresses: true,
+            stacks: true,
         }),
     ]
 }

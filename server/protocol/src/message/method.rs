@@ -84,6 +84,8 @@ pub struct WireSyscalls {
     pub cpu_time: bool,
     /// Whether it is recorded where programs called from.
     pub addresses: bool,
+    /// Whether the stacks of threads are recorded that call, or get a signal.
+    pub stacks: bool,
     /// Only processes that descend from this one, and whether only those that it has made itself.
     pub below: Option<(u32, bool)>,
     /// Whether it is recorded from which processes the caller's descends, and whose it is.

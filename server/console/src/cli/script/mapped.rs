@@ -8,9 +8,8 @@ use std::{
 };
 
 use bathyscope_protocol::ProcessFile;
-use bathyscope_symbols::FileResolver;
 
-use crate::recorder::{AgentLink, Backing, FileKey, MapFile, MappedAt, NewMap, PerfEvent, Processes};
+use crate::recorder::{AgentLink, Backing, FileKey, MapFile, MappedAt, NewMap, PerfEvent, Processes, open_by_name};
 
 /// The most files that are kept open.
 const MAX_FILES: usize = 512;
@@ -79,23 +78,8 @@ impl Mapped {
         }
         let (pid, start, end) = (map.pid, map.start, map.end);
         let by_process = link.call_blocking(move |it| it.open_process_file(pid, ProcessFile::Mapped { start, end }));
-        if let Some(file) = by_process.ok().or_else(|| by_path(map, link)) {
+        if let Some(file) = by_process.ok().or_else(|| open_by_name(link, &key, &map.name)) {
             self.files.insert(key, Arc::new(file));
         }
     }
-}
-
-/// What is at the path now, if it has the same build id or is the same file.
-fn by_path(map: &NewMap, link: &AgentLink) -> Option<OwnedFd> {
-    let path = String::from_utf8(map.name.clone()).ok()?;
-    let opened = link.call_blocking(move |client| client.open_user_file(&path, None)).ok()?;
-    let same = match &map.file {
-        MapFile::BuildId(id) => FileResolver::build_id(&opened.file).is_ok_and(|found| found == *id),
-        MapFile::Inode { device, inode } => {
-            let found = (rustix::fs::major(opened.device), rustix::fs::minor(opened.device));
-            (found, opened.inode) == (*device, *inode)
-        }
-        MapFile::Unknown => false,
-    };
-    same.then_some(opened.file)
 }

@@ -10,8 +10,6 @@ const fn other(option: &'static str, why: &'static str) -> Foreign {
     Foreign::refused(option, why)
 }
 
-const STACKS: &str = "Stacks of calls are a profile's: `bathyscope profile -e syscalls:sys_enter_openat -g -- COMMAND`, or a \
-    script: `bathyscope trace -e 't:syscalls:sys_enter_openat { printf(\"%s\", ustack); }'`.";
 const COLUMNS: &str = "The table has strace's usual columns; -S says what it is sorted by, and --json gives each call.";
 const CONSTANTS: &str = "Numbers with names are written by their names; -e raw=CALLS writes all arguments as numbers.";
 
@@ -35,9 +33,6 @@ pub(in crate::cli) const FOREIGN: &[Foreign] = &[
     other("--summary-columns", COLUMNS),
     other("-X", CONSTANTS),
     other("--const-print-style", CONSTANTS),
-    other("-k", STACKS),
-    other("--stack-traces", STACKS),
-    other("--stack-trace", STACKS),
     other("-d", "What is logged is said by --log, such as --log debug."),
     other("--debug", "What is logged is said by --log, such as --log debug."),
     other("--absolute-timestamps", "Write -t, -tt or -ttt."),

@@ -16,11 +16,12 @@ use super::{
     choice::{Dumps, Quiet},
     dump,
     output::Sink,
+    stacks::Stacks,
 };
 use crate::{
     Failure,
     cli::trace::rows::{Row, RowReader, json_line},
-    recorder::{syscall_columns, syscall_kinds::kind},
+    recorder::{Recorder, syscall_columns, syscall_kinds::kind},
 };
 
 /// What stands where an address is not known.
@@ -61,6 +62,8 @@ pub(super) struct Look {
     pub(super) numbers: bool,
     /// Where programs called from.
     pub(super) addresses: bool,
+    /// The functions that were called until then.
+    pub(super) stacks: bool,
     /// The column in which the equals sign stands, if what is before it is shorter.
     pub(super) column: usize,
     /// The most bytes of a text, where more were recorded for dumps.
@@ -212,6 +215,7 @@ pub(super) struct Writer {
     exited: bool,
     /// By whose calls they are.
     summaries: BTreeMap<Abi, Summary>,
+    stacks: Stacks,
 }
 
 impl Writer {
@@ -229,17 +233,21 @@ impl Writer {
             numbers: HashMap::new(),
             exited: false,
             summaries: BTreeMap::new(),
+            stacks: Stacks::default(),
         }
     }
 
     /// Prints what is new. Says whether anybody reads it.
-    pub(super) async fn print_new(&mut self) -> Result<bool, Failure> {
+    pub(super) async fn print_new(&mut self, recorder: &Recorder) -> Result<bool, Failure> {
         let failed = |error| Failure::because("reading back what was stored", error);
         if self.wall_ns.is_none() {
             let record = self.store.capture(self.id).await.map_err(failed)?;
             self.wall_ns = Some(i128::from(record.started_unix_ns) - i128::from(record.start_ns));
         }
         let rows = self.reader.new_rows().await.map_err(failed)?;
+        if self.look.stacks {
+            self.stacks.load(recorder, &self.store, self.id, &rows).await.map_err(failed)?;
+        }
         let mut texts: BTreeMap<u64, String> = BTreeMap::new();
         let separate = self.to.is_separate();
         for row in &rows {
@@ -263,9 +271,7 @@ impl Writer {
 
     fn row(&mut self, row: &Row, text: &mut String) {
         if self.look.json {
-            if let Some(schema) = self.reader.schema(row.stream) {
-                text.push_str(&json_line(schema, &row.cells));
-            }
+            text.push_str(&self.json(row).unwrap_or_default());
             return;
         }
         let places = self.reader.schema(row.stream).map(Places::of).unwrap_or_default();
@@ -300,6 +306,21 @@ impl Writer {
         };
         text.push_str(&shown.line(&before, self.look.column, self.look.durations));
         text.push_str(&data.unwrap_or_default());
+        if self.look.stacks && matches!(shown.kind, kind::CALL | kind::SIGNAL) {
+            text.push_str(&self.stacks.lines(row));
+        }
+    }
+
+    /// A row as an object; its stack, which is in the last column, with its frames.
+    fn json(&self, row: &Row) -> Option<String> {
+        let schema = self.reader.schema(row.stream)?;
+        if !self.look.stacks {
+            return Some(json_line(schema, &row.cells));
+        }
+        let (_, cells) = row.cells.split_last()?;
+        let line = json_line(schema, cells);
+        let begin = line.strip_suffix("}\n")?;
+        Some(format!("{begin},\"{}\":{}}}\n", syscall_columns::STACK, self.stacks.values(row)))
     }
 
     /// The data that a call has read or written, if its descriptor is one whose data are shown; nothing where none are, whose

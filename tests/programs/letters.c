@@ -60,12 +60,19 @@ int main(void) {
     int file = open("a", O_RDONLY);
     read(file, bytes, sizeof bytes);
     close(file);
+    // Told when the child is gone, and neither while it is waited for nor before: that would be the scheduler's choice.
+    sigset_t child_ends;
+    sigemptyset(&child_ends);
+    sigaddset(&child_ends, SIGCHLD);
+    signal(SIGCHLD, nothing);
+    sigprocmask(SIG_BLOCK, &child_ends, 0);
     pid_t child = fork();
     if (child == 0) {
         execl("/bin/true", "a first word", "two\twords", (char *)0);
         _exit(1);
     }
     waitpid(child, 0, 0);
+    sigprocmask(SIG_UNBLOCK, &child_ends, 0);
     pthread_t thread;
     pthread_create(&thread, 0, made, 0);
     pthread_join(thread, 0);

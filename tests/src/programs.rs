@@ -62,7 +62,7 @@ fn built(source: &str, name: &str, options: &[&str]) -> Option<Result<PathBuf, R
 mod tests {
     #[test]
     fn programs_compile() {
-        for name in ["acts", "brief", "chain", "crowd", "signals", "spin", "words", "work"] {
+        for name in ["acts", "brief", "chain", "crowd", "letters", "signals", "spin", "words", "work"] {
             let _ = super::program(name);
         }
         if cfg!(target_arch = "x86_64") {

@@ -96,7 +96,7 @@ export async function rangeOfMaps(page, origin, id) {
   const whole = await nextJson(page, /view=histogram/, () => page.goto(`${origin}/captures/${id}?tab=maps&map=${n}&show=histogram`));
   const part = await nextJson(page, /view=histogram.*start=/, () => page.goto(`${origin}/captures/${id}?tab=maps&map=${n}&show=histogram&start=1500000000&end=3500000000`));
   assert.ok(part.total > 0 && part.total < whole.total, `${part.total} of ${whole.total}`);
-  await page.getByText(/^came in between the reads at/).waitFor();
+  await page.getByText(/^added between the reads at/).waitFor();
   await page.goto(`${origin}/captures/${id}?tab=maps&map=${n}&show=heatmap`);
   await until('a drawn heat map', async () => await colours(page, '.heat-canvas') > 4);
   const box = await page.locator('.heat-canvas').boundingBox();
@@ -193,7 +193,7 @@ export async function deleteOpen(page, id) {
   await openTab(page, 'SQL');
   await openTab(page, 'Events');
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
-  await page.getByRole('alert').getByText('This capture was deleted meanwhile.').waitFor();
+  await page.getByRole('alert').getByText('This capture was deleted.').waitFor();
   for (const name of [/^Run again/, 'Rename', 'Pin', 'Copy link', 'Export']) assert.equal(await page.locator('#cap-actions').getByText(name).count(), 0, String(name));
   const address = page.url();
   await page.locator('#cap-title').click();

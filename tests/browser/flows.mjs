@@ -362,7 +362,7 @@ export async function walkCalls(page) {
   await grid.focus();
   await page.keyboard.press('Home');
   // What began before the recording has no beginning.
-  await page.getByText('no beginning recorded').first().waitFor();
+  await page.getByText('no entry recorded').first().waitFor();
   for (let press = 0; press < 40 && (await currentCall(page))?.name !== 'do_syscall_64() { … }'; press += 1) await page.keyboard.press('ArrowDown');
   for (const [level, name] of [[1, 'do_syscall_64() {'], [2, 'ksys_'], [3, 'vfs_']]) {
     await until(`${name} at level ${level}`, async () => { const now = await currentCall(page); return now?.level === level && now.name.startsWith(name.slice(0, 5)); });

@@ -171,6 +171,33 @@ test('the start of a capture shows at once that it is being done', async () => {
   await page.getByRole('link', { name: /^Run again/ }).waitFor();
 });
 
+test('an exported flame graph has the colours of the page', async () => {
+  await page.goto(`${server.origin}/captures/${samples.profile}?v=1&tab=flame`);
+  await page.locator('svg.flame g[data-i]').first().waitFor();
+  const exported = await (await page.request.get(`${server.origin}/api/captures/${samples.profile}/export?format=svg&by=process`)).text();
+  const drawn = new Map([...exported.matchAll(/<g><title>([^<]*?) \((?:all|process|kernel|user|inlined|JIT|unresolved), [^<]*<\/title><rect class="([^" ]+)/g)].map(([, name, kind]) => [name, kind]));
+  const shown = await until('the ranked colours', async () => {
+    const found = await page.locator('svg.flame g[data-i]').evaluateAll((all) => all.filter((one) => one.querySelector('text')).map((one) => [one.querySelector('text').textContent, one.classList[0], getComputedStyle(one.querySelector('rect')).fill]));
+    return found.length > 20 && found;
+  });
+  const same = shown.filter(([name]) => drawn.has(name));
+  assert.ok(same.some(([, kind]) => kind.startsWith('cat-')) && same.length > 5, `${same.length} of ${shown.length}`);
+  for (const scheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme: scheme });
+    const picture = await page.context().newPage();
+    await picture.emulateMedia({ colorScheme: scheme });
+    await picture.setContent(exported);
+    const fills = await picture.evaluate(() => Object.fromEntries([...document.querySelectorAll('g > rect')].map((rect) => [rect.classList[0], getComputedStyle(rect).fill])));
+    const now = await page.locator('svg.flame g[data-i]').evaluateAll((all) => Object.fromEntries(all.map((one) => [one.classList[0], getComputedStyle(one.querySelector('rect')).fill])));
+    for (const [name, kind] of same) {
+      assert.equal(drawn.get(name), kind, name);
+      assert.equal(fills[kind], now[kind], `${name} in the ${scheme} theme`);
+    }
+    await picture.close();
+  }
+  await page.emulateMedia({ colorScheme: null });
+});
+
 /** Drops files on the page, as from the desktop. */
 async function drop(on, ...all) {
   const parts = all.map((path) => ({ name: path.split('/').at(-1), base64: readFileSync(path).toString('base64') }));
@@ -247,6 +274,7 @@ const look = (one) => one.evaluate(() => {
   return {
     wider: document.documentElement.scrollWidth > width,
     out: out.map(name),
+    sideways: seen.filter((element) => element.matches('.maps-body, .counts, .info-columns, .new') && element.scrollWidth > element.clientWidth + 1).map(name),
     title: !title || (title.getBoundingClientRect().width > 60 && title.scrollWidth <= title.clientWidth + 1),
     pres: pres.map(name),
     landmarks: landmarks.length === new Set(landmarks).size && landmarks.every(Boolean),
@@ -254,16 +282,16 @@ const look = (one) => one.evaluate(() => {
   };
 });
 
-test('no page is wider than a narrow window, nor at 200 %', async () => {
+test('no page is wider than its window: narrow, at 200 %, usual and large', async () => {
   const paths = ['/', '/new', '/new?method=profile', '/new?method=syscalls', '/new?method=trace', '/new?method=count', '/new?method=script', '/captures', '/catalog?kind=tracepoint&q=sched', '/tools', '/language', '/host', '/nothing'];
   for (const id of Object.values(samples)) for (const tab of [...TABS, 'maps', 'output']) paths.push(`/captures/${id}?v=1&tab=${tab}`);
   // 1440 x 900 at 200 % is 720 x 450 for the page.
-  for (const [width, height] of [...WIDTHS.map((width) => [width, 800]), [720, 450]]) {
+  for (const [width, height] of [...WIDTHS.map((width) => [width, 800]), [720, 450], [1280, 800], [2560, 1300]]) {
     await page.setViewportSize({ width, height });
     for (const path of paths) {
       await page.goto(server.origin + path);
       let found;
-      const right = () => !found.wider && found.out.length === 0 && found.title && found.pres.length === 0 && found.landmarks && found.small.length === 0;
+      const right = () => !found.wider && found.out.length === 0 && found.sideways.length === 0 && found.title && found.pres.length === 0 && found.landmarks && found.small.length === 0;
       // Twice in a row, as the page comes in parts.
       let times = 0;
       await until(`${path} at ${width} px`, async () => { found = await look(page); times = right() ? times + 1 : 0; return times >= 3; }, 10).catch((error) => { throw new Error(`${error.message}: ${JSON.stringify(found)}`); });

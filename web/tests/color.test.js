@@ -44,3 +44,12 @@ test("the most frequent names of a capture differ, and keep the usual colour whe
   assert.deepEqual([category(alike[0]), category(alike[1])], [usual.get(alike[0]), usual.get(alike[1])]);
   rankColors([]);
 });
+
+test("a name has the colour that it has in an exported picture", () => {
+  // server/views/src/colour.rs reads the same cases.
+  for (const { lists, categories } of JSON.parse(readFileSync(new URL("./colors.json", import.meta.url), "utf8"))) {
+    rankColors(...lists);
+    for (const [name, expected] of Object.entries(categories)) assert.equal(category(name), expected, name);
+  }
+  rankColors([]);
+});

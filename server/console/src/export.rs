@@ -8,7 +8,7 @@ use std::{
 
 use bathyscope_capture::{CaptureId, StreamKind, visible};
 use bathyscope_store::{CaptureRecord, Store, StoreError};
-use bathyscope_views::{Cancel, RowCursor, Source as _, SvgOptions, ViewError, calls_stream};
+use bathyscope_views::{Cancel, NameColours, RowCursor, Source as _, SvgOptions, TimeRange, ViewError, calls_stream};
 use clap::ValueEnum;
 use serde::Deserialize;
 
@@ -109,7 +109,10 @@ fn write_unchecked(
         Format::Svg => {
             let query = query.flame(view)?;
             let graph = bathyscope_views::flame(view, &query, cancel)?;
-            let options = svg_options(view.record(), query.width);
+            let record = view.record();
+            let range = TimeRange { start_ns: record.start_ns, end_ns: record.end_ns.max(record.start_ns + 1) };
+            let colours = NameColours::of(view, range, cancel)?;
+            let options = svg_options(record, query.width, colours);
             out.write_all(bathyscope_views::svg(&graph, &options).as_bytes()).map_err(ViewError::Write)
         }
         Format::Bathy => Ok(()),
@@ -131,10 +134,11 @@ fn missing_line(record: &CaptureRecord) -> Option<String> {
     Some(format!("{ledger}\n"))
 }
 
-fn svg_options(record: &CaptureRecord, width: u32) -> SvgOptions {
+fn svg_options(record: &CaptureRecord, width: u32, colours: NameColours) -> SvgOptions {
     let seconds = jiff::Timestamp::from_nanosecond(i128::from(record.started_unix_ns)).unwrap_or_default();
     let when = seconds.strftime("%Y-%m-%d %H:%M:%S UTC");
     SvgOptions {
+        colours,
         title: crate::wire::shown(&record.title),
         subtitle: format!("{}, {when}", visible(record.host.hostname.as_bytes())),
         notice: missing_words(record).unwrap_or_default(),

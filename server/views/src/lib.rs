@@ -41,7 +41,9 @@ pub use calls::{
     needs_overview, places, rank_functions,
 };
 pub use cell::{Cell, ColumnHead, MAX_EXACT_NUMBER, Value, cells, heads};
-pub use colour::{PALETTE, PALETTE_SIZE, Rgb, colour, family, ink, palette_index};
+pub use colour::{
+    CATEGORIES, CATEGORY_SHADES, FRAME_SHADES, NameColours, ON_CATEGORY, ON_FRAME, ROOT_SHADE, SHADES, Shade,
+};
 pub use counts::{
     CountLine, CountQuery, CountView, Counted, Derived, EventSum, MAX_COUNT_LINES, MAX_COUNT_POINTS, MAX_COUNT_SUMS,
     count_view, counted, derived, is_time,

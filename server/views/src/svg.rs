@@ -2,11 +2,16 @@
 
 use std::fmt::{self, Write};
 
-use crate::{FlameGraph, MATCH_BELOW, MATCH_SELF, NodeKind, PALETTE, Rgb, colour::family, ink, palette_index};
+use crate::{
+    CATEGORY_SHADES, FRAME_SHADES, FlameGraph, MATCH_BELOW, MATCH_SELF, NameColours, NodeKind, ON_CATEGORY, ON_FRAME,
+    ROOT_SHADE, Shade,
+};
 
 /// What the file says around the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SvgOptions {
+    /// Which colours names have.
+    pub colours: NameColours,
     /// Above the graph.
     pub title: String,
     /// Below the title.
@@ -19,8 +24,8 @@ pub struct SvgOptions {
 
 impl Default for SvgOptions {
     fn default() -> Self {
-        let (title, subtitle, notice) = Default::default();
-        Self { title, subtitle, notice, width: 1200 }
+        let (colours, title, subtitle, notice) = Default::default();
+        Self { colours, title, subtitle, notice, width: 1200 }
     }
 }
 
@@ -46,8 +51,6 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",m
 .m{stroke:#000;stroke-width:2}\
 .u{stroke:#000;stroke-width:2;stroke-dasharray:3 3}\
 g:hover>rect{stroke:#000;stroke-width:1}\
-.b{fill:#000}\
-.w{fill:#fff}\
 @media (prefers-color-scheme:dark){\
 svg{background:#15191e}\
 text{fill:#e6e9ec}\
@@ -55,9 +58,27 @@ text{fill:#e6e9ec}\
 .n{fill:#e0a63a}\
 .m,.u{stroke:#fff}\
 g:hover>rect{stroke:#fff}\
-.b{fill:#000}\
-.w{fill:#fff}\
 }";
+
+/// The colours of names: classes of the page, each for light and for dark ground.
+fn write_colours(out: &mut String) -> fmt::Result {
+    let frames = FRAME_SHADES.iter().flat_map(|(family, shades)| {
+        shades.iter().enumerate().map(move |(at, shade)| (format!("fl-{family}-{at}"), *shade))
+    });
+    let categories = CATEGORY_SHADES.iter().enumerate().map(|(at, shade)| (format!("cat-{at}"), *shade));
+    let others = [("fl-root", ROOT_SHADE), ("on-cat", ON_CATEGORY), ("on-frame", ON_FRAME)];
+    let all: Vec<(String, Shade)> =
+        others.map(|(name, shade)| (name.to_owned(), shade)).into_iter().chain(categories).chain(frames).collect();
+    for (name, Shade { light, .. }) in &all {
+        write!(out, ".{name}{{fill:#{light:06x}}}")?;
+    }
+    out.push_str("@media (prefers-color-scheme:dark){");
+    for (name, Shade { dark, .. }) in &all {
+        write!(out, ".{name}{{fill:#{dark:06x}}}")?;
+    }
+    out.push('}');
+    Ok(())
+}
 
 /// Draws the file. The same input gives the same bytes. Percentages are of the focused node's samples; nodes below it
 /// are drawn over the whole width.
@@ -74,6 +95,7 @@ pub fn svg(graph: &FlameGraph, options: &SvgOptions) -> String {
 /// Sizes that all parts need.
 struct Place<'a> {
     graph: &'a FlameGraph,
+    colours: &'a NameColours,
     width: u64,
     inner: u64,
     levels: u64,
@@ -81,7 +103,8 @@ struct Place<'a> {
 
 fn draw(out: &mut String, graph: &FlameGraph, options: &SvgOptions) -> fmt::Result {
     let width = u64::from(options.width.clamp(200, crate::MAX_FLAME_WIDTH));
-    let place = Place { graph, width, inner: width - 2 * MARGIN, levels: u64::from(graph.max_depth) + 1 };
+    let (inner, levels) = (width - 2 * MARGIN, u64::from(graph.max_depth) + 1);
+    let place = Place { graph, colours: &options.colours, width, inner, levels };
     let height = HEAD + place.levels * LEVEL + FOOT;
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(
@@ -90,11 +113,7 @@ fn draw(out: &mut String, graph: &FlameGraph, options: &SvgOptions) -> fmt::Resu
     )?;
     writeln!(out, "<title>{}</title>", Escaped(&options.title))?;
     write!(out, "<style>{STYLE}")?;
-    for (number, colours) in PALETTE.iter().enumerate() {
-        for (index, fill) in colours.iter().enumerate() {
-            write!(out, ".c{number}{index}{{fill:{}}}", Hex(*fill))?;
-        }
-    }
+    write_colours(out)?;
     writeln!(out, "</style>")?;
     place.head(out, options)?;
     (0..graph.nodes.id.len()).try_for_each(|index| place.node(out, index))?;
@@ -127,7 +146,8 @@ impl Place<'_> {
         }
         let mut more = Vec::new();
         if graph.unresolved > 0 {
-            more.push(format!("{} with places without names", Amount(graph.unresolved, graph)));
+            let have = if graph.unresolved == 1 { "has" } else { "have" };
+            more.push(format!("{} {have} frames without a symbol", Amount(graph.unresolved, graph)));
         }
         if graph.matched_samples > 0 {
             more.push(format!("{} found by the search", Amount(graph.matched_samples, graph)));
@@ -139,17 +159,17 @@ impl Place<'_> {
             }
         }
         let kinds = [
-            NodeKind::Process,
-            NodeKind::Kernel,
-            NodeKind::User,
-            NodeKind::Inlined,
-            NodeKind::Jit,
-            NodeKind::Unresolved,
+            (NodeKind::Process, "cat-4"),
+            (NodeKind::Kernel, "fl-kernel-0"),
+            (NodeKind::User, "fl-user-0"),
+            (NodeKind::Inlined, "fl-inlined-0"),
+            (NodeKind::Jit, "fl-jit-0"),
+            (NodeKind::Unresolved, "fl-unresolved-0"),
         ];
         let mut x = MARGIN;
-        for kind in kinds.into_iter().filter(|kind| graph.nodes.kind.contains(kind)) {
+        for (kind, class) in kinds.into_iter().filter(|(kind, _class)| graph.nodes.kind.contains(kind)) {
             let (word, y) = (kind_word(kind), height - 20);
-            write!(out, r#"<rect class="c{}1" x="{x}" y="{y}" width="10" height="10"/>"#, family(kind))?;
+            write!(out, r#"<rect class="{class}" x="{x}" y="{y}" width="10" height="10"/>"#)?;
             writeln!(out, r#"<text class="s" x="{}" y="{}">{word}</text>"#, x + 14, y + 9)?;
             x += 30 + word.len() as u64 * CHARACTER_MILLI / 1000;
         }
@@ -168,8 +188,7 @@ impl Place<'_> {
         let left = self.pixels_centi(x.min(whole));
         let right = self.pixels_centi(x.saturating_add(value).min(whole));
         let (wide, y) = (right - left, HEAD + (self.levels - 1).saturating_sub(depth) * LEVEL);
-        let colour = palette_index(name);
-        let fill = PALETTE.get(family(kind)).and_then(|family| family.get(colour)).copied().unwrap_or([0x80; 3]);
+        let colour = self.colours.class(kind, name);
         let hit = match nodes.matched.get(index) {
             Some(bits) if bits & MATCH_SELF != 0 => " m",
             Some(bits) if bits & MATCH_BELOW != 0 => " u",
@@ -183,8 +202,7 @@ impl Place<'_> {
         let left = left + MARGIN * 100;
         write!(
             out,
-            r#")</title><rect class="c{}{colour}{hit}" x="{}" y="{y}" width="{}" height="{}"/>"#,
-            family(kind),
+            r#")</title><rect class="{colour}{hit}" x="{}" y="{y}" width="{}" height="{}"/>"#,
             Centi(left),
             Centi(wide),
             LEVEL - 1
@@ -192,7 +210,7 @@ impl Place<'_> {
         if wide / 100 >= LEAST_LABEL {
             // A nested svg clips: piled up combining marks and wide letters stay in their box.
             let text = fitting(name, wide / 100 - 4);
-            let class = if ink(fill) == [0; 3] { "b" } else { "w" };
+            let class = if kind == NodeKind::Process { "on-cat" } else { "on-frame" };
             write!(
                 out,
                 r#"<svg x="{}" y="{y}" width="{}" height="{}"><text class="{class}" x="2" y="12">{}</text></svg>"#,
@@ -254,15 +272,6 @@ impl fmt::Display for Escaped<'_> {
             }
         }
         Ok(())
-    }
-}
-
-struct Hex(Rgb);
-
-impl fmt::Display for Hex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [red, green, blue] = self.0;
-        write!(f, "#{red:02x}{green:02x}{blue:02x}")
     }
 }
 

@@ -17,7 +17,7 @@ const WHEEL_ZOOM = 0.0022;
 const HELD = { KeyW: ["zoom", -2.6], KeyS: ["zoom", 2.6], KeyA: ["pan", -1.2], KeyD: ["pan", 1.2] };
 const TAP_S = 0.07;
 const LANES = 48;
-const STATES = ["", ", at least; its end was not recorded", "; its beginning was not recorded"];
+const STATES = ["", ", at least; its return was not recorded", "; its entry was not recorded"];
 
 /** Sends `data` when there is a new picture, `error`, `tell` with the text of the readout. */
 export class CallsChart extends EventTarget {

@@ -7,8 +7,8 @@ import { duration, exact, percent, plural } from "./format.js";
 
 const COLUMNS = [["calls", "Calls"], ["total", "Total"], ["self", "Self"], ["average", "Average"], ["median", "Median"], ["p99", "p99"], ["longest", "Longest"]];
 const TITLES = {
-  total: "Time in all calls, with what was called within them", self: "Time in the calls and in no recorded call within them",
-  p99: "99 of 100 calls did not take longer", longest: "The longest call; click it to see it in the tree",
+  total: "Time in all calls, including the calls that they made", self: "Time in the function itself, without the recorded calls that it made",
+  p99: "99 % of the calls took at most this long", longest: "The longest call; click it to see it in the tree",
 };
 
 /** The table. Sends nothing: what is chosen goes into the view. */
@@ -44,13 +44,13 @@ export class CallsFunctions {
     const line = (row) => h("tr", { class: row.function === func ? "is-current" : "" },
       h("td", { class: "cut mono" }, h("button", { type: "button", class: "plain call-name", title: `Show only calls of ${row.function} in the tree`, data: { cat: String(category(row.function)) }, text: row.function, on: { click: () => this.context.state.set({ func: row.function, calls: "tree", call: null, open: "", thread: row.tid ?? this.context.view.thread }) } })),
       parted && h("td", { class: "cut mono", text: row.part ?? "" }),
-      h("td", { class: "num mono", title: row.cut ? `${plural(row.cut, "call")} of unknown length, because one of the ends was not recorded` : null, text: exact(row.calls) + (row.cut ? "*" : "") }),
+      h("td", { class: "num mono", title: row.cut ? `${plural(row.cut, "call")} of unknown duration, because the entry or the return was not recorded` : null, text: exact(row.calls) + (row.cut ? "*" : "") }),
       time(row.total), time(row.own), time(row.average), time(row.median), time(row.p99),
       h("td", { class: "num mono" }, row.longest_id === null ? "–" : h("button", { type: "button", class: "plain", title: `${exact(row.longest)} ns${durationMark(row.longest) ? `, ${MARKS.find(([, sign]) => sign === durationMark(row.longest))[2]}` : ""}; show it in the tree`, on: { click: () => this.reveal(row.longest_id) } }, [durationMark(row.longest), duration(row.longest)].filter(Boolean).join(" "))),
       h("td", { class: "bar-cell", title: `${percent(row.own, page.own)} of the time in calls` }, this.#bar(row.own, page.own)),
       irqs && h("td", { class: "cut", text: (row.irqs ?? []).map(({ name, count }) => `${name} ×${exact(count)}`).join(", ") }));
     const more = page.total > page.rows.length && h("p", { class: "quiet", text: `${plural(page.total - page.rows.length, "more row")}; find them by name.` });
-    const cut = page.rows.some((row) => row.cut > 0) && h("p", { class: "quiet small", text: "* with calls of unknown length, because one of the ends was not recorded. They count as calls, not in times." });
+    const cut = page.rows.some((row) => row.cut > 0) && h("p", { class: "quiet small", text: "* includes calls of unknown duration, because the entry or the return was not recorded. They are in Calls and not in the times." });
     put(this.element, h("table", { class: "list calls-table" }, h("thead", {}, head), h("tbody", {}, ...page.rows.map(line))), more, cut);
   }
 

@@ -13,7 +13,7 @@ const ROW = 24;
 const INDENT = 16;
 /** Calls that an address keeps unfolded. */
 const MOST_UNFOLDED = 48;
-const STATES = { unfinished: ["no end recorded", "It had not returned when recording ended, or its end was lost: it took at least so long."], unstarted: ["no beginning recorded", "It was called before recording began, or its beginning was lost."] };
+const STATES = { unfinished: ["no return recorded", "It had not returned when recording ended, or its return was lost: it took at least this long."], unstarted: ["no entry recorded", "It was called before recording began, or its entry was lost."] };
 const HEADS = [["Time, s", true], ["CPU", true], ["Task-pid", false], ["Duration", true], ["Self", true], ["Function", false]];
 
 /** Sends `page` with the answer that has the number of calls, `error`, and `move`. */
@@ -224,7 +224,7 @@ export class CallsTree extends EventTarget {
     put(took, h("span", { class: "call-mark", title: MARKS.find(([, sign]) => sign === mark)?.[2], text: mark }), `${call.state === "unfinished" ? "≥ " : ""}${duration(call.duration)}`);
     took.title = `${exact(call.duration)} ns`;
     own.textContent = call.children > 0 || call.inner > 0 ? duration(call.own) : "";
-    own.title = `${exact(call.own)} ns in it and in no recorded call within it`;
+    own.title = `${exact(call.own)} ns in the function itself, without the recorded calls that it made`;
     put(name, ...this.#name(node, depth, lostBefore(this.losses, level.nodes.get(index - 1)?.call, call)));
     name.title = call.function;
   }

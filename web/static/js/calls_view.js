@@ -49,7 +49,7 @@ export class CallsView {
   #build() {
     const { state } = this.context;
     this.kinds = this.#segments("View of calls", "calls", KINDS);
-    this.parts = this.#segments("Divide functions", "part", PARTS);
+    this.parts = this.#segments("Group functions", "part", PARTS);
     this.lanes = this.#segments("Lanes", "lanes", LANES);
     this.search = h("input", { type: "search", class: "mono", size: "18", maxlength: "256", placeholder: "Find functions", "aria-label": "Find functions", on: {
       input: settled(200, () => state.set({ search: this.search.value })), keydown: (event) => this.#searchKey(event),
@@ -119,7 +119,7 @@ export class CallsView {
     this.lanes.hidden = view.calls !== "chart";
     this.copy.hidden = view.calls === "functions";
     this.copy.textContent = "Copy as text";
-    this.copy.title = `${view.call === null ? "All calls shown" : "The chosen call with all within it"}, in the shape of ftrace's own file trace`;
+    this.copy.title = `${view.call === null ? "All calls shown" : "The chosen call with all within it"}, as in ftrace's file “trace”`;
     for (const [name, body] of Object.entries(this.bodies)) body.hidden = name !== view.calls;
     if (document.activeElement !== this.search) this.search.value = view.search;
     if (document.activeElement !== this.longer) this.longer.value = view.longer ? duration(view.longer) : "";
@@ -226,7 +226,7 @@ export class CallsView {
     this.#answered();
     const { lanes, hidden, moreLanes, leftOut, coarse } = this.chart.data;
     const parts = [plural(lanes.reduce((sum, lane) => sum + lane.calls, 0), "call"), plural(lanes.length, this.context.view.lanes === "cpu" ? "CPU" : "thread")];
-    if (coarse) parts.push("an overview; zoom in for every call");
+    if (coarse) parts.push("overview; zoom in to see every call");
     if (hidden > 0) parts.push(`${exact(hidden)} more below one pixel`);
     if (moreLanes > 0) parts.push(`${plural(moreLanes, "more lane")} not shown`);
     if (leftOut > 0) parts.push(`${plural(leftOut, "later call")} did not fit`);
@@ -254,7 +254,7 @@ export class CallsView {
   #setLonger() {
     const ns = parseDuration(this.longer.value);
     this.longer.setAttribute("aria-invalid", String(ns === null));
-    if (ns === null) note("Write a length of time such as 10 µs, 1.5 ms or 2 s.");
+    if (ns === null) note("Write a duration such as 10 µs, 1.5 ms or 2 s.");
     else this.context.state.set({ longer: ns, open: "", call: null });
   }
 

@@ -17,7 +17,7 @@ const EXPORTS = [
 ];
 
 /** What is said of a capture that was deleted while its page was open. */
-const GONE = "This capture was deleted meanwhile. The page shows what it had read before; nothing more can be read, and nothing can be done with it.";
+const GONE = "This capture was deleted. The page still shows what it had read; no more of it can be read.";
 
 /** The header. */
 export class CaptureHeader {
@@ -169,7 +169,7 @@ export class CaptureHeader {
   async #copyLink() {
     if (this.#isGone()) return;
     const done = await copyText(location.origin + this.context.state.address());
-    note(done ? "Link copied. It opens this view for everybody who may log in here." : "The link is in the address bar; this browser did not let it be copied.");
+    note(done ? "Link copied. It opens this view for everybody who may log in here." : "This browser did not allow copying. Copy the link from the address bar.");
   }
 
   async #pin() {
@@ -178,7 +178,7 @@ export class CaptureHeader {
     try {
       await send("PATCH", this.context.path, { pinned: !info.pinned });
       await this.context.refresh();
-      note(this.context.info.pinned ? "Pinned: it stays until somebody deletes it." : "Not pinned any more.", { ms: 3000 });
+      note(this.context.info.pinned ? "Pinned: it stays until somebody deletes it." : "Unpinned: it is deleted by the rule of retention, if there is one.", { ms: 3000 });
     } catch (error) {
       noteError(error);
     }

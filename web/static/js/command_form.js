@@ -18,7 +18,7 @@ export class CommandForm {
 
   constructor() {
     this.user = byId("run-as");
-    new Combobox({ input: this.user, keepsText: true, empty: "Commands do not run as such a user here.", source: (query, signal) => this.#users(query.trim(), signal), pick: () => {} });
+    new Combobox({ input: this.user, keepsText: true, empty: "Commands cannot run as this user here.", source: (query, signal) => this.#users(query.trim(), signal), pick: () => {} });
   }
 
   async #users(query, signal) {

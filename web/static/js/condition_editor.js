@@ -99,7 +99,7 @@ export class ConditionEditor {
     if (mode === "rows") {
       const parsed = rowsOf(this.text);
       if (!parsed) {
-        this.#say("Rows cannot say this: they have no parentheses, no negation, and either all or any. It stays text.", true);
+        this.#say("Rows cannot show this condition: they have no parentheses and no negation, and are joined by either all or any. It stays text.", true);
         return;
       }
       Object.assign(this, parsed);

@@ -71,7 +71,7 @@ export class CountsView {
     }
     const charts = this.#charts(view);
     put(this.body, this.#table(view.counts),
-      view.left_out > 0 && h("p", { class: "quiet small", text: `${plural(view.left_out, "row")} of further events and CPUs left out` }),
+      view.left_out > 0 && h("p", { class: "quiet small", text: `${plural(view.left_out, "row")} of other events and CPUs not shown` }),
       view.joined > 1 && h("p", { class: "quiet small", text: `Each point stands for ${plural(view.joined, "interval")}.` }),
       ...charts.map(({ title, chart, more }) => h("section", {}, title, chart.element, more)));
     // A chart takes its size from the page.
@@ -109,7 +109,7 @@ export class CountsView {
     const line = (one) => h("tr", {}, scoped && h("td", { class: "mono", text: one.scope }), value(one), h("td", {}, h("code", { text: one.event })), derived(one),
       shared && h("td", { class: "num", text: one.share === null ? "" : `${number(one.share * 100)} %` }));
     return h("table", { class: "list counts-table" },
-      h("thead", {}, h("tr", {}, scoped && head("Of"), head("Count", true), head("Event"), head("That is"), shared && head("Counted for", true))),
+      h("thead", {}, h("tr", {}, scoped && head("Scope"), head("Count", true), head("Event"), head("Ratio or rate"), shared && head("Time counted", true))),
       h("tbody", {}, ...counts.map(line)));
   }
 }

@@ -123,7 +123,7 @@ export class EventsView {
 
   #tellLive() {
     const buffer = this.table.source;
-    this.counted.textContent = buffer.missing ? `${plural(buffer.count, "newest row")}; ${plural(buffer.missing, "row")} not shown here, kept in the capture` : plural(buffer.count, "row");
+    this.counted.textContent = buffer.missing ? `${plural(buffer.count, "newest row")}; ${plural(buffer.missing, "row")} kept in the capture and not shown here` : plural(buffer.count, "row");
     this.resume.hidden = this.follow;
     this.resume.textContent = `Follow (${plural(buffer.waiting ?? 0, "new row")})`;
   }
@@ -222,7 +222,7 @@ export class EventsView {
 
   #emptyText() {
     const { filter, start } = this.context.view;
-    if (filter) return "No row satisfies the filter in this range.";
+    if (filter) return "No rows match the filter in this range.";
     return start === null ? "This stream has no rows: the probe was not hit, or every hit was filtered. The Info tab has the counts." : "No rows in the selected range.";
   }
 
@@ -260,7 +260,7 @@ export class EventsView {
   }
 
   #title(value, column) {
-    if (value === null) return "not there: it could not be read";
+    if (value === null) return "missing: it could not be read";
     if (column.display === "time_ns") return `${moment(value)} s, ${wall(Number(this.context.info.started_unix_ns) + Number(value), true)}`;
     if (columnType(column) === "stack") return value ? `${value.top} (${plural(value.depth, "frame")})` : "";
     return typeof value === "number" ? exact(value) : String(value);

@@ -84,7 +84,7 @@ export class FlameView {
     bind("Escape", { what: "Reset the zoom", group: "Flame graph", shown: "Esc", when: () => when() && this.context.view.focus !== "" && !this.#listed }, () => this.context.state.set({ focus: "" }));
     const reading = () => when() && this.#coded;
     bind("n", { what: "The next hottest instruction", group: "Instructions of a function", when: reading }, () => this.instructions.hottest(1));
-    bind("p", { what: "The one with more samples", group: "Instructions of a function", when: reading }, () => this.instructions.hottest(-1));
+    bind("p", { what: "The instruction with the next more samples", group: "Instructions of a function", when: reading }, () => this.instructions.hottest(-1));
     bind("Escape", { what: "Back to the functions", group: "Instructions of a function", shown: "Esc", when: reading }, () => this.context.state.set({ code: "", at: "" }));
     describe("← → ↑ ↓", "Walk through the frames", "Flame graph");
     describe("Enter", "Zoom into the frame", "Flame graph");
@@ -216,7 +216,7 @@ export class FlameView {
     if (this.model.total === 0) {
       put(this.svg);
       this.svg.style.height = "0";
-      put(this.problem, h("p", { class: "empty", text: this.context.view.start === null && !this.context.view.filter ? this.context.hasCalls ? "No time in calls of known length." : this.context.isScript ? "The map held nothing by stack when it was read." : "No samples: nothing of the target ran while it was sampled." : `No ${this.context.hasCalls ? "calls" : this.context.isScript ? "values" : "samples"} in this range and filter.` }));
+      put(this.problem, h("p", { class: "empty", text: this.#nothing }));
       this.said.textContent = "";
       this.#drawCrumbs();
       return;
@@ -225,6 +225,16 @@ export class FlameView {
     this.#drawCrumbs();
     this.#tell(this.current);
     this.#say();
+  }
+
+  /** Why there is no graph. */
+  get #nothing() {
+    const { hasCalls, isScript, info, view } = this.context;
+    const what = hasCalls ? "calls" : isScript ? "values" : "samples";
+    if (view.start !== null || view.filter) return `No ${what} in this range and filter.`;
+    if (info.running) return `No ${what} stored yet. The graph appears with the first of them.`;
+    if (hasCalls) return "No calls of known duration.";
+    return isScript ? "The map held nothing by stack when it was read." : "No samples: nothing of the target ran while it was sampled.";
   }
 
   #noStacks() {

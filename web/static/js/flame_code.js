@@ -39,10 +39,10 @@ export class FlameCode {
     const gaps = shown.rows.flatMap((row, i) => [row.left_out > 0 && h("tr", { class: "code-gap quiet" }, h("td", { colspan: "6", text: `${plural(row.left_out, "instruction")} without samples not shown` })), this.lines[i]]);
     const col = (text, num, title) => h("th", { scope: "col", class: num ? "num" : "", title, text });
     const table = h("table", { class: "list calls-table code-table" },
-      h("thead", {}, h("tr", {}, col("Samples", true, "Own samples at the instruction, and their share of the function's at this place"), h("th", { scope: "col", class: "bar-head", text: "Share" }), col("Address", true, "As the file counts"), col("Offset", false, "From the function's beginning"), col("Instruction", false), col("Source", false, "Names from the file's debug information; the source itself is not read"))),
+      h("thead", {}, h("tr", {}, col("Samples", true, "Samples at the instruction, and their share of the function's samples"), h("th", { scope: "col", class: "bar-head", text: "Share" }), col("Address", true, "Address in the file"), col("Offset", false, "From the start of the function"), col("Instruction", false), col("Source", false, "Names from the file's debug information; the source itself is not read"))),
       h("tbody", {}, ...gaps.filter(Boolean)));
     put(this.element, this.#head(), shown.note && h("p", { class: "code-note", text: shown.note }), table,
-      shown.outside > 0 && h("p", { class: "quiet", text: `${plural(shown.outside, "sample")} behind what is kept.` }));
+      shown.outside > 0 && h("p", { class: "quiet", text: `${plural(shown.outside, "sample")} after the instructions that are kept.` }));
     if (first) this.current = -1;
     if (first && shown.hottest.length > 0) this.go(shown.hottest[0], false);
     else if (this.current >= 0) this.go(this.current, false);
@@ -101,7 +101,7 @@ export class FlameCode {
       h("b", { class: "mono code-name", title: answer.function, text: answer.function }),
       choose || h("span", { class: "mono quiet code-module", text: places.length === 1 ? line(places[0]).replace(/ · .*$/, "") : "" }),
       h("span", { class: "grow" }), this.place,
-      button("Hotter", "p", "The one with more samples", () => this.hottest(-1), hot < 2), button("Next hottest", "n", "The instruction with the next most samples", () => this.hottest(1), hot < 2),
+      button("Hotter", "p", "The instruction with the next more samples", () => this.hottest(-1), hot < 2), button("Next hottest", "n", "The instruction with the next fewer samples", () => this.hottest(1), hot < 2),
       h("button", { type: "button", title: "Find the function in the graph", text: "In the graph", on: { click: () => set({ flame: "graph", search: answer.function, focus: "", code: "", at: "" }) } }));
   }
 

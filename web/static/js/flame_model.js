@@ -5,7 +5,7 @@ export const MATCH_SELF = 1;
 /** See {@link MATCH_SELF}. */
 export const MATCH_BELOW = 2;
 /** What nodes and functions are, by the number that the API gives. */
-export const KINDS = ["all samples", "process", "kernel", "user", "inlined", "run-time compiled", "without a name"];
+export const KINDS = ["all samples", "process", "kernel", "user", "inlined", "JIT-compiled", "without a symbol"];
 
 /** The answer of the flame endpoint, indexed. */
 export class FlameModel {

@@ -189,6 +189,6 @@ export class HeatChart {
   /** What its shades mean, in words. */
   get legend() {
     const gaps = this.view.buckets.some((_, row) => apart(this.view.buckets, row)) ? ", broken line: empty buckets are left out" : "";
-    return `darkest: ${exact(this.view.most)}${sign(this.view.unit) && `, buckets in ${sign(this.view.unit)}`}${gaps}`;
+    return `most in a cell: ${exact(this.view.most)}${sign(this.view.unit) && `, buckets in ${sign(this.view.unit)}`}${gaps}`;
   }
 }

@@ -37,7 +37,7 @@ export function troubleNotice(trouble) {
 export function agentNotice(agent, full = false) {
   if (agent.state === "absent") {
     return h("div", { class: "notice notice-stop", role: "status" }, h("p", {}, h("strong", { text: "No agent: nothing can be recorded. " }),
-      agent.message ? `${sentence(agent.message)} ` : "", "Stored captures and the samples can be read all the same."));
+      agent.message ? `${sentence(agent.message)} ` : "", "Stored captures and samples can still be read."));
   }
   if (agent.state === "restarting") {
     return h("div", { class: "notice notice-stop", role: "status" }, h("p", {}, h("strong", { text: "The agent is restarting. " }), sentence(agent.message)));
@@ -69,7 +69,7 @@ function joined(finding, remedy) {
  */
 export function fullCapabilities(capabilities) {
   return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list wrap" },
-    h("thead", {}, h("tr", {}, ...["Way to observe", "State", "Found", "What to change"].map((text) => h("th", { scope: "col", text })))),
+    h("thead", {}, h("tr", {}, ...["Feature", "State", "Finding", "Remedy"].map((text) => h("th", { scope: "col", text })))),
     h("tbody", {}, ...capabilities.map((one) => h("tr", {},
       h("td", {}, h("div", { text: one.title }), h("div", { class: "quiet small", text: one.purpose })),
       h("td", {}, stateChip(one.state)), h("td", { text: one.finding }), h("td", { text: one.remedy }))))));

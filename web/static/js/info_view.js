@@ -13,9 +13,9 @@ import { ESTIMATED, costIsEstimated, targetText } from "./spec.js";
 import { joinWords } from "./words.js";
 
 const STAGES = {
-  kernel_missed: "the probe was not run", limited: "the guard let no more rows be recorded", ring_full: "the ring buffer was full", map_full: "a map was full", stack_lost: "a stack could not be kept",
+  kernel_missed: "the probe was not run", limited: "the limit of rows or bytes a second was reached", ring_full: "the ring buffer was full", map_full: "a map was full", stack_lost: "a stack could not be kept",
   helper_failed: "a value could not be read and is empty", decode: "a record could not be decoded",
-  store: "the store could not keep up", interrupted: "the recording broke off; what came after the last reading was counted by nobody",
+  store: "the store could not keep up", interrupted: "recording broke off; what came after the last read of the counters was not counted",
 };
 
 /**
@@ -52,8 +52,8 @@ function budgetsText(limits) {
 function tracedEntries({ tracer, functions = [], not_functions: not = [], graph_roots: roots = [], graph_not: leftOut = [], max_depth: depth, events = [], dynamic = [] }) {
   const codes = (name, words) => (words.length ? entry(name, h("code", { text: words.join(" ") })) : []);
   return [
-    ...codes("Tracer", tracer ? [tracer] : []), ...codes("Functions", functions), ...codes("Not the functions", not), ...codes("Graph begins at", roots),
-    ...codes("Graph leaves out", leftOut), ...(depth ? entry("Depth", exact(depth)) : []),
+    ...codes("Tracer", tracer ? [tracer] : []), ...codes("Functions", functions), ...codes("Excluded functions", not), ...codes("Graph begins at", roots),
+    ...codes("Graph excludes", leftOut), ...(depth ? entry("Depth", exact(depth)) : []),
     ...events.flatMap(({ event, filter }, i) => entry(i === 0 ? "Events" : "", h("code", { text: event }), filter && h("div", {}, "only where ", h("code", { text: filter })))),
     ...probedEntries(dynamic),
   ];
@@ -125,7 +125,7 @@ export class InfoView {
     const ends = [limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`, limits.max_events && `after ${plural(limits.max_events, "row")}`, limits.max_bytes && `at ${bytes(limits.max_bytes)}`].filter(Boolean);
     return section("info-spec", "What was asked for", h("dl", { class: "facts" }, ...method, ...entry("Target", targetText(spec.target, joinWords)),
       ...entry("Ends", ends.join(", or ") || "when it is stopped"), ...entry("Cost limits", budgetsText(limits)),
-      ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`), ...entry("Ended", info.running ? "it runs" : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`),
+      ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`), ...entry("Ended", info.running ? "still recording" : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`),
       ...(info.hints ?? []).flatMap((hint) => entry("Note", `${hint}.`)),
       ...entry("Size", bytes(info.bytes)), ...(info.pinned || info.kept_until_unix_ns ? entry("Kept", keptText(info)) : []),
       ...(info.simulated ? entry("Agent", "simulated: the events are made up") : [])), h("details", {}, h("summary", { text: "Spec as JSON" }), json));
@@ -176,7 +176,7 @@ export class InfoView {
     const rows = info.readings.map((reading, i) => reading && h("tr", {}, h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
       h("td", { class: "num", title: exact(reading.hits_per_s), text: `${count(Math.round(reading.hits_per_s))}/s` }),
       h("td", { class: "num", text: reading.ns_per_hit === null || reading.ns_per_hit === undefined ? "not measured" : `${about}${Math.round(reading.ns_per_hit)} ns` }), h("td", { class: "num", text: `${about}${permille(reading.cpu_permille)}` }))).filter(Boolean);
-    return section("info-overhead", info.running ? "Cost of the probes, last reading" : "Cost of the probes, average", rows.length === 0 ? h("p", { text: "There was no reading: the capture was too short, or this kernel gives none." })
+    return section("info-overhead", info.running ? "Cost of the probes, last reading" : "Cost of the probes, average", rows.length === 0 ? h("p", { text: "Not measured: the capture was too short, or this kernel does not measure it." })
       : table([["Stream"], ["Hits", true], ["Each hit", true], ["Share of one CPU", true]], rows), estimated && rows.length > 0 && h("p", { class: "quiet prose", text: ESTIMATED }));
   }
 

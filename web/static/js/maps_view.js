@@ -134,7 +134,7 @@ export class MapsView {
     const map = this.#map;
     // Of a range: what came in between the readings that are nearest to it.
     if (this.context.view.snapshot === null && this.context.range.start !== null) {
-      return [h("span", { class: "quiet", text: since ? `came in between the reads at ${duration(since.time)} and ${duration(at.time)}` : `until the read at ${duration(at.time)}` })];
+      return [h("span", { class: "quiet", text: since ? `added between the reads at ${duration(since.time)} and ${duration(at.time)}` : `until the read at ${duration(at.time)}` })];
     }
     const step = (by) => h("button", { type: "button", text: by < 0 ? "‹" : "›", "aria-label": by < 0 ? "Earlier" : "Later", disabled: by < 0 ? at.snapshot <= 1 : at.snapshot >= map.last, on: { click: () => this.context.state.set({ snapshot: at.snapshot + by }) } });
     const latest = this.context.view.snapshot !== null && h("button", { type: "button", class: "plain", text: this.context.range.start === null ? "Last" : "The range", on: { click: () => this.context.state.set({ snapshot: null }) } });
@@ -164,7 +164,7 @@ export class MapsView {
 
   /** Why a view is empty. */
   #nothing(words) {
-    return this.context.range.start === null || this.context.view.snapshot !== null ? words : "Nothing came in in the selected range, or the map was not read in it. Maps are read about once a second.";
+    return this.context.range.start === null || this.context.view.snapshot !== null ? words : "The map got no values in the selected range, or was not read in it. Maps are read about once a second.";
   }
 
   #lines(view) {

@@ -18,9 +18,9 @@ const COLUMNS = [
 ];
 /** What the others are, for a list that is not there. */
 const EMPTY = {
-  user: "Functions of programs and libraries are read file by file: choose a file of the list “Programs and libraries”, or write its path into the address as in=/usr/bin/bash.",
-  marker: "USDT probes of programs and libraries are read file by file: choose a file of the list “Programs and libraries”.",
-  probe: "Nobody has made a dynamic probe on this host.",
+  user: "Functions of programs and libraries are read file by file: choose a file from the list “Programs and libraries”, or write its path into the address as in=/usr/bin/bash.",
+  marker: "USDT probes of programs and libraries are read file by file: choose a file from the list “Programs and libraries”.",
+  probe: "There are no dynamic probes on this host.",
   program: "No BPF program is loaded on this host.",
 };
 
@@ -70,7 +70,7 @@ function choose(kind) {
 }
 
 function drawWithin() {
-  put(byId("catalog-within"), view.within && h("button", { type: "button", class: "plain", title: "Take this limit away", on: { click: () => { change({ within: "" }); load(); } } }, "in ", h("code", { text: view.within }), " ×"));
+  put(byId("catalog-within"), view.within && h("button", { type: "button", class: "plain", title: "Search all of the host", on: { click: () => { change({ within: "" }); load(); } } }, "in ", h("code", { text: view.within }), " ×"));
 }
 
 async function readKinds() {

@@ -69,7 +69,7 @@ async function setPinned(one, pinned) {
     await send("PATCH", `/api/captures/${encodeURIComponent(one.id)}`, { pinned });
     one.pinned = pinned;
     draw();
-    note(pinned ? `“${one.title}” stays until somebody deletes it.` : `“${one.title}” is not pinned any more.`, { ms: 3000 });
+    note(pinned ? `“${one.title}” stays until somebody deletes it.` : `“${one.title}” is unpinned.`, { ms: 3000 });
   } catch (error) {
     noteError(error);
   }

@@ -27,7 +27,7 @@ async function check() {
   const button = byId("check");
   button.disabled = true;
   try {
-    await waitFor("Trying every way to observe this host", send("POST", "/api/host/check"));
+    await waitFor("Testing what works on this host", send("POST", "/api/host/check"));
     show(await get("/api/host"));
     note("Checked again.");
   } catch (error) {

@@ -157,7 +157,7 @@ async function settleProcess() {
   const { total, items } = await waitFor("Looking for the process", get("/api/processes", { q: typed, limit: 40 }));
   const choice = chooseProcess(typed, items);
   if (choice.pid) input.value = String(choice.pid);
-  else if (choice.none) put(byId("problems"), h("div", { class: "notice notice-stop", role: "alert" }, h("p", { text: `No process is called “${typed}”, and none has it in its name.` })));
+  else if (choice.none) put(byId("problems"), h("div", { class: "notice notice-stop", role: "alert" }, h("p", { text: `No match: no process has “${typed}” in its name.` })));
   else put(byId("problems"), processList(typed, choice.several, items.length === choice.several.length ? total : choice.several.length, (pid) => { input.value = String(pid); put(byId("problems")); byId("start-capture").focus(); }));
   if (!choice.pid) {
     byId("problems").scrollIntoView({ block: "nearest" });
@@ -175,8 +175,8 @@ async function start() {
     return;
   }
   const { spec, problems } = specOf(formNow(), splitWords);
-  if (method === "events" && editors.some((editor) => editor.bad)) problems.push("A condition is not right yet; see it on the left.");
-  if (method === "events" && editors.some((editor) => !editor.condition)) problems.push("The fields of a tracepoint are not known; remove it or try again.");
+  if (method === "events" && editors.some((editor) => editor.bad)) problems.push("A condition has an error; the form shows it below the condition.");
+  if (method === "events" && editors.some((editor) => !editor.condition)) problems.push("The fields of a tracepoint could not be read; remove it or try again.");
   if (method === "script") problems.push(...script.problems());
   if (problems.length) {
     put(byId("problems"), h("div", { class: "notice notice-stop" }, ...problems.map((text) => h("p", { text }))));
@@ -227,7 +227,7 @@ async function readLine() {
     fillInputs({ ...now, ...own, syscalls: { ...read.syscalls, stringBytes: now.syscalls.stringBytes, fdPaths: now.syscalls.fdPaths, signals: read.syscalls.signals && now.syscalls.signals } });
     document.querySelector(`input[name=target][value=${read.target}]`).checked = true;
     showTarget();
-    say(syscalls.filter ? "The form is filled from it; what the kernel cannot decide is decided before rows are stored." : "The form is filled from it.", false);
+    say(syscalls.filter ? "The form is filled from the filter; what the kernel cannot decide is decided before rows are stored." : "The form is filled from the filter.", false);
   } catch (error) {
     say([error.why, error.remedy].filter(Boolean).join(". "), true);
   }

@@ -17,9 +17,9 @@ function shownCheck({ probes, messages, skipped, answers, notes }, lines) {
     h("pre", { class: "mono small", text: `${lines[message.line - 1] ?? ""}\n${" ".repeat(Math.max(0, message.column - 1))}^` })));
   const right = probes.map((probe) => h("div", { class: "probe-right" },
     h("code", { text: probe.line }), ...probe.notes.map((note) => h("p", { class: "quiet small", text: note }))));
-  const passed = skipped.map(({ text, why }) => h("p", { class: "quiet small" }, h("code", { text }), ` is passed over: ${why}.`));
+  const passed = skipped.map(({ text, why }) => h("p", { class: "quiet small" }, h("code", { text }), ` is skipped: ${why}.`));
   const read = notes.map((text) => h("p", { class: "quiet small", text: `${text}.` }));
-  const answered = answers.map(({ asked, lines: told }) => h("div", { class: "probe-answer" }, h("p", { class: "small" }, h("code", { text: asked }), " asks, and makes no probe:"),
+  const answered = answers.map(({ asked, lines: told }) => h("div", { class: "probe-answer" }, h("p", { class: "small" }, h("code", { text: asked }), " asks a question and adds no probe:"),
     h("pre", { class: "mono small", tabindex: "0", text: told.join("\n") })));
   return [...wrong, ...read, ...answered, ...right, ...passed];
 }
@@ -105,7 +105,7 @@ export class ProbeBuilder {
     this.#known = [];
     const func = this.func.value.trim();
     if (!func || this.file.value.trim()) {
-      const why = this.file.value.trim() && func ? "Names of a program’s parameters are in its debug information, which is not read: write registers such as %di, or $retval where it returns." : "";
+      const why = this.file.value.trim() && func ? "The debug information of programs is not read, so parameters have no names here: write registers such as %di, or $retval at the return." : "";
       put(this.list, why && h("p", { class: "quiet small", text: why }));
       this.#preview();
       return;
@@ -140,7 +140,7 @@ export class ProbeBuilder {
       });
       return h("div", { class: "probe-argument" }, label, member);
     });
-    const none = this.at.value === "offset" ? "Within a function its parameters are where the compiler put them: write registers." : "It has no parameters.";
+    const none = this.at.value === "offset" ? "Within a function, parameters can be in any register or on the stack: write registers." : "The function has no parameters.";
     put(this.list, ...notes.map((note) => h("p", { class: "quiet small", text: note })), ...(rows.length ? rows : [h("p", { class: "quiet small", text: none })]));
   }
 

@@ -34,7 +34,7 @@ export async function showProbes(element, { capture = "", admin = false } = {}) 
     const { events, optimization, limits } = await get("/api/dynamic");
     const shown = events.filter((event) => !capture || event.capture === capture);
     put(element, ...(capture ? [] : limits.map(limitText)), ...(capture || optimization === null ? [] : [setting(optimization, admin, again)]),
-      shown.length ? table(shown, again, !capture) : h("p", { class: "empty", text: capture ? "None of its own probes is there any more." : "There are no dynamic events. Captures with probes of their own make some; perf probe and others may too." }));
+      shown.length ? table(shown, again, !capture) : h("p", { class: "empty", text: capture ? "All of its own probes were removed." : "There are no dynamic events. Captures with probes of their own make some; perf probe and others may too." }));
   } catch (error) {
     // Whoever only looks at captures is not told of the host's probes.
     if (capture && error.status === 404) put(element);
@@ -48,7 +48,7 @@ function setting(on, admin, again) {
   const change = async () => {
     try {
       await waitFor("Changing the kernel’s setting", send("POST", "/api/host/kprobes", { optimization: !on }));
-      note(`debug.kprobes-optimization is ${on ? 0 : 1} now, until somebody changes it again.`);
+      note(`debug.kprobes-optimization is ${on ? 0 : 1} now and stays so until somebody changes it.`);
       again();
     } catch (error) {
       showError(button.parentElement, error, again);
@@ -60,7 +60,7 @@ function setting(on, admin, again) {
 }
 
 function table(events, again, tellsWhose) {
-  const heads = [["Event"], ["Actions"], ["Hits", true], ["Missed", true], ["Done by"], ...(tellsWhose ? [["Whose"]] : []), ["Where"]];
+  const heads = [["Event"], ["Actions"], ["Hits", true], ["Missed", true], ["Method"], ...(tellsWhose ? [["Owner"]] : []), ["Where"]];
   const row = (event) => {
     // The group of a capture's probe tells only who made it.
     const name = event.label ?? (event.owner ? event.name : `${event.group}:${event.name}`);

@@ -41,5 +41,5 @@ export function processList(typed, items, total, chosen) {
   const button = (one) => h("li", {}, h("button", { type: "button", class: "process-entry", on: { click: () => chosen(one.pid) } },
     h("span", { class: "mono", text: `${one.pid} ${one.comm}` }), h("span", { class: "quiet", text: processDetail(one) })));
   const more = total > items.length ? ` The first ${items.length} of them:` : "";
-  return h("div", { class: "notice notice-stop", role: "alert" }, h("p", { text: `${total} processes fit “${typed.trim()}”. Choose one.${more}` }), h("ul", { class: "process-list" }, ...items.map(button)));
+  return h("div", { class: "notice notice-stop", role: "alert" }, h("p", { text: `${total} processes match “${typed.trim()}”. Choose one.${more}` }), h("ul", { class: "process-list" }, ...items.map(button)));
 }

@@ -55,7 +55,7 @@ export class RowDetails {
   }
 
   #entry(column, value) {
-    const text = value === null ? "not there" : cellText(value, column) + (column.display === "time_ns" ? " s" : "");
+    const text = value === null ? "missing" : cellText(value, column) + (column.display === "time_ns" ? " s" : "");
     return this.#fact(column.name, "mono", text, value === null ? null : cellText(value, column));
   }
 

@@ -28,9 +28,9 @@ function patterns(probes) {
 
 /** What a script that can run will do. */
 function compiled({ probes, maps, compile_ms: ms }) {
-  const places = probes.reduce((sum, { attached }) => sum + attached, 0);
+  const sites = probes.reduce((sum, { attached }) => sum + attached, 0);
   const kept = maps.length ? `, keeps ${maps.map(({ name }) => name).join(", ")}` : "";
-  return `Compiles in ${duration(ms * 1e6)}: ${plural(places, "place")} of ${plural(probes.length, "program")}${kept}.${patterns(probes)}`;
+  return `Compiles in ${duration(ms * 1e6)}: ${plural(probes.length, "program")} at ${plural(sites, "probe site")}${kept}.${patterns(probes)}`;
 }
 
 /** The tab. The editor is loaded when it is shown for the first time. */

@@ -57,7 +57,7 @@ function branchesOf(form, problems) {
   const words = form.branches.split(/[\s,]+/).filter(Boolean);
   const wrong = words.find((word) => !BRANCH_WORDS.some(([known]) => known === word));
   if (wrong) problems.push(`“${wrong}” selects no branches; ${BRANCH_WORDS.map(([word]) => word).join(", ")} do.`);
-  if (words.length > 0 && form.callGraph === "lbr") problems.push("Stacks by branch records use up the CPU’s one record of branches; find stacks in another way, or leave branches out.");
+  if (words.length > 0 && form.callGraph === "lbr") problems.push("Branches and stacks by branch records need the same hardware; choose another way to find stacks, or leave Branches empty.");
   return words;
 }
 
@@ -65,7 +65,7 @@ function profileOf(form, problems) {
   const { stack_bytes: bytes, ...sampling } = form.sampling;
   const event = form.event.trim();
   if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
-  else if (form.callGraph !== "frame_pointer" && !form.user) problems.push("Only the stacks of programs can be found in another way; record them too.");
+  else if (form.callGraph !== "frame_pointer" && !form.user) problems.push("DWARF tables and branch records only find stacks of programs; choose programs and libraries too.");
   const branches = branchesOf(form, problems);
   if (form.period.trim() && !event) problems.push("A period needs the event that is counted; choose one.");
   return {

@@ -192,7 +192,7 @@ export class SqlTrackRow {
     const kinds = kindsOf(this.whole.columns);
     if (kinds.length === 0) {
       return this.#fail(h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "No time. " }),
-        "No column of the result is a time. Call one time, ts or start_ns; times are nanoseconds from the capture's start."));
+        "No column of the result is a time. Name one time, ts or start_ns; times are nanoseconds from the capture's start."));
     }
     const answer = this.part?.answer ?? this.whole;
     const shape = this.#shape;

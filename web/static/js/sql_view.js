@@ -71,8 +71,8 @@ export class SqlView {
     put(this.panel, h("div", { class: "sql" },
       h("div", { class: "sql-main" }, this.editor,
         h("div", { class: "panel-bar" }, this.runButton, this.cancelButton, this.examples, this.modes, this.trackButton, this.status, this.pointed), this.result),
-      h("aside", { class: "sql-side", "aria-label": "Tables and columns" }, h("p", { class: "quiet small", text: "A name goes into the query where the cursor is." }), this.tables)));
-    put(this.result, h("p", { class: "empty", text: "A query reads all of this capture and nothing else; the filter and the range above do not count. Times are nanoseconds from the start." }));
+      h("aside", { class: "sql-side", "aria-label": "Tables and columns" }, h("p", { class: "quiet small", text: "A click on a name writes it into the query, at the cursor." }), this.tables)));
+    put(this.result, h("p", { class: "empty", text: "A query reads all of this capture and nothing else; the filter and the range above do not apply. Times are nanoseconds from the start." }));
   }
 
   #key(event) {
@@ -143,7 +143,7 @@ export class SqlView {
     this.#setRunning(true);
     this.status.textContent = "Running…";
     try {
-      const asked = (signal) => waitFor("Answering the query", send("POST", `${this.context.path}/query`, { sql }, signal), () => this.#cancel());
+      const asked = (signal) => waitFor("Running the query", send("POST", `${this.context.path}/query`, { sql }, signal), () => this.#cancel());
       const answer = await this.#latest.run(asked);
       if (!answer) return;
       this.answer = answer;

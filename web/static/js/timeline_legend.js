@@ -30,6 +30,6 @@ export function namesByRows(data, shown = data) {
  */
 export function legend(data, shown) {
   const all = namesByRows(data, shown);
-  const entries = all.slice(0, SHOWN).map(([name, rows]) => h("span", { class: "legend-entry mono", title: `${name || "Rows whose name is not known"}: the most frequent where there are ${exact(rows)} rows`, data: { cat: String(category(name)) }, text: name || "no name" }));
+  const entries = all.slice(0, SHOWN).map(([name, rows]) => h("span", { class: "legend-entry mono", title: `${name || "Rows whose name is not known"}: the most frequent name in bins with ${exact(rows)} rows`, data: { cat: String(category(name)) }, text: name || "no name" }));
   return all.length > SHOWN ? [...entries, h("span", { class: "quiet", text: plural(all.length - SHOWN, "more name") })] : entries;
 }

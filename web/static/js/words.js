@@ -28,7 +28,7 @@ export function splitWords(text) {
       quote = c;
       word ??= "";
     } else if (c === "\\") {
-      if (i + 1 >= text.length) return { words, problem: "The backslash at the end keeps nothing; add a character or remove it.", notes: [...notes] };
+      if (i + 1 >= text.length) return { words, problem: "The backslash at the end escapes nothing; add a character or remove it.", notes: [...notes] };
       word = (word ?? "") + text[(i += 1)];
     } else if (/\s/.test(c)) {
       if (word !== null) words.push(word);

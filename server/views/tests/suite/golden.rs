@@ -4,7 +4,7 @@
 use crate::fixture;
 
 use bathyscope_views::{
-    Filter, FlameQuery, Group, GroupBy, Order, PALETTE, RateQuery, RowsQuery, Source, SvgOptions, TimeRange,
+    Filter, FlameQuery, Group, GroupBy, NameColours, Order, RateQuery, RowsQuery, Source, SvgOptions, TimeRange,
     TimelineQuery, flame, page, rate, svg, timeline,
 };
 use fixture::{GO, ORIGIN, events, golden, profile};
@@ -96,6 +96,7 @@ fn flame_graphs() {
         let graph = flame(&source, &query, &GO).unwrap();
         golden(&format!("{name}.json"), &json(&graph));
         let options = SvgOptions {
+            colours: NameColours::of(&source, TimeRange::of(&source), &GO).unwrap(),
             title: format!("profile at 99 Hz, {name}"),
             subtitle: "2026-11-20 21:30 on host, 10 s".to_owned(),
             notice: if name == "flame" { "17 samples were lost".to_owned() } else { String::new() },
@@ -105,18 +106,6 @@ fn flame_graphs() {
         fixture::xml::read(&drawn).unwrap();
         golden(&format!("{name}.svg"), drawn.as_bytes());
     }
-}
-
-#[test]
-fn the_palette_that_the_front_end_copies() {
-    let hex = |[r, g, b]: &[u8; 3]| format!("#{r:02x}{g:02x}{b:02x}");
-    let families = ["process", "kernel", "user", "inlined", "jit", "unresolved"];
-    let palette: serde_json::Map<String, serde_json::Value> = families
-        .iter()
-        .zip(&PALETTE)
-        .map(|(family, colours)| ((*family).to_owned(), colours.iter().map(hex).collect::<Vec<_>>().into()))
-        .collect();
-    golden("palette.json", &json(&palette));
 }
 
 #[test]

@@ -43,7 +43,13 @@ fn the_svg_has_no_element_or_attribute_that_we_did_not_write() {
         let graph = flame(&source, &FlameQuery { width: 8192, invert, ..FlameQuery::default() }, &GO).unwrap();
         for name in hostile_names() {
             let text = String::from_utf8_lossy(&name).into_owned();
-            let options = SvgOptions { title: text.clone(), subtitle: text.clone(), notice: text, width: 4000 };
+            let options = SvgOptions {
+                title: text.clone(),
+                subtitle: text.clone(),
+                notice: text,
+                width: 4000,
+                ..SvgOptions::default()
+            };
             let drawn = svg(&graph, &options);
             for item in fixture::xml::read(&drawn).unwrap() {
                 let Item::Begin(element, attributes) = item else { continue };
@@ -52,7 +58,7 @@ fn the_svg_has_no_element_or_attribute_that_we_did_not_write() {
                 for (key, value) in attributes {
                     let known = ["class", "x", "y", "width", "height", "viewBox", "xmlns", "role"];
                     assert!(known.contains(&key.as_str()), "{key}={value}");
-                    let plain = |c: char| c.is_ascii_alphanumeric() || " .:/".contains(c);
+                    let plain = |c: char| c.is_ascii_alphanumeric() || " .:/-".contains(c);
                     assert!(value.chars().all(plain), "{key}={value}");
                 }
             }

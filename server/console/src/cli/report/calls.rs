@@ -84,7 +84,7 @@ fn line(row: &FunctionRow) -> String {
         line.push_str(&format!("  [{}]", irqs.join(", ")));
     }
     if row.cut > 0 {
-        line.push_str(&format!("  ({} of unknown length)", row.cut));
+        line.push_str(&format!("  ({} of unknown duration)", row.cut));
     }
     line
 }
@@ -114,7 +114,7 @@ mod tests {
             irqs: vec![IrqShare { name: "eth0 (irq 24)".to_owned(), count: 3 }],
         };
         let expected = "           4      120.500       20.000       40.166        1.772      110.000      110.000 ! do_irq  \
-                        [eth0 (irq 24) ×3]  (1 of unknown length)";
+                        [eth0 (irq 24) ×3]  (1 of unknown duration)";
         assert_eq!(line(&row), expected);
         let part = FunctionRow { part: Some("CPU 3".to_owned()), cut: 0, ..row };
         assert!(line(&part).ends_with("! do_irq  CPU 3"), "{}", line(&part));

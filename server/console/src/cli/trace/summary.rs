@@ -68,7 +68,7 @@ fn text(record: &CaptureRecord, saved: bool, detached: bool) -> String {
 fn stage_words(stage: LossStage) -> &'static str {
     match stage {
         LossStage::KernelMissed => "the probe was not run",
-        LossStage::Limited => "the guard let no more rows be recorded",
+        LossStage::Limited => "the limit of rows or bytes a second was reached",
         LossStage::RingFull => "the ring between kernel and console was full",
         LossStage::Decode => "a record could not be decoded",
         LossStage::Store => "the store refused them",

@@ -8,7 +8,7 @@ import { h, settled } from "./dom.js";
 import { dragRange } from "./drag_range.js";
 import { MARKS, durationMark } from "./duration_marks.js";
 import { duration, exact, moment, plural } from "./format.js";
-import { bind, describe, isTyping } from "./keys.js";
+import { bind, isTyping } from "./keys.js";
 import { waitFor } from "./notice.js";
 import { panned, within, zoomed } from "./time_window.js";
 
@@ -218,14 +218,12 @@ export class CallsChart extends EventTarget {
 
   #startKeys() {
     const when = () => this.visible;
-    const here = { group: "Calls", when };
-    describe("W S A D or Ctrl+wheel Shift+drag", "Chart: zoom and pan", "Calls");
     document.addEventListener("keydown", (event) => this.#hold(event));
     document.addEventListener("keyup", (event) => this.#held.delete(event.code));
     window.addEventListener("blur", () => this.#held.clear());
-    bind("code:KeyF", { ...here, what: "Chart: fit the call or the selected range", shown: "F" }, () => this.#fit());
-    bind("0", { ...here, what: "Chart: fit all (also a double click)" }, () => this.#all());
-    bind("Escape", { ...here, what: "Clear call and selection", shown: "Esc", when: () => when() && (this.context.view.call !== null || this.#selection !== null) }, () => { this.context.state.set({ call: null }); this.context.select(null); });
+    bind("calls.fit", () => this.#fit(), { when });
+    bind("calls.all", () => this.#all(), { when });
+    bind("calls.clear", () => { this.context.state.set({ call: null }); this.context.select(null); }, { when: () => when() && (this.context.view.call !== null || this.#selection !== null) });
     this.canvas.element.addEventListener("keydown", (event) => this.#arrow(event));
   }
 

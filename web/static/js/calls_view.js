@@ -7,7 +7,7 @@ import { CallsTree } from "./calls_tree_view.js";
 import { copyText, h, put, settled } from "./dom.js";
 import { parseDuration } from "./duration_marks.js";
 import { duration, exact, plural } from "./format.js";
-import { bind, describe, isTyping } from "./keys.js";
+import { bind, isTyping } from "./keys.js";
 import { note, noteError, showError, waitFor } from "./notice.js";
 
 const KINDS = [["tree", "Tree"], ["functions", "Functions"], ["chart", "Chart"]];
@@ -83,13 +83,7 @@ export class CallsView {
   }
 
   #startKeys() {
-    describe("← →", "Tree: fold, unfold", "Calls");
-    describe("Enter", "Tree: select the call's time. Chart: zoom to the call", "Calls");
-    describe("Ctrl C", "Tree: copy the call as text", "Calls");
-    bind("t", { what: "Tree", group: "Calls", when: () => this.visible }, () => this.context.state.set({ calls: "tree" }));
-    bind("r", { what: "Ranking of functions", group: "Calls", when: () => this.visible }, () => this.context.state.set({ calls: "functions" }));
-    bind("c", { what: "Chart", group: "Calls", when: () => this.visible }, () => this.context.state.set({ calls: "chart" }));
-    describe("/", "Find functions; Enter goes to the next call", "Calls");
+    for (const calls of ["tree", "functions", "chart"]) bind(`calls.${calls}`, () => this.context.state.set({ calls }), { when: () => this.visible });
     // Before the box on top of the page, which has the key elsewhere.
     document.addEventListener("keydown", (event) => {
       if (!this.visible || event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || isTyping(event) || document.querySelector("dialog[open]")) return;

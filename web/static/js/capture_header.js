@@ -36,12 +36,12 @@ export class CaptureHeader {
   }
 
   #startKeys() {
-    bind("y", { what: "Copy a link to this view", group: "Capture", when: () => !this.context.gone }, () => this.#copyLink());
+    bind("link", () => this.#copyLink(), { when: () => !this.context.gone });
     addCommands({ name: "Copy a link to this view", detail: "Y", run: () => this.#copyLink() });
     if (!mayRecord()) return;
-    bind("x", { what: "Stop the capture", group: "Capture", when: () => this.context.info.running && this.context.info.can_change }, () => this.#stop());
-    bind("r", { what: "Run again", group: "Capture", when: () => !this.context.info.running && !this.context.gone }, () => this.#runAgain());
-    bind("k", { what: "Pin the capture, or unpin it", group: "Capture", when: () => this.context.info.can_pin && !this.context.gone }, () => this.#pin());
+    bind("stop", () => this.#stop(), { when: () => this.context.info.running && this.context.info.can_change });
+    bind("again", () => this.#runAgain(), { when: () => !this.context.info.running && !this.context.gone });
+    bind("pin", () => this.#pin(), { when: () => this.context.info.can_pin && !this.context.gone });
     addCommands({ name: "Run this capture again", detail: "R", run: () => this.#runAgain() });
     if (!this.context.info.can_change) return;
     addCommands({ name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() }, { name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Rename this capture", run: () => this.#rename() });

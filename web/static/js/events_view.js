@@ -4,7 +4,7 @@ import { columnType } from "./capture_context.js";
 import { h, put } from "./dom.js";
 import { isHeading } from "./first_view.js";
 import { exact, moment, plural, wall } from "./format.js";
-import { bind, describe } from "./keys.js";
+import { bind } from "./keys.js";
 import { showError } from "./notice.js";
 import { RowBuffer } from "./row_buffer.js";
 import { RowDetails } from "./row_details.js";
@@ -51,12 +51,7 @@ export class EventsView {
 
   #startKeys() {
     const here = () => this.visible;
-    describe("↑ ↓ PgUp PgDn Home End", "Walk through the rows", "Events");
-    describe("← →", "Walk through the columns", "Events");
-    describe("Enter", "Show the row in full", "Events");
-    describe("S", "Sort by the column", "Events");
-    describe("Ctrl C", "Copy the cell", "Events");
-    bind("Escape", { what: "Close the row", group: "Events", shown: "Esc", hidden: true, when: () => here() && this.details.open }, () => this.#closeDetails());
+    bind("events.close", () => this.#closeDetails(), { when: () => here() && this.details.open });
   }
 
   /** The tab is in sight. */

@@ -10,7 +10,7 @@ import { FlameCode } from "./flame_code.js";
 import { functionTable } from "./flame_functions.js";
 import { FlameModel, KINDS } from "./flame_model.js";
 import { percent, plural } from "./format.js";
-import { bind, describe } from "./keys.js";
+import { bind } from "./keys.js";
 import { note, showError, waitFor } from "./notice.js";
 
 const QUERY = ["start", "end", "filter", "focus", "search", "invert", "by", "source", "snapshot", "flame", "top", "code", "at"];
@@ -79,15 +79,13 @@ export class FlameView {
 
   #startKeys() {
     const when = () => this.visible;
-    bind("f", { what: "Find in names; Enter goes to the next", group: "Flame graph", when: () => when() && !this.#coded }, () => { this.search.focus(); this.search.select(); });
-    bind("i", { what: "Invert", group: "Flame graph", when }, () => this.invert.click());
-    bind("Escape", { what: "Reset the zoom", group: "Flame graph", shown: "Esc", when: () => when() && this.context.view.focus !== "" && !this.#listed }, () => this.context.state.set({ focus: "" }));
+    bind("flame.find", () => { this.search.focus(); this.search.select(); }, { when: () => when() && !this.#coded });
+    bind("flame.invert", () => this.invert.click(), { when });
+    bind("flame.reset", () => this.context.state.set({ focus: "" }), { when: () => when() && this.context.view.focus !== "" && !this.#listed });
     const reading = () => when() && this.#coded;
-    bind("n", { what: "The next hottest instruction", group: "Instructions of a function", when: reading }, () => this.instructions.hottest(1));
-    bind("p", { what: "The instruction with the next more samples", group: "Instructions of a function", when: reading }, () => this.instructions.hottest(-1));
-    bind("Escape", { what: "Back to the functions", group: "Instructions of a function", shown: "Esc", when: reading }, () => this.context.state.set({ code: "", at: "" }));
-    describe("← → ↑ ↓", "Walk through the frames", "Flame graph");
-    describe("Enter", "Zoom into the frame", "Flame graph");
+    bind("instructions.next", () => this.instructions.hottest(1), { when: reading });
+    bind("instructions.before", () => this.instructions.hottest(-1), { when: reading });
+    bind("instructions.back", () => this.context.state.set({ code: "", at: "" }), { when: reading });
   }
 
   #drawControls() {

@@ -1,10 +1,9 @@
-// Keyboard shortcuts: bound in one place, listed by the help dialog.
+// Keyboard shortcuts: bound by their names in the table of keys, listed by the help dialog.
+
+import { CONTEXTS, KEYS, written } from "./key_table.js";
 
 /**
  * @typedef {object} Binding
- * @property {string} keys as shown: `W`, `Ctrl+Enter`, `?`
- * @property {string} what it does, a short phrase
- * @property {string} group heading in the help
  * @property {(event: KeyboardEvent) => boolean} match
  * @property {(event: KeyboardEvent) => void} run
  * @property {() => boolean} when it applies
@@ -13,6 +12,9 @@
 
 /** @type {Binding[]} */
 const bindings = [];
+/** The contexts that the page has, and what it calls keys that it names itself. */
+const contexts = new Set(["everywhere"]);
+const named = new Map();
 let listening = false;
 
 /**
@@ -39,28 +41,27 @@ function matcher(spec) {
 }
 
 /**
- * Binds a key for as long as the page lives.
- * @param {string} spec `Ctrl+Enter`, `/`, or `code:KeyW` for a place on the keyboard whatever the layout
- * @param {{what: string, group: string, shown?: string, when?: () => boolean, typing?: boolean, hidden?: boolean}} about
+ * Binds a key of the table for as long as the page lives.
+ * @param {string} name in {@link KEYS}
  * @param {(event: KeyboardEvent) => void} run
+ * @param {{when?: () => boolean, what?: string}} [about] when it applies, and what it does here if the table cannot say
  */
-export function bind(spec, about, run) {
-  bindings.push({
-    keys: about.shown ?? spec.replace(/code:Key/, ""), what: about.what, group: about.group, match: matcher(spec), run,
-    when: about.when ?? (() => true), typing: about.typing ?? false, hidden: about.hidden ?? false,
-  });
+export function bind(name, run, { when = () => true, what } = {}) {
+  const { context, press, typing = false } = KEYS[name];
+  contexts.add(context);
+  if (what) named.set(name, what);
+  const matchers = press.map(matcher);
+  bindings.push({ match: (event) => matchers.some((match) => match(event)), run, when, typing });
   if (!listening) document.addEventListener("keydown", dispatch);
   listening = true;
 }
 
 /**
- * Lists keys in the help that an element handles by itself.
- * @param {string} keys
- * @param {string} what
- * @param {string} group
+ * Says that the page has a context, of which nothing is bound but what elements handle by themselves.
+ * @param {string} context
  */
-export function describe(keys, what, group) {
-  bindings.push({ keys, what, group, match: () => false, run: () => {}, when: () => true, typing: false, hidden: false });
+export function hasKeys(context) {
+  contexts.add(context);
 }
 
 function dispatch(event) {
@@ -73,12 +74,14 @@ function dispatch(event) {
   found.run(event);
 }
 
-/** All bindings by group, in the order in which they were made. */
+/**
+ * The keys of this page by context, as the help shows them.
+ * @returns {{title: string, keys: {keys: string[], what: string}[]}[]}
+ */
 export function listed() {
-  const groups = new Map();
-  for (const one of bindings.filter((binding) => !binding.hidden)) {
-    if (!groups.has(one.group)) groups.set(one.group, []);
-    groups.get(one.group).push(one);
-  }
-  return groups;
+  const keys = Object.entries(KEYS).filter(([, { hidden }]) => !hidden);
+  return Object.entries(CONTEXTS).filter(([name]) => contexts.has(name)).map(([name, { title }]) => ({
+    title,
+    keys: keys.filter(([, { context }]) => context === name).map(([id, key]) => ({ keys: written(key).slice(0, named.get(id)?.split(", ").length ?? Infinity), what: named.get(id) ?? key.what })),
+  }));
 }

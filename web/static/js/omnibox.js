@@ -67,8 +67,6 @@ export function startOmnibox() {
     if (text) input.setSelectionRange(text.length, text.length);
     box.refresh();
   };
-  bind("/", { what: "Search", group: "Everywhere" }, open(""));
-  bind("Ctrl+K", { what: "Search", group: "Everywhere", hidden: true, typing: true }, open(""));
-  bind(">", { what: "Commands", group: "Everywhere" }, open("> "));
-  bind("Ctrl+Shift+P", { what: "Commands", group: "Everywhere", hidden: true, typing: true }, open("> "));
+  bind("search", open(""));
+  bind("commands", open("> "));
 }

@@ -12,7 +12,7 @@ import { FlameView } from "./flame.js";
 import { firstTab } from "./first_view.js";
 import { duration, exact } from "./format.js";
 import { InfoView } from "./info_view.js";
-import { bind, describe } from "./keys.js";
+import { bind } from "./keys.js";
 import { listen } from "./live.js";
 import { LiveHeader } from "./live_header.js";
 import { MapsView } from "./maps_view.js";
@@ -65,7 +65,7 @@ function startFilter(state) {
     if (input.value) { input.value = ""; apply(); } else input.blur();
   });
   state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
-  bind("e", { what: "Filter rows", group: "Capture" }, () => { input.focus(); input.select(); });
+  bind("filter", () => { input.focus(); input.select(); });
   write();
 }
 
@@ -134,10 +134,9 @@ function startViews(context, views) {
     views[state.view.tab].show();
   };
   state.addEventListener("change", ({ detail }) => detail.parts.has("tab") && apply());
-  tabs.forEach((name, i) => bind(String(i + 1), { what: "", group: "Capture", hidden: true }, () => state.set({ tab: name })));
-  describe(tabs.map((_, i) => i + 1).join(" "), tabs.map((name) => TITLES[name]).join(", "), "Capture");
+  bind("tab", ({ key }) => tabs[key - 1] && state.set({ tab: tabs[key - 1] }), { what: tabs.map((name) => TITLES[name]).join(", ") });
   addCommands(...tabs.map((name, i) => ({ name: `Show ${TITLES[name]}`, detail: String(i + 1), run: () => state.set({ tab: name }) })));
-  bind("Escape", { what: "Clear the selected range", group: "Capture", shown: "Esc", when: () => context.range.start !== null && state.view.tab !== "flame" && !(state.view.tab === "calls" && state.view.calls === "chart") }, () => context.select(null));
+  bind("whole", () => context.select(null), { when: () => context.range.start !== null && state.view.tab !== "flame" && !(state.view.tab === "calls" && state.view.calls === "chart") });
   apply();
 }
 
@@ -222,7 +221,6 @@ async function start() {
   };
   new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.info.reveal(section); });
   startViews(context, views);
-  describe("drag, double click", "Select a range, fit all", "Capture");
   document.addEventListener("missing", ({ detail }) => detail.startsWith(context.path) && context.check());
   // Who comes back to the page finds out before something is tried.
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && context.check());

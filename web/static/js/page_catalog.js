@@ -7,7 +7,7 @@ import { CatalogSource } from "./catalog_source.js";
 import { addCommands } from "./commands.js";
 import { byId, h, put, settled } from "./dom.js";
 import { count, exact, plural } from "./format.js";
-import { bind, describe } from "./keys.js";
+import { bind } from "./keys.js";
 import { sentence, showError, waitFor } from "./notice.js";
 import { startShell } from "./shell.js";
 import { VirtualTable } from "./virtual_table.js";
@@ -180,13 +180,9 @@ table.element.addEventListener("keydown", (event) => { if (event.key === "ArrowU
 pane.addEventListener("click", follow);
 byId("catalog-refresh").addEventListener("click", refresh);
 addCommands({ name: "Read the catalogue again", run: refresh });
-// On this page the search is what is asked for; the omnibox has Ctrl+K.
+// On this page the search is what is asked for; > opens the omnibox.
 document.addEventListener("keydown", (event) => { if (event.key === "/" && !event.target.closest("input, textarea, select")) { event.preventDefault(); event.stopPropagation(); search.select(); search.focus(); } }, { capture: true });
-bind("Escape", { what: "Close the details", group: "Catalogue", hidden: true, when: () => !pane.hidden }, () => { close(); table.element.focus(); });
-describe("/", "Search the catalogue", "Catalogue");
-describe("↑ ↓", "Walk through the entries", "Catalogue");
-describe("Enter", "Go to what can be done with an entry", "Catalogue");
-describe("Esc", "Close the details, clear the search", "Catalogue");
+bind("catalogue.close", () => { close(); table.element.focus(); }, { when: () => !pane.hidden });
 put(byId("catalog-kinds"), ...KINDS.map((kind) => h("span", { class: "offscreen", text: kind })));
 readKinds();
 load();

@@ -6,7 +6,7 @@ import { mayRecord } from "./commands.js";
 import { byId, h, put, settled } from "./dom.js";
 import { exact, plural } from "./format.js";
 import { importButton } from "./import_files.js";
-import { bind, describe } from "./keys.js";
+import { bind } from "./keys.js";
 import { note, noteError, showError, waitFor } from "./notice.js";
 import { PINS, ruleText } from "./retention.js";
 import { listSamples } from "./samples.js";
@@ -131,8 +131,4 @@ search.addEventListener("keydown", (event) => {
 });
 // Whoever leaves the page has not undone it.
 window.addEventListener("pagehide", () => { for (const { timer, finish } of leaving.values()) { clearTimeout(timer); finish(true); } });
-bind("f", { what: "Search captures", group: "History" }, () => search.focus());
-describe("↑ ↓", "Walk through the list", "History");
-describe("Enter", "Open", "History");
-describe("K", "Pin, or unpin", "History");
-describe("Delete", "Delete, with six seconds to undo", "History");
+bind("history.search", () => search.focus());

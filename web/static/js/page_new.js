@@ -271,7 +271,7 @@ function startFields() {
   byId("new").addEventListener("submit", (event) => { event.preventDefault(); start(); });
   // Enter in a field must not start something that costs: only the button and Ctrl+Enter do.
   byId("new").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.ctrlKey && event.target.matches("input")) event.preventDefault(); });
-  bind("Ctrl+Enter", { what: "Start the capture", group: "New capture", typing: true }, start);
+  bind("start", start);
   addCommands({ name: "Start this capture", detail: "Ctrl+Enter", run: start });
 }
 

@@ -4,7 +4,7 @@ import { commonCommands } from "./commands.js";
 import { byId, h, put } from "./dom.js";
 import { count, permille, rate } from "./format.js";
 import { startDrop } from "./import_files.js";
-import { bind, describe, listed } from "./keys.js";
+import { bind, listed } from "./keys.js";
 import { listen } from "./live.js";
 import { startOmnibox } from "./omnibox.js";
 import { nextTheme, theme, themeEvents } from "./theme.js";
@@ -40,18 +40,18 @@ function startRail() {
 function startHelp() {
   const dialog = byId("help");
   const open = () => {
-    put(byId("help-keys"), ...[...listed()].map(([group, bindings]) => h("section", {}, h("h3", { text: group }),
-      h("dl", { class: "keys" }, ...bindings.flatMap((one) => [h("dt", {}, ...one.keys.split(" ").map((key) => (key === "then" || key === "or" ? ` ${key} ` : h("kbd", { text: key })))), h("dd", { text: one.what })])))));
+    put(byId("help-keys"), ...listed().map(({ title, keys }) => h("section", {}, h("h3", { text: title }),
+      h("dl", { class: "keys" }, ...keys.flatMap((one) => [h("dt", {}, ...one.keys.map((key) => (key === "then" || key === "or" ? ` ${key} ` : h("kbd", { text: key })))), h("dd", { text: one.what })])))));
     dialog.showModal();
   };
   byId("help-open").addEventListener("click", open);
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-  bind("?", { what: "Show these keys", group: "Everywhere" }, open);
+  bind("help", open);
 }
 
 function startGoTo() {
   let until = 0;
-  bind("code:KeyG", { what: "Go to start, new capture, catalogue, history, host", group: "Everywhere", shown: "G then S N C H O" }, () => { until = performance.now() + 1500; });
+  bind("go", () => { until = performance.now() + 1500; });
   document.addEventListener("keydown", (event) => {
     if (performance.now() >= until || event.ctrlKey || event.altKey || event.metaKey || !GO[event.code]) return;
     until = 0;
@@ -69,5 +69,4 @@ export function startShell() {
   startHelp();
   startGoTo();
   startDrop();
-  describe("Esc", "Clear the search, close what is open", "Everywhere");
 }

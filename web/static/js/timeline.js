@@ -4,7 +4,7 @@ import { Canvas } from "./canvas.js";
 import { h, put, settled } from "./dom.js";
 import { dragRange } from "./drag_range.js";
 import { duration, exact, moment, plural } from "./format.js";
-import { bind, describe, isTyping } from "./keys.js";
+import { bind, isTyping } from "./keys.js";
 import { showError } from "./notice.js";
 import { SqlTracks } from "./sql_tracks.js";
 import { counterAt } from "./timeline_counters.js";
@@ -296,16 +296,12 @@ export class TimelineView {
 
   #startKeys() {
     const when = () => this.visible;
-    const here = { group: "Timeline", when };
-    describe("W S or Ctrl+wheel", "Zoom in and out", "Timeline");
-    describe("A D or Shift+drag Shift+wheel", "Pan", "Timeline");
     document.addEventListener("keydown", (event) => this.#hold(event));
     document.addEventListener("keyup", (event) => this.#held.delete(event.code));
     window.addEventListener("blur", () => this.#held.clear());
-    bind("code:KeyF", { ...here, what: "Fit the selected range", shown: "F" }, () => this.#fit());
-    bind("0", { ...here, what: "Fit all (also a double click)" }, () => this.#view(0, this.context.duration));
-    bind("Escape", { ...here, what: "Clear the selection", shown: "Esc", when: () => when() && (this.cursor !== null || this.#selection !== null) }, () => this.#clear());
-    describe("← → ↑ ↓", "Move the cursor", "Timeline");
+    bind("timeline.fit", () => this.#fit(), { when });
+    bind("timeline.all", () => this.#view(0, this.context.duration), { when });
+    bind("timeline.clear", () => this.#clear(), { when: () => when() && (this.cursor !== null || this.#selection !== null) });
     this.canvas.element.addEventListener("keydown", (event) => this.#arrow(event));
   }
 

@@ -1,6 +1,6 @@
 // The Calls tab: the same calls as a tree, as a ranking of functions, and over time.
 
-import { Latest, get, getBytes } from "./api.js";
+import { get, getBytes } from "./api.js";
 import { CallsChart } from "./calls_chart.js";
 import { CallsFunctions } from "./calls_functions.js";
 import { CallsTree } from "./calls_tree_view.js";
@@ -8,7 +8,8 @@ import { copyText, h, put, settled } from "./dom.js";
 import { parseDuration } from "./duration_marks.js";
 import { duration, exact, plural } from "./format.js";
 import { bind, isTyping } from "./keys.js";
-import { note, noteError, showError, waitFor } from "./notice.js";
+import { note, noteError, waitFor } from "./notice.js";
+import { PanelView } from "./panel_view.js";
 
 const KINDS = [["tree", "Tree"], ["functions", "Functions"], ["chart", "Chart"]];
 const PARTS = [["", "Whole"], ["cpu", "By CPU"], ["thread", "By thread"], ["irq", "By interrupt"]];
@@ -18,20 +19,15 @@ const QUERY = ["start", "end", "filter", "longer", "thread", "func"];
 const FUNCTIONS = 500;
 
 /** The tab. */
-export class CallsView {
-  #latest = new Latest();
-
+export class CallsView extends PanelView {
   /**
    * @param {import("./capture_context.js").CaptureContext} context
    * @param {HTMLElement} panel
-   * @param {(error: Error|null) => void} filterProblem
    */
-  constructor(context, panel, filterProblem) {
-    this.context = context;
-    this.panel = panel;
-    this.filterProblem = filterProblem;
-    this.visible = false;
-    this.stale = { tree: true, functions: true, chart: true };
+  constructor(context, panel) {
+    super(context, panel);
+    /** Each of its three views is stale by itself. */
+    this.old = { tree: true, functions: true, chart: true };
     this.tree = new CallsTree(context);
     this.functions = new CallsFunctions(context, (id) => this.#reveal(id));
     this.chart = new CallsChart(context);
@@ -63,7 +59,6 @@ export class CallsView {
     this.copy = h("button", { type: "button", on: { click: () => this.#copy() } });
     this.said = h("span", { class: "quiet", role: "status" });
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
-    this.problem = h("div");
     this.bodies = { tree: this.tree.element, functions: this.functions.element, chart: this.chart.element };
     put(this.panel,
       h("div", { class: "panel-bar calls-bar" }, this.kinds, this.parts, this.lanes, this.thread, h("label", { class: "call-longer" }, h("span", { class: "quiet", text: "Longer than" }), this.longer), this.only, h("span", { class: "grow" }), this.search, this.found, this.copy),
@@ -72,7 +67,7 @@ export class CallsView {
   }
 
   #listen() {
-    const failed = ({ detail }) => this.#failed(detail);
+    const failed = ({ detail }) => this.failed(detail, () => this.#again());
     this.tree.addEventListener("page", ({ detail }) => this.#arrived(detail));
     this.tree.addEventListener("error", failed);
     this.tree.addEventListener("copy", () => this.#copy());
@@ -122,77 +117,73 @@ export class CallsView {
   }
 
   #changed(parts) {
-    if (QUERY.some((part) => parts.has(part))) for (const kind of Object.keys(this.stale)) if (kind !== "chart" || !["start", "end"].some((part) => parts.has(part)) || QUERY.slice(2).some((part) => parts.has(part))) this.stale[kind] = true;
-    if (["rank", "turn", "part"].some((part) => parts.has(part))) this.stale.functions = true;
-    if (parts.has("search")) { this.stale.functions = true; this.found.textContent = ""; }
-    if (parts.has("lanes")) this.stale.chart = true;
+    if (QUERY.some((part) => parts.has(part))) for (const kind of Object.keys(this.old)) if (kind !== "chart" || !["start", "end"].some((part) => parts.has(part)) || QUERY.slice(2).some((part) => parts.has(part))) this.old[kind] = true;
+    if (["rank", "turn", "part"].some((part) => parts.has(part))) this.old.functions = true;
+    if (parts.has("search")) { this.old.functions = true; this.found.textContent = ""; }
+    if (parts.has("lanes")) this.old.chart = true;
     if (parts.has("from") && this.context.view.from === null && this.#kind !== "chart") this.chart.restore();
     this.#drawControls();
-    if (this.visible) this.#load();
+    if (this.visible) this.load();
     this.chart.changed();
+  }
+
+  /** Only rows that match the filter are shown. */
+  get takesFilter() {
+    return true;
   }
 
   /** The tab is in sight. */
   show() {
     this.visible = true;
-    this.#load();
+    this.load();
   }
 
   /** The tab is not in sight. */
   hide() {
-    this.visible = false;
+    super.hide();
     this.chart.visible = false;
   }
 
   /** There may be new calls. */
   grown() {
-    for (const kind of Object.keys(this.stale)) this.stale[kind] = true;
+    for (const kind of Object.keys(this.old)) this.old[kind] = true;
     // A tree that somebody walks through must not move.
-    if (this.visible && (this.#kind !== "tree" || this.context.view.call === null)) this.#load();
+    if (this.visible && (this.#kind !== "tree" || this.context.view.call === null)) this.load();
   }
 
-  #load() {
+  /** Shows the view of calls that the address names. */
+  load() {
     const kind = this.#kind;
     this.chart.visible = kind === "chart";
-    if (!this.stale[kind]) {
+    if (!this.old[kind]) {
       if (kind === "chart") this.chart.changed();
       else this.#say(kind === "tree" ? this.treePage : this.functionsPage);
       return;
     }
-    this.stale[kind] = false;
+    this.old[kind] = false;
     if (kind === "tree") this.tree.load(this.#query);
     else if (kind === "chart") this.chart.load({ ...this.#query, start: null, end: null });
     else this.#rank();
   }
 
-  async #rank() {
+  #rank() {
     const { rank, turn, part, search } = this.context.view;
     const ascending = (rank === "name") !== turn;
     const query = { ...this.#query, function: null, rank, part, search, order: ascending ? "asc" : "desc", limit: FUNCTIONS };
-    try {
-      const page = await this.#latest.run((signal) => waitFor("Ranking functions", get(`${this.context.path}/calls/functions`, query, signal), () => this.#latest.cancel()));
-      if (!page) return;
-      this.#answered();
+    this.ask("Ranking functions", (signal) => get(`${this.context.path}/calls/functions`, query, signal), (page) => {
       this.functionsPage = page;
       this.parts.querySelector("[data-value=irq]").hidden = !page.irqs;
       this.functions.show(page);
       this.#say(page);
       this.#threads();
-    } catch (error) {
-      this.#failed(error);
-    }
-  }
-
-  #answered() {
-    this.filterProblem(null);
-    put(this.problem);
+    }, () => this.#again());
   }
 
   #arrived(page) {
-    this.#answered();
+    this.answered();
     this.treePage = page;
     this.#fillThreads(page.threads ?? []);
-    if (page.total === 0) put(this.problem, h("p", { class: "empty", text: this.#isNarrow ? "No calls in this range and filter." : "No calls: none of the traced functions was called while it was recorded." }));
+    if (page.total === 0) this.empty(this.#isNarrow ? "No calls in this range and filter." : "No calls: none of the traced functions was called while it was recorded.");
     this.#say(page);
   }
 
@@ -217,7 +208,7 @@ export class CallsView {
   }
 
   #charted() {
-    this.#answered();
+    this.answered();
     const { lanes, hidden, moreLanes, leftOut, coarse } = this.chart.data;
     const parts = [plural(lanes.reduce((sum, lane) => sum + lane.calls, 0), "call"), plural(lanes.length, this.context.view.lanes === "cpu" ? "CPU" : "thread")];
     if (coarse) parts.push("overview; zoom in to see every call");
@@ -226,7 +217,7 @@ export class CallsView {
     if (leftOut > 0) parts.push(`${plural(leftOut, "later call")} did not fit`);
     this.said.textContent = parts.join(" · ");
     this.#threads();
-    if (lanes.length === 0) put(this.problem, h("p", { class: "empty", text: "No calls in this window: press 0 to see all, or change the filter." }));
+    if (lanes.length === 0) this.empty("No calls in this window: press 0 to see all, or change the filter.");
   }
 
   /** The threads come with the tree. */
@@ -240,9 +231,9 @@ export class CallsView {
     }
   }
 
-  #failed(error) {
-    this.filterProblem(error.status === 400 ? error : null);
-    if (error.status !== 400) showError(this.problem, error, () => { this.stale[this.#kind] = true; this.#load(); });
+  #again() {
+    this.old[this.#kind] = true;
+    this.load();
   }
 
   #setLonger() {
@@ -254,8 +245,8 @@ export class CallsView {
 
   async #reveal(id) {
     this.context.state.set({ calls: "tree", call: id, func: "" });
-    this.stale.tree = true;
-    this.#load();
+    this.old.tree = true;
+    this.load();
   }
 
   async #searchKey(event) {
@@ -290,7 +281,7 @@ export class CallsView {
       if (this.#kind === "tree") await this.tree.show(found.place);
       else this.context.state.set({ call: found.place.call.id });
     } catch (error) {
-      this.#failed(error);
+      this.failed(error, () => this.#again());
     }
   }
 

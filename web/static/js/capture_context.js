@@ -10,7 +10,7 @@ import { namesByRows } from "./timeline_legend.js";
 const RANKED_BINS = 512;
 const RANKED_TRACKS = 256;
 
-/** Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `error` when a shared request failed. */
+/** Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `filter` when it is known whether the filter is right. */
 export class CaptureContext extends EventTarget {
   /**
    * @param {string} id
@@ -103,6 +103,14 @@ export class CaptureContext extends EventTarget {
     const names = namesByRows(decodeTimeline(await getBytes(`${this.path}/timeline`, query))).map(([name]) => name);
     rankColors(streams.toSorted((a, b) => b.rows - a.rows).map(({ name }) => name), names);
     this.dispatchEvent(new Event("colors"));
+  }
+
+  /**
+   * Tells whether the filter is right, for the line below it.
+   * @param {Error|null} problem what is wrong with it
+   */
+  filterIs(problem) {
+    this.dispatchEvent(new CustomEvent("filter", { detail: problem }));
   }
 
   /** Asks the server for the capture's facts again. */

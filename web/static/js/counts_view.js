@@ -1,10 +1,10 @@
 // The Counts tab: what was counted as a table, and below it how each event went over time.
 
-import { Latest, get } from "./api.js";
+import { get } from "./api.js";
 import { h, put } from "./dom.js";
 import { count, duration, exact, plural } from "./format.js";
 import { LinesChart } from "./lines_chart.js";
-import { showError, waitFor } from "./notice.js";
+import { PanelView } from "./panel_view.js";
 
 /** Moments of a line at most: about as many as there are pixels. */
 const POINTS = 800;
@@ -14,60 +14,29 @@ const LINES = 12;
 const number = (value) => (value >= 100 ? count(Math.round(value)) : String(Number(value.toPrecision(3))));
 
 /** The tab. */
-export class CountsView {
-  #latest = new Latest();
-
+export class CountsView extends PanelView {
   /**
    * @param {import("./capture_context.js").CaptureContext} context
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
-    this.context = context;
-    this.visible = false;
-    this.stale = true;
+    super(context, panel, ["start", "end"]);
     this.charts = new Map();
     this.readout = h("p", { class: "readout mono", "aria-live": "polite" });
     this.body = h("div", { class: "counts" });
-    put(panel, h("div", { class: "panel-bar" }, this.readout), this.body);
-    context.state.addEventListener("change", ({ detail }) => {
-      if (!["start", "end"].some((part) => detail.parts.has(part))) return;
-      if (this.visible) this.#load();
-      else this.stale = true;
-    });
+    put(panel, h("div", { class: "panel-bar" }, this.readout), this.problem, this.body);
   }
 
-  /** The tab is in sight. */
-  show() {
-    this.visible = true;
-    if (this.stale) this.#load();
-  }
-
-  /** The tab is not in sight. */
-  hide() {
-    this.visible = false;
-  }
-
-  /** There may be new intervals. */
-  grown() {
-    this.stale = true;
-    if (this.visible) this.#load();
-  }
-
-  async #load() {
-    this.stale = false;
-    try {
-      const query = { ...this.context.range, bins: POINTS };
-      const view = await this.#latest.run((signal) => waitFor("Reading the counts", get(`${this.context.path}/counts`, query, signal), () => this.#latest.cancel()));
-      if (view) this.#draw(view);
-    } catch (error) {
-      showError(this.body, error, () => this.#load());
-    }
+  /** Reads the counts. */
+  load() {
+    const query = { ...this.context.range, bins: POINTS };
+    return this.ask("Reading the counts", (signal) => get(`${this.context.path}/counts`, query, signal), (view) => this.#draw(view));
   }
 
   #draw(view) {
     if (view.counts.length === 0) {
-      put(this.body, h("p", { class: "empty", text: this.context.info.running ? "The first interval has not ended yet." : "Nothing was counted in this range." }));
-      return;
+      put(this.body);
+      return this.empty(this.context.info.running ? "The first interval has not ended yet." : "Nothing was counted in this range.");
     }
     const charts = this.#charts(view);
     put(this.body, this.#table(view.counts),

@@ -5,7 +5,7 @@ import { h, put } from "./dom.js";
 import { isHeading } from "./first_view.js";
 import { exact, moment, plural, wall } from "./format.js";
 import { bind } from "./keys.js";
-import { showError } from "./notice.js";
+import { PanelView } from "./panel_view.js";
 import { RowBuffer } from "./row_buffer.js";
 import { RowDetails } from "./row_details.js";
 import { RowSource } from "./row_source.js";
@@ -15,17 +15,13 @@ const LIVE_ROWS = 5000;
 const QUERY = ["stream", "filter", "sort", "order", "start", "end"];
 
 /** The tab. */
-export class EventsView {
+export class EventsView extends PanelView {
   /**
    * @param {import("./capture_context.js").CaptureContext} context
    * @param {HTMLElement} panel
-   * @param {(error: Error|null) => void} filterProblem
    */
-  constructor(context, panel, filterProblem) {
-    this.context = context;
-    this.filterProblem = filterProblem;
-    this.visible = false;
-    this.stale = true;
+  constructor(context, panel) {
+    super(context, panel, QUERY);
     this.live = null;
     this.follow = true;
     this.source = new RowSource(context.path);
@@ -39,11 +35,9 @@ export class EventsView {
       scrolled: () => this.#scrolled(), title: (value, column) => this.#title(value, column),
     });
     this.details = new RowDetails(context, () => this.#closeDetails());
-    this.problem = h("div");
     put(panel, this.bar, this.problem, h("div", { class: "events-body" }, this.table.element, this.details.element));
     this.source.addEventListener("rows", ({ detail }) => this.#rows(detail.first));
-    this.source.addEventListener("error", ({ detail }) => this.#failed(detail));
-    context.state.addEventListener("change", ({ detail }) => { if (QUERY.some((part) => detail.parts.has(part))) this.#changed(detail.parts); });
+    this.source.addEventListener("error", ({ detail }) => this.failed(detail));
     context.addEventListener("colors", () => this.table.redraw());
     this.#startKeys();
     this.setRunning(context.info.running);
@@ -54,17 +48,19 @@ export class EventsView {
     bind("events.close", () => this.#closeDetails(), { when: () => here() && this.details.open });
   }
 
+  /** Only rows that match the filter are shown. */
+  get takesFilter() {
+    return true;
+  }
+
   /** The tab is in sight. */
   show() {
-    this.visible = true;
-    if (this.stale) this.#load();
+    super.show();
     this.table.redraw();
   }
 
-  /** The tab is not in sight. */
-  hide() {
-    this.visible = false;
-  }
+  /** Rows come by themselves while it runs. */
+  grown() {}
 
   /**
    * Switches between live rows and stored ones.
@@ -98,8 +94,7 @@ export class EventsView {
     this.keep = { atEnd: this.follow, time: current ? Number(current[0]) : null };
     this.live = null;
     this.table.parts.sort = (name) => this.#sort(name);
-    this.stale = true;
-    if (this.visible) this.#load();
+    this.expire();
   }
 
   /**
@@ -143,14 +138,14 @@ export class EventsView {
     this.#tellLive();
   }
 
-  #changed(parts) {
+  /** Another stream, order, range or filter. */
+  changed(parts) {
     if (parts.has("stream")) this.#drawStreams();
     if (this.live) {
       if (parts.has("stream")) this.#useLive();
       return;
     }
-    this.stale = true;
-    if (this.visible) this.#load();
+    this.expire();
   }
 
   #drawStreams() {
@@ -163,15 +158,15 @@ export class EventsView {
     })) : []));
   }
 
-  #load() {
+  /** Reads the rows around the one that is shown. */
+  load() {
     if (this.live) return;
     this.stale = false;
     const { filter, sort, order, start, end, row } = this.context.view;
     const stream = this.context.info.streams.indexOf(this.context.stream);
     if (stream < 0) {
       this.counted.textContent = "";
-      put(this.problem, h("p", { class: "empty", text: "This capture ended before its first stream was made. Its Info tab says why." }));
-      return;
+      return this.empty("This capture ended before its first stream was made. Its Info tab says why.");
     }
     const near = this.keep?.atEnd ? Math.max(0, this.context.stream.rows - 50) : row ?? 0;
     this.source.reset({ stream, filter, sort, order: sort || order === "desc" ? order : "", start, end }, near);
@@ -183,8 +178,8 @@ export class EventsView {
       const { sort, order, row } = this.context.view;
       table.source = source;
       table.setColumns(source.columns, { sort, order });
-      put(this.problem, source.count === 0 && h("p", { class: "empty", text: this.#emptyText() }));
-      this.filterProblem(null);
+      this.answered();
+      if (source.count === 0) this.empty(this.#emptyText());
       table.changed();
       this.#placeFirst(row);
     } else {
@@ -219,11 +214,6 @@ export class EventsView {
     const { filter, start } = this.context.view;
     if (filter) return "No rows match the filter in this range.";
     return start === null ? "This stream has no rows: the probe was not hit, or every hit was filtered. The Info tab has the counts." : "No rows in the selected range.";
-  }
-
-  #failed(error) {
-    this.filterProblem(error.status === 400 ? error : null);
-    if (error.status !== 400 || !this.context.view.filter) showError(this.problem, error, () => this.#load());
   }
 
   #sort(name) {

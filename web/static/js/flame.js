@@ -1,7 +1,7 @@
 // The Flame graph tab: folded on the server for the selected range and filter, zoomed by asking again.
 
 import { amount } from "./amount.js";
-import { Latest, get } from "./api.js";
+import { get } from "./api.js";
 import { mayRecord } from "./commands.js";
 import { h, put, s, settled } from "./dom.js";
 import { arrangeMaps } from "./first_view.js";
@@ -11,35 +11,25 @@ import { functionTable } from "./flame_functions.js";
 import { FlameModel, KINDS } from "./flame_model.js";
 import { percent, plural } from "./format.js";
 import { bind } from "./keys.js";
-import { note, showError, waitFor } from "./notice.js";
+import { note } from "./notice.js";
+import { PanelView } from "./panel_view.js";
 
 const QUERY = ["start", "end", "filter", "focus", "search", "invert", "by", "source", "snapshot", "flame", "top", "code", "at"];
 /** Why there are frames without a symbol, in the order of how often. */
 const NO_SYMBOL = "A frame has no symbol where the program’s file is stripped, where the code was made at run time and no /tmp/perf-PID.map names it, or where the process had ended before its mappings were read. Programs that are built with symbols, or whose debug symbols are installed, have names in the next capture.";
 
 /** The tab. */
-export class FlameView {
-  #latest = new Latest();
-
+export class FlameView extends PanelView {
   /**
    * @param {import("./capture_context.js").CaptureContext} context
    * @param {HTMLElement} panel
-   * @param {(error: Error|null) => void} filterProblem
    */
-  constructor(context, panel, filterProblem) {
-    this.context = context;
-    this.filterProblem = filterProblem;
-    this.visible = false;
-    this.stale = true;
+  constructor(context, panel) {
+    super(context, panel, QUERY);
     this.model = null;
     this.current = -1;
     this.drawnWidth = 0;
     this.#build(panel);
-    context.state.addEventListener("change", ({ detail }) => {
-      if (!QUERY.some((part) => detail.parts.has(part))) return;
-      this.#drawControls();
-      this.expire();
-    });
     context.addEventListener("colors", () => { if (this.model?.total) this.#draw(); });
     this.#startKeys();
   }
@@ -63,7 +53,6 @@ export class FlameView {
     this.readout = h("p", { class: "readout mono", "aria-live": "polite" });
     this.lines = h("div", { class: "flame-lines" }, this.crumbs, this.readout);
     this.said = h("p", { class: "flame-said quiet small" });
-    this.problem = h("div");
     this.svg = s("svg", { class: "flame", tabindex: "0", role: "application", "aria-label": "Flame graph. Arrow keys walk, Enter zooms, Escape resets." });
     this.scroller = h("div", { class: "flame-scroll" }, this.svg);
     put(panel, h("div", { class: "panel-bar" }, this.search, this.found, h("span", { class: "grow" }), this.reset, this.by, this.invert, this.list),
@@ -111,21 +100,15 @@ export class FlameView {
     return this.#listed && this.context.view.code !== "";
   }
 
-  /** The tab is in sight. */
-  show() {
-    this.visible = true;
-    if (this.stale) this.#load();
+  /** Only rows that match the filter are shown. */
+  get takesFilter() {
+    return true;
   }
 
-  /** The tab is not in sight. */
-  hide() {
-    this.visible = false;
-  }
-
-  /** What was got is no longer what the view asks for. */
-  expire() {
-    this.stale = true;
-    if (this.visible) this.#load();
+  /** Another range, filter, focus or way to fold. */
+  changed() {
+    this.#drawControls();
+    this.expire();
   }
 
   #resized() {
@@ -134,7 +117,8 @@ export class FlameView {
     this.expire();
   }
 
-  async #load() {
+  /** Folds the stacks; or counts functions, or reads the instructions of one. */
+  load() {
     if (!this.context.hasStacks && !this.context.hasCalls) return this.#noStacks();
     this.table.hidden = !this.#listed || this.#coded;
     this.code.hidden = !this.#coded;
@@ -142,59 +126,35 @@ export class FlameView {
     if (this.#coded) return this.#loadCode();
     if (this.#listed) return this.#loadFunctions();
     const width = this.scroller.clientWidth;
-    if (width === 0) return;
-    this.stale = false;
-    const { start, end, filter, focus, search, invert, by, snapshot } = this.context.view;
-    const map = await this.#map();
-    const drawn = { focus, search, width: Math.min(8192, width), invert: invert ? 1 : 0, by };
-    const query = map === null ? { start, end, filter, ...drawn } : { view: "flame", ...(snapshot === null ? { start, end } : { snapshot }), ...drawn };
-    const path = map === null ? `${this.context.path}/flame` : `${this.context.path}/maps/${map}`;
-    try {
-      const answer = await this.#latest.run((signal) => waitFor("Folding stacks", get(path, query, signal), () => this.#latest.cancel()));
-      if (!answer) return;
-      this.filterProblem(null);
-      put(this.problem);
-      this.#show(answer);
-    } catch (error) {
-      this.filterProblem(error.status === 400 ? error : null);
-      if (error.status !== 400) showError(this.problem, error, () => this.#load());
-    }
+    if (width > 0) this.ask("Folding stacks", (signal) => this.#fold(Math.min(8192, width), signal), (answer) => this.#show(answer));
   }
 
-  async #loadFunctions() {
-    this.stale = false;
+  async #fold(width, signal) {
+    const { start, end, filter, focus, search, invert, by, snapshot } = this.context.view;
+    const map = await this.#map();
+    const drawn = { focus, search, width, invert: invert ? 1 : 0, by };
+    if (map === null) return get(`${this.context.path}/flame`, { start, end, filter, ...drawn }, signal);
+    return get(`${this.context.path}/maps/${map}`, { view: "flame", ...(snapshot === null ? { start, end } : { snapshot }), ...drawn }, signal);
+  }
+
+  #loadFunctions() {
     const { start, end, filter, search, top } = this.context.view;
-    try {
-      const query = { start, end, filter, search, sort: top };
-      const answer = await this.#latest.run((signal) => waitFor("Counting functions", get(`${this.context.path}/flame/functions`, query, signal), () => this.#latest.cancel()));
-      if (!answer) return;
-      this.filterProblem(null);
-      put(this.problem);
+    const query = { start, end, filter, search, sort: top };
+    this.ask("Counting functions", (signal) => get(`${this.context.path}/flame/functions`, query, signal), (answer) => {
       put(this.table, functionTable(answer, { top, sort: (to) => this.context.state.set({ top: to }), find: (name) => this.context.state.set({ flame: "graph", search: name, focus: "" }), open: (name) => this.context.state.set({ code: name, at: "" }) }));
       const more = answer.total - answer.functions.length;
       this.found.textContent = search ? plural(answer.total, "function") : "";
       this.said.textContent = [amount(answer.samples, answer.unit), more > 0 ? `${plural(more, "more function")}; find them by name` : ""].filter(Boolean).join(" · ");
-    } catch (error) {
-      this.filterProblem(error.status === 400 ? error : null);
-      if (error.status !== 400) showError(this.problem, error, () => this.#load());
-    }
+    });
   }
 
-  async #loadCode() {
-    this.stale = false;
+  #loadCode() {
     const { start, end, filter, code, at } = this.context.view;
-    try {
-      const query = { start, end, filter, function: code, place: at };
-      const answer = await this.#latest.run((signal) => waitFor("Reading instructions", get(`${this.context.path}/flame/annotate`, query, signal), () => this.#latest.cancel()));
-      if (!answer) return;
-      this.filterProblem(null);
-      put(this.problem);
+    const query = { start, end, filter, function: code, place: at };
+    this.ask("Reading instructions", (signal) => get(`${this.context.path}/flame/annotate`, query, signal), (answer) => {
       this.instructions.show(answer);
       this.said.textContent = FlameCode.said(answer);
-    } catch (error) {
-      this.filterProblem(error.status === 400 ? error : null);
-      if (error.status !== 400) showError(this.problem, error, () => this.#load());
-    }
+    });
   }
 
   /** The map whose stacks are shown: the one that the address names, or the first one where there are no samples. */
@@ -214,7 +174,7 @@ export class FlameView {
     if (this.model.total === 0) {
       put(this.svg);
       this.svg.style.height = "0";
-      put(this.problem, h("p", { class: "empty", text: this.#nothing }));
+      this.empty(this.#nothing);
       this.said.textContent = "";
       this.#drawCrumbs();
       return;
@@ -239,8 +199,7 @@ export class FlameView {
     this.stale = false;
     const text = this.context.isScript ? "This script counts nothing by stack. One that does: profile:hz:99 { @[kstack, ustack] = count(); }"
       : "This capture has no stacks, so there is nothing to fold. A profile records stacks.";
-    put(this.problem, h("div", { class: "empty" }, h("p", { text }),
-      !this.context.isScript && mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new?method=profile", text: "Profile CPU" }))));
+    this.empty(text, !this.context.isScript && mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new?method=profile", text: "Profile CPU" })));
   }
 
   #draw() {

@@ -5,6 +5,7 @@ import { h, put } from "./dom.js";
 import { UNKNOWN_LOSS, bytes, count, duration, exact, moment, permille, plural, wall } from "./format.js";
 import { factEntries } from "./host_view.js";
 import { showError } from "./notice.js";
+import { PanelView } from "./panel_view.js";
 import { kernelLine, probeLines } from "./probe_text.js";
 import { showProbes } from "./probes_view.js";
 import { keptText } from "./retention.js";
@@ -65,15 +66,13 @@ function probedEntries(dynamic) {
 }
 
 /** The tab. */
-export class InfoView {
+export class InfoView extends PanelView {
   /**
    * @param {import("./capture_context.js").CaptureContext} context
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
-    this.context = context;
-    this.panel = panel;
-    this.visible = false;
+    super(context, panel);
     this.output = h("div");
     this.outputAsked = -1;
     this.probes = h("div");
@@ -84,12 +83,15 @@ export class InfoView {
   /** The tab is in sight. */
   show() {
     this.visible = true;
-    this.#draw();
+    this.load();
   }
 
-  /** The tab is not in sight. */
-  hide() {
-    this.visible = false;
+  /** Its facts come with every tick. */
+  grown() {}
+
+  /** Draws the facts. */
+  load() {
+    this.#draw();
   }
 
   /** Brings one of its sections into sight. */

@@ -44,7 +44,8 @@ function matcher(spec) {
  * Binds a key of the table for as long as the page lives.
  * @param {string} name in {@link KEYS}
  * @param {(event: KeyboardEvent) => void} run
- * @param {{when?: () => boolean, what?: string}} [about] when it applies, and what it does here if the table cannot say
+ * @param {{when?: () => boolean, what?: () => string[]}} [about] when it applies, and what each of its keys does here if the
+ *   table cannot say
  */
 export function bind(name, run, { when = () => true, what } = {}) {
   const { context, press, typing = false } = KEYS[name];
@@ -82,6 +83,9 @@ export function listed() {
   const keys = Object.entries(KEYS).filter(([, { hidden }]) => !hidden);
   return Object.entries(CONTEXTS).filter(([name]) => contexts.has(name)).map(([name, { title }]) => ({
     title,
-    keys: keys.filter(([, { context }]) => context === name).map(([id, key]) => ({ keys: written(key).slice(0, named.get(id)?.split(", ").length ?? Infinity), what: named.get(id) ?? key.what })),
+    keys: keys.filter(([, { context }]) => context === name).map(([id, key]) => {
+      const what = named.get(id)?.();
+      return what ? { keys: written(key).slice(0, what.length), what: what.join(", ") } : { keys: written(key), what: key.what };
+    }),
   }));
 }

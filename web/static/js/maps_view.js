@@ -1,7 +1,7 @@
 // The Maps tab: what a script keeps in its maps, by kind: histogram, heat map, table, lines, flame graph.
 
 import { amount, headed } from "./amount.js";
-import { Latest, get } from "./api.js";
+import { get } from "./api.js";
 import { h, put } from "./dom.js";
 import { cell, duration, exact, plural } from "./format.js";
 import { HeatChart } from "./heat_chart.js";
@@ -9,15 +9,14 @@ import { histogramChart } from "./histogram_chart.js";
 import { LinesChart } from "./lines_chart.js";
 import { KINDS, SHOWS, keyText } from "./map_words.js";
 import { arrangeMaps, firstShow, isScratch } from "./first_view.js";
-import { showError, waitFor } from "./notice.js";
+import { PanelView } from "./panel_view.js";
 
 /** Rows that a table shows at first, and more of them with each press. */
 const PAGE = 200;
 const QUERY = ["map", "show", "snapshot", "key", "start", "end"];
 
 /** The tab. */
-export class MapsView {
-  #latest = new Latest();
+export class MapsView extends PanelView {
   #rows = PAGE;
 
   /**
@@ -25,9 +24,7 @@ export class MapsView {
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
-    this.context = context;
-    this.visible = false;
-    this.stale = true;
+    super(context, panel, QUERY);
     this.maps = [];
     const readout = (text) => { this.readout.textContent = text; };
     this.heat = new HeatChart({ readout, chosen: (snapshot) => context.state.set({ snapshot, show: "histogram" }), select: (range) => context.select(range) });
@@ -38,30 +35,19 @@ export class MapsView {
     this.keys = h("div", { class: "row" });
     this.readout = h("p", { class: "readout mono grow", "aria-live": "polite" });
     this.body = h("div", { class: "maps-body" });
-    put(panel, h("div", { class: "maps" }, h("nav", { "aria-label": "Maps" }, this.list), h("div", { class: "maps-main" }, h("div", { class: "panel-bar" }, this.shows, this.moment, this.keys, this.readout), this.body)));
-    context.state.addEventListener("change", ({ detail }) => {
-      if (!QUERY.some((part) => detail.parts.has(part))) return;
-      if (detail.parts.has("map")) this.#rows = PAGE;
-      if (this.visible) this.#load();
-      else this.stale = true;
-    });
+    put(panel, h("div", { class: "maps" }, h("nav", { "aria-label": "Maps" }, this.list), h("div", { class: "maps-main" }, h("div", { class: "panel-bar" }, this.shows, this.moment, this.keys, this.readout), this.problem, this.body)));
   }
 
-  /** The tab is in sight. */
-  show() {
-    this.visible = true;
-    if (this.stale) this.#load();
+  /** Another map, moment or range. */
+  changed(parts) {
+    if (parts.has("map")) this.#rows = PAGE;
+    this.expire();
   }
 
-  /** The tab is not in sight. */
-  hide() {
-    this.visible = false;
-  }
-
-  /** There may be new snapshots. */
+  /** There may be new reads; whoever looks at one of them goes on. */
   grown() {
-    this.stale = true;
-    if (this.visible && this.context.view.snapshot === null) this.#load();
+    if (this.context.view.snapshot === null) this.expire();
+    else this.stale = true;
   }
 
   get #arranged() {
@@ -78,24 +64,20 @@ export class MapsView {
     return fits.includes(this.context.view.show) ? this.context.view.show : firstShow(fits, this.context.scriptText);
   }
 
-  async #load() {
-    this.stale = false;
-    try {
-      const answer = await this.#latest.run(async (signal) => {
-        this.maps = (await get(`${this.context.path}/maps`, {}, signal)).maps;
-        const map = this.#map;
-        if (!map || map.snapshots === 0) return { view: null };
-        const { snapshot, key, start, end } = this.context.view;
-        const show = this.#shown;
-        const when = snapshot === null ? { start, end } : { snapshot };
-        const query = { histogram: { ...when, key }, heatmap: { start, end, key }, table: { ...when, limit: this.#rows }, series: { start, end } }[show];
-        const path = `${this.context.path}/maps/${map.n}`;
-        return { show, view: await waitFor("Reading the map", get(path, { view: show, ...query }, signal), () => this.#latest.cancel()) };
-      });
-      if (answer) this.#draw(answer);
-    } catch (error) {
-      showError(this.body, error, () => this.#load());
-    }
+  /** Reads the list of maps, and the one that is shown. */
+  load() {
+    return this.ask("Reading the map", (signal) => this.#read(signal), (answer) => this.#draw(answer));
+  }
+
+  async #read(signal) {
+    this.maps = (await get(`${this.context.path}/maps`, {}, signal)).maps;
+    const map = this.#map;
+    if (!map || map.snapshots === 0) return { view: null };
+    const { snapshot, key, start, end } = this.context.view;
+    const show = this.#shown;
+    const when = snapshot === null ? { start, end } : { snapshot };
+    const query = { histogram: { ...when, key }, heatmap: { start, end, key }, table: { ...when, limit: this.#rows }, series: { start, end } }[show];
+    return { show, view: await get(`${this.context.path}/maps/${map.n}`, { view: show, ...query }, signal) };
   }
 
   #draw({ show, view }) {
@@ -105,10 +87,19 @@ export class MapsView {
     put(this.shows, ...(map ? map.views.map((one) => this.#showButton(map, one, show)) : []));
     put(this.moment, ...(view?.at?.snapshot ? this.#moments(view) : []));
     put(this.keys, view?.keys?.length > 1 && this.#keyChoice(view));
-    if (!map) return put(this.body, h("p", { class: "empty", text: "This script keeps nothing in maps. A map is a name with @: @[comm] = count();" }));
-    if (!view) return put(this.body, h("p", { class: "empty", text: this.context.info.running ? `${map.name} is empty so far.` : `${map.name} held nothing when it was read${isScratch(this.context.info.streams[map.n], this.context.scriptText) ? " (scratch space of the script)" : ""}.` }));
+    if (!view) {
+      put(this.body);
+      return this.empty(map ? this.#held(map) : "This script keeps nothing in maps. A map is a name with @: @[comm] = count();");
+    }
     const draw = { histogram: () => this.#histogram(view), heatmap: () => this.#heat(view), table: () => this.#table(view), series: () => this.#lines(view) };
     draw[show]();
+  }
+
+  /** What is said of a map that has nothing. */
+  #held({ name, n }) {
+    if (this.context.info.running) return `${name} is empty so far.`;
+    const scratch = isScratch(this.context.info.streams[n], this.context.scriptText) ? " (scratch space of the script)" : "";
+    return `${name} held nothing when it was read${scratch}.`;
   }
 
   #drawList() {
@@ -191,7 +182,7 @@ export class MapsView {
       h("td", { class: `${number(i) ? "num" : ""} mono cut`, title: cell(value, columns[i]), text: cell(value, columns[i]) }),
       ...(barred && i === main ? [bar(row)] : []),
     ]));
-    const more = rows.length < total && h("button", { type: "button", text: `Show more of ${exact(total)}`, on: { click: () => { this.#rows = Math.min(1000, this.#rows + PAGE); this.#load(); } } });
+    const more = rows.length < total && h("button", { type: "button", text: `Show more of ${exact(total)}`, on: { click: () => { this.#rows = Math.min(1000, this.#rows + PAGE); this.load(); } } });
     put(this.body, rows.length ? h("table", { class: "list maps-table" }, h("thead", {}, head), h("tbody", {}, ...rows.map(line))) : h("p", { class: "empty", text: this.#nothing("The map was empty.") }),
       h("p", { class: "row quiet small" }, `${plural(total, "entry", "entries")}${sum === null ? "" : `, ${amount(sum, unit)} together`}`, more));
   }

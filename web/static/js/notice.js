@@ -66,6 +66,15 @@ export function noteError(error) {
   if (!isAborted(error)) note([error.message, error.remedy].filter(Boolean).join(". "), { stop: true, ms: 12000 });
 }
 
+/**
+ * Whether an error says that the filter of rows is wrong, which is told below the filter.
+ * @param {Error & {status?: number}} error
+ * @param {string} filter as it was asked with
+ */
+export function isFilterProblem(error, filter) {
+  return error.status === 400 && filter !== "";
+}
+
 const waiting = new Map();
 
 function drawProgress() {

@@ -1,17 +1,16 @@
 // The Output tab: what a script printed, as text, in order of time.
 
-import { Latest, get } from "./api.js";
+import { get } from "./api.js";
 import { h, put } from "./dom.js";
 import { duration, exact, plural } from "./format.js";
-import { showError, waitFor } from "./notice.js";
+import { PanelView } from "./panel_view.js";
 
 /** Lines that are asked for at once, and the most that are kept on the page. */
 const PAGE = 1000;
 const MOST = 20000;
 
 /** The tab. */
-export class OutputView {
-  #latest = new Latest();
+export class OutputView extends PanelView {
   /** Where the server goes on. */
   #next;
   #lines = 0;
@@ -24,18 +23,12 @@ export class OutputView {
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
-    this.context = context;
-    this.visible = false;
-    this.stale = true;
+    super(context, panel, ["start", "end"]);
     this.#next = this.#begin;
-    context.state.addEventListener("change", ({ detail }) => {
-      if (detail.parts.has("start") || detail.parts.has("end")) this.#restart();
-    });
     this.said = h("span", { class: "quiet", role: "status" });
     this.copy = h("button", { type: "button", text: "Copy", title: "Copies the lines below", hidden: true, on: { click: () => navigator.clipboard?.writeText(this.text.textContent) } });
-    this.more = h("button", { type: "button", text: "Show more", hidden: true, on: { click: () => this.#load() } });
+    this.more = h("button", { type: "button", text: "Show more", hidden: true, on: { click: () => this.load() } });
     this.text = h("pre", { class: "script-output", tabindex: "0", "aria-label": "Output" });
-    this.problem = h("div");
     put(panel, h("div", { class: "panel-bar" }, this.said, h("span", { class: "grow" }), this.more, this.copy), this.problem, this.text);
   }
 
@@ -44,47 +37,29 @@ export class OutputView {
   }
 
   /** Another range: what was read is of the one before. */
-  #restart() {
-    this.#latest.cancel();
+  changed() {
+    this.cancel();
     this.#next = this.#begin;
     this.#lines = 0;
     this.#breaks = 0;
     this.#isOpen = false;
     put(this.text);
-    this.stale = true;
-    if (this.visible) this.#load();
-  }
-
-  /** The tab is in sight. */
-  show() {
-    this.visible = true;
-    if (this.stale) this.#load();
-  }
-
-  /** The tab is not in sight. */
-  hide() {
-    this.visible = false;
+    this.expire();
   }
 
   /** There may be more. */
   grown() {
-    this.stale = true;
-    if (this.visible && this.#lines < MOST) this.#load();
+    if (this.#lines < MOST) this.expire();
   }
 
-  async #load() {
-    this.stale = false;
+  /** Reads on from where it is. */
+  load() {
     const atEnd = this.text.scrollTop + this.text.clientHeight >= this.text.scrollHeight - 4;
-    try {
-      const answer = await this.#latest.run((signal) => waitFor("Reading the output", get(`${this.context.path}/text`, { ...this.#next, limit: PAGE }, signal), () => this.#latest.cancel()));
-      if (!answer) return;
-      put(this.problem);
+    return this.ask("Reading the output", (signal) => get(`${this.context.path}/text`, { ...this.#next, limit: PAGE }, signal), (answer) => {
       this.#add(answer);
       // Whoever reads further up is left where they are.
       if (this.context.info.running && atEnd) this.text.scrollTop = this.text.scrollHeight;
-    } catch (error) {
-      showError(this.problem, error, () => this.#load());
-    }
+    });
   }
 
   #add({ lines: read, next: further }) {
@@ -100,7 +75,7 @@ export class OutputView {
     this.copy.hidden = this.#lines === 0;
     const lineCount = plural(this.#breaks + (this.#isOpen ? 1 : 0), "line");
     this.said.textContent = this.more.hidden ? lineCount : `The first ${lineCount}`;
-    if (this.#lines === 0) put(this.problem, h("p", { class: "empty", text: this.context.range.start === null ? "The script has printed nothing. What it keeps in maps is under Maps." : "The script printed nothing in the selected range." }));
+    if (this.#lines === 0) this.empty(this.context.range.start === null ? `The script has printed nothing.${this.context.hasMaps ? " What it keeps in maps is under Maps." : ""}` : "The script printed nothing in the selected range.");
   }
 
   /** At the end of what there is: after the last piece, of which several can have the same time. */

@@ -1,43 +1,26 @@
 // The page of one capture: loads it, puts the parts together, lets them know of each other.
 
 import { get } from "./api.js";
-import { CallsView } from "./calls_view.js";
 import { CaptureContext } from "./capture_context.js";
 import { CaptureHeader } from "./capture_header.js";
 import { addCommands } from "./commands.js";
-import { CountsView } from "./counts_view.js";
 import { byId, h, put, settled } from "./dom.js";
-import { EventsView } from "./events_view.js";
-import { FlameView } from "./flame.js";
 import { firstTab } from "./first_view.js";
 import { duration, exact } from "./format.js";
-import { InfoView } from "./info_view.js";
 import { bind } from "./keys.js";
 import { listen } from "./live.js";
 import { LiveHeader } from "./live_header.js";
-import { MapsView } from "./maps_view.js";
 import { Minimap } from "./minimap.js";
 import { isWithoutOwn, takesCondition, toggleOwn } from "./own_work.js";
 import { note, noteError, sentence, showError, waitFor } from "./notice.js";
-import { OutputView } from "./output_view.js";
 import { startShell } from "./shell.js";
 import { costIsEstimated } from "./spec.js";
-import { SqlView } from "./sql_view.js";
 import { startTabs } from "./tabs.js";
-import { TimelineView } from "./timeline.js";
 import { ViewState } from "./url_state.js";
+import { VIEWS } from "./views.js";
 
 /** How often stored views of a running capture are asked for again. */
 const GROW_MS = 2000;
-const TABS = ["events", "timeline", "flame", "info", "sql"];
-/** What only captures of scripts have, shown first. */
-const SCRIPT_TABS = ["maps", "output"];
-/** What captures of counts have. */
-const COUNT_TABS = ["counts", "events", "timeline", "info", "sql"];
-/** What captures with calls of functions have, shown first. */
-const CALL_TABS = ["calls", ...TABS];
-const TITLES = { calls: "calls", counts: "counts", events: "events", timeline: "timeline", flame: "flame graph", info: "info", maps: "maps", output: "output", sql: "SQL" };
-
 function filterProblem(error) {
   const place = byId("filter-problem");
   place.hidden = !error;
@@ -45,7 +28,8 @@ function filterProblem(error) {
   byId("filter").setAttribute("aria-invalid", String(Boolean(error)));
 }
 
-function startFilter(state) {
+function startFilter(context) {
+  const { state } = context;
   const input = byId("filter");
   const clear = byId("filter-clear");
   const apply = () => state.set({ filter: input.value.trim(), row: null });
@@ -65,6 +49,7 @@ function startFilter(state) {
     if (input.value) { input.value = ""; apply(); } else input.blur();
   });
   state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
+  context.addEventListener("filter", ({ detail }) => filterProblem(detail));
   bind("filter", () => { input.focus(); input.select(); });
   write();
 }
@@ -111,33 +96,38 @@ function startRange(context) {
   };
 }
 
-function startViews(context, views) {
+/** Tabs and panels of the views that the capture has, which can become more while it runs. */
+function startViews(context) {
   const { state } = context;
-  const first = context.hasMaps ? SCRIPT_TABS : SCRIPT_TABS.toReversed();
-  const tabs = context.isCounts ? COUNT_TABS : context.isScript ? [...first, ...TABS] : context.hasCalls ? CALL_TABS : TABS;
-  // A link without a tab shows what this capture is for.
-  if (!tabs.includes(state.view.tab)) state.view.tab = firstTab(context.info);
-  if (context.isScript) first.forEach((name, i) => { const tab = byId(`tab-${name}`); tab.hidden = false; tab.parentElement.insertBefore(tab, tab.parentElement.children[i]); });
-  if (context.isCounts) {
-    for (const name of TABS) byId(`tab-${name}`).hidden = !tabs.includes(name);
-    byId("tab-counts").hidden = false;
-    byId("tab-events").before(byId("tab-counts"));
-  }
-  if (context.hasCalls) {
-    byId("tab-calls").hidden = false;
-    byId("tab-events").before(byId("tab-calls"));
-  }
-  const show = startTabs(document.querySelector(".cap-bar .tabs"), (name) => state.set({ tab: name }));
+  const views = new Map();
+  const list = document.querySelector(".cap-bar .tabs");
+  const shown = () => VIEWS.filter(({ shows }) => shows(context));
+  const choose = (tab) => state.set({ tab });
+  const make = ({ name, title, make: build }) => {
+    const panel = h("section", { id: `panel-${name}`, class: `panel panel-${name}`, role: "tabpanel", "aria-labelledby": `tab-${name}`, hidden: true });
+    const tab = h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": panel.id, "aria-selected": "false", tabindex: "-1", text: title });
+    const at = shown().findIndex((one) => one.name === name);
+    list.insertBefore(tab, list.children[at] ?? null);
+    addCommands({ name: `Show ${title}`, detail: String(at + 1), run: () => choose(name) });
+    byId("capture").append(panel);
+    views.set(name, build(context, panel));
+  };
+  const arrange = () => shown().filter(({ name }) => !views.has(name)).forEach(make);
+  arrange();
+  context.addEventListener("info", arrange);
+  // A link without a tab, or with one that this capture has not, shows what the capture is for.
+  if (!views.has(state.view.tab)) state.view.tab = [firstTab(context.info), "events"].find((name) => views.has(name));
+  const show = startTabs(list, choose);
   const apply = () => {
     show(state.view.tab);
-    for (const [name, view] of Object.entries(views)) if (name !== state.view.tab) view.hide();
-    views[state.view.tab].show();
+    for (const [name, view] of views) if (name !== state.view.tab) view.hide();
+    views.get(state.view.tab).show();
   };
   state.addEventListener("change", ({ detail }) => detail.parts.has("tab") && apply());
-  bind("tab", ({ key }) => tabs[key - 1] && state.set({ tab: tabs[key - 1] }), { what: tabs.map((name) => TITLES[name]).join(", ") });
-  addCommands(...tabs.map((name, i) => ({ name: `Show ${TITLES[name]}`, detail: String(i + 1), run: () => state.set({ tab: name }) })));
+  bind("tab", ({ key }) => { if (shown()[key - 1]) choose(shown()[key - 1].name); }, { what: () => shown().map(({ title }) => title) });
   bind("whole", () => context.select(null), { when: () => context.range.start !== null && state.view.tab !== "flame" && !(state.view.tab === "calls" && state.view.calls === "chart") });
   apply();
+  return views;
 }
 
 /** While the capture runs: rows, counters, and the stored views as they grow. */
@@ -145,15 +135,11 @@ function startLive(context, views, minimap, readout) {
   const header = new LiveHeader(byId("cap-live"), costIsEstimated(context.info.spec));
   let ending = false;
   let grown = performance.now();
+  const growAll = () => { for (const view of views.values()) view.grown(); };
   const grow = () => {
-    if (performance.now() - grown < GROW_MS || context.view.tab === "events" || context.view.tab === "info") return;
+    if (performance.now() - grown < GROW_MS) return;
     grown = performance.now();
-    views.timeline.grown();
-    views.flame.expire();
-    views.maps.grown();
-    views.output.grown();
-    views.counts.grown();
-    views.calls.grown();
+    growAll();
   };
   const ended = async () => {
     if (ending) return;
@@ -163,22 +149,17 @@ function startLive(context, views, minimap, readout) {
     try {
       await context.refresh();
       context.rankColors().catch(() => {});
-      views.events.setRunning(context.info.running);
-      views.timeline.grown();
-      views.flame.expire();
-      views.maps.grown();
-      views.output.grown();
-      views.counts.grown();
-      views.calls.grown();
+      views.get("events").setRunning(context.info.running);
+      growAll();
     } catch (error) {
       noteError(error);
     }
   };
   const stop = listen(`${context.path}/live`, {
     state: ({ message }) => header.say(message),
-    rows: (message) => views.events.liveRows(message),
+    rows: (message) => views.get("events").liveRows(message),
     tick: (tick) => {
-      if (context.info.streams.length < tick.streams.length) context.refresh().then(() => views.events.setRunning(true)).catch(noteError);
+      if (context.info.streams.length < tick.streams.length) context.refresh().then(() => views.get("events").setRunning(true)).catch(noteError);
       if (tick.guard) header.say(tick.guard);
       header.tick(tick);
       minimap.tick(tick);
@@ -204,23 +185,13 @@ async function start() {
   const state = new ViewState(location.search);
   const context = new CaptureContext(id, info, state);
   if (state.newer) note("This link was made by a later release; a part of the view may be missing.");
-  startFilter(state);
+  startFilter(context);
   startOwn(context);
   const readout = startRange(context);
   const minimap = new Minimap(context, readout.show);
-  const views = {
-    events: new EventsView(context, byId("panel-events"), filterProblem),
-    timeline: new TimelineView(context, byId("panel-timeline"), filterProblem),
-    flame: new FlameView(context, byId("panel-flame"), filterProblem),
-    maps: new MapsView(context, byId("panel-maps")),
-    output: new OutputView(context, byId("panel-output")),
-    calls: new CallsView(context, byId("panel-calls"), filterProblem),
-    counts: new CountsView(context, byId("panel-counts")),
-    info: new InfoView(context, byId("panel-info")),
-    sql: new SqlView(context, byId("panel-sql")),
-  };
-  new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.info.reveal(section); });
-  startViews(context, views);
+  let views;
+  new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.get("info").reveal(section); });
+  views = startViews(context);
   document.addEventListener("missing", ({ detail }) => detail.startsWith(context.path) && context.check());
   // Who comes back to the page finds out before something is tried.
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && context.check());

@@ -1,10 +1,11 @@
 // The tab SQL: a query, what it can read, and its result as a table, as lines or bars, or as a track of the timeline.
 
-import { Latest, get, isAborted, send } from "./api.js";
+import { get, send } from "./api.js";
 import { h, put } from "./dom.js";
 import { cell as cellText, duration, exact, plural } from "./format.js";
 import { LinesChart } from "./lines_chart.js";
-import { errorNotice, note, showError, waitFor } from "./notice.js";
+import { errorNotice, note, showError } from "./notice.js";
+import { PanelView } from "./panel_view.js";
 import { barsOf, chartOf, shownCell, sized, written } from "./sql_result.js";
 import { kindsOf, readTracks, withTrack } from "./sql_track.js";
 import { VirtualTable } from "./virtual_table.js";
@@ -15,17 +16,13 @@ const MEASURED = 200;
 const LINK_CHARS = 8000;
 
 /** The tab. */
-export class SqlView {
-  #latest = new Latest();
-
+export class SqlView extends PanelView {
   /**
    * @param {import("./capture_context.js").CaptureContext} context
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
-    this.context = context;
-    this.panel = panel;
-    this.visible = false;
+    super(context, panel);
     this.answer = null;
   }
 
@@ -47,17 +44,15 @@ export class SqlView {
     else this.editor.focus();
   }
 
-  /** The tab is not in sight. */
-  hide() {
-    this.visible = false;
-  }
+  /** A query is asked again only by whoever wrote it. */
+  grown() {}
 
   #build() {
     this.editor = h("textarea", { class: "sql-editor mono", rows: "6", spellcheck: "false", autocomplete: "off", maxlength: "60000", "aria-label": "Query in SQL",
       placeholder: "select comm, count(*) as rows from … group by comm", on: { keydown: (event) => this.#key(event) } });
     this.editor.value = this.context.view.sql;
     this.runButton = h("button", { type: "button", class: "primary", on: { click: () => this.#run(this.editor.value) } }, "Run ", h("kbd", { text: "Ctrl+Enter" }));
-    this.cancelButton = h("button", { type: "button", disabled: true, on: { click: () => this.#cancel() } }, "Cancel ", h("kbd", { text: "Esc" }));
+    this.cancelButton = h("button", { type: "button", disabled: true, on: { click: () => this.cancel() } }, "Cancel ", h("kbd", { text: "Esc" }));
     this.examples = h("select", { "aria-label": "Examples", on: { change: () => this.#example() } }, h("option", { value: "", text: "Examples" }));
     this.status = h("span", { class: "quiet readout sql-status", role: "status" });
     this.modes = h("div", { class: "segments", role: "group", "aria-label": "Result as", hidden: true },
@@ -82,7 +77,7 @@ export class SqlView {
     } else if (event.key === "Escape") {
       event.preventDefault();
       event.stopPropagation();
-      if (this.running) this.#cancel();
+      if (this.running) this.cancel();
       else this.editor.blur();
     }
   }
@@ -123,8 +118,9 @@ export class SqlView {
     this.editor.focus();
   }
 
-  #cancel() {
-    this.#latest.cancel();
+  /** Gives up the query. */
+  cancel() {
+    super.cancel();
     this.#setRunning(false);
     this.status.textContent = "Cancelled.";
   }
@@ -135,30 +131,29 @@ export class SqlView {
     this.result.classList.toggle("is-waiting", running);
   }
 
-  async #run(text) {
+  #run(text) {
     const sql = text.trim();
     if (!sql) return;
     this.ran = sql;
     this.context.state.set({ sql: sql.length <= LINK_CHARS ? sql : "" });
     this.#setRunning(true);
     this.status.textContent = "Running…";
-    try {
-      const asked = (signal) => waitFor("Running the query", send("POST", `${this.context.path}/query`, { sql }, signal), () => this.#cancel());
-      const answer = await this.#latest.run(asked);
-      if (!answer) return;
+    this.ask("Running the query", (signal) => send("POST", `${this.context.path}/query`, { sql }, signal), (answer) => {
       this.answer = answer;
       this.asked = sql;
       this.#setRunning(false);
       this.#draw();
-    } catch (error) {
-      this.#setRunning(false);
-      this.status.textContent = "";
-      if (isAborted(error)) return;
-      this.answer = null;
-      this.modes.hidden = true;
-      this.trackButton.hidden = true;
-      put(this.result, errorNotice(error));
-    }
+    });
+  }
+
+  /** What is wrong with a query stands where its result would. */
+  failed(error) {
+    this.#setRunning(false);
+    this.status.textContent = "";
+    this.answer = null;
+    this.modes.hidden = true;
+    this.trackButton.hidden = true;
+    put(this.result, errorNotice(error));
   }
 
   #draw() {
@@ -166,7 +161,7 @@ export class SqlView {
     if (!answer) return;
     const { rows, scanned, elapsed_ms: ms, truncated } = answer;
     const cut = { rows: `only the first ${plural(rows.length, "row")}; `, bytes: `cut after ${plural(rows.length, "row")}, which is as much as an answer holds; ` }[truncated];
-    this.status.textContent = `${cut ?? `${exact(rows.length)} ${rows.length === 1 ? "row" : "rows"} in `}${exact(ms)} ms; ${exact(scanned.rows)} rows read${scanned.skipped ? `, ${plural(scanned.skipped, "chunk")} passed over` : ""}`;
+    this.status.textContent = `${cut ?? `${exact(rows.length)} ${rows.length === 1 ? "row" : "rows"} in `}${exact(ms)} ms; ${exact(scanned.rows)} rows read${scanned.skipped ? `, ${plural(scanned.skipped, "chunk")} skipped` : ""}`;
     const lines = chartOf(answer);
     const bars = lines ? null : barsOf(answer);
     const mode = (lines ?? bars) && this.context.view.result === "chart" ? "chart" : "table";

@@ -7,10 +7,10 @@
  * @returns {(name: string) => void} shows a tab without calling `chosen`
  */
 export function startTabs(list, chosen) {
-  const tabs = [...list.querySelectorAll("[role=tab]:not([hidden])")];
+  const tabsNow = () => [...list.querySelectorAll("[role=tab]:not([hidden])")];
   const name = (tab) => tab.id.replace(/^tab-/, "");
   const show = (wanted) => {
-    for (const tab of tabs) {
+    for (const tab of tabsNow()) {
       const selected = name(tab) === wanted;
       tab.setAttribute("aria-selected", String(selected));
       tab.tabIndex = selected ? 0 : -1;
@@ -23,6 +23,7 @@ export function startTabs(list, chosen) {
     if (tab) { show(name(tab)); chosen(name(tab)); }
   });
   list.addEventListener("keydown", (event) => {
+    const tabs = tabsNow();
     const at = tabs.indexOf(event.target);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
     if (at < 0 || to === undefined) return;

@@ -5,7 +5,7 @@ import { h, put, settled } from "./dom.js";
 import { dragRange } from "./drag_range.js";
 import { duration, exact, moment, plural } from "./format.js";
 import { bind, isTyping } from "./keys.js";
-import { showError } from "./notice.js";
+import { PanelView } from "./panel_view.js";
 import { SqlTracks } from "./sql_tracks.js";
 import { counterAt } from "./timeline_counters.js";
 import { TimelineData } from "./timeline_data.js";
@@ -25,19 +25,16 @@ const TAP_S = 0.07;
 const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
 
 /** The tab. */
-export class TimelineView {
+export class TimelineView extends PanelView {
   #held = new Map();
   #lastFrame = 0;
 
   /**
    * @param {import("./capture_context.js").CaptureContext} context
    * @param {HTMLElement} panel
-   * @param {(error: Error|null) => void} filterProblem
    */
-  constructor(context, panel, filterProblem) {
-    this.context = context;
-    this.filterProblem = filterProblem;
-    this.visible = false;
+  constructor(context, panel) {
+    super(context, panel);
     this.preview = null;
     this.cursor = null;
     this.pointer = null;
@@ -48,7 +45,7 @@ export class TimelineView {
     this.data = new TimelineData(context.path);
     this.#build(panel);
     this.data.addEventListener("data", () => this.#arrived());
-    this.data.addEventListener("error", ({ detail }) => this.#failed(detail));
+    this.data.addEventListener("error", ({ detail }) => this.failed(detail));
     context.state.addEventListener("change", ({ detail }) => this.#changed(detail.parts));
     this.remember = settled(200, () => this.#remember());
     this.legendLater = settled(60, () => this.#drawLegend());
@@ -63,7 +60,6 @@ export class TimelineView {
     this.groups.hidden = this.context.isCounts;
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
     this.more = h("span", { class: "quiet" });
-    this.problem = h("div");
     this.legend = h("div", { class: "legend", "aria-label": "Colours" });
     const element = h("canvas", { class: "timeline-canvas", tabindex: "0", role: "application", "aria-label": "Timeline. W and S zoom, A and D pan, the arrow keys move a cursor." });
     this.spacer = h("div", { class: "timeline-spacer" });
@@ -91,6 +87,11 @@ export class TimelineView {
     return this.queries.element;
   }
 
+  /** Only rows that match the filter are shown. */
+  get takesFilter() {
+    return true;
+  }
+
   /** The tab is in sight. */
   show() {
     this.visible = true;
@@ -101,7 +102,7 @@ export class TimelineView {
 
   /** The tab is not in sight. */
   hide() {
-    this.visible = false;
+    super.hide();
     this.queries.show(false);
     this.#held.clear();
   }
@@ -134,6 +135,11 @@ export class TimelineView {
     return Math.max(1, this.canvas.width - LABELS);
   }
 
+  /** Asks for what is in sight. */
+  load() {
+    this.#want();
+  }
+
   #want() {
     if (!this.visible || this.canvas.width <= LABELS) return;
     const { filter } = this.context.view;
@@ -145,8 +151,7 @@ export class TimelineView {
   }
 
   #arrived() {
-    put(this.problem);
-    this.filterProblem(null);
+    this.answered();
     if (this.follows) this.#followAll();
     this.queries.redraw();
     this.#arrange();
@@ -177,11 +182,6 @@ export class TimelineView {
     const stored = info.running && this.data.current ? newest(this.data.current) : 0;
     this.follows = true;
     this.shown = { start: 0, end: stored > 0 && duration - stored < STORED_LATER_NS ? Math.min(stored, duration) : duration };
-  }
-
-  #failed(error) {
-    this.filterProblem(error.status === 400 ? error : null);
-    if (error.status !== 400) showError(this.problem, error, () => this.#want());
   }
 
   get #track() {

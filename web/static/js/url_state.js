@@ -35,7 +35,8 @@ const pattern = (shape) => ({ fallback: "", read: (value) => (shape.test(value) 
 
 /** All parts of a view, in the order in which they are written. Times are nanoseconds from the capture's start. */
 const PARTS = {
-  tab: oneOf("", "events", "timeline", "flame", "info", "maps", "output", "counts", "calls", "sql"),
+  // Which tabs a capture has follows from the table of views.
+  tab: pattern(/^[a-z]{1,16}$/),
   start: whole(null),
   end: whole(null),
   stream: whole(null),

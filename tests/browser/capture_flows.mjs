@@ -208,7 +208,7 @@ export async function chooseByName(page, origin) {
   const field = page.getByRole('combobox', { name: 'Process' });
   await field.fill('no such thing');
   await page.getByRole('button', { name: /^Start capture/ }).click();
-  await page.getByText('No process is called “no such thing”').waitFor();
+  await page.getByText('No match: no process has “no such thing” in its name').waitFor();
   await field.fill('a');
   await page.getByRole('button', { name: /^Start capture/ }).click();
   const listed = page.locator('.process-list button');

@@ -86,7 +86,7 @@ export async function runCallsAgain(page, { calls, results }) {
 /** Asks for the memory and the branches of samples: a box, and words found by typing. */
 export async function chooseRecords(page, { typed, word, then }) {
   await page.getByRole('tab', { name: 'Profile', selected: true }).waitFor();
-  await page.getByRole('checkbox', { name: 'the access of each sample' }).check();
+  await page.getByRole('checkbox', { name: 'the memory access of each sample' }).check();
   const branches = page.getByRole('combobox', { name: 'Branches' });
   await branches.pressSequentially(typed);
   await page.getByRole('option').filter({ hasText: word }).first().click();
@@ -325,7 +325,7 @@ export async function bringSysdigLine(page, origin) {
   assert.equal(await page.getByLabel('Descends from').inputValue(), '4711');
   await line.fill('proc.name=nginx and evt.type in (open, openat) and evt.failed=true');
   await line.press('Enter');
-  await page.getByText('The form is filled from it.').waitFor();
+  await page.getByText('The form is filled from the filter.').waitFor();
   assert.equal(await page.getByRole('combobox', { name: 'Calls' }).inputValue(), 'open, openat');
   assert.equal(await page.getByLabel('Thread name').inputValue(), 'nginx');
   assert.ok(await page.getByRole('radio', { name: 'Threads by name' }).isChecked());

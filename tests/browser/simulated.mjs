@@ -166,7 +166,7 @@ test('memory and branches of samples: chosen, read, run again', async () => {
   await page.getByRole('button', { name: /^Run again/ }).or(page.getByRole('link', { name: /^Run again/ })).click();
   await page.getByRole('tab', { name: 'Profile', selected: true }).waitFor();
   await until('the branches', async () => await page.getByRole('combobox', { name: 'Branches' }).inputValue() === 'any_call, save_type');
-  assert.ok(await page.getByRole('checkbox', { name: 'the access of each sample' }).isChecked());
+  assert.ok(await page.getByRole('checkbox', { name: 'the memory access of each sample' }).isChecked());
 });
 
 test('system calls: chosen by a set, recorded, run again', async () => {

@@ -7,11 +7,17 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::LazyLock,
+    sync::{Arc, LazyLock},
     time::{Duration, Instant, SystemTime},
 };
 
-use bathyscope_bpf::lang::{CheckOptions, CompileOptions, compile, recorded::RecordedHost};
+use bathyscope_bpf::lang::{
+    CheckOptions, CompileOptions, compile,
+    host::{Features, Host, KernelFunction, UserPlaces},
+    plan::ProgramType,
+    recorded::RecordedHost,
+};
+use bathyscope_catalog::{EventFormat, types::Types};
 
 static HOST: LazyLock<RecordedHost> = LazyLock::new(|| RecordedHost::new("6.12").unwrap());
 
@@ -44,6 +50,10 @@ impl Dice {
 
 /// Compiles on a thread with little stack; an answer of any kind is right.
 fn answers(text: &str) {
+    answers_on(&*HOST, text);
+}
+
+fn answers_on(host: &'static (impl Host + Sync), text: &str) {
     let owned = text.to_owned();
     let began = Instant::now();
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
@@ -51,7 +61,7 @@ fn answers(text: &str) {
         let params = vec!["5".to_owned(), "text".to_owned(), "interval:ms:1".to_owned()];
         let options = CompileOptions { check, ..CompileOptions::default() };
         let options = with_params(options, params);
-        compile(&owned, &*HOST, &options).is_ok()
+        compile(&owned, host, &options).is_ok()
     });
     let answer = thread.unwrap().join();
     assert!(answer.is_ok(), "the compiler panicked at:\n{text}");
@@ -175,16 +185,140 @@ fn mutated(seeds: &[String], dice: &mut Dice) -> String {
     words.concat()
 }
 
-/// For each name that is none, something near is looked for among all that the kernel has: not for as many as a script has.
+/// The recorded kernel with as many names as large ones have.
+struct Crowded {
+    tracepoints: Vec<String>,
+    raw_tracepoints: Vec<String>,
+    functions: Vec<KernelFunction>,
+}
+
+static CROWDED: LazyLock<Crowded> = LazyLock::new(|| {
+    let names = |count: usize, prefix: &str| (0..count).map(|it| format!("{prefix}{it:06}_of_them")).collect();
+    let function = |name: String| KernelFunction { name, module: String::new() };
+    let functions: Vec<String> = names(120_000, "function_");
+    let mut functions: Vec<KernelFunction> = functions.into_iter().map(function).collect();
+    functions.extend_from_slice(HOST.functions());
+    functions.sort();
+    let (mut tracepoints, mut raw_tracepoints): (Vec<_>, Vec<_>) = (names(5000, "sched:point_"), names(5000, "point_"));
+    tracepoints.extend_from_slice(HOST.tracepoints());
+    raw_tracepoints.extend_from_slice(HOST.raw_tracepoints());
+    tracepoints.sort();
+    raw_tracepoints.sort();
+    Crowded { tracepoints, raw_tracepoints, functions }
+});
+
+impl Host for Crowded {
+    fn features(&self) -> &Features {
+        HOST.features()
+    }
+    fn tracepoint(&self, system: &str, name: &str) -> Result<Option<Arc<EventFormat>>, String> {
+        HOST.tracepoint(system, name)
+    }
+    fn tracepoints(&self) -> &[String] {
+        &self.tracepoints
+    }
+    fn raw_tracepoints(&self) -> &[String] {
+        &self.raw_tracepoints
+    }
+    fn functions(&self) -> &[KernelFunction] {
+        &self.functions
+    }
+    fn types(&self) -> &Types {
+        HOST.types()
+    }
+    fn kernel_symbol(&self, _name: &str) -> Option<u64> {
+        None
+    }
+    fn user_places(&self, _point: &str) -> Option<&UserPlaces> {
+        None
+    }
+    fn kfunc_allowed(&self, _name: &str, _program: ProgramType) -> Option<bool> {
+        Some(false)
+    }
+}
+
+/// For each name that is none, something near is looked for among all that the kernel or the script has: not for as many as a
+/// script has, and not once more in each pass. Where many names would be known too, they are declared first.
 #[test]
 fn many_names_that_are_none_are_answered() {
-    for name in ["bu", "pids_enter"] {
-        let names: String = (0..4000).map(|number| format!("print({name}{number});")).collect();
-        answers(&format!("begin {{ {names} }}"));
-        answers(&format!("begin {{ {} }}", format!("print({name});").repeat(4000)));
+    LazyLock::force(&CROWDED);
+    // What stands before, what is repeated with a number, and what stands behind.
+    let places: [(&str, &str, &str); 22] = [
+        ("begin { ", "print(bu#);", " }"),
+        ("begin { ", "print(pids_enter#);", " }"),
+        ("begin { ", "print(functio_#());", " }"),
+        ("begin { ", "prin#(1);", " }"),
+        ("begin { ", "print($varable#);", " }"),
+        ("begin { ", "print(@mpa#);", " }"),
+        ("begin { ", "print(@mpa#[1]);", " }"),
+        ("begin { ", "$x = (struct task_struc#*)0;", " }"),
+        ("begin { ", "$x = (enum bpf_map_typ#)0;", " }"),
+        ("begin { ", "$x = (pid_#*)0;", " }"),
+        ("begin { $t = (struct task_struct *)1; ", "print($t->pdi#);", " }"),
+        ("begin { $t = (pid = 1, comm = 2); ", "print($t.cmm#);", " }"),
+        ("begin { ", "print(kaddr(\"functon_#\"));", " }"),
+        ("begin { ", "print(percpu_kaddr(\"functon_#\"));", " }"),
+        ("uprobe:/bin/x:f { ", "print(uaddr(\"functon_#\"));", " }"),
+        ("kprobe:vfs_read { ", "print(reg(\"rax#\"));", " }"),
+        ("tracepoint:sched:sched_switch { ", "print(args.prev_cmm#);", " }"),
+        ("rawtracepoint:sched_switch { ", "print(args.prve#);", " }"),
+        ("iter:task { ", "print(ctx.tsak#);", " }"),
+        ("", "let @m# = hsah#(1);", " begin { }"),
+        ("", "struct s# { struct task_strc# a; }", " begin { }"),
+        ("config = { ", "max_mpa_keys# = 1;", " } begin { }"),
+    ];
+    let known: String = (0..2500).map(|number| format!("$var_able{number}=1;")).collect();
+    let maps: String = (0..2500).map(|number| format!("@mapa{number}=1;")).collect();
+    for (before, unit, behind) in places {
+        let room = 60_000 - before.len() - behind.len();
+        let many: String = (0..5000).map(|number| unit.replace('#', &number.to_string())).collect();
+        let cut = many.get(..room).map_or(many.as_str(), |cut| &cut[..=cut.rfind([';', '}']).unwrap()]);
+        answers_on(&*CROWDED, &[before, cut, behind].concat());
+        answers_on(&*CROWDED, &[before, &unit.replace('#', "").repeat(room / unit.len()), behind].concat());
+        // A name of any length.
+        answers_on(&*CROWDED, &[before, &unit.replace('#', &"x".repeat(room / 3)), behind].concat());
     }
-    let types: String = (0..1500).map(|number| format!("$x = (struct task_struc{number} *)0;")).collect();
-    answers(&format!("begin {{ {types} }}"));
+    for (known, name) in [(known, "$varable"), (maps, "@mapp")] {
+        let wrong: String = (0..1500).map(|number| format!("print({name}{number});")).collect();
+        answers_on(&*CROWDED, &format!("begin {{ {known} }}").replace(" }", &format!(" {wrong} }}")));
+    }
+}
+
+/// As many attach points as a script may have, each with another name of another kind that is none.
+#[test]
+fn many_attach_points_that_are_none_are_answered() {
+    LazyLock::force(&CROWDED);
+    let kinds = [
+        "kprobe:function_#_of_tem",
+        "kretprobe:vmlinux:function_#_of_tem",
+        "kprobe:nf_tables:function_#_of_tem",
+        "fentry:function_#_of_tem",
+        "fexit:vmlinux:function_#_of_tem",
+        "rawtracepoint:point_#_of_tem",
+        "tracepoint:sched:point_#_of_tem",
+        "tracepoint:shced:point_#_of_tem",
+        "tracepoint:point_#_of_tem",
+        "software:page-fault#",
+        "hardware:cach-misses#",
+        "iter:tsak#",
+        "kprobe:*#*_of_tem",
+        "kprobe:*",
+        "fentry:*#*_of_tem",
+        "fentry:*",
+        "tracepoint:*:*#*_of_tem",
+        "rawtracepoint:*#*_of_tem",
+        "kprobe:???????*?#",
+        "kprobe:[!a-z]*[a-z#]*",
+        "kprb#:x",
+    ];
+    // Short, long enough to be compared, and as long as may be.
+    for filling in ["", "0123456789", &"x".repeat(4000), &"*x".repeat(2000), &"[".repeat(4000), &"*[!x]".repeat(800)] {
+        for kind in kinds.into_iter().filter(|kind| filling.is_empty() || kind.contains('#')) {
+            let point = |number: usize| format!("{} {{ }}", kind.replace('#', &format!("{number}{filling}")));
+            let count = (60_000 / point(10).len()).min(64);
+            answers_on(&*CROWDED, &(0..count).map(point).collect::<String>());
+        }
+    }
 }
 
 #[test]

@@ -43,4 +43,4 @@ pub use format::{
 pub use functions::{KernelFunction, KernelFunctions, Probing, Typed, Way, parse_modules};
 pub use suggest::closest;
 pub use tracers::{Tracer, tracers};
-pub use wildcards::{has_wildcard, matches_wildcards};
+pub use wildcards::{Wildcards, has_wildcard, matches_wildcards};

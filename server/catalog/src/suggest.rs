@@ -5,6 +5,8 @@ const MAX_COMPARED_BYTES: usize = 64;
 
 /// The one of `known` that was probably meant by `typed`: equal but for case, a few typing slips away, or the shortest
 /// that contains it. `None` if nothing is near.
+///
+/// It takes time for each of `known`: whoever reads names from a text asks for a limited number of them.
 pub fn closest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_ascii_lowercase();
     if typed.is_empty() || typed.len() > MAX_COMPARED_BYTES {
@@ -15,16 +17,17 @@ pub fn closest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         3..=6 => 2,
         _ => 3,
     };
-    let rank = |name: &&str| {
+    let mut lower = String::new();
+    let mut rank = |name: &&str| {
         if name.len() > MAX_COMPARED_BYTES {
             return None;
         }
-        let lower = name.to_ascii_lowercase();
-        // Each letter that one has more is a slip.
-        let far = lower.len().abs_diff(typed.len()) > allowed;
-        let distance = if far { usize::MAX } else { distance(typed.as_bytes(), lower.as_bytes()) };
+        lower.clear();
+        lower.push_str(name);
+        lower.make_ascii_lowercase();
         // A slip must leave something of the name.
-        if distance <= allowed && distance < typed.len().min(lower.len()) || distance == 0 {
+        let within = |distance: &usize| *distance == 0 || *distance < typed.len().min(lower.len());
+        if let Some(distance) = distance(typed.as_bytes(), lower.as_bytes(), allowed).filter(within) {
             return Some((distance, lower.len()));
         }
         (typed.len() >= 3 && lower.contains(&typed)).then_some((allowed + 1, lower.len()))
@@ -32,24 +35,48 @@ pub fn closest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     known.into_iter().filter_map(|name| rank(&name).map(|rank| (rank, name))).min().map(|(_rank, name)| name)
 }
 
-/// Typing slips between two names: a letter too many, too few, another, or two neighbours exchanged.
-fn distance(a: &[u8], b: &[u8]) -> usize {
-    let mut before = vec![0; b.len() + 1];
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let value = |cells: &[usize], at: usize| cells.get(at).copied().unwrap_or(usize::MAX / 2);
-            let mut best =
-                (value(&above, j) + usize::from(x != y)).min(value(&above, j + 1) + 1).min(value(&row, j) + 1);
-            if i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x) {
-                best = best.min(value(&before, j - 1) + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut above, row);
+/// Typing slips between two names of at most [`MAX_COMPARED_BYTES`]: a letter too many, too few, another, or two neighbours
+/// exchanged; `None` if there are more than `allowed`.
+fn distance(a: &[u8], b: &[u8], allowed: usize) -> Option<usize> {
+    // Each letter that one has more is a slip.
+    if a.len().abs_diff(b.len()) > allowed {
+        return None;
     }
-    above.last().copied().unwrap_or(0)
+    let more = allowed + 1;
+    // Column 0 is before the first letter of `b`. What is more than `allowed` beside the diagonal cannot come back.
+    let mut rows = [[more; MAX_COMPARED_BYTES + 1]; 3];
+    let [mut before, mut above, mut row] = rows.each_mut();
+    for (cell, at) in above.iter_mut().zip(0..=allowed) {
+        *cell = at;
+    }
+    let cell = |cells: &[usize], at: usize| cells.get(at).copied().unwrap_or(more);
+    for (i, x) in a.iter().enumerate() {
+        let from = (i + 1).saturating_sub(allowed);
+        let to = (i + 1 + allowed).min(b.len());
+        row.fill(more);
+        for at in from..=to {
+            let mut best = cell(above, at) + 1;
+            match at.checked_sub(1) {
+                None => best = i + 1,
+                Some(j) => {
+                    let y = b.get(j);
+                    best = best.min(cell(above, j) + usize::from(Some(x) != y)).min(cell(row, j) + 1);
+                    let exchanged = i > 0 && j > 0 && a.get(i - 1) == y && b.get(j - 1) == Some(x);
+                    if exchanged {
+                        best = best.min(cell(before, j - 1) + 1);
+                    }
+                }
+            }
+            if let Some(here) = row.get_mut(at) {
+                *here = best.min(more);
+            }
+        }
+        if row.iter().all(|slips| *slips >= more) {
+            return None;
+        }
+        (before, above, row) = (above, row, before);
+    }
+    Some(cell(above, b.len())).filter(|slips| *slips <= allowed)
 }
 
 #[cfg(test)]
@@ -79,10 +106,24 @@ mod tests {
 
     #[test]
     fn distance_counts_slips() {
-        for (a, b, expected) in
-            [("", "", 0), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "", 3), ("kitten", "sitting", 3)]
-        {
-            assert_eq!(distance(a.as_bytes(), b.as_bytes()), expected, "{a} {b}");
+        for (a, b, expected) in [
+            ("", "", 0),
+            ("abc", "abc", 0),
+            ("abc", "acb", 1),
+            ("abc", "", 3),
+            ("", "ab", 2),
+            ("kitten", "sitting", 3),
+            ("abcd", "badc", 2),
+            ("vfs_raed", "vfs_read", 1),
+            ("xvfs_read", "vfs_read", 1),
+            ("vfs_read", "vfs_readx", 1),
+            ("abcdef", "uvwxyz", 6),
+            ("abcdef", "defabc", 6),
+        ] {
+            for allowed in 0..4 {
+                let within = Some(expected).filter(|slips| *slips <= allowed);
+                assert_eq!(distance(a.as_bytes(), b.as_bytes(), allowed), within, "{a} {b} {allowed}");
+            }
         }
     }
 }

@@ -31,8 +31,8 @@ impl Body<'_, '_> {
                 match format.field(&name.text) {
                     Some(field) => self.field(field, syscall, span).map(Operand::Value),
                     None => {
-                        let names: Vec<&str> = format.fields.iter().map(|field| field.name.as_str()).collect();
-                        self.no_argument(name, &point.clone(), &names)
+                        let names = || format.fields.iter().map(|field| field.name.as_str()).collect();
+                        self.no_argument(name, point, names)
                     }
                 }
             }
@@ -40,8 +40,8 @@ impl Body<'_, '_> {
             Args::Words { name: point, words } => match words.iter().find(|word| word.name == name.text) {
                 Some(word) => Ok(Operand::Value(self.word(&word.clone(), span))),
                 None => {
-                    let names: Vec<&str> = words.iter().map(|word| word.name.as_str()).collect();
-                    self.no_argument(name, &point.clone(), &names)
+                    let names = || words.iter().map(|word| word.name.as_str()).collect();
+                    self.no_argument(name, point, names)
                 }
             },
         }
@@ -52,16 +52,19 @@ impl Body<'_, '_> {
         self.fail(span, message, instead)
     }
 
-    fn no_argument<T>(&mut self, name: &Name, point: &str, names: &[&str]) -> Checked<T> {
+    fn no_argument<'n, T>(&mut self, name: &Name, point: &str, names: impl FnOnce() -> Vec<&'n str>) -> Checked<T> {
         let message = format!("no field `{}` in args of {point}", name.text);
-        let hint = match crate::lang::suggest(&name.text, names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if names.is_empty() => "it has no fields".to_owned(),
-            None => {
-                let shown = names.iter().take(SHOWN_NAMES).copied().collect::<Vec<_>>().join(", ");
-                format!("it has {shown}{}", if names.len() > SHOWN_NAMES { ", …" } else { "" })
+        let hint = self.cx.hints.about(point, &name.text, || {
+            let names = names();
+            match crate::lang::suggest(&name.text, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if names.is_empty() => "it has no fields".to_owned(),
+                None => {
+                    let shown = names.iter().take(SHOWN_NAMES).copied().collect::<Vec<_>>().join(", ");
+                    format!("it has {shown}{}", if names.len() > SHOWN_NAMES { ", …" } else { "" })
+                }
             }
-        };
+        });
         self.fail(name.span, message, hint)
     }
 
@@ -191,11 +194,13 @@ impl Body<'_, '_> {
         match words.iter().find(|word| word.name == name.text) {
             Some(word) => Ok(Operand::Value(self.word(&word.clone(), span))),
             None => {
-                let names = words.iter().map(|word| word.name.as_str());
-                let hint = crate::lang::suggest(&name.text, names.clone()).map_or_else(
-                    || format!("it has {}", names.collect::<Vec<_>>().join(", ")),
-                    |near| format!("did you mean `{near}`?"),
-                );
+                let hint = self.cx.hints.about(point, &name.text, || {
+                    let names = words.iter().map(|word| word.name.as_str());
+                    crate::lang::suggest(&name.text, names.clone()).map_or_else(
+                        || format!("it has {}", names.collect::<Vec<_>>().join(", ")),
+                        |near| format!("did you mean `{near}`?"),
+                    )
+                });
                 self.fail(name.span, format!("ctx of {point} has no member `{}`", name.text), hint)
             }
         }
@@ -340,11 +345,13 @@ impl Body<'_, '_> {
         match register(architecture, name) {
             Some(offset) => Ok(Expr::new(ExprKind::Register { offset }, Type::U64, span)),
             None => {
-                let names = registers(architecture).iter().map(|(name, _)| *name);
-                let hint = crate::lang::suggest(name, names.clone()).map_or_else(
-                    || format!("there are {}", names.collect::<Vec<_>>().join(", ")),
-                    |near| format!("did you mean `{near}`?"),
-                );
+                let hint = self.cx.hints.about("register", name, || {
+                    let names = registers(architecture).iter().map(|(name, _)| *name);
+                    crate::lang::suggest(name, names.clone()).map_or_else(
+                        || format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+                        |near| format!("did you mean `{near}`?"),
+                    )
+                });
                 self.fail(span, format!("there is no register `{name}`"), hint)
             }
         }

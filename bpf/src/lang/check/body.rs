@@ -179,13 +179,17 @@ impl<'c, 'a> Body<'c, 'a> {
             let hint = format!("it ended with its block; declare it before that block: `let ${name};`");
             return self.fail(span, message, hint);
         }
-        let names = self.names();
-        let hint = match crate::lang::suggest(name, names.iter().map(String::as_str)) {
-            Some(near) => format!("did you mean `${near}`?"),
-            None => {
-                format!("assign it first: `${name} = …`; what one probe keeps for another goes in a map: `@{name}`")
-            }
-        };
+        let hint =
+            self.cx.hints.about(&format!("variable of {}", self.instance), name, || {
+                match crate::lang::suggest(name, self.names().iter().map(String::as_str)) {
+                    Some(near) => format!("did you mean `${near}`?"),
+                    None => {
+                        format!(
+                            "assign it first: `${name} = …`; what one probe keeps for another goes in a map: `@{name}`"
+                        )
+                    }
+                }
+            });
         self.fail(span, message, hint)
     }
 

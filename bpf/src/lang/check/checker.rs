@@ -13,6 +13,7 @@ use super::{
     body::{Body, Hint},
     describe::{Join, join},
     maps::Maps,
+    near::NameHints,
     points::{Group, Unit},
 };
 use crate::lang::{
@@ -28,8 +29,6 @@ use crate::lang::{
 /// How often the bodies are checked at most. A chain of maps of which each takes its type from the next, in the wrong order,
 /// needs a pass for each.
 const MAX_PASSES: usize = 12;
-/// For how many names something near is looked for among what the kernel has.
-const MAX_LOOKS: usize = 2 * MAX_DIAGNOSTICS;
 /// After how many times of growing a text takes the largest room at once.
 const MAX_GROWTHS: u32 = 4;
 
@@ -84,8 +83,8 @@ pub(super) struct Checker<'a> {
     pub(super) steps: u64,
     /// What `unroll` has made so far, in steps.
     pub(super) unrolled: u64,
-    /// What was probably meant by names that are none, by what they should be the name of.
-    near: HashMap<(&'static str, String), Option<String>>,
+    /// What is said about names that are none.
+    pub(super) hints: NameHints,
 }
 
 impl<'a> Checker<'a> {
@@ -115,13 +114,16 @@ impl<'a> Checker<'a> {
             watch: None,
             steps: 0,
             unrolled: 0,
-            near: HashMap::new(),
+            hints: NameHints::default(),
         }
     }
 
     /// The script, checked.
     pub(super) fn run(&mut self, warnings: &[Diagnostic]) -> Result<hir::Script, Vec<Diagnostic>> {
         self.definitions();
+        if self.diagnostics.len() >= MAX_DIAGNOSTICS {
+            return Err(std::mem::take(&mut self.diagnostics));
+        }
         self.imports();
         self.declare_maps();
         let units = self.units();
@@ -209,25 +211,6 @@ impl<'a> Checker<'a> {
         Hint(self.diagnostics.last_mut())
     }
 
-    /// What was probably meant by a name that is none, which `look` finds among all that the kernel has. As that takes
-    /// milliseconds, it is asked once for each name, and for no more names than people read messages about.
-    pub(super) fn near(
-        &mut self,
-        what: &'static str,
-        name: &str,
-        look: impl FnOnce(&Self) -> Option<String>,
-    ) -> Option<String> {
-        if let Some(known) = self.near.get(&(what, name.to_owned())) {
-            return known.clone();
-        }
-        if self.near.len() >= MAX_LOOKS {
-            return None;
-        }
-        let found = look(self);
-        self.near.insert((what, name.to_owned()), found.clone());
-        found
-    }
-
     /// Whether any error was reported in this pass.
     pub(super) fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|it| it.severity == Severity::Error)
@@ -302,6 +285,10 @@ impl<'a> Checker<'a> {
             .filter_map(|define| Some((define.name.text.as_str(), constant_of(define.value.as_ref()?)?)))
             .collect();
         for span in &self.script.definitions {
+            // What is wrong with more of them is not told, and what near names there are would be looked for.
+            if self.diagnostics.len() >= MAX_DIAGNOSTICS {
+                return;
+            }
             let text = crate::lang::definition_text(self.script, self.text, *span);
             if let Err(error) = self.types.define(&text, &|name| constants.get(name).copied()) {
                 let at =

@@ -7,6 +7,7 @@ use super::{
     body::Body,
     checker::Checker,
     describe::describe,
+    points::SHOWN_NAMES,
     values::{Operand, Place},
 };
 use crate::lang::{
@@ -232,11 +233,13 @@ impl Body<'_, '_> {
             }
             Type::Record(parts) => {
                 let Some(index) = parts.iter().position(|(known, _)| *known == name.text) else {
-                    let names = parts.iter().map(|(name, _)| name.as_str());
-                    let hint = crate::lang::suggest(&name.text, names.clone()).map_or_else(
-                        || format!("there are {}", names.collect::<Vec<_>>().join(", ")),
-                        |near| format!("did you mean `{near}`?"),
-                    );
+                    let names = || parts.iter().map(|(name, _)| name.as_str());
+                    let hint = self.cx.hints.about(&describe(&value.ty), &name.text, || {
+                        crate::lang::suggest(&name.text, names()).map_or_else(
+                            || format!("there are {}", names().collect::<Vec<_>>().join(", ")),
+                            |near| format!("did you mean `{near}`?"),
+                        )
+                    });
                     return self.fail(name.span, format!("the record has no member `{}`", name.text), hint);
                 };
                 Self::tuple_part(value, index, span).map(Operand::Value).ok_or(Failed)
@@ -265,19 +268,17 @@ impl Body<'_, '_> {
             let message = format!("the members of {of} are not known");
             return self.fail(name.span, message, "define it in the script, or load the module that has it");
         }
-        let names = self.cx.types.field_names(record, 4096);
-        let near = crate::lang::suggest(&name.text, names.iter().copied());
-        let hint = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => {
-                let shown: Vec<&str> = names.into_iter().take(super::points::SHOWN_NAMES).collect();
-                format!(
-                    "it has {}{}",
-                    shown.join(", "),
-                    if shown.len() == super::points::SHOWN_NAMES { ", …" } else { "" }
-                )
+        let hint = self.cx.hints.about(&format!("member of {of}"), &name.text, || {
+            let names = self.cx.types.field_names(record, 4096);
+            match crate::lang::suggest(&name.text, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => {
+                    let more = if names.len() > SHOWN_NAMES { ", …" } else { "" };
+                    let shown: Vec<&str> = names.into_iter().take(SHOWN_NAMES).collect();
+                    format!("it has {}{more}", shown.join(", "))
+                }
             }
-        };
+        });
         self.fail(name.span, format!("{of} has no member `{}`", name.text), hint)
     }
 
@@ -359,9 +360,9 @@ impl Body<'_, '_> {
         match found {
             Some(id) => Ok(self.cx.pointee_of_c(id, self.shape.space, MAX_POINTERS)),
             None => {
-                let look = |cx: &Checker<'_>| cx.types.closest(TypeKind::Typedef, name).map(str::to_owned);
-                let near = self.cx.near("type", name, look);
-                let hint = near.map_or_else(String::new, |near| format!("did you mean `{near}`?"));
+                let near = || self.cx.types.closest(TypeKind::Typedef, name);
+                let hint = || near().map_or_else(String::new, |near| format!("did you mean `{near}`?"));
+                let hint = self.cx.hints.about("type", name, hint);
                 self.fail(span, format!("there is no type `{name}`"), hint)
             }
         }
@@ -371,12 +372,12 @@ impl Body<'_, '_> {
         match self.cx.types.find(kind, name) {
             Some(id) => Ok(self.cx.pointee_of_c(id, self.shape.space, MAX_POINTERS)),
             None => {
-                let look = |cx: &Checker<'_>| cx.types.closest(kind, name).map(str::to_owned);
-                let near = self.cx.near(if kind == TypeKind::Enum { "enum" } else { "struct or union" }, name, look);
-                let hint = near.map_or_else(
-                    || format!("define it in the script: `{word} {name} {{ … }}`"),
-                    |near| format!("did you mean `{word} {near}`?"),
-                );
+                let hint = self.cx.hints.about(word, name, || {
+                    self.cx.types.closest(kind, name).map_or_else(
+                        || format!("define it in the script: `{word} {name} {{ … }}`"),
+                        |near| format!("did you mean `{word} {near}`?"),
+                    )
+                });
                 self.fail(span, format!("there is no `{word} {name}`"), hint)
             }
         }

@@ -116,10 +116,12 @@ impl Checker<'_> {
                 "percpuarray" => MapType::PerCpuArray,
                 other => {
                     let known = ["hash", "lruhash", "percpuhash", "percpulruhash", "percpuarray"];
-                    let hint = crate::lang::suggest(other, known).map_or_else(
-                        || format!("there are {}", known.join(", ")),
-                        |it| format!("did you mean `{it}`?"),
-                    );
+                    let hint = self.hints.about("kind of map", other, || {
+                        crate::lang::suggest(other, known).map_or_else(
+                            || format!("there are {}", known.join(", ")),
+                            |it| format!("did you mean `{it}`?"),
+                        )
+                    });
                     let message = format!("there is no kind of map called `{other}`");
                     self.report(Diagnostic::error(declaration.kind.span, message)).hint(hint);
                     continue;
@@ -298,12 +300,14 @@ impl Body<'_, '_> {
             return Err(Failed);
         }
         let name = self.cx.maps.get(map).map(|map| map.name.clone()).unwrap_or_default();
-        let others: Vec<String> =
-            self.cx.maps.all.iter().filter(|map| map.value.is_some()).map(|map| map.name.clone()).collect();
-        let hint = match crate::lang::suggest(&name, others.iter().map(String::as_str)) {
-            Some(near) if near != name => format!("did you mean `{near}`?"),
-            _ => "assign it somewhere, in any probe".to_owned(),
-        };
+        // What other maps hold is learned from pass to pass.
+        let others = || self.cx.maps.all.iter().filter(|map| map.value.is_some()).map(|map| map.name.as_str());
+        let hint = self.cx.hints.about(&format!("map of {}", others().count()), &name, || {
+            match crate::lang::suggest(&name, others()) {
+                Some(near) if near != name => format!("did you mean `{near}`?"),
+                _ => "assign it somewhere, in any probe".to_owned(),
+            }
+        });
         self.fail(at, format!("nothing is ever put into {name}"), hint)
     }
 

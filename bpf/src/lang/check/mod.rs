@@ -20,6 +20,7 @@ mod formats;
 mod hover;
 mod keys;
 mod maps;
+mod near;
 mod places;
 mod points;
 mod reference;

@@ -1,6 +1,6 @@
 //! What is looked for.
 
-use crate::wildcards::{has_wildcard, matches_wildcards};
+use crate::wildcards::Wildcards;
 
 /// The longest query that is compared; more of it is ignored.
 pub const MAX_QUERY_BYTES: usize = 256;
@@ -16,7 +16,7 @@ pub struct Query {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What {
     All,
-    Pattern(String),
+    Pattern(Wildcards),
     Words {
         /// The whole query in lower case, blanks replaced by `_`.
         whole: Vec<u8>,
@@ -39,7 +39,7 @@ impl Query {
             return Self { what: What::All };
         }
         if text.contains(['*', '?']) {
-            return Self { what: What::Pattern(text.to_owned()) };
+            return Self { what: What::Pattern(Wildcards::new(text)) };
         }
         let lower = text.to_ascii_lowercase();
         let whole = lower.split_whitespace().collect::<Vec<_>>().join("_").into_bytes();
@@ -57,7 +57,7 @@ impl Query {
     pub fn pattern(text: &str) -> Self {
         let text = text.trim();
         let text = text.get(..text.floor_char_boundary(MAX_QUERY_BYTES)).unwrap_or_default();
-        Self { what: What::Pattern(text.to_owned()) }
+        Self { what: What::Pattern(Wildcards::new(text)) }
     }
 
     /// Whether it is a pattern, of which the number of names that match means something.
@@ -66,12 +66,8 @@ impl Query {
     }
 }
 
-/// Whether a pattern matches one of a name's forms. Brackets in demangled names are no classes of characters.
-pub(super) fn fits(pattern: &str, text: &str, own_at: usize, raw: &str) -> bool {
+/// Whether a pattern matches one of a name's forms.
+pub(super) fn fits(pattern: &Wildcards, text: &str, own_at: usize, raw: &str) -> bool {
     let forms = [Some(text), text.get(own_at..).filter(|_| own_at > 0), Some(raw).filter(|raw| *raw != text)];
-    let matches = |form: &str| match has_wildcard(pattern) {
-        true => matches_wildcards(pattern, form),
-        false => pattern == form,
-    };
-    forms.into_iter().flatten().any(matches)
+    forms.into_iter().flatten().any(|form| pattern.matches(form))
 }

@@ -26,13 +26,13 @@ fn kernel_symbol(body: &mut Body<'_, '_>, call: &Call<'_>) -> Checked<u64> {
         Some(address) => Ok(address),
         None => {
             let at = call.argument(0).map_or(call.span, |it| it.span);
-            let look =
-                |cx: &Checker<'_>| crate::lang::suggest(&name, cx.host.functions().iter().map(|it| it.name.as_str()));
-            let near = body.cx.near("function", &name, look);
-            let hint = near.map_or_else(
-                || "the kernel's symbols are in kallsyms, which may need root's rights".to_owned(),
-                |near| format!("did you mean `{near}`?"),
-            );
+            let hint = body.cx.hints.about("kernel symbol", &name, || {
+                let functions = body.cx.host.functions().iter().map(|it| it.name.as_str());
+                crate::lang::suggest(&name, functions).map_or_else(
+                    || "the kernel's symbols are in kallsyms, which may need root's rights".to_owned(),
+                    |near| format!("did you mean `{near}`?"),
+                )
+            });
             body.fail(at, format!("there is no kernel symbol `{name}`"), hint)
         }
     }

@@ -91,15 +91,16 @@ impl Body<'_, '_> {
             let message = format!("`{name}` is a function");
             return self.fail(span, message, format!("call it: `{}`", entry.signature));
         }
-        let values = reference::entries().iter().filter(|entry| entry.least == 0).map(|entry| entry.name);
-        let near = crate::lang::suggest(name, values.chain(["args", "ctx"]));
-        let near =
-            near.or_else(|| self.cx.near("constant", name, |cx| cx.types.closest_constant(name).map(str::to_owned)));
-        let hint = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if self.binding(name).is_some() => format!("variables begin with a dollar: `${name}`"),
-            None => format!("a variable is `${name}`, a map `@{name}`, a text `\"{name}\"`"),
-        };
+        let bound = self.binding(name).is_some();
+        let hint = self.cx.hints.about(if bound { "variable without dollar" } else { "value" }, name, || {
+            let values = reference::entries().iter().filter(|entry| entry.least == 0).map(|entry| entry.name);
+            let near = crate::lang::suggest(name, values.chain(["args", "ctx"]));
+            match near.or_else(|| self.cx.types.closest_constant(name).map(str::to_owned)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if bound => format!("variables begin with a dollar: `${name}`"),
+                None => format!("a variable is `${name}`, a map `@{name}`, a text `\"{name}\"`"),
+            }
+        });
         self.fail(span, format!("nothing is called `{name}`"), hint)
     }
 
@@ -121,9 +122,10 @@ impl Body<'_, '_> {
         match reference::find(name) {
             Some(entry) => self.run(entry, &call),
             None => {
-                let names = reference::entries().iter().map(|entry| entry.name);
-                let hint = crate::lang::suggest(name, names)
-                    .map_or_else(String::new, |near| format!("did you mean `{near}`?"));
+                let hint = self.cx.hints.about("function to call", name, || {
+                    let names = reference::entries().iter().map(|entry| entry.name);
+                    crate::lang::suggest(name, names).map_or_else(String::new, |near| format!("did you mean `{near}`?"))
+                });
                 self.fail(function.span, format!("there is no function `{name}`"), hint)
             }
         }

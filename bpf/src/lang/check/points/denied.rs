@@ -1,5 +1,9 @@
 //! Kernel functions that are not probed: a hit in them can stop the machine or never end.
 
+use std::sync::LazyLock;
+
+use super::Wildcards;
+
 /// Names of functions that are refused, as wildcards, each with why.
 const DENIED: &[(&str, &str)] = &[
     ("*_spin_*lock*", "a probe in a spin lock can wait for itself"),
@@ -54,10 +58,20 @@ const ALLOWED: &[&str] = &["bpf_prog_load*", "bpf_map_create*", "bpf_check", "rc
 
 /// Why a function of the kernel is not probed; none if it may be.
 pub fn denied(function: &str) -> Option<&'static str> {
-    if ALLOWED.iter().any(|pattern| super::matches(pattern, function)) {
+    static LISTS: LazyLock<Lists> = LazyLock::new(|| Lists {
+        allowed: ALLOWED.iter().map(|pattern| Wildcards::new(pattern)).collect(),
+        denied: DENIED.iter().map(|(pattern, why)| (Wildcards::new(pattern), *why)).collect(),
+    });
+    if LISTS.allowed.iter().any(|pattern| pattern.matches(function)) {
         return None;
     }
-    DENIED.iter().find(|(pattern, _)| super::matches(pattern, function)).map(|(_, why)| *why)
+    LISTS.denied.iter().find(|(pattern, _)| pattern.matches(function)).map(|(_, why)| *why)
+}
+
+/// The lists, read once: a wildcard asks about all functions of the kernel.
+struct Lists {
+    allowed: Vec<Wildcards>,
+    denied: Vec<(Wildcards, &'static str)>,
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use bathyscope_catalog::{kernel_names, types::Types};
 
 use super::{
-    Found, Kind, Shape, Trouble, alternatives::alternative, denied::denied, has_wildcard, limit_matches, matches, parts,
+    Found, Kind, Shape, Trouble, Wildcards, alternatives::alternative, denied::denied, has_wildcard, limit_matches,
+    parts,
 };
 use crate::lang::{
     ast::AttachText,
@@ -60,11 +61,11 @@ impl Checker<'_> {
     }
 
     fn matching(&self, target: &Target<'_>) -> Vec<&KernelFunction> {
+        let (module, function) = (Wildcards::new(target.module), Wildcards::new(target.function));
         let in_module = |it: &KernelFunction| {
-            target.module.is_empty()
-                || matches(target.module, if it.module.is_empty() { "vmlinux" } else { &it.module })
+            target.module.is_empty() || module.matches(if it.module.is_empty() { "vmlinux" } else { &it.module })
         };
-        self.host.functions().iter().filter(|it| in_module(it) && matches(target.function, &it.name)).collect()
+        self.host.functions().iter().filter(|it| in_module(it) && function.matches(&it.name)).collect()
     }
 
     fn kprobe_point(&self, kind: Kind, text: &AttachText, module: &str, function: &str, offset: u64) -> Found {
@@ -148,6 +149,12 @@ impl Checker<'_> {
     fn no_function(&self, kind: Kind, target: &Target<'_>) -> Trouble {
         let place = if target.module.is_empty() { String::new() } else { format!(" in module `{}`", target.module) };
         let message = format!("there is no kernel function `{}`{place} that can be probed", target.function);
+        let what = format!("{}:{}", kind.name(), target.module);
+        let hint = self.hints.about(&what, target.function, || self.instead_of_function(kind, target));
+        Trouble::missing(message, hint)
+    }
+
+    fn instead_of_function(&self, kind: Kind, target: &Target<'_>) -> String {
         let exit = matches!(kind, Kind::Kretprobe | Kind::Fexit);
         let near = crate::lang::suggest(target.function, self.host.functions().iter().map(|it| it.name.as_str()));
         // What moved is told before what is spelled alike.
@@ -155,17 +162,16 @@ impl Checker<'_> {
             |name: &String| self.host.functions().binary_search_by(|it| it.name.as_str().cmp(name.as_str())).is_ok();
         let near = kernel_names::other_names(target.function).into_iter().find(here).or(near);
         if let Some(words) = kernel_names::elsewhere(target.function) {
-            return Trouble::missing(message, words.to_owned());
+            return words.to_owned();
         }
-        let hint = match (near, alternative(self.host, target.function, exit)) {
+        match (near, alternative(self.host, target.function, exit)) {
             (Some(near), _) if near == target.function => "it is elsewhere; leave the module out".to_owned(),
             (_, Some(name)) => format!("it may be inlined; use `tracepoint:{name}`"),
             (Some(near), None) => format!("did you mean `{near}`?"),
             (None, None) => {
                 format!("it may be inlined or in a module that is not loaded; search with `-l '{}:*…*'`", kind.name())
             }
-        };
-        Trouble::missing(message, hint)
+        }
     }
 
     fn nothing_matches(&self, kind: Kind, text: &AttachText, target: &Target<'_>, dangerous: usize) -> Trouble {
@@ -192,15 +198,21 @@ impl Checker<'_> {
             ));
         }
         if has_wildcard(target.function) || has_wildcard(target.module) {
-            let all: Vec<KernelFunction> = self.matching(&target).into_iter().cloned().collect();
-            let harmless = all.iter().filter(|it| self.options.unsafe_allowed || denied(&it.name).is_none());
-            let usable: Vec<Found> =
-                harmless.filter_map(|it| self.fentry_point(kind, text, &it.module, &it.name).ok()).collect();
-            if usable.is_empty() {
+            let all = self.matching(&target);
+            let described = |it: &KernelFunction| {
+                let of = Some(it.module.as_str()).filter(|module| !module.is_empty());
+                self.types.function(of, &it.name).is_some()
+            };
+            let is_usable =
+                |it: &&KernelFunction| (self.options.unsafe_allowed || denied(&it.name).is_none()) && described(it);
+            let usable: Vec<&KernelFunction> = all.iter().copied().filter(is_usable).collect();
+            limit_matches(text, usable.len(), self.config)?;
+            let found = usable.into_iter().filter_map(|it| self.fentry_point(kind, text, &it.module, &it.name).ok());
+            let found: Vec<Found> = found.collect();
+            if found.is_empty() {
                 return Err(self.nothing_matches(kind, text, &target, all.len()));
             }
-            limit_matches(text, usable.len(), self.config)?;
-            return Ok(usable);
+            return Ok(found);
         }
         let found = self.known_function(&target).ok_or_else(|| self.no_function(kind, &target))?;
         self.refuse_dangerous(&found)?;

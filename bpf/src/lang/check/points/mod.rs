@@ -7,7 +7,7 @@ mod functions;
 mod tracepoints;
 mod user;
 
-pub(super) use bathyscope_catalog::{has_wildcard, matches_wildcards as matches};
+pub(super) use bathyscope_catalog::{Wildcards, has_wildcard, matches_wildcards as matches};
 pub use denied::denied as denied_function;
 pub(super) use events::{HARDWARE_EVENTS, SOFTWARE_EVENTS};
 pub(super) use tracepoints::ITERATORS;

@@ -4,7 +4,7 @@ use std::{fmt::Write as _, sync::Arc};
 
 use bathyscope_catalog::{EventFormat, types::Kind as TypeKind};
 
-use super::{Found, Kind, SHOWN_NAMES, Shape, Trouble, has_wildcard, limit_matches, matches, parts};
+use super::{Found, Kind, SHOWN_NAMES, Shape, Trouble, Wildcards, has_wildcard, limit_matches, matches, parts};
 use crate::lang::{
     ast::AttachText,
     check::{
@@ -34,11 +34,12 @@ impl Checker<'_> {
             return self.tracepoint_named(text, system, name, uses).map(|found| vec![found]);
         }
         let host = self.host;
+        let (systems, names) = (Wildcards::new(system), Wildcards::new(name));
         let all: Vec<(&str, &str)> = host
             .tracepoints()
             .iter()
             .filter_map(|it| it.split_once(':'))
-            .filter(|(of, event)| matches(system, of) && matches(name, event))
+            .filter(|(of, event)| systems.matches(of) && names.matches(event))
             .collect();
         if all.is_empty() {
             let message = format!("no tracepoint matches `{system}:{name}`");
@@ -63,19 +64,24 @@ impl Checker<'_> {
     }
 
     fn no_tracepoint(&self, system: &str, name: &str) -> Trouble {
-        let all = self.host.tracepoints();
         let message = format!("there is no tracepoint `{system}:{name}`");
+        let what = format!("tracepoint of {system}");
+        Trouble::missing(message, self.hints.about(&what, name, || self.instead_of_tracepoint(system, name)))
+    }
+
+    fn instead_of_tracepoint(&self, system: &str, name: &str) -> String {
+        let all = self.host.tracepoints();
         let same: Vec<&str> = all
             .iter()
             .filter_map(|it| it.split_once(':').filter(|(_, event)| *event == name).map(|_| it.as_str()))
             .take(SHOWN_NAMES)
             .collect();
         if !same.is_empty() {
-            return Trouble::missing(message, format!("did you mean `tracepoint:{}`?", same.join("`, `tracepoint:")));
+            return format!("did you mean `tracepoint:{}`?", same.join("`, `tracepoint:"));
         }
         let here = all.iter().filter_map(|it| it.split_once(':').filter(|(of, _)| *of == system));
         if let Some(near) = crate::lang::suggest(name, here.map(|(_, event)| event)) {
-            return Trouble::missing(message, format!("did you mean `tracepoint:{system}:{near}`?"));
+            return format!("did you mean `tracepoint:{system}:{near}`?");
         }
         let mut systems: Vec<&str> = all.iter().filter_map(|it| it.split_once(':')).map(|(of, _)| of).collect();
         systems.dedup();
@@ -83,9 +89,9 @@ impl Checker<'_> {
             && let Some(near) = crate::lang::suggest(system, systems.iter().copied())
             && all.binary_search(&format!("{near}:{name}")).is_ok()
         {
-            return Trouble::missing(message, format!("did you mean `tracepoint:{near}:{name}`?"));
+            return format!("did you mean `tracepoint:{near}:{name}`?");
         }
-        Trouble::missing(message, format!("list what there is with `-l 'tracepoint:{system}:*'`"))
+        format!("list what there is with `-l 'tracepoint:{system}:*'`")
     }
 
     fn no_system(&self, name: &str) -> Trouble {
@@ -111,7 +117,8 @@ impl Checker<'_> {
             return Err(self.no_raw_tracepoints(name));
         }
         if has_wildcard(name) {
-            let names: Vec<&String> = host.raw_tracepoints().iter().filter(|it| matches(name, it)).collect();
+            let wanted = Wildcards::new(name);
+            let names: Vec<&String> = host.raw_tracepoints().iter().filter(|it| wanted.matches(it)).collect();
             let usable: Vec<Found> = names.iter().filter_map(|name| self.raw_point(text, name)).collect();
             if usable.is_empty() {
                 return Err(Trouble::missing(
@@ -133,11 +140,12 @@ impl Checker<'_> {
                 _ => Ok(vec![found]),
             };
         }
-        let near = crate::lang::suggest(name, host.raw_tracepoints().iter().map(String::as_str));
-        let hint = near.map_or_else(
-            || "raw tracepoints have the names of tracepoints without the subsystem".to_owned(),
-            |near| format!("did you mean `rawtracepoint:{near}`?"),
-        );
+        let hint = self.hints.about("raw tracepoint", name, || {
+            crate::lang::suggest(name, host.raw_tracepoints().iter().map(String::as_str)).map_or_else(
+                || "raw tracepoints have the names of tracepoints without the subsystem".to_owned(),
+                |near| format!("did you mean `rawtracepoint:{near}`?"),
+            )
+        });
         Err(Trouble::missing(format!("there is no raw tracepoint `{name}`"), hint))
     }
 

@@ -1,6 +1,7 @@
 //! Files of user space, opened by the agent and read here.
 
 use std::{
+    cell::Cell,
     collections::BTreeSet,
     fs::File,
     io::Read as _,
@@ -10,6 +11,7 @@ use std::{
 
 use bathyscope_bpf::lang::{
     host::{UserPlaces, UserSymbol},
+    limits::MAX_DIAGNOSTICS,
     plan::UserFile,
     suggest,
 };
@@ -81,6 +83,27 @@ pub(super) struct Files<'a, A> {
     mapped: Option<Vec<String>>,
     /// The symbols that the script asks for.
     symbols: Vec<String>,
+    /// What says what was meant by names that are none.
+    pub(super) suggestions: Suggestions,
+}
+
+/// Says what was probably meant by names that are none. Each is compared with all names of a file, so not for more names of
+/// a script than people read messages about.
+#[derive(Default)]
+pub(super) struct Suggestions(Cell<usize>);
+
+impl Suggestions {
+    pub(super) fn near<'n, I: IntoIterator<Item = &'n str>>(
+        &self,
+        name: &str,
+        known: impl FnOnce() -> I,
+    ) -> Option<String> {
+        if self.0.get() >= MAX_DIAGNOSTICS {
+            return None;
+        }
+        self.0.set(self.0.get() + 1);
+        suggest(name, known())
+    }
 }
 
 /// This machine's processor.
@@ -90,7 +113,16 @@ pub(super) const fn arch() -> Arch {
 
 impl<'a, A: ScriptAgent> Files<'a, A> {
     pub(super) fn new(agent: &'a mut A, pid: Option<u32>, symbols: Vec<String>) -> Self {
-        Self { agent, pid, folder: None, unsafe_allowed: false, libraries: None, mapped: None, symbols }
+        Self {
+            agent,
+            pid,
+            folder: None,
+            unsafe_allowed: false,
+            libraries: None,
+            mapped: None,
+            symbols,
+            suggestions: Suggestions::default(),
+        }
     }
 
     /// With the folder in which paths begin that do not begin with `/`.

@@ -1,14 +1,11 @@
 //! Functions: by name, pattern, offset, address, or demangled name.
 
-use bathyscope_bpf::lang::{
-    host::{UserPlace, UserPlaces},
-    suggest,
-};
+use bathyscope_bpf::lang::host::{UserPlace, UserPlaces};
 use bathyscope_catalog::elf::{ElfFile, Functions, ReadAt as _, Symbol, demangle, demangle_without_parameters};
 
 use super::{
-    file::{Files, OpenFile},
-    is_pattern, matches,
+    file::{Files, OpenFile, Suggestions},
+    is_pattern, pattern,
 };
 use crate::script::ScriptAgent;
 
@@ -53,7 +50,8 @@ pub(super) fn search<A: ScriptAgent>(
         // What it is was looked at when it was found.
         let debug = debug_file.as_ref().and_then(|file| ElfFile::parse(file).ok());
         let functions = || elf.functions_with(debug.as_ref()).map_err(|error| format!("{}: {error}", file.about.path));
-        let search = Searched { elf: &elf, file: &file, stripped: debug.is_none() && elf.is_stripped() };
+        let stripped = debug.is_none() && elf.is_stripped();
+        let search = Searched { elf: &elf, file: &file, stripped, suggestions: &files.suggestions };
         match search.add(&wanted, &functions, found) {
             Ok(()) => files.add_symbols(&elf, &file, found)?,
             Err(trouble) if is_one_of_many => missing = Some(trouble),
@@ -114,6 +112,7 @@ struct Searched<'a> {
     file: &'a OpenFile,
     /// Whether its symbols are nowhere.
     stripped: bool,
+    suggestions: &'a Suggestions,
 }
 
 impl Searched<'_> {
@@ -173,7 +172,7 @@ impl Searched<'_> {
             );
         }
         let is = if is_pattern(name) { "no function matches" } else { "no function" };
-        match suggest(name, functions.iter().map(|symbol| symbol.name)) {
+        match self.suggestions.near(name, || functions.iter().map(|symbol| symbol.name)) {
             Some(near) => format!("{is} `{name}` in {path}; did you mean `{near}`?"),
             None if self.stripped => {
                 format!("{is} `{name}` in {path}, which was stripped and has no debug file; install its debug symbols")
@@ -186,7 +185,8 @@ impl Searched<'_> {
 /// Functions by the name that linkers know, else by the one in the source.
 fn by_name<'a>(functions: &'a Functions, name: &str) -> Vec<Symbol<'a>> {
     if is_pattern(name) {
-        return functions.iter().filter(|symbol| matches(name, symbol.name)).collect();
+        let wanted = pattern(name);
+        return functions.iter().filter(|symbol| wanted.matches(symbol.name)).collect();
     }
     let exact = functions.named(name);
     if exact.is_empty() && name.contains("::") { demangled(functions, name) } else { exact }
@@ -198,7 +198,8 @@ fn demangled<'a>(functions: &'a Functions, name: &str) -> Vec<Symbol<'a>> {
         false => demangle_without_parameters(symbol.name),
     };
     let mangled = functions.iter().filter(|symbol| symbol.name.starts_with('_'));
-    mangled.filter(|symbol| matches(name, &text(symbol))).collect()
+    let wanted = pattern(name);
+    mangled.filter(|symbol| wanted.matches(&text(symbol))).collect()
 }
 
 /// Places at the begin of functions, behind a mark for jumps where that is cheaper.

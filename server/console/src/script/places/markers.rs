@@ -3,13 +3,12 @@
 use bathyscope_bpf::lang::{
     host::{UserPlace, UserPlaces},
     plan::{UsdtArgument, UsdtPlace},
-    suggest,
 };
 use bathyscope_catalog::elf::{ElfFile, Marker, MarkerArgument, Place};
 
 use super::{
     file::{Files, OpenFile},
-    matches,
+    pattern,
 };
 use crate::script::ScriptAgent;
 
@@ -26,6 +25,7 @@ pub(super) fn search<A: ScriptAgent>(
         _ => return Err("a marker has a provider and a name; write usdt:FILE:PROVIDER:NAME".to_owned()),
     };
     let all = file == "*";
+    let (providers, names) = (pattern(provider), pattern(name));
     let mut known: Vec<String> = Vec::new();
     for file in files.named(file)? {
         let markers = ElfFile::parse(&file).and_then(|elf| elf.markers().map(|markers| (elf, markers)));
@@ -36,7 +36,7 @@ pub(super) fn search<A: ScriptAgent>(
         };
         let before = found.places.len();
         for marker in markers {
-            if matches(provider, &marker.provider) && matches(name, &marker.name) {
+            if providers.matches(&marker.provider) && names.matches(&marker.name) {
                 add(&elf, &file, marker, found);
             } else {
                 known.push(format!("{}:{}", marker.provider, marker.name));
@@ -50,7 +50,7 @@ pub(super) fn search<A: ScriptAgent>(
         return Ok(());
     }
     let wanted = format!("{provider}:{name}");
-    let near = suggest(&wanted, known.iter().map(String::as_str));
+    let near = files.suggestions.near(&wanted, || known.iter().map(String::as_str));
     Err(match near {
         Some(near) => format!("no marker `{wanted}` in {file}; did you mean `{near}`?"),
         None if known.is_empty() => format!("{file} has no USDT probes"),

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 
 use bathyscope_bpf::lang::{self, ExpandOptions, ast::AttachText, host::UserPlaces};
 use bathyscope_capture::Target;
+use bathyscope_catalog::Wildcards;
 use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
@@ -113,32 +114,14 @@ fn is_pattern(text: &str) -> bool {
     text.contains(['*', '?'])
 }
 
-/// Whether `text` matches a pattern of `*` (anything) and `?` (any one character). Linear in each step back.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut p, mut t) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(byte) if *byte == b'?' || Some(byte) == text.get(t) => {
-                p += 1;
-                t += 1;
-            }
-            _ => match star {
-                Some((at, from)) => {
-                    p = at + 1;
-                    t = from + 1;
-                    star = Some((at, from + 1));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.get(p..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+/// A pattern of `*` (anything) and `?` (any one character).
+fn pattern(text: &str) -> Wildcards {
+    Wildcards::without_classes(text)
+}
+
+/// Whether `text` matches such a pattern.
+pub(crate) fn matches(wanted: &str, text: &str) -> bool {
+    pattern(wanted).matches(text)
 }
 
 #[cfg(test)]

@@ -2,55 +2,39 @@
 
 import { Canvas } from "./canvas.js";
 import { h, put, settled } from "./dom.js";
-import { dragRange } from "./drag_range.js";
 import { duration, exact, moment, plural } from "./format.js";
-import { bind, isTyping } from "./keys.js";
+import { bind } from "./keys.js";
 import { PanelView } from "./panel_view.js";
 import { SqlTracks } from "./sql_tracks.js";
+import { TimeNavigator } from "./time_navigator.js";
 import { counterAt } from "./timeline_counters.js";
 import { TimelineData } from "./timeline_data.js";
 import { newest, project, rowsIn } from "./timeline_decode.js";
 import { legend } from "./timeline_legend.js";
 import { AXIS, COLORS, LABELS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.js";
 
-const LEAST_SPAN_NS = 1000;
 /** How far what is stored may be behind a running capture, nanoseconds: rows are kept until there are enough for a chunk. */
 const STORED_LATER_NS = 2e9;
-const WHEEL_ZOOM = 0.0022;
-/** Change per second while a key is held: e-folds of zoom, screens of pan. */
-const HELD = { KeyW: ["zoom", -2.6], KeyS: ["zoom", 2.6], KeyA: ["pan", -1.2], KeyD: ["pan", 1.2] };
-const TAP_S = 0.07;
 
 /** What a track is called. */
 const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
 
 /** The tab. */
 export class TimelineView extends PanelView {
-  #held = new Map();
-  #lastFrame = 0;
-
   /**
    * @param {import("./capture_context.js").CaptureContext} context
    * @param {HTMLElement} panel
    */
   constructor(context, panel) {
     super(context, panel);
-    this.preview = null;
     this.cursor = null;
-    this.pointer = null;
-    const { from, to } = context.view;
-    /** Whoever sees all of a running capture goes on doing so. */
-    this.follows = from === null;
-    this.shown = this.follows ? { start: 0, end: context.duration } : { start: from, end: to };
     this.data = new TimelineData(context.path);
     this.#build(panel);
     this.data.addEventListener("data", () => this.#arrived());
     this.data.addEventListener("error", ({ detail }) => this.failed(detail));
     context.state.addEventListener("change", ({ detail }) => this.#changed(detail.parts));
-    this.remember = settled(200, () => this.#remember());
     this.legendLater = settled(60, () => this.#drawLegend());
     context.addEventListener("colors", () => { this.#drawLegend(); this.canvas.redraw(); });
-    this.#startPointer();
     this.#startKeys();
   }
 
@@ -67,6 +51,12 @@ export class TimelineView extends PanelView {
     this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
     put(panel, h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout), this.legend, this.problem, this.scroller, this.#buildTracks());
     this.canvas = new Canvas(element, COLORS, () => this.#draw());
+    this.nav = new TimeNavigator(this.context, {
+      element, left: LABELS, width: () => this.canvas.width, visible: () => this.visible, moved: () => this.#moved(),
+      pointed: () => { this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
+      anchor: () => this.cursor?.time ?? null, pressed: (event) => this.#setCursor(event),
+    });
+    element.addEventListener("dblclick", () => this.nav.all());
     this.scroller.addEventListener("scroll", () => this.canvas.redraw());
     new ResizeObserver(() => { this.sticky.style.height = `${this.scroller.clientHeight}px`; }).observe(this.scroller);
     element.addEventListener("measured", () => {
@@ -79,10 +69,10 @@ export class TimelineView extends PanelView {
 
   #buildTracks() {
     this.queries = new SqlTracks(this.context, {
-      shown: () => this.shown, losses: () => this.#losses, selection: () => this.preview ?? this.#selection,
-      preview: (range) => { this.preview = range; this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
-      wheel: (event, time) => this.#wheel(event, time), tell: (text) => { this.told = text; this.#tell(); },
-      view: (start, end) => this.#view(start, end), back: () => this.canvas.element,
+      shown: () => this.shown, losses: () => this.#losses, selection: () => this.nav.marked,
+      preview: (range) => { this.nav.preview = range; this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
+      wheel: (event, time) => this.nav.wheel(event, time), tell: (text) => { this.told = text; this.#tell(); },
+      view: (start, end) => this.nav.view(start, end), back: () => this.canvas.element,
     });
     return this.queries.element;
   }
@@ -104,7 +94,7 @@ export class TimelineView extends PanelView {
   hide() {
     super.hide();
     this.queries.show(false);
-    this.#held.clear();
+    this.nav.release();
   }
 
   /** The capture has grown. What is shown grows when the rows are there, so that no empty edge comes and goes. */
@@ -131,8 +121,9 @@ export class TimelineView extends PanelView {
     for (const button of this.groups.children) button.setAttribute("aria-pressed", String(button.dataset.group === this.context.view.group));
   }
 
-  get #wide() {
-    return Math.max(1, this.canvas.width - LABELS);
+  /** The window that is shown. */
+  get shown() {
+    return this.nav.shown;
   }
 
   /** Asks for what is in sight. */
@@ -144,15 +135,15 @@ export class TimelineView extends PanelView {
     if (!this.visible || this.canvas.width <= LABELS) return;
     const { filter } = this.context.view;
     const group = this.context.isCounts ? "counter" : this.context.view.group;
-    const wanted = this.follows ? { start: 0, end: this.context.duration } : this.shown;
-    this.data.want(wanted, Math.round(this.#wide * this.canvas.ratio), { group, filter }, this.context.duration);
+    const wanted = this.nav.follows ? { start: 0, end: this.context.duration } : this.shown;
+    this.data.want(wanted, Math.round(this.nav.wide * this.canvas.ratio), { group, filter }, this.context.duration);
     this.canvas.redraw();
     this.queries.want();
   }
 
   #arrived() {
     this.answered();
-    if (this.follows) this.#followAll();
+    if (this.nav.follows) this.#followAll();
     this.queries.redraw();
     this.#arrange();
     this.#drawLegend();
@@ -180,8 +171,7 @@ export class TimelineView extends PanelView {
   #followAll() {
     const { duration, info } = this.context;
     const stored = info.running && this.data.current ? newest(this.data.current) : 0;
-    this.follows = true;
-    this.shown = { start: 0, end: stored > 0 && duration - stored < STORED_LATER_NS ? Math.min(stored, duration) : duration };
+    this.nav.follow(stored > 0 && duration - stored < STORED_LATER_NS ? Math.min(stored, duration) : duration);
   }
 
   get #track() {
@@ -192,116 +182,31 @@ export class TimelineView extends PanelView {
     return this.context.info.ledger.losses.map((loss) => this.context.lossRange(loss));
   }
 
-  get #selection() {
-    const { start, end } = this.context.range;
-    return start === null ? null : { start, end };
-  }
-
   #draw() {
     drawTimeline(this.canvas, {
       shown: this.shown, data: this.data.current, scroll: this.scroller.scrollTop, track: this.#track, losses: this.#losses,
-      selection: this.preview ?? this.#selection, cursor: this.cursor,
+      selection: this.nav.marked, cursor: this.cursor,
     });
   }
 
-  #time(x) {
-    return this.shown.start + ((x - LABELS) / this.#wide) * (this.shown.end - this.shown.start);
-  }
-
-  #place(time) {
-    return LABELS + ((time - this.shown.start) / (this.shown.end - this.shown.start)) * this.#wide;
-  }
-
-  #view(start, end) {
-    const whole = Math.max(LEAST_SPAN_NS, this.context.duration);
-    const span = Math.max(Math.min(LEAST_SPAN_NS, whole), Math.min(whole, end - start));
-    const from = Math.max(0, Math.min(whole - span, start));
-    this.follows = from <= 0 && from + span >= Math.min(whole, this.follows ? this.shown.end : whole);
-    this.shown = { start: from, end: from + span };
-    this.remember();
+  /** Another window is shown. */
+  #moved() {
     this.legendLater();
     this.#want();
     this.#tell();
   }
 
-  #remember() {
-    this.context.state.set(this.follows ? { from: null, to: null } : { from: Math.round(this.shown.start), to: Math.round(this.shown.end) });
-  }
-
-  #zoom(factor, anchor) {
-    const { start, end } = this.shown;
-    const span = Math.max(LEAST_SPAN_NS, Math.min(this.context.duration, (end - start) * factor));
-    const real = span / (end - start);
-    this.#view(anchor - (anchor - start) * real, anchor + (end - anchor) * real);
-  }
-
-  #pan(screens) {
-    const by = (this.shown.end - this.shown.start) * screens;
-    const clamped = Math.max(-this.shown.start, Math.min(this.context.duration - this.shown.end, by));
-    this.#view(this.shown.start + clamped, this.shown.end + clamped);
-  }
-
-  /** Where zooming with keys holds still: under the pointer, at the cursor, or in the middle. */
-  get #anchor() {
-    if (this.pointer) return this.#time(Math.max(LABELS, this.pointer.x));
-    if (this.cursor) return this.cursor.time;
-    return (this.shown.start + this.shown.end) / 2;
-  }
-
-  #startPointer() {
-    const { element } = this.canvas;
-    dragRange(element, {
-      time: (x) => Math.max(0, Math.min(this.context.duration, this.#time(x))), place: (time) => this.#place(time), selection: () => this.#selection,
-      accepts: (event) => !event.shiftKey && event.offsetX >= LABELS,
-      preview: (range) => { this.preview = range; this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
-      done: (range) => this.context.select(range),
-    });
-    let panFrom = null;
-    element.addEventListener("pointerdown", (event) => {
-      if ((event.button === 0 && event.shiftKey) || event.button === 1) {
-        panFrom = event.clientX;
-        element.setPointerCapture(event.pointerId);
-        event.preventDefault();
-      }
-      element.focus();
-      this.#setCursor(event);
-    });
-    element.addEventListener("pointermove", (event) => {
-      this.pointer = { x: event.offsetX, y: event.offsetY };
-      if (panFrom !== null) {
-        this.#pan((panFrom - event.clientX) / this.#wide);
-        panFrom = event.clientX;
-      }
-      this.#tell();
-    });
-    for (const name of ["pointerup", "pointercancel"]) element.addEventListener(name, () => { panFrom = null; });
-    element.addEventListener("pointerleave", () => { this.pointer = null; this.#tell(); });
-    element.addEventListener("dblclick", () => this.#view(0, this.context.duration));
-    element.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
-  }
-
   #setCursor(event) {
     const track = this.#trackAt(event.offsetY);
-    if (event.offsetX >= LABELS && track !== null && !event.shiftKey) this.cursor = { track, time: this.#time(event.offsetX) };
+    if (event.offsetX >= LABELS && track !== null && !event.shiftKey) this.cursor = { track, time: this.nav.time(event.offsetX) };
     this.canvas.redraw();
-  }
-
-  #wheel(event, time = this.#time(Math.max(LABELS, event.offsetX))) {
-    const unit = event.deltaMode === 1 ? 20 : 1;
-    if (event.ctrlKey || event.metaKey) this.#zoom(Math.exp((event.deltaY || event.deltaX) * unit * WHEEL_ZOOM), time);
-    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.#pan(((event.deltaX || event.deltaY) * unit) / this.#wide);
-    else return;
-    event.preventDefault();
   }
 
   #startKeys() {
     const when = () => this.visible;
-    document.addEventListener("keydown", (event) => this.#hold(event));
-    document.addEventListener("keyup", (event) => this.#held.delete(event.code));
-    window.addEventListener("blur", () => this.#held.clear());
-    bind("timeline.fit", () => this.#fit(), { when });
-    bind("timeline.all", () => this.#view(0, this.context.duration), { when });
-    bind("timeline.clear", () => this.#clear(), { when: () => when() && (this.cursor !== null || this.#selection !== null) });
+    bind("timeline.fit", () => this.nav.fit(), { when });
+    bind("timeline.all", () => this.nav.all(), { when });
+    bind("timeline.clear", () => this.#clear(), { when: () => when() && (this.cursor !== null || this.nav.selection !== null) });
     this.canvas.element.addEventListener("keydown", (event) => this.#arrow(event));
   }
 
@@ -312,35 +217,6 @@ export class TimelineView extends PanelView {
     this.canvas.redraw();
   }
 
-  #fit() {
-    const selection = this.#selection;
-    if (!selection) return this.#view(0, this.context.duration);
-    const margin = (selection.end - selection.start) * 0.04;
-    this.#view(selection.start - margin, selection.end + margin);
-  }
-
-  #hold(event) {
-    if (!this.visible || !HELD[event.code] || event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || document.querySelector("dialog[open]")) return;
-    event.preventDefault();
-    if (event.repeat || this.#held.has(event.code)) return;
-    this.#apply(event.code, TAP_S);
-    this.#held.set(event.code, performance.now() + 120);
-    if (this.#held.size === 1) requestAnimationFrame((now) => this.#frame(now, now));
-  }
-
-  #apply(code, seconds) {
-    const [what, speed] = HELD[code];
-    if (what === "zoom") this.#zoom(Math.exp(speed * seconds), this.#anchor);
-    else this.#pan(speed * seconds);
-  }
-
-  #frame(now, before) {
-    if (this.#held.size === 0) return;
-    const seconds = Math.min(0.05, (now - before) / 1000);
-    for (const [code, from] of this.#held) if (now >= from) this.#apply(code, seconds);
-    requestAnimationFrame((next) => this.#frame(next, now));
-  }
-
   #arrow(event) {
     const sideways = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const upward = { ArrowUp: -1, ArrowDown: 1 }[event.key];
@@ -348,12 +224,11 @@ export class TimelineView extends PanelView {
     if ((!sideways && !upward) || tracks === 0 || event.ctrlKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
-    const step = ((this.shown.end - this.shown.start) / this.#wide) * (event.shiftKey ? 50 : 4);
+    const step = this.nav.pixel * (event.shiftKey ? 50 : 4);
     const from = this.cursor ?? { track: upward ? -upward : 0, time: (this.shown.start + this.shown.end) / 2 };
     this.cursor = { track: Math.max(0, Math.min(tracks - 1, from.track + (upward ?? 0))), time: Math.max(0, Math.min(this.context.duration, from.time + step * (sideways ?? 0))) };
-    this.pointer = null;
-    const { start, end } = this.shown;
-    if (this.cursor.time < start || this.cursor.time > end) this.#pan(this.cursor.time < start ? -0.5 : 0.5);
+    this.nav.pointer = null;
+    this.nav.reveal(this.cursor.time);
     this.#scrollToCursor();
     this.#tell();
     this.canvas.redraw();
@@ -373,12 +248,13 @@ export class TimelineView extends PanelView {
 
   /** The readout: the range that is dragged, else what a track of a query tells, what is under the pointer, what is at the cursor. */
   #tell() {
-    if (!this.preview && this.told) {
+    const { preview, pointedTime, pointer } = this.nav;
+    if (!preview && this.told) {
       this.readout.textContent = this.told;
       return;
     }
-    const at = this.pointer && this.pointer.x >= LABELS ? { time: this.#time(this.pointer.x), track: this.#trackAt(this.pointer.y) } : this.cursor;
-    if (this.preview) this.readout.textContent = `${moment(this.preview.start)} to ${moment(this.preview.end)} s: ${duration(this.preview.end - this.preview.start)}`;
+    const at = pointedTime === null ? this.cursor : { time: pointedTime, track: this.#trackAt(pointer.y) };
+    if (preview) this.readout.textContent = `${moment(preview.start)} to ${moment(preview.end)} s: ${duration(preview.end - preview.start)}`;
     else this.readout.textContent = at ? [this.#what(at), `${moment(at.time)} s`].filter(Boolean).join("  ") : "";
   }
 
@@ -388,7 +264,7 @@ export class TimelineView extends PanelView {
     const counts = new Float32Array(3);
     const names = new Int32Array(3);
     const longest = new Float64Array(3);
-    const pixel = (this.shown.end - this.shown.start) / this.#wide;
+    const { pixel } = this.nav;
     if (track.values) return counterAt(track, this.data.current, { start: time - pixel / 2, end: time + pixel / 2 });
     project(track, this.data.current, { start: time - pixel * 1.5, end: time + pixel * 1.5 }, 3, counts, names, longest);
     const best = [1, 2, 0].find((x) => names[x] >= 0);

@@ -44,26 +44,36 @@ fn embedding(folder: &Path) -> io::Result<()> {
     fs::write(folder.with_extension("rs"), text)
 }
 
-/// Whether `path` is a module of ours, which pages get joined with others.
+/// Whether `path` is a module of ours, which pages get joined with others: a script in a room below `static/js`.
 fn is_module(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    path.parent().is_some_and(|folder| folder.ends_with("static/js"))
-        && path.extension().is_some_and(|extension| extension == "js")
+    let below = path.strip_prefix(Path::new("static").join("js"));
+    path.extension().is_some_and(|extension| extension == "js")
         && !SCRIPTS.contains(&name)
+        && below.is_ok_and(|below| !below.starts_with("vendor"))
 }
 
-/// Joins the modules in `from` and writes what comes of them.
+/// Joins the modules in the rooms of `from` and writes what comes of them.
 fn join_modules(from: &Path, to: &Path) -> io::Result<()> {
     let mut sources = BTreeMap::new();
-    for entry in fs::read_dir(from)? {
-        let path = entry?.path();
-        if is_module(&path) {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
-            sources.insert(name, fs::read_to_string(&path)?);
-        }
-    }
-    for (name, text) in bundle::bundle(&sources).map_err(io::Error::other)? {
+    read_modules(from, from, &mut sources)?;
+    let files = bundle::flatten(&sources).and_then(|sources| bundle::bundle(&sources));
+    for (name, text) in files.map_err(io::Error::other)? {
         write_compressed(&to.join(format!("{name}.gz")), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Reads the modules below `folder`, by their path below `root`.
+fn read_modules(folder: &Path, root: &Path, sources: &mut BTreeMap<String, String>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            read_modules(&path, root, sources)?;
+        } else if is_module(&path) {
+            let below = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            sources.insert(below, fs::read_to_string(&path)?);
+        }
     }
     Ok(())
 }
@@ -75,13 +85,26 @@ fn compress_folder(from: &Path, to: &Path) -> io::Result<()> {
         let entry = entry?;
         let (path, mut name) = (entry.path(), entry.file_name());
         if entry.file_type()?.is_dir() {
-            compress_folder(&path, &to.join(name))?;
+            if has_files(&path)? {
+                compress_folder(&path, &to.join(name))?;
+            }
         } else if !is_module(&path) {
             name.push(".gz");
             write_compressed(&to.join(name), &fs::read(path)?)?;
         }
     }
     Ok(())
+}
+
+/// Whether there is anything below `folder` but modules.
+fn has_files(folder: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if if path.is_dir() { has_files(&path)? } else { !is_module(&path) } {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn write_compressed(path: &Path, bytes: &[u8]) -> io::Result<()> {

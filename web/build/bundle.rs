@@ -18,6 +18,47 @@ const MANY: usize = 5;
 /// The file of what pages have in common.
 pub(crate) const CORE: &str = "core.js";
 
+/// Modules by name instead of by the path below `static/js`, as the browser gets them: all in one folder. What they import
+/// by relative path becomes `./NAME`, and `./vendor/NAME` for files that are not ours.
+///
+/// # Errors
+/// In words, if two modules have one name, or one imports what is not there.
+pub(crate) fn flatten(sources: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, String> {
+    let mut flat = BTreeMap::new();
+    for (path, text) in sources {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let text = text.split_inclusive('\n').map(|line| flat_line(line, folder, sources)).collect::<Result<_, _>>();
+        let text: String = text.map_err(|why| format!("{path}: {why}"))?;
+        if flat.insert(name.to_owned(), text).is_some() {
+            return Err(format!("{path}: there is another module with this name"));
+        }
+    }
+    Ok(flat)
+}
+
+/// A line of a module in `folder`, with what it imports by name.
+fn flat_line(line: &str, folder: &str, sources: &BTreeMap<String, String>) -> Result<String, String> {
+    let mark = if line.starts_with("import ") { " from \"" } else { "await import(\"" };
+    let Some((before, rest)) = line.split_once(mark) else { return Ok(line.to_owned()) };
+    let Some((target, after)) = rest.split_once('"') else { return Ok(line.to_owned()) };
+    let mut at: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in target.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(at.pop()),
+            part => at.push(part),
+        }
+    }
+    let path = at.join("/");
+    if path.starts_with("vendor/") {
+        return Ok(format!("{before}{mark}./{path}\"{after}"));
+    }
+    if !target.starts_with('.') || !sources.contains_key(&path) {
+        return Err(format!("it imports {target}, and there is no {path}"));
+    }
+    Ok(format!("{before}{mark}./{}\"{after}", at.last().copied().unwrap_or_default()))
+}
+
 /// A module as it was read.
 struct Module<'a> {
     imports: Vec<Import<'a>>,
@@ -273,6 +314,33 @@ mod tests {
              // b.js\nconst $b = (() => {\nconst { a: one } = $a;\nfunction b() { return one; }\nreturn { b };\n})();\n\
              // page_x.js\nconst $page_x = (() => {\nconst { a } = $a;\nconst { b } = $b;\nb(a);\nreturn {  };\n})();\n"
         );
+    }
+
+    #[test]
+    fn modules_in_folders_are_known_by_their_names() {
+        let rooms = [
+            ("lib/a.js", "export const a = 1;\n"),
+            (
+                "view/one/b.js",
+                "import { a } from \"../../lib/a.js\";\nimport * as lib from \"../../vendor/lib.js\";\nconst x = \"../lib/a.js\";\n",
+            ),
+            ("new/c.js", "async function f() {\n  const { b } = await import(\"../view/one/b.js\");\n}\n"),
+        ];
+        let flat = flatten(&sources(&rooms)).unwrap();
+        assert_eq!(
+            flat["b.js"],
+            "import { a } from \"./a.js\";\nimport * as lib from \"./vendor/lib.js\";\nconst x = \"../lib/a.js\";\n"
+        );
+        assert!(flat["c.js"].contains("await import(\"./b.js\")"));
+        for (path, text, why) in [
+            ("view/a.js", "", "another module with this name"),
+            ("page/d.js", "import { a } from \"./a.js\";\n", "there is no page/a.js"),
+            ("page/d.js", "import { a } from \"lib/a.js\";\n", "it imports lib/a.js"),
+        ] {
+            let all: Vec<_> = rooms.into_iter().chain([(path, text)]).collect();
+            let refused = flatten(&sources(&all)).unwrap_err();
+            assert!(refused.contains(why), "{path}: {refused}");
+        }
     }
 
     #[test]

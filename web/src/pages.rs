@@ -98,7 +98,7 @@ pub struct History<'a> {
     pub frame: Frame<'a>,
 }
 
-/// One capture. The view is in the address; see `static/js/url_state.js`.
+/// One capture. The view is in the address; see `static/js/page/url_state.js`.
 #[derive(Debug, Template)]
 #[template(path = "capture.html")]
 pub struct Capture<'a> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { amount, headed, shortAmount, sign } from "../static/js/amount.js";
+import { amount, headed, shortAmount, sign } from "../static/js/lib/amount.js";
 
 test("numbers say what they count", () => {
   for (const [value, unit, text, short] of [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { byteOffset, unitOffset } from "../static/js/byte_offsets.js";
+import { byteOffset, unitOffset } from "../static/js/lib/byte_offsets.js";
 
 test("bytes and units are each other's inverse at characters", () => {
   const text = "aé€😀\nz";

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { test } from "node:test";
 
-import { CallTree, PAGE, lostBefore } from "../static/js/call_tree.js";
+import { CallTree, PAGE, lostBefore } from "../static/js/view/calls/call_tree.js";
 
 const call = (id, children = 0) => ({ id, children });
 const ids = (tree) => Array.from({ length: tree.count }, (_one, row) => { const { node, depth } = tree.at(row); return `${"-".repeat(depth)}${node?.call.id ?? "?"}`; });

@@ -1,8 +1,8 @@
 import { strict as assert } from "node:assert";
 import { test } from "node:test";
 
-import { ChartModel, LEVEL, PAD } from "../static/js/calls_chart_model.js";
-import { panned, within, zoomed } from "../static/js/time_window.js";
+import { ChartModel, LEVEL, PAD } from "../static/js/view/calls/calls_chart_model.js";
+import { panned, within, zoomed } from "../static/js/lib/time_window.js";
 
 // Two calls beside each other, the first with one in it that has another one in it.
 const boxes = { id: [7, 5, 4, 9], start: [0, 10, 20, 60], duration: [50, 30, 10, 20], level: [0, 1, 2, 0], name: [0, 1, 1, 0], state: [0, 0, 0, 1], more: [0, 0, 3, 0] };

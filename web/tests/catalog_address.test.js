@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { formatAddress, parseAddress } from "../static/js/catalog_address.js";
+import { formatAddress, parseAddress } from "../static/js/page/catalog_address.js";
 
 test("an address and its view are each other's", () => {
   const views = [

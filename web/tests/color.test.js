@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { CATEGORIES, FAMILIES, SHADES, category, fnv1a, frameClass, pixel, rankColors } from "../static/js/color.js";
+import { CATEGORIES, FAMILIES, SHADES, category, fnv1a, frameClass, pixel, rankColors } from "../static/js/lib/color.js";
 
 test("FNV-1a gives the published values", () => {
   assert.equal(fnv1a(""), 0x811c9dc5);

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { test } from "node:test";
 
-import { durationMark, parseDuration } from "../static/js/duration_marks.js";
+import { durationMark, parseDuration } from "../static/js/lib/duration_marks.js";
 
 test("marks are the kernel's", () => {
   const cases = [[0, ""], [10_000, ""], [10_001, "+"], [100_001, "!"], [1_000_001, "#"], [10_000_001, "*"], [100_000_001, "@"], [1_000_000_001, "$"]];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
-import { arrangeMaps, askedView, firstShow, firstStream, firstTab, isScratch } from "../static/js/first_view.js";
+import { arrangeMaps, askedView, firstShow, firstStream, firstTab, isScratch } from "../static/js/view/first_view.js";
 
 const TOOLS = new URL("../../bpf/tools/", import.meta.url);
 const tool = (name) => readFileSync(new URL(`${name}.bt`, TOOLS), "utf8");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { FlameModel, fitting, parentsOf } from "../static/js/flame_model.js";
+import { FlameModel, fitting, parentsOf } from "../static/js/view/flame/flame_model.js";
 
 // all 10 > a 10 (focus) > b 6 > c 2; d 3 > e 3
 const answer = {

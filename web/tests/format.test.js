@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as format from "../static/js/format.js";
+import * as format from "../static/js/lib/format.js";
 
 const table = (write, cases) => {
   for (const [input, expected] of cases) assert.equal(write(...[input].flat()), expected, JSON.stringify(input));

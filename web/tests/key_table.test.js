@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
-import { CONTEXTS, KEYS, around, written } from "../static/js/key_table.js";
+import { CONTEXTS, KEYS, around, written } from "../static/js/lib/key_table.js";
 
 /** What browsers use themselves: Chromium's and Firefox's keys on Linux, as far as a letter or a sign is in them. */
 const BROWSERS = ["Ctrl+A", "Ctrl+D", "Ctrl+E", "Ctrl+F", "Ctrl+G", "Ctrl+H", "Ctrl+J", "Ctrl+K", "Ctrl+L", "Ctrl+N", "Ctrl+O", "Ctrl+P", "Ctrl+R", "Ctrl+S", "Ctrl+T", "Ctrl+U", "Ctrl+W", "Ctrl+0", "Ctrl++", "Ctrl+-", "Ctrl+Shift+P", "Ctrl+Shift+N", "Ctrl+Shift+T", "F1", "F3", "F5", "F6", "F7", "F11", "F12", "Tab", "Backspace", "Alt+ArrowLeft", "Alt+ArrowRight"];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { sumOf } from "../static/js/live_header.js";
+import { sumOf } from "../static/js/page/live_header.js";
 
 const stream = (parts) => ({ hits_per_s: 0, rows_per_s: 0, stored: 0, filtered: 0, lost: 0, ns_per_hit: null, cpu_permille: null, ...parts });
 

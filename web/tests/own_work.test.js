@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { WITHOUT_OWN, isWithoutOwn, takesCondition, toggleOwn } from "../static/js/own_work.js";
+import { WITHOUT_OWN, isWithoutOwn, takesCondition, toggleOwn } from "../static/js/page/own_work.js";
 
 test("own processes are left out with one condition, and come back", () => {
   assert.equal(WITHOUT_OWN, 'comm !~ "bathyscope*" && comm !~ "sqlx-sqlite*"');

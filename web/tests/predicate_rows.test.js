@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { predicateText, rowsOf } from "../static/js/predicate_rows.js";
+import { predicateText, rowsOf } from "../static/js/new/predicate_rows.js";
 
 const isText = (field) => field.includes("comm");
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { definitionOf, kernelLine, probeLines } from "../static/js/probe_text.js";
+import { definitionOf, kernelLine, probeLines } from "../static/js/lib/probe_text.js";
 
 test("parts become a definition", () => {
   const parts = { func: " vfs_read ", at: "entry", offset: "16", chosen: ["count"], more: " file->f_mode  %di" };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { chooseProcess, processDetail } from "../static/js/process_choice.js";
+import { chooseProcess, processDetail } from "../static/js/new/process_choice.js";
 
 const process = (pid, comm, kernel = false) => ({ pid, comm, kernel });
 

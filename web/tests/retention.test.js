@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { keptFor, keptText, ruleText } from "../static/js/retention.js";
+import { keptFor, keptText, ruleText } from "../static/js/page/retention.js";
 
 const MIB = 2 ** 20;
 const rule = (parts) => ({ keep_days: null, keep_bytes: null, captures_bytes: 5 * MIB, pinned_bytes: 0, database_bytes: 6 * MIB, free_bytes: 3 * MIB, reserve_bytes: MIB, ...parts });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { RowBuffer } from "../static/js/row_buffer.js";
+import { RowBuffer } from "../static/js/view/table/row_buffer.js";
 
 test("the newest stay and the others are counted", () => {
   const buffer = new RowBuffer(3);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { copyState, startState, token } from "../static/js/script_language.js";
+import { copyState, startState, token } from "../static/js/lib/script_language.js";
 
 /** A line as the editor's stream gives it. */
 class Line {

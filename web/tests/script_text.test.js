@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { editorLink, pieces } from "../static/js/script_text.js";
+import { editorLink, pieces } from "../static/js/lib/script_text.js";
 
 test("the pieces of a script are the script", () => {
   for (const text of ["", "\n", "begin {\n  /* a\n b */ @x[\"a\\\"\"] = 1;\n}\n", "\"open", "𝒳 § $ @ #"]) assert.equal(pieces(text).map((piece) => piece.text).join(""), text);

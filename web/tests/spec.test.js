@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { emptyForm, formOf, specOf, targetText } from "../static/js/spec.js";
-import { lastWord } from "../static/js/spec_methods.js";
-import { joinWords, splitWords } from "../static/js/words.js";
+import { emptyForm, formOf, specOf, targetText } from "../static/js/lib/spec.js";
+import { lastWord } from "../static/js/lib/spec_methods.js";
+import { joinWords, splitWords } from "../static/js/lib/words.js";
 
 const limits = { duration_ms: 10000, max_events: null, max_bytes: 1 << 30, budget_cpu_permille: 50 };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { barsOf, chartOf, shownCell, sized, written } from "../static/js/sql_result.js";
+import { barsOf, chartOf, shownCell, sized, written } from "../static/js/view/sql/sql_result.js";
 
 const column = (name, type = "i64", display = type === "text" ? "text" : "decimal") => ({ name, type, display });
 

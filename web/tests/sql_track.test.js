@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { LANES, kindsOf, readTracks, rolesOf, rowAt, trackOf, windowed, withTrack, writeTracks } from "../static/js/sql_track.js";
+import { LANES, kindsOf, readTracks, rolesOf, rowAt, trackOf, windowed, withTrack, writeTracks } from "../static/js/lib/sql_track.js";
 
 const column = (name, type = "i64", display = type === "text" ? "text" : "decimal") => ({ name, type, display });
 const time = column("time", "i64", "time_ns");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { TimeNavigator } from "../static/js/time_navigator.js";
+import { TimeNavigator } from "../static/js/lib/time_navigator.js";
 
 /** A navigator of 1000 pixels, of which 200 are labels, over a capture of 8000 ns, without a page. */
 function navigator(view = { from: null, to: null }, range = { start: null, end: null }) {

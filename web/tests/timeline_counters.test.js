@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { counterAt, counterWords, projectCounter } from "../static/js/timeline_counters.js";
+import { counterAt, counterWords, projectCounter } from "../static/js/view/timeline/timeline_counters.js";
 
 const list = (...values) => Float64Array.from(values);
 /** Bins of 10 ns from 0 to 100; values at the bins 1, 2 and 7. */

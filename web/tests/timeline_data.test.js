@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fits, paddedWindow } from "../static/js/timeline_data.js";
+import { fits, paddedWindow } from "../static/js/view/timeline/timeline_data.js";
 
 test("a screen on each side, within the capture", () => {
   assert.deepEqual(paddedWindow({ start: 400, end: 500 }, 10, 10000), { start: 300, end: 600, width: 30 });

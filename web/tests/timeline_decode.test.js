@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
-import { decodeTimeline, lowerBound, newest, project, rowsIn } from "../static/js/timeline_decode.js";
+import { decodeTimeline, lowerBound, newest, project, rowsIn } from "../static/js/view/timeline/timeline_decode.js";
 
 /** An answer as the server writes it. */
 export function encode(head, tracks) {
@@ -99,4 +100,38 @@ test("rows of a window, not of what was got around it", () => {
   for (const [start, end, rows] of [[1000, 3000, 50], [0, 9000, 50], [1500, 1700, 3], [1500, 1600, 1], [1550, 1560, 1], [1700, 2800, 0], [2950, 2990, 40], [0, 1000, 0]]) {
     assert.equal(rowsIn(track, data, { start, end }), rows, `${start} to ${end}`);
   }
+});
+
+test("what Rust has written is read as it was meant", () => {
+  // Golden files of server/views/tests/suite/golden.rs: the head as JSON, and what goes to the browser.
+  const golden = new URL("../../tests/golden/views/", import.meta.url);
+  const names = readdirSync(golden).filter((name) => /^timeline-.*\.bin$/.test(name));
+  assert.ok(names.length >= 4, names.join());
+  for (const name of names) {
+    const head = JSON.parse(readFileSync(new URL(name.replace(/bin$/, "json"), golden), "utf8"));
+    const bytes = readFileSync(new URL(name, golden));
+    const data = decodeTimeline(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+    const { tracks, ...rest } = data;
+    const { tracks: told, ...expected } = head;
+    assert.deepEqual(rest, expected, name);
+    for (const [i, { bins, counts, name: most, longest, values, ...track }] of tracks.entries()) {
+      assert.deepEqual(track, told[i], name);
+      assert.equal(counts.reduce((sum, count) => sum + count, 0), track.rows, `${name} ${track.key}: every row is in a bin`);
+      assert.ok(bins.every((bin, at) => bin < data.width && (at === 0 || bin > bins[at - 1])), `${name} ${track.key}: bins ascend`);
+      assert.ok(values !== null || most.every((one) => one < data.names.length), `${name} ${track.key}: names are known`);
+      assert.deepEqual([longest !== null, values !== null], [head.has_longest, head.has_values], name);
+    }
+  }
+  // One track of each kind in full.
+  const read = (name, key) => {
+    const bytes = readFileSync(new URL(`timeline-${name}.bin`, golden));
+    const data = decodeTimeline(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+    const track = key === undefined ? data.tracks[0] : data.tracks.find((one) => one.key === key);
+    return { ...track, names: [...track.name].map((one) => data.names[one]) };
+  };
+  const cpu = read("events-cpu", "cpu:0");
+  assert.deepEqual([...cpu.bins].map((bin, i) => [bin, cpu.counts[i], cpu.names[i]]), [[0, 2, "bash"], [1, 2, "bash"], [2, 1, "bash"], [3, 6, "cat"], [4, 1, "bash"], [5, 1, "bash"]]);
+  assert.deepEqual([...read("timed-cpu", "cpu:0").longest], [1000, 70]);
+  const { least, most, last } = read("counters").values;
+  assert.deepEqual([[...least], [...most], [...last]], [[0, 5e11], [1e12, 5e11], [0, 5e11]]);
 });

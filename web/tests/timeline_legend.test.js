@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { namesByRows } from "../static/js/timeline_legend.js";
+import { namesByRows } from "../static/js/view/timeline/timeline_legend.js";
 
 test("names by rows", () => {
   const track = (bins, counts, name) => ({ bins: Uint32Array.from(bins), counts: Uint32Array.from(counts), name: Uint32Array.from(name) });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { CATEGORIES, FAMILIES, SHADES } from "../static/js/color.js";
+import { CATEGORIES, FAMILIES, SHADES } from "../static/js/lib/color.js";
 
 const css = readFileSync(new URL("../static/tokens.css", import.meta.url), "utf8");
 const tokens = new Map([...css.matchAll(/(--[\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)/g)].map(([, name, ...colors]) => [name, colors]));

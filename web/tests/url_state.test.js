@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { VERSION, emptyView, formatView, parseView } from "../static/js/url_state.js";
+import { VERSION, emptyView, formatView, parseView } from "../static/js/page/url_state.js";
 
 test("what is usual is not written", () => assert.equal(formatView(emptyView()), `?v=${VERSION}`));
 

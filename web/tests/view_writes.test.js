@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { mock } from "node:test";
-import { ViewState } from "../static/js/url_state.js";
+import { ViewState } from "../static/js/page/url_state.js";
 
 test("the address follows at once, but never too often", () => {
   let now = 1e6;

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { CaptureContext } from "../static/js/capture_context.js";
-import { firstTab } from "../static/js/first_view.js";
-import { PanelView } from "../static/js/panel_view.js";
-import { parseView } from "../static/js/url_state.js";
+import { CaptureContext } from "../static/js/page/capture_context.js";
+import { firstTab } from "../static/js/view/first_view.js";
+import { PanelView } from "../static/js/view/panel_view.js";
+import { parseView } from "../static/js/page/url_state.js";
 
 // What modules look at when they are loaded.
 globalThis.matchMedia = () => new EventTarget();
 globalThis.localStorage = { getItem: () => null };
-const { VIEWS } = await import("../static/js/views.js");
+const { VIEWS } = await import("../static/js/page/views.js");
 
 const capture = (method, ...streams) => new CaptureContext("0", { spec: { method }, streams, start_ns: 0, end_ns: 1, ledger: { losses: [] } }, { view: {} });
 const rows = { name: "sched:sched_switch", kind: "events", columns: [] };

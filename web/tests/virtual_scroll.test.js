@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { MAX_HEIGHT, VirtualScroll } from "../static/js/virtual_scroll.js";
+import { MAX_HEIGHT, VirtualScroll } from "../static/js/lib/virtual_scroll.js";
 
 const made = (rows) => Object.assign(new VirtualScroll(24), { rows, viewport: 480 });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { joinWords, splitWords } from "../static/js/words.js";
+import { joinWords, splitWords } from "../static/js/lib/words.js";
 
 test("words", () => {
   for (const [text, expected] of [

@@ -1,6 +1,8 @@
 //! Captures of counts.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+use crate::fixture::golden;
+
 use std::sync::atomic::AtomicBool;
 
 use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, StreamKind, StreamSchema, StringDictionary};
@@ -146,6 +148,9 @@ fn a_timeline_has_the_least_the_greatest_and_the_last_rate_of_each_counter() {
     assert_eq!(coarse.bins[0].values, [values(0, 2 * half_cpu, 0), values(half_cpu, half_cpu, half_cpu)]);
     assert_eq!(coarse.bins[1].values, [values(0, 30_000, 0), values(20_000, 20_000, 20_000)]);
     assert!(coarse.has_values && coarse.names.is_empty() && coarse.bins[1].count == [3, 1]);
+    // The front end's tests read it.
+    golden("timeline-counters.json", &serde_json::to_vec_pretty(&coarse).unwrap());
+    golden("timeline-counters.bin", &coarse.encode(&serde_json::to_vec(&coarse).unwrap()));
     let fine = drawn(&source, 8192);
     assert_eq!(fine.bins[1].values.iter().map(|it| it.last).collect::<Vec<_>>(), [10_000, 30_000, 0, 20_000]);
     source.make_index();

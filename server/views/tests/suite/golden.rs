@@ -3,11 +3,12 @@
 
 use crate::fixture;
 
+use bathyscope_capture::{ColumnType, Display, StreamKind};
 use bathyscope_views::{
-    Filter, FlameQuery, Group, GroupBy, NameColours, Order, RateQuery, RowsQuery, Source, SvgOptions, TimeRange,
-    TimelineQuery, flame, page, rate, svg, timeline,
+    Filter, FlameQuery, Group, GroupBy, MemorySource, NameColours, Order, RateQuery, RowsQuery, Source, SvgOptions,
+    TimeRange, TimelineQuery, flame, page, rate, svg, timeline,
 };
-use fixture::{GO, ORIGIN, events, golden, profile};
+use fixture::{Build, GO, ORIGIN, Own, events, golden, profile};
 use serde::Serialize;
 
 fn json(value: &impl Serialize) -> Vec<u8> {
@@ -58,6 +59,16 @@ fn rates_and_losses() {
     golden("rate.json", &json(&rate(&source, &query, &GO).unwrap()));
 }
 
+/// Rows that take time: the longest of a bin is told with it.
+fn timed() -> MemorySource {
+    let mut build = Build::default();
+    build.stream("function_graph", StreamKind::Events, &[("duration_ns", ColumnType::U64, Display::Decimal)]);
+    for (time_ns, cpu, duration_ns) in [(10, 0, 5), (2_000, 0, 1_000), (9_000, 0, 70), (30_000, 1, 20_000)] {
+        build.event((time_ns, cpu, 7, 7, b"work"), &[Own::U(duration_ns)]);
+    }
+    build.finish()
+}
+
 #[test]
 fn timelines() {
     let range = TimeRange::relative(ORIGIN, 0, 40_000);
@@ -66,6 +77,7 @@ fn timelines() {
         ("timeline-profile-thread", profile(), Group::Thread, "pid != 0"),
         ("timeline-events-cpu", events(), Group::Cpu, ""),
         ("timeline-events-thread", events(), Group::Thread, ""),
+        ("timeline-timed-cpu", timed(), Group::Cpu, ""),
     ];
     for (name, source, group, text) in cases {
         let query = TimelineQuery { range, width: 8, group, filter: filter(text), limit_tracks: 3 };
@@ -110,7 +122,7 @@ fn flame_graphs() {
 
 #[test]
 fn a_capture_without_rows_has_views_too() {
-    let mut build = fixture::Build::default();
+    let mut build = Build::default();
     build.profile();
     let source = build.finish();
     assert_eq!(page(&source, &RowsQuery::new(0), &GO).unwrap().matched, 0);

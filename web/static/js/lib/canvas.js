@@ -1,0 +1,80 @@
+// A canvas as large as its place, in device pixels, drawn again when its size or the colours change.
+
+import { resolved } from "./color.js";
+import { framed } from "./dom.js";
+import { themeEvents } from "./theme.js";
+
+/** A canvas that knows when it must be drawn. */
+export class Canvas {
+  /**
+   * @param {HTMLCanvasElement} element
+   * @param {string[]} colors custom properties to resolve
+   * @param {(canvas: Canvas) => void} draw
+   */
+  constructor(element, colors, draw) {
+    this.element = element;
+    this.context = element.getContext("2d");
+    this.width = 0;
+    this.height = 0;
+    this.ratio = 1;
+    this.names = colors;
+    this.colors = resolved(colors);
+    this.font = "12px sans-serif";
+    this.redraw = framed(() => {
+      if (this.width > 0 && this.height > 0) draw(this);
+    });
+    new ResizeObserver(() => this.#measure()).observe(element.parentElement);
+    themeEvents.addEventListener("change", () => {
+      this.colors = resolved(this.names);
+      this.redraw();
+    });
+    this.#measure();
+  }
+
+  #measure() {
+    const { clientWidth, clientHeight } = this.element.parentElement;
+    const ratio = window.devicePixelRatio || 1;
+    if (clientWidth === this.width && clientHeight === this.height && ratio === this.ratio) return;
+    Object.assign(this, { width: clientWidth, height: clientHeight, ratio });
+    this.element.width = Math.round(clientWidth * ratio);
+    this.element.height = Math.round(clientHeight * ratio);
+    this.element.style.width = `${clientWidth}px`;
+    this.element.style.height = `${clientHeight}px`;
+    this.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+    this.element.dispatchEvent(new Event("measured"));
+    this.redraw();
+  }
+}
+
+/**
+ * Slanted stripes, so that a loss is not told by colour alone.
+ * @param {CanvasRenderingContext2D} context
+ * @param {string} color
+ */
+export function hatch(context, color, x, y, width, height) {
+  context.save();
+  context.beginPath();
+  context.rect(x, y, width, height);
+  context.clip();
+  context.strokeStyle = color;
+  context.lineWidth = 1.2;
+  context.beginPath();
+  for (let at = x - height - ((x - height) % 6); at < x + width; at += 6) {
+    context.moveTo(at, y + height);
+    context.lineTo(at + height, y);
+  }
+  context.stroke();
+  context.restore();
+}
+
+/**
+ * A selected range: a tint between two lines.
+ * @param {CanvasRenderingContext2D} ctx
+ */
+export function drawSelection(ctx, colors, left, right, height, top = 0) {
+  ctx.fillStyle = colors["--selection"];
+  ctx.fillRect(left, top, right - left, height);
+  ctx.fillStyle = colors["--accent"];
+  ctx.fillRect(left - 0.5, top, 1, height);
+  ctx.fillRect(right - 0.5, top, 1, height);
+}

@@ -1,0 +1,237 @@
+// A table that draws only the rows that are seen, over any number of rows, and is walked through with the keyboard.
+
+import { category } from "./color.js";
+import { copyText, framed, h, put, settled } from "./dom.js";
+import { cell as cellText, columnHeading, columnType } from "./format.js";
+import { note } from "./notice.js";
+import { VirtualScroll } from "./virtual_scroll.js";
+
+const ROW = 24;
+const PROCESS_NAME = /(^|[._])comm$/;
+
+/** Columns that all captures of a kind have, in characters: what is known to be short leaves room for what is long. */
+const KNOWN = new Map([["cpu", 7], ["pid", 9], ["tid", 9], ["call", 16], ["error", 14], ["kind", 12], ["scope", 14], ["value", 15]]);
+
+/** The width of a column, by what is in it. */
+function track(column) {
+  if (column.width) return column.width;
+  const head = column.name.length + 4;
+  if (KNOWN.has(column.name)) return `${KNOWN.get(column.name)}ch`;
+  const chars = { time_ns: 19, duration_ns: 12, hex: 20 }[column.display] ?? { stack: 0, text: 0 }[columnType(column)] ?? 11;
+  if (chars) return `${Math.max(chars, head)}ch`;
+  if (columnType(column) === "stack") return "minmax(40ch, 3fr)";
+  return PROCESS_NAME.test(column.name) ? `${Math.max(20, head)}ch` : `minmax(${Math.max(column.name === "args" ? 30 : 24, head)}ch, 2fr)`;
+}
+
+/**
+ * Whether a column's values are numbers, which align at the right.
+ * @param {object} column
+ */
+export function isNumber(column) {
+  return ["u64", "i64", "f64"].includes(columnType(column));
+}
+
+/** The table. Its source has `count`, `row(index)` and `need(first, last)`. */
+export class VirtualTable {
+  /**
+   * @param {object} parts
+   * @param {string} parts.label
+   * @param {(name: string) => void} [parts.sort] a header was chosen
+   * @param {(index: number) => void} [parts.move] another row is the current one
+   * @param {(index: number) => void} [parts.open] Enter or a double click on a row
+   * @param {() => void} [parts.scrolled] by the person
+   * @param {(index: number) => boolean} [parts.off] whether a row is of something that cannot be used
+   * @param {(cell: any, column: object) => string} [parts.title] what hovering over a cell says
+   */
+  constructor(parts) {
+    this.parts = parts;
+    this.source = { count: 0, row: () => undefined, need: () => {} };
+    this.columns = [];
+    this.scroll = new VirtualScroll(ROW);
+    this.row = -1;
+    this.column = 0;
+    this.pool = [];
+    this.head = h("div", { class: "vt-head", role: "row" });
+    this.body = h("div", { class: "vt-body", role: "presentation" });
+    this.spacer = h("div", { class: "vt-spacer", role: "presentation" }, this.head, this.body);
+    this.element = h("div", { class: "vt", role: "grid", tabindex: "0", "aria-label": parts.label, on: {
+      scroll: () => this.#scrolled(), keydown: (event) => this.#key(event), mousedown: (event) => this.#press(event),
+      dblclick: (event) => { if (event.target.closest(".vt-row")) this.parts.open?.(this.row); },
+    } }, this.spacer);
+    this.redraw = framed(() => this.#draw());
+    this.rest = settled(160, () => { this.element.scrollTop = this.scroll.settle(); });
+    new ResizeObserver(() => this.#measure()).observe(this.element);
+  }
+
+  /**
+   * @param {object[]} columns
+   * @param {{sort: string, order: string}} order
+   */
+  setColumns(columns, order = { sort: "", order: "asc" }) {
+    this.columns = columns;
+    this.element.style.setProperty("--tracks", columns.map(track).join(" "));
+    this.element.setAttribute("aria-colcount", String(columns.length));
+    put(this.head, ...columns.map((column, i) => this.#header(column, i, order)));
+    this.pool = [];
+    put(this.body);
+    this.column = Math.min(this.column, Math.max(0, columns.length - 1));
+    this.redraw();
+  }
+
+  #header(column, i, { sort, order }) {
+    const sorted = sort === column.name || (!sort && i === 0);
+    const label = columnHeading(column);
+    const aria = sorted ? (order === "desc" ? "descending" : "ascending") : "none";
+    const arrow = sorted ? (order === "desc" ? " ↓" : " ↑") : "";
+    return h("div", { class: isNumber(column) ? "vt-cell num" : "vt-cell", role: "columnheader", title: column.name, "aria-sort": this.parts.sort ? aria : null },
+      this.parts.sort ? h("button", { type: "button", class: "vt-sort", on: { click: () => this.parts.sort(column.name) } }, label, h("span", { "aria-hidden": "true", text: arrow })) : label);
+  }
+
+  /** The source has other rows or another number of them. */
+  changed() {
+    this.scroll.rows = this.source.count;
+    this.element.setAttribute("aria-rowcount", String(this.source.count + 1));
+    this.spacer.style.height = `${this.scroll.height + ROW}px`;
+    if (this.row >= this.source.count) this.row = this.source.count - 1;
+    this.scroll.scrolled(this.element.scrollTop);
+    this.redraw();
+  }
+
+  /** Goes to the last row and says whether it is in sight from now on. */
+  toEnd() {
+    this.scroll.show(Math.max(0, this.source.count - 1));
+    this.#place();
+  }
+
+  /** Whether the last row is in sight. */
+  get atEnd() {
+    return this.scroll.top + this.scroll.viewport >= this.scroll.total - ROW;
+  }
+
+  #measure() {
+    const height = Math.max(0, this.element.clientHeight - ROW);
+    if (height === this.scroll.viewport) return;
+    this.scroll.viewport = height;
+    this.body.style.height = `${height}px`;
+    this.changed();
+  }
+
+  #scrolled() {
+    const before = this.scroll.top;
+    this.scroll.scrolled(this.element.scrollTop);
+    if (this.scroll.top !== before) {
+      this.rest();
+      this.parts.scrolled?.();
+      this.redraw();
+    }
+  }
+
+  #place() {
+    this.element.scrollTop = this.scroll.settle();
+    this.redraw();
+  }
+
+  /**
+   * Makes a row the current one.
+   * @param {number} index
+   * @param {"nearest"|"middle"|"top"} place
+   */
+  go(index, place = "nearest") {
+    if (this.source.count === 0) return;
+    const to = Math.max(0, Math.min(this.source.count - 1, index));
+    const moved = to !== this.row;
+    this.row = to;
+    this.scroll.show(to, place);
+    this.#place();
+    if (moved) this.parts.move?.(to);
+  }
+
+  #draw() {
+    const { first, last } = this.scroll.visible();
+    this.source.need(first, last);
+    while (this.pool.length < last - first) this.pool.push(this.#newRow());
+    const offset = -(this.scroll.top - first * ROW);
+    for (const [i, row] of this.pool.entries()) {
+      const index = first + i;
+      row.element.hidden = index >= last;
+      if (index < last) this.#fill(row, index, Math.round(offset + i * ROW));
+    }
+    const current = this.pool[this.row - first];
+    if (current && this.row >= first && this.row < last) this.element.setAttribute("aria-activedescendant", current.cells[this.column]?.id ?? "");
+    else this.element.removeAttribute("aria-activedescendant");
+  }
+
+  #newRow() {
+    const name = `vt-${this.pool.length}`;
+    const cells = this.columns.map((column, i) => h("div", { class: isNumber(column) ? "vt-cell num" : "vt-cell", role: "gridcell", id: `${name}-${i}` }));
+    const element = h("div", { class: "vt-row", role: "row" }, ...cells);
+    this.body.append(element);
+    return { element, cells };
+  }
+
+  #fill({ element, cells }, index, y) {
+    const row = this.source.row(index);
+    element.style.transform = `translateY(${y}px)`;
+    element.setAttribute("aria-rowindex", String(index + 2));
+    element.dataset.index = String(index);
+    element.classList.toggle("is-current", index === this.row);
+    element.classList.toggle("is-waiting", row === undefined);
+    element.classList.toggle("is-off", this.parts.off?.(index) ?? false);
+    for (const [i, cell] of cells.entries()) {
+      const column = this.columns[i];
+      const value = row?.[i];
+      const text = row === undefined ? "" : cellText(value, column);
+      if (cell.textContent !== text) cell.textContent = text;
+      cell.classList.toggle("is-null", row !== undefined && value === null);
+      cell.classList.toggle("is-cell", index === this.row && i === this.column);
+      if (PROCESS_NAME.test(column.name)) cell.dataset.cat = text ? String(category(text)) : "";
+      cell.title = row === undefined ? "" : this.parts.title?.(value, column) ?? text;
+    }
+  }
+
+  #press(event) {
+    const row = event.target.closest(".vt-row");
+    if (!row) return;
+    const column = [...row.children].indexOf(event.target.closest(".vt-cell"));
+    if (column >= 0) this.column = column;
+    const index = Number(row.dataset.index);
+    const moved = index !== this.row;
+    this.row = index;
+    if (moved) this.parts.move?.(index);
+    this.redraw();
+  }
+
+  /** The current cell's value as text, in full. */
+  cellValue() {
+    const column = this.columns[this.column];
+    const row = this.source.row(this.row);
+    return row && column ? cellText(row[this.column], column) : "";
+  }
+
+  async #copy() {
+    const text = this.cellValue();
+    if (text && (await copyText(text))) note(`Copied ${this.columns[this.column].name}.`, { ms: 2000 });
+  }
+
+  #key(event) {
+    if (event.target.closest("button") && ["Enter", " "].includes(event.key)) return;
+    const page = Math.max(1, Math.floor(this.scroll.viewport / ROW) - 1);
+    const rows = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+    const columns = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection().isCollapsed) this.#copy();
+    else if (event.ctrlKey || event.altKey || event.metaKey) return;
+    else if (rows !== undefined) this.go(Math.max(0, this.row + rows));
+    else if (columns !== undefined) this.#sideways(columns);
+    else if (event.key === "Enter") this.parts.open?.(this.row);
+    else if (event.key === "s" && this.parts.sort) this.parts.sort(this.columns[this.column].name);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #sideways(by) {
+    this.column = Math.max(0, Math.min(this.columns.length - 1, this.column + by));
+    this.redraw();
+    this.head.children[this.column]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+}

@@ -1,0 +1,167 @@
+// The Script tab of the form for a new capture: the editor, the server's verdict on it, tools to begin with, parameters.
+
+import { get, send } from "../lib/api.js";
+import { Combobox } from "../lib/combobox.js";
+import { byId, h, put } from "../lib/dom.js";
+import { duration, plural } from "../lib/format.js";
+import { errorNotice, noteError } from "../lib/notice.js";
+import { joinWords, splitWords } from "../lib/words.js";
+
+/** What the editor shows first. */
+const FIRST = `// Which processes open which files. Ctrl+Enter runs it; Ctrl+Space shows what fits.
+tracepoint:syscalls:sys_enter_openat {
+  printf("%-6d %-16s %s\\n", pid, comm, str(args.filename));
+}
+`;
+
+/** What the places of a kind of probe are called. */
+function placeWord(name) {
+  if (/^(kprobe|kretprobe|k|kr|fentry|fexit|kfunc|kretfunc|uprobe|uretprobe|u|ur):/.test(name)) return "function";
+  return /^(tracepoint|t|rawtracepoint|rt):/.test(name) ? "tracepoint" : "place";
+}
+
+/** How many places each pattern stands for, before anything is attached. */
+function patterns(probes) {
+  const found = probes.filter(({ name }) => /[*?[]/.test(name)).map(({ name, attached }) => `${name}: ${plural(attached, placeWord(name))}`);
+  return found.length ? ` ${found.join("; ")}.` : "";
+}
+
+/** What a script that can run will do. */
+function compiled({ probes, maps, compile_ms: ms }) {
+  const sites = probes.reduce((sum, { attached }) => sum + attached, 0);
+  const kept = maps.length ? `, keeps ${maps.map(({ name }) => name).join(", ")}` : "";
+  return `Compiles in ${duration(ms * 1e6)}: ${plural(probes.length, "program")} at ${plural(sites, "probe site")}${kept}.${patterns(probes)}`;
+}
+
+/** The tab. The editor is loaded when it is shown for the first time. */
+export class ScriptForm {
+  #editor = null;
+  #loading = null;
+  #text = "";
+  #file = "";
+
+  /** @param {{run: () => void, named: (name: string) => void, changed: () => void}} parts */
+  constructor(parts) {
+    this.parts = parts;
+    this.params = byId("script-params");
+    this.params.addEventListener("input", () => this.#showWords());
+    new Combobox({
+      input: byId("script-tool"), keepsText: true, empty: "No matching tool.",
+      source: async (query, signal) => {
+        const wanted = query.trim().toLowerCase();
+        const { items } = await get("/api/tools", {}, signal);
+        const fits = items.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(wanted));
+        return fits.map((tool) => ({ label: tool.name, detail: tool.title, value: tool }));
+      },
+      pick: ({ value }) => this.openTool(value.name),
+    });
+  }
+
+  /** Says whether scripts can be run here, before one is written. Resolves to that. */
+  async #about() {
+    const { may_run: mayRun, allow_unsafe: unsafe, why } = await get("/api/scripts");
+    byId("script-unsafe-line").hidden = !unsafe;
+    if (!mayRun) put(byId("script-about"), h("div", { class: "notice" }, h("p", { text: `Scripts cannot be run here: ${why}.` })));
+    return mayRun;
+  }
+
+  /** Puts a tool's script into the editor. */
+  async openTool(name) {
+    try {
+      const tool = await get(`/api/tools/${encodeURIComponent(name)}`);
+      this.setText(tool.text);
+      this.#file = tool.name;
+      this.parts.named(tool.name);
+      await this.show();
+      this.#editor.focus();
+    } catch (error) {
+      put(byId("script-verdict"), errorNotice(error));
+    }
+  }
+
+  /** The tab is in sight. */
+  show() {
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+
+  /** Puts the caret into the editor. */
+  focus() {
+    this.#editor?.focus();
+  }
+
+  /** A whole form, as a spec has it. */
+  fill({ text, file, params, allow_unsafe }) {
+    this.setText(text);
+    this.#file = file;
+    this.params.value = joinWords(params);
+    byId("script-unsafe").checked = allow_unsafe;
+    this.#showWords();
+  }
+
+  /** Another script. */
+  setText(text) {
+    this.#text = text;
+    if (this.#editor) this.#editor.text = text;
+  }
+
+  /** What the form holds, for the spec. */
+  value() {
+    return { text: this.#editor?.text ?? this.#text, file: this.#file, params: splitWords(this.params.value).words, allow_unsafe: byId("script-unsafe").checked };
+  }
+
+  /** Why it cannot be started, in words. */
+  problems() {
+    const found = [];
+    if (this.value().text.trim() === "") found.push("Write a script, or begin with a tool.");
+    const { problem } = splitWords(this.params.value);
+    if (problem) found.push(problem);
+    return found;
+  }
+
+  /** What the server said of a start that it refused: its diagnostics go where they belong. */
+  refused(error) {
+    const messages = error.body?.error?.diagnostics;
+    if (!Array.isArray(messages) || messages.length === 0) return false;
+    this.#show({ ok: false, messages });
+    return true;
+  }
+
+  async #load() {
+    const { ScriptEditor } = await import("./script_editor.js");
+    // The server compiles for those who may run scripts; for others there is a sentence above the editor instead.
+    const allowed = this.#about().catch((error) => { noteError(error); return true; });
+    const ask = async (path, body, signal) => ((await allowed) ? send("POST", path, body, signal) : null);
+    this.#editor = new ScriptEditor(byId("script-editor"), {
+      text: this.#text || FIRST,
+      check: (text, signal) => ask("/api/scripts/check", { ...this.value(), text }, signal),
+      complete: (text, offset, signal) => ask("/api/scripts/complete", { text, offset }, signal),
+      explain: async (text, offset, signal) => (await ask("/api/scripts/hover", { text, offset }, signal))?.hover ?? null,
+      run: () => this.parts.run(),
+    });
+    this.#editor.addEventListener("verdict", ({ detail }) => this.#show(detail));
+    this.#editor.addEventListener("change", () => this.parts.changed());
+  }
+
+  #show(verdict) {
+    const place = byId("script-verdict");
+    const messages = verdict?.messages ?? [];
+    put(byId("script-problems"), ...messages.map((one) => this.#problem(one)));
+    const errors = messages.filter(({ severity }) => severity === "error").length;
+    place.classList.toggle("bad", errors > 0);
+    if (!verdict) put(place);
+    else if (verdict.error) put(place, errorNotice(verdict.error));
+    else put(place, verdict.ok ? compiled(verdict) : `Cannot run: ${plural(errors, "error")}.`);
+  }
+
+  #problem(one) {
+    const { line, column, message, hint, severity } = one;
+    const go = h("button", { type: "button", class: "plain mono", title: "Go there", text: `${line}:${column}`, on: { click: () => this.#editor.reveal(one) } });
+    return h("li", { class: severity === "error" ? "stop" : "loss" }, go, h("span", {}, h("span", { text: message }), hint && h("span", { class: "quiet", text: ` ${hint}` })));
+  }
+
+  #showWords() {
+    const { words, problem } = splitWords(this.params.value);
+    put(byId("script-words"), words.length > 0 && h("div", { class: "words" }, ...words.map((word, i) => h("code", { text: word.startsWith("--") ? word : `$${i + 1} = ${word}` }))), problem && h("p", { class: "word-note stop", text: problem }));
+  }
+}

@@ -1,0 +1,148 @@
+// One capture on its page: what the server says of it, and the view that the person has of it. All views share this.
+
+import { get, getBytes } from "../lib/api.js";
+import { rankColors } from "../lib/color.js";
+import { firstStream } from "../view/first_view.js";
+import { columnType } from "../lib/format.js";
+import { decodeTimeline } from "../view/timeline/timeline_decode.js";
+import { namesByRows } from "../view/timeline/timeline_legend.js";
+
+/** How finely the whole capture is looked at for its most frequent names. */
+const RANKED_BINS = 512;
+const RANKED_TRACKS = 256;
+
+/** Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `filter` when it is known whether the filter is right. */
+export class CaptureContext extends EventTarget {
+  /**
+   * @param {string} id
+   * @param {object} info from the API
+   * @param {import("./url_state.js").ViewState} state
+   */
+  constructor(id, info, state) {
+    super();
+    this.id = id;
+    this.info = info;
+    this.state = state;
+    this.path = `/api/captures/${encodeURIComponent(id)}`;
+    /** Whether it was deleted while it was open. */
+    this.gone = false;
+  }
+
+  /** The view's parts. */
+  get view() {
+    return this.state.view;
+  }
+
+  /** Nanoseconds from the capture's start to its end. */
+  get duration() {
+    return Math.max(1, this.info.end_ns - this.info.start_ns);
+  }
+
+  /** The range that the views show: what is selected, or all of it as nulls. */
+  get range() {
+    const { start, end } = this.view;
+    return { start, end };
+  }
+
+  /** The stream that the table shows. */
+  get stream() {
+    const { streams } = this.info;
+    return streams[this.view.stream ?? firstStream(streams)] ?? streams[0];
+  }
+
+  /** Whether any stream has stacks. */
+  get hasStacks() {
+    return this.info.streams.some((stream) => stream.kind === "samples" || stream.columns.some((column) => columnType(column) === "stack"));
+  }
+
+  /** Whether it has calls of functions, which `function_graph` records. */
+  get hasCalls() {
+    return this.info.streams.some((stream) => stream.name === "function_graph" && stream.kind === "events");
+  }
+
+  /** Whether a script made it. */
+  get isScript() {
+    return Boolean(this.info.spec.method.script);
+  }
+
+  /** The text of the script that made it; empty if none did. */
+  get scriptText() {
+    return this.info.spec.method.script?.text ?? "";
+  }
+
+  /** Whether it holds counts of events. */
+  get isCounts() {
+    return Boolean(this.info.spec.method.count);
+  }
+
+  /** Whether the script keeps anything in maps. */
+  get hasMaps() {
+    return this.info.streams.some(({ name }) => name.startsWith("@"));
+  }
+
+  /** Everything that was lost. */
+  get lost() {
+    return this.info.ledger.losses.reduce((sum, loss) => sum + loss.count, 0);
+  }
+
+  /**
+   * When a loss can have happened, from the capture's start. The ledger's times are absolute.
+   * @param {{start_ns: number, end_ns: number}} loss
+   */
+  lossRange(loss) {
+    return { start: loss.start_ns - this.info.start_ns, end: loss.end_ns - this.info.start_ns };
+  }
+
+  /**
+   * Gives the capture's most frequent names colours of their own. They are told by all of it, so that they are the same in
+   * every range, view and link. Tracks of threads have colours by stream.
+   */
+  async rankColors() {
+    const { streams } = this.info;
+    if (this.isCounts || !streams.some(({ rows }) => rows > 0)) return;
+    const query = { start: 0, end: Math.ceil(this.duration), width: RANKED_BINS, group: "cpu", limit_tracks: RANKED_TRACKS };
+    const names = namesByRows(decodeTimeline(await getBytes(`${this.path}/timeline`, query))).map(([name]) => name);
+    rankColors(streams.toSorted((a, b) => b.rows - a.rows).map(({ name }) => name), names);
+    this.dispatchEvent(new Event("colors"));
+  }
+
+  /**
+   * Tells whether the filter is right, for the line below it.
+   * @param {Error|null} problem what is wrong with it
+   */
+  filterIs(problem) {
+    this.dispatchEvent(new CustomEvent("filter", { detail: problem }));
+  }
+
+  /** Asks the server for the capture's facts again. */
+  async refresh() {
+    this.info = await get(this.path);
+    this.dispatchEvent(new Event("info"));
+  }
+
+  /** Finds out whether the capture still exists; sends `gone` when it does not. */
+  async check() {
+    if (this.gone || this.checking) return;
+    this.checking = true;
+    try {
+      await get(this.path);
+    } catch (error) {
+      if (error.status !== 404 || this.gone) return;
+      this.gone = true;
+      this.dispatchEvent(new Event("gone"));
+    } finally {
+      this.checking = false;
+    }
+  }
+
+  /**
+   * Selects a range, or nothing.
+   * @param {{start: number, end: number}|null} range
+   */
+  select(range) {
+    if (!range) return this.state.set({ start: null, end: null });
+    const start = Math.max(0, Math.round(Math.min(range.start, range.end)));
+    const end = Math.min(Math.ceil(this.duration), Math.round(Math.max(range.start, range.end)));
+    if (end > start) this.state.set({ start, end });
+  }
+}

@@ -1,0 +1,236 @@
+// The header of a capture: its name, what it is, chips for losses and cost, what can be done with it.
+
+import { get, send } from "../lib/api.js";
+import { captureState } from "./capture_list.js";
+import { addCommands, mayRecord } from "../lib/commands.js";
+import { byId, copyText, h, put } from "../lib/dom.js";
+import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";
+import { bind } from "../lib/keys.js";
+import { note, noteError, sentence } from "../lib/notice.js";
+import { PINS } from "./retention.js";
+import { ESTIMATED, costIsEstimated, targetText } from "../lib/spec.js";
+import { joinWords } from "../lib/words.js";
+
+const EXPORTS = [
+  ["svg", "Flame graph", "SVG", true], ["folded", "Folded stacks", "text", true], ["csv", "Rows of this stream", "CSV", false],
+  ["ndjson", "Rows of this stream", "NDJSON", false], ["bathy", "Whole capture", ".bathy", false],
+];
+
+/** What is said of a capture that was deleted while its page was open. */
+const GONE = "This capture was deleted. The page still shows what it had read; no more of it can be read.";
+
+/** The header. */
+export class CaptureHeader {
+  /**
+   * @param {import("./capture_context.js").CaptureContext} context
+   * @param {(section: string) => void} details shows a section of the Info tab
+   */
+  constructor(context, details) {
+    this.context = context;
+    this.details = details;
+    this.stopping = false;
+    context.addEventListener("info", () => this.draw());
+    context.addEventListener("gone", () => this.draw());
+    this.#startKeys();
+    this.draw();
+  }
+
+  #startKeys() {
+    bind("link", () => this.#copyLink(), { when: () => !this.context.gone });
+    addCommands({ name: "Copy a link to this view", detail: "Y", run: () => this.#copyLink() });
+    if (!mayRecord()) return;
+    bind("stop", () => this.#stop(), { when: () => this.context.info.running && this.context.info.can_change });
+    bind("again", () => this.#runAgain(), { when: () => !this.context.info.running && !this.context.gone });
+    bind("pin", () => this.#pin(), { when: () => this.context.info.can_pin && !this.context.gone });
+    addCommands({ name: "Run this capture again", detail: "R", run: () => this.#runAgain() });
+    if (!this.context.info.can_change) return;
+    addCommands({ name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() }, { name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Rename this capture", run: () => this.#rename() });
+  }
+
+  get #again() {
+    return `/new?from=${this.context.id}`;
+  }
+
+  #runAgain() {
+    if (this.#isGone()) return;
+    location.assign(this.#again);
+  }
+
+  /** Writes everything again. */
+  draw() {
+    const { info } = this.context;
+    if (!this.editing) byId("cap-title").textContent = info.title;
+    document.title = `${info.title} · Bathyscope`;
+    const started = wall(info.started_unix_ns);
+    put(byId("cap-meta"), captureState(info.state), info.state === "finished" ? "" : " · ", [info.simulated ? "simulated" : info.host.hostname, started, info.running ? "" : duration(this.context.duration), targetText(info.spec.target, joinWords, info.host.target_name)].filter(Boolean).join(" · "));
+    if (info.state === "finished") byId("cap-meta").firstChild.remove();
+    byId("cap-meta").title = `${info.host.hostname}, kernel ${info.host.kernel_release}, started ${wall(info.started_unix_ns, true)}`;
+    this.#drawChips(info);
+    this.#drawActions(info);
+    this.#drawProblem(info);
+  }
+
+  #drawChips(info) {
+    const { lost } = this.context;
+    const cost = info.readings.reduce((sum, reading) => sum + (reading?.cpu_permille ?? 0), 0);
+    const measured = info.readings.some((reading) => reading?.cpu_permille !== null && reading?.cpu_permille !== undefined);
+    const estimated = costIsEstimated(info.spec);
+    const chip = (text, section, name, title) => h("button", { type: "button", class: `chip ${name}`, title, text, on: { click: () => this.details(section) } });
+    put(byId("cap-chips"), info.pinned && chip("Pinned", "info-spec", "", PINS), !info.running && chip(lostText(info), lost || info.lost_at_least ? "info-losses" : "info-ledger", lost || info.lost_at_least ? "chip-loss" : "", info.lost_at_least ? UNKNOWN_LOSS : lost ? `${plural(lost, "event")} lost` : "Everything that was emitted is stored"),
+      !info.running && measured && chip(`${estimated ? "≈ " : ""}${permille(cost)} CPU`, "info-overhead", "", `Share of one CPU that the probes used, on average${estimated ? `. ${ESTIMATED}` : ""}`));
+  }
+
+  #drawActions(info) {
+    if (this.context.gone) return put(byId("cap-actions"), h("a", { class: "button", href: "/captures", text: "All captures" }));
+    const actions = [];
+    if (info.running && info.can_change) {
+      actions.push(h("button", { type: "button", class: "primary", id: "stop", disabled: this.stopping, on: { click: () => this.#stop() } }, this.stopping ? "Stopping" : "Stop ", !this.stopping && h("kbd", { text: "X" })));
+    }
+    if (!info.running && mayRecord()) {
+      actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
+    }
+    actions.push(this.#exportMenu(info), h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }));
+    if (info.can_change && !this.editing) actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));
+    if (info.can_pin) actions.push(h("button", { type: "button", id: "pin", title: PINS, "aria-pressed": String(info.pinned), text: info.pinned ? "Unpin" : "Pin", on: { click: () => this.#pin() } }));
+    const held = document.activeElement?.id;
+    put(byId("cap-actions"), ...actions);
+    if (held === "stop" || held === "pin") document.getElementById(held)?.focus();
+  }
+
+  #drawProblem(info) {
+    if (this.context.gone) return put(byId("cap-problem"), h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Deleted. " }), GONE));
+    const bad = { failed: "This capture failed. ", interrupted: "This capture was interrupted. ", agent_lost: `The agent ended at ${duration(this.context.duration)}. ` }[info.state];
+    const kept = info.streams.some((stream) => stream.rows > 0) && "Rows until then are kept. ";
+    const isLost = info.state === "agent_lost";
+    // How the agent ended is said already; what else there is to say follows it.
+    const reason = isLost ? info.reason.split("; ").slice(1).join("; ") : info.reason;
+    const now = isLost && h("span", { role: "status", text: this.recordingAgain ?? "" });
+    put(byId("cap-problem"), bad && h("p", { class: "notice notice-stop", title: isLost ? sentence(info.reason) : null }, h("strong", { text: bad }), reason && `${sentence(reason)} `, kept, now),
+      !info.running && info.streams.every((stream) => stream.rows === 0) && info.hints?.length > 0 && h("p", { class: "notice" }, h("strong", { text: "No rows. " }), ...info.hints.map((hint) => `${sentence(hint)} `)));
+    if (isLost && this.recordingAgain === undefined) this.#askAgent(now);
+  }
+
+  /** Says whether recording works again after the agent has ended. */
+  async #askAgent(place) {
+    this.recordingAgain = "";
+    try {
+      const { agent } = await get("/api/host");
+      this.recordingAgain = agent.state === "connected" ? "Recording works again." : "Recording does not work yet: the agent is not back.";
+      place.textContent = this.recordingAgain;
+    } catch {
+      // Only whether it works is not known; the rest of the page says what is wrong with the console.
+    }
+  }
+
+  #exportMenu() {
+    const list = h("ul", { hidden: true });
+    const button = h("button", { type: "button", "aria-haspopup": "true", "aria-expanded": "false", text: "Export" });
+    const toggle = (open) => {
+      list.hidden = !open;
+      button.setAttribute("aria-expanded", String(open));
+      if (!open) return;
+      put(list, ...EXPORTS.filter(([, , , stacks]) => !stacks || this.context.hasStacks).map(([format, label, end]) => h("li", {}, h("a", { href: this.#exportPath(format), download: true }, h("span", { text: label }), h("span", { class: "quiet mono", text: end })))));
+      list.querySelector("a")?.focus();
+    };
+    button.addEventListener("click", () => toggle(list.hidden));
+    const menu = h("div", { class: "menu", on: {
+      focusout: (event) => { if (!menu.contains(event.relatedTarget)) toggle(false); },
+      click: (event) => { if (event.target.closest("a")) toggle(false); },
+      keydown: (event) => this.#menuKey(event, list, () => { toggle(false); button.focus(); }),
+    } }, button, list);
+    return menu;
+  }
+
+  #menuKey(event, list, close) {
+    const links = [...list.querySelectorAll("a")];
+    const at = links.indexOf(document.activeElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
+    if (event.key === "Escape" && !list.hidden) close();
+    else if (to !== undefined && links.length) links[(to + links.length) % links.length].focus();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #exportPath(format) {
+    const { start, end, filter, focus, search, invert, by } = this.context.view;
+    const stream = Math.max(0, this.context.info.streams.indexOf(this.context.stream));
+    const parts = { format, start, end, stream, filter, ...(format === "svg" ? { focus, search } : {}), ...(["svg", "folded"].includes(format) ? { invert: invert ? 1 : 0, by } : {}) };
+    const kept = Object.entries(parts).filter(([, value]) => value !== null && value !== "");
+    return `${this.context.path}/export?${new URLSearchParams(format === "bathy" ? { format } : kept.map(([name, value]) => [name, String(value)]))}`;
+  }
+
+  /** Whether it was deleted meanwhile; says so, as commands can still be asked for. */
+  #isGone() {
+    if (this.context.gone) note(GONE);
+    return this.context.gone;
+  }
+
+  async #copyLink() {
+    if (this.#isGone()) return;
+    const done = await copyText(location.origin + this.context.state.address());
+    note(done ? "Link copied. It opens this view for everybody who may log in here." : "This browser did not allow copying. Copy the link from the address bar.");
+  }
+
+  async #pin() {
+    const { info } = this.context;
+    if (!info.can_pin || this.#isGone()) return;
+    try {
+      await send("PATCH", this.context.path, { pinned: !info.pinned });
+      await this.context.refresh();
+      note(this.context.info.pinned ? "Pinned: it stays until somebody deletes it." : "Unpinned: it is deleted by the rule of retention, if there is one.", { ms: 3000 });
+    } catch (error) {
+      noteError(error);
+    }
+  }
+
+  async #stop() {
+    if (this.stopping || !this.context.info.running) return;
+    this.stopping = true;
+    this.draw();
+    try {
+      await send("POST", `${this.context.path}/stop`);
+    } catch (error) {
+      noteError(error);
+      this.stopping = false;
+      this.draw();
+    }
+  }
+
+  #rename() {
+    if (this.#isGone()) return;
+    const title = byId("cap-title");
+    const input = h("input", { type: "text", class: "title-edit", maxlength: "200", "aria-label": "Title" });
+    input.value = this.context.info.title;
+    this.editing = true;
+    let over = false;
+    const finish = async (keep) => {
+      if (over) return;
+      over = true;
+      this.editing = false;
+      const text = input.value.trim();
+      if (keep && text && text !== this.context.info.title) {
+        try {
+          await send("PATCH", this.context.path, { title: text });
+          await this.context.refresh();
+          note(`Renamed to “${this.context.info.title}”.`, { ms: 3000 });
+        } catch (error) {
+          noteError(error);
+        }
+      }
+      put(title, this.context.info.title);
+      this.draw();
+    };
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") finish(true);
+      else if (event.key === "Escape") finish(false);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    input.addEventListener("blur", () => finish(true));
+    put(title, input);
+    input.focus();
+    input.select();
+  }
+}

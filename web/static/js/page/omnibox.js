@@ -1,0 +1,72 @@
+// The one field on top: search over pages, captures and everything that can be traced; commands after `>`.
+
+import { get } from "../lib/api.js";
+import { formatAddress } from "./catalog_address.js";
+import { Combobox } from "../lib/combobox.js";
+import { findCommands, mayRecord } from "../lib/commands.js";
+import { byId } from "../lib/dom.js";
+import { ago, exact, plural } from "../lib/format.js";
+import { bind } from "../lib/keys.js";
+
+const PAGES = [
+  { label: "Start", path: "/" }, { label: "New capture", path: "/new", records: true },
+  { label: "History", path: "/captures" }, { label: "Catalogue", path: "/catalog", records: true }, { label: "Tools", path: "/tools" }, { label: "Language reference", path: "/language" }, { label: "Host", path: "/host" },
+];
+
+const link = (path) => ({ value: () => location.assign(path) });
+
+/** A tracepoint can be traced at once; of the others is shown what they are first. */
+function toEntry({ kind, name, raw, in: within }, text) {
+  if (kind === "tracepoint") return `/new?method=events&tracepoint=${encodeURIComponent(name)}`;
+  return `/catalog${formatAddress({ q: text, entry: { kind, name: raw ?? name, within } })}`;
+}
+
+async function search(query, signal) {
+  const text = query.trim();
+  if (text.startsWith(">")) {
+    return findCommands(text.slice(1)).map((command) => ({ label: command.name, detail: command.detail, plain: true, group: "Commands", value: command.run }));
+  }
+  const words = text.toLowerCase();
+  const pages = PAGES.filter((page) => (!page.records || mayRecord()) && page.label.toLowerCase().includes(words))
+    .map((page) => ({ label: page.label, plain: true, group: "Pages", ...link(page.path) }));
+  if (!text) return pages;
+  const nothing = { items: [] };
+  const [captures, entries] = await Promise.all([
+    get("/api/captures", { q: text, limit: 6 }, signal),
+    // Without an agent there is no catalogue; captures are found all the same.
+    mayRecord() ? get("/api/catalog", { q: text, limit: 10 }, signal).catch((error) => { if (signal.aborted) throw error; return nothing; }) : nothing,
+  ]);
+  return [
+    ...pages,
+    ...captures.items.map((one) => ({
+      label: one.title, plain: true, group: "Captures", detail: `${ago(one.started_unix_ns, Date.now())}, ${plural(one.rows, "row")}`, ...link(`/captures/${one.id}`),
+    })),
+    ...entries.items.map((one) => ({ label: one.shown ?? one.name, detail: one.kind, group: "Catalogue", ...link(toEntry(one, text)) })),
+    ...(entries.total > entries.items.length ? [{ label: `All ${exact(entries.total)} entries`, plain: true, group: "Catalogue", ...link(`/catalog${formatAddress({ q: text })}`) }] : []),
+  ];
+}
+
+/** Brings the omnibox of the frame to life. */
+export function startOmnibox() {
+  const input = byId("omni");
+  const box = new Combobox({
+    input, list: byId("omni-list"), source: search, firstIsActive: true, empty: "No match. Type > for commands.",
+    pick: (item) => { input.blur(); item.value(); },
+  });
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    if (input.value) input.value = "";
+    else input.blur();
+    box.close();
+  });
+  const open = (text) => () => {
+    input.value = text;
+    input.focus();
+    input.select();
+    if (text) input.setSelectionRange(text.length, text.length);
+    box.refresh();
+  };
+  bind("search", open(""));
+  bind("commands", open("> "));
+}

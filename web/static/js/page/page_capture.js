@@ -1,0 +1,204 @@
+// The page of one capture: loads it, puts the parts together, lets them know of each other.
+
+import { get } from "../lib/api.js";
+import { CaptureContext } from "./capture_context.js";
+import { CaptureHeader } from "./capture_header.js";
+import { addCommands } from "../lib/commands.js";
+import { byId, h, put, settled } from "../lib/dom.js";
+import { firstTab } from "../view/first_view.js";
+import { duration, exact } from "../lib/format.js";
+import { bind } from "../lib/keys.js";
+import { listen } from "../lib/live.js";
+import { LiveHeader } from "./live_header.js";
+import { Minimap } from "./minimap.js";
+import { isWithoutOwn, takesCondition, toggleOwn } from "./own_work.js";
+import { note, noteError, sentence, showError, waitFor } from "../lib/notice.js";
+import { startShell } from "./shell.js";
+import { costIsEstimated } from "../lib/spec.js";
+import { startTabs } from "../lib/tabs.js";
+import { ViewState } from "./url_state.js";
+import { VIEWS } from "./views.js";
+
+/** How often stored views of a running capture are asked for again. */
+const GROW_MS = 2000;
+function filterProblem(error) {
+  const place = byId("filter-problem");
+  place.hidden = !error;
+  place.textContent = error ? [error.why, error.remedy].map(sentence).filter(Boolean).join(" ") : "";
+  byId("filter").setAttribute("aria-invalid", String(Boolean(error)));
+}
+
+function startFilter(context) {
+  const { state } = context;
+  const input = byId("filter");
+  const clear = byId("filter-clear");
+  const apply = () => state.set({ filter: input.value.trim(), row: null });
+  const later = settled(350, apply);
+  const write = () => {
+    if (document.activeElement !== input) input.value = state.view.filter;
+    clear.hidden = state.view.filter === "";
+    if (state.view.filter === "") filterProblem(null);
+  };
+  input.addEventListener("input", later);
+  byId("filter-form").addEventListener("submit", (event) => { event.preventDefault(); later.cancel(); apply(); });
+  clear.addEventListener("click", () => { input.value = ""; apply(); input.focus(); });
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (input.value) { input.value = ""; apply(); } else input.blur();
+  });
+  state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
+  context.addEventListener("filter", ({ detail }) => filterProblem(detail));
+  bind("filter", () => { input.focus(); input.select(); });
+  write();
+}
+
+/** One click leaves out what Bathyscope's own processes did, where all of the system was watched. */
+function startOwn(context) {
+  const { state } = context;
+  const button = byId("without-own");
+  const write = () => {
+    const { filter } = state.view;
+    button.hidden = context.info.spec.target !== "system" || !takesCondition(filter);
+    button.setAttribute("aria-pressed", String(isWithoutOwn(filter)));
+  };
+  const turn = () => {
+    state.set({ filter: toggleOwn(state.view.filter), row: null });
+    byId("filter").value = state.view.filter;
+  };
+  button.addEventListener("click", turn);
+  addCommands({ name: "Show rows with or without Bathyscope’s own processes", run: () => { if (!button.hidden) turn(); } });
+  state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
+  write();
+}
+
+function startRange(context) {
+  const line = byId("range-line");
+  const write = () => {
+    const { start, end } = context.range;
+    if (start === null) put(line, h("span", { class: "quiet", text: `${context.info.running ? "So far" : "Whole capture"}: ${duration(context.duration)}` }));
+    else put(line, h("span", { title: `${exact(start)} to ${exact(end)} ns`, text: `${duration(start)} to ${duration(end)}: ${duration(end - start)}` }), h("button", { type: "button", class: "plain", text: "Clear", on: { click: () => context.select(null) } }));
+  };
+  context.state.addEventListener("change", ({ detail }) => (detail.parts.has("start") || detail.parts.has("end")) && write());
+  context.addEventListener("info", write);
+  write();
+  let hovering = false;
+  return {
+    /** What is under the pointer; null for nothing. */
+    show: (text) => {
+      hovering = Boolean(text);
+      if (text) put(line, h("span", { class: "mono", text }));
+      else write();
+    },
+    /** The capture has grown. */
+    grown: () => { if (!hovering && context.range.start === null) write(); },
+  };
+}
+
+/** Tabs and panels of the views that the capture has, which can become more while it runs. */
+function startViews(context) {
+  const { state } = context;
+  const views = new Map();
+  const list = document.querySelector(".cap-bar .tabs");
+  const shown = () => VIEWS.filter(({ shows }) => shows(context));
+  const choose = (tab) => state.set({ tab });
+  const make = ({ name, title, make: build }) => {
+    const panel = h("section", { id: `panel-${name}`, class: `panel panel-${name}`, role: "tabpanel", "aria-labelledby": `tab-${name}`, hidden: true });
+    const tab = h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": panel.id, "aria-selected": "false", tabindex: "-1", text: title });
+    const at = shown().findIndex((one) => one.name === name);
+    list.insertBefore(tab, list.children[at] ?? null);
+    addCommands({ name: `Show ${title}`, detail: String(at + 1), run: () => choose(name) });
+    byId("capture").append(panel);
+    views.set(name, build(context, panel));
+  };
+  const arrange = () => shown().filter(({ name }) => !views.has(name)).forEach(make);
+  arrange();
+  context.addEventListener("info", arrange);
+  // A link without a tab, or with one that this capture has not, shows what the capture is for.
+  if (!views.has(state.view.tab)) state.view.tab = [firstTab(context.info), "events"].find((name) => views.has(name));
+  const show = startTabs(list, choose);
+  const apply = () => {
+    show(state.view.tab);
+    for (const [name, view] of views) if (name !== state.view.tab) view.hide();
+    views.get(state.view.tab).show();
+  };
+  state.addEventListener("change", ({ detail }) => detail.parts.has("tab") && apply());
+  bind("tab", ({ key }) => { if (shown()[key - 1]) choose(shown()[key - 1].name); }, { what: () => shown().map(({ title }) => title) });
+  bind("whole", () => context.select(null), { when: () => context.range.start !== null && state.view.tab !== "flame" && !(state.view.tab === "calls" && state.view.calls === "chart") });
+  apply();
+  return views;
+}
+
+/** While the capture runs: rows, counters, and the stored views as they grow. */
+function startLive(context, views, minimap, readout) {
+  const header = new LiveHeader(byId("cap-live"), costIsEstimated(context.info.spec));
+  let ending = false;
+  let grown = performance.now();
+  const growAll = () => { for (const view of views.values()) view.grown(); };
+  const grow = () => {
+    if (performance.now() - grown < GROW_MS) return;
+    grown = performance.now();
+    growAll();
+  };
+  const ended = async () => {
+    if (ending) return;
+    ending = true;
+    stop();
+    header.ended();
+    try {
+      await context.refresh();
+      context.rankColors().catch(() => {});
+      views.get("events").setRunning(context.info.running);
+      growAll();
+    } catch (error) {
+      noteError(error);
+    }
+  };
+  const stop = listen(`${context.path}/live`, {
+    state: ({ message }) => header.say(message),
+    rows: (message) => views.get("events").liveRows(message),
+    tick: (tick) => {
+      if (context.info.streams.length < tick.streams.length) context.refresh().then(() => views.get("events").setRunning(true)).catch(noteError);
+      if (tick.guard) header.say(tick.guard);
+      header.tick(tick);
+      minimap.tick(tick);
+      context.info.end_ns = Math.max(context.info.end_ns, context.info.start_ns + tick.elapsed);
+      readout.grown();
+      grow();
+    },
+    lagged: ({ missed }) => note(`This browser was too slow and missed ${exact(missed)} messages. All rows are kept in the capture.`),
+    ended,
+  });
+}
+
+async function start() {
+  const page = byId("capture");
+  const { id } = page.dataset;
+  let info;
+  try {
+    info = await waitFor("Opening the capture", get(`/api/captures/${id}`));
+  } catch (error) {
+    showError(byId("cap-problem"), error, start);
+    return;
+  }
+  const state = new ViewState(location.search);
+  const context = new CaptureContext(id, info, state);
+  if (state.newer) note("This link was made by a later release; a part of the view may be missing.");
+  startFilter(context);
+  startOwn(context);
+  const readout = startRange(context);
+  const minimap = new Minimap(context, readout.show);
+  let views;
+  new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.get("info").reveal(section); });
+  views = startViews(context);
+  document.addEventListener("missing", ({ detail }) => detail.startsWith(context.path) && context.check());
+  // Who comes back to the page finds out before something is tried.
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && context.check());
+  // Names keep the usual colours where this cannot be told.
+  context.rankColors().catch(() => {});
+  if (info.running) startLive(context, views, minimap, readout);
+}
+
+startShell();
+start();

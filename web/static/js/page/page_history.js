@@ -1,0 +1,134 @@
+// The history: all captures, searched on the server, deleted after a pause in which that can be undone.
+
+import { Latest, get, send } from "../lib/api.js";
+import { CaptureTable } from "./capture_list.js";
+import { mayRecord } from "../lib/commands.js";
+import { byId, h, put, settled } from "../lib/dom.js";
+import { exact, plural } from "../lib/format.js";
+import { importButton } from "./import_files.js";
+import { bind } from "../lib/keys.js";
+import { note, noteError, showError, waitFor } from "../lib/notice.js";
+import { PINS, ruleText } from "./retention.js";
+import { listSamples } from "./samples.js";
+import { keepInAddress, writeAddress } from "../lib/search_address.js";
+import { startShell } from "./shell.js";
+
+const PAGE = 100;
+const UNDO_MS = 6000;
+const COLUMNS = ["title", "state", "target", "host", "owner", "started", "duration", "rows", "bytes", "lost"];
+/** With when each goes, where there is a rule of age. */
+const WITH_KEPT = [...COLUMNS, "kept"];
+
+const place = byId("history");
+const search = byId("history-search");
+const counted = byId("history-count");
+const rule = byId("history-rule");
+const latest = new Latest();
+/** Captures that are about to be deleted, with their timers. */
+const leaving = new Map();
+let items = [];
+let total = 0;
+let table = null;
+let columns = COLUMNS;
+
+function draw() {
+  const shown = items.filter((one) => !leaving.has(one.id));
+  counted.textContent = search.value.trim() ? `${plural(total, "capture")} found` : plural(total, "capture");
+  if (items.length === 0) return search.value.trim() ? nothingFound() : nothingYet();
+  if (!table) {
+    const below = h("div", { id: "more" });
+    const above = h("div");
+    put(place, above, below);
+    table = new CaptureTable(above, columns, mayRecord() ? buttons : undefined);
+  }
+  table.show(shown);
+  put(byId("more"), items.length < total && h("p", { class: "row" }, h("button", { type: "button", text: `Show ${exact(Math.min(PAGE, total - items.length))} more`, on: { click: () => load(items.length) } })));
+}
+
+function nothingFound() {
+  table = null;
+  put(place, h("div", { class: "empty" }, h("p", { text: "No match in titles, targets, hosts and owners." })));
+}
+
+function nothingYet() {
+  table = null;
+  const list = h("ul");
+  put(place, h("div", { class: "empty" }, h("p", { text: "Every capture that is recorded here is kept and listed on this page, with what it lost and its size." }),
+    mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new", text: "New capture" })),
+    h("p", { text: "Or open a sample:" }), h("div", { class: "way" }, list)));
+  listSamples(list);
+}
+
+function buttons(one) {
+  const pin = one.can_pin && h("button", { type: "button", class: "plain pin", title: PINS, "aria-label": `${one.pinned ? "Unpin" : "Pin"} ${one.title}`, text: one.pinned ? "Unpin" : "Pin", on: { click: () => setPinned(one, !one.pinned) } });
+  return h("span", {}, pin, deleteButton(one));
+}
+
+async function setPinned(one, pinned) {
+  try {
+    await send("PATCH", `/api/captures/${encodeURIComponent(one.id)}`, { pinned });
+    one.pinned = pinned;
+    draw();
+    note(pinned ? `“${one.title}” stays until somebody deletes it.` : `“${one.title}” is unpinned.`, { ms: 3000 });
+  } catch (error) {
+    noteError(error);
+  }
+}
+
+function deleteButton(one) {
+  if (one.state === "recording") return null;
+  return h("button", { type: "button", class: "plain danger", "aria-label": `Delete ${one.title}`, text: "Delete", on: { click: () => remove(one) } });
+}
+
+function remove(one) {
+  const finish = async (keepalive) => {
+    leaving.delete(one.id);
+    try {
+      if (keepalive) fetch(`/api/captures/${encodeURIComponent(one.id)}`, { method: "DELETE", keepalive: true });
+      else await send("DELETE", `/api/captures/${encodeURIComponent(one.id)}`);
+      items = items.filter((other) => other.id !== one.id);
+      total -= 1;
+    } catch (error) {
+      noteError(error);
+    }
+    draw();
+  };
+  const undo = () => {
+    clearTimeout(leaving.get(one.id).timer);
+    leaving.delete(one.id);
+    draw();
+  };
+  leaving.set(one.id, { timer: setTimeout(finish, UNDO_MS, false), finish });
+  draw();
+  note(`“${one.title}” will be deleted.`, { label: "Undo", run: undo, ms: UNDO_MS });
+}
+
+async function load(offset = 0) {
+  try {
+    const page = await latest.run((signal) => waitFor("Reading the list of captures", get("/api/captures", { q: search.value.trim(), limit: PAGE, offset }, signal)));
+    if (page === undefined) return;
+    items = offset ? [...items, ...page.items] : page.items;
+    total = page.total;
+    rule.textContent = ruleText(page.retention);
+    const wanted = page.retention.keep_days === null ? COLUMNS : WITH_KEPT;
+    if (wanted !== columns) [columns, table] = [wanted, null];
+    draw();
+  } catch (error) {
+    table = null;
+    showError(place, error, () => load());
+  }
+}
+
+startShell();
+if (mayRecord()) counted.after(importButton());
+keepInAddress(search);
+load();
+search.addEventListener("input", settled(150, () => load()));
+search.addEventListener("keydown", (event) => {
+  if (event.key === "ArrowDown") place.querySelector("tr[tabindex='0']")?.focus();
+  else if (event.key === "Escape" && search.value) { search.value = ""; writeAddress(""); load(); } else return;
+  event.preventDefault();
+});
+// Whoever leaves the page has not undone it.
+window.addEventListener("pagehide", () => { for (const { timer, finish } of leaving.values()) { clearTimeout(timer); finish(true); } });
+bind("history.search", () => search.focus());

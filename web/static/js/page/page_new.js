@@ -1,0 +1,321 @@
+// The form for a new capture.
+
+import { get, send } from "../lib/api.js";
+import { Combobox } from "../lib/combobox.js";
+import { CommandForm } from "../new/command_form.js";
+import { addCommands } from "../lib/commands.js";
+import { byId, h, put } from "../lib/dom.js";
+import { agentNotice, troubleNotice } from "./host_view.js";
+import { bind } from "../lib/keys.js";
+import { showGraph, startMethods } from "../new/method_forms.js";
+import { ProbeBuilder, ProbeText } from "../new/probe_builder.js";
+import { errorNotice, noteError, showError, waitFor } from "../lib/notice.js";
+import { ProbeEditor } from "../new/probe_editor.js";
+import { chooseProcess, processDetail, processList } from "../new/process_choice.js";
+import { ScriptForm } from "../new/script_form.js";
+import { startShell } from "./shell.js";
+import { emptyForm, formOf, specOf, startsCommand } from "../lib/spec.js";
+import { startTabs } from "../lib/tabs.js";
+import { joinWords, splitWords } from "../lib/words.js";
+
+/** Fields of the form by the id of their element; a dot leads into the part of a method. */
+const INPUTS = {
+  name: "name", frequency: "frequency", kernel: "kernel", user: "user", event: "event", period: "period", "call-graph": "callGraph", memory: "memory", branches: "branches",
+  "sys-calls": "syscalls.calls", "sys-outcome": "syscalls.outcome", "sys-min": "syscalls.minDuration", "sys-min-unit": "syscalls.minUnit",
+  "sys-path": "syscalls.path", "sys-filter": "syscalls.filter", "sys-below": "syscalls.below", "sys-below-direct": "syscalls.belowDirect", "sys-bytes": "syscalls.stringBytes", "sys-fd-paths": "syscalls.fdPaths", "sys-signals": "syscalls.signals",
+  "trace-tracer": "trace.tracer", "trace-functions": "trace.functions", "trace-not-functions": "trace.notFunctions", "trace-roots": "trace.graphRoots",
+  "trace-graph-not": "trace.graphNot", "trace-depth": "trace.maxDepth", "trace-dynamic": "trace.dynamic", "trace-options": "trace.options",
+  "trace-clock": "trace.clock", "trace-buffer": "trace.bufferKib", "trace-overwrite": "trace.overwrite",
+  "count-events": "count.events", "count-interval": "count.interval", "count-interval-unit": "count.intervalUnit", "count-per": "count.per",
+  "count-cpus": "count.cpus", "count-everywhere": "count.everywhere", "count-cgroup": "count.cgroup", "count-detail": "count.detail", "count-dynamic": "count.dynamic",
+  pid: "pid", argv: "argv", "run-as": "runAs", during: "during", children: "children",
+  "group-kind": "groupKind", group: "group", "of-user": "ofUser", comm: "comm",
+  duration: "duration", "duration-unit": "durationUnit", "max-events": "maxEvents", "max-size": "maxSize", "max-size-unit": "maxSizeUnit", budget: "budget", "over-budget": "overBudget",
+  "budget-rows": "budgetRows", "budget-bytes": "budgetBytes", "budget-agent": "budgetAgent", "budget-memory": "budgetMemory",
+};
+
+const params = new URLSearchParams(location.search);
+/** @type {ProbeEditor[]} */
+let editors = [];
+/** What the form does not show of a profile. */
+let sampling = {};
+/** What the form does not show of system calls: how they are written. */
+let calling = {};
+const METHODS = ["events", "profile", "syscalls", "trace", "count", "script"];
+let method = METHODS.find((one) => one === params.get("method")) ?? (params.has("tool") || params.has("script") ? "script" : "events");
+let starting = false;
+
+startShell();
+const traced = startMethods();
+const builder = new ProbeBuilder();
+const counted = new ProbeText("count-dynamic");
+const commandForm = new CommandForm();
+const script = new ScriptForm({ run: start, named: (name) => { byId("name").value = name; }, changed: () => put(byId("problems")) });
+const showTab = startTabs(document.querySelector(".tabs"), (name) => {
+  method = name;
+  if (name === "script") script.show().then(() => script.focus());
+  history.replaceState(null, "", `?method=${name}`);
+  put(byId("problems"));
+});
+
+function target() {
+  return document.querySelector("input[name=target]:checked").value;
+}
+
+function showTarget() {
+  for (const kind of ["process", "group", "user", "comm"]) byId(`target-${kind}`).hidden = target() !== kind;
+  byId("children-line").hidden = !["process", "command"].includes(target());
+  byId("during-line").hidden = target() === "command";
+  const starts = startsCommand({ target: target(), during: byId("during").checked });
+  byId("target-command").hidden = !starts;
+  if (starts) commandForm.show();
+}
+
+function showWords() {
+  const { words, problem, notes } = splitWords(byId("argv").value);
+  put(byId("argv-words"), words.length > 0 && h("div", { class: "words", "aria-label": "The command's words" }, ...words.map((word) => h("code", { text: word === "" ? "(empty)" : word }))),
+    problem && h("p", { class: "word-note stop", text: problem }), ...notes.map((text) => h("p", { class: "word-note", text })));
+}
+
+/** Where the value of an input is in a form. */
+function placeOf(form, key) {
+  const [part, name] = key.split(".");
+  return name ? [form[part], name] : [form, part];
+}
+
+/** Fills the inputs; those under "More" are shown where they hold anything unusual. */
+function fillInputs(form) {
+  const usual = emptyForm();
+  for (const more of document.querySelectorAll("details.more")) more.open = false;
+  for (const [id, key] of Object.entries(INPUTS)) {
+    const input = byId(id);
+    const [part, name] = placeOf(form, key);
+    input[input.type === "checkbox" ? "checked" : "value"] = part[name];
+    const [usualPart] = placeOf(usual, key);
+    const more = input.closest("details.more");
+    if (more && part[name] !== usualPart[name]) more.open = true;
+  }
+}
+
+function fill(form) {
+  fillInputs(form);
+  sampling = form.sampling;
+  calling = form.syscalls.rest;
+  for (const event of form.trace.events) traced.add(event);
+  showGraph();
+  builder.text.filled();
+  counted.filled();
+  document.querySelector(`input[name=target][value=${form.target}]`).checked = true;
+  method = form.method;
+  showTab(method);
+  for (const probe of form.probes) addProbe(probe);
+  if (form.script.text) script.fill(form.script);
+  if (method === "script") script.show().then(() => script.focus());
+  showTarget();
+  showWords();
+}
+
+function formNow() {
+  const form = emptyForm();
+  for (const [id, key] of Object.entries(INPUTS)) {
+    const input = byId(id);
+    const [part, name] = placeOf(form, key);
+    part[name] = input.type === "checkbox" ? input.checked : input.value;
+  }
+  form.trace.events = traced.value();
+  form.syscalls.rest = calling;
+  return { ...form, sampling, method, target: target(), probes: editors.map((editor) => editor.value()), script: script.value() };
+}
+
+function addProbe(probe) {
+  const editor = new ProbeEditor(probe, {
+    changed: () => {},
+    remove: (gone) => {
+      editors = editors.filter((one) => one !== gone);
+      gone.element.remove();
+      byId("add-event").focus();
+    },
+  });
+  editors.push(editor);
+  byId("probes").append(editor.element);
+}
+
+function addTracepoint(name) {
+  const text = name.trim();
+  if (!/^[\w.-]+:[\w.-]+$/.test(text)) return;
+  byId("add-event").value = "";
+  const known = editors.find((one) => one.tracepoint === text);
+  if (known) known.element.scrollIntoView({ block: "nearest" });
+  else addProbe({ tracepoint: text, fields: null, predicate: "" });
+}
+
+/** Puts the id in place of a name, if one process has it; else says which there are. Resolves to whether it can go on. */
+async function settleProcess() {
+  const input = byId("pid");
+  const typed = input.value.trim();
+  if (target() !== "process" || typed === "" || /^\d+$/.test(typed)) return true;
+  const { total, items } = await waitFor("Looking for the process", get("/api/processes", { q: typed, limit: 40 }));
+  const choice = chooseProcess(typed, items);
+  if (choice.pid) input.value = String(choice.pid);
+  else if (choice.none) put(byId("problems"), h("div", { class: "notice notice-stop", role: "alert" }, h("p", { text: `No match: no process has “${typed}” in its name.` })));
+  else put(byId("problems"), processList(typed, choice.several, items.length === choice.several.length ? total : choice.several.length, (pid) => { input.value = String(pid); put(byId("problems")); byId("start-capture").focus(); }));
+  if (!choice.pid) {
+    byId("problems").scrollIntoView({ block: "nearest" });
+    byId("problems").querySelector("button")?.focus();
+  }
+  return Boolean(choice.pid);
+}
+
+async function start() {
+  if (starting) return;
+  try {
+    if (!(await settleProcess())) return;
+  } catch (error) {
+    put(byId("problems"), errorNotice(error));
+    return;
+  }
+  const { spec, problems } = specOf(formNow(), splitWords);
+  if (method === "events" && editors.some((editor) => editor.bad)) problems.push("A condition has an error; the form shows it below the condition.");
+  if (method === "events" && editors.some((editor) => !editor.condition)) problems.push("The fields of a tracepoint could not be read; remove it or try again.");
+  if (method === "script") problems.push(...script.problems());
+  if (problems.length) {
+    put(byId("problems"), h("div", { class: "notice notice-stop" }, ...problems.map((text) => h("p", { text }))));
+    return;
+  }
+  starting = true;
+  const button = byId("start-capture");
+  const label = [...button.childNodes];
+  button.disabled = true;
+  // At once: attaching the probes can take seconds.
+  put(button, h("i", { class: "pulse", "aria-hidden": "true" }), "Starting");
+  put(byId("problems"), h("p", { class: "quiet", role: "status", text: "Attaching the probes. The capture opens when they are." }));
+  try {
+    const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", spec));
+    location.assign(url);
+  } catch (error) {
+    const told = method === "script" && script.refused(error);
+    put(byId("problems"), told ? h("div", { class: "notice notice-stop" }, h("p", {}, h("strong", { text: "Not started. " }), "The errors are listed below the script.")) : errorNotice(error));
+    starting = false;
+    put(button, ...label);
+    button.disabled = false;
+  }
+}
+
+/** A control group as people know it. */
+function groupItem({ path, unit, container }) {
+  if (container) {
+    const id = container.id.slice(0, 12);
+    return { label: container.name ?? id, detail: container.name && id ? `${container.runtime} ${id}` : container.runtime, value: { kind: "container" } };
+  }
+  if (unit && path.endsWith(`/${unit}`)) return { label: unit, detail: path, value: { kind: "unit" } };
+  return { label: path, value: { kind: "cgroup" } };
+}
+
+/** Fills the form from a filter line of sysdig. */
+async function readLine() {
+  const [input, help] = [byId("sys-line"), byId("sys-line-help")];
+  const say = (text, bad) => {
+    help.classList.toggle("stop", bad);
+    put(help, text);
+    input.setAttribute("aria-invalid", String(bad));
+  };
+  try {
+    const { target: asked, syscalls } = await get("/api/syscalls/filter", { line: input.value });
+    const now = formNow();
+    const read = formOf({ method: { syscalls }, target: asked ?? "system", limits: {} }, joinWords);
+    const own = Object.fromEntries(["pid", "children", "groupKind", "group", "ofUser", "comm"].map((key) => [key, read[key]]));
+    fillInputs({ ...now, ...own, syscalls: { ...read.syscalls, stringBytes: now.syscalls.stringBytes, fdPaths: now.syscalls.fdPaths, signals: read.syscalls.signals && now.syscalls.signals } });
+    document.querySelector(`input[name=target][value=${read.target}]`).checked = true;
+    showTarget();
+    say(syscalls.filter ? "The form is filled from the filter; what the kernel cannot decide is decided before rows are stored." : "The form is filled from the filter.", false);
+  } catch (error) {
+    say([error.why, error.remedy].filter(Boolean).join(". "), true);
+  }
+}
+
+function startFields() {
+  byId("sys-line").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.ctrlKey) return;
+    event.preventDefault();
+    readLine();
+  });
+  const adding = byId("add-event");
+  new Combobox({
+    input: adding, firstIsActive: true, empty: "No matching tracepoint.",
+    source: async (query, signal) => {
+      const { total, items } = await get("/api/tracepoints", { q: query.trim(), limit: 40 }, signal);
+      return items.map((name, i) => ({ label: name, group: total > items.length && i === 0 ? `${items.length} of ${total}` : undefined, value: name }));
+    },
+    pick: (item) => { addTracepoint(item.value); adding.focus(); },
+    enter: addTracepoint,
+  });
+  new Combobox({
+    input: byId("pid"), keepsText: true, empty: "No matching process.",
+    source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: `${one.pid} ${one.comm}`, text: String(one.pid), detail: processDetail(one), wide: true })),
+    pick: () => {},
+  });
+  new Combobox({
+    input: byId("of-user"), keepsText: true,
+    source: async (query, signal) => (await get("/api/users", { q: query.trim() }, signal)).items.map((label) => ({ label })),
+    pick: () => {},
+  });
+  new Combobox({
+    input: byId("group"), keepsText: true, empty: "No match.",
+    source: async (query, signal) => (await get("/api/groups", { q: query.trim(), limit: 40 }, signal)).items.map(groupItem),
+    pick: (item) => { byId("group-kind").value = item.value.kind; },
+  });
+  for (const radio of document.querySelectorAll("input[name=target]")) radio.addEventListener("change", showTarget);
+  byId("during").addEventListener("change", showTarget);
+  byId("argv").addEventListener("input", showWords);
+  byId("argv").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.ctrlKey) event.preventDefault(); });
+  byId("new").addEventListener("submit", (event) => { event.preventDefault(); start(); });
+  // Enter in a field must not start something that costs: only the button and Ctrl+Enter do.
+  byId("new").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.ctrlKey && event.target.matches("input")) event.preventDefault(); });
+  bind("start", start);
+  addCommands({ name: "Start this capture", detail: "Ctrl+Enter", run: start });
+}
+
+/** Which parameter of the address fills which input, beside those that need more. */
+const FROM_ADDRESS = { tracer: "trace-tracer", functions: "trace-functions", roots: "trace-roots", events: "count-events", event: "event" };
+
+/** The form as the address has it: other pages lead here with what they show. */
+function prefilled() {
+  const form = { ...emptyForm(), method };
+  for (const [name, id] of Object.entries(FROM_ADDRESS)) {
+    const [part, key] = placeOf(form, INPUTS[id]);
+    if (params.has(name)) part[key] = params.get(name);
+  }
+  return form;
+}
+
+async function first() {
+  const from = params.get("from");
+  if (from && /^[0-9a-f]{16}$/.test(from)) {
+    try {
+      const { spec } = await waitFor("Reading the capture to run again", get(`/api/captures/${from}`));
+      fill(formOf(spec, joinWords));
+      byId("sys-signals").dataset.chosen = "1";
+      return;
+    } catch (error) {
+      noteError(error);
+    }
+  }
+  fill(prefilled());
+  if (params.has("tool")) await script.openTool(params.get("tool"));
+  else if (params.has("script")) script.setText(params.get("script"));
+  else if (params.has("tracepoint")) addTracepoint(params.get("tracepoint"));
+  else if (method === "events") byId("add-event").focus();
+}
+
+async function agent() {
+  try {
+    const { agent, trouble } = await get("/api/host");
+    put(byId("agent"), troubleNotice(trouble), agentNotice(agent));
+  } catch (error) {
+    showError(byId("agent"), error, agent);
+  }
+}
+
+startFields();
+first();
+agent();

@@ -1,0 +1,58 @@
+// The start page.
+
+import { get } from "../lib/api.js";
+import { CaptureTable } from "./capture_list.js";
+import { mayRecord } from "../lib/commands.js";
+import { byId, h, put } from "../lib/dom.js";
+import { agentNotice, shortCapabilities, troubleNotice } from "./host_view.js";
+import { importButton } from "./import_files.js";
+import { showError, waitFor } from "../lib/notice.js";
+import { listSamples } from "./samples.js";
+import { startShell } from "./shell.js";
+
+const RECENT = 8;
+
+async function host() {
+  try {
+    const { facts, agent, capabilities, trouble } = await waitFor("Asking what this host can do", get("/api/host"));
+    if (facts.hostname) byId("host-line").textContent = `What do you want to see on ${facts.hostname}?`;
+    put(byId("agent"), troubleNotice(trouble), agentNotice(agent));
+    put(byId("caps"), capabilities.length ? shortCapabilities(capabilities) : h("p", { class: "empty", text: "Not known: there is no agent." }));
+    if (!mayRecord()) return;
+    const found = (id) => capabilities.find((one) => one.id === id);
+    const why = (...ids) => {
+      if (agent.state !== "connected") return "Not possible while there is no agent.";
+      return ids.some((id) => found(id)?.state === "available") ? "" : `Not possible here: ${found(ids[0])?.finding ?? "it was not tried"}`;
+    };
+    offer("go-events", why("tracepoint"));
+    offer("go-script", why("ring_buffer"));
+    offer("go-profile", why("cpu_clock_sampling", "pmu"));
+  } catch (error) {
+    showError(byId("caps"), error, host);
+  }
+}
+
+/** A way that does not work is still reachable, to be read about, but is not offered first. */
+function offer(id, why) {
+  const link = byId(id);
+  link.classList.toggle("primary", !why);
+  link.closest(".way").querySelector(".way-why")?.remove();
+  if (why) link.closest(".way > *:last-child").before(h("p", { class: "way-why small", text: why }));
+}
+
+async function recent() {
+  const place = byId("recent");
+  try {
+    const { items } = await get("/api/captures", { limit: RECENT });
+    if (items.length) new CaptureTable(place, ["title", "state", "started", "duration", "rows", "lost"]).show(items);
+    else put(place, h("p", { class: "empty", text: "Captures that are recorded here appear in this list and stay until they are deleted. There is none yet." }));
+  } catch (error) {
+    showError(place, error, recent);
+  }
+}
+
+startShell();
+host();
+recent();
+listSamples(byId("samples"));
+if (mayRecord()) byId("recent-title").append(importButton());

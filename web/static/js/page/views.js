@@ -1,0 +1,33 @@
+// The views of a capture: from this table follow the tabs and their keys, the panels, what an address may name, and who is
+// told when a running capture grows.
+
+import { CallsView } from "../view/calls/calls_view.js";
+import { CountsView } from "../view/table/counts_view.js";
+import { EventsView } from "../view/table/events_view.js";
+import { FlameView } from "../view/flame/flame.js";
+import { InfoView } from "./info_view.js";
+import { MapsView } from "../view/maps/maps_view.js";
+import { OutputView } from "../view/table/output_view.js";
+import { SqlView } from "../view/sql/sql_view.js";
+import { TimelineView } from "../view/timeline/timeline.js";
+
+/**
+ * @typedef {object} View
+ * @property {string} name in the address
+ * @property {string} title of its tab
+ * @property {(capture: import("./capture_context.js").CaptureContext) => boolean} shows whether a capture has it
+ * @property {(capture: import("./capture_context.js").CaptureContext, panel: HTMLElement) => import("../view/panel_view.js").PanelView} make
+ */
+
+/** @type {View[]} In the order of the tabs. */
+export const VIEWS = [
+  { name: "calls", title: "Calls", shows: ({ hasCalls }) => hasCalls, make: (capture, panel) => new CallsView(capture, panel) },
+  { name: "counts", title: "Counts", shows: ({ isCounts }) => isCounts, make: (capture, panel) => new CountsView(capture, panel) },
+  { name: "maps", title: "Maps", shows: ({ hasMaps }) => hasMaps, make: (capture, panel) => new MapsView(capture, panel) },
+  { name: "output", title: "Output", shows: ({ isScript }) => isScript, make: (capture, panel) => new OutputView(capture, panel) },
+  { name: "events", title: "Events", shows: () => true, make: (capture, panel) => new EventsView(capture, panel) },
+  { name: "timeline", title: "Timeline", shows: () => true, make: (capture, panel) => new TimelineView(capture, panel) },
+  { name: "flame", title: "Flame graph", shows: ({ isCounts }) => !isCounts, make: (capture, panel) => new FlameView(capture, panel) },
+  { name: "info", title: "Info", shows: () => true, make: (capture, panel) => new InfoView(capture, panel) },
+  { name: "sql", title: "SQL", shows: () => true, make: (capture, panel) => new SqlView(capture, panel) },
+];

@@ -1,0 +1,37 @@
+// A histogram as a table with bars: every number can be read, selected and copied.
+
+import { headed } from "../../lib/amount.js";
+import { h } from "../../lib/dom.js";
+import { exact, percent } from "../../lib/format.js";
+import { bucket } from "../../lib/map_words.js";
+
+/** Adjacent buckets of powers of two that are empty are left out by the server; a gap is shown where one is. */
+function gap(before, after) {
+  return before && BigInt(before.high) !== BigInt(after.low);
+}
+
+function row(one, most, total, cumulated) {
+  const bar = h("span", { class: "bar" });
+  bar.style.width = `${(one.count / most) * 100}%`;
+  return h("tr", {},
+    h("th", { scope: "row", class: "num mono", title: `from ${exact(one.low)} to below ${exact(one.high)}`, text: bucket(one.low, one.high) }),
+    h("td", { class: "bar-cell" }, bar),
+    h("td", { class: "num", text: exact(one.count) }), h("td", { class: "num quiet", text: percent(one.count, total) }), h("td", { class: "num quiet", text: percent(cumulated, total) }));
+}
+
+/**
+ * The chart.
+ * @param {{buckets: {low: number|string, high: number|string, count: number}[], total: number, unit?: string}} view
+ * @returns {HTMLElement}
+ */
+export function histogramChart({ buckets, total, unit }) {
+  const most = Math.max(1, ...buckets.map(({ count }) => count));
+  let cumulated = 0;
+  const rows = buckets.flatMap((one, i) => {
+    cumulated += one.count;
+    const missing = gap(buckets[i - 1], one) && h("tr", { class: "gap" }, h("td", { colspan: "5", class: "quiet", text: "⋮ empty" }));
+    return [missing, row(one, most, total, cumulated)].filter(Boolean);
+  });
+  const heads = [[headed("Bucket", unit), "num"], ["", ""], ["Count", "num"], ["Share", "num"], ["Cumulative", "num"]];
+  return h("table", { class: "list histogram" }, h("thead", {}, h("tr", {}, ...heads.map(([text, kind]) => h("th", { scope: "col", class: kind, text })))), h("tbody", {}, ...rows));
+}

@@ -1,0 +1,252 @@
+// The Events tab: the rows of one stream, live while the capture runs, all of them afterwards.
+
+import { h, put } from "../../lib/dom.js";
+import { isHeading } from "../first_view.js";
+import { exact, moment, plural, wall, columnType } from "../../lib/format.js";
+import { bind } from "../../lib/keys.js";
+import { PanelView } from "../panel_view.js";
+import { RowBuffer } from "./row_buffer.js";
+import { RowDetails } from "./row_details.js";
+import { RowSource } from "./row_source.js";
+import { VirtualTable } from "../../lib/virtual_table.js";
+
+const LIVE_ROWS = 5000;
+const QUERY = ["stream", "filter", "sort", "order", "start", "end"];
+
+/** The tab. */
+export class EventsView extends PanelView {
+  /**
+   * @param {import("../../page/capture_context.js").CaptureContext} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    super(context, panel, QUERY);
+    this.live = null;
+    this.follow = true;
+    this.source = new RowSource(context.path);
+    this.bar = h("div", { class: "panel-bar" });
+    this.streams = h("span", { class: "segments", role: "group", "aria-label": "Stream" });
+    this.counted = h("span", { class: "quiet", role: "status" });
+    this.resume = h("button", { type: "button", hidden: true, on: { click: () => this.#resume() } });
+    put(this.bar, this.streams, this.counted, h("span", { class: "grow" }), this.resume);
+    this.table = new VirtualTable({
+      label: "Events", sort: (name) => this.#sort(name), move: (index) => this.#moved(index), open: (index) => this.#open(index),
+      scrolled: () => this.#scrolled(), title: (value, column) => this.#title(value, column),
+    });
+    this.details = new RowDetails(context, () => this.#closeDetails());
+    put(panel, this.bar, this.problem, h("div", { class: "events-body" }, this.table.element, this.details.element));
+    this.source.addEventListener("rows", ({ detail }) => this.#rows(detail.first));
+    this.source.addEventListener("error", ({ detail }) => this.failed(detail));
+    context.addEventListener("colors", () => this.table.redraw());
+    this.#startKeys();
+    this.setRunning(context.info.running);
+  }
+
+  #startKeys() {
+    const here = () => this.visible;
+    bind("events.close", () => this.#closeDetails(), { when: () => here() && this.details.open });
+  }
+
+  /** Only rows that match the filter are shown. */
+  get takesFilter() {
+    return true;
+  }
+
+  /** The tab is in sight. */
+  show() {
+    super.show();
+    this.table.redraw();
+  }
+
+  /** Rows come by themselves while it runs. */
+  grown() {}
+
+  /**
+   * Switches between live rows and stored ones.
+   * @param {boolean} running
+   */
+  setRunning(running) {
+    this.#drawStreams();
+    if (running && !this.live) {
+      this.live = this.context.info.streams.map(() => new RowBuffer(LIVE_ROWS));
+      this.#useLive();
+    } else if (!running && this.live) {
+      this.#ended();
+    }
+    if (!running) this.resume.hidden = true;
+  }
+
+  #useLive() {
+    this.follow = true;
+    this.details.close();
+    this.table.parts.sort = undefined;
+    this.table.source = this.live[this.context.info.streams.indexOf(this.context.stream)] ?? new RowBuffer(1);
+    this.table.setColumns(this.context.stream?.columns ?? []);
+    this.table.changed();
+    this.#tellLive();
+  }
+
+  /** Stored rows take the place of the live ones at the same row, so that nothing jumps. */
+  #ended() {
+    const buffer = this.table.source;
+    const current = buffer.row?.(Math.floor(this.table.scroll.top / 24));
+    this.keep = { atEnd: this.follow, time: current ? Number(current[0]) : null };
+    this.live = null;
+    this.table.parts.sort = (name) => this.#sort(name);
+    this.expire();
+  }
+
+  /**
+   * Rows of a running capture.
+   * @param {{stream: number, rows: any[][], not_shown: number}} message
+   */
+  liveRows({ stream, rows, not_shown }) {
+    const buffer = this.live?.[stream];
+    if (!buffer) return;
+    buffer.push(rows, not_shown ?? 0);
+    if (this.table.source !== buffer) return;
+    this.table.changed();
+    if (this.follow) this.table.toEnd();
+    this.#tellLive();
+  }
+
+  #tellLive() {
+    const buffer = this.table.source;
+    this.counted.textContent = buffer.missing ? `${plural(buffer.count, "newest row")}; ${plural(buffer.missing, "row")} kept in the capture and not shown here` : plural(buffer.count, "row");
+    this.resume.hidden = this.follow;
+    this.resume.textContent = `Follow (${plural(buffer.waiting ?? 0, "new row")})`;
+  }
+
+  #scrolled() {
+    if (!this.live) return;
+    const buffer = this.table.source;
+    if (this.follow && !this.table.atEnd) {
+      this.follow = false;
+      buffer.freeze?.();
+      this.#tellLive();
+    } else if (!this.follow && this.table.atEnd) {
+      this.#resume();
+    }
+  }
+
+  #resume() {
+    this.follow = true;
+    this.table.source.thaw?.();
+    this.table.changed();
+    this.table.toEnd();
+    this.#tellLive();
+  }
+
+  /** Another stream, order, range or filter. */
+  changed(parts) {
+    if (parts.has("stream")) this.#drawStreams();
+    if (this.live) {
+      if (parts.has("stream")) this.#useLive();
+      return;
+    }
+    this.expire();
+  }
+
+  #drawStreams() {
+    const { streams } = this.context.info;
+    // What a script only says is under Output; it is no table.
+    const shown = streams.map((stream, i) => [stream, i]).filter(([stream]) => !isHeading(stream) || stream === this.context.stream);
+    put(this.streams, ...(shown.length > 1 ? shown.map(([stream, i]) => h("button", {
+      type: "button", class: "mono", "aria-pressed": String(stream === this.context.stream), text: stream.name, title: plural(stream.rows, "row"),
+      on: { click: () => this.context.state.set({ stream: i, sort: "", order: "asc", row: null }) },
+    })) : []));
+  }
+
+  /** Reads the rows around the one that is shown. */
+  load() {
+    if (this.live) return;
+    this.stale = false;
+    const { filter, sort, order, start, end, row } = this.context.view;
+    const stream = this.context.info.streams.indexOf(this.context.stream);
+    if (stream < 0) {
+      this.counted.textContent = "";
+      return this.empty("This capture ended before its first stream was made. Its Info tab says why.");
+    }
+    const near = this.keep?.atEnd ? Math.max(0, this.context.stream.rows - 50) : row ?? 0;
+    this.source.reset({ stream, filter, sort, order: sort || order === "desc" ? order : "", start, end }, near);
+  }
+
+  #rows(first) {
+    const { source, table } = this;
+    if (first) {
+      const { sort, order, row } = this.context.view;
+      table.source = source;
+      table.setColumns(source.columns, { sort, order });
+      this.answered();
+      if (source.count === 0) this.empty(this.#emptyText());
+      table.changed();
+      this.#placeFirst(row);
+    } else {
+      table.changed();
+    }
+    this.counted.textContent = source.count === source.total ? plural(source.total, "row") : `${exact(source.count)} of ${plural(source.total, "row")}`;
+    if (this.details.open) this.#moved(table.row);
+  }
+
+  #placeFirst(row) {
+    const { table, keep } = this;
+    this.keep = null;
+    if (keep?.atEnd) table.toEnd();
+    else if (keep?.time) this.#goToTime(keep.time);
+    else if (row !== null) table.go(row, "middle");
+    else {
+      table.row = Math.min(table.row, table.source.count - 1);
+      table.scroll.show(0, "top");
+      table.element.scrollTop = table.scroll.settle();
+      table.redraw();
+    }
+  }
+
+  /** Rows are in the order of time, so a share of the time is about the same share of the rows. */
+  #goToTime(time) {
+    this.table.scroll.show(Math.floor((time / this.context.duration) * this.source.count), "top");
+    this.table.element.scrollTop = this.table.scroll.settle();
+    this.table.redraw();
+  }
+
+  #emptyText() {
+    const { filter, start } = this.context.view;
+    if (filter) return "No rows match the filter in this range.";
+    return start === null ? "This stream has no rows: the probe was not hit, or every hit was filtered. The Info tab has the counts." : "No rows in the selected range.";
+  }
+
+  #sort(name) {
+    const { sort, order } = this.context.view;
+    const current = sort || this.table.columns[0]?.name;
+    const turned = current === name && order === "asc" ? "desc" : "asc";
+    const isTime = name === this.table.columns[0]?.name;
+    this.context.state.set({ sort: isTime && turned === "asc" ? "" : name, order: turned, row: null });
+  }
+
+  #moved(index) {
+    if (this.details.open) this.details.show(index, this.table.source.row(index), this.table.columns);
+    if (!this.live) this.context.state.set({ row: index >= 0 ? index : null });
+  }
+
+  #open(index) {
+    if (index < 0) return;
+    if (this.live) {
+      this.follow = false;
+      this.table.source.freeze?.();
+      this.#tellLive();
+    }
+    this.details.show(index, this.table.source.row(index), this.table.columns);
+  }
+
+  #closeDetails() {
+    this.details.close();
+    this.table.element.focus();
+  }
+
+  #title(value, column) {
+    if (value === null) return "missing: it could not be read";
+    if (column.display === "time_ns") return `${moment(value)} s, ${wall(Number(this.context.info.started_unix_ns) + Number(value), true)}`;
+    if (columnType(column) === "stack") return value ? `${value.top} (${plural(value.depth, "frame")})` : "";
+    return typeof value === "number" ? exact(value) : String(value);
+  }
+}

@@ -1,0 +1,79 @@
+// One row in full, beside the table: every field, the wall time, the stack.
+
+import { Latest, get } from "../../lib/api.js";
+import { FAMILIES } from "../../lib/color.js";
+import { copyText, h, put } from "../../lib/dom.js";
+import { exact, wall, cell as cellText, columnType } from "../../lib/format.js";
+import { note, showError } from "../../lib/notice.js";
+
+/** The drawer. */
+export class RowDetails {
+  #latest = new Latest();
+
+  /**
+   * @param {import("../../page/capture_context.js").CaptureContext} context
+   * @param {() => void} closed
+   */
+  constructor(context, closed) {
+    this.context = context;
+    this.stacks = new Map();
+    this.body = h("div", { class: "drawer-body" });
+    this.title = h("h2");
+    this.element = h("aside", { class: "drawer", "aria-label": "Row", hidden: true },
+      h("div", { class: "drawer-head" }, this.title, h("button", { type: "button", class: "plain", on: { click: closed } }, "Close ", h("kbd", { text: "Esc" }))), this.body);
+  }
+
+  /** Whether it is open. */
+  get open() {
+    return !this.element.hidden;
+  }
+
+  /** Takes it away. */
+  close() {
+    this.element.hidden = true;
+    this.#latest.cancel();
+  }
+
+  /**
+   * Shows a row.
+   * @param {number} index
+   * @param {any[]|undefined} row
+   * @param {object[]} columns
+   */
+  show(index, row, columns) {
+    this.element.hidden = false;
+    this.title.textContent = `Row ${exact(index + 1)}`;
+    if (!row) return put(this.body, h("p", { class: "quiet", text: "Loading" }));
+    const started = Number(this.context.info.started_unix_ns);
+    const entries = columns.flatMap((column, i) => this.#entry(column, row[i]));
+    const stackAt = columns.findIndex((column) => columnType(column) === "stack");
+    const frames = h("div");
+    const printed = row.text ? this.#fact("as the kernel prints it", "", row.text, row.text) : [];
+    put(this.body, h("dl", { class: "facts row-facts" }, h("dt", { text: "wall time" }), h("dd", { text: wall(started + Number(row[0]), true) }), ...printed, ...entries), stackAt >= 0 && frames);
+    if (stackAt >= 0) this.#stack(row[stackAt], frames);
+  }
+
+  #entry(column, value) {
+    const text = value === null ? "missing" : cellText(value, column) + (column.display === "time_ns" ? " s" : "");
+    return this.#fact(column.name, "mono", text, value === null ? null : cellText(value, column));
+  }
+
+  /** A name and a text that a click copies; `copied` is what of it, or nothing. */
+  #fact(name, look, text, copied) {
+    return [h("dt", { class: look, text: name }), h("dd", {},
+      h("button", { type: "button", class: copied === null ? "copy quiet" : "copy mono", title: "Copy", text, on: { click: async () => { if (copied !== null && (await copyText(copied))) note(`Copied ${name}.`, { ms: 2000 }); } } }))];
+  }
+
+  async #stack(cell, place) {
+    if (!cell) return put(place, h("p", { class: "quiet", text: "No stack." }));
+    try {
+      const answer = this.stacks.get(cell.id) ?? await this.#latest.run((signal) => get(`${this.context.path}/stacks/${cell.id}`, {}, signal));
+      if (!answer) return;
+      this.stacks.set(cell.id, answer);
+      put(place, h("h3", { text: `Stack, innermost first (${answer.frames.length})` }), h("ol", { class: "frames" }, ...answer.frames.map((frame) => h("li", { class: `frame-${FAMILIES[frame.kind] ?? "unresolved"}` },
+        h("span", { class: "mono", text: frame.name }), h("span", { class: "quiet small", text: (frame.module ?? "").split("/").at(-1), title: frame.module })))));
+    } catch (error) {
+      showError(place, error);
+    }
+  }
+}

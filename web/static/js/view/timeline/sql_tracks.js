@@ -1,0 +1,71 @@
+// The tracks of queries below the timeline's own: they share its window, selection and losses. What they are is in the address.
+
+import { h, put } from "../../lib/dom.js";
+import { SqlTrackRow } from "./sql_track_row.js";
+import { readTracks, writeTracks } from "../../lib/sql_track.js";
+
+/** All of them. */
+export class SqlTracks {
+  /**
+   * @param {import("../../page/capture_context.js").CaptureContext} context
+   * @param {import("./sql_track_row.js").Parts} parts what the timeline does for its tracks
+   */
+  constructor(context, parts) {
+    this.context = context;
+    this.parts = parts;
+    this.rows = [];
+    this.visible = false;
+    this.element = h("div", { class: "sql-tracks", role: "group", "aria-label": "Tracks of queries", hidden: true });
+    context.state.addEventListener("change", ({ detail }) => detail.parts.has("tracks") && this.#sync());
+    this.#sync();
+  }
+
+  /** The timeline is in sight, or not. */
+  show(visible) {
+    this.visible = visible;
+    this.want();
+  }
+
+  /** Another window is shown. */
+  want() {
+    for (const row of this.rows) if (this.visible) row.want();
+  }
+
+  /** The capture has grown. */
+  grown() {
+    for (const row of this.rows) row.grown(this.visible);
+  }
+
+  /** Something that all tracks show has changed. */
+  redraw() {
+    for (const row of this.rows) row.redraw();
+  }
+
+  /** Rows stay as they are where their query does, so that a name can be written and answers are kept. */
+  #sync() {
+    const left = [...this.rows];
+    const wanted = readTracks(this.context.view.tracks);
+    const rows = wanted.map((entry) => {
+      const at = left.findIndex(({ sql }) => sql === entry.sql);
+      const row = at >= 0 ? left.splice(at, 1)[0] : new SqlTrackRow(this.context, entry.sql, { ...this.parts, change: (one, patch) => this.#change(one, patch) });
+      row.set(entry);
+      return row;
+    });
+    for (const row of left) row.end();
+    const same = rows.length === this.rows.length && rows.every((row, i) => row === this.rows[i]);
+    this.rows = rows;
+    this.element.hidden = rows.length === 0;
+    if (!same) put(this.element, ...rows.map(({ element }) => element));
+    this.want();
+  }
+
+  /** Changes a track in the address; null removes it. */
+  #change(row, patch) {
+    const tracks = readTracks(this.context.view.tracks);
+    const at = this.rows.indexOf(row);
+    if (patch) tracks[at] = { ...tracks[at], ...patch };
+    else tracks.splice(at, 1);
+    this.context.state.set({ tracks: writeTracks(tracks) });
+    if (!patch) (this.rows[Math.min(at, this.rows.length - 1)]?.element.querySelector("button") ?? this.parts.back()).focus();
+  }
+}

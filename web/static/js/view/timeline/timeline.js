@@ -1,0 +1,275 @@
+// The Timeline tab: tracks per CPU or thread, zoomed and panned with keys, wheel and pointer.
+
+import { Canvas } from "../../lib/canvas.js";
+import { h, put, settled } from "../../lib/dom.js";
+import { duration, exact, moment, plural } from "../../lib/format.js";
+import { bind } from "../../lib/keys.js";
+import { PanelView } from "../panel_view.js";
+import { SqlTracks } from "./sql_tracks.js";
+import { TimeNavigator } from "../../lib/time_navigator.js";
+import { counterAt } from "./timeline_counters.js";
+import { TimelineData } from "./timeline_data.js";
+import { newest, project, rowsIn } from "./timeline_decode.js";
+import { legend } from "./timeline_legend.js";
+import { AXIS, COLORS, LABELS, MOST_TRACK, drawTimeline, trackHeight } from "./timeline_draw.js";
+
+/** How far what is stored may be behind a running capture, nanoseconds: rows are kept until there are enough for a chunk. */
+const STORED_LATER_NS = 2e9;
+
+/** What a track is called. */
+const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
+
+/** The tab. */
+export class TimelineView extends PanelView {
+  /**
+   * @param {import("../../page/capture_context.js").CaptureContext} context
+   * @param {HTMLElement} panel
+   */
+  constructor(context, panel) {
+    super(context, panel);
+    this.cursor = null;
+    this.data = new TimelineData(context.path);
+    this.#build(panel);
+    this.data.addEventListener("data", () => this.#arrived());
+    this.data.addEventListener("error", ({ detail }) => this.failed(detail));
+    context.state.addEventListener("change", ({ detail }) => this.#changed(detail.parts));
+    this.legendLater = settled(60, () => this.#drawLegend());
+    context.addEventListener("colors", () => { this.#drawLegend(); this.canvas.redraw(); });
+    this.#startKeys();
+  }
+
+  #build(panel) {
+    const group = (name, label) => h("button", { type: "button", data: { group: name }, text: label, on: { click: () => this.context.state.set({ group: name }) } });
+    this.groups = h("span", { class: "segments", role: "group", "aria-label": "Tracks" }, group("cpu", "CPUs"), group("thread", "Threads"));
+    this.groups.hidden = this.context.isCounts;
+    this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
+    this.more = h("span", { class: "quiet" });
+    this.legend = h("div", { class: "legend", "aria-label": "Colours" });
+    const element = h("canvas", { class: "timeline-canvas", tabindex: "0", role: "application", "aria-label": "Timeline. W and S zoom, A and D pan, the arrow keys move a cursor." });
+    this.spacer = h("div", { class: "timeline-spacer" });
+    this.sticky = h("div", { class: "timeline-sticky" }, element);
+    this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
+    put(panel, h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout), this.legend, this.problem, this.scroller, this.#buildTracks());
+    this.canvas = new Canvas(element, COLORS, () => this.#draw());
+    this.nav = new TimeNavigator(this.context, {
+      element, left: LABELS, width: () => this.canvas.width, visible: () => this.visible, moved: () => this.#moved(),
+      pointed: () => { this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
+      anchor: () => this.cursor?.time ?? null, pressed: (event) => this.#setCursor(event),
+    });
+    element.addEventListener("dblclick", () => this.nav.all());
+    this.scroller.addEventListener("scroll", () => this.canvas.redraw());
+    new ResizeObserver(() => { this.sticky.style.height = `${this.scroller.clientHeight}px`; }).observe(this.scroller);
+    element.addEventListener("measured", () => {
+      // A scroll bar takes room from the tracks of threads; those of queries end where they end.
+      this.queries.element.style.paddingRight = `${this.scroller.offsetWidth - this.scroller.clientWidth}px`;
+      this.#want();
+    });
+    this.#drawGroups();
+  }
+
+  #buildTracks() {
+    this.queries = new SqlTracks(this.context, {
+      shown: () => this.shown, losses: () => this.#losses, selection: () => this.nav.marked,
+      preview: (range) => { this.nav.preview = range; this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
+      wheel: (event, time) => this.nav.wheel(event, time), tell: (text) => { this.told = text; this.#tell(); },
+      view: (start, end) => this.nav.view(start, end), back: () => this.canvas.element,
+    });
+    return this.queries.element;
+  }
+
+  /** Only rows that match the filter are shown. */
+  get takesFilter() {
+    return true;
+  }
+
+  /** The tab is in sight. */
+  show() {
+    this.visible = true;
+    this.queries.show(true);
+    this.#want();
+    this.canvas.redraw();
+  }
+
+  /** The tab is not in sight. */
+  hide() {
+    super.hide();
+    this.queries.show(false);
+    this.nav.release();
+  }
+
+  /** The capture has grown. What is shown grows when the rows are there, so that no empty edge comes and goes. */
+  grown() {
+    this.data.expire();
+    this.queries.grown();
+    if (this.visible) this.#want();
+  }
+
+  #changed(parts) {
+    if (parts.has("tracks")) this.#arrange();
+    if (parts.has("group")) {
+      this.#drawGroups();
+      this.cursor = null;
+      this.scroller.scrollTop = 0;
+    }
+    if (parts.has("from") && this.context.view.from === null) this.#followAll();
+    if (["group", "filter", "from"].some((part) => parts.has(part))) this.#want();
+    this.canvas.redraw();
+    this.queries.redraw();
+  }
+
+  #drawGroups() {
+    for (const button of this.groups.children) button.setAttribute("aria-pressed", String(button.dataset.group === this.context.view.group));
+  }
+
+  /** The window that is shown. */
+  get shown() {
+    return this.nav.shown;
+  }
+
+  /** Asks for what is in sight. */
+  load() {
+    this.#want();
+  }
+
+  #want() {
+    if (!this.visible || this.canvas.width <= LABELS) return;
+    const { filter } = this.context.view;
+    const group = this.context.isCounts ? "counter" : this.context.view.group;
+    const wanted = this.nav.follows ? { start: 0, end: this.context.duration } : this.shown;
+    this.data.want(wanted, Math.round(this.nav.wide * this.canvas.ratio), { group, filter }, this.context.duration);
+    this.canvas.redraw();
+    this.queries.want();
+  }
+
+  #arrived() {
+    this.answered();
+    if (this.nav.follows) this.#followAll();
+    this.queries.redraw();
+    this.#arrange();
+    this.#drawLegend();
+    this.#tell();
+    this.canvas.redraw();
+  }
+
+  /** What the colours stand for and how many tracks there are, of what is in sight. */
+  #drawLegend() {
+    if (!this.data.current) return;
+    const { tracks, more_tracks: more, group, has_values: values } = this.data.current;
+    const empty = !values && tracks.every((track) => rowsIn(track, this.data.current, this.shown) === 0);
+    this.more.textContent = empty ? "No rows here" : more > 0 ? `${plural(tracks.length, TRACKS[group])} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, TRACKS[group]);
+    put(this.legend, ...(values ? [h("span", { class: "quiet", text: "Each has a scale of its own, up to the value beside it. The band is from the least to the greatest value of a pixel." })] : legend(this.data.current, this.shown)));
+  }
+
+  /** Tracks of queries follow the others at once; without them these have all the room. */
+  #arrange() {
+    const tracks = this.data.current?.tracks.length ?? 0;
+    this.scroller.style.flex = this.context.view.tracks && tracks > 0 ? `0 1 ${tracks * MOST_TRACK + AXIS}px` : "";
+    this.spacer.style.height = `${Math.max(0, tracks * this.#track + AXIS - this.scroller.clientHeight)}px`;
+  }
+
+  /** Shows all there is: of a running capture all that is stored by now. */
+  #followAll() {
+    const { duration, info } = this.context;
+    const stored = info.running && this.data.current ? newest(this.data.current) : 0;
+    this.nav.follow(stored > 0 && duration - stored < STORED_LATER_NS ? Math.min(stored, duration) : duration);
+  }
+
+  get #track() {
+    return trackHeight(this.data.current?.tracks.length ?? 0, this.scroller.clientHeight - AXIS);
+  }
+
+  get #losses() {
+    return this.context.info.ledger.losses.map((loss) => this.context.lossRange(loss));
+  }
+
+  #draw() {
+    drawTimeline(this.canvas, {
+      shown: this.shown, data: this.data.current, scroll: this.scroller.scrollTop, track: this.#track, losses: this.#losses,
+      selection: this.nav.marked, cursor: this.cursor,
+    });
+  }
+
+  /** Another window is shown. */
+  #moved() {
+    this.legendLater();
+    this.#want();
+    this.#tell();
+  }
+
+  #setCursor(event) {
+    const track = this.#trackAt(event.offsetY);
+    if (event.offsetX >= LABELS && track !== null && !event.shiftKey) this.cursor = { track, time: this.nav.time(event.offsetX) };
+    this.canvas.redraw();
+  }
+
+  #startKeys() {
+    const when = () => this.visible;
+    bind("timeline.fit", () => this.nav.fit(), { when });
+    bind("timeline.all", () => this.nav.all(), { when });
+    bind("timeline.clear", () => this.#clear(), { when: () => when() && (this.cursor !== null || this.nav.selection !== null) });
+    this.canvas.element.addEventListener("keydown", (event) => this.#arrow(event));
+  }
+
+  #clear() {
+    this.cursor = null;
+    this.context.select(null);
+    this.#tell();
+    this.canvas.redraw();
+  }
+
+  #arrow(event) {
+    const sideways = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const upward = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const tracks = this.data.current?.tracks.length ?? 0;
+    if ((!sideways && !upward) || tracks === 0 || event.ctrlKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const step = this.nav.pixel * (event.shiftKey ? 50 : 4);
+    const from = this.cursor ?? { track: upward ? -upward : 0, time: (this.shown.start + this.shown.end) / 2 };
+    this.cursor = { track: Math.max(0, Math.min(tracks - 1, from.track + (upward ?? 0))), time: Math.max(0, Math.min(this.context.duration, from.time + step * (sideways ?? 0))) };
+    this.nav.pointer = null;
+    this.nav.reveal(this.cursor.time);
+    this.#scrollToCursor();
+    this.#tell();
+    this.canvas.redraw();
+  }
+
+  #scrollToCursor() {
+    const top = this.cursor.track * this.#track;
+    const room = this.scroller.clientHeight - AXIS;
+    if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
+    else if (top + this.#track > this.scroller.scrollTop + room) this.scroller.scrollTop = top + this.#track - room;
+  }
+
+  #trackAt(y) {
+    const index = Math.floor((y - AXIS + this.scroller.scrollTop) / this.#track);
+    return y >= AXIS && index < (this.data.current?.tracks.length ?? 0) ? index : null;
+  }
+
+  /** The readout: the range that is dragged, else what a track of a query tells, what is under the pointer, what is at the cursor. */
+  #tell() {
+    const { preview, pointedTime, pointer } = this.nav;
+    if (!preview && this.told) {
+      this.readout.textContent = this.told;
+      return;
+    }
+    const at = pointedTime === null ? this.cursor : { time: pointedTime, track: this.#trackAt(pointer.y) };
+    if (preview) this.readout.textContent = `${moment(preview.start)} to ${moment(preview.end)} s: ${duration(preview.end - preview.start)}`;
+    else this.readout.textContent = at ? [this.#what(at), `${moment(at.time)} s`].filter(Boolean).join("  ") : "";
+  }
+
+  #what({ time, track: index }) {
+    const track = index === null ? null : this.data.current?.tracks[index];
+    if (!track) return "";
+    const counts = new Float32Array(3);
+    const names = new Int32Array(3);
+    const longest = new Float64Array(3);
+    const { pixel } = this.nav;
+    if (track.values) return counterAt(track, this.data.current, { start: time - pixel / 2, end: time + pixel / 2 });
+    project(track, this.data.current, { start: time - pixel * 1.5, end: time + pixel * 1.5 }, 3, counts, names, longest);
+    const best = [1, 2, 0].find((x) => names[x] >= 0);
+    if (best === undefined) return `${track.label}: no rows`;
+    const took = longest[best] > 0 ? `, the longest ${duration(longest[best])}` : "";
+    return `${track.label}: ${this.data.current.names[names[best]]}, ${exact(counts[best])}${took}`;
+  }
+}

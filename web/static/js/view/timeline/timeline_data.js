@@ -1,0 +1,98 @@
+// What the timeline draws: asked for with room on both sides, given up when something else is wanted, kept until the next
+// answer is there.
+
+import { Latest, getBytes } from "../../lib/api.js";
+import { settled } from "../../lib/dom.js";
+import { decodeTimeline } from "./timeline_decode.js";
+
+const MOST_WIDTH = 8192;
+const PADDING = 1;
+const MOST_TRACKS = 256;
+
+/**
+ * Which window to ask for, so that there is a screen on each side, and how wide in pixels. Pure.
+ * @param {{start: number, end: number}} shown
+ * @param {number} pixels of the shown window
+ * @param {number} duration
+ */
+export function paddedWindow(shown, pixels, duration) {
+  const span = shown.end - shown.start;
+  const start = Math.max(0, Math.floor(shown.start - span * PADDING));
+  const end = Math.max(start + 1, Math.min(Math.ceil(duration), Math.ceil(shown.end + span * PADDING)));
+  const width = Math.max(1, Math.min(MOST_WIDTH, end - start, Math.round(pixels * ((end - start) / span))));
+  return { start, end, width };
+}
+
+/**
+ * Whether data still fits what is shown: it reaches far enough, and its bins are those that would come for this window: one
+ * or two pixels wide, as their length is a power of two. Pure.
+ * @param {{start: number, end: number, width: number, asked: {start: number, end: number}}} data `asked`: the window that was
+ *   asked for; the first and last bin can reach beyond it, and have no rows from there
+ * @param {{start: number, end: number}} shown
+ * @param {number} pixels
+ * @param {number} duration
+ */
+export function fits(data, shown, pixels, duration) {
+  if (data.asked.start > Math.max(0, shown.start) || data.asked.end < Math.min(duration, shown.end)) return false;
+  const finest = paddedWindow(shown, pixels, duration);
+  const ratio = ((data.end - data.start) / data.width) / ((finest.end - finest.start) / finest.width);
+  return ratio > 0.99 && ratio < 2.02;
+}
+
+/** Sends `data` when there is some, `error` with `detail`. */
+export class TimelineData extends EventTarget {
+  #latest = new Latest();
+  #asked = "";
+  #fetch = settled(60, () => this.#load());
+
+  /** @param {string} path of the capture in the API */
+  constructor(path) {
+    super();
+    this.path = path;
+    this.current = null;
+    this.key = "";
+  }
+
+  /**
+   * Says what is shown now.
+   * @param {{start: number, end: number}} shown
+   * @param {number} pixels device pixels of the shown window
+   * @param {{group: string, filter: string}} query
+   * @param {number} duration
+   */
+  want(shown, pixels, query, duration) {
+    this.wanted = { shown: { ...shown }, pixels, query: { ...query }, duration };
+    const key = JSON.stringify(query);
+    if (this.current && this.key === key && fits(this.current, shown, pixels, duration)) {
+      this.#fetch.cancel();
+      return;
+    }
+    this.#fetch();
+  }
+
+  /** What was got is no longer true: the capture has grown. */
+  expire() {
+    this.key = "";
+    this.#asked = "";
+  }
+
+  async #load() {
+    const { shown, pixels, query, duration } = this.wanted;
+    const window = paddedWindow(shown, pixels, duration);
+    const key = JSON.stringify(query);
+    const asked = JSON.stringify([window, query]);
+    if (asked === this.#asked) return;
+    this.#asked = asked;
+    try {
+      const buffer = await this.#latest.run((signal) => getBytes(`${this.path}/timeline`, { ...window, ...query, limit_tracks: MOST_TRACKS }, signal));
+      if (!buffer) return;
+      this.current = { ...decodeTimeline(buffer), asked: window };
+      this.key = key;
+      this.dispatchEvent(new Event("data"));
+    } catch (error) {
+      this.dispatchEvent(new CustomEvent("error", { detail: error }));
+    } finally {
+      if (this.#asked === asked) this.#asked = "";
+    }
+  }
+}

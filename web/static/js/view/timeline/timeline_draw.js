@@ -1,0 +1,186 @@
+// Draws the timeline: bars of what was most frequent in each pixel, labels, axis, losses, selection, cursor.
+
+import { hatch, drawSelection } from "../../lib/canvas.js";
+import { CATEGORIES, category, pixel } from "../../lib/color.js";
+import { count, tickLabel, ticks } from "../../lib/format.js";
+import { counterWords, drawCounters } from "./timeline_counters.js";
+import { project, rowsIn } from "./timeline_decode.js";
+
+/** Pixels: the labels on the left, the axis on top, a track at least and at most. */
+export const LABELS = 188;
+export const AXIS = 22;
+export const TRACK = 28;
+export const MOST_TRACK = 56;
+const PAD = 4;
+
+/** Custom properties that are needed. */
+export const COLORS = [
+  "--bg", "--bg-rail", "--line", "--text", "--text-quiet", "--accent", "--selection", "--loss-mark", "--loss", "--bg-selected",
+  ...Array.from({ length: CATEGORIES }, (_one, i) => `--cat-${i}`),
+];
+
+/**
+ * The height of a track: few of them share the room.
+ * @param {number} tracks
+ * @param {number} room pixels below the axis
+ */
+export function trackHeight(tracks, room) {
+  return tracks === 0 ? TRACK : Math.max(TRACK, Math.min(MOST_TRACK, Math.floor(room / tracks)));
+}
+
+/**
+ * Draws everything.
+ * @param {import("../../lib/canvas.js").Canvas} canvas
+ * @param {object} model `shown`, `data`, `scroll`, `track` (a track's height), `losses`, `selection`, `cursor`
+ */
+export function drawTimeline(canvas, model) {
+  const { context: ctx, colors, width, height, ratio, font } = canvas;
+  ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+  ctx.font = font;
+  ctx.textBaseline = "middle";
+  ctx.fillStyle = colors["--bg"];
+  ctx.fillRect(0, 0, width, height);
+  if (model.data) {
+    if (model.data.has_values) drawCounters(canvas, model, { left: LABELS, top: AXIS, pad: PAD, first: firstTrack(model), last: lastTrack(model, height) });
+    else drawBars(canvas, model);
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    drawLabels(ctx, colors, model, height);
+  }
+  drawOverlays(ctx, canvas, model);
+  drawAxis(ctx, colors, model, width, height);
+}
+
+function firstTrack(model) {
+  return Math.max(0, Math.floor(model.scroll / model.track));
+}
+
+function lastTrack(model, height) {
+  return Math.min(model.data.tracks.length, Math.ceil((model.scroll + height - AXIS) / model.track));
+}
+
+/** The tracks' bars as one image: faster than a rectangle for each bin, and exact to the device's pixel. */
+function drawBars({ context: ctx, colors, width, height, ratio }, model) {
+  const columns = Math.round((width - LABELS) * ratio);
+  const rows = Math.round((height - AXIS) * ratio);
+  if (columns < 1 || rows < 1) return;
+  const image = ctx.createImageData(columns, rows);
+  const out = new Uint32Array(image.data.buffer);
+  out.fill(pixel(colors["--bg"]));
+  const palette = model.data.names.map((name) => pixel(colors[`--cat-${category(name)}`]));
+  const first = firstTrack(model);
+  const last = lastTrack(model, height);
+  const projected = model.data.tracks.slice(first, last).map((track) => {
+    const bars = { counts: new Float32Array(columns), names: new Int32Array(columns) };
+    project(track, model.data, model.shown, columns, bars.counts, bars.names);
+    return bars;
+  });
+  const most = projected.reduce((max, { counts }) => counts.reduce((a, b) => Math.max(a, b), max), 1);
+  for (const [i, bars] of projected.entries()) {
+    const bottom = Math.round(((first + i + 1) * model.track - PAD - model.scroll) * ratio);
+    paintTrack(out, columns, rows, bars, bottom, Math.round((model.track - PAD * 2) * ratio), most, palette, Math.max(1, Math.round(ratio * 1.5)));
+  }
+  ctx.putImageData(image, Math.round(LABELS * ratio), Math.round(AXIS * ratio));
+}
+
+function paintTrack(out, columns, rows, { counts, names }, bottom, tall, most, palette, least) {
+  // A logarithm, so that one burst does not make everything else look the same.
+  const scale = 0.7 / Math.log1p(most);
+  let lastX = -least;
+  for (let x = 0; x < columns; x += 1) {
+    // One event of a nanosecond is still wide enough to be seen.
+    const from = names[x] >= 0 ? x : x - lastX < least ? lastX : -1;
+    if (names[x] >= 0) lastX = x;
+    if (from < 0) continue;
+    const color = palette[names[from]] ?? palette[0];
+    const height = Math.round(tall * (0.3 + Math.log1p(counts[from]) * scale));
+    const top = Math.max(0, bottom - height);
+    for (let y = Math.min(rows, bottom) - 1; y >= top; y -= 1) out[y * columns + x] = color;
+  }
+}
+
+function drawLabels(ctx, colors, model, height) {
+  const first = firstTrack(model);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(0, AXIS, LABELS - 8, height - AXIS);
+  ctx.clip();
+  for (let i = first; i < model.data.tracks.length; i += 1) {
+    const y = AXIS + i * model.track - model.scroll;
+    if (y > height) break;
+    const track = model.data.tracks[i];
+    if (model.cursor?.track === i) {
+      ctx.fillStyle = colors["--bg-selected"];
+      ctx.fillRect(0, y, LABELS, model.track);
+    }
+    ctx.fillStyle = colors["--text"];
+    const name = cut(ctx, track.label, LABELS - (track.values ? 84 : 56));
+    const middle = y + model.track / 2;
+    ctx.fillText(name, PAD, track.sub ? middle - 6 : middle);
+    ctx.fillStyle = colors["--text-quiet"];
+    if (track.sub) ctx.fillText(cut(ctx, track.sub, LABELS - 56), PAD, middle + 6);
+    const rows = track.values ? counterWords(track.values.most.reduce((a, b) => Math.max(a, b), 0), track.is_clock) : count(rowsIn(track, model.data, model.shown));
+    ctx.fillText(rows, LABELS - 14 - ctx.measureText(rows).width, track.sub ? middle - 6 : middle);
+  }
+  ctx.restore();
+  ctx.fillStyle = colors["--line"];
+  for (let i = first; i <= model.data.tracks.length; i += 1) {
+    const y = AXIS + i * model.track - model.scroll;
+    if (y > height) break;
+    if (y >= AXIS) ctx.fillRect(0, Math.round(y), ctx.canvas.width, 1);
+  }
+}
+
+function cut(ctx, text, most) {
+  if (ctx.measureText(text).width <= most) return text;
+  let length = Math.max(1, Math.floor((most / ctx.measureText(text).width) * text.length));
+  while (length > 1 && ctx.measureText(`${text.slice(0, length)}…`).width > most) length -= 1;
+  return `${text.slice(0, length)}…`;
+}
+
+function drawOverlays(ctx, { colors, width, height }, model) {
+  const wide = width - LABELS;
+  const place = (time) => LABELS + ((time - model.shown.start) / (model.shown.end - model.shown.start)) * wide;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(LABELS, 0, wide, height);
+  ctx.clip();
+  // As far down as there are tracks; below them nothing is missing.
+  const low = model.data?.tracks.length ? Math.min(height, AXIS + model.data.tracks.length * model.track - model.scroll) : height;
+  for (const loss of model.losses) {
+    if (loss.end < model.shown.start || loss.start > model.shown.end) continue;
+    const left = place(loss.start);
+    const across = Math.max(3, place(loss.end) - left);
+    hatch(ctx, colors["--loss-mark"], left, AXIS, across, low - AXIS);
+    ctx.fillStyle = colors["--loss-mark"];
+    ctx.fillRect(left, AXIS - 3, across, 3);
+  }
+  if (model.selection) drawSelection(ctx, colors, place(model.selection.start), place(model.selection.end), height - AXIS, AXIS);
+  if (model.cursor) {
+    ctx.fillStyle = colors["--accent"];
+    const x = Math.round(place(model.cursor.time));
+    ctx.fillRect(x, AXIS, 1, height - AXIS);
+    ctx.fillRect(x - 3, AXIS + (model.cursor.track + 1) * model.track - model.scroll - 3, 7, 3);
+  }
+  ctx.restore();
+}
+
+function drawAxis(ctx, colors, model, width, height) {
+  const wide = width - LABELS;
+  ctx.fillStyle = colors["--bg"];
+  ctx.fillRect(0, 0, width, AXIS - 3);
+  const { step, at } = ticks(model.shown.start, model.shown.end, Math.max(2, Math.floor(wide / 120)));
+  for (const time of at) {
+    const x = Math.round(LABELS + ((time - model.shown.start) / (model.shown.end - model.shown.start)) * wide);
+    ctx.fillStyle = colors["--line"];
+    ctx.fillRect(x, AXIS - 6, 1, 6);
+    ctx.globalAlpha = 0.5;
+    ctx.fillRect(x, AXIS, 1, height - AXIS);
+    ctx.globalAlpha = 1;
+    const label = tickLabel(time, step);
+    const size = ctx.measureText(label).width;
+    ctx.fillStyle = colors["--text-quiet"];
+    ctx.fillText(label, Math.max(LABELS, Math.min(width - size - 6, x - size / 2)), 8);
+  }
+  ctx.fillStyle = colors["--line"];
+  ctx.fillRect(0, AXIS - 1, width, 1);
+}

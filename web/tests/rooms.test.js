@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { dirname, join } from "node:path/posix";
+import test from "node:test";
+
+const root = new URL("../static/js/", import.meta.url);
+/** What a room may use besides itself. */
+const ROOMS = {
+  lib: [],
+  new: ["lib"],
+  view: ["lib"],
+  "view/timeline": ["lib", "view"],
+  "view/flame": ["lib", "view"],
+  "view/calls": ["lib", "view"],
+  "view/table": ["lib", "view"],
+  "view/sql": ["lib", "view"],
+  "view/maps": ["lib", "view"],
+  page: ["lib", "new", "view", "view/timeline", "view/flame", "view/calls", "view/table", "view/sql", "view/maps"],
+};
+const modules = readdirSync(root, { recursive: true }).filter((path) => path.endsWith(".js") && !path.startsWith("vendor"));
+
+test("every module is in a room, and what it uses is in its room or in one below", () => {
+  for (const path of modules) {
+    if (path === "theme_boot.js") continue;
+    const room = dirname(path);
+    assert.ok(ROOMS[room], `${path} is in no room`);
+    const text = readFileSync(new URL(path, root), "utf8");
+    for (const [, target] of text.matchAll(/(?:^import .* from |await import\()"([^"]+)"/gm)) {
+      const used = join(room, target);
+      if (used.startsWith("vendor/")) continue;
+      assert.ok(modules.includes(used), `${path} imports ${used}`);
+      assert.ok(dirname(used) === room || ROOMS[room].includes(dirname(used)), `${path} uses ${used}`);
+    }
+  }
+});
+
+test("types are imported from where they are", () => {
+  for (const path of modules) {
+    const text = readFileSync(new URL(path, root), "utf8");
+    for (const [, target] of text.matchAll(/[{<(|] ?import\("([^"]+\.js)"\)/g)) assert.ok(modules.includes(join(dirname(path), target)), `${path}: ${target}`);
+  }
+});

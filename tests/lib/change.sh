@@ -38,7 +38,7 @@ builds() { has_changed '\.(rs|toml|lock|sql|bt|html|js|css|bathy)$|^bpf/|^server
 # Whether step `$1` belongs to a quick run after this change.
 is_quick() {
     case $1 in
-        format) has_changed '\.rs$' ;;
+        format) has_changed '\.rs$|^web/' ;;
         build | lint | unit) builds ;;
         whole) true ;;
         scripts) has_changed '^docker/|\.sh$|^tests/(run|setup|homes|lab/|samples/record)|^\.ci/' ;;

@@ -68,7 +68,11 @@ run_tests() {
 }
 
 do_setup() { tests/setup; }
-do_format() { watched cargo fmt --all --check; }
+do_format() {
+    watched cargo fmt --all --check || return
+    [ -x tests/browser/node_modules/.bin/prettier ] || { skip 'the format of the front end' 'prettier (tests/setup)' || true; return 0; }
+    watched tests/browser/node_modules/.bin/prettier --config web/.prettierrc.json --ignore-path web/.prettierignore --check 'web/static/js/**/*.js' 'web/tests/*.js'
+}
 
 # Every step takes the whole workspace and chooses from it: cargo chooses features by what is built together, and would
 # build half of everything a second time otherwise.

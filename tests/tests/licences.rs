@@ -103,3 +103,19 @@ fn p46_every_dependency_comes_from_the_registry_with_a_checksum() {
         assert!(package.contains("\nchecksum = "), "no checksum: {package}");
     }
 }
+
+/// What the browser's tests and the formatter of the front end bring: tools of the tests only.
+#[test]
+fn p46_every_tool_of_the_browser_tests_has_a_permitted_licence_and_a_checksum() {
+    let permitted = permitted();
+    let text = fs::read_to_string(root().join("tests/browser/package-lock.json")).expect("the lock file is there");
+    let lock: Value = serde_json::from_str(&text).expect("JSON");
+    let tools: Vec<_> =
+        lock["packages"].as_object().expect("packages").iter().filter(|(path, _)| !path.is_empty()).collect();
+    assert!(!tools.is_empty(), "{lock}");
+    for (path, tool) in tools {
+        assert_eq!(tool["dev"], true, "{path} is of the tests only");
+        assert!(is_permitted(tool["license"].as_str().unwrap_or_default(), &permitted), "{path}: {}", tool["license"]);
+        assert!(tool["integrity"].as_str().is_some_and(|sum| sum.starts_with("sha512-")), "{path} has no checksum");
+    }
+}

@@ -27,6 +27,7 @@ pub(crate) fn flatten(sources: &BTreeMap<String, String>) -> Result<BTreeMap<Str
     let mut flat = BTreeMap::new();
     for (path, text) in sources {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let text = imports_on_one_line(text);
         let text = text.split_inclusive('\n').map(|line| flat_line(line, folder, sources)).collect::<Result<_, _>>();
         let text: String = text.map_err(|why| format!("{path}: {why}"))?;
         if flat.insert(name.to_owned(), text).is_some() {
@@ -34,6 +35,30 @@ pub(crate) fn flatten(sources: &BTreeMap<String, String>) -> Result<BTreeMap<Str
         }
     }
     Ok(flat)
+}
+
+/// An import of many names, which the formatter writes one a line, as one line.
+fn imports_on_one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut open = false;
+    for line in text.split_inclusive('\n') {
+        if line == "import {\n" {
+            open = true;
+            out.push_str("import { ");
+        } else if open && line.starts_with('}') {
+            open = false;
+            // The comma after the last name.
+            out.truncate(out.trim_end_matches([',', ' ']).len());
+            out.push(' ');
+            out.push_str(line);
+        } else if open {
+            out.push_str(line.trim());
+            out.push(' ');
+        } else {
+            out.push_str(line);
+        }
+    }
+    out
 }
 
 /// A line of a module in `folder`, with what it imports by name.
@@ -332,6 +357,10 @@ mod tests {
             "import { a } from \"./a.js\";\nimport * as lib from \"./vendor/lib.js\";\nconst x = \"../lib/a.js\";\n"
         );
         assert!(flat["c.js"].contains("await import(\"./b.js\")"));
+        assert_eq!(
+            imports_on_one_line("import {\n  a,\n  b as c,\n} from \"./a.js\";\nf({\n});\n"),
+            "import { a, b as c } from \"./a.js\";\nf({\n});\n"
+        );
         for (path, text, why) in [
             ("view/a.js", "", "another module with this name"),
             ("page/d.js", "import { a } from \"./a.js\";\n", "there is no page/a.js"),

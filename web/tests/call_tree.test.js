@@ -4,7 +4,11 @@ import { test } from "node:test";
 import { CallTree, PAGE, lostBefore } from "../static/js/view/calls/call_tree.js";
 
 const call = (id, children = 0) => ({ id, children });
-const ids = (tree) => Array.from({ length: tree.count }, (_one, row) => { const { node, depth } = tree.at(row); return `${"-".repeat(depth)}${node?.call.id ?? "?"}`; });
+const ids = (tree) =>
+  Array.from({ length: tree.count }, (_one, row) => {
+    const { node, depth } = tree.at(row);
+    return `${"-".repeat(depth)}${node?.call.id ?? "?"}`;
+  });
 
 function made() {
   const tree = new CallTree();
@@ -39,7 +43,10 @@ test("pages are asked for where rows are seen", () => {
   assert.deepEqual(tree.missing(0, 3), [{ parent: null, offset: 0 }]);
   tree.unfold(0);
   assert.equal(tree.count, 1500);
-  assert.deepEqual(tree.missing(1, 2 + PAGE), [{ parent: 0, offset: 0 }, { parent: 0, offset: PAGE }]);
+  assert.deepEqual(tree.missing(1, 2 + PAGE), [
+    { parent: 0, offset: 0 },
+    { parent: 0, offset: PAGE },
+  ]);
   assert.deepEqual(tree.missing(1499, 3000), [{ parent: null, offset: 800 }]);
   assert.equal(tree.at(1500), null);
   assert.equal(tree.at(-1), null);

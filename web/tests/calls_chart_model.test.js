@@ -5,8 +5,27 @@ import { ChartModel, LEVEL, PAD } from "../static/js/view/calls/calls_chart_mode
 import { panned, within, zoomed } from "../static/js/lib/time_window.js";
 
 // Two calls beside each other, the first with one in it that has another one in it.
-const boxes = { id: [7, 5, 4, 9], start: [0, 10, 20, 60], duration: [50, 30, 10, 20], level: [0, 1, 2, 0], name: [0, 1, 1, 0], state: [0, 0, 0, 1], more: [0, 0, 3, 0] };
-const answer = { start: 0, end: 100, names: ["outer", "inner"], hidden: 3, more_lanes: 0, left_out: 0, lanes: [{ levels: 1, boxes: { ...boxes, id: [1, 2, 3, 6], level: [0, 0, 0, 0] } }, { levels: 3, boxes }] };
+const boxes = {
+  id: [7, 5, 4, 9],
+  start: [0, 10, 20, 60],
+  duration: [50, 30, 10, 20],
+  level: [0, 1, 2, 0],
+  name: [0, 1, 1, 0],
+  state: [0, 0, 0, 1],
+  more: [0, 0, 3, 0],
+};
+const answer = {
+  start: 0,
+  end: 100,
+  names: ["outer", "inner"],
+  hidden: 3,
+  more_lanes: 0,
+  left_out: 0,
+  lanes: [
+    { levels: 1, boxes: { ...boxes, id: [1, 2, 3, 6], level: [0, 0, 0, 0] } },
+    { levels: 3, boxes },
+  ],
+};
 const model = new ChartModel(answer);
 const y = (level) => model.lanes[1].top + PAD + level * LEVEL + 4;
 

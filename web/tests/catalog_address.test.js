@@ -7,7 +7,12 @@ test("an address and its view are each other's", () => {
   const views = [
     { q: "", kind: "", within: "", entry: null },
     { q: "vfs read", kind: "function", within: "ext4", entry: null },
-    { q: "a&b=c", kind: "user", within: "/opt/a b", entry: { kind: "user", name: "_ZN3foo3barEi", within: "/opt/a b" } },
+    {
+      q: "a&b=c",
+      kind: "user",
+      within: "/opt/a b",
+      entry: { kind: "user", name: "_ZN3foo3barEi", within: "/opt/a b" },
+    },
     { q: "", kind: "", within: "", entry: { kind: "program", name: "count #3", within: "" } },
   ];
   for (const view of views) assert.deepEqual(parseAddress(formatAddress(view)), view);

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { CATEGORIES, FAMILIES, SHADES, category, fnv1a, frameClass, pixel, rankColors } from "../static/js/lib/color.js";
+import {
+  CATEGORIES,
+  FAMILIES,
+  SHADES,
+  category,
+  fnv1a,
+  frameClass,
+  pixel,
+  rankColors,
+} from "../static/js/lib/color.js";
 
 test("FNV-1a gives the published values", () => {
   assert.equal(fnv1a(""), 0x811c9dc5);
@@ -21,7 +30,8 @@ test("a frame has its family", () => {
 test("every colour that is used is defined", () => {
   const tokens = readFileSync(new URL("../static/tokens.css", import.meta.url), "utf8");
   for (let i = 0; i < CATEGORIES; i += 1) assert.ok(tokens.includes(`--cat-${i}:`), `--cat-${i}`);
-  for (const family of FAMILIES.slice(2)) for (let i = 0; i < SHADES; i += 1) assert.ok(tokens.includes(`--fl-${family}-${i}:`), `${family}-${i}`);
+  for (const family of FAMILIES.slice(2))
+    for (let i = 0; i < SHADES; i += 1) assert.ok(tokens.includes(`--fl-${family}-${i}:`), `${family}-${i}`);
 });
 
 test("a pixel has its bytes in the order of a little-endian machine", () => {

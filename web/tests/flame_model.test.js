@@ -4,8 +4,24 @@ import { FlameModel, fitting, parentsOf } from "../static/js/view/flame/flame_mo
 
 // all 10 > a 10 (focus) > b 6 > c 2; d 3 > e 3
 const answer = {
-  total: 20, focus: "a", focus_total: 10, max_depth: 3, cut: { nodes: 0, samples: 0 }, matched_samples: 3, unresolved: 0, names: ["all", "a", "b", "c", "d", "e"],
-  nodes: { id: ["r", "a", "b", "c", "d", "e"], depth: [0, 1, 2, 3, 2, 3], x: [0, 0, 0, 0, 6, 6], value: [20, 10, 6, 2, 3, 3], own: [0, 1, 4, 2, 0, 3], name: [0, 1, 2, 3, 4, 5], kind: [0, 1, 3, 3, 3, 3], match: [0, 0, 0, 0, 0, 1] },
+  total: 20,
+  focus: "a",
+  focus_total: 10,
+  max_depth: 3,
+  cut: { nodes: 0, samples: 0 },
+  matched_samples: 3,
+  unresolved: 0,
+  names: ["all", "a", "b", "c", "d", "e"],
+  nodes: {
+    id: ["r", "a", "b", "c", "d", "e"],
+    depth: [0, 1, 2, 3, 2, 3],
+    x: [0, 0, 0, 0, 6, 6],
+    value: [20, 10, 6, 2, 3, 3],
+    own: [0, 1, 4, 2, 0, 3],
+    name: [0, 1, 2, 3, 4, 5],
+    kind: [0, 1, 3, 3, 3, 3],
+    match: [0, 0, 0, 0, 0, 1],
+  },
 };
 
 test("parents from depths", () => assert.deepEqual(parentsOf([0, 1, 2, 3, 2, 1]), [-1, 0, 1, 2, 1, 0]));

@@ -3,7 +3,17 @@ import test from "node:test";
 import { bucket, keyText, limit, shade } from "../static/js/lib/map_words.js";
 
 test("limits of buckets", () => {
-  for (const [value, text] of [[0, "0"], [512, "512"], [1024, "1K"], [1536, "1,536"], [1048576, "1M"], [-4096, "-4K"], ["9223372036854775807", "∞"], ["-9223372036854775808", "−∞"]]) assert.equal(limit(value), text);
+  for (const [value, text] of [
+    [0, "0"],
+    [512, "512"],
+    [1024, "1K"],
+    [1536, "1,536"],
+    [1048576, "1M"],
+    [-4096, "-4K"],
+    ["9223372036854775807", "∞"],
+    ["-9223372036854775808", "−∞"],
+  ])
+    assert.equal(limit(value), text);
 });
 
 test("buckets are half open, as in the terminal", () => {

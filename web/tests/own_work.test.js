@@ -13,5 +13,11 @@ test("own processes are left out with one condition, and come back", () => {
 });
 
 test("text to look for is no condition", () => {
-  assert.deepEqual(["", "dd", "openat etc", "pid == 4", 'comm ~ "a*"'].map(takesCondition), [true, false, false, true, true]);
+  assert.deepEqual(["", "dd", "openat etc", "pid == 4", 'comm ~ "a*"'].map(takesCondition), [
+    true,
+    false,
+    false,
+    true,
+    true,
+  ]);
 });

@@ -13,7 +13,11 @@ test("parts become a definition", () => {
 });
 
 test("a spec's probes become lines that mean the same", () => {
-  const dynamic = ["p:x vfs_read", { typed: "malloc", file: "libc", line: "p:probe_libc/malloc /lib/libc.so.6:0x10" }, { typed: "vfs_read count" }];
+  const dynamic = [
+    "p:x vfs_read",
+    { typed: "malloc", file: "libc", line: "p:probe_libc/malloc /lib/libc.so.6:0x10" },
+    { typed: "vfs_read count" },
+  ];
   assert.deepEqual(probeLines(dynamic), ["p:x vfs_read", "perf probe -x libc 'malloc'", "vfs_read count"]);
   assert.equal(kernelLine(dynamic[1]), "p:probe_libc/malloc /lib/libc.so.6:0x10");
   assert.equal(kernelLine(dynamic[0]), "");

@@ -17,7 +17,9 @@ const ROOMS = {
   "view/maps": ["lib", "view"],
   page: ["lib", "new", "view", "view/timeline", "view/flame", "view/calls", "view/table", "view/sql", "view/maps"],
 };
-const modules = readdirSync(root, { recursive: true }).filter((path) => path.endsWith(".js") && !path.startsWith("vendor"));
+const modules = readdirSync(root, { recursive: true }).filter(
+  (path) => path.endsWith(".js") && !path.startsWith("vendor"),
+);
 
 test("every module is in a room, and what it uses is in its room or in one below", () => {
   for (const path of modules) {
@@ -25,7 +27,7 @@ test("every module is in a room, and what it uses is in its room or in one below
     const room = dirname(path);
     assert.ok(ROOMS[room], `${path} is in no room`);
     const text = readFileSync(new URL(path, root), "utf8");
-    for (const [, target] of text.matchAll(/(?:^import .* from |await import\()"([^"]+)"/gm)) {
+    for (const [, target] of text.matchAll(/(?:^(?:import .*|\}) from |await import\()"([^"]+)"/gm)) {
       const used = join(room, target);
       if (used.startsWith("vendor/")) continue;
       assert.ok(modules.includes(used), `${path} imports ${used}`);
@@ -37,6 +39,7 @@ test("every module is in a room, and what it uses is in its room or in one below
 test("types are imported from where they are", () => {
   for (const path of modules) {
     const text = readFileSync(new URL(path, root), "utf8");
-    for (const [, target] of text.matchAll(/[{<(|] ?import\("([^"]+\.js)"\)/g)) assert.ok(modules.includes(join(dirname(path), target)), `${path}: ${target}`);
+    for (const [, target] of text.matchAll(/[{<(|] ?import\("([^"]+\.js)"\)/g))
+      assert.ok(modules.includes(join(dirname(path), target)), `${path}: ${target}`);
   }
 });

@@ -6,7 +6,10 @@ test("the newest stay and the others are counted", () => {
   const buffer = new RowBuffer(3);
   buffer.push([[1], [2]], 5);
   buffer.push([[3], [4]], 0);
-  assert.deepEqual([0, 1, 2].map((i) => buffer.row(i)[0]), [2, 3, 4]);
+  assert.deepEqual(
+    [0, 1, 2].map((i) => buffer.row(i)[0]),
+    [2, 3, 4],
+  );
   assert.equal(buffer.missing, 6);
 });
 

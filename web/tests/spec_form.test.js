@@ -29,7 +29,10 @@ function asked(spec) {
 function survives(spec) {
   const { spec: found, problems } = specOf(formOf(spec, joinWords), splitWords);
   assert.deepEqual(found, asked(spec));
-  assert.deepEqual(problems.filter((text) => text !== NO_DURATION), []);
+  assert.deepEqual(
+    problems.filter((text) => text !== NO_DURATION),
+    [],
+  );
 }
 
 test("a spec of every kind with every field set survives the form", () => {
@@ -45,14 +48,31 @@ function random(seed) {
     return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32;
   };
   const below = (n) => Math.floor(next() * n);
-  return { below, one: (list) => list[below(list.length)], some: (list, most = 4) => Array.from({ length: below(most + 1) }, () => list[below(list.length)]) };
+  return {
+    below,
+    one: (list) => list[below(list.length)],
+    some: (list, most = 4) => Array.from({ length: below(most + 1) }, () => list[below(list.length)]),
+  };
 }
 
-const WORDS = ["a", "it's", "", " ", "\"", "\\", "a\\", "$x", "new\nline", "{a,b}", "'", "'a'", "ä ’", "-x", "\t"];
-const COUNTED = ["cycles", "cpu/event=0x3c,umask=0/k", "mem:0x1000/8:rw", "r1a8", "sched:sched_switch", "probe_libc:malloc"];
+const WORDS = ["a", "it's", "", " ", '"', "\\", "a\\", "$x", "new\nline", "{a,b}", "'", "'a'", "ä ’", "-x", "\t"];
+const COUNTED = [
+  "cycles",
+  "cpu/event=0x3c,umask=0/k",
+  "mem:0x1000/8:rw",
+  "r1a8",
+  "sched:sched_switch",
+  "probe_libc:malloc",
+];
 const PROBES = [
-  "p:x vfs_read a=%di", "r4:x /bin/a:0x10 $retval", "do_sys_openat2 filename:string", "e:x a.b c=$d if e == \"f\"", { typed: "malloc", file: "libc" },
-  { typed: "x=main%return $retval", file: "/opt/a b/c" }, { typed: "readline b='c'", file: "bash", line: "p:a /b:0x1" }, { typed: "f", line: "p:f f" },
+  "p:x vfs_read a=%di",
+  "r4:x /bin/a:0x10 $retval",
+  "do_sys_openat2 filename:string",
+  'e:x a.b c=$d if e == "f"',
+  { typed: "malloc", file: "libc" },
+  { typed: "x=main%return $retval", file: "/opt/a b/c" },
+  { typed: "readline b='c'", file: "bash", line: "p:a /b:0x1" },
+  { typed: "f", line: "p:f f" },
 ];
 const NUMBERS = [1, 99, 100, 1000, 1001, 4096, 1 << 20, (1 << 30) + 1, 2 ** 40 - 1];
 
@@ -60,25 +80,75 @@ const NUMBERS = [1, 99, 100, 1000, 1001, 4096, 1 << 20, (1 << 30) + 1, 2 ** 40 -
 function varied({ below, one, some }, { name, method, target }) {
   const kind = Object.keys(method)[0];
   const values = {
-    events: () => ({ probes: ["a:b", "c:d-e.f"].slice(below(2)).map((tracepoint) => ({ tracepoint, fields: some(["x", "y"], 1), ...(below(2) ? { predicate: "pid == 1" } : {}) })) }),
-    profile: () => ({ ...method.profile, frequency_hz: 1 + below(10000), period: one(NUMBERS), kernel_stacks: true, user_stacks: true, event: one(COUNTED) }),
+    events: () => ({
+      probes: ["a:b", "c:d-e.f"].slice(below(2)).map((tracepoint) => ({
+        tracepoint,
+        fields: some(["x", "y"], 1),
+        ...(below(2) ? { predicate: "pid == 1" } : {}),
+      })),
+    }),
+    profile: () => ({
+      ...method.profile,
+      frequency_hz: 1 + below(10000),
+      period: one(NUMBERS),
+      kernel_stacks: true,
+      user_stacks: true,
+      event: one(COUNTED),
+    }),
     count: () => {
       const dynamic = some(PROBES);
       const groups = some([["cs"], COUNTED.slice(0, 2), [one(COUNTED)], COUNTED]);
-      return { groups, interval_ms: 10 + below(3600000 - 10), per: one(["total", "cpu"]), ...(dynamic.length ? { dynamic } : {}) };
+      return {
+        groups,
+        interval_ms: 10 + below(3600000 - 10),
+        per: one(["total", "cpu"]),
+        ...(dynamic.length ? { dynamic } : {}),
+      };
     },
     script: () => ({ text: one(WORDS.slice(2)) || "x", params: ["x", ...some(WORDS)] }),
-    trace: () => ({ ...method.trace, dynamic: [PROBES[0], ...some(PROBES)], options: [["x", true], ...some([["a", false], ["no", true], ["no", false]])] }),
-    syscalls: () => ({ ...method.syscalls, calls: some(["read", "%file", "?statx"]), min_duration_ns: one([0, ...NUMBERS]), path: one(WORDS.filter(Boolean)), string_bytes: below(1025) }),
+    trace: () => ({
+      ...method.trace,
+      dynamic: [PROBES[0], ...some(PROBES)],
+      options: [
+        ["x", true],
+        ...some([
+          ["a", false],
+          ["no", true],
+          ["no", false],
+        ]),
+      ],
+    }),
+    syscalls: () => ({
+      ...method.syscalls,
+      calls: some(["read", "%file", "?statx"]),
+      min_duration_ns: one([0, ...NUMBERS]),
+      path: one(WORDS.filter(Boolean)),
+      string_bytes: below(1025),
+    }),
   };
   const targets = [
-    "system", target, { process: { pid: 1 + below(4194304), children: below(2) === 0 } },
-    { command: { argv: ["c", ...some(WORDS, 6)], ...(below(2) ? { user: "u" } : {}), children: below(2) === 0 } }, { comm: { pattern: one(["a*", " b", "c d "]) } },
+    "system",
+    target,
+    { process: { pid: 1 + below(4194304), children: below(2) === 0 } },
+    { command: { argv: ["c", ...some(WORDS, 6)], ...(below(2) ? { user: "u" } : {}), children: below(2) === 0 } },
+    { comm: { pattern: one(["a*", " b", "c d "]) } },
   ];
   const limits = {
-    duration_ms: one([null, 1, 999, 60000, 61001, 3600000, 7 * 24 * 3600000]), max_events: one([null, ...NUMBERS]), max_bytes: one([null, ...NUMBERS]),
-    budget_cpu_permille: 1 + below(1000), ...(below(2) ? { over_budget: one(["warn", "detach"]) } : {}),
-    ...(below(2) ? { budgets: { rows_per_s: 100 + below(1e6), agent_bytes: (64 << 20) + below(2 ** 40 - (64 << 20)), agent_cpu_permille: 1 + below(4000), bytes_per_s: 65536 + below(2 ** 39) } } : {}),
+    duration_ms: one([null, 1, 999, 60000, 61001, 3600000, 7 * 24 * 3600000]),
+    max_events: one([null, ...NUMBERS]),
+    max_bytes: one([null, ...NUMBERS]),
+    budget_cpu_permille: 1 + below(1000),
+    ...(below(2) ? { over_budget: one(["warn", "detach"]) } : {}),
+    ...(below(2)
+      ? {
+          budgets: {
+            rows_per_s: 100 + below(1e6),
+            agent_bytes: (64 << 20) + below(2 ** 40 - (64 << 20)),
+            agent_cpu_permille: 1 + below(4000),
+            bytes_per_s: 65536 + below(2 ** 39),
+          },
+        }
+      : {}),
   };
   return { name, method: { [kind]: values[kind]() }, target: one(targets), limits };
 }

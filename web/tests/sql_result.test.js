@@ -5,10 +5,21 @@ import { barsOf, chartOf, shownCell, sized, written } from "../static/js/view/sq
 const column = (name, type = "i64", display = type === "text" ? "text" : "decimal") => ({ name, type, display });
 
 test("moments and numbers become lines", () => {
-  const answer = { columns: [column("n"), column("time", "i64", "time_ns"), column("sum", "f64")], rows: [[1, 20, 2.5], [3, 10, null]] };
+  const answer = {
+    columns: [column("n"), column("time", "i64", "time_ns"), column("sum", "f64")],
+    rows: [
+      [1, 20, 2.5],
+      [3, 10, null],
+    ],
+  };
   assert.deepEqual(chartOf(answer), {
-    at: [{ time: 10 }, { time: 20 }], plain: false, leftOut: 0,
-    lines: [{ key: ["n"], values: [3, 1] }, { key: ["sum"], values: [null, 2.5] }],
+    at: [{ time: 10 }, { time: 20 }],
+    plain: false,
+    leftOut: 0,
+    lines: [
+      { key: ["n"], values: [3, 1] },
+      { key: ["sum"], values: [null, 2.5] },
+    ],
   });
 });
 
@@ -22,27 +33,68 @@ test("where moments repeat each text has a line, the largest first", () => {
 });
 
 test("plain numbers are an axis too, but not one alone", () => {
-  const found = chartOf({ columns: [column("bucket"), column("rows")], rows: [[1, 5], [2, 6]] });
+  const found = chartOf({
+    columns: [column("bucket"), column("rows")],
+    rows: [
+      [1, 5],
+      [2, 6],
+    ],
+  });
   assert.ok(found.plain);
-  for (const [columns, rows] of [[[column("a")], [[1], [2]]], [[column("a", "text"), column("b")], [["x", 1]]], [[column("a"), column("b")], [[1, 2]]], [[], []]]) {
+  for (const [columns, rows] of [
+    [[column("a")], [[1], [2]]],
+    [[column("a", "text"), column("b")], [["x", 1]]],
+    [[column("a"), column("b")], [[1, 2]]],
+    [[], []],
+  ]) {
     assert.equal(chartOf({ columns, rows }), null);
   }
 });
 
 test("a number for each text is a bar, in the order of the result", () => {
-  const answer = { columns: [column("cpu"), column("comm", "text"), column("switches")], rows: [[0, "a", 5], [1, null, "-7"], [1, "c", null]] };
+  const answer = {
+    columns: [column("cpu"), column("comm", "text"), column("switches")],
+    rows: [
+      [0, "a", 5],
+      [1, null, "-7"],
+      [1, "c", null],
+    ],
+  };
   assert.equal(chartOf(answer), null);
   assert.deepEqual(barsOf(answer), {
-    heading: "cpu · comm", value: "switches", most: 7, inTime: false, leftOut: 0,
-    bars: [{ label: "0 · a", amount: 5 }, { label: "1 · –", amount: -7 }, { label: "1 · c", amount: null }],
+    heading: "cpu · comm",
+    value: "switches",
+    most: 7,
+    inTime: false,
+    leftOut: 0,
+    bars: [
+      { label: "0 · a", amount: 5 },
+      { label: "1 · –", amount: -7 },
+      { label: "1 · c", amount: null },
+    ],
   });
-  const many = { columns: [column("comm", "text"), column("took", "i64", "duration_ns")], rows: Array.from({ length: 120 }, (_, i) => [`t${i}`, i]) };
+  const many = {
+    columns: [column("comm", "text"), column("took", "i64", "duration_ns")],
+    rows: Array.from({ length: 120 }, (_, i) => [`t${i}`, i]),
+  };
   assert.deepEqual([barsOf(many).bars.length, barsOf(many).leftOut, barsOf(many).inTime], [100, 20, true]);
-  for (const nothing of [{ columns: [column("n")], rows: [[1]] }, { columns: [column("comm", "text")], rows: [["a"]] }, { ...answer, rows: [] }]) assert.equal(barsOf(nothing), null);
+  for (const nothing of [
+    { columns: [column("n")], rows: [[1]] },
+    { columns: [column("comm", "text")], rows: [["a"]] },
+    { ...answer, rows: [] },
+  ])
+    assert.equal(barsOf(nothing), null);
 });
 
 test("names are quoted where they must be", () => {
-  assert.deepEqual(["time", "args.pid", "order", "1st", 'a"b', "sched:sched_switch"].map(written), ["time", '"args.pid"', '"order"', '"1st"', '"a""b"', '"sched:sched_switch"']);
+  assert.deepEqual(["time", "args.pid", "order", "1st", 'a"b', "sched:sched_switch"].map(written), [
+    "time",
+    '"args.pid"',
+    '"order"',
+    '"1st"',
+    '"a""b"',
+    '"sched:sched_switch"',
+  ]);
 });
 
 test("addresses have no sign, and columns are as wide as what is in them", () => {

@@ -5,16 +5,52 @@ import { TimeNavigator } from "../static/js/lib/time_navigator.js";
 /** A navigator of 1000 pixels, of which 200 are labels, over a capture of 8000 ns, without a page. */
 function navigator(view = { from: null, to: null }, range = { start: null, end: null }) {
   const listeners = {};
-  const element = { addEventListener: (name, run) => { (listeners[name] ??= []).push(run); }, focus() {}, setPointerCapture() {}, classList: { toggle() {} }, getBoundingClientRect: () => ({ left: 0 }) };
-  globalThis.document = { addEventListener: (name, run) => { (listeners[name] ??= []).push(run); }, querySelector: () => null };
+  const element = {
+    addEventListener: (name, run) => {
+      (listeners[name] ??= []).push(run);
+    },
+    focus() {},
+    setPointerCapture() {},
+    classList: { toggle() {} },
+    getBoundingClientRect: () => ({ left: 0 }),
+  };
+  globalThis.document = {
+    addEventListener: (name, run) => {
+      (listeners[name] ??= []).push(run);
+    },
+    querySelector: () => null,
+  };
   globalThis.window = { addEventListener() {} };
   globalThis.HTMLElement = class {};
   globalThis.requestAnimationFrame = () => 0;
   const selected = [];
   const context = { view, range, duration: 8000, state: { set() {} }, select: (one) => selected.push(one) };
   const seen = { moved: 0, pointed: 0 };
-  const nav = new TimeNavigator(context, { element, left: 200, width: () => 1000, visible: () => true, moved: () => { seen.moved += 1; }, pointed: () => { seen.pointed += 1; } });
-  const send = (name, event) => { for (const run of listeners[name] ?? []) run({ preventDefault() {}, composedPath: () => [null], button: 0, pointerId: 1, offsetY: 5, type: name, ...event, offsetX: event.clientX ?? event.offsetX }); };
+  const nav = new TimeNavigator(context, {
+    element,
+    left: 200,
+    width: () => 1000,
+    visible: () => true,
+    moved: () => {
+      seen.moved += 1;
+    },
+    pointed: () => {
+      seen.pointed += 1;
+    },
+  });
+  const send = (name, event) => {
+    for (const run of listeners[name] ?? [])
+      run({
+        preventDefault() {},
+        composedPath: () => [null],
+        button: 0,
+        pointerId: 1,
+        offsetY: 5,
+        type: name,
+        ...event,
+        offsetX: event.clientX ?? event.offsetX,
+      });
+  };
   return { nav, send, seen, selected, context };
 }
 const rounded = ({ start, end }) => [Math.round(start), Math.round(end)];

@@ -5,7 +5,12 @@ import { counterAt, counterWords, projectCounter } from "../static/js/view/timel
 const list = (...values) => Float64Array.from(values);
 /** Bins of 10 ns from 0 to 100; values at the bins 1, 2 and 7. */
 const data = { start: 0, end: 100, width: 10 };
-const track = { label: "cs", is_clock: false, bins: Uint32Array.of(1, 2, 7), values: { least: list(1000, 0, 5000), most: list(1000, 9000, 5000), last: list(1000, 2000, 5000) } };
+const track = {
+  label: "cs",
+  is_clock: false,
+  bins: Uint32Array.of(1, 2, 7),
+  values: { least: list(1000, 0, 5000), most: list(1000, 9000, 5000), last: list(1000, 2000, 5000) },
+};
 
 test("a value is of the time since the one before it", () => {
   const { least, most, last } = projectCounter(track, data, { start: 0, end: 100 }, 10);

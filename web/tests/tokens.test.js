@@ -4,10 +4,17 @@ import test from "node:test";
 import { CATEGORIES, FAMILIES, SHADES } from "../static/js/lib/color.js";
 
 const css = readFileSync(new URL("../static/tokens.css", import.meta.url), "utf8");
-const tokens = new Map([...css.matchAll(/(--[\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)/g)].map(([, name, ...colors]) => [name, colors]));
+const tokens = new Map(
+  [...css.matchAll(/(--[\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)/g)].map(([, name, ...colors]) => [
+    name,
+    colors,
+  ]),
+);
 
 function luminance(hex) {
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  const [r, g, b] = [1, 3, 5]
+    .map((at) => parseInt(hex.slice(at, at + 2), 16) / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
@@ -24,12 +31,24 @@ const grounds = ["--bg", "--bg-rail", "--bg-hover", "--bg-selected", "--bg-field
 /** Text, what it stands on, how much they must differ at least. */
 const PAIRS = [
   ...grounds.flatMap((ground) => ["--text", "--text-quiet", "--accent"].map((text) => [text, ground, 4.5])),
-  ["--on-accent", "--accent", 4.5], ["--on-accent", "--accent-hover", 4.5],
-  ["--loss", "--bg", 4.5], ["--loss", "--bg-loss", 4.5], ["--loss", "--bg-rail", 4.5], ["--text", "--bg-loss", 4.5],
-  ["--stop", "--bg", 4.5], ["--stop", "--bg-stop", 4.5], ["--text", "--bg-stop", 4.5], ["--text-quiet", "--bg-stop", 4.5],
-  ...frames.map((frame) => ["--on-frame", frame, 4.5]), ["--on-frame", "--fl-root", 4.5],
-  ...categories.flatMap((name) => [["--on-cat", name, 4.5], [name, "--bg", 3]]),
-  ["--line-strong", "--bg", 3], ["--line-strong", "--bg-rail", 2.5],
+  ["--on-accent", "--accent", 4.5],
+  ["--on-accent", "--accent-hover", 4.5],
+  ["--loss", "--bg", 4.5],
+  ["--loss", "--bg-loss", 4.5],
+  ["--loss", "--bg-rail", 4.5],
+  ["--text", "--bg-loss", 4.5],
+  ["--stop", "--bg", 4.5],
+  ["--stop", "--bg-stop", 4.5],
+  ["--text", "--bg-stop", 4.5],
+  ["--text-quiet", "--bg-stop", 4.5],
+  ...frames.map((frame) => ["--on-frame", frame, 4.5]),
+  ["--on-frame", "--fl-root", 4.5],
+  ...categories.flatMap((name) => [
+    ["--on-cat", name, 4.5],
+    [name, "--bg", 3],
+  ]),
+  ["--line-strong", "--bg", 3],
+  ["--line-strong", "--bg-rail", 2.5],
 ];
 
 for (const [i, theme] of ["light", "dark"].entries()) {
@@ -43,9 +62,10 @@ for (const [i, theme] of ["light", "dark"].entries()) {
 
 test("amber and red are for losses and failures only", () => {
   const others = [...tokens.keys()].filter((name) => !/loss|stop/.test(name));
-  for (const name of others) for (const hex of tokens.get(name)) {
-    const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-    const saturated = Math.max(r, g, b) - Math.min(r, g, b) > 90;
-    assert.ok(!(saturated && r > g * 1.15 && g > b * 0.95), `${name} ${hex} looks like amber or red`);
-  }
+  for (const name of others)
+    for (const hex of tokens.get(name)) {
+      const [r, g, b] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+      const saturated = Math.max(r, g, b) - Math.min(r, g, b) > 90;
+      assert.ok(!(saturated && r > g * 1.15 && g > b * 0.95), `${name} ${hex} looks like amber or red`);
+    }
 });

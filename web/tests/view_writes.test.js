@@ -9,7 +9,10 @@ test("the address follows at once, but never too often", () => {
   mock.method(performance, "now", () => now);
   globalThis.location = { pathname: "/captures/1" };
   globalThis.history = { replaceState: (_state, _title, address) => written.push(address) };
-  const tick = (ms) => { now += ms; mock.timers.tick(ms); };
+  const tick = (ms) => {
+    now += ms;
+    mock.timers.tick(ms);
+  };
 
   const state = new ViewState("");
   state.set({ tab: "info" });

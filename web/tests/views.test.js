@@ -10,7 +10,8 @@ globalThis.matchMedia = () => new EventTarget();
 globalThis.localStorage = { getItem: () => null };
 const { VIEWS } = await import("../static/js/page/views.js");
 
-const capture = (method, ...streams) => new CaptureContext("0", { spec: { method }, streams, start_ns: 0, end_ns: 1, ledger: { losses: [] } }, { view: {} });
+const capture = (method, ...streams) =>
+  new CaptureContext("0", { spec: { method }, streams, start_ns: 0, end_ns: 1, ledger: { losses: [] } }, { view: {} });
 const rows = { name: "sched:sched_switch", kind: "events", columns: [] };
 const map = { name: "@", kind: "map", columns: [{ name: "time" }, {}, {}, {}, {}, {}, { name: "count" }] };
 
@@ -28,7 +29,11 @@ test("what is recorded has the tabs of its kind, and the first one is among them
     [{ script: { text: "" } }, [rows, map], ["maps", "output", ...common]],
   ]) {
     const one = capture(method, ...streams);
-    assert.deepEqual(VIEWS.filter(({ shows }) => shows(one)).map(({ name }) => name), names, JSON.stringify(method));
+    assert.deepEqual(
+      VIEWS.filter(({ shows }) => shows(one)).map(({ name }) => name),
+      names,
+      JSON.stringify(method),
+    );
     assert.ok(names.includes(firstTab(one.info)), `${firstTab(one.info)} of ${JSON.stringify(method)}`);
   }
 });
@@ -41,7 +46,9 @@ test("every view has an address, a title and a key of its own", () => {
 
 /** A place for errors, without a page. */
 class Place {
-  replaceChildren(...children) { this.children = children; }
+  replaceChildren(...children) {
+    this.children = children;
+  }
   append() {}
   setAttribute() {}
   addEventListener() {}
@@ -55,18 +62,34 @@ function view(takesFilter, filter, answers) {
   const context = { state, view: { filter }, filterIs: (problem) => told.push(problem?.message ?? null) };
   class One extends PanelView {
     seen = [];
-    get takesFilter() { return takesFilter; }
-    load() { return this.ask("Asking", () => answers.shift()(), (answer) => this.seen.push(answer)); }
+    get takesFilter() {
+      return takesFilter;
+    }
+    load() {
+      return this.ask(
+        "Asking",
+        () => answers.shift()(),
+        (answer) => this.seen.push(answer),
+      );
+    }
   }
   const one = new One(context, new Place(), ["start"]);
-  const change = (...parts) => state.dispatchEvent(Object.assign(new Event("change"), { detail: { parts: new Set(parts) } }));
+  const change = (...parts) =>
+    state.dispatchEvent(Object.assign(new Event("change"), { detail: { parts: new Set(parts) } }));
   return { one, told, change };
 }
-const settle = () => new Promise((resolve) => { setTimeout(resolve, 0); });
+const settle = () =>
+  new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
 const wrong = (status) => () => Promise.reject(Object.assign(new Error("wrong"), { status, why: "wrong" }));
 
 test("a view asks again when it is in sight and what it shows is not true any more", async () => {
-  const { one, change } = view(false, "", [1, 2, 3].map((n) => async () => n));
+  const { one, change } = view(
+    false,
+    "",
+    [1, 2, 3].map((n) => async () => n),
+  );
   change("start");
   assert.deepEqual(one.seen, [], "not in sight");
   one.show();
@@ -89,7 +112,16 @@ test("a view asks again when it is in sight and what it shows is not true any mo
 
 test("an answer that another question has overtaken is not shown", async () => {
   const given = [];
-  const { one } = view(false, "", [1, 2].map(() => () => new Promise((resolve) => { given.push(resolve); })));
+  const { one } = view(
+    false,
+    "",
+    [1, 2].map(
+      () => () =>
+        new Promise((resolve) => {
+          given.push(resolve);
+        }),
+    ),
+  );
   one.show();
   one.expire();
   given[1]("new");
@@ -99,11 +131,20 @@ test("an answer that another question has overtaken is not shown", async () => {
 });
 
 test("a wrong filter is told at the filter, by views that take one; all else in the view", async () => {
-  for (const [takesFilter, filter, status, atFilter] of [[true, "x ==", 400, true], [true, "", 400, false], [true, "x", 500, false], [false, "x ==", 400, false]]) {
+  for (const [takesFilter, filter, status, atFilter] of [
+    [true, "x ==", 400, true],
+    [true, "", 400, false],
+    [true, "x", 500, false],
+    [false, "x ==", 400, false],
+  ]) {
     const { one, told } = view(takesFilter, filter, [wrong(status), async () => 1]);
     one.show();
     await settle();
-    assert.deepEqual([told, Boolean(one.problem.children)], [atFilter ? ["wrong"] : [], !atFilter], `${filter} ${status}`);
+    assert.deepEqual(
+      [told, Boolean(one.problem.children)],
+      [atFilter ? ["wrong"] : [], !atFilter],
+      `${filter} ${status}`,
+    );
     one.expire();
     await settle();
     assert.deepEqual([told.at(-1) ?? null, one.problem.children], [null, []], "an answer clears it");

@@ -4,9 +4,18 @@ import { joinWords, splitWords } from "../static/js/lib/words.js";
 
 test("words", () => {
   for (const [text, expected] of [
-    ["", []], ["  ", []], ["ls -l /tmp", ["ls", "-l", "/tmp"]], ["a  \t b\nc", ["a", "b", "c"]], ["echo 'a  b'", ["echo", "a  b"]],
-    ['echo "a \\" \\\\ \\n"', ["echo", 'a " \\ \\n']], ["a\\ b", ["a b"]], ["''", [""]], ["a''b\"c\"", ["abc"]], ["'it'\\''s'", ["it's"]],
-  ]) assert.deepEqual(splitWords(text), { words: expected, problem: "", notes: [] }, text);
+    ["", []],
+    ["  ", []],
+    ["ls -l /tmp", ["ls", "-l", "/tmp"]],
+    ["a  \t b\nc", ["a", "b", "c"]],
+    ["echo 'a  b'", ["echo", "a  b"]],
+    ['echo "a \\" \\\\ \\n"', ["echo", 'a " \\ \\n']],
+    ["a\\ b", ["a b"]],
+    ["''", [""]],
+    ["a''b\"c\"", ["abc"]],
+    ["'it'\\''s'", ["it's"]],
+  ])
+    assert.deepEqual(splitWords(text), { words: expected, problem: "", notes: [] }, text);
 });
 
 test("what is not closed is told", () => {

@@ -40,7 +40,12 @@ async function request(path, options) {
     response = await fetch(path, { credentials: "same-origin", ...options });
   } catch (error) {
     if (isAborted(error)) throw error;
-    throw new ApiError({ kind: "network", doing: "Asking the server", why: "it does not answer", remedy: "Check that Bathyscope still runs and that this computer reaches it." });
+    throw new ApiError({
+      kind: "network",
+      doing: "Asking the server",
+      why: "it does not answer",
+      remedy: "Check that Bathyscope still runs and that this computer reaches it.",
+    });
   }
   if (response.ok) return response;
   if (response.status === 401) {
@@ -84,7 +89,8 @@ export async function getBytes(path, params = {}, signal = undefined) {
  * @param {AbortSignal} [signal]
  */
 export async function send(method, path, body = undefined, signal = undefined) {
-  const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+  const json =
+    body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
   const text = await (await request(path, { method, signal, ...json })).text();
   return text ? JSON.parse(text) : null;
 }

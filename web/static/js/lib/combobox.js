@@ -44,7 +44,14 @@ export class Combobox {
       this.input.replaceWith(wrapper);
       wrapper.append(this.input, this.list);
     }
-    for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-expanded", "false"], ["aria-controls", this.list.id], ["autocomplete", "off"], ["spellcheck", "false"]]) {
+    for (const [name, value] of [
+      ["role", "combobox"],
+      ["aria-autocomplete", "list"],
+      ["aria-expanded", "false"],
+      ["aria-controls", this.list.id],
+      ["autocomplete", "off"],
+      ["spellcheck", "false"],
+    ]) {
       this.input.setAttribute(name, value);
     }
     this.#ask = settled(90, () => this.refresh());
@@ -94,10 +101,21 @@ export class Combobox {
     let group = "";
     const children = [];
     this.#options = this.#items.map((item, i) => {
-      if (item.group && item.group !== group) children.push(h("li", { class: "popup-group", role: "presentation", text: item.group }));
+      if (item.group && item.group !== group)
+        children.push(h("li", { class: "popup-group", role: "presentation", text: item.group }));
       group = item.group ?? "";
-      const option = h("li", { class: item.wide ? "popup-item is-wide" : "popup-item", role: "option", id: `${this.list.id}-${i}`, "aria-selected": "false", on: { click: () => this.#choose(i) } },
-        h("span", { class: item.plain ? "" : "mono", text: item.label }), item.detail && h("span", { class: "quiet", title: item.wide ? item.detail : null, text: item.detail }));
+      const option = h(
+        "li",
+        {
+          class: item.wide ? "popup-item is-wide" : "popup-item",
+          role: "option",
+          id: `${this.list.id}-${i}`,
+          "aria-selected": "false",
+          on: { click: () => this.#choose(i) },
+        },
+        h("span", { class: item.plain ? "" : "mono", text: item.label }),
+        item.detail && h("span", { class: "quiet", title: item.wide ? item.detail : null, text: item.detail }),
+      );
       children.push(option);
       return option;
     });
@@ -120,7 +138,7 @@ export class Combobox {
   #choose(index) {
     const item = this.#items[index];
     if (!item) return;
-    this.input.value = this.parts.keepsText ? item.text ?? item.label : "";
+    this.input.value = this.parts.keepsText ? (item.text ?? item.label) : "";
     this.close();
     this.parts.pick(item);
   }

@@ -2,8 +2,12 @@
 
 /** Longer than so many nanoseconds: the mark, and what it says. */
 export const MARKS = [
-  [1e9, "$", "longer than 1 s"], [1e8, "@", "longer than 100 ms"], [1e7, "*", "longer than 10 ms"],
-  [1e6, "#", "longer than 1 ms"], [1e5, "!", "longer than 100 µs"], [1e4, "+", "longer than 10 µs"],
+  [1e9, "$", "longer than 1 s"],
+  [1e8, "@", "longer than 100 ms"],
+  [1e7, "*", "longer than 10 ms"],
+  [1e6, "#", "longer than 1 ms"],
+  [1e5, "!", "longer than 100 µs"],
+  [1e4, "+", "longer than 10 µs"],
 ];
 
 /**
@@ -23,7 +27,7 @@ export function durationMark(ns) {
 export function parseDuration(text) {
   const found = /^\s*(\d{1,12}(?:[.,]\d{1,9})?)\s*(ns|us|µs|μs|ms|s)?\s*$/i.exec(text);
   if (!found) return text.trim() === "" ? 0 : null;
-  const scale = { ns: 1, us: 1e3, "µs": 1e3, "μs": 1e3, ms: 1e6, s: 1e9 }[(found[2] ?? "us").toLowerCase()];
+  const scale = { ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9 }[(found[2] ?? "us").toLowerCase()];
   const ns = Math.round(Number(found[1].replace(",", ".")) * scale);
   return Number.isSafeInteger(ns) ? ns : null;
 }

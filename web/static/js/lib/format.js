@@ -71,7 +71,8 @@ export function duration(ns) {
   if (size < 59.95e9) return `${three(value / 1e9)} s`;
   const sign = value < 0 ? "−" : "";
   const seconds = Math.round(size / 1e9);
-  const two = (large, largeUnit, small, smallUnit) => `${sign}${large} ${largeUnit}${small ? ` ${small} ${smallUnit}` : ""}`;
+  const two = (large, largeUnit, small, smallUnit) =>
+    `${sign}${large} ${largeUnit}${small ? ` ${small} ${smallUnit}` : ""}`;
   if (seconds < 3600) return two(Math.floor(seconds / 60), "min", seconds % 60, "s");
   const minutes = Math.round(seconds / 60);
   if (minutes < 1440) return two(Math.floor(minutes / 60), "h", minutes % 60, "min");
@@ -114,8 +115,14 @@ export function ticks(start, end, most) {
  * @param {number} step the distance between marks
  */
 export function tickLabel(ns, step) {
-  const [unit, scale] = step >= 1e9 || Math.abs(ns) >= 1e9 ? ["s", 1e9] : step >= 1e6 || Math.abs(ns) >= 1e6
-    ? ["ms", 1e6] : step >= 1e3 || Math.abs(ns) >= 1e3 ? ["µs", 1e3] : ["ns", 1];
+  const [unit, scale] =
+    step >= 1e9 || Math.abs(ns) >= 1e9
+      ? ["s", 1e9]
+      : step >= 1e6 || Math.abs(ns) >= 1e6
+        ? ["ms", 1e6]
+        : step >= 1e3 || Math.abs(ns) >= 1e3
+          ? ["µs", 1e3]
+          : ["ns", 1];
   const decimals = Math.max(0, Math.min(9, -Math.floor(Math.log10(step / scale) + 1e-9)));
   return `${(ns / scale).toFixed(ns === 0 ? 0 : decimals)} ${unit}`;
 }
@@ -125,7 +132,9 @@ export function tickLabel(ns, step) {
  * @param {number} value
  */
 export function rate(value) {
-  return value === null || value === undefined ? "–" : `${count(value < 10 ? Math.round(value * 100) / 100 : Math.round(value))}/s`;
+  return value === null || value === undefined
+    ? "–"
+    : `${count(value < 10 ? Math.round(value * 100) / 100 : Math.round(value))}/s`;
 }
 
 /**
@@ -193,10 +202,14 @@ export function cell(cell, column) {
   if (cell === null || cell === undefined) return "";
   if (typeof cell === "object") return cell.top ?? "";
   switch (column.display) {
-    case "time_ns": return moment(cell);
-    case "duration_ns": return duration(Number(cell));
-    case "hex": return /^-?\d+$/.test(String(cell)) ? hex(cell) : String(cell);
-    default: return String(cell);
+    case "time_ns":
+      return moment(cell);
+    case "duration_ns":
+      return duration(Number(cell));
+    case "hex":
+      return /^-?\d+$/.test(String(cell)) ? hex(cell) : String(cell);
+    default:
+      return String(cell);
   }
 }
 
@@ -215,7 +228,8 @@ function hex(value) {
 }
 
 /** What is said where a recording broke off before its counters could be read. */
-export const UNKNOWN_LOSS = "The recording broke off: what was lost after the last reading of the counters is not known.";
+export const UNKNOWN_LOSS =
+  "The recording broke off: what was lost after the last reading of the counters is not known.";
 
 /**
  * How many events a capture has lost, as a number: `12`, `≥ 12`, or `?` where nothing is known.

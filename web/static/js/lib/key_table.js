@@ -36,7 +36,12 @@ export const KEYS = {
   search: { context: "everywhere", press: ["/"], what: "Search" },
   commands: { context: "everywhere", press: [">"], what: "Commands" },
   help: { context: "everywhere", press: ["?"], what: "Show these keys" },
-  go: { context: "everywhere", press: ["code:KeyG"], shown: "G then S N C H T L O", what: "Go to start, new capture, catalogue, history, tools, language reference, host" },
+  go: {
+    context: "everywhere",
+    press: ["code:KeyG"],
+    shown: "G then S N C H T L O",
+    what: "Go to start, new capture, catalogue, history, tools, language reference, host",
+  },
   leave: { context: "everywhere", press: ["Escape"], own: true, what: "Clear the search, close what is open" },
 
   start: { context: "new", press: ["Ctrl+Enter"], typing: true, what: "Start the capture" },
@@ -47,8 +52,19 @@ export const KEYS = {
   "history.pin": { context: "history", press: ["k"], own: true, what: "Pin, or unpin" },
   "history.delete": { context: "history", press: ["Delete"], own: true, what: "Delete, with six seconds to undo" },
 
-  "catalogue.search": { context: "catalogue", press: ["/"], own: true, instead: "search", what: "Search the catalogue" },
-  "catalogue.walk": { context: "catalogue", press: ["ArrowUp", "ArrowDown"], own: true, what: "Walk through the entries" },
+  "catalogue.search": {
+    context: "catalogue",
+    press: ["/"],
+    own: true,
+    instead: "search",
+    what: "Search the catalogue",
+  },
+  "catalogue.walk": {
+    context: "catalogue",
+    press: ["ArrowUp", "ArrowDown"],
+    own: true,
+    what: "Walk through the entries",
+  },
   "catalogue.open": { context: "catalogue", press: ["Enter"], own: true, what: "Go to what can be done with an entry" },
   "catalogue.close": { context: "catalogue", press: ["Escape"], what: "Close the details, clear the search" },
 
@@ -58,27 +74,64 @@ export const KEYS = {
   stop: { context: "capture", press: ["x"], what: "Stop the capture" },
   again: { context: "capture", press: ["r"], what: "Run again" },
   pin: { context: "capture", press: ["k"], what: "Pin the capture, or unpin it" },
-  range: { context: "capture", press: ["pointer:drag,", "pointer:double", "pointer:click"], own: true, what: "Select a range, fit all" },
+  range: {
+    context: "capture",
+    press: ["pointer:drag,", "pointer:double", "pointer:click"],
+    own: true,
+    what: "Select a range, fit all",
+  },
   whole: { context: "capture", press: ["Escape"], what: "Clear the selected range" },
 
-  "events.rows": { context: "events", press: ["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"], own: true, what: "Walk through the rows" },
-  "events.columns": { context: "events", press: ["ArrowLeft", "ArrowRight"], own: true, what: "Walk through the columns" },
+  "events.rows": {
+    context: "events",
+    press: ["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End"],
+    own: true,
+    what: "Walk through the rows",
+  },
+  "events.columns": {
+    context: "events",
+    press: ["ArrowLeft", "ArrowRight"],
+    own: true,
+    what: "Walk through the columns",
+  },
   "events.open": { context: "events", press: ["Enter"], own: true, what: "Show the row in full" },
   "events.sort": { context: "events", press: ["s"], own: true, what: "Sort by the column" },
   "events.copy": { context: "events", press: ["Ctrl+C"], own: true, what: "Copy the cell" },
   "events.close": { context: "events", press: ["Escape"], hidden: true, what: "Close the row" },
 
-  "timeline.zoom": { context: "timeline", press: ["code:KeyW", "code:KeyS", "pointer:Ctrl+wheel"], shown: "W S or Ctrl+wheel", own: true, what: "Zoom in and out" },
-  "timeline.pan": { context: "timeline", press: ["code:KeyA", "code:KeyD", "pointer:Shift+drag", "pointer:Shift+wheel"], shown: "A D or Shift+drag Shift+wheel", own: true, what: "Pan" },
+  "timeline.zoom": {
+    context: "timeline",
+    press: ["code:KeyW", "code:KeyS", "pointer:Ctrl+wheel"],
+    shown: "W S or Ctrl+wheel",
+    own: true,
+    what: "Zoom in and out",
+  },
+  "timeline.pan": {
+    context: "timeline",
+    press: ["code:KeyA", "code:KeyD", "pointer:Shift+drag", "pointer:Shift+wheel"],
+    shown: "A D or Shift+drag Shift+wheel",
+    own: true,
+    what: "Pan",
+  },
   "timeline.fit": { context: "timeline", press: ["code:KeyF"], what: "Fit the selected range" },
   "timeline.all": { context: "timeline", press: ["0"], what: "Fit all (also a double click)" },
   "timeline.clear": { context: "timeline", press: ["Escape"], what: "Clear the selection" },
-  "timeline.walk": { context: "timeline", press: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], own: true, what: "Move the cursor" },
+  "timeline.walk": {
+    context: "timeline",
+    press: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"],
+    own: true,
+    what: "Move the cursor",
+  },
 
   "flame.find": { context: "flame", press: ["f"], what: "Find in names; Enter goes to the next" },
   "flame.invert": { context: "flame", press: ["i"], what: "Invert" },
   "flame.reset": { context: "flame", press: ["Escape"], what: "Reset the zoom" },
-  "flame.walk": { context: "flame", press: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"], own: true, what: "Walk through the frames" },
+  "flame.walk": {
+    context: "flame",
+    press: ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"],
+    own: true,
+    what: "Walk through the frames",
+  },
   "flame.zoom": { context: "flame", press: ["Enter"], own: true, what: "Zoom into the frame" },
 
   "instructions.next": { context: "instructions", press: ["n"], what: "The next hottest instruction" },
@@ -88,24 +141,55 @@ export const KEYS = {
   "calls.tree": { context: "calls", press: ["t"], what: "Tree" },
   "calls.functions": { context: "calls", press: ["l"], what: "List of functions" },
   "calls.chart": { context: "calls", press: ["c"], what: "Chart" },
-  "calls.search": { context: "calls", press: ["/"], own: true, instead: "search", what: "Find functions; Enter goes to the next call" },
+  "calls.search": {
+    context: "calls",
+    press: ["/"],
+    own: true,
+    instead: "search",
+    what: "Find functions; Enter goes to the next call",
+  },
   "calls.fold": { context: "calls", press: ["ArrowLeft", "ArrowRight"], own: true, what: "Tree: fold, unfold" },
-  "calls.open": { context: "calls", press: ["Enter"], own: true, what: "Tree: select the call's time. Chart: zoom to the call" },
+  "calls.open": {
+    context: "calls",
+    press: ["Enter"],
+    own: true,
+    what: "Tree: select the call's time. Chart: zoom to the call",
+  },
   "calls.copy": { context: "calls", press: ["Ctrl+C"], own: true, what: "Tree: copy the call as text" },
-  "calls.move": { context: "calls", press: ["code:KeyW", "code:KeyS", "code:KeyA", "code:KeyD", "pointer:Ctrl+wheel", "pointer:Shift+drag"], shown: "W S A D or Ctrl+wheel Shift+drag", own: true, what: "Chart: zoom and pan" },
+  "calls.move": {
+    context: "calls",
+    press: ["code:KeyW", "code:KeyS", "code:KeyA", "code:KeyD", "pointer:Ctrl+wheel", "pointer:Shift+drag"],
+    shown: "W S A D or Ctrl+wheel Shift+drag",
+    own: true,
+    what: "Chart: zoom and pan",
+  },
   "calls.fit": { context: "calls", press: ["code:KeyF"], what: "Chart: fit the call or the selected range" },
   "calls.all": { context: "calls", press: ["0"], what: "Chart: fit all (also a double click)" },
   "calls.clear": { context: "calls", press: ["Escape"], what: "Clear call and selection" },
 };
 
-const SIGNS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", PageUp: "PgUp", PageDown: "PgDn", Escape: "Esc" };
+const SIGNS = {
+  ArrowLeft: "←",
+  ArrowRight: "→",
+  ArrowUp: "↑",
+  ArrowDown: "↓",
+  PageUp: "PgUp",
+  PageDown: "PgDn",
+  Escape: "Esc",
+};
 
 /**
  * How the help writes what is pressed, in words that are keys, `then`, or `or`.
  * @param {Key} key
  */
 export function written({ press, shown }) {
-  return (shown ?? press.map((one) => SIGNS[one] ?? one.replace(/^(code:Key|pointer:)/, "")).map((one) => (one.length === 1 ? one.toUpperCase() : one)).join(" ")).split(" ");
+  return (
+    shown ??
+    press
+      .map((one) => SIGNS[one] ?? one.replace(/^(code:Key|pointer:)/, ""))
+      .map((one) => (one.length === 1 ? one.toUpperCase() : one))
+      .join(" ")
+  ).split(" ");
 }
 
 /**

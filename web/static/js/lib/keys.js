@@ -24,7 +24,11 @@ let listening = false;
 export function isTyping(event) {
   // In a shadow tree, where the script editor is, the document only hears of its host.
   const target = event.composedPath()[0];
-  return target instanceof HTMLElement && (target.isContentEditable || target.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=range])"));
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable ||
+      target.matches("textarea, select, input:not([type=checkbox], [type=radio], [type=range])"))
+  );
 }
 
 function matcher(spec) {
@@ -81,11 +85,17 @@ function dispatch(event) {
  */
 export function listed() {
   const keys = Object.entries(KEYS).filter(([, { hidden }]) => !hidden);
-  return Object.entries(CONTEXTS).filter(([name]) => contexts.has(name)).map(([name, { title }]) => ({
-    title,
-    keys: keys.filter(([, { context }]) => context === name).map(([id, key]) => {
-      const what = named.get(id)?.();
-      return what ? { keys: written(key).slice(0, what.length), what: what.join(", ") } : { keys: written(key), what: key.what };
-    }),
-  }));
+  return Object.entries(CONTEXTS)
+    .filter(([name]) => contexts.has(name))
+    .map(([name, { title }]) => ({
+      title,
+      keys: keys
+        .filter(([, { context }]) => context === name)
+        .map(([id, key]) => {
+          const what = named.get(id)?.();
+          return what
+            ? { keys: written(key).slice(0, what.length), what: what.join(", ") }
+            : { keys: written(key), what: key.what };
+        }),
+    }));
 }

@@ -18,7 +18,12 @@ export class LinesChart {
     this.view = { at: [], lines: [] };
     this.moment = -1;
     this.categories = new Map();
-    this.canvas = h("canvas", { class: "lines-canvas", tabindex: "0", role: "img", "aria-label": "Values over time. Arrow keys walk through the reads." });
+    this.canvas = h("canvas", {
+      class: "lines-canvas",
+      tabindex: "0",
+      role: "img",
+      "aria-label": "Values over time. Arrow keys walk through the reads.",
+    });
     this.place = h("div", { class: "lines-place" }, this.canvas);
     this.legend = h("ul", { class: "lines-legend mono" });
     this.element = h("div", { class: "lines" }, this.place, this.legend);
@@ -41,7 +46,9 @@ export class LinesChart {
     const names = view.lines.map(({ key }) => keyText(key)).toSorted();
     this.categories = new Map(names.map((name, i) => [name, i % CATEGORIES.length]));
     this.#drawLegend();
-    this.drawing ??= new Canvas(this.canvas, [...CATEGORIES, "--line", "--text-quiet", "--text"], (canvas) => this.#draw(canvas));
+    this.drawing ??= new Canvas(this.canvas, [...CATEGORIES, "--line", "--text-quiet", "--text"], (canvas) =>
+      this.#draw(canvas),
+    );
     this.drawing.redraw();
   }
 
@@ -49,7 +56,12 @@ export class LinesChart {
     const entries = this.view.lines.map((line) => {
       const name = keyText(line.key);
       const value = this.moment >= 0 ? line.values[this.moment] : line.values.findLast((one) => one !== null);
-      return h("li", { title: name }, h("span", { class: "cut", data: { cat: String(this.categories.get(name)) }, text: name }), h("span", { class: "num", text: value === null || value === undefined ? "–" : exact(value) }));
+      return h(
+        "li",
+        { title: name },
+        h("span", { class: "cut", data: { cat: String(this.categories.get(name)) }, text: name }),
+        h("span", { class: "num", text: value === null || value === undefined ? "–" : exact(value) }),
+      );
     });
     this.legend.replaceChildren(...entries);
   }
@@ -60,7 +72,9 @@ export class LinesChart {
     const share = (x - LEFT) / Math.max(1, this.drawing.width - LEFT);
     const time = at[0].time + share * (at.at(-1).time - at[0].time);
     let best = 0;
-    at.forEach((one, i) => { if (Math.abs(one.time - time) < Math.abs(at[best].time - time)) best = i; });
+    at.forEach((one, i) => {
+      if (Math.abs(one.time - time) < Math.abs(at[best].time - time)) best = i;
+    });
     return best;
   }
 
@@ -78,7 +92,10 @@ export class LinesChart {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     if (at.length === 0) return;
-    const values = lines.flatMap((line) => line.values).filter((value) => value !== null).map(Number);
+    const values = lines
+      .flatMap((line) => line.values)
+      .filter((value) => value !== null)
+      .map(Number);
     const most = Math.max(1, ...values);
     const least = Math.min(0, ...values);
     const first = at[0].time;
@@ -92,7 +109,10 @@ export class LinesChart {
       context.beginPath();
       let open = false;
       line.values.forEach((value, i) => {
-        if (value === null) { open = false; return; }
+        if (value === null) {
+          open = false;
+          return;
+        }
         context[open ? "lineTo" : "moveTo"](x(at[i].time), y(Number(value)));
         if (at.length === 1) context.arc(x(at[i].time), y(Number(value)), 2, 0, 7);
         open = true;

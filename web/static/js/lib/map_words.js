@@ -2,7 +2,14 @@
 
 import { cell, exact } from "./format.js";
 
-const BINARY = [[1n << 60n, "E"], [1n << 50n, "P"], [1n << 40n, "T"], [1n << 30n, "G"], [1n << 20n, "M"], [1n << 10n, "K"]];
+const BINARY = [
+  [1n << 60n, "E"],
+  [1n << 50n, "P"],
+  [1n << 40n, "T"],
+  [1n << 30n, "G"],
+  [1n << 20n, "M"],
+  [1n << 10n, "K"],
+];
 const NO_LOW = -(1n << 63n);
 const NO_HIGH = (1n << 63n) - 1n;
 
@@ -40,10 +47,26 @@ export function keyText(parts) {
 }
 
 /** Kinds of maps in words. */
-export const KINDS = { histogram: "histogram", time_series: "time series", stats: "statistics", count: "count", sum: "sum", min: "minimum", max: "maximum", average: "average", value: "values" };
+export const KINDS = {
+  histogram: "histogram",
+  time_series: "time series",
+  stats: "statistics",
+  count: "count",
+  sum: "sum",
+  min: "minimum",
+  max: "maximum",
+  average: "average",
+  value: "values",
+};
 
 /** What is shown, in words. */
-export const SHOWS = { histogram: "Histogram", heatmap: "Heat map", table: "Table", series: "Over time", flame: "Flame graph" };
+export const SHOWS = {
+  histogram: "Histogram",
+  heatmap: "Heat map",
+  table: "Table",
+  series: "Over time",
+  flame: "Flame graph",
+};
 
 /**
  * The shade of a heat map's cell, 0 to `steps`: by the root, so that rare cells can still be told from empty ones.

@@ -10,10 +10,13 @@ import { isAborted } from "./api.js";
  */
 export function errorNotice(error, retry = undefined) {
   const head = error.doing ? `${error.doing.replace(/\.$/, "")}: ${error.why}` : error.why || error.message;
-  return h("div", { class: "notice notice-stop", role: "alert" },
+  return h(
+    "div",
+    { class: "notice notice-stop", role: "alert" },
     h("p", {}, h("strong", { text: "Failed. " }), sentence(head), error.remedy ? ` ${error.remedy}` : ""),
     error.requestId && h("p", { class: "quiet" }, "Request ", h("code", { text: error.requestId }), " in the log."),
-    retry && h("p", {}, h("button", { type: "button", on: { click: retry }, text: "Try again" })));
+    retry && h("p", {}, h("button", { type: "button", on: { click: retry }, text: "Try again" })),
+  );
 }
 
 /**
@@ -50,9 +53,22 @@ export function note(text, action = {}) {
     document.body.append(place);
   }
   const close = () => item.remove();
-  const item = h("p", { class: action.stop ? "note note-stop" : "note" }, h("span", { text }), action.label && h("button", {
-    type: "button", text: action.label, on: { click: () => { close(); action.run(); } },
-  }));
+  const item = h(
+    "p",
+    { class: action.stop ? "note note-stop" : "note" },
+    h("span", { text }),
+    action.label &&
+      h("button", {
+        type: "button",
+        text: action.label,
+        on: {
+          click: () => {
+            close();
+            action.run();
+          },
+        },
+      }),
+  );
   place.append(item);
   setTimeout(close, action.ms ?? 6000);
   return close;
@@ -82,7 +98,11 @@ function drawProgress() {
   if (!place) return;
   const last = [...waiting.values()].at(-1);
   place.hidden = !last;
-  put(place, last && h("span", { text: last.what }), last?.cancel && h("button", { type: "button", class: "plain", text: "Cancel", on: { click: last.cancel } }));
+  put(
+    place,
+    last && h("span", { text: last.what }),
+    last?.cancel && h("button", { type: "button", class: "plain", text: "Cancel", on: { click: last.cancel } }),
+  );
 }
 
 /**
@@ -95,7 +115,10 @@ function drawProgress() {
  */
 export async function waitFor(what, promise, cancel = undefined) {
   const key = {};
-  const timer = setTimeout(() => { waiting.set(key, { what, cancel }); drawProgress(); }, 100);
+  const timer = setTimeout(() => {
+    waiting.set(key, { what, cancel });
+    drawProgress();
+  }, 100);
   try {
     return await promise;
   } finally {

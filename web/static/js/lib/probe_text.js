@@ -32,13 +32,18 @@ const quoted = (text) => (text.includes("'") ? `"${text}"` : `'${text}'`);
  * @param {string} text
  */
 export function probesOf(text) {
-  return text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => {
-    const [, file, quotedFile, , typed] = /^perf probe -x (?:([^\s'"=]+)|'([^']*)') (['"])((?:(?!\3).)+)\3$/.exec(line) ?? [];
-    return typed ? { typed, file: file ?? quotedFile } : line;
-  });
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean)
+    .map((line) => {
+      const [, file, quotedFile, , typed] =
+        /^perf probe -x (?:([^\s'"=]+)|'([^']*)') (['"])((?:(?!\3).)+)\3$/.exec(line) ?? [];
+      return typed ? { typed, file: file ?? quotedFile } : line;
+    });
 }
 
 /** What the kernel was told by a probe of a stored spec; empty where that is what was written. */
 export function kernelLine(probe) {
-  return typeof probe === "string" || probe.line === probe.typed ? "" : probe.line ?? "";
+  return typeof probe === "string" || probe.line === probe.typed ? "" : (probe.line ?? "");
 }

@@ -2,16 +2,106 @@
 //
 // It knows the shape of words, not their meaning; what is wrong with a script is the server's to say.
 
-const KEYWORDS = new Set(["break", "comptime", "config", "continue", "else", "for", "if", "import", "in", "let", "macro", "offsetof", "return", "sizeof", "struct", "union", "enum", "typedef", "typeof", "unroll", "while", "true", "false"]);
+const KEYWORDS = new Set([
+  "break",
+  "comptime",
+  "config",
+  "continue",
+  "else",
+  "for",
+  "if",
+  "import",
+  "in",
+  "let",
+  "macro",
+  "offsetof",
+  "return",
+  "sizeof",
+  "struct",
+  "union",
+  "enum",
+  "typedef",
+  "typeof",
+  "unroll",
+  "while",
+  "true",
+  "false",
+]);
 const PROVIDERS = new Set([
-  "begin", "BEGIN", "end", "END", "tracepoint", "t", "rawtracepoint", "rt", "kprobe", "k", "kretprobe", "kr", "fentry", "fexit", "kfunc", "kretfunc", "f", "fr",
-  "uprobe", "u", "uretprobe", "ur", "usdt", "U", "profile", "p", "interval", "i", "software", "s", "hardware", "h", "watchpoint", "w", "iter", "it", "self", "test", "bench",
+  "begin",
+  "BEGIN",
+  "end",
+  "END",
+  "tracepoint",
+  "t",
+  "rawtracepoint",
+  "rt",
+  "kprobe",
+  "k",
+  "kretprobe",
+  "kr",
+  "fentry",
+  "fexit",
+  "kfunc",
+  "kretfunc",
+  "f",
+  "fr",
+  "uprobe",
+  "u",
+  "uretprobe",
+  "ur",
+  "usdt",
+  "U",
+  "profile",
+  "p",
+  "interval",
+  "i",
+  "software",
+  "s",
+  "hardware",
+  "h",
+  "watchpoint",
+  "w",
+  "iter",
+  "it",
+  "self",
+  "test",
+  "bench",
 ]);
 const BUILTINS = new Set([
-  "args", "cgroup", "comm", "cpid", "cpu", "ctx", "curtask", "elapsed", "func", "gid", "jiffies", "kstack", "ncpus", "nsecs", "numaid", "pcomm", "pid", "ppid", "probe", "probetype",
-  "rand", "retval", "tid", "uid", "usermode", "username", "ustack", "leader_comm", "leader_tid", "has_cpid",
+  "args",
+  "cgroup",
+  "comm",
+  "cpid",
+  "cpu",
+  "ctx",
+  "curtask",
+  "elapsed",
+  "func",
+  "gid",
+  "jiffies",
+  "kstack",
+  "ncpus",
+  "nsecs",
+  "numaid",
+  "pcomm",
+  "pid",
+  "ppid",
+  "probe",
+  "probetype",
+  "rand",
+  "retval",
+  "tid",
+  "uid",
+  "usermode",
+  "username",
+  "ustack",
+  "leader_comm",
+  "leader_tid",
+  "has_cpid",
 ]);
-const TYPES = /^(?:bool|u?int(?:8|16|32|64)|u(?:8|16|32|64)|s(?:8|16|32|64)|string|buffer|inet|void|char|short|int|long|unsigned|signed|\w+_t)$/;
+const TYPES =
+  /^(?:bool|u?int(?:8|16|32|64)|u(?:8|16|32|64)|s(?:8|16|32|64)|string|buffer|inet|void|char|short|int|long|unsigned|signed|\w+_t)$/;
 const NUMBER = /^(?:0[xX][0-9a-fA-F_]+|\d[\d_]*(?:e\d+)?)(?:ns|us|ms|[smhd]|[uUlL]+)?\b/;
 
 /** What a new document starts with: between probes, not in a comment. */
@@ -42,7 +132,12 @@ function word(stream, state, text) {
   if (state.depth === 0 && state.points) {
     // Only the first word of an attach point is its provider; the rest of it are names.
     const first = stream.string[stream.pos - text.length - 1] !== ":";
-    if (first && PROVIDERS.has(text) && (/^\s*[:{/,]/.test(stream.string.slice(stream.pos)) || stream.pos === stream.string.length)) return "provider";
+    if (
+      first &&
+      PROVIDERS.has(text) &&
+      (/^\s*[:{/,]/.test(stream.string.slice(stream.pos)) || stream.pos === stream.string.length)
+    )
+      return "provider";
     return "name";
   }
   if (/^\s*\(/.test(stream.string.slice(stream.pos)) && !BUILTINS.has(text)) return "function";

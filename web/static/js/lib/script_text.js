@@ -61,7 +61,13 @@ export function pieces(text) {
  * @param {string} text
  */
 export function scriptText(text) {
-  return h("pre", { class: "script", tabindex: "0" }, ...pieces(text).map((piece) => (piece.style ? h("span", { class: `sc-${piece.style}`, text: piece.text }) : piece.text)));
+  return h(
+    "pre",
+    { class: "script", tabindex: "0" },
+    ...pieces(text).map((piece) =>
+      piece.style ? h("span", { class: `sc-${piece.style}`, text: piece.text }) : piece.text,
+    ),
+  );
 }
 
 /**

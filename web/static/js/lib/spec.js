@@ -1,19 +1,55 @@
 // A capture spec and the form that makes one. Pure.
 
-import { countForm, countOf, emptyMethods, number, syscallsForm, syscallsOf, traceForm, traceOf } from "./spec_methods.js";
+import {
+  countForm,
+  countOf,
+  emptyMethods,
+  number,
+  syscallsForm,
+  syscallsOf,
+  traceForm,
+  traceOf,
+} from "./spec_methods.js";
 
 /** The form as it is before anything is filled in. */
 export function emptyForm() {
   return {
-    method: "events", name: "",
+    method: "events",
+    name: "",
     probes: [],
     // `sampling` is what the form does not show: the bytes of stack that are copied.
-    frequency: "99", kernel: true, user: true, event: "", period: "", callGraph: "frame_pointer", memory: false, branches: "", sampling: {},
+    frequency: "99",
+    kernel: true,
+    user: true,
+    event: "",
+    period: "",
+    callGraph: "frame_pointer",
+    memory: false,
+    branches: "",
+    sampling: {},
     ...emptyMethods(),
     script: { text: "", file: "", params: [], allow_unsafe: false },
-    target: "system", pid: "", argv: "", runAs: "", during: false, children: true, groupKind: "unit", group: "", ofUser: "", comm: "",
-    duration: "10", durationUnit: "s", maxEvents: "", maxSize: "1", maxSizeUnit: "GiB", budget: "5", overBudget: "",
-    budgetRows: "", budgetBytes: "", budgetAgent: "", budgetMemory: "",
+    target: "system",
+    pid: "",
+    argv: "",
+    runAs: "",
+    during: false,
+    children: true,
+    groupKind: "unit",
+    group: "",
+    ofUser: "",
+    comm: "",
+    duration: "10",
+    durationUnit: "s",
+    maxEvents: "",
+    maxSize: "1",
+    maxSizeUnit: "GiB",
+    budget: "5",
+    overBudget: "",
+    budgetRows: "",
+    budgetBytes: "",
+    budgetAgent: "",
+    budgetMemory: "",
   };
 }
 
@@ -28,7 +64,12 @@ const SIZES = { MiB: 1 << 20, GiB: 2 ** 30 };
  */
 export function specOf(form, split) {
   const problems = [];
-  const spec = { name: form.name.trim(), method: methodOf(form, problems), target: targetOf(form, split, problems), limits: limitsOf(form, problems) };
+  const spec = {
+    name: form.name.trim(),
+    method: methodOf(form, problems),
+    target: targetOf(form, split, problems),
+    limits: limitsOf(form, problems),
+  };
   return { spec, problems };
 }
 
@@ -41,23 +82,41 @@ function methodOf(form, problems) {
   if (form.probes.length === 0) problems.push("Add at least one tracepoint.");
   return {
     events: {
-      probes: form.probes.map(({ tracepoint, fields, predicate }) => ({ tracepoint, fields, ...(predicate.trim() ? { predicate: predicate.trim() } : {}) })),
+      probes: form.probes.map(({ tracepoint, fields, predicate }) => ({
+        tracepoint,
+        fields,
+        ...(predicate.trim() ? { predicate: predicate.trim() } : {}),
+      })),
     },
   };
 }
 
 /** Words that select branches, with what they mean. */
 export const BRANCH_WORDS = [
-  ["any", "all branches"], ["any_call", "calls"], ["any_ret", "returns"], ["ind_call", "calls whose target is computed"], ["ind_jmp", "jumps whose target is computed"],
-  ["cond", "conditional branches"], ["call", "calls whose target is fixed"], ["u", "in user space"], ["k", "in the kernel"], ["hv", "in the hypervisor"],
-  ["in_tx", "in transactions"], ["no_tx", "outside of transactions"], ["abort_tx", "aborts of transactions"], ["save_type", "with the kind of each"],
+  ["any", "all branches"],
+  ["any_call", "calls"],
+  ["any_ret", "returns"],
+  ["ind_call", "calls whose target is computed"],
+  ["ind_jmp", "jumps whose target is computed"],
+  ["cond", "conditional branches"],
+  ["call", "calls whose target is fixed"],
+  ["u", "in user space"],
+  ["k", "in the kernel"],
+  ["hv", "in the hypervisor"],
+  ["in_tx", "in transactions"],
+  ["no_tx", "outside of transactions"],
+  ["abort_tx", "aborts of transactions"],
+  ["save_type", "with the kind of each"],
 ];
 
 function branchesOf(form, problems) {
   const words = form.branches.split(/[\s,]+/).filter(Boolean);
   const wrong = words.find((word) => !BRANCH_WORDS.some(([known]) => known === word));
   if (wrong) problems.push(`“${wrong}” selects no branches; ${BRANCH_WORDS.map(([word]) => word).join(", ")} do.`);
-  if (words.length > 0 && form.callGraph === "lbr") problems.push("Branches and stacks by branch records need the same hardware; choose another way to find stacks, or leave Branches empty.");
+  if (words.length > 0 && form.callGraph === "lbr")
+    problems.push(
+      "Branches and stacks by branch records need the same hardware; choose another way to find stacks, or leave Branches empty.",
+    );
   return words;
 }
 
@@ -65,11 +124,15 @@ function profileOf(form, problems) {
   const { stack_bytes: bytes, ...sampling } = form.sampling;
   const event = form.event.trim();
   if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
-  else if (form.callGraph !== "frame_pointer" && !form.user) problems.push("DWARF tables and branch records only find stacks of programs; choose programs and libraries too.");
+  else if (form.callGraph !== "frame_pointer" && !form.user)
+    problems.push("DWARF tables and branch records only find stacks of programs; choose programs and libraries too.");
   const branches = branchesOf(form, problems);
   if (form.period.trim() && !event) problems.push("A period needs the event that is counted; choose one.");
   return {
-    ...sampling, frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }), kernel_stacks: form.kernel, user_stacks: form.user,
+    ...sampling,
+    frequency_hz: number(form.frequency, "The frequency", problems, { least: 1, most: 10000 }),
+    kernel_stacks: form.kernel,
+    user_stacks: form.user,
     ...(event ? { event } : {}),
     ...(form.period.trim() ? { period: number(form.period, "The period", problems, { least: 1 }) } : {}),
     ...(form.callGraph === "frame_pointer" ? {} : { call_graph: form.callGraph }),
@@ -82,7 +145,12 @@ function profileOf(form, problems) {
 
 /** Without what is as usual. */
 function scriptOf({ text, file, params, allow_unsafe }) {
-  return { text, ...(file ? { file } : {}), ...(params.length ? { params } : {}), ...(allow_unsafe ? { allow_unsafe } : {}) };
+  return {
+    text,
+    ...(file ? { file } : {}),
+    ...(params.length ? { params } : {}),
+    ...(allow_unsafe ? { allow_unsafe } : {}),
+  };
 }
 
 /** Whether the form starts a command: as the target, or beside another one. */
@@ -96,14 +164,20 @@ function targetOf(form, split, problems) {
   if (problem) problems.push(problem);
   else if (!words[0]) problems.push("Write the command to run.");
   const command = { argv: words, ...(form.runAs.trim() ? { user: form.runAs.trim() } : {}) };
-  return form.target === "command" ? { command: { ...command, children: form.children } } : { during: { ...command, of: watchedOf(form, problems) } };
+  return form.target === "command"
+    ? { command: { ...command, children: form.children } }
+    : { during: { ...command, of: watchedOf(form, problems) } };
 }
 
 /** One process, or several with commas between them. */
 function processesOf(form, problems) {
-  const pids = form.pid.split(",").map((text) => number(text.trim(), "The process id", problems, { least: 1, most: 4194304 }));
+  const pids = form.pid
+    .split(",")
+    .map((text) => number(text.trim(), "The process id", problems, { least: 1, most: 4194304 }));
   if (new Set(pids).size < pids.length) problems.push("The same process is listed twice; list it once.");
-  return pids.length === 1 ? { process: { pid: pids[0], children: form.children } } : { processes: { pids, children: form.children } };
+  return pids.length === 1
+    ? { process: { pid: pids[0], children: form.children } }
+    : { processes: { pids, children: form.children } };
 }
 
 /** Whose events, of targets that start no command. */
@@ -127,13 +201,25 @@ function limitsOf(form, problems) {
   const limits = { duration_ms: null, max_events: null, max_bytes: null, budget_cpu_permille: 50 };
   if (form.duration.trim()) {
     const most = (7 * 24 * 3600) / SECONDS[form.durationUnit];
-    limits.duration_ms = Math.round(number(form.duration, "The duration", problems, { least: 0.001, most, whole: false }) * SECONDS[form.durationUnit] * 1000);
+    limits.duration_ms = Math.round(
+      number(form.duration, "The duration", problems, { least: 0.001, most, whole: false }) *
+        SECONDS[form.durationUnit] *
+        1000,
+    );
   } else if (!startsCommand(form) && form.method !== "script") {
     problems.push("Write a duration; only a command ends by itself.");
   }
   if (form.maxEvents.trim()) limits.max_events = number(form.maxEvents, "The most rows", problems);
-  if (form.maxSize.trim()) limits.max_bytes = Math.round(number(form.maxSize, "The largest size", problems, { most: Math.floor(Number.MAX_SAFE_INTEGER / SIZES[form.maxSizeUnit]), whole: false }) * SIZES[form.maxSizeUnit]);
-  limits.budget_cpu_permille = Math.round(number(form.budget, "The budget", problems, { least: 0.1, most: 100, whole: false }) * 10);
+  if (form.maxSize.trim())
+    limits.max_bytes = Math.round(
+      number(form.maxSize, "The largest size", problems, {
+        most: Math.floor(Number.MAX_SAFE_INTEGER / SIZES[form.maxSizeUnit]),
+        whole: false,
+      }) * SIZES[form.maxSizeUnit],
+    );
+  limits.budget_cpu_permille = Math.round(
+    number(form.budget, "The budget", problems, { least: 0.1, most: 100, whole: false }) * 10,
+  );
   if (form.overBudget) limits.over_budget = form.overBudget;
   const budgets = budgetsOf(form, problems);
   if (Object.keys(budgets).length > 0) limits.budgets = budgets;
@@ -150,7 +236,11 @@ function budgetsOf(form, problems) {
     agent_bytes: amount(form.budgetMemory, "The agent's memory", { least: 64, most: 1 << 20, whole: false }),
   };
   const scale = { rows_per_s: 1, bytes_per_s: SIZES.MiB, agent_cpu_permille: 10, agent_bytes: SIZES.MiB };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null).map(([key, value]) => [key, Math.round(value * scale[key])]));
+  return Object.fromEntries(
+    Object.entries(all)
+      .filter(([, value]) => value !== null)
+      .map(([key, value]) => [key, Math.round(value * scale[key])]),
+  );
 }
 
 /**
@@ -163,10 +253,36 @@ export function formOf(spec, join) {
   form.name = spec.name ?? "";
   const { events, profile, script, syscalls, trace, count } = spec.method;
   if (script) Object.assign(form, { method: "script", script: { ...form.script, ...script } });
-  if (events) form.probes = events.probes.map((probe) => ({ tracepoint: probe.tracepoint, fields: [...probe.fields], predicate: probe.predicate ?? "" }));
+  if (events)
+    form.probes = events.probes.map((probe) => ({
+      tracepoint: probe.tracepoint,
+      fields: [...probe.fields],
+      predicate: probe.predicate ?? "",
+    }));
   if (profile) {
-    const { frequency_hz: frequency, kernel_stacks: kernel, user_stacks: user, event = "", period, call_graph: callGraph = "frame_pointer", memory = false, branches = [], ...sampling } = profile;
-    Object.assign(form, { method: "profile", frequency: String(frequency), kernel, user, event: event ?? "", period: period ? String(period) : "", callGraph, memory, branches: branches.join(", "), sampling });
+    const {
+      frequency_hz: frequency,
+      kernel_stacks: kernel,
+      user_stacks: user,
+      event = "",
+      period,
+      call_graph: callGraph = "frame_pointer",
+      memory = false,
+      branches = [],
+      ...sampling
+    } = profile;
+    Object.assign(form, {
+      method: "profile",
+      frequency: String(frequency),
+      kernel,
+      user,
+      event: event ?? "",
+      period: period ? String(period) : "",
+      callGraph,
+      memory,
+      branches: branches.join(", "),
+      sampling,
+    });
   }
   if (syscalls) Object.assign(form, { method: "syscalls", syscalls: syscallsForm(syscalls) });
   if (trace) Object.assign(form, { method: "trace", trace: traceForm(trace) });
@@ -176,12 +292,25 @@ export function formOf(spec, join) {
 }
 
 function targetForm(target, join) {
-  const { process, processes, command, during, cgroup, unit, container, user, comm } = typeof target === "object" ? target : {};
+  const { process, processes, command, during, cgroup, unit, container, user, comm } =
+    typeof target === "object" ? target : {};
   const form = {};
-  if (during) Object.assign(form, targetForm(during.of ?? "system", join), { during: true, argv: join(during.argv), runAs: during.user ?? "" });
+  if (during)
+    Object.assign(form, targetForm(during.of ?? "system", join), {
+      during: true,
+      argv: join(during.argv),
+      runAs: during.user ?? "",
+    });
   if (process) Object.assign(form, { target: "process", pid: String(process.pid), children: process.children });
-  if (processes) Object.assign(form, { target: "process", pid: processes.pids.join(","), children: processes.children });
-  if (command) Object.assign(form, { target: "command", argv: join(command.argv), runAs: command.user ?? "", children: command.children });
+  if (processes)
+    Object.assign(form, { target: "process", pid: processes.pids.join(","), children: processes.children });
+  if (command)
+    Object.assign(form, {
+      target: "command",
+      argv: join(command.argv),
+      runAs: command.user ?? "",
+      children: command.children,
+    });
   if (cgroup) Object.assign(form, { target: "group", groupKind: "cgroup", group: cgroup.path });
   if (unit) Object.assign(form, { target: "group", groupKind: "unit", group: unit.name });
   if (container) Object.assign(form, { target: "group", groupKind: "container", group: container.name });
@@ -196,11 +325,14 @@ function limitsForm(limits) {
   const size = limits.max_bytes ?? 0;
   const sizeUnit = size >= SIZES.GiB && size % (SIZES.GiB / 4) === 0 ? "GiB" : "MiB";
   return {
-    duration: seconds ? String(seconds / SECONDS[unit]) : "", durationUnit: unit,
+    duration: seconds ? String(seconds / SECONDS[unit]) : "",
+    durationUnit: unit,
     maxEvents: shown(limits.max_events),
     // A power of two divides without a rest that would be lost.
-    maxSize: shown(limits.max_bytes, SIZES[sizeUnit]), maxSizeUnit: sizeUnit,
-    budget: String((limits.budget_cpu_permille ?? 50) / 10), overBudget: limits.over_budget ?? "",
+    maxSize: shown(limits.max_bytes, SIZES[sizeUnit]),
+    maxSizeUnit: sizeUnit,
+    budget: String((limits.budget_cpu_permille ?? 50) / 10),
+    overBudget: limits.over_budget ?? "",
     ...budgetsForm(limits.budgets ?? {}),
   };
 }
@@ -210,8 +342,10 @@ const shown = (value, unit = 1) => (value === undefined || value === null ? "" :
 
 function budgetsForm(budgets) {
   return {
-    budgetRows: shown(budgets.rows_per_s, 1), budgetBytes: shown(budgets.bytes_per_s, SIZES.MiB),
-    budgetAgent: shown(budgets.agent_cpu_permille, 10), budgetMemory: shown(budgets.agent_bytes, SIZES.MiB),
+    budgetRows: shown(budgets.rows_per_s, 1),
+    budgetBytes: shown(budgets.bytes_per_s, SIZES.MiB),
+    budgetAgent: shown(budgets.agent_cpu_permille, 10),
+    budgetMemory: shown(budgets.agent_bytes, SIZES.MiB),
   };
 }
 
@@ -221,9 +355,12 @@ function budgetsForm(budgets) {
  * @param {(words: string[]) => string} join
  */
 export function targetText(target, join, name = "") {
-  if (target?.process) return `${name ? `${name} (pid ${target.process.pid})` : `pid ${target.process.pid}`}${target.process.children ? " and its children" : ""}`;
-  if (target?.processes) return `${name ? `${name} (` : ""}pids ${target.processes.pids.join(", ")}${name ? ")" : ""}${target.processes.children ? " and their children" : ""}`;
-  if (target?.during) return `${targetText(target.during.of ?? "system", join, name)} while ${join(target.during.argv)} runs${target.during.user ? ` as ${target.during.user}` : ""}`;
+  if (target?.process)
+    return `${name ? `${name} (pid ${target.process.pid})` : `pid ${target.process.pid}`}${target.process.children ? " and its children" : ""}`;
+  if (target?.processes)
+    return `${name ? `${name} (` : ""}pids ${target.processes.pids.join(", ")}${name ? ")" : ""}${target.processes.children ? " and their children" : ""}`;
+  if (target?.during)
+    return `${targetText(target.during.of ?? "system", join, name)} while ${join(target.during.argv)} runs${target.during.user ? ` as ${target.during.user}` : ""}`;
   if (target?.command) return `${join(target.command.argv)}${target.command.user ? ` as ${target.command.user}` : ""}`;
   if (target?.cgroup) return `control group ${target.cgroup.path}`;
   if (target?.unit) return target.unit.name;
@@ -234,7 +371,8 @@ export function targetText(target, join, name = "") {
 }
 
 /** Said beside costs that were not measured. */
-export const ESTIMATED = "Estimated: the kernel keeps no time for ftrace and samples, so what one usually takes is multiplied with how many there were.";
+export const ESTIMATED =
+  "Estimated: the kernel keeps no time for ftrace and samples, so what one usually takes is multiplied with how many there were.";
 
 /**
  * Whether what a capture's probes cost is an estimate.

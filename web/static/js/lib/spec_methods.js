@@ -10,19 +10,58 @@ const MOST_CPUS = 8192;
 /** These forms as they are before anything is filled in. */
 export function emptyMethods() {
   return {
-    syscalls: { calls: "", outcome: "any", minDuration: "", minUnit: "ms", path: "", filter: "", below: "", belowDirect: false, stringBytes: "32", fdPaths: true, signals: true, rest: {} },
-    trace: {
-      tracer: "", functions: "", notFunctions: "", graphRoots: "", graphNot: "", maxDepth: "", events: [], dynamic: "", options: "",
-      clock: "", bufferKib: "", overwrite: false,
+    syscalls: {
+      calls: "",
+      outcome: "any",
+      minDuration: "",
+      minUnit: "ms",
+      path: "",
+      filter: "",
+      below: "",
+      belowDirect: false,
+      stringBytes: "32",
+      fdPaths: true,
+      signals: true,
+      rest: {},
     },
-    count: { events: "", interval: "1", intervalUnit: "s", per: "total", cpus: "", everywhere: false, cgroup: "", detail: "0", dynamic: "" },
+    trace: {
+      tracer: "",
+      functions: "",
+      notFunctions: "",
+      graphRoots: "",
+      graphNot: "",
+      maxDepth: "",
+      events: [],
+      dynamic: "",
+      options: "",
+      clock: "",
+      bufferKib: "",
+      overwrite: false,
+    },
+    count: {
+      events: "",
+      interval: "1",
+      intervalUnit: "s",
+      per: "total",
+      cpus: "",
+      everywhere: false,
+      cgroup: "",
+      detail: "0",
+      dynamic: "",
+    },
   };
 }
 
 /** Reads a number, or says what it must be. */
 export function number(text, what, problems, { least = 0, most = Number.MAX_SAFE_INTEGER, whole = true } = {}) {
   const value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value) || value < least || value > most || (whole && !Number.isInteger(value))) {
+  if (
+    text.trim() === "" ||
+    !Number.isFinite(value) ||
+    value < least ||
+    value > most ||
+    (whole && !Number.isInteger(value))
+  ) {
     problems.push(`${what} must be ${whole ? "a whole number" : "a number"} from ${least} to ${most}.`);
   }
   return value;
@@ -33,7 +72,9 @@ const wordsOf = (text) => text.split(/[\s,]+/).filter(Boolean);
 
 /** The largest unit in which a number is whole. */
 function inUnit(value, units) {
-  const [name, size] = Object.entries(units).sort(([, a], [, b]) => b - a).find(([, one]) => value % one === 0);
+  const [name, size] = Object.entries(units)
+    .sort(([, a], [, b]) => b - a)
+    .find(([, one]) => value % one === 0);
   return [String(value / size), name];
 }
 
@@ -44,24 +85,62 @@ function inUnit(value, units) {
  */
 export function syscallsOf(form, problems) {
   const calls = wordsOf(form.calls);
-  if (calls.slice(1).some((word) => word.startsWith("!"))) problems.push("Write ! only before the first system call: it means all calls but those of the list.");
+  if (calls.slice(1).some((word) => word.startsWith("!")))
+    problems.push("Write ! only before the first system call: it means all calls but those of the list.");
   if (calls[0] === "!") problems.push("Write the system calls to leave out after the !.");
-  if (new TextEncoder().encode(form.path).length > 128) problems.push("The beginning of the path can have 128 bytes at most; shorten it.");
+  if (new TextEncoder().encode(form.path).length > 128)
+    problems.push("The beginning of the path can have 128 bytes at most; shorten it.");
   return {
-    calls, outcome: form.outcome,
-    min_duration_ns: form.minDuration.trim() ? Math.round(number(form.minDuration, "The least duration", problems, { whole: false }) * TIMES[form.minUnit]) : 0,
+    calls,
+    outcome: form.outcome,
+    min_duration_ns: form.minDuration.trim()
+      ? Math.round(number(form.minDuration, "The least duration", problems, { whole: false }) * TIMES[form.minUnit])
+      : 0,
     ...(form.path ? { path: form.path } : {}),
     ...(form.filter.trim() ? { filter: form.filter.trim() } : {}),
-    ...(form.below.trim() ? { below: { pid: number(form.below, "The process that others descend from", problems, { least: 1, most: 2 ** 31 - 1 }), direct: form.belowDirect } } : {}),
+    ...(form.below.trim()
+      ? {
+          below: {
+            pid: number(form.below, "The process that others descend from", problems, { least: 1, most: 2 ** 31 - 1 }),
+            direct: form.belowDirect,
+          },
+        }
+      : {}),
     ...form.rest,
-    string_bytes: number(form.stringBytes, "The bytes kept of a text", problems, { most: 1024 }), fd_paths: form.fdPaths, signals: form.signals,
+    string_bytes: number(form.stringBytes, "The bytes kept of a text", problems, { most: 1024 }),
+    fd_paths: form.fdPaths,
+    signals: form.signals,
   };
 }
 
 /** The form for these system calls; what the spec does not say is as usual. */
-export function syscallsForm({ calls = [], outcome = "any", min_duration_ns: least = 0, path = "", string_bytes: kept = 32, fd_paths: fdPaths = true, signals = true, filter = "", below, ...rest }) {
+export function syscallsForm({
+  calls = [],
+  outcome = "any",
+  min_duration_ns: least = 0,
+  path = "",
+  string_bytes: kept = 32,
+  fd_paths: fdPaths = true,
+  signals = true,
+  filter = "",
+  below,
+  ...rest
+}) {
   const [minDuration, minUnit] = least ? inUnit(least, TIMES) : ["", "ms"];
-  return { calls: calls.join(", "), outcome, minDuration, minUnit, path, filter, below: below ? String(below.pid) : "", belowDirect: below?.direct ?? false, stringBytes: String(kept), fdPaths, signals, rest };
+  return {
+    calls: calls.join(", "),
+    outcome,
+    minDuration,
+    minUnit,
+    path,
+    filter,
+    below: below ? String(below.pid) : "",
+    belowDirect: below?.direct ?? false,
+    stringBytes: String(kept),
+    fdPaths,
+    signals,
+    rest,
+  };
 }
 
 /** An option with `no` before it is switched off, as in the kernel's own file. */
@@ -76,19 +155,29 @@ export function traceOf(form, problems) {
   const tracer = form.tracer.trim();
   const dynamic = probesOf(form.dynamic);
   const [functions, not_functions] = [form.functions, form.notFunctions].map(wordsOf);
-  if (!tracer && form.events.length === 0 && dynamic.length === 0) problems.push("Choose a tracer, add an event, or write a probe of your own.");
-  else if (!tracer && functions.length + not_functions.length > 0) problems.push("Functions need a tracer: choose function or function_graph.");
+  if (!tracer && form.events.length === 0 && dynamic.length === 0)
+    problems.push("Choose a tracer, add an event, or write a probe of your own.");
+  else if (!tracer && functions.length + not_functions.length > 0)
+    problems.push("Functions need a tracer: choose function or function_graph.");
   const graph = tracer === "function_graph";
   const texts = { tracer, clock: form.clock };
   const lists = {
-    functions, not_functions, graph_roots: graph ? wordsOf(form.graphRoots) : [], graph_not: graph ? wordsOf(form.graphNot) : [],
+    functions,
+    not_functions,
+    graph_roots: graph ? wordsOf(form.graphRoots) : [],
+    graph_not: graph ? wordsOf(form.graphNot) : [],
     events: form.events.map(({ event, filter }) => ({ event, ...(filter.trim() ? { filter: filter.trim() } : {}) })),
-    dynamic, options: wordsOf(form.options).map(optionOf),
+    dynamic,
+    options: wordsOf(form.options).map(optionOf),
   };
   return {
     ...Object.fromEntries(Object.entries({ ...texts, ...lists }).filter(([, value]) => value.length > 0)),
-    ...(graph && form.maxDepth.trim() ? { max_depth: number(form.maxDepth, "The depth", problems, { least: 1, most: 256 }) } : {}),
-    ...(form.bufferKib.trim() ? { buffer_kib: number(form.bufferKib, "The buffer", problems, { least: 16, most: 262144 }) } : {}),
+    ...(graph && form.maxDepth.trim()
+      ? { max_depth: number(form.maxDepth, "The depth", problems, { least: 1, most: 256 }) }
+      : {}),
+    ...(form.bufferKib.trim()
+      ? { buffer_kib: number(form.bufferKib, "The buffer", problems, { least: 16, most: 262144 }) }
+      : {}),
     ...(form.overwrite ? { overwrite: true } : {}),
   };
 }
@@ -98,11 +187,18 @@ export function traceForm(trace) {
   const words = (list) => (list ?? []).join(" ");
   const digits = (value) => (value === undefined || value === null ? "" : String(value));
   return {
-    tracer: trace.tracer ?? "", functions: words(trace.functions), notFunctions: words(trace.not_functions),
-    graphRoots: words(trace.graph_roots), graphNot: words(trace.graph_not), maxDepth: digits(trace.max_depth),
+    tracer: trace.tracer ?? "",
+    functions: words(trace.functions),
+    notFunctions: words(trace.not_functions),
+    graphRoots: words(trace.graph_roots),
+    graphNot: words(trace.graph_not),
+    maxDepth: digits(trace.max_depth),
     events: (trace.events ?? []).map(({ event, filter }) => ({ event, filter: filter ?? "" })),
-    dynamic: probeLines(trace.dynamic ?? []).join("\n"), options: words((trace.options ?? []).map(([name, on]) => (on ? name : `no${name}`))),
-    clock: trace.clock ?? "", bufferKib: digits(trace.buffer_kib), overwrite: trace.overwrite ?? false,
+    dynamic: probeLines(trace.dynamic ?? []).join("\n"),
+    options: words((trace.options ?? []).map(([name, on]) => (on ? name : `no${name}`))),
+    clock: trace.clock ?? "",
+    bufferKib: digits(trace.buffer_kib),
+    overwrite: trace.overwrite ?? false,
   };
 }
 
@@ -130,7 +226,10 @@ function groupsOf(text, problems) {
     if (!/[{}]/.test(part)) return [part];
     const inside = /^\{([^{}]*)\}$/.exec(part)?.[1];
     const events = splitEvents(inside ?? "");
-    if (inside === undefined) problems.push(`Write a group of events as {cycles, instructions}, with modifiers at its events; ${part} is not one.`);
+    if (inside === undefined)
+      problems.push(
+        `Write a group of events as {cycles, instructions}, with modifiers at its events; ${part} is not one.`,
+      );
     else if (events.length === 0) problems.push("A group of events is empty; write events between { and }.");
     return events;
   });
@@ -169,22 +268,53 @@ function cpusText(cpus) {
 export function countOf(form, ofSome, problems) {
   const [cpus, dynamic] = [cpusOf(form.cpus, problems), probesOf(form.dynamic)];
   const unit = INTERVALS[form.intervalUnit];
-  const interval = number(form.interval, "The time between readings", problems, { least: 10 / unit, most: 3600000 / unit, whole: false });
+  const interval = number(form.interval, "The time between readings", problems, {
+    least: 10 / unit,
+    most: 3600000 / unit,
+    whole: false,
+  });
   const one = ofSome && !form.everywhere;
   if (form.per === "thread" && !one) problems.push("Rows for each thread need a process or a command as target.");
-  if (form.cgroup && one) problems.push("A control group is counted on whole CPUs: choose the whole system as target, or everything on the CPUs.");
+  if (form.cgroup && one)
+    problems.push(
+      "A control group is counted on whole CPUs: choose the whole system as target, or everything on the CPUs.",
+    );
   return {
-    groups: groupsOf(form.events, problems), interval_ms: Math.round(interval * unit), per: form.per,
-    ...(cpus.length ? { cpus } : {}), ...(form.everywhere ? { everywhere: true } : {}), ...(form.cgroup ? { cgroup: form.cgroup } : {}),
-    ...(form.detail === "0" ? {} : { detail: Number(form.detail) }), ...(dynamic.length ? { dynamic } : {}),
+    groups: groupsOf(form.events, problems),
+    interval_ms: Math.round(interval * unit),
+    per: form.per,
+    ...(cpus.length ? { cpus } : {}),
+    ...(form.everywhere ? { everywhere: true } : {}),
+    ...(form.cgroup ? { cgroup: form.cgroup } : {}),
+    ...(form.detail === "0" ? {} : { detail: Number(form.detail) }),
+    ...(dynamic.length ? { dynamic } : {}),
   };
 }
 
 /** The form for these counts; what the spec does not say is as usual. */
-export function countForm({ groups = [], interval_ms: every = 1000, per = "total", cpus = [], everywhere = false, cgroup = "", detail = 0, dynamic = [] }) {
+export function countForm({
+  groups = [],
+  interval_ms: every = 1000,
+  per = "total",
+  cpus = [],
+  everywhere = false,
+  cgroup = "",
+  detail = 0,
+  dynamic = [],
+}) {
   const [interval, intervalUnit] = inUnit(every, INTERVALS);
   const events = groups.map((group) => (group.length > 1 ? `{${group.join(", ")}}` : group[0])).join(", ");
-  return { events, interval, intervalUnit, per, cpus: cpusText(cpus), everywhere, cgroup: cgroup ?? "", detail: String(detail), dynamic: probeLines(dynamic).join("\n") };
+  return {
+    events,
+    interval,
+    intervalUnit,
+    per,
+    cpus: cpusText(cpus),
+    everywhere,
+    cgroup: cgroup ?? "",
+    detail: String(detail),
+    dynamic: probeLines(dynamic).join("\n"),
+  };
 }
 
 /**

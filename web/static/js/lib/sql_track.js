@@ -16,7 +16,8 @@ const LINES = 6;
 
 const TIME = /^(time|ts|timestamp|start|begin|at|first)(_ns)?$|_(time|ts|start|begin|at)(_ns)?$/i;
 const END = /^(end|until|to|last)(_ns)?$|_(end|until)(_ns)?$/i;
-const DURATION = /^(dur|duration|took|elapsed|length|gap|latency|wait|span)(_ns)?$|_(dur|duration|took|latency|gap|wait|span)(_ns)?$/i;
+const DURATION =
+  /^(dur|duration|took|elapsed|length|gap|latency|wait|span)(_ns)?$|_(dur|duration|took|latency|gap|wait|span)(_ns)?$/i;
 /** Numbers that tell who and not how much. */
 export const WHO = /(^|[._])(cpu|pid|tid|tgid|uid|gid|id|fd|nr|irq|parent|stack|frame|prio|state|flags|mode)$/i;
 
@@ -33,8 +34,17 @@ export function rolesOf(columns) {
   const other = (fits) => columns.findIndex((column, i) => i !== time && isNumeric(column) && fits(column));
   const length = other(({ name, display }) => display === "duration_ns" || DURATION.test(name));
   const end = other(({ name }) => END.test(name));
-  const value = columns.findIndex((column, i) => i !== time && i !== end && isNumeric(column) && column.display === "decimal" && !WHO.test(column.name));
-  return { time, length, end, value: value >= 0 ? value : length, label: columns.findIndex(({ type }) => type === "text") };
+  const value = columns.findIndex(
+    (column, i) =>
+      i !== time && i !== end && isNumeric(column) && column.display === "decimal" && !WHO.test(column.name),
+  );
+  return {
+    time,
+    length,
+    end,
+    value: value >= 0 ? value : length,
+    label: columns.findIndex(({ type }) => type === "text"),
+  };
 }
 
 /**
@@ -62,21 +72,32 @@ export function kindsOf(columns) {
  */
 export function trackOf({ columns, rows }, kind) {
   const roles = rolesOf(columns);
-  const at = (row, column) => (column < 0 || row[column] === null || row[column] === undefined ? NaN : Number(row[column]));
+  const at = (row, column) =>
+    column < 0 || row[column] === null || row[column] === undefined ? NaN : Number(row[column]);
   const until = (row) => {
     const start = at(row, roles.time);
     if (kind !== "slices") return start;
     const end = roles.length >= 0 ? start + at(row, roles.length) : at(row, roles.end);
     return end >= start ? end : start;
   };
-  const wanted = (row) => Number.isFinite(at(row, roles.time)) && (kind !== "counters" || Number.isFinite(at(row, roles.value)));
+  const wanted = (row) =>
+    Number.isFinite(at(row, roles.time)) && (kind !== "counters" || Number.isFinite(at(row, roles.value)));
   const kept = rows.filter(wanted).sort((a, b) => at(a, roles.time) - at(b, roles.time));
   const label = labelling(kept, kind, roles, columns);
   const shown = kept.filter((row) => label.index(row) >= 0);
   const column = (value) => Float64Array.from(shown, value);
   const track = {
-    kind, n: shown.length, skipped: rows.length - kept.length, starts: column((row) => at(row, roles.time)), ends: column(until),
-    values: column((row) => at(row, roles.value)), labels: Int32Array.from(shown, label.index), names: label.names, more: label.more, least: 0, most: 0,
+    kind,
+    n: shown.length,
+    skipped: rows.length - kept.length,
+    starts: column((row) => at(row, roles.time)),
+    ends: column(until),
+    values: column((row) => at(row, roles.value)),
+    labels: Int32Array.from(shown, label.index),
+    names: label.names,
+    more: label.more,
+    least: 0,
+    most: 0,
   };
   for (const value of track.values) {
     track.least = Math.min(track.least, value || 0);
@@ -118,8 +139,11 @@ function lanesOf({ starts, ends }) {
 export function rowAt(track, time, reach) {
   const after = firstAfter(track.starts, time);
   if (track.kind === "counters") return after - 1;
-  if (track.kind === "slices") for (let i = after - 1; i >= 0 && i > after - 1000; i -= 1) if (track.ends[i] >= time) return i;
-  const near = [after - 1, after].filter((i) => i >= 0 && i < track.n && Math.min(Math.abs(track.starts[i] - time), Math.abs(track.ends[i] - time)) <= reach);
+  if (track.kind === "slices")
+    for (let i = after - 1; i >= 0 && i > after - 1000; i -= 1) if (track.ends[i] >= time) return i;
+  const near = [after - 1, after].filter(
+    (i) => i >= 0 && i < track.n && Math.min(Math.abs(track.starts[i] - time), Math.abs(track.ends[i] - time)) <= reach,
+  );
   return near.sort((a, b) => Math.abs(track.starts[a] - time) - Math.abs(track.starts[b] - time))[0] ?? -1;
 }
 
@@ -162,8 +186,15 @@ export function windowed(sql, columns, kind, { start, end }) {
 export function readTracks(text) {
   try {
     const list = JSON.parse(text || "[]");
-    return list.filter(Array.isArray).slice(0, MOST_TRACKS).filter(([name, sql]) => typeof name === "string" && typeof sql === "string" && sql.trim() !== "")
-      .map(([name, sql, kind]) => ({ name: name.slice(0, NAME_CHARS), sql, kind: Object.hasOwn(KINDS, kind) ? kind : "" }));
+    return list
+      .filter(Array.isArray)
+      .slice(0, MOST_TRACKS)
+      .filter(([name, sql]) => typeof name === "string" && typeof sql === "string" && sql.trim() !== "")
+      .map(([name, sql, kind]) => ({
+        name: name.slice(0, NAME_CHARS),
+        sql,
+        kind: Object.hasOwn(KINDS, kind) ? kind : "",
+      }));
   } catch {
     return [];
   }
@@ -175,7 +206,9 @@ export function readTracks(text) {
  * @returns {string}
  */
 export function writeTracks(tracks) {
-  return tracks.length === 0 ? "" : JSON.stringify(tracks.map(({ name, sql, kind }) => (kind ? [name, sql, kind] : [name, sql])));
+  return tracks.length === 0
+    ? ""
+    : JSON.stringify(tracks.map(({ name, sql, kind }) => (kind ? [name, sql, kind] : [name, sql])));
 }
 
 /**
@@ -186,8 +219,12 @@ export function writeTracks(tracks) {
  */
 export function withTrack(text, track) {
   const tracks = readTracks(text);
-  if (tracks.length >= MOST_TRACKS) return { problem: `The timeline has ${MOST_TRACKS} tracks of queries already. Remove one there first.` };
+  if (tracks.length >= MOST_TRACKS)
+    return { problem: `The timeline has ${MOST_TRACKS} tracks of queries already. Remove one there first.` };
   const all = writeTracks([...tracks, track]);
-  if (all.length > TRACKS_CHARS) return { problem: "The queries of all tracks together are too long for a link. Shorten this one, or remove a track." };
+  if (all.length > TRACKS_CHARS)
+    return {
+      problem: "The queries of all tracks together are too long for a link. Shorten this one, or remove a track.",
+    };
   return { text: all };
 }

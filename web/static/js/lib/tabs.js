@@ -20,7 +20,10 @@ export function startTabs(list, chosen) {
   };
   list.addEventListener("click", (event) => {
     const tab = event.target.closest("[role=tab]");
-    if (tab) { show(name(tab)); chosen(name(tab)); }
+    if (tab) {
+      show(name(tab));
+      chosen(name(tab));
+    }
   });
   list.addEventListener("keydown", (event) => {
     const tabs = tabsNow();

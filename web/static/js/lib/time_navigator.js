@@ -152,7 +152,8 @@ export class TimeNavigator {
   wheel(event, time = this.time(Math.max(this.chart.left, event.offsetX))) {
     const unit = event.deltaMode === 1 ? LINE_PIXELS : 1;
     if (event.ctrlKey || event.metaKey) this.zoom(Math.exp((event.deltaY || event.deltaX) * unit * WHEEL_ZOOM), time);
-    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.pan(((event.deltaX || event.deltaY) * unit) / this.wide);
+    else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
+      this.pan(((event.deltaX || event.deltaY) * unit) / this.wide);
     else return;
     event.preventDefault();
   }
@@ -163,15 +164,22 @@ export class TimeNavigator {
   }
 
   #remember() {
-    this.context.state.set(this.follows ? { from: null, to: null } : { from: Math.round(this.shown.start), to: Math.round(this.shown.end) });
+    this.context.state.set(
+      this.follows ? { from: null, to: null } : { from: Math.round(this.shown.start), to: Math.round(this.shown.end) },
+    );
   }
 
   #startPointer() {
     const { element, left } = this.chart;
     dragRange(element, {
-      time: (x) => Math.max(0, Math.min(this.context.duration, this.time(x))), place: (time) => this.place(time), selection: () => this.selection,
+      time: (x) => Math.max(0, Math.min(this.context.duration, this.time(x))),
+      place: (time) => this.place(time),
+      selection: () => this.selection,
       accepts: (event) => !event.shiftKey && event.offsetX >= left,
-      preview: (range) => { this.preview = range; this.chart.pointed(); },
+      preview: (range) => {
+        this.preview = range;
+        this.chart.pointed();
+      },
       done: (range) => this.context.select(range),
     });
     let panFrom = null;
@@ -192,8 +200,14 @@ export class TimeNavigator {
       }
       this.chart.pointed();
     });
-    for (const name of ["pointerup", "pointercancel"]) element.addEventListener(name, () => { panFrom = null; });
-    element.addEventListener("pointerleave", () => { this.pointer = null; this.chart.pointed(); });
+    for (const name of ["pointerup", "pointercancel"])
+      element.addEventListener(name, () => {
+        panFrom = null;
+      });
+    element.addEventListener("pointerleave", () => {
+      this.pointer = null;
+      this.chart.pointed();
+    });
     element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
   }
 
@@ -210,7 +224,16 @@ export class TimeNavigator {
   }
 
   #hold(event) {
-    if (!this.chart.visible() || !HELD[event.code] || event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || document.querySelector("dialog[open]")) return;
+    if (
+      !this.chart.visible() ||
+      !HELD[event.code] ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      isTyping(event) ||
+      document.querySelector("dialog[open]")
+    )
+      return;
     event.preventDefault();
     if (event.repeat || this.#held.has(event.code)) return;
     this.#apply(event.code, TAP_S);

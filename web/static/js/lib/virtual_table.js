@@ -10,17 +10,29 @@ const ROW = 24;
 const PROCESS_NAME = /(^|[._])comm$/;
 
 /** Columns that all captures of a kind have, in characters: what is known to be short leaves room for what is long. */
-const KNOWN = new Map([["cpu", 7], ["pid", 9], ["tid", 9], ["call", 16], ["error", 14], ["kind", 12], ["scope", 14], ["value", 15]]);
+const KNOWN = new Map([
+  ["cpu", 7],
+  ["pid", 9],
+  ["tid", 9],
+  ["call", 16],
+  ["error", 14],
+  ["kind", 12],
+  ["scope", 14],
+  ["value", 15],
+]);
 
 /** The width of a column, by what is in it. */
 function track(column) {
   if (column.width) return column.width;
   const head = column.name.length + 4;
   if (KNOWN.has(column.name)) return `${KNOWN.get(column.name)}ch`;
-  const chars = { time_ns: 19, duration_ns: 12, hex: 20 }[column.display] ?? { stack: 0, text: 0 }[columnType(column)] ?? 11;
+  const chars =
+    { time_ns: 19, duration_ns: 12, hex: 20 }[column.display] ?? { stack: 0, text: 0 }[columnType(column)] ?? 11;
   if (chars) return `${Math.max(chars, head)}ch`;
   if (columnType(column) === "stack") return "minmax(40ch, 3fr)";
-  return PROCESS_NAME.test(column.name) ? `${Math.max(20, head)}ch` : `minmax(${Math.max(column.name === "args" ? 30 : 24, head)}ch, 2fr)`;
+  return PROCESS_NAME.test(column.name)
+    ? `${Math.max(20, head)}ch`
+    : `minmax(${Math.max(column.name === "args" ? 30 : 24, head)}ch, 2fr)`;
 }
 
 /**
@@ -54,12 +66,28 @@ export class VirtualTable {
     this.head = h("div", { class: "vt-head", role: "row" });
     this.body = h("div", { class: "vt-body", role: "presentation" });
     this.spacer = h("div", { class: "vt-spacer", role: "presentation" }, this.head, this.body);
-    this.element = h("div", { class: "vt", role: "grid", tabindex: "0", "aria-label": parts.label, on: {
-      scroll: () => this.#scrolled(), keydown: (event) => this.#key(event), mousedown: (event) => this.#press(event),
-      dblclick: (event) => { if (event.target.closest(".vt-row")) this.parts.open?.(this.row); },
-    } }, this.spacer);
+    this.element = h(
+      "div",
+      {
+        class: "vt",
+        role: "grid",
+        tabindex: "0",
+        "aria-label": parts.label,
+        on: {
+          scroll: () => this.#scrolled(),
+          keydown: (event) => this.#key(event),
+          mousedown: (event) => this.#press(event),
+          dblclick: (event) => {
+            if (event.target.closest(".vt-row")) this.parts.open?.(this.row);
+          },
+        },
+      },
+      this.spacer,
+    );
     this.redraw = framed(() => this.#draw());
-    this.rest = settled(160, () => { this.element.scrollTop = this.scroll.settle(); });
+    this.rest = settled(160, () => {
+      this.element.scrollTop = this.scroll.settle();
+    });
     new ResizeObserver(() => this.#measure()).observe(this.element);
   }
 
@@ -83,8 +111,23 @@ export class VirtualTable {
     const label = columnHeading(column);
     const aria = sorted ? (order === "desc" ? "descending" : "ascending") : "none";
     const arrow = sorted ? (order === "desc" ? " ↓" : " ↑") : "";
-    return h("div", { class: isNumber(column) ? "vt-cell num" : "vt-cell", role: "columnheader", title: column.name, "aria-sort": this.parts.sort ? aria : null },
-      this.parts.sort ? h("button", { type: "button", class: "vt-sort", on: { click: () => this.parts.sort(column.name) } }, label, h("span", { "aria-hidden": "true", text: arrow })) : label);
+    return h(
+      "div",
+      {
+        class: isNumber(column) ? "vt-cell num" : "vt-cell",
+        role: "columnheader",
+        title: column.name,
+        "aria-sort": this.parts.sort ? aria : null,
+      },
+      this.parts.sort
+        ? h(
+            "button",
+            { type: "button", class: "vt-sort", on: { click: () => this.parts.sort(column.name) } },
+            label,
+            h("span", { "aria-hidden": "true", text: arrow }),
+          )
+        : label,
+    );
   }
 
   /** The source has other rows or another number of them. */
@@ -157,13 +200,16 @@ export class VirtualTable {
       if (index < last) this.#fill(row, index, Math.round(offset + i * ROW));
     }
     const current = this.pool[this.row - first];
-    if (current && this.row >= first && this.row < last) this.element.setAttribute("aria-activedescendant", current.cells[this.column]?.id ?? "");
+    if (current && this.row >= first && this.row < last)
+      this.element.setAttribute("aria-activedescendant", current.cells[this.column]?.id ?? "");
     else this.element.removeAttribute("aria-activedescendant");
   }
 
   #newRow() {
     const name = `vt-${this.pool.length}`;
-    const cells = this.columns.map((column, i) => h("div", { class: isNumber(column) ? "vt-cell num" : "vt-cell", role: "gridcell", id: `${name}-${i}` }));
+    const cells = this.columns.map((column, i) =>
+      h("div", { class: isNumber(column) ? "vt-cell num" : "vt-cell", role: "gridcell", id: `${name}-${i}` }),
+    );
     const element = h("div", { class: "vt-row", role: "row" }, ...cells);
     this.body.append(element);
     return { element, cells };
@@ -185,7 +231,7 @@ export class VirtualTable {
       cell.classList.toggle("is-null", row !== undefined && value === null);
       cell.classList.toggle("is-cell", index === this.row && i === this.column);
       if (PROCESS_NAME.test(column.name)) cell.dataset.cat = text ? String(category(text)) : "";
-      cell.title = row === undefined ? "" : this.parts.title?.(value, column) ?? text;
+      cell.title = row === undefined ? "" : (this.parts.title?.(value, column) ?? text);
     }
   }
 
@@ -216,7 +262,9 @@ export class VirtualTable {
   #key(event) {
     if (event.target.closest("button") && ["Enter", " "].includes(event.key)) return;
     const page = Math.max(1, Math.floor(this.scroll.viewport / ROW) - 1);
-    const rows = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+    const rows = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[
+      event.key
+    ];
     const columns = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection().isCollapsed) this.#copy();
     else if (event.ctrlKey || event.altKey || event.metaKey) return;

@@ -2,8 +2,15 @@
 // no pipes. Pure.
 
 const SHELL_ONLY = new Map([
-  ["|", "a pipe"], [">", "a redirection"], ["<", "a redirection"], ["&", "a background or list operator"],
-  [";", "a list operator"], ["$", "a variable"], ["`", "a command substitution"], ["*", "a wildcard"], ["?", "a wildcard"],
+  ["|", "a pipe"],
+  [">", "a redirection"],
+  ["<", "a redirection"],
+  ["&", "a background or list operator"],
+  [";", "a list operator"],
+  ["$", "a variable"],
+  ["`", "a command substitution"],
+  ["*", "a wildcard"],
+  ["?", "a wildcard"],
 ]);
 
 /**
@@ -28,13 +35,19 @@ export function splitWords(text) {
       quote = c;
       word ??= "";
     } else if (c === "\\") {
-      if (i + 1 >= text.length) return { words, problem: "The backslash at the end escapes nothing; add a character or remove it.", notes: [...notes] };
+      if (i + 1 >= text.length)
+        return {
+          words,
+          problem: "The backslash at the end escapes nothing; add a character or remove it.",
+          notes: [...notes],
+        };
       word = (word ?? "") + text[(i += 1)];
     } else if (/\s/.test(c)) {
       if (word !== null) words.push(word);
       word = null;
     } else {
-      if (SHELL_ONLY.has(c)) notes.add(`No shell is started: ${c} is passed to the program as it is, not taken as ${SHELL_ONLY.get(c)}.`);
+      if (SHELL_ONLY.has(c))
+        notes.add(`No shell is started: ${c} is passed to the program as it is, not taken as ${SHELL_ONLY.get(c)}.`);
       word = (word ?? "") + c;
     }
   }

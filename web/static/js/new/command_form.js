@@ -7,9 +7,21 @@ import { note, showError } from "../lib/notice.js";
 
 /** Why no command can be started here, and what would allow it. */
 function refusal({ why, remedy, start }) {
-  const copy = async () => { if (await copyText(start)) note("Copied the command line.", { ms: 2500 }); };
-  return h("div", { class: "notice" }, h("p", {}, h("strong", { text: "Commands cannot be started here: " }), `${why}. ${remedy}`),
-    start && h("div", { class: "row" }, h("code", { class: "mono grow", text: start }), h("button", { type: "button", class: "plain", text: "Copy", on: { click: copy } })));
+  const copy = async () => {
+    if (await copyText(start)) note("Copied the command line.", { ms: 2500 });
+  };
+  return h(
+    "div",
+    { class: "notice" },
+    h("p", {}, h("strong", { text: "Commands cannot be started here: " }), `${why}. ${remedy}`),
+    start &&
+      h(
+        "div",
+        { class: "row" },
+        h("code", { class: "mono grow", text: start }),
+        h("button", { type: "button", class: "plain", text: "Copy", on: { click: copy } }),
+      ),
+  );
 }
 
 /** The users that a command can run as. */
@@ -18,12 +30,20 @@ export class CommandForm {
 
   constructor() {
     this.user = byId("run-as");
-    new Combobox({ input: this.user, keepsText: true, empty: "Commands cannot run as this user here.", source: (query, signal) => this.#users(query.trim(), signal), pick: () => {} });
+    new Combobox({
+      input: this.user,
+      keepsText: true,
+      empty: "Commands cannot run as this user here.",
+      source: (query, signal) => this.#users(query.trim(), signal),
+      pick: () => {},
+    });
   }
 
   async #users(query, signal) {
     const { users, any_user: anyUser } = (await this.#about) ?? { users: [], any_user: true };
-    const found = anyUser ? (await get("/api/users", { q: query }, signal)).items : users.filter((name) => name.includes(query));
+    const found = anyUser
+      ? (await get("/api/users", { q: query }, signal)).items
+      : users.filter((name) => name.includes(query));
     return found.map((label) => ({ label }));
   }
 
@@ -36,7 +56,7 @@ export class CommandForm {
     try {
       const about = await get("/api/commands");
       put(byId("command-about"), !about.may_run && refusal(about));
-      this.user.placeholder = about.any_user ? "root" : about.users[0] ?? "";
+      this.user.placeholder = about.any_user ? "root" : (about.users[0] ?? "");
       return about;
     } catch (error) {
       this.#about = null;

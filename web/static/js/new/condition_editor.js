@@ -4,7 +4,12 @@ import { Latest, get } from "../lib/api.js";
 import { h, put, settled } from "../lib/dom.js";
 import { NUMBER_OPERATORS, TEXT_OPERATORS, predicateText, rowsOf } from "./predicate_rows.js";
 
-const COMMON = [["pid", false], ["tid", false], ["cpu", false], ["comm", true]];
+const COMMON = [
+  ["pid", false],
+  ["tid", false],
+  ["cpu", false],
+  ["comm", true],
+];
 const TEXT_KINDS = /text/;
 
 /** Edits one predicate. `text` is what it says now. */
@@ -22,7 +27,10 @@ export class ConditionEditor {
     this.tracepoint = tracepoint;
     this.changed = changed;
     /** Field names with whether they hold text. */
-    this.fields = new Map([...COMMON, ...fields.filter((one) => one.recordable).map((one) => [one.column ?? one.name, TEXT_KINDS.test(one.kind)])]);
+    this.fields = new Map([
+      ...COMMON,
+      ...fields.filter((one) => one.recordable).map((one) => [one.column ?? one.name, TEXT_KINDS.test(one.kind)]),
+    ]);
     this.isText = (field) => this.fields.get(field) ?? false;
     this.text = text;
     /** Whether the server has found the text to be wrong. */
@@ -33,30 +41,67 @@ export class ConditionEditor {
     this.rows = parsed?.rows ?? [];
     this.verdict = h("p", { class: "verdict", role: "status" });
     this.body = h("div");
-    this.element = h("div", { class: "condition" }, this.head = h("div", { class: "condition-head" }), this.body, this.verdict);
+    this.element = h(
+      "div",
+      { class: "condition" },
+      (this.head = h("div", { class: "condition-head" })),
+      this.body,
+      this.verdict,
+    );
     this.#draw();
     if (text) this.#ask();
   }
 
   #draw() {
-    const mode = (name, label) => h("button", { type: "button", "aria-pressed": String(this.mode === name), text: label, on: { click: () => this.#switch(name) } });
-    put(this.head, h("span", { class: "quiet small", text: "Record only where" }),
+    const mode = (name, label) =>
+      h("button", {
+        type: "button",
+        "aria-pressed": String(this.mode === name),
+        text: label,
+        on: { click: () => this.#switch(name) },
+      });
+    put(
+      this.head,
+      h("span", { class: "quiet small", text: "Record only where" }),
       this.mode === "rows" && this.rows.length > 1 && this.#joinChoice(),
       h("span", { class: "grow" }),
-      h("span", { class: "segments small", role: "group", "aria-label": "How the condition is written" }, mode("rows", "Rows"), mode("text", "Text")));
+      h(
+        "span",
+        { class: "segments small", role: "group", "aria-label": "How the condition is written" },
+        mode("rows", "Rows"),
+        mode("text", "Text"),
+      ),
+    );
     if (this.mode === "text") this.#drawText();
     else this.#drawRows();
   }
 
   #joinChoice() {
-    const select = h("select", { "aria-label": "How the rows are joined", on: { change: () => { this.join = select.value; this.#fromRows(); } } },
-      h("option", { value: "all", text: "all of these hold" }), h("option", { value: "any", text: "any of these holds" }));
+    const select = h(
+      "select",
+      {
+        "aria-label": "How the rows are joined",
+        on: {
+          change: () => {
+            this.join = select.value;
+            this.#fromRows();
+          },
+        },
+      },
+      h("option", { value: "all", text: "all of these hold" }),
+      h("option", { value: "any", text: "any of these holds" }),
+    );
     select.value = this.join;
     return select;
   }
 
   #drawRows() {
-    const add = h("button", { type: "button", class: "plain small", text: this.rows.length ? "Add a condition" : "Add a condition (now: every hit)", on: { click: () => this.#addRow() } });
+    const add = h("button", {
+      type: "button",
+      class: "plain small",
+      text: this.rows.length ? "Add a condition" : "Add a condition (now: every hit)",
+      on: { click: () => this.#addRow() },
+    });
     put(this.body, ...this.rows.map((row, i) => this.#row(row, i)), add);
   }
 
@@ -68,16 +113,67 @@ export class ConditionEditor {
   }
 
   #row(row, i) {
-    const field = h("select", { class: "mono", "aria-label": `Field of condition ${i + 1}`, on: { change: () => { row.field = field.value; row.op = "=="; this.#draw(); this.#fromRows(); this.body.querySelectorAll(".condition-row select")[i * 2]?.focus(); } } },
-      ...[...this.fields.keys()].map((name) => h("option", { value: name, text: name })));
+    const field = h(
+      "select",
+      {
+        class: "mono",
+        "aria-label": `Field of condition ${i + 1}`,
+        on: {
+          change: () => {
+            row.field = field.value;
+            row.op = "==";
+            this.#draw();
+            this.#fromRows();
+            this.body.querySelectorAll(".condition-row select")[i * 2]?.focus();
+          },
+        },
+      },
+      ...[...this.fields.keys()].map((name) => h("option", { value: name, text: name })),
+    );
     if (!this.fields.has(row.field)) field.append(h("option", { value: row.field, text: row.field }));
     field.value = row.field;
-    const op = h("select", { "aria-label": `Operator of condition ${i + 1}`, on: { change: () => { row.op = op.value; this.#fromRows(); } } },
-      ...(this.isText(row.field) ? TEXT_OPERATORS : NUMBER_OPERATORS).map(([value, text]) => h("option", { value, text })));
+    const op = h(
+      "select",
+      {
+        "aria-label": `Operator of condition ${i + 1}`,
+        on: {
+          change: () => {
+            row.op = op.value;
+            this.#fromRows();
+          },
+        },
+      },
+      ...(this.isText(row.field) ? TEXT_OPERATORS : NUMBER_OPERATORS).map(([value, text]) =>
+        h("option", { value, text }),
+      ),
+    );
     op.value = row.op;
-    const value = h("input", { type: "text", class: "mono", "aria-label": `Value of condition ${i + 1}`, placeholder: this.isText(row.field) ? "text" : "number, also 0x…", on: { input: () => { row.value = value.value; this.#fromRows(); } } });
+    const value = h("input", {
+      type: "text",
+      class: "mono",
+      "aria-label": `Value of condition ${i + 1}`,
+      placeholder: this.isText(row.field) ? "text" : "number, also 0x…",
+      on: {
+        input: () => {
+          row.value = value.value;
+          this.#fromRows();
+        },
+      },
+    });
     value.value = row.value;
-    const remove = h("button", { type: "button", class: "plain", "aria-label": `Remove condition ${i + 1}`, text: "Remove", on: { click: () => { this.rows.splice(i, 1); this.#draw(); this.#fromRows(); } } });
+    const remove = h("button", {
+      type: "button",
+      class: "plain",
+      "aria-label": `Remove condition ${i + 1}`,
+      text: "Remove",
+      on: {
+        click: () => {
+          this.rows.splice(i, 1);
+          this.#draw();
+          this.#fromRows();
+        },
+      },
+    });
     return h("div", { class: "condition-row" }, field, op, value, remove);
   }
 
@@ -86,7 +182,15 @@ export class ConditionEditor {
   }
 
   #drawText() {
-    const input = h("input", { type: "text", class: "mono", maxlength: "1024", "aria-label": "Condition as text", spellcheck: "false", placeholder: 'prev_pid != 0 && comm ~ "post*"', on: { input: () => this.#set(input.value) } });
+    const input = h("input", {
+      type: "text",
+      class: "mono",
+      maxlength: "1024",
+      "aria-label": "Condition as text",
+      spellcheck: "false",
+      placeholder: 'prev_pid != 0 && comm ~ "post*"',
+      on: { input: () => this.#set(input.value) },
+    });
     input.value = this.text;
     this.input = input;
     this.caret = h("div", { class: "caret-line", "aria-hidden": "true" });
@@ -99,7 +203,10 @@ export class ConditionEditor {
     if (mode === "rows") {
       const parsed = rowsOf(this.text);
       if (!parsed) {
-        this.#say("Rows cannot show this condition: they have no parentheses and no negation, and are joined by either all or any. It stays text.", true);
+        this.#say(
+          "Rows cannot show this condition: they have no parentheses and no negation, and are joined by either all or any. It stays text.",
+          true,
+        );
         return;
       }
       Object.assign(this, parsed);
@@ -127,7 +234,9 @@ export class ConditionEditor {
       return;
     }
     try {
-      const answer = await this.#latest.run((signal) => get("/api/predicate", { tracepoint: this.tracepoint, text: this.text }, signal));
+      const answer = await this.#latest.run((signal) =>
+        get("/api/predicate", { tracepoint: this.tracepoint, text: this.text }, signal),
+      );
       if (answer) this.#judge(answer);
     } catch (error) {
       this.#say(`Not checked: ${error.message}`, false);
@@ -138,7 +247,8 @@ export class ConditionEditor {
     this.bad = !answer.ok;
     if (this.mode === "text") {
       this.input.setAttribute("aria-invalid", String(this.bad));
-      this.caret.textContent = this.bad && answer.offset !== undefined && answer.offset !== null ? `${" ".repeat(answer.offset)}↑` : "";
+      this.caret.textContent =
+        this.bad && answer.offset !== undefined && answer.offset !== null ? `${" ".repeat(answer.offset)}↑` : "";
     }
     const place = answer.offset === undefined || answer.offset === null ? "" : ` at character ${answer.offset + 1}`;
     if (this.bad) this.#say(`${answer.message}${this.mode === "text" ? place : ""}`, true);

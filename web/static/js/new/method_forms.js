@@ -11,18 +11,26 @@ import { lastWord } from "../lib/spec_methods.js";
 
 /** Sets of system calls that have a name. */
 const SETS = [
-  ["%file", "calls that take a path"], ["%network", "sockets"], ["%process", "making, ending and waiting for processes"], ["%memory", "mapping and protecting memory"],
-  ["%signal", "signals"], ["%ipc", "shared memory, semaphores and queues of System V"], ["%desc", "calls that take a descriptor"],
+  ["%file", "calls that take a path"],
+  ["%network", "sockets"],
+  ["%process", "making, ending and waiting for processes"],
+  ["%memory", "mapping and protecting memory"],
+  ["%signal", "signals"],
+  ["%ipc", "shared memory, semaphores and queues of System V"],
+  ["%desc", "calls that take a descriptor"],
 ];
 const MOST = 40;
 
-const fitting = (list, word) => list.filter(([label, detail]) => `${label} ${detail}`.includes(word)).map(([label, detail]) => ({ label, detail }));
+const fitting = (list, word) =>
+  list.filter(([label, detail]) => `${label} ${detail}`.includes(word)).map(([label, detail]) => ({ label, detail }));
 
 /** Tracers of ftrace: those of this kernel first, the others with what it would need. */
 async function tracers(query, signal) {
   const { items } = await get("/api/catalog", { kind: "tracer", q: query.trim(), limit: MOST }, signal);
   const group = (works) => (works ? "tracers of this kernel" : "not in this kernel");
-  return items.sort((a, b) => Number(b.works) - Number(a.works)).map(({ name, note, works }) => ({ label: name, detail: note, group: group(works) }));
+  return items
+    .sort((a, b) => Number(b.works) - Number(a.works))
+    .map(({ name, note, works }) => ({ label: name, detail: note, group: group(works) }));
 }
 
 /** Says below a field how many functions its patterns stand for, before anything is traced. */
@@ -30,16 +38,29 @@ function countFunctions(input, place) {
   const latest = new Latest();
   const tell = async () => {
     const patterns = input.value.split(/[\s,]+/).filter(Boolean);
-    if (patterns.length === 0) { latest.cancel(); put(place); return; }
+    if (patterns.length === 0) {
+      latest.cancel();
+      put(place);
+      return;
+    }
     // A name that moved is told where it went, a pattern how much it stands for.
-    const asked = (pattern, signal) => (/[*?[:]/.test(pattern)
-      ? get("/api/catalog/count", { kind: "function", pattern }, signal) : get("/api/dynamic/functions", { q: pattern, limit: 1 }, signal));
+    const asked = (pattern, signal) =>
+      /[*?[:]/.test(pattern)
+        ? get("/api/catalog/count", { kind: "function", pattern }, signal)
+        : get("/api/dynamic/functions", { q: pattern, limit: 1 }, signal);
     const told = ({ total, usable, hint }, pattern) => {
       if (usable === undefined) return hint && h("div", { class: total === 0 ? "stop" : "" }, sentence(hint));
-      return h("span", { class: total === 0 ? "stop" : "" }, h("code", { text: pattern }), `: ${plural(total, "function")}${usable < total ? `, ${exact(usable)} of them can be traced` : ""} `);
+      return h(
+        "span",
+        { class: total === 0 ? "stop" : "" },
+        h("code", { text: pattern }),
+        `: ${plural(total, "function")}${usable < total ? `, ${exact(usable)} of them can be traced` : ""} `,
+      );
     };
     try {
-      const counts = await latest.run((signal) => Promise.all(patterns.slice(0, 8).map((pattern) => asked(pattern, signal))));
+      const counts = await latest.run((signal) =>
+        Promise.all(patterns.slice(0, 8).map((pattern) => asked(pattern, signal))),
+      );
       if (counts) put(place, ...counts.map((one, i) => told(one, patterns[i])));
     } catch (error) {
       put(place, error.message);
@@ -58,11 +79,21 @@ let events = null;
 
 /** Events that can be counted: those that work here first, then tracepoints. */
 async function perfEvents(word, signal) {
-  events ??= get("/api/perf_events").catch((error) => { events = null; throw error; });
+  events ??= get("/api/perf_events").catch((error) => {
+    events = null;
+    throw error;
+  });
   const { items } = await events;
   const wanted = word.toLowerCase();
-  const found = items.filter((one) => `${one.name} ${one.alias ?? ""}`.toLowerCase().includes(wanted)).sort((a, b) => Number(b.works) - Number(a.works)).slice(0, MOST)
-    .map((one) => ({ label: one.name, detail: one.meaning, group: one.works ? `${one.kind} events` : "cannot be counted here" }));
+  const found = items
+    .filter((one) => `${one.name} ${one.alias ?? ""}`.toLowerCase().includes(wanted))
+    .sort((a, b) => Number(b.works) - Number(a.works))
+    .slice(0, MOST)
+    .map((one) => ({
+      label: one.name,
+      detail: one.meaning,
+      group: one.works ? `${one.kind} events` : "cannot be counted here",
+    }));
   const names = word.length > 1 ? await tracepoints(word, signal) : [];
   return [...found, ...names.map((label) => ({ label, group: "tracepoints" }))];
 }
@@ -71,7 +102,9 @@ async function systemCalls(word, signal) {
   const sets = fitting(SETS, word);
   if (word.startsWith("%") || word === "") return sets;
   const names = await tracepoints(`sys_enter_${word}`, signal);
-  const calls = names.filter((name) => name.startsWith("syscalls:sys_enter_")).map((name) => ({ label: name.slice("syscalls:sys_enter_".length) }));
+  const calls = names
+    .filter((name) => name.startsWith("syscalls:sys_enter_"))
+    .map((name) => ({ label: name.slice("syscalls:sys_enter_".length) }));
   // The kernel's names of some calls differ from those that people write (newstat is stat): any word can be kept.
   return [...calls.slice(0, MOST), ...sets];
 }
@@ -79,7 +112,8 @@ async function systemCalls(word, signal) {
 /** Suggests the last word of a list; what stands before it stays. */
 function suggestWords(input, source, after = ", ") {
   new Combobox({
-    input, keepsText: true,
+    input,
+    keepsText: true,
     source: async (text, signal) => {
       const { before, word } = lastWord(text);
       return (await source(word, signal)).map((item) => ({ ...item, text: `${before}${item.label}${after}` }));
@@ -96,28 +130,62 @@ class TraceEvents {
     this.list = byId("trace-events");
     this.adding = byId("trace-add");
     new Combobox({
-      input: this.adding, firstIsActive: true, empty: "No matching tracepoint.",
-      source: async (query, signal) => (await tracepoints(query.trim(), signal)).map((label) => ({ label, value: label })),
-      pick: ({ value }) => { this.add({ event: value, filter: "" }); this.adding.focus(); },
-      enter: (text) => { if (/^[\w.-]+:[\w.-]+$/.test(text.trim())) this.add({ event: text.trim(), filter: "" }); },
+      input: this.adding,
+      firstIsActive: true,
+      empty: "No matching tracepoint.",
+      source: async (query, signal) =>
+        (await tracepoints(query.trim(), signal)).map((label) => ({ label, value: label })),
+      pick: ({ value }) => {
+        this.add({ event: value, filter: "" });
+        this.adding.focus();
+      },
+      enter: (text) => {
+        if (/^[\w.-]+:[\w.-]+$/.test(text.trim())) this.add({ event: text.trim(), filter: "" });
+      },
     });
   }
 
   add({ event, filter }) {
     this.adding.value = "";
     if (this.#rows.some((row) => row.event === event)) return;
-    const input = h("input", { type: "text", class: "mono", placeholder: "filter: none", "aria-label": `Filter of ${event}`, spellcheck: "false" });
+    const input = h("input", {
+      type: "text",
+      class: "mono",
+      placeholder: "filter: none",
+      "aria-label": `Filter of ${event}`,
+      spellcheck: "false",
+    });
     input.value = filter;
     const row = { event, input };
-    row.element = h("div", { class: "trace-event", role: "group", "aria-label": event }, h("code", { text: event }), input,
-      h("button", { type: "button", class: "plain", "aria-label": `Remove ${event}`, text: "Remove", on: { click: () => this.#remove(row) } }));
+    row.element = h(
+      "div",
+      { class: "trace-event", role: "group", "aria-label": event },
+      h("code", { text: event }),
+      input,
+      h("button", {
+        type: "button",
+        class: "plain",
+        "aria-label": `Remove ${event}`,
+        text: "Remove",
+        on: { click: () => this.#remove(row) },
+      }),
+    );
     this.#rows.push(row);
     this.list.append(row.element);
     let fields = null;
-    suggestWords(input, async (word, signal) => {
-      fields ??= await get(`/api/tracepoints/${event.split(":").map(encodeURIComponent).join("/")}`, {}, signal);
-      return word ? fitting(fields.fields.map((one) => [one.name, one.type]), word) : [];
-    }, " ");
+    suggestWords(
+      input,
+      async (word, signal) => {
+        fields ??= await get(`/api/tracepoints/${event.split(":").map(encodeURIComponent).join("/")}`, {}, signal);
+        return word
+          ? fitting(
+              fields.fields.map((one) => [one.name, one.type]),
+              word,
+            )
+          : [];
+      },
+      " ",
+    );
   }
 
   #remove(row) {
@@ -144,15 +212,23 @@ const ABOUT_ENDS = /^(%?(process|signal)s?|%%?creds|.*exit.*|.*kill.*|.*signal.*
  * @param {string} calls as typed
  */
 export function wantsEnds(calls) {
-  const words = calls.split(",").map((word) => word.trim()).filter(Boolean);
+  const words = calls
+    .split(",")
+    .map((word) => word.trim())
+    .filter(Boolean);
   return words.length === 0 || words.some((word) => word.startsWith("!") || ABOUT_ENDS.test(word));
 }
 
 /** Whoever chooses calls gets no ends of threads beside them, unless they say so. */
 function startEnds() {
   const [calls, ends] = [byId("sys-calls"), byId("sys-signals")];
-  ends.addEventListener("change", () => { ends.dataset.chosen = "1"; });
-  for (const name of ["input", "change", "blur"]) calls.addEventListener(name, () => { if (!ends.dataset.chosen) ends.checked = wantsEnds(calls.value); });
+  ends.addEventListener("change", () => {
+    ends.dataset.chosen = "1";
+  });
+  for (const name of ["input", "change", "blur"])
+    calls.addEventListener(name, () => {
+      if (!ends.dataset.chosen) ends.checked = wantsEnds(calls.value);
+    });
 }
 
 /**
@@ -170,8 +246,10 @@ export function startMethods() {
   for (const id of ["trace-functions", "trace-roots"]) countFunctions(byId(id), byId(`${id}-count`));
   byId("trace-tracer").addEventListener("input", showGraph);
   new Combobox({
-    input: byId("count-cgroup"), keepsText: true,
-    source: async (query, signal) => (await get("/api/groups", { q: query.trim(), limit: MOST }, signal)).items.map(({ path }) => ({ label: path })),
+    input: byId("count-cgroup"),
+    keepsText: true,
+    source: async (query, signal) =>
+      (await get("/api/groups", { q: query.trim(), limit: MOST }, signal)).items.map(({ path }) => ({ label: path })),
     pick: () => {},
   });
   return new TraceEvents();

@@ -4,11 +4,21 @@
 
 /** What can be asked of a number: what is chosen, and how it is written. */
 export const NUMBER_OPERATORS = [
-  ["==", "="], ["!=", "≠"], ["<", "<"], ["<=", "≤"], [">", ">"], [">=", "≥"], ["&", "has a bit of"],
+  ["==", "="],
+  ["!=", "≠"],
+  ["<", "<"],
+  ["<=", "≤"],
+  [">", ">"],
+  [">=", "≥"],
+  ["&", "has a bit of"],
 ];
 /** What can be asked of a text. The last three are patterns of the operator `~`. */
 export const TEXT_OPERATORS = [
-  ["==", "is"], ["!=", "is not"], ["begins", "begins with"], ["contains", "contains"], ["ends", "ends with"],
+  ["==", "is"],
+  ["!=", "is not"],
+  ["begins", "begins with"],
+  ["contains", "contains"],
+  ["ends", "ends with"],
 ];
 
 const NUMBER = /^-?(?:0[xX][0-9a-fA-F]+|\d+)$/;
@@ -18,7 +28,11 @@ const NUMBER = /^-?(?:0[xX][0-9a-fA-F]+|\d+)$/;
  * @param {string} text
  */
 export function quoted(text) {
-  const escaped = text.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\t", "\\t").replaceAll("\r", "\\r");
+  const escaped = text
+    .replace(/[\\"]/g, "\\$&")
+    .replaceAll("\n", "\\n")
+    .replaceAll("\t", "\\t")
+    .replaceAll("\r", "\\r");
   return `"${escaped}"`;
 }
 
@@ -42,10 +56,14 @@ export function rowText(row, isText) {
  * @param {(field: string) => boolean} isText
  */
 export function predicateText(rows, join, isText) {
-  return rows.map((row) => rowText(row, isText(row.field))).filter(Boolean).join(join === "all" ? " && " : " || ");
+  return rows
+    .map((row) => rowText(row, isText(row.field)))
+    .filter(Boolean)
+    .join(join === "all" ? " && " : " || ");
 }
 
-const TOKEN = /\s*(?:(&&|\|\||==|!=|<=|>=|!~|[<>&~])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(-?0[xX][0-9a-fA-F]+|-?\d+)|([A-Za-z_][\w.]*(?:\[\d+\])?)|(.))/gy;
+const TOKEN =
+  /\s*(?:(&&|\|\||==|!=|<=|>=|!~|[<>&~])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(-?0[xX][0-9a-fA-F]+|-?\d+)|([A-Za-z_][\w.]*(?:\[\d+\])?)|(.))/gy;
 
 function tokens(text) {
   const found = [];
@@ -54,7 +72,10 @@ function tokens(text) {
     if (other !== undefined) return null;
     if (word === "and" || word === "or") found.push(["operator", word === "and" ? "&&" : "||"]);
     else if (word === "not") return null;
-    else found.push(operator ? ["operator", operator] : string ? ["text", string] : number ? ["number", number] : ["word", word]);
+    else
+      found.push(
+        operator ? ["operator", operator] : string ? ["text", string] : number ? ["number", number] : ["word", word],
+      );
   }
   return found;
 }
@@ -78,7 +99,10 @@ export function rowsOf(text) {
     const [field, operator, value, join] = found.slice(i, i + 4);
     if (field[0] !== "word" || operator[0] !== "operator" || (join && !["&&", "||"].includes(join[1]))) return null;
     if (join) joins.add(join[1]);
-    const row = value[0] === "text" ? textRow(field[1], operator[1], unquoted(value[1])) : numberRow(field[1], operator[1], value);
+    const row =
+      value[0] === "text"
+        ? textRow(field[1], operator[1], unquoted(value[1]))
+        : numberRow(field[1], operator[1], value);
     if (!row) return null;
     rows.push(row);
   }
@@ -87,7 +111,9 @@ export function rowsOf(text) {
 }
 
 function numberRow(field, op, [kind, value]) {
-  return kind === "number" && NUMBER.test(value) && NUMBER_OPERATORS.some(([known]) => known === op) ? { field, op, value } : null;
+  return kind === "number" && NUMBER.test(value) && NUMBER_OPERATORS.some(([known]) => known === op)
+    ? { field, op, value }
+    : null;
 }
 
 function textRow(field, op, value) {

@@ -12,15 +12,47 @@ const MOST_MEMBERS = 60;
 
 /** The check of a text: what it becomes, or what is wrong where. */
 function shownCheck({ probes, messages, skipped, answers, notes }, lines) {
-  const wrong = messages.map((message) => h("div", { class: "probe-wrong" },
-    h("p", {}, h("strong", { text: message.line > 0 && lines.length > 1 ? `Line ${message.line}, column ${message.column}: ` : `Column ${message.column}: ` }), message.message),
-    h("pre", { class: "mono small", text: `${lines[message.line - 1] ?? ""}\n${" ".repeat(Math.max(0, message.column - 1))}^` })));
-  const right = probes.map((probe) => h("div", { class: "probe-right" },
-    h("code", { text: probe.line }), ...probe.notes.map((note) => h("p", { class: "quiet small", text: note }))));
-  const passed = skipped.map(({ text, why }) => h("p", { class: "quiet small" }, h("code", { text }), ` is skipped: ${why}.`));
+  const wrong = messages.map((message) =>
+    h(
+      "div",
+      { class: "probe-wrong" },
+      h(
+        "p",
+        {},
+        h("strong", {
+          text:
+            message.line > 0 && lines.length > 1
+              ? `Line ${message.line}, column ${message.column}: `
+              : `Column ${message.column}: `,
+        }),
+        message.message,
+      ),
+      h("pre", {
+        class: "mono small",
+        text: `${lines[message.line - 1] ?? ""}\n${" ".repeat(Math.max(0, message.column - 1))}^`,
+      }),
+    ),
+  );
+  const right = probes.map((probe) =>
+    h(
+      "div",
+      { class: "probe-right" },
+      h("code", { text: probe.line }),
+      ...probe.notes.map((note) => h("p", { class: "quiet small", text: note })),
+    ),
+  );
+  const passed = skipped.map(({ text, why }) =>
+    h("p", { class: "quiet small" }, h("code", { text }), ` is skipped: ${why}.`),
+  );
   const read = notes.map((text) => h("p", { class: "quiet small", text: `${text}.` }));
-  const answered = answers.map(({ asked, lines: told }) => h("div", { class: "probe-answer" }, h("p", { class: "small" }, h("code", { text: asked }), " asks a question and adds no probe:"),
-    h("pre", { class: "mono small", tabindex: "0", text: told.join("\n") })));
+  const answered = answers.map(({ asked, lines: told }) =>
+    h(
+      "div",
+      { class: "probe-answer" },
+      h("p", { class: "small" }, h("code", { text: asked }), " asks a question and adds no probe:"),
+      h("pre", { class: "mono small", tabindex: "0", text: told.join("\n") }),
+    ),
+  );
   return [...wrong, ...read, ...answered, ...right, ...passed];
 }
 
@@ -32,7 +64,10 @@ export class ProbeText {
   constructor(id) {
     this.input = byId(id);
     this.checked = byId(`${id}-checked`);
-    this.input.addEventListener("input", settled(250, () => this.check()));
+    this.input.addEventListener(
+      "input",
+      settled(250, () => this.check()),
+    );
   }
 
   /** What was filled in from elsewhere is checked. */
@@ -48,7 +83,10 @@ export class ProbeText {
 
   async check() {
     const text = this.input.value;
-    if (!text.trim()) { put(this.checked); return; }
+    if (!text.trim()) {
+      put(this.checked);
+      return;
+    }
     try {
       const answer = await this.#checks.run((signal) => send("POST", "/api/dynamic/check", { text }, signal));
       if (answer) put(this.checked, ...shownCheck(answer, text.split("\n")));
@@ -76,18 +114,29 @@ export class ProbeBuilder {
     this.preview = byId("probe-preview");
     const preview = settled(200, () => this.#preview());
     for (const input of [this.file, this.func, this.offset, this.more]) input.addEventListener("input", preview);
-    this.at.addEventListener("change", () => { this.#showOffset(); this.#showVariables(); });
+    this.at.addEventListener("change", () => {
+      this.#showOffset();
+      this.#showVariables();
+    });
     this.file.addEventListener("change", () => this.#lookUp());
     this.func.addEventListener("change", () => this.#lookUp());
     this.list.addEventListener("change", () => this.#preview());
     byId("probe-add").addEventListener("click", () => this.#add());
     new Combobox({
-      input: this.func, keepsText: true, empty: "No matching function.",
+      input: this.func,
+      keepsText: true,
+      empty: "No matching function.",
       source: async (query, signal) => {
-        const { items } = await get("/api/dynamic/functions", { q: query.trim(), file: this.file.value.trim(), limit: MOST }, signal);
+        const { items } = await get(
+          "/api/dynamic/functions",
+          { q: query.trim(), file: this.file.value.trim(), limit: MOST },
+          signal,
+        );
         return items.map((label) => ({ label }));
       },
-      pick: () => { this.#lookUp(); },
+      pick: () => {
+        this.#lookUp();
+      },
     });
     this.#showOffset();
   }
@@ -105,7 +154,10 @@ export class ProbeBuilder {
     this.#known = [];
     const func = this.func.value.trim();
     if (!func || this.file.value.trim()) {
-      const why = this.file.value.trim() && func ? "The debug information of programs is not read, so parameters have no names here: write registers such as %di, or $retval at the return." : "";
+      const why =
+        this.file.value.trim() && func
+          ? "The debug information of programs is not read, so parameters have no names here: write registers such as %di, or $retval at the return."
+          : "";
       put(this.list, why && h("p", { class: "quiet small", text: why }));
       this.#preview();
       return;
@@ -130,8 +182,14 @@ export class ProbeBuilder {
       const label = h("label", { class: "check" }, box, h("code", { text: one.declaration }));
       if (one.members.length === 0) return h("div", { class: "probe-argument" }, label);
       const between = one.pointer ? "->" : ".";
-      const member = h("select", { class: "mono", "aria-label": `Member of ${one.name}` }, h("option", { value: "", text: "add a member" }),
-        ...one.members.slice(0, MOST_MEMBERS).map((name) => h("option", { value: `${one.name}${between}${name}`, text: `${between}${name}` })));
+      const member = h(
+        "select",
+        { class: "mono", "aria-label": `Member of ${one.name}` },
+        h("option", { value: "", text: "add a member" }),
+        ...one.members
+          .slice(0, MOST_MEMBERS)
+          .map((name) => h("option", { value: `${one.name}${between}${name}`, text: `${between}${name}` })),
+      );
       member.addEventListener("change", () => {
         if (!member.value) return;
         this.more.value = `${this.more.value.trim()} ${member.value}`.trim();
@@ -140,23 +198,41 @@ export class ProbeBuilder {
       });
       return h("div", { class: "probe-argument" }, label, member);
     });
-    const none = this.at.value === "offset" ? "Within a function, parameters can be in any register or on the stack: write registers." : "The function has no parameters.";
-    put(this.list, ...notes.map((note) => h("p", { class: "quiet small", text: note })), ...(rows.length ? rows : [h("p", { class: "quiet small", text: none })]));
+    const none =
+      this.at.value === "offset"
+        ? "Within a function, parameters can be in any register or on the stack: write registers."
+        : "The function has no parameters.";
+    put(
+      this.list,
+      ...notes.map((note) => h("p", { class: "quiet small", text: note })),
+      ...(rows.length ? rows : [h("p", { class: "quiet small", text: none })]),
+    );
   }
 
   /** The definition as it is now; empty without a function. */
   #definition() {
     const chosen = [...this.list.querySelectorAll("input:checked")].map((box) => box.value);
-    return definitionOf({ func: this.func.value, at: this.at.value, offset: this.offset.value, chosen, more: this.more.value });
+    return definitionOf({
+      func: this.func.value,
+      at: this.at.value,
+      offset: this.offset.value,
+      chosen,
+      more: this.more.value,
+    });
   }
 
   async #preview() {
     const definition = this.#definition();
     byId("probe-add").disabled = !definition;
-    if (!definition) { put(this.preview); return; }
+    if (!definition) {
+      put(this.preview);
+      return;
+    }
     try {
       const file = this.file.value.trim();
-      const answer = await this.#previews.run((signal) => send("POST", "/api/dynamic/check", { text: definition, ...(file ? { file } : {}) }, signal));
+      const answer = await this.#previews.run((signal) =>
+        send("POST", "/api/dynamic/check", { text: definition, ...(file ? { file } : {}) }, signal),
+      );
       if (answer) put(this.preview, ...shownCheck(answer, [definition]));
     } catch (error) {
       put(this.preview, h("p", { class: "quiet small", text: error.why || String(error.message) }));

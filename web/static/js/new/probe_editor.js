@@ -19,10 +19,23 @@ export class ProbeEditor {
     this.parts = parts;
     this.condition = null;
     this.body = h("div", {}, h("p", { class: "quiet small", text: "Reading its fields" }));
-    this.element = h("section", { class: "probe", "aria-label": probe.tracepoint },
-      h("div", { class: "probe-head" }, h("h2", { text: probe.tracepoint }),
-        h("button", { type: "button", class: "plain", "aria-label": `Remove ${probe.tracepoint}`, text: "Remove", on: { click: () => parts.remove(this) } })),
-      this.body);
+    this.element = h(
+      "section",
+      { class: "probe", "aria-label": probe.tracepoint },
+      h(
+        "div",
+        { class: "probe-head" },
+        h("h2", { text: probe.tracepoint }),
+        h("button", {
+          type: "button",
+          class: "plain",
+          "aria-label": `Remove ${probe.tracepoint}`,
+          text: "Remove",
+          on: { click: () => parts.remove(this) },
+        }),
+      ),
+      this.body,
+    );
     this.#load();
   }
 
@@ -40,29 +53,66 @@ export class ProbeEditor {
   }
 
   #fields(fields) {
-    if (fields.length === 0) return [h("p", { class: "quiet small", text: "It has no fields of its own. Time, CPU, pid, tid and comm are always recorded." })];
+    if (fields.length === 0)
+      return [
+        h("p", {
+          class: "quiet small",
+          text: "It has no fields of its own. Time, CPU, pid, tid and comm are always recorded.",
+        }),
+      ];
     const boxes = [];
     const counted = h("span");
-    const tell = () => { counted.textContent = `Records ${this.chosen.size} of ${plural(fields.length, "field")}, besides time, CPU, pid, tid and comm`; };
+    const tell = () => {
+      counted.textContent = `Records ${this.chosen.size} of ${plural(fields.length, "field")}, besides time, CPU, pid, tid and comm`;
+    };
     const all = (on) => () => {
       for (const box of boxes) if (!box.disabled && box.checked !== on) box.click();
     };
     const list = fields.map((one) => {
-      const box = h("input", { type: "checkbox", disabled: !one.recordable, on: { change: () => { this.chosen[box.checked ? "add" : "delete"](one.name); tell(); this.parts.changed(); } } });
+      const box = h("input", {
+        type: "checkbox",
+        disabled: !one.recordable,
+        on: {
+          change: () => {
+            this.chosen[box.checked ? "add" : "delete"](one.name);
+            tell();
+            this.parts.changed();
+          },
+        },
+      });
       box.checked = one.recordable && this.chosen.has(one.name);
       boxes.push(box);
-      return h("label", { title: [one.type, one.note].filter(Boolean).join(". ") }, box, h("span", { class: "mono", text: one.name }), h("span", { class: "quiet", text: one.recordable ? one.type : `${one.type}: ${one.note || "cannot be recorded"}` }));
+      return h(
+        "label",
+        { title: [one.type, one.note].filter(Boolean).join(". ") },
+        box,
+        h("span", { class: "mono", text: one.name }),
+        h("span", {
+          class: "quiet",
+          text: one.recordable ? one.type : `${one.type}: ${one.note || "cannot be recorded"}`,
+        }),
+      );
     });
     tell();
     return [
-      h("div", { class: "fields-head" }, counted, h("button", { type: "button", class: "plain small", text: "All", on: { click: all(true) } }), h("button", { type: "button", class: "plain small", text: "None", on: { click: all(false) } })),
+      h(
+        "div",
+        { class: "fields-head" },
+        counted,
+        h("button", { type: "button", class: "plain small", text: "All", on: { click: all(true) } }),
+        h("button", { type: "button", class: "plain small", text: "None", on: { click: all(false) } }),
+      ),
       h("div", { class: "fields" }, ...list),
     ];
   }
 
   /** The probe as the spec has it. */
   value() {
-    return { tracepoint: this.tracepoint, fields: [...(this.chosen ?? [])], predicate: this.condition ? this.condition.text : this.predicate };
+    return {
+      tracepoint: this.tracepoint,
+      fields: [...(this.chosen ?? [])],
+      predicate: this.condition ? this.condition.text : this.predicate,
+    };
   }
 
   /** Whether its condition was found to be wrong. */

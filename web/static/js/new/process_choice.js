@@ -26,7 +26,14 @@ export function chooseProcess(typed, items) {
  * @param {{command: string, user: string, age_s: number, cpu_ms: number, kernel: boolean}} process
  */
 export function processDetail({ command, user, age_s: age, cpu_ms: cpu, kernel }) {
-  return [kernel ? "kernel thread" : command, user, `${duration(age * 1e9)} old`, cpu > 0 ? `${duration(cpu * 1e6)} CPU` : "no CPU time"].filter(Boolean).join(" · ");
+  return [
+    kernel ? "kernel thread" : command,
+    user,
+    `${duration(age * 1e9)} old`,
+    cpu > 0 ? `${duration(cpu * 1e6)} CPU` : "no CPU time",
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /**
@@ -38,8 +45,22 @@ export function processDetail({ command, user, age_s: age, cpu_ms: cpu, kernel }
  * @returns {HTMLElement}
  */
 export function processList(typed, items, total, chosen) {
-  const button = (one) => h("li", {}, h("button", { type: "button", class: "process-entry", on: { click: () => chosen(one.pid) } },
-    h("span", { class: "mono", text: `${one.pid} ${one.comm}` }), h("span", { class: "quiet", text: processDetail(one) })));
+  const button = (one) =>
+    h(
+      "li",
+      {},
+      h(
+        "button",
+        { type: "button", class: "process-entry", on: { click: () => chosen(one.pid) } },
+        h("span", { class: "mono", text: `${one.pid} ${one.comm}` }),
+        h("span", { class: "quiet", text: processDetail(one) }),
+      ),
+    );
   const more = total > items.length ? ` The first ${items.length} of them:` : "";
-  return h("div", { class: "notice notice-stop", role: "alert" }, h("p", { text: `${total} processes match “${typed.trim()}”. Choose one.${more}` }), h("ul", { class: "process-list" }, ...items.map(button)));
+  return h(
+    "div",
+    { class: "notice notice-stop", role: "alert" },
+    h("p", { text: `${total} processes match “${typed.trim()}”. Choose one.${more}` }),
+    h("ul", { class: "process-list" }, ...items.map(button)),
+  );
 }

@@ -8,9 +8,36 @@ import { h } from "../lib/dom.js";
 import { copyState, startState, token } from "../lib/script_language.js";
 
 const {
-  EditorState, EditorView, HighlightStyle, StreamLanguage, autocompletion, bracketMatching, closeBrackets, closeBracketsKeymap, completionKeymap, defaultKeymap, drawSelection,
-  highlightActiveLine, highlightSelectionMatches, highlightSpecialChars, history, historyKeymap, hoverTooltip, indentOnInput, indentUnit, keymap, lineNumbers, lintGutter, lintKeymap,
-  linter, placeholder, search, searchKeymap, syntaxHighlighting, tags, toggleComment,
+  EditorState,
+  EditorView,
+  HighlightStyle,
+  StreamLanguage,
+  autocompletion,
+  bracketMatching,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+  defaultKeymap,
+  drawSelection,
+  highlightActiveLine,
+  highlightSelectionMatches,
+  highlightSpecialChars,
+  history,
+  historyKeymap,
+  hoverTooltip,
+  indentOnInput,
+  indentUnit,
+  keymap,
+  lineNumbers,
+  lintGutter,
+  lintKeymap,
+  linter,
+  placeholder,
+  search,
+  searchKeymap,
+  syntaxHighlighting,
+  tags,
+  toggleComment,
 } = codemirror;
 
 /** How long typing rests before the server is asked for its verdict. */
@@ -18,14 +45,32 @@ const SETTLE_MS = 300;
 
 // Names of the library's own table win over these: a `variable` is its plain variable name whatever is said here.
 const STYLES = {
-  keyword: tags.keyword, provider: tags.modifier, name: tags.name, function: tags.function(tags.variableName), builtin: tags.standard(tags.variableName), type: tags.typeName,
-  map: tags.special(tags.variableName), variable: tags.variableName, number: tags.number, string: tags.string, comment: tags.comment, preprocessor: tags.meta,
-  operator: tags.operator, bracket: tags.bracket,
+  keyword: tags.keyword,
+  provider: tags.modifier,
+  name: tags.name,
+  function: tags.function(tags.variableName),
+  builtin: tags.standard(tags.variableName),
+  type: tags.typeName,
+  map: tags.special(tags.variableName),
+  variable: tags.variableName,
+  number: tags.number,
+  string: tags.string,
+  comment: tags.comment,
+  preprocessor: tags.meta,
+  operator: tags.operator,
+  bracket: tags.bracket,
 };
 
 const language = StreamLanguage.define({
-  name: "bpftrace", startState, copyState, token, tokenTable: STYLES,
-  languageData: { commentTokens: { line: "//", block: { open: "/*", close: "*/" } }, closeBrackets: { brackets: ["(", "[", "{", '"'] } },
+  name: "bpftrace",
+  startState,
+  copyState,
+  token,
+  tokenTable: STYLES,
+  languageData: {
+    commentTokens: { line: "//", block: { open: "/*", close: "*/" } },
+    closeBrackets: { brackets: ["(", "[", "{", '"'] },
+  },
 });
 
 // Classes and not colours: those are in the style sheet, for light and dark.
@@ -33,10 +78,21 @@ const colours = HighlightStyle.define(Object.entries(STYLES).map(([name, tag]) =
 
 // The library draws marks with images out of `data:` addresses, which the content security policy does not allow.
 const marks = EditorView.theme({
-  ".cm-lintRange": { backgroundImage: "none !important", textDecoration: "underline wavy 1px", textDecorationSkipInk: "none", textUnderlineOffset: "3px" },
+  ".cm-lintRange": {
+    backgroundImage: "none !important",
+    textDecoration: "underline wavy 1px",
+    textDecorationSkipInk: "none",
+    textUnderlineOffset: "3px",
+  },
   ".cm-lintRange-error": { textDecorationColor: "var(--stop)" },
   ".cm-lintRange-warning": { textDecorationColor: "var(--loss-mark)" },
-  ".cm-lint-marker": { content: "normal !important", width: "8px", height: "8px", borderRadius: "50%", margin: "3px auto 0" },
+  ".cm-lint-marker": {
+    content: "normal !important",
+    width: "8px",
+    height: "8px",
+    borderRadius: "50%",
+    margin: "3px auto 0",
+  },
   ".cm-lint-marker-error": { background: "var(--stop)" },
   ".cm-lint-marker-warning": { background: "var(--loss-mark)", borderRadius: "1px" },
 });
@@ -48,9 +104,19 @@ const marks = EditorView.theme({
 const typedOver = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
     const { from, to, empty } = view.state.selection.main;
-    if (event.inputType !== "insertText" || !event.data || event.isComposing || empty || view.composing || view.state.readOnly) return false;
-    const typed = () => view.state.update(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
-    if (!view.state.facet(EditorView.inputHandler).some((handler) => handler(view, from, to, event.data, typed))) view.dispatch(typed());
+    if (
+      event.inputType !== "insertText" ||
+      !event.data ||
+      event.isComposing ||
+      empty ||
+      view.composing ||
+      view.state.readOnly
+    )
+      return false;
+    const typed = () =>
+      view.state.update(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    if (!view.state.facet(EditorView.inputHandler).some((handler) => handler(view, from, to, event.data, typed)))
+      view.dispatch(typed());
     return true;
   },
 });
@@ -59,14 +125,25 @@ const typedOver = EditorView.domEventHandlers({
 function range(text, { start, end }) {
   const from = unitOffset(text, start);
   const to = Math.max(unitOffset(text, end), from);
-  return from === to ? { from: Math.max(0, from - (from === text.length ? 1 : 0)), to: Math.min(text.length, to + 1) } : { from, to };
+  return from === to
+    ? { from: Math.max(0, from - (from === text.length ? 1 : 0)), to: Math.min(text.length, to + 1) }
+    : { from, to };
 }
 
 function shown(text, diagnostic) {
   const { severity, message, hint, detail } = diagnostic;
   return {
-    ...range(text, diagnostic), severity, message,
-    renderMessage: () => h("div", { class: "sc-message" }, h("p", { text: message }), hint && h("p", { class: "quiet", text: hint }), detail && h("details", {}, h("summary", { text: "What the kernel said" }), h("pre", { text: detail }))),
+    ...range(text, diagnostic),
+    severity,
+    message,
+    renderMessage: () =>
+      h(
+        "div",
+        { class: "sc-message" },
+        h("p", { text: message }),
+        hint && h("p", { class: "quiet", text: hint }),
+        detail && h("details", {}, h("summary", { text: "What the kernel said" }), h("pre", { text: detail })),
+      ),
   };
 }
 
@@ -89,7 +166,11 @@ export class ScriptEditor extends EventTarget {
     const root = parent.attachShadow({ mode: "open" });
     const place = h("div", { id: "editor" });
     root.append(h("link", { rel: "stylesheet", href: new URL("../css/editor.css", import.meta.url).href }), place);
-    this.view = new EditorView({ parent: place, root, state: EditorState.create({ doc: options.text, extensions: this.#extensions() }) });
+    this.view = new EditorView({
+      parent: place,
+      root,
+      state: EditorState.create({ doc: options.text, extensions: this.#extensions() }),
+    });
   }
 
   /** The script. */
@@ -114,17 +195,50 @@ export class ScriptEditor extends EventTarget {
   }
 
   #extensions() {
-    const changed = EditorView.updateListener.of((update) => update.docChanged && this.dispatchEvent(new Event("change")));
-    const run = { key: "Mod-Enter", run: () => { this.options.run(); return true; } };
+    const changed = EditorView.updateListener.of(
+      (update) => update.docChanged && this.dispatchEvent(new Event("change")),
+    );
+    const run = {
+      key: "Mod-Enter",
+      run: () => {
+        this.options.run();
+        return true;
+      },
+    };
     return [
-      lineNumbers(), lintGutter(), highlightSpecialChars(), history(), drawSelection(), indentOnInput(), indentUnit.of("  "), bracketMatching(), closeBrackets(), highlightActiveLine(),
-      highlightSelectionMatches(), search({ top: true }), language, syntaxHighlighting(colours), placeholder("tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }"),
+      lineNumbers(),
+      lintGutter(),
+      highlightSpecialChars(),
+      history(),
+      drawSelection(),
+      indentOnInput(),
+      indentUnit.of("  "),
+      bracketMatching(),
+      closeBrackets(),
+      highlightActiveLine(),
+      highlightSelectionMatches(),
+      search({ top: true }),
+      language,
+      syntaxHighlighting(colours),
+      placeholder("tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }"),
       autocompletion({ override: [(context) => this.#complete(context)], icons: false }),
       linter((view) => this.#check(view), { delay: SETTLE_MS }),
       hoverTooltip((view, at) => this.#explain(view, at)),
-      keymap.of([run, { key: "Mod-/", run: toggleComment }, ...closeBracketsKeymap, ...completionKeymap, ...searchKeymap, ...historyKeymap, ...lintKeymap, ...defaultKeymap]),
+      keymap.of([
+        run,
+        { key: "Mod-/", run: toggleComment },
+        ...closeBracketsKeymap,
+        ...completionKeymap,
+        ...searchKeymap,
+        ...historyKeymap,
+        ...lintKeymap,
+        ...defaultKeymap,
+      ]),
       EditorView.contentAttributes.of({ "aria-label": "Script", spellcheck: "false" }),
-      EditorView.lineWrapping, marks, typedOver, changed,
+      EditorView.lineWrapping,
+      marks,
+      typedOver,
+      changed,
     ];
   }
 
@@ -172,7 +286,19 @@ export class ScriptEditor extends EventTarget {
       const found = await this.options.explain(text, byteOffset(text, at), this.#newest("explaining"));
       if (!found) return null;
       const { from, to } = range(text, found);
-      return { pos: from, end: to, above: true, create: () => ({ dom: h("div", { class: "sc-hover" }, h("code", { text: found.title }), found.text && h("p", { text: found.text })) }) };
+      return {
+        pos: from,
+        end: to,
+        above: true,
+        create: () => ({
+          dom: h(
+            "div",
+            { class: "sc-hover" },
+            h("code", { text: found.title }),
+            found.text && h("p", { text: found.text }),
+          ),
+        }),
+      };
     } catch {
       return null;
     }
@@ -180,5 +306,11 @@ export class ScriptEditor extends EventTarget {
 }
 
 function option({ label, kind, detail, insert, documentation }) {
-  return { label, type: kind, detail, apply: insert ?? label, info: documentation ? () => h("p", { text: documentation }) : undefined };
+  return {
+    label,
+    type: kind,
+    detail,
+    apply: insert ?? label,
+    info: documentation ? () => h("p", { text: documentation }) : undefined,
+  };
 }

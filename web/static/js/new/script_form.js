@@ -22,7 +22,9 @@ function placeWord(name) {
 
 /** How many places each pattern stands for, before anything is attached. */
 function patterns(probes) {
-  const found = probes.filter(({ name }) => /[*?[]/.test(name)).map(({ name, attached }) => `${name}: ${plural(attached, placeWord(name))}`);
+  const found = probes
+    .filter(({ name }) => /[*?[]/.test(name))
+    .map(({ name, attached }) => `${name}: ${plural(attached, placeWord(name))}`);
   return found.length ? ` ${found.join("; ")}.` : "";
 }
 
@@ -46,7 +48,9 @@ export class ScriptForm {
     this.params = byId("script-params");
     this.params.addEventListener("input", () => this.#showWords());
     new Combobox({
-      input: byId("script-tool"), keepsText: true, empty: "No matching tool.",
+      input: byId("script-tool"),
+      keepsText: true,
+      empty: "No matching tool.",
       source: async (query, signal) => {
         const wanted = query.trim().toLowerCase();
         const { items } = await get("/api/tools", {}, signal);
@@ -61,7 +65,8 @@ export class ScriptForm {
   async #about() {
     const { may_run: mayRun, allow_unsafe: unsafe, why } = await get("/api/scripts");
     byId("script-unsafe-line").hidden = !unsafe;
-    if (!mayRun) put(byId("script-about"), h("div", { class: "notice" }, h("p", { text: `Scripts cannot be run here: ${why}.` })));
+    if (!mayRun)
+      put(byId("script-about"), h("div", { class: "notice" }, h("p", { text: `Scripts cannot be run here: ${why}.` })));
     return mayRun;
   }
 
@@ -107,7 +112,12 @@ export class ScriptForm {
 
   /** What the form holds, for the spec. */
   value() {
-    return { text: this.#editor?.text ?? this.#text, file: this.#file, params: splitWords(this.params.value).words, allow_unsafe: byId("script-unsafe").checked };
+    return {
+      text: this.#editor?.text ?? this.#text,
+      file: this.#file,
+      params: splitWords(this.params.value).words,
+      allow_unsafe: byId("script-unsafe").checked,
+    };
   }
 
   /** Why it cannot be started, in words. */
@@ -130,13 +140,17 @@ export class ScriptForm {
   async #load() {
     const { ScriptEditor } = await import("./script_editor.js");
     // The server compiles for those who may run scripts; for others there is a sentence above the editor instead.
-    const allowed = this.#about().catch((error) => { noteError(error); return true; });
+    const allowed = this.#about().catch((error) => {
+      noteError(error);
+      return true;
+    });
     const ask = async (path, body, signal) => ((await allowed) ? send("POST", path, body, signal) : null);
     this.#editor = new ScriptEditor(byId("script-editor"), {
       text: this.#text || FIRST,
       check: (text, signal) => ask("/api/scripts/check", { ...this.value(), text }, signal),
       complete: (text, offset, signal) => ask("/api/scripts/complete", { text, offset }, signal),
-      explain: async (text, offset, signal) => (await ask("/api/scripts/hover", { text, offset }, signal))?.hover ?? null,
+      explain: async (text, offset, signal) =>
+        (await ask("/api/scripts/hover", { text, offset }, signal))?.hover ?? null,
       run: () => this.parts.run(),
     });
     this.#editor.addEventListener("verdict", ({ detail }) => this.#show(detail));
@@ -156,12 +170,32 @@ export class ScriptForm {
 
   #problem(one) {
     const { line, column, message, hint, severity } = one;
-    const go = h("button", { type: "button", class: "plain mono", title: "Go there", text: `${line}:${column}`, on: { click: () => this.#editor.reveal(one) } });
-    return h("li", { class: severity === "error" ? "stop" : "loss" }, go, h("span", {}, h("span", { text: message }), hint && h("span", { class: "quiet", text: ` ${hint}` })));
+    const go = h("button", {
+      type: "button",
+      class: "plain mono",
+      title: "Go there",
+      text: `${line}:${column}`,
+      on: { click: () => this.#editor.reveal(one) },
+    });
+    return h(
+      "li",
+      { class: severity === "error" ? "stop" : "loss" },
+      go,
+      h("span", {}, h("span", { text: message }), hint && h("span", { class: "quiet", text: ` ${hint}` })),
+    );
   }
 
   #showWords() {
     const { words, problem } = splitWords(this.params.value);
-    put(byId("script-words"), words.length > 0 && h("div", { class: "words" }, ...words.map((word, i) => h("code", { text: word.startsWith("--") ? word : `$${i + 1} = ${word}` }))), problem && h("p", { class: "word-note stop", text: problem }));
+    put(
+      byId("script-words"),
+      words.length > 0 &&
+        h(
+          "div",
+          { class: "words" },
+          ...words.map((word, i) => h("code", { text: word.startsWith("--") ? word : `$${i + 1} = ${word}` })),
+        ),
+      problem && h("p", { class: "word-note stop", text: problem }),
+    );
   }
 }

@@ -15,8 +15,19 @@ export async function showAccess(element) {
   const again = () => showAccess(element);
   try {
     const { sessions, links } = await get("/api/access");
-    put(element, table(["User", "Last used", "Session ends in"], sessions.map((one) => sessionRow(one, again))),
-      links.length ? table(["Unused link for", "Gives a session of", "Link ends in"], links.map((one) => linkRow(one, again))) : h("p", { class: "quiet", text: "There is no unused login link." }));
+    put(
+      element,
+      table(
+        ["User", "Last used", "Session ends in"],
+        sessions.map((one) => sessionRow(one, again)),
+      ),
+      links.length
+        ? table(
+            ["Unused link for", "Gives a session of", "Link ends in"],
+            links.map((one) => linkRow(one, again)),
+          )
+        : h("p", { class: "quiet", text: "There is no unused login link." }),
+    );
   } catch (error) {
     showError(element, error, again);
   }
@@ -25,8 +36,16 @@ export async function showAccess(element) {
 // The first column is text, those after it are lengths of time.
 function table(heads, rows) {
   const head = (text, index) => h("th", { scope: "col", class: index > 0 && "num", text });
-  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list access-table" },
-    h("thead", {}, h("tr", {}, ...heads.map(head), h("th", { scope: "col", text: "Actions" }))), h("tbody", {}, ...rows)));
+  return h(
+    "div",
+    { class: "scroll-x", tabindex: "0" },
+    h(
+      "table",
+      { class: "list access-table" },
+      h("thead", {}, h("tr", {}, ...heads.map(head), h("th", { scope: "col", text: "Actions" }))),
+      h("tbody", {}, ...rows),
+    ),
+  );
 }
 
 // A user with the role below.
@@ -44,19 +63,36 @@ function endButton(what, path, again) {
       showError(button.parentElement, error, again);
     }
   };
-  const button = h("button", { type: "button", class: "plain", "aria-label": `End ${what}`, text: "End", on: { click: end } });
+  const button = h("button", {
+    type: "button",
+    class: "plain",
+    "aria-label": `End ${what}`,
+    text: "End",
+    on: { click: end },
+  });
   return button;
 }
 
 function sessionRow(one, again) {
   const what = `the session of ${one.user}`;
   const used = one.current ? "now, by you" : `${time(one.unused_s)} ago`;
-  return h("tr", {}, who(one), h("td", { class: "num" }, used, h("div", { class: "quiet", text: `logged in ${time(one.age_s)} ago` })),
+  return h(
+    "tr",
+    {},
+    who(one),
+    h("td", { class: "num" }, used, h("div", { class: "quiet", text: `logged in ${time(one.age_s)} ago` })),
     h("td", { class: "num", text: time(one.ends_in_s) }),
-    h("td", {}, one.current ? "" : endButton(what, `/api/access/sessions/${one.id}`, again)));
+    h("td", {}, one.current ? "" : endButton(what, `/api/access/sessions/${one.id}`, again)),
+  );
 }
 
 function linkRow(one, again) {
-  return h("tr", {}, who(one), h("td", { class: "num", text: time(one.session_ends_in_s) }), h("td", { class: "num", text: time(one.ends_in_s) }),
-    h("td", {}, endButton(`the link for ${one.user}`, `/api/access/links/${one.id}`, again)));
+  return h(
+    "tr",
+    {},
+    who(one),
+    h("td", { class: "num", text: time(one.session_ends_in_s) }),
+    h("td", { class: "num", text: time(one.ends_in_s) }),
+    h("td", {}, endButton(`the link for ${one.user}`, `/api/access/links/${one.id}`, again)),
+  );
 }

@@ -52,7 +52,9 @@ export class CaptureContext extends EventTarget {
 
   /** Whether any stream has stacks. */
   get hasStacks() {
-    return this.info.streams.some((stream) => stream.kind === "samples" || stream.columns.some((column) => columnType(column) === "stack"));
+    return this.info.streams.some(
+      (stream) => stream.kind === "samples" || stream.columns.some((column) => columnType(column) === "stack"),
+    );
   }
 
   /** Whether it has calls of functions, which `function_graph` records. */
@@ -100,9 +102,18 @@ export class CaptureContext extends EventTarget {
   async rankColors() {
     const { streams } = this.info;
     if (this.isCounts || !streams.some(({ rows }) => rows > 0)) return;
-    const query = { start: 0, end: Math.ceil(this.duration), width: RANKED_BINS, group: "cpu", limit_tracks: RANKED_TRACKS };
+    const query = {
+      start: 0,
+      end: Math.ceil(this.duration),
+      width: RANKED_BINS,
+      group: "cpu",
+      limit_tracks: RANKED_TRACKS,
+    };
     const names = namesByRows(decodeTimeline(await getBytes(`${this.path}/timeline`, query))).map(([name]) => name);
-    rankColors(streams.toSorted((a, b) => b.rows - a.rows).map(({ name }) => name), names);
+    rankColors(
+      streams.toSorted((a, b) => b.rows - a.rows).map(({ name }) => name),
+      names,
+    );
     this.dispatchEvent(new Event("colors"));
   }
 

@@ -12,8 +12,11 @@ import { ESTIMATED, costIsEstimated, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
 
 const EXPORTS = [
-  ["svg", "Flame graph", "SVG", true], ["folded", "Folded stacks", "text", true], ["csv", "Rows of this stream", "CSV", false],
-  ["ndjson", "Rows of this stream", "NDJSON", false], ["bathy", "Whole capture", ".bathy", false],
+  ["svg", "Flame graph", "SVG", true],
+  ["folded", "Folded stacks", "text", true],
+  ["csv", "Rows of this stream", "CSV", false],
+  ["ndjson", "Rows of this stream", "NDJSON", false],
+  ["bathy", "Whole capture", ".bathy", false],
 ];
 
 /** What is said of a capture that was deleted while its page was open. */
@@ -44,7 +47,11 @@ export class CaptureHeader {
     bind("pin", () => this.#pin(), { when: () => this.context.info.can_pin && !this.context.gone });
     addCommands({ name: "Run this capture again", detail: "R", run: () => this.#runAgain() });
     if (!this.context.info.can_change) return;
-    addCommands({ name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() }, { name: "Stop this capture", detail: "X", run: () => this.#stop() }, { name: "Rename this capture", run: () => this.#rename() });
+    addCommands(
+      { name: "Pin or unpin this capture", detail: "K", run: () => this.#pin() },
+      { name: "Stop this capture", detail: "X", run: () => this.#stop() },
+      { name: "Rename this capture", run: () => this.#rename() },
+    );
   }
 
   get #again() {
@@ -62,9 +69,22 @@ export class CaptureHeader {
     if (!this.editing) byId("cap-title").textContent = info.title;
     document.title = `${info.title} · Bathyscope`;
     const started = wall(info.started_unix_ns);
-    put(byId("cap-meta"), captureState(info.state), info.state === "finished" ? "" : " · ", [info.simulated ? "simulated" : info.host.hostname, started, info.running ? "" : duration(this.context.duration), targetText(info.spec.target, joinWords, info.host.target_name)].filter(Boolean).join(" · "));
+    put(
+      byId("cap-meta"),
+      captureState(info.state),
+      info.state === "finished" ? "" : " · ",
+      [
+        info.simulated ? "simulated" : info.host.hostname,
+        started,
+        info.running ? "" : duration(this.context.duration),
+        targetText(info.spec.target, joinWords, info.host.target_name),
+      ]
+        .filter(Boolean)
+        .join(" · "),
+    );
     if (info.state === "finished") byId("cap-meta").firstChild.remove();
-    byId("cap-meta").title = `${info.host.hostname}, kernel ${info.host.kernel_release}, started ${wall(info.started_unix_ns, true)}`;
+    byId("cap-meta").title =
+      `${info.host.hostname}, kernel ${info.host.kernel_release}, started ${wall(info.started_unix_ns, true)}`;
     this.#drawChips(info);
     this.#drawActions(info);
     this.#drawProblem(info);
@@ -73,40 +93,113 @@ export class CaptureHeader {
   #drawChips(info) {
     const { lost } = this.context;
     const cost = info.readings.reduce((sum, reading) => sum + (reading?.cpu_permille ?? 0), 0);
-    const measured = info.readings.some((reading) => reading?.cpu_permille !== null && reading?.cpu_permille !== undefined);
+    const measured = info.readings.some(
+      (reading) => reading?.cpu_permille !== null && reading?.cpu_permille !== undefined,
+    );
     const estimated = costIsEstimated(info.spec);
-    const chip = (text, section, name, title) => h("button", { type: "button", class: `chip ${name}`, title, text, on: { click: () => this.details(section) } });
-    put(byId("cap-chips"), info.pinned && chip("Pinned", "info-spec", "", PINS), !info.running && chip(lostText(info), lost || info.lost_at_least ? "info-losses" : "info-ledger", lost || info.lost_at_least ? "chip-loss" : "", info.lost_at_least ? UNKNOWN_LOSS : lost ? `${plural(lost, "event")} lost` : "Everything that was emitted is stored"),
-      !info.running && measured && chip(`${estimated ? "≈ " : ""}${permille(cost)} CPU`, "info-overhead", "", `Share of one CPU that the probes used, on average${estimated ? `. ${ESTIMATED}` : ""}`));
+    const chip = (text, section, name, title) =>
+      h("button", { type: "button", class: `chip ${name}`, title, text, on: { click: () => this.details(section) } });
+    put(
+      byId("cap-chips"),
+      info.pinned && chip("Pinned", "info-spec", "", PINS),
+      !info.running &&
+        chip(
+          lostText(info),
+          lost || info.lost_at_least ? "info-losses" : "info-ledger",
+          lost || info.lost_at_least ? "chip-loss" : "",
+          info.lost_at_least
+            ? UNKNOWN_LOSS
+            : lost
+              ? `${plural(lost, "event")} lost`
+              : "Everything that was emitted is stored",
+        ),
+      !info.running &&
+        measured &&
+        chip(
+          `${estimated ? "≈ " : ""}${permille(cost)} CPU`,
+          "info-overhead",
+          "",
+          `Share of one CPU that the probes used, on average${estimated ? `. ${ESTIMATED}` : ""}`,
+        ),
+    );
   }
 
   #drawActions(info) {
-    if (this.context.gone) return put(byId("cap-actions"), h("a", { class: "button", href: "/captures", text: "All captures" }));
+    if (this.context.gone)
+      return put(byId("cap-actions"), h("a", { class: "button", href: "/captures", text: "All captures" }));
     const actions = [];
     if (info.running && info.can_change) {
-      actions.push(h("button", { type: "button", class: "primary", id: "stop", disabled: this.stopping, on: { click: () => this.#stop() } }, this.stopping ? "Stopping" : "Stop ", !this.stopping && h("kbd", { text: "X" })));
+      actions.push(
+        h(
+          "button",
+          { type: "button", class: "primary", id: "stop", disabled: this.stopping, on: { click: () => this.#stop() } },
+          this.stopping ? "Stopping" : "Stop ",
+          !this.stopping && h("kbd", { text: "X" }),
+        ),
+      );
     }
     if (!info.running && mayRecord()) {
       actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
     }
-    actions.push(this.#exportMenu(info), h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }));
-    if (info.can_change && !this.editing) actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));
-    if (info.can_pin) actions.push(h("button", { type: "button", id: "pin", title: PINS, "aria-pressed": String(info.pinned), text: info.pinned ? "Unpin" : "Pin", on: { click: () => this.#pin() } }));
+    actions.push(
+      this.#exportMenu(info),
+      h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }),
+    );
+    if (info.can_change && !this.editing)
+      actions.push(h("button", { type: "button", text: "Rename", on: { click: () => this.#rename() } }));
+    if (info.can_pin)
+      actions.push(
+        h("button", {
+          type: "button",
+          id: "pin",
+          title: PINS,
+          "aria-pressed": String(info.pinned),
+          text: info.pinned ? "Unpin" : "Pin",
+          on: { click: () => this.#pin() },
+        }),
+      );
     const held = document.activeElement?.id;
     put(byId("cap-actions"), ...actions);
     if (held === "stop" || held === "pin") document.getElementById(held)?.focus();
   }
 
   #drawProblem(info) {
-    if (this.context.gone) return put(byId("cap-problem"), h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Deleted. " }), GONE));
-    const bad = { failed: "This capture failed. ", interrupted: "This capture was interrupted. ", agent_lost: `The agent ended at ${duration(this.context.duration)}. ` }[info.state];
+    if (this.context.gone)
+      return put(
+        byId("cap-problem"),
+        h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Deleted. " }), GONE),
+      );
+    const bad = {
+      failed: "This capture failed. ",
+      interrupted: "This capture was interrupted. ",
+      agent_lost: `The agent ended at ${duration(this.context.duration)}. `,
+    }[info.state];
     const kept = info.streams.some((stream) => stream.rows > 0) && "Rows until then are kept. ";
     const isLost = info.state === "agent_lost";
     // How the agent ended is said already; what else there is to say follows it.
     const reason = isLost ? info.reason.split("; ").slice(1).join("; ") : info.reason;
     const now = isLost && h("span", { role: "status", text: this.recordingAgain ?? "" });
-    put(byId("cap-problem"), bad && h("p", { class: "notice notice-stop", title: isLost ? sentence(info.reason) : null }, h("strong", { text: bad }), reason && `${sentence(reason)} `, kept, now),
-      !info.running && info.streams.every((stream) => stream.rows === 0) && info.hints?.length > 0 && h("p", { class: "notice" }, h("strong", { text: "No rows. " }), ...info.hints.map((hint) => `${sentence(hint)} `)));
+    put(
+      byId("cap-problem"),
+      bad &&
+        h(
+          "p",
+          { class: "notice notice-stop", title: isLost ? sentence(info.reason) : null },
+          h("strong", { text: bad }),
+          reason && `${sentence(reason)} `,
+          kept,
+          now,
+        ),
+      !info.running &&
+        info.streams.every((stream) => stream.rows === 0) &&
+        info.hints?.length > 0 &&
+        h(
+          "p",
+          { class: "notice" },
+          h("strong", { text: "No rows. " }),
+          ...info.hints.map((hint) => `${sentence(hint)} `),
+        ),
+    );
     if (isLost && this.recordingAgain === undefined) this.#askAgent(now);
   }
 
@@ -115,7 +208,8 @@ export class CaptureHeader {
     this.recordingAgain = "";
     try {
       const { agent } = await get("/api/host");
-      this.recordingAgain = agent.state === "connected" ? "Recording works again." : "Recording does not work yet: the agent is not back.";
+      this.recordingAgain =
+        agent.state === "connected" ? "Recording works again." : "Recording does not work yet: the agent is not back.";
       place.textContent = this.recordingAgain;
     } catch {
       // Only whether it works is not known; the rest of the page says what is wrong with the console.
@@ -129,15 +223,45 @@ export class CaptureHeader {
       list.hidden = !open;
       button.setAttribute("aria-expanded", String(open));
       if (!open) return;
-      put(list, ...EXPORTS.filter(([, , , stacks]) => !stacks || this.context.hasStacks).map(([format, label, end]) => h("li", {}, h("a", { href: this.#exportPath(format), download: true }, h("span", { text: label }), h("span", { class: "quiet mono", text: end })))));
+      put(
+        list,
+        ...EXPORTS.filter(([, , , stacks]) => !stacks || this.context.hasStacks).map(([format, label, end]) =>
+          h(
+            "li",
+            {},
+            h(
+              "a",
+              { href: this.#exportPath(format), download: true },
+              h("span", { text: label }),
+              h("span", { class: "quiet mono", text: end }),
+            ),
+          ),
+        ),
+      );
       list.querySelector("a")?.focus();
     };
     button.addEventListener("click", () => toggle(list.hidden));
-    const menu = h("div", { class: "menu", on: {
-      focusout: (event) => { if (!menu.contains(event.relatedTarget)) toggle(false); },
-      click: (event) => { if (event.target.closest("a")) toggle(false); },
-      keydown: (event) => this.#menuKey(event, list, () => { toggle(false); button.focus(); }),
-    } }, button, list);
+    const menu = h(
+      "div",
+      {
+        class: "menu",
+        on: {
+          focusout: (event) => {
+            if (!menu.contains(event.relatedTarget)) toggle(false);
+          },
+          click: (event) => {
+            if (event.target.closest("a")) toggle(false);
+          },
+          keydown: (event) =>
+            this.#menuKey(event, list, () => {
+              toggle(false);
+              button.focus();
+            }),
+        },
+      },
+      button,
+      list,
+    );
     return menu;
   }
 
@@ -155,7 +279,15 @@ export class CaptureHeader {
   #exportPath(format) {
     const { start, end, filter, focus, search, invert, by } = this.context.view;
     const stream = Math.max(0, this.context.info.streams.indexOf(this.context.stream));
-    const parts = { format, start, end, stream, filter, ...(format === "svg" ? { focus, search } : {}), ...(["svg", "folded"].includes(format) ? { invert: invert ? 1 : 0, by } : {}) };
+    const parts = {
+      format,
+      start,
+      end,
+      stream,
+      filter,
+      ...(format === "svg" ? { focus, search } : {}),
+      ...(["svg", "folded"].includes(format) ? { invert: invert ? 1 : 0, by } : {}),
+    };
     const kept = Object.entries(parts).filter(([, value]) => value !== null && value !== "");
     return `${this.context.path}/export?${new URLSearchParams(format === "bathy" ? { format } : kept.map(([name, value]) => [name, String(value)]))}`;
   }
@@ -169,7 +301,11 @@ export class CaptureHeader {
   async #copyLink() {
     if (this.#isGone()) return;
     const done = await copyText(location.origin + this.context.state.address());
-    note(done ? "Link copied. It opens this view for everybody who may log in here." : "This browser did not allow copying. Copy the link from the address bar.");
+    note(
+      done
+        ? "Link copied. It opens this view for everybody who may log in here."
+        : "This browser did not allow copying. Copy the link from the address bar.",
+    );
   }
 
   async #pin() {
@@ -178,7 +314,12 @@ export class CaptureHeader {
     try {
       await send("PATCH", this.context.path, { pinned: !info.pinned });
       await this.context.refresh();
-      note(this.context.info.pinned ? "Pinned: it stays until somebody deletes it." : "Unpinned: it is deleted by the rule of retention, if there is one.", { ms: 3000 });
+      note(
+        this.context.info.pinned
+          ? "Pinned: it stays until somebody deletes it."
+          : "Unpinned: it is deleted by the rule of retention, if there is one.",
+        { ms: 3000 },
+      );
     } catch (error) {
       noteError(error);
     }

@@ -11,7 +11,10 @@ const MOST = 4096;
  */
 export function parseAddress(search) {
   const params = new URLSearchParams(search);
-  const text = (name) => { const value = params.get(name) ?? ""; return value.length <= MOST ? value : ""; };
+  const text = (name) => {
+    const value = params.get(name) ?? "";
+    return value.length <= MOST ? value : "";
+  };
   const kind = (name) => (KINDS.includes(text(name)) ? text(name) : "");
   const name = text("name");
   const entry = name && kind("of") ? { kind: kind("of"), name, within: text("from") } : null;

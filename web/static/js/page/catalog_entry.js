@@ -5,23 +5,72 @@ import { copyText, h } from "../lib/dom.js";
 import { note, sentence } from "../lib/notice.js";
 import { scriptText } from "../lib/script_text.js";
 
-const copy = (text, what) => async () => { if (await copyText(text)) note(`Copied ${what}.`, { ms: 2000 }); };
+const copy = (text, what) => async () => {
+  if (await copyText(text)) note(`Copied ${what}.`, { ms: 2000 });
+};
 
 function meansList(means) {
-  return means.length > 0 && h("section", {}, h("h3", { text: "How it can be traced" }), h("ul", { class: "means" }, ...means.map(({ id, purpose, works, why_not: why }) =>
-    h("li", { class: works ? "" : "quiet" }, h("span", { class: `state state-${works ? "available" : "missing_kernel_feature"}` }, h("code", { text: id })),
-      h("span", {}, h("span", { text: purpose }), why && h("span", { class: "means-why", text: sentence(`${works ? "" : "Not here: "}${why}`) }))))));
+  return (
+    means.length > 0 &&
+    h(
+      "section",
+      {},
+      h("h3", { text: "How it can be traced" }),
+      h(
+        "ul",
+        { class: "means" },
+        ...means.map(({ id, purpose, works, why_not: why }) =>
+          h(
+            "li",
+            { class: works ? "" : "quiet" },
+            h(
+              "span",
+              { class: `state state-${works ? "available" : "missing_kernel_feature"}` },
+              h("code", { text: id }),
+            ),
+            h(
+              "span",
+              {},
+              h("span", { text: purpose }),
+              why && h("span", { class: "means-why", text: sentence(`${works ? "" : "Not here: "}${why}`) }),
+            ),
+          ),
+        ),
+      ),
+    )
+  );
 }
 
 function fieldTable(fields) {
   if (fields.length === 0) return false;
-  const row = ({ name, type, kind, recordable, note: why }) => h("tr", { class: recordable ? "" : "quiet", title: why || null }, h("td", {}, h("code", { text: name })), h("td", {}, h("code", { text: type })), h("td", { text: recordable ? kind : "not recordable" }));
-  return h("section", {}, h("h3", { text: `Fields (${fields.length})` }), h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list" }, h("tbody", {}, ...fields.map(row)))));
+  const row = ({ name, type, kind, recordable, note: why }) =>
+    h(
+      "tr",
+      { class: recordable ? "" : "quiet", title: why || null },
+      h("td", {}, h("code", { text: name })),
+      h("td", {}, h("code", { text: type })),
+      h("td", { text: recordable ? kind : "not recordable" }),
+    );
+  return h(
+    "section",
+    {},
+    h("h3", { text: `Fields (${fields.length})` }),
+    h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list" }, h("tbody", {}, ...fields.map(row)))),
+  );
 }
 
 function text({ title, language, text: content }) {
-  return h("section", {}, h("div", { class: "row" }, h("h3", { text: title }), h("button", { type: "button", class: "plain", text: "Copy", on: { click: copy(content, title.toLowerCase()) } })),
-    language === "script" ? scriptText(content) : h("pre", { class: "script", tabindex: "0", text: content }));
+  return h(
+    "section",
+    {},
+    h(
+      "div",
+      { class: "row" },
+      h("h3", { text: title }),
+      h("button", { type: "button", class: "plain", text: "Copy", on: { click: copy(content, title.toLowerCase()) } }),
+    ),
+    language === "script" ? scriptText(content) : h("pre", { class: "script", tabindex: "0", text: content }),
+  );
 }
 
 /**
@@ -31,13 +80,37 @@ function text({ title, language, text: content }) {
  */
 export function entryView(entry, close) {
   const name = entry.shown ?? entry.name;
-  const facts = [...(entry.raw ? [{ label: "symbol", value: entry.raw }] : []), ...entry.facts.filter(({ label }) => label !== "symbol")];
+  const facts = [
+    ...(entry.raw ? [{ label: "symbol", value: entry.raw }] : []),
+    ...entry.facts.filter(({ label }) => label !== "symbol"),
+  ];
   const [main, ...others] = entry.actions;
-  const action = ({ label, path, params }, primary) => h("a", { class: primary ? "button primary" : "button", href: withParams(path, Object.fromEntries(params)), text: label });
+  const action = ({ label, path, params }, primary) =>
+    h("a", {
+      class: primary ? "button primary" : "button",
+      href: withParams(path, Object.fromEntries(params)),
+      text: label,
+    });
   return [
-    h("div", { class: "entry-head" }, h("div", {}, h("p", { class: "quiet small", text: entry.title }), h("h2", { class: "mono", text: name })), h("button", { type: "button", class: "plain", on: { click: close } }, "Close ", h("kbd", { text: "Esc" }))),
-    h("div", { class: "row entry-actions" }, main && action(main, true), ...others.map((one) => action(one, false)), h("button", { type: "button", text: "Copy name", on: { click: copy(entry.raw ?? entry.name, "the name") } })),
-    facts.length > 0 && h("dl", { class: "facts" }, ...facts.flatMap(({ label, value }) => [h("dt", { text: label }), h("dd", { text: value })])),
+    h(
+      "div",
+      { class: "entry-head" },
+      h("div", {}, h("p", { class: "quiet small", text: entry.title }), h("h2", { class: "mono", text: name })),
+      h("button", { type: "button", class: "plain", on: { click: close } }, "Close ", h("kbd", { text: "Esc" })),
+    ),
+    h(
+      "div",
+      { class: "row entry-actions" },
+      main && action(main, true),
+      ...others.map((one) => action(one, false)),
+      h("button", { type: "button", text: "Copy name", on: { click: copy(entry.raw ?? entry.name, "the name") } }),
+    ),
+    facts.length > 0 &&
+      h(
+        "dl",
+        { class: "facts" },
+        ...facts.flatMap(({ label, value }) => [h("dt", { text: label }), h("dd", { text: value })]),
+      ),
     meansList(entry.means),
     fieldTable(entry.fields),
     ...entry.code.map(text),

@@ -45,12 +45,14 @@ export class CatalogSource extends EventTarget {
   /** Says which rows are to be seen, `last` not included. */
   need(first, last) {
     this.#wanted = [first, last];
-    for (let page = Math.floor(first / PAGE); page * PAGE < last; page += 1) if (!this.#pages.has(page)) return this.#fetch();
+    for (let page = Math.floor(first / PAGE); page * PAGE < last; page += 1)
+      if (!this.#pages.has(page)) return this.#fetch();
   }
 
   #load() {
     const [first, last] = this.#wanted;
-    for (let page = Math.floor(first / PAGE); page * PAGE < last; page += 1) if (!this.#pages.has(page) && !this.#asked.has(page)) this.#page(page, false);
+    for (let page = Math.floor(first / PAGE); page * PAGE < last; page += 1)
+      if (!this.#pages.has(page) && !this.#asked.has(page)) this.#page(page, false);
   }
 
   async #page(page, first) {

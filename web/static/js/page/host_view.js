@@ -26,7 +26,13 @@ export function stateChip(state) {
  * @param {string | null | undefined} trouble
  */
 export function troubleNotice(trouble) {
-  return trouble ? h("div", { class: "notice notice-stop", role: "alert" }, h("p", {}, h("strong", { text: "Nothing can be stored. " }), sentence(trouble))) : null;
+  return trouble
+    ? h(
+        "div",
+        { class: "notice notice-stop", role: "alert" },
+        h("p", {}, h("strong", { text: "Nothing can be stored. " }), sentence(trouble)),
+      )
+    : null;
 }
 
 /**
@@ -36,14 +42,31 @@ export function troubleNotice(trouble) {
  */
 export function agentNotice(agent, full = false) {
   if (agent.state === "absent") {
-    return h("div", { class: "notice notice-stop", role: "status" }, h("p", {}, h("strong", { text: "No agent: nothing can be recorded. " }),
-      agent.message ? `${sentence(agent.message)} ` : "", "Stored captures and samples can still be read."));
+    return h(
+      "div",
+      { class: "notice notice-stop", role: "status" },
+      h(
+        "p",
+        {},
+        h("strong", { text: "No agent: nothing can be recorded. " }),
+        agent.message ? `${sentence(agent.message)} ` : "",
+        "Stored captures and samples can still be read.",
+      ),
+    );
   }
   if (agent.state === "restarting") {
-    return h("div", { class: "notice notice-stop", role: "status" }, h("p", {}, h("strong", { text: "The agent is restarting. " }), sentence(agent.message)));
+    return h(
+      "div",
+      { class: "notice notice-stop", role: "status" },
+      h("p", {}, h("strong", { text: "The agent is restarting. " }), sentence(agent.message)),
+    );
   }
   if (agent.simulated) {
-    return h("div", { class: "notice", role: "status" }, h("p", {}, h("strong", { text: "Simulated agent. " }), "Events are made up; nothing of this host is observed."));
+    return h(
+      "div",
+      { class: "notice", role: "status" },
+      h("p", {}, h("strong", { text: "Simulated agent. " }), "Events are made up; nothing of this host is observed."),
+    );
   }
   return full ? h("p", { text: sentence(agent.message) || "Connected." }) : null;
 }
@@ -53,10 +76,24 @@ export function agentNotice(agent, full = false) {
  * @param {Array<object>} capabilities
  */
 export function shortCapabilities(capabilities) {
-  return h("ul", { class: "caps" }, ...capabilities.map((one) => h("li", {},
-    h("span", { text: one.title, title: one.purpose }), stateChip(one.state),
-    h("span", { class: "cap-found quiet cut", title: one.state === "available" ? one.finding : one.purpose, text: one.state === "available" ? one.finding : one.purpose }),
-    one.state !== "available" && h("p", { class: "cap-why", text: joined(one.finding, one.remedy) }))));
+  return h(
+    "ul",
+    { class: "caps" },
+    ...capabilities.map((one) =>
+      h(
+        "li",
+        {},
+        h("span", { text: one.title, title: one.purpose }),
+        stateChip(one.state),
+        h("span", {
+          class: "cap-found quiet cut",
+          title: one.state === "available" ? one.finding : one.purpose,
+          text: one.state === "available" ? one.finding : one.purpose,
+        }),
+        one.state !== "available" && h("p", { class: "cap-why", text: joined(one.finding, one.remedy) }),
+      ),
+    ),
+  );
 }
 
 function joined(finding, remedy) {
@@ -68,11 +105,33 @@ function joined(finding, remedy) {
  * @param {Array<object>} capabilities
  */
 export function fullCapabilities(capabilities) {
-  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list wrap" },
-    h("thead", {}, h("tr", {}, ...["Feature", "State", "Finding", "Remedy"].map((text) => h("th", { scope: "col", text })))),
-    h("tbody", {}, ...capabilities.map((one) => h("tr", {},
-      h("td", {}, h("div", { text: one.title }), h("div", { class: "quiet small", text: one.purpose })),
-      h("td", {}, stateChip(one.state)), h("td", { text: one.finding }), h("td", { text: one.remedy }))))));
+  return h(
+    "div",
+    { class: "scroll-x", tabindex: "0" },
+    h(
+      "table",
+      { class: "list wrap" },
+      h(
+        "thead",
+        {},
+        h("tr", {}, ...["Feature", "State", "Finding", "Remedy"].map((text) => h("th", { scope: "col", text }))),
+      ),
+      h(
+        "tbody",
+        {},
+        ...capabilities.map((one) =>
+          h(
+            "tr",
+            {},
+            h("td", {}, h("div", { text: one.title }), h("div", { class: "quiet small", text: one.purpose })),
+            h("td", {}, stateChip(one.state)),
+            h("td", { text: one.finding }),
+            h("td", { text: one.remedy }),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 /**
@@ -82,11 +141,17 @@ export function fullCapabilities(capabilities) {
  */
 export function factEntries(facts) {
   const rows = [
-    ["Host name", facts.hostname], ["Kernel", [facts.kernel_release, facts.machine].filter(Boolean).join(", ")],
-    ["Processors online", facts.cpus || ""], ["Memory", facts.memory_bytes ? bytes(facts.memory_bytes) : ""],
-    ["Boot", facts.boot_id], ["Kernel build id", facts.kernel_build_id],
+    ["Host name", facts.hostname],
+    ["Kernel", [facts.kernel_release, facts.machine].filter(Boolean).join(", ")],
+    ["Processors online", facts.cpus || ""],
+    ["Memory", facts.memory_bytes ? bytes(facts.memory_bytes) : ""],
+    ["Boot", facts.boot_id],
+    ["Kernel build id", facts.kernel_build_id],
   ];
-  return rows.filter(([, value]) => value !== "" && value !== undefined).flatMap(([name, value]) => [
-    h("dt", { text: name }), h("dd", { class: /id|Boot/.test(name) ? "mono" : "", text: String(value) }),
-  ]);
+  return rows
+    .filter(([, value]) => value !== "" && value !== undefined)
+    .flatMap(([name, value]) => [
+      h("dt", { text: name }),
+      h("dd", { class: /id|Boot/.test(name) ? "mono" : "", text: String(value) }),
+    ]);
 }

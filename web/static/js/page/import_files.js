@@ -31,12 +31,30 @@ function post(file, tell) {
   const done = new Promise((resolve, reject) => {
     request.upload.addEventListener("progress", ({ loaded }) => tell(loaded));
     request.addEventListener("abort", () => resolve(null));
-    request.addEventListener("error", () => reject(new ApiError({ doing: "Sending the file", why: "the server does not answer", remedy: "Check that Bathyscope still runs and that this computer reaches it. Nothing was stored." })));
+    request.addEventListener("error", () =>
+      reject(
+        new ApiError({
+          doing: "Sending the file",
+          why: "the server does not answer",
+          remedy: "Check that Bathyscope still runs and that this computer reaches it. Nothing was stored.",
+        }),
+      ),
+    );
     request.addEventListener("load", () => {
       const body = request.response ?? {};
       if (request.status < 300) resolve(body);
-      else if (request.status === 401) location.assign(withParams("/login", { next: `${location.pathname}${location.search}` }));
-      else reject(new ApiError({ status: request.status, doing: "Importing the file", why: `the server answered ${request.status}`, ...(body.error ?? {}), body }));
+      else if (request.status === 401)
+        location.assign(withParams("/login", { next: `${location.pathname}${location.search}` }));
+      else
+        reject(
+          new ApiError({
+            status: request.status,
+            doing: "Importing the file",
+            why: `the server answered ${request.status}`,
+            ...(body.error ?? {}),
+            body,
+          }),
+        );
     });
   });
   request.open("POST", withParams("/api/captures/import", { name: file.name }));
@@ -52,12 +70,29 @@ async function importOne(file) {
   const tell = (sent) => {
     bar.value = sent;
     const left = waiting.length ? `; ${plural(waiting.length, "more file")}` : "";
-    said.textContent = sent < file.size ? `Sending ${file.name}: ${percent(sent, file.size)} of ${bytes(file.size)}${left}` : `Reading ${file.name}, ${bytes(file.size)}${left}`;
+    said.textContent =
+      sent < file.size
+        ? `Sending ${file.name}: ${percent(sent, file.size)} of ${bytes(file.size)}${left}`
+        : `Reading ${file.name}, ${bytes(file.size)}${left}`;
     // How long reading takes is not known.
     if (sent >= file.size) bar.removeAttribute("value");
   };
   sending = post(file, tell);
-  put(panel(), h("p", {}, said), bar, h("button", { type: "button", text: "Cancel", on: { click: () => { waiting.length = 0; sending?.cancel(); } } }));
+  put(
+    panel(),
+    h("p", {}, said),
+    bar,
+    h("button", {
+      type: "button",
+      text: "Cancel",
+      on: {
+        click: () => {
+          waiting.length = 0;
+          sending?.cancel();
+        },
+      },
+    }),
+  );
   tell(0);
   const answer = await sending.done;
   if (answer) imported.push(answer);
@@ -68,20 +103,31 @@ async function importAll() {
   let file = null;
   try {
     while ((file = waiting.shift())) {
-      if (!await importOne(file)) note(`The import of ${file.name} was cancelled; nothing of it was stored.`);
+      if (!(await importOne(file))) note(`The import of ${file.name} was cancelled; nothing of it was stored.`);
     }
     clear();
   } catch (error) {
     const rest = waiting.splice(0);
-    put(panel(), h("h2", { text: `${file.name} was not imported` }), errorNotice(error), rest.length > 0 && h("p", { text: `Nor ${rest.length === 1 ? "was" : "were"} ${rest.map(({ name }) => name).join(", ")}.` }),
-      h("button", { type: "button", text: "Close", on: { click: clear } }));
+    put(
+      panel(),
+      h("h2", { text: `${file.name} was not imported` }),
+      errorNotice(error),
+      rest.length > 0 &&
+        h("p", { text: `Nor ${rest.length === 1 ? "was" : "were"} ${rest.map(({ name }) => name).join(", ")}.` }),
+      h("button", { type: "button", text: "Close", on: { click: clear } }),
+    );
     panel().querySelector("button").focus();
   } finally {
     sending = null;
   }
   const done = imported.splice(0);
   if (done.length === 1 && file === undefined) location.assign(done[0].url);
-  else if (done.length > 0) note(`${plural(done.length, "capture")} imported.`, { label: "History", run: () => location.assign("/captures"), ms: 20000 });
+  else if (done.length > 0)
+    note(`${plural(done.length, "capture")} imported.`, {
+      label: "History",
+      run: () => location.assign("/captures"),
+      ms: 20000,
+    });
 }
 
 /**
@@ -95,20 +141,36 @@ export function importFiles(files) {
 
 /** Lets somebody choose files to import. */
 export function chooseFiles() {
-  const input = h("input", { type: "file", multiple: true, accept: ".bathy", on: { change: () => importFiles(input.files) } });
+  const input = h("input", {
+    type: "file",
+    multiple: true,
+    accept: ".bathy",
+    on: { change: () => importFiles(input.files) },
+  });
   input.click();
 }
 
 /** A button for it. */
 export function importButton() {
-  return h("button", { type: "button", text: "Import a file", title: "A capture that was exported as .bathy; it can also be dropped on any page", on: { click: chooseFiles } });
+  return h("button", {
+    type: "button",
+    text: "Import a file",
+    title: "A capture that was exported as .bathy; it can also be dropped on any page",
+    on: { click: chooseFiles },
+  });
 }
 
 const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
 
 /** Takes files that are dropped anywhere. A browser would open them instead of this page. */
 export function startDrop() {
-  const target = h("div", { class: "drop-here", hidden: true }, h("p", { text: mayRecord() ? "Drop to import a capture (.bathy)" : "You may read only: importing needs the role operator" }));
+  const target = h(
+    "div",
+    { class: "drop-here", hidden: true },
+    h("p", {
+      text: mayRecord() ? "Drop to import a capture (.bathy)" : "You may read only: importing needs the role operator",
+    }),
+  );
   document.body.append(target);
   const over = (event) => {
     if (!hasFiles(event)) return;
@@ -120,13 +182,23 @@ export function startDrop() {
   const options = { capture: true };
   document.addEventListener("dragenter", over, options);
   document.addEventListener("dragover", over, options);
-  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) target.hidden = true; }, options);
-  document.addEventListener("drop", (event) => {
-    if (!hasFiles(event)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    target.hidden = true;
-    if (mayRecord()) importFiles(event.dataTransfer.files);
-  }, options);
+  document.addEventListener(
+    "dragleave",
+    (event) => {
+      if (!event.relatedTarget) target.hidden = true;
+    },
+    options,
+  );
+  document.addEventListener(
+    "drop",
+    (event) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      target.hidden = true;
+      if (mayRecord()) importFiles(event.dataTransfer.files);
+    },
+    options,
+  );
   if (mayRecord()) addCommands({ name: "Import a capture from a file", run: chooseFiles });
 }

@@ -14,9 +14,15 @@ import { ESTIMATED, costIsEstimated, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
 
 const STAGES = {
-  kernel_missed: "the probe was not run", limited: "the limit of rows or bytes a second was reached", ring_full: "the ring buffer was full", map_full: "a map was full", stack_lost: "a stack could not be kept",
-  helper_failed: "a value could not be read and is empty", decode: "a record could not be decoded",
-  store: "the store could not keep up", interrupted: "recording broke off; what came after the last read of the counters was not counted",
+  kernel_missed: "the probe was not run",
+  limited: "the limit of rows or bytes a second was reached",
+  ring_full: "the ring buffer was full",
+  map_full: "a map was full",
+  stack_lost: "a stack could not be kept",
+  helper_failed: "a value could not be read and is empty",
+  decode: "a record could not be decoded",
+  store: "the store could not keep up",
+  interrupted: "recording broke off; what came after the last read of the counters was not counted",
 };
 
 /**
@@ -34,35 +40,84 @@ const MOST_OUTPUT = 1000;
 
 const number = (value) => h("td", { class: "num", title: exact(value), text: exact(value) });
 const entry = (name, ...value) => [h("dt", { text: name }), h("dd", {}, ...value)];
-const section = (id, title, ...children) => h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title`, text: title }), ...children);
+const section = (id, title, ...children) =>
+  h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title`, text: title }), ...children);
 
 function table(heads, rows) {
-  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list" },
-    h("thead", {}, h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text })))), h("tbody", {}, ...rows)));
+  return h(
+    "div",
+    { class: "scroll-x", tabindex: "0" },
+    h(
+      "table",
+      { class: "list" },
+      h(
+        "thead",
+        {},
+        h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text }))),
+      ),
+      h("tbody", {}, ...rows),
+    ),
+  );
 }
 
 /** A trace by ftrace: only what was asked for. */
 /** What a capture may cost, of all that it has budgets for. */
 function budgetsText(limits) {
-  const { rows_per_s: rows, bytes_per_s: written, agent_cpu_permille: agent = 500, agent_bytes: memory = 2 ** 30 } = limits.budgets ?? {};
-  const all = [`${permille(limits.budget_cpu_permille)} of one CPU in probes`, rows && `${exact(rows)} rows/s`, `${bytes(written ?? 128 * 2 ** 20)}/s of records`,
-    `${permille(agent)} of one CPU`, `${bytes(memory)} of memory in the agent`].filter(Boolean);
+  const {
+    rows_per_s: rows,
+    bytes_per_s: written,
+    agent_cpu_permille: agent = 500,
+    agent_bytes: memory = 2 ** 30,
+  } = limits.budgets ?? {};
+  const all = [
+    `${permille(limits.budget_cpu_permille)} of one CPU in probes`,
+    rows && `${exact(rows)} rows/s`,
+    `${bytes(written ?? 128 * 2 ** 20)}/s of records`,
+    `${permille(agent)} of one CPU`,
+    `${bytes(memory)} of memory in the agent`,
+  ].filter(Boolean);
   return `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
 }
 
-function tracedEntries({ tracer, functions = [], not_functions: not = [], graph_roots: roots = [], graph_not: leftOut = [], max_depth: depth, events = [], dynamic = [] }) {
+function tracedEntries({
+  tracer,
+  functions = [],
+  not_functions: not = [],
+  graph_roots: roots = [],
+  graph_not: leftOut = [],
+  max_depth: depth,
+  events = [],
+  dynamic = [],
+}) {
   const codes = (name, words) => (words.length ? entry(name, h("code", { text: words.join(" ") })) : []);
   return [
-    ...codes("Tracer", tracer ? [tracer] : []), ...codes("Functions", functions), ...codes("Excluded functions", not), ...codes("Graph begins at", roots),
-    ...codes("Graph excludes", leftOut), ...(depth ? entry("Depth", exact(depth)) : []),
-    ...events.flatMap(({ event, filter }, i) => entry(i === 0 ? "Events" : "", h("code", { text: event }), filter && h("div", {}, "only where ", h("code", { text: filter })))),
+    ...codes("Tracer", tracer ? [tracer] : []),
+    ...codes("Functions", functions),
+    ...codes("Excluded functions", not),
+    ...codes("Graph begins at", roots),
+    ...codes("Graph excludes", leftOut),
+    ...(depth ? entry("Depth", exact(depth)) : []),
+    ...events.flatMap(({ event, filter }, i) =>
+      entry(
+        i === 0 ? "Events" : "",
+        h("code", { text: event }),
+        filter && h("div", {}, "only where ", h("code", { text: filter })),
+      ),
+    ),
     ...probedEntries(dynamic),
   ];
 }
 
 /** Probes that were made for the capture. */
 function probedEntries(dynamic) {
-  return dynamic.flatMap((probe, i) => entry(i === 0 ? "Own probes" : "", h("code", { text: probeLines([probe])[0] }), kernelLine(probe) && h("div", { class: "quiet small" }, "for the kernel ", h("code", { text: kernelLine(probe) }))));
+  return dynamic.flatMap((probe, i) =>
+    entry(
+      i === 0 ? "Own probes" : "",
+      h("code", { text: probeLines([probe])[0] }),
+      kernelLine(probe) &&
+        h("div", { class: "quiet small" }, "for the kernel ", h("code", { text: kernelLine(probe) })),
+    ),
+  );
 }
 
 /** The tab. */
@@ -101,9 +156,28 @@ export class InfoView extends PanelView {
 
   #draw() {
     const { info } = this.context;
-    put(this.panel, h("div", { class: "info-columns" },
-      h("div", {}, this.#spec(info), section("info-host", "Host", h("dl", { class: "facts" }, ...factEntries(info.host)))),
-      h("div", {}, this.#ledger(info), this.#losses(info), this.#overhead(info), this.#ownProbes(info), info.output_bytes > 0 && section("info-output", "Output of the command", this.output))));
+    put(
+      this.panel,
+      h(
+        "div",
+        { class: "info-columns" },
+        h(
+          "div",
+          {},
+          this.#spec(info),
+          section("info-host", "Host", h("dl", { class: "facts" }, ...factEntries(info.host))),
+        ),
+        h(
+          "div",
+          {},
+          this.#ledger(info),
+          this.#losses(info),
+          this.#overhead(info),
+          this.#ownProbes(info),
+          info.output_bytes > 0 && section("info-output", "Output of the command", this.output),
+        ),
+      ),
+    );
     if (info.output_bytes > 0 && this.outputAsked !== info.output_bytes) this.#loadOutput();
   }
 
@@ -112,25 +186,83 @@ export class InfoView extends PanelView {
     const { events, profile, script, syscalls, trace, count: counts } = spec.method;
     const json = h("pre", { class: "json", tabindex: "0", text: JSON.stringify(spec, null, 2) });
     const method = script
-      ? entry("Script", script.file && h("code", { text: script.file }), script.params?.length > 0 && h("code", { text: ` ${joinWords(script.params)}` }), scriptText(script.text))
+      ? entry(
+          "Script",
+          script.file && h("code", { text: script.file }),
+          script.params?.length > 0 && h("code", { text: ` ${joinWords(script.params)}` }),
+          scriptText(script.text),
+        )
       : counts
-      ? [...entry("Method", "Counts, read every ", duration(counts.interval_ms * 1e6), ": ", h("code", { text: (counts.groups ?? []).map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0])).join(", ") || (counts.dynamic?.length ? "those of the probes" : "default events") })), ...probedEntries(counts.dynamic ?? [])]
-      : profile
-      ? entry("Method", `Profile: ${profile.event ? `${profile.event}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}`)
-      : syscalls
-      ? [...entry("System calls", h("code", { text: syscalls.calls?.join(", ") || "all" }), syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`),
-        ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []), ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : [])]
-      : trace
-      ? tracedEntries(trace)
-      : (events?.probes ?? []).flatMap((probe, i) => entry(i === 0 ? "Events" : "", h("code", { text: probe.tracepoint }), probe.fields.length ? `: ${probe.fields.join(", ")}` : "", probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate }))));
+        ? [
+            ...entry(
+              "Method",
+              "Counts, read every ",
+              duration(counts.interval_ms * 1e6),
+              ": ",
+              h("code", {
+                text:
+                  (counts.groups ?? [])
+                    .map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0]))
+                    .join(", ") || (counts.dynamic?.length ? "those of the probes" : "default events"),
+              }),
+            ),
+            ...probedEntries(counts.dynamic ?? []),
+          ]
+        : profile
+          ? entry(
+              "Method",
+              `Profile: ${profile.event ? `${profile.event}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}`,
+            )
+          : syscalls
+            ? [
+                ...entry(
+                  "System calls",
+                  h("code", { text: syscalls.calls?.join(", ") || "all" }),
+                  syscalls.outcome && syscalls.outcome !== "any" && `, only those that ${syscalls.outcome}`,
+                ),
+                ...(syscalls.min_duration_ns > 0 ? entry("Only longer than", duration(syscalls.min_duration_ns)) : []),
+                ...(syscalls.path ? entry("Only paths from", h("code", { text: syscalls.path })) : []),
+              ]
+            : trace
+              ? tracedEntries(trace)
+              : (events?.probes ?? []).flatMap((probe, i) =>
+                  entry(
+                    i === 0 ? "Events" : "",
+                    h("code", { text: probe.tracepoint }),
+                    probe.fields.length ? `: ${probe.fields.join(", ")}` : "",
+                    probe.predicate && h("div", {}, "only where ", h("code", { text: probe.predicate })),
+                  ),
+                );
     const limits = spec.limits ?? {};
-    const ends = [limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`, limits.max_events && `after ${plural(limits.max_events, "row")}`, limits.max_bytes && `at ${bytes(limits.max_bytes)}`].filter(Boolean);
-    return section("info-spec", "What was asked for", h("dl", { class: "facts" }, ...method, ...entry("Target", targetText(spec.target, joinWords)),
-      ...entry("Ends", ends.join(", or ") || "when it is stopped"), ...entry("Cost limits", budgetsText(limits)),
-      ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`), ...entry("Ended", info.running ? "still recording" : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`),
-      ...(info.hints ?? []).flatMap((hint) => entry("Note", `${hint}.`)),
-      ...entry("Size", bytes(info.bytes)), ...(info.pinned || info.kept_until_unix_ns ? entry("Kept", keptText(info)) : []),
-      ...(info.simulated ? entry("Agent", "simulated: the events are made up") : [])), h("details", {}, h("summary", { text: "Spec as JSON" }), json));
+    const ends = [
+      limits.duration_ms && `after ${duration(limits.duration_ms * 1e6)}`,
+      limits.max_events && `after ${plural(limits.max_events, "row")}`,
+      limits.max_bytes && `at ${bytes(limits.max_bytes)}`,
+    ].filter(Boolean);
+    return section(
+      "info-spec",
+      "What was asked for",
+      h(
+        "dl",
+        { class: "facts" },
+        ...method,
+        ...entry("Target", targetText(spec.target, joinWords)),
+        ...entry("Ends", ends.join(", or ") || "when it is stopped"),
+        ...entry("Cost limits", budgetsText(limits)),
+        ...entry("Started", `${wall(info.started_unix_ns, true)}${info.owner ? ` by ${info.owner}` : ""}`),
+        ...entry(
+          "Ended",
+          info.running
+            ? "still recording"
+            : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`,
+        ),
+        ...(info.hints ?? []).flatMap((hint) => entry("Note", `${hint}.`)),
+        ...entry("Size", bytes(info.bytes)),
+        ...(info.pinned || info.kept_until_unix_ns ? entry("Kept", keptText(info)) : []),
+        ...(info.simulated ? entry("Agent", "simulated: the events are made up") : []),
+      ),
+      h("details", {}, h("summary", { text: "Spec as JSON" }), json),
+    );
   }
 
   /** Hits and misses of its own probes, while it runs; each can be detached. */
@@ -144,51 +276,155 @@ export class InfoView extends PanelView {
   }
 
   #ledger(info) {
-    const lost = (stream) => info.ledger.losses.filter((loss) => loss.stream === stream).reduce((sum, loss) => sum + loss.count, 0);
-    const open = (stream) => info.ledger.losses.some((loss) => loss.stage === "interrupted" && (loss.stream === stream || loss.stream === null));
+    const lost = (stream) =>
+      info.ledger.losses.filter((loss) => loss.stream === stream).reduce((sum, loss) => sum + loss.count, 0);
+    const open = (stream) =>
+      info.ledger.losses.some(
+        (loss) => loss.stage === "interrupted" && (loss.stream === stream || loss.stream === null),
+      );
     const rows = info.ledger.streams.map((totals, i) => {
       const gone = lost(i);
       const flight = totals.emitted - totals.stored - gone;
-      return h("tr", {}, h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }), number(totals.hits), number(totals.filtered), number(totals.emitted), number(totals.stored),
-        h("td", { class: gone || open(i) ? "num loss" : "num", title: open(i) ? UNKNOWN_LOSS : "", text: `${open(i) ? "at least " : ""}${exact(gone)}` }), h("td", { class: "num", text: exact(flight) }));
+      return h(
+        "tr",
+        {},
+        h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
+        number(totals.hits),
+        number(totals.filtered),
+        number(totals.emitted),
+        number(totals.stored),
+        h("td", {
+          class: gone || open(i) ? "num loss" : "num",
+          title: open(i) ? UNKNOWN_LOSS : "",
+          text: `${open(i) ? "at least " : ""}${exact(gone)}`,
+        }),
+        h("td", { class: "num", text: exact(flight) }),
+      );
     });
-    return section("info-ledger", "Ledger", h("p", { class: "quiet prose", text: "Every hit that the filter let through was emitted; what was emitted is stored or counted as lost. Once the capture has ended, nothing is in flight." }),
-      table([["Stream"], ["Hits", true], ["Filtered", true], ["Emitted", true], ["Stored", true], ["Lost", true], ["In flight", true]], rows));
+    return section(
+      "info-ledger",
+      "Ledger",
+      h("p", {
+        class: "quiet prose",
+        text: "Every hit that the filter let through was emitted; what was emitted is stored or counted as lost. Once the capture has ended, nothing is in flight.",
+      }),
+      table(
+        [
+          ["Stream"],
+          ["Hits", true],
+          ["Filtered", true],
+          ["Emitted", true],
+          ["Stored", true],
+          ["Lost", true],
+          ["In flight", true],
+        ],
+        rows,
+      ),
+    );
   }
 
   #losses(info) {
     const { losses } = info.ledger;
-    const show = (loss) => h("button", { type: "button", class: "plain", text: "Show", on: { click: () => {
-      const { start, end } = this.context.lossRange(loss);
-      const margin = Math.max(1e6, end - start);
-      this.context.select({ start: start - margin, end: end + margin });
-      this.context.state.set({ tab: "timeline" });
-    } } });
+    const show = (loss) =>
+      h("button", {
+        type: "button",
+        class: "plain",
+        text: "Show",
+        on: {
+          click: () => {
+            const { start, end } = this.context.lossRange(loss);
+            const margin = Math.max(1e6, end - start);
+            this.context.select({ start: start - margin, end: end + margin });
+            this.context.state.set({ tab: "timeline" });
+          },
+        },
+      });
     const rows = losses.map((loss) => {
       const { start, end } = this.context.lossRange(loss);
-      return h("tr", {}, h("td", { class: "mono", text: loss.stream === null ? "not known" : info.streams[loss.stream]?.name ?? "" }), h("td", { text: stageText(loss.stage) }), loss.stage === "interrupted" ? h("td", { class: "num", title: UNKNOWN_LOSS, text: `at least ${exact(loss.count)}` }) : number(loss.count),
-        h("td", { class: "num", title: `${moment(start)} to ${moment(end)} s`, text: `${duration(start)} to ${duration(end)}` }), h("td", { class: "num" }, show(loss)));
+      return h(
+        "tr",
+        {},
+        h("td", { class: "mono", text: loss.stream === null ? "not known" : (info.streams[loss.stream]?.name ?? "") }),
+        h("td", { text: stageText(loss.stage) }),
+        loss.stage === "interrupted"
+          ? h("td", { class: "num", title: UNKNOWN_LOSS, text: `at least ${exact(loss.count)}` })
+          : number(loss.count),
+        h("td", {
+          class: "num",
+          title: `${moment(start)} to ${moment(end)} s`,
+          text: `${duration(start)} to ${duration(end)}`,
+        }),
+        h("td", { class: "num" }, show(loss)),
+      );
     });
-    return section("info-losses", "Losses", losses.length === 0 ? h("p", { text: "Nothing was lost." }) : table([["Stream"], ["Where"], ["Events", true], ["When", true], ["In the timeline", true]], rows));
+    return section(
+      "info-losses",
+      "Losses",
+      losses.length === 0
+        ? h("p", { text: "Nothing was lost." })
+        : table([["Stream"], ["Where"], ["Events", true], ["When", true], ["In the timeline", true]], rows),
+    );
   }
 
   #overhead(info) {
     const estimated = costIsEstimated(info.spec);
     const about = estimated ? "≈ " : "";
-    const rows = info.readings.map((reading, i) => reading && h("tr", {}, h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
-      h("td", { class: "num", title: exact(reading.hits_per_s), text: `${count(Math.round(reading.hits_per_s))}/s` }),
-      h("td", { class: "num", text: reading.ns_per_hit === null || reading.ns_per_hit === undefined ? "not measured" : `${about}${Math.round(reading.ns_per_hit)} ns` }), h("td", { class: "num", text: `${about}${permille(reading.cpu_permille)}` }))).filter(Boolean);
-    return section("info-overhead", info.running ? "Cost of the probes, last reading" : "Cost of the probes, average", rows.length === 0 ? h("p", { text: "Not measured: the capture was too short, or this kernel does not measure it." })
-      : table([["Stream"], ["Hits", true], ["Each hit", true], ["Share of one CPU", true]], rows), estimated && rows.length > 0 && h("p", { class: "quiet prose", text: ESTIMATED }));
+    const rows = info.readings
+      .map(
+        (reading, i) =>
+          reading &&
+          h(
+            "tr",
+            {},
+            h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
+            h("td", {
+              class: "num",
+              title: exact(reading.hits_per_s),
+              text: `${count(Math.round(reading.hits_per_s))}/s`,
+            }),
+            h("td", {
+              class: "num",
+              text:
+                reading.ns_per_hit === null || reading.ns_per_hit === undefined
+                  ? "not measured"
+                  : `${about}${Math.round(reading.ns_per_hit)} ns`,
+            }),
+            h("td", { class: "num", text: `${about}${permille(reading.cpu_permille)}` }),
+          ),
+      )
+      .filter(Boolean);
+    return section(
+      "info-overhead",
+      info.running ? "Cost of the probes, last reading" : "Cost of the probes, average",
+      rows.length === 0
+        ? h("p", { text: "Not measured: the capture was too short, or this kernel does not measure it." })
+        : table([["Stream"], ["Hits", true], ["Each hit", true], ["Share of one CPU", true]], rows),
+      estimated && rows.length > 0 && h("p", { class: "quiet prose", text: ESTIMATED }),
+    );
   }
 
   async #loadOutput() {
     this.outputAsked = this.context.info.output_bytes;
     try {
       const { items } = await get(`${this.context.path}/output`);
-      const line = (item) => (text) => h("div", { class: item.stream === "stderr" ? "stderr" : "", title: `${item.stream}, ${moment(item.time)} s`, text });
-      put(this.output, h("pre", { class: "output", tabindex: "0" }, ...items.flatMap((item) => item.lines.map(line(item)))),
-        items.length >= MOST_OUTPUT && h("p", { class: "quiet small", text: `The first ${plural(items.reduce((sum, item) => sum + item.lines.length, 0), "line")} of ${bytes(this.context.info.output_bytes)} are shown.` }));
+      const line = (item) => (text) =>
+        h("div", {
+          class: item.stream === "stderr" ? "stderr" : "",
+          title: `${item.stream}, ${moment(item.time)} s`,
+          text,
+        });
+      put(
+        this.output,
+        h("pre", { class: "output", tabindex: "0" }, ...items.flatMap((item) => item.lines.map(line(item)))),
+        items.length >= MOST_OUTPUT &&
+          h("p", {
+            class: "quiet small",
+            text: `The first ${plural(
+              items.reduce((sum, item) => sum + item.lines.length, 0),
+              "line",
+            )} of ${bytes(this.context.info.output_bytes)} are shown.`,
+          }),
+      );
     } catch (error) {
       this.outputAsked = -1;
       showError(this.output, error, () => this.#loadOutput());

@@ -19,17 +19,35 @@ export function sumOf(tick, before) {
   if (probes.length === 0) {
     const known = streams.filter(({ ns_per_hit: ns }) => ns !== null && ns !== undefined);
     const hits = sum(known, "hits_per_s");
-    const ns = hits > 0 ? known.reduce((total, one) => total + one.ns_per_hit * one.hits_per_s, 0) / hits : known[0]?.ns_per_hit ?? null;
+    const ns =
+      hits > 0
+        ? known.reduce((total, one) => total + one.ns_per_hit * one.hits_per_s, 0) / hits
+        : (known[0]?.ns_per_hit ?? null);
     const costs = streams.filter(({ cpu_permille: cpu }) => cpu !== null && cpu !== undefined);
-    return { ...rows, hits_per_s: sum(streams, "hits_per_s"), ns_per_hit: ns, cpu_permille: costs.length ? sum(costs, "cpu_permille") : null, filtered: sum(streams, "filtered") };
+    return {
+      ...rows,
+      hits_per_s: sum(streams, "hits_per_s"),
+      ns_per_hit: ns,
+      cpu_permille: costs.length ? sum(costs, "cpu_permille") : null,
+      filtered: sum(streams, "filtered"),
+    };
   }
   const seconds = before ? (tick.elapsed - before.elapsed) / 1e9 : tick.elapsed / 1e9;
   const earlier = new Map((before?.probes ?? []).map((one) => [`${one.line} ${one.name}`, one.hits]));
-  const rates = probes.map((one) => ({ ...one, rate: seconds > 0 ? Math.max(0, one.hits - (earlier.get(`${one.line} ${one.name}`) ?? 0)) / seconds : 0 }));
+  const rates = probes.map((one) => ({
+    ...one,
+    rate: seconds > 0 ? Math.max(0, one.hits - (earlier.get(`${one.line} ${one.name}`) ?? 0)) / seconds : 0,
+  }));
   const known = rates.filter(({ ns_per_hit: ns }) => ns !== null && ns !== undefined);
   const ns = known.reduce((total, one) => total + one.ns_per_hit * one.rate, 0);
   const hits = known.reduce((total, one) => total + one.rate, 0);
-  return { ...rows, hits_per_s: sum(rates, "rate"), ns_per_hit: hits > 0 ? ns / hits : null, cpu_permille: known.length ? ns / 1e6 : null, filtered: sum(probes, "filtered") };
+  return {
+    ...rows,
+    hits_per_s: sum(rates, "rate"),
+    ns_per_hit: hits > 0 ? ns / hits : null,
+    cpu_permille: known.length ? ns / 1e6 : null,
+    filtered: sum(probes, "filtered"),
+  };
 }
 
 /** The line. */
@@ -64,29 +82,71 @@ export class LiveHeader {
 
   #readings(one) {
     return [
-      this.#reading(count(Math.round(one.hits_per_s)), "hits/s", `${exact(Math.round(one.hits_per_s))} hits per second`),
+      this.#reading(
+        count(Math.round(one.hits_per_s)),
+        "hits/s",
+        `${exact(Math.round(one.hits_per_s))} hits per second`,
+      ),
       this.#reading(count(Math.round(one.rows_per_s)), "rows/s"),
-      this.#reading(one.ns_per_hit === null || one.ns_per_hit === undefined ? "–" : `${this.about}${Math.round(one.ns_per_hit)} ns`, "per hit", this.estimated),
+      this.#reading(
+        one.ns_per_hit === null || one.ns_per_hit === undefined ? "–" : `${this.about}${Math.round(one.ns_per_hit)} ns`,
+        "per hit",
+        this.estimated,
+      ),
       this.#reading(`${this.about}${permille(one.cpu_permille)}`, "of a CPU", this.estimated),
-      this.#reading(count(one.stored), "stored", exact(one.stored)), this.#reading(count(one.filtered), "filtered", exact(one.filtered)),
+      this.#reading(count(one.stored), "stored", exact(one.stored)),
+      this.#reading(count(one.filtered), "filtered", exact(one.filtered)),
       this.#reading(count(one.lost), "lost", exact(one.lost), one.lost > 0 ? "loss" : ""),
     ];
   }
 
   /** New numbers. */
   tick(tick) {
-    put(this.line, h("span", { class: "reading" }, h("b", { text: duration(tick.elapsed) })), ...this.#readings(sumOf(tick, this.#before)));
-    const own = (name, readings) => h("div", { class: "live-stream" }, h("code", { class: "cut", title: name, text: name }), ...readings);
-    const used = (name, share, peak, what) => own(name, [this.#reading(permille(share), "of a CPU"), this.#reading(bytes(peak), "at most", `What ${what} uses now, and the most memory that it had resident. All captures share it.`)]);
-    const probes = (tick.probes ?? []).map((one) => own(one.name, [
-      this.#reading(count(one.hits), "hits", exact(one.hits)), this.#reading(one.ns_per_hit === null || one.ns_per_hit === undefined ? "–" : `${Math.round(one.ns_per_hit)} ns`, "per hit"),
-      this.#reading(count(one.filtered), "filtered", exact(one.filtered)), this.#reading(count(one.lost), "lost", exact(one.lost), one.lost > 0 ? "loss" : ""),
-    ]));
+    put(
+      this.line,
+      h("span", { class: "reading" }, h("b", { text: duration(tick.elapsed) })),
+      ...this.#readings(sumOf(tick, this.#before)),
+    );
+    const own = (name, readings) =>
+      h("div", { class: "live-stream" }, h("code", { class: "cut", title: name, text: name }), ...readings);
+    const used = (name, share, peak, what) =>
+      own(name, [
+        this.#reading(permille(share), "of a CPU"),
+        this.#reading(
+          bytes(peak),
+          "at most",
+          `What ${what} uses now, and the most memory that it had resident. All captures share it.`,
+        ),
+      ]);
+    const probes = (tick.probes ?? []).map((one) =>
+      own(one.name, [
+        this.#reading(count(one.hits), "hits", exact(one.hits)),
+        this.#reading(
+          one.ns_per_hit === null || one.ns_per_hit === undefined ? "–" : `${Math.round(one.ns_per_hit)} ns`,
+          "per hit",
+        ),
+        this.#reading(count(one.filtered), "filtered", exact(one.filtered)),
+        this.#reading(count(one.lost), "lost", exact(one.lost), one.lost > 0 ? "loss" : ""),
+      ]),
+    );
     // Streams of a script have rows; what is hit are its programs.
-    const rows = (one) => [this.#reading(count(Math.round(one.rows_per_s)), "rows/s"), this.#reading(count(one.stored), "stored", exact(one.stored)), this.#reading(count(one.lost), "lost", exact(one.lost), one.lost > 0 ? "loss" : "")];
-    put(this.list, ...probes, ...tick.streams.map((one) => own(one.name, probes.length ? rows(one) : this.#readings(one))),
-      used("bathyscope-console", tick.console_cpu_permille, tick.console_peak_bytes, "the console, which reads and stores,"),
-      used("bathyscope-agent", tick.agent_cpu_permille, tick.agent_peak_bytes, "the agent, which holds the probes,"));
+    const rows = (one) => [
+      this.#reading(count(Math.round(one.rows_per_s)), "rows/s"),
+      this.#reading(count(one.stored), "stored", exact(one.stored)),
+      this.#reading(count(one.lost), "lost", exact(one.lost), one.lost > 0 ? "loss" : ""),
+    ];
+    put(
+      this.list,
+      ...probes,
+      ...tick.streams.map((one) => own(one.name, probes.length ? rows(one) : this.#readings(one))),
+      used(
+        "bathyscope-console",
+        tick.console_cpu_permille,
+        tick.console_peak_bytes,
+        "the console, which reads and stores,",
+      ),
+      used("bathyscope-agent", tick.agent_cpu_permille, tick.agent_peak_bytes, "the agent, which holds the probes,"),
+    );
     this.#before = tick;
   }
 

@@ -9,7 +9,16 @@ import { noteError } from "../lib/notice.js";
 
 const AXIS = 16;
 const BAR = 2;
-const COLORS = ["--bg", "--bg-rail", "--line", "--line-strong", "--text-quiet", "--accent", "--selection", "--loss-mark"];
+const COLORS = [
+  "--bg",
+  "--bg-rail",
+  "--line",
+  "--line-strong",
+  "--text-quiet",
+  "--accent",
+  "--selection",
+  "--loss-mark",
+];
 const STEP = 0.02;
 const ROWS_PER_BIN = 8;
 
@@ -29,7 +38,10 @@ export class Minimap {
     this.preview = null;
     this.canvas = new Canvas(byId("minimap"), COLORS, () => this.#draw());
     const element = this.canvas.element;
-    element.addEventListener("measured", settled(100, () => this.load()));
+    element.addEventListener(
+      "measured",
+      settled(100, () => this.load()),
+    );
     context.state.addEventListener("change", ({ detail }) => {
       if (detail.parts.has("filter")) this.load();
       this.#tell();
@@ -37,12 +49,23 @@ export class Minimap {
     });
     context.addEventListener("info", () => this.load());
     dragRange(element, {
-      time: (x) => (x / this.canvas.width) * this.span, place: (time) => (time / this.span) * this.canvas.width,
-      selection: () => this.#selection(), accepts: () => true,
-      preview: (range) => { this.preview = range; this.canvas.redraw(); this.readout(range && `${duration(range.start)} to ${duration(range.end)}: ${duration(range.end - range.start)}`); },
+      time: (x) => (x / this.canvas.width) * this.span,
+      place: (time) => (time / this.span) * this.canvas.width,
+      selection: () => this.#selection(),
+      accepts: () => true,
+      preview: (range) => {
+        this.preview = range;
+        this.canvas.redraw();
+        this.readout(
+          range && `${duration(range.start)} to ${duration(range.end)}: ${duration(range.end - range.start)}`,
+        );
+      },
       done: (range) => context.select(range),
     });
-    element.addEventListener("dblclick", () => { context.select(null); context.state.set({ from: null, to: null }); });
+    element.addEventListener("dblclick", () => {
+      context.select(null);
+      context.state.set({ from: null, to: null });
+    });
     element.addEventListener("pointermove", (event) => !this.preview && this.#hover(event.offsetX));
     element.addEventListener("pointerleave", () => this.readout(null));
     element.addEventListener("keydown", (event) => this.#key(event));
@@ -63,9 +86,14 @@ export class Minimap {
     if (this.canvas.width === 0 || (this.context.info.running && (this.data || this.context.duration < 1e9))) return;
     // Few rows in many bins would show the bins, not the rows.
     const rows = this.context.info.streams.reduce((sum, stream) => sum + stream.rows, 0);
-    const bins = Math.max(1, Math.min(8192, Math.floor(this.canvas.width / BAR), Math.max(60, Math.ceil(rows / ROWS_PER_BIN))));
+    const bins = Math.max(
+      1,
+      Math.min(8192, Math.floor(this.canvas.width / BAR), Math.max(60, Math.ceil(rows / ROWS_PER_BIN))),
+    );
     try {
-      const data = await this.#latest.run((signal) => get(`${this.context.path}/rate`, { bins, filter: this.context.view.filter }, signal));
+      const data = await this.#latest.run((signal) =>
+        get(`${this.context.path}/rate`, { bins, filter: this.context.view.filter }, signal),
+      );
       if (!data) return;
       this.data = data;
       this.canvas.redraw();
@@ -84,7 +112,8 @@ export class Minimap {
     // The first one tells nothing of the time before it, except at the beginning.
     const before = this.live.at(-1)?.time ?? (tick.elapsed < 2e9 ? 0 : tick.elapsed);
     this.live.push({ from: before, time: tick.elapsed, rows: sum("rows_per_s"), lost: sum("lost") });
-    if (this.live.length > 4096) this.live = this.live.flatMap((one, i) => (i % 2 ? [{ ...one, from: this.live[i - 1].from }] : []));
+    if (this.live.length > 4096)
+      this.live = this.live.flatMap((one, i) => (i % 2 ? [{ ...one, from: this.live[i - 1].from }] : []));
     this.canvas.redraw();
   }
 
@@ -123,7 +152,8 @@ export class Minimap {
     if (!this.context.info.running) return stored;
     const before = this.data ? this.data.losses.reduce((sum, loss) => sum + loss.count, 0) : 0;
     const seen = this.live.flatMap((point, i) => {
-      const lost = point.lost - (this.live[i - 1]?.lost ?? Math.max(before, point.from === point.time ? point.lost : 0));
+      const lost =
+        point.lost - (this.live[i - 1]?.lost ?? Math.max(before, point.from === point.time ? point.lost : 0));
       return lost > 0 ? [{ start: point.from, end: point.time, count: lost }] : [];
     });
     return [...stored, ...seen];
@@ -193,7 +223,9 @@ export class Minimap {
     const at = (x / this.canvas.width) * this.span;
     const bar = this.heights?.[Math.min(this.heights.length - 1, Math.floor(x / BAR))] ?? 0;
     const near = (this.span / this.canvas.width) * 3;
-    const loss = this.#losses().filter((one) => at >= one.start - near && at <= one.end + near).reduce((sum, one) => sum + one.count, 0);
+    const loss = this.#losses()
+      .filter((one) => at >= one.start - near && at <= one.end + near)
+      .reduce((sum, one) => sum + one.count, 0);
     this.readout(`At ${duration(at)}: ${rate(bar)}${loss ? `, ${count(loss)} lost` : ""}`);
   }
 
@@ -210,7 +242,8 @@ export class Minimap {
     const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     const range = this.#selection() ?? { start: 0, end: this.span * 0.1 };
     const step = this.span * STEP * (direction ?? 0);
-    if (direction && event.shiftKey) this.context.select({ start: range.start, end: Math.max(range.start + this.span / 1000, range.end + step) });
+    if (direction && event.shiftKey)
+      this.context.select({ start: range.start, end: Math.max(range.start + this.span / 1000, range.end + step) });
     else if (direction) {
       const by = Math.max(-range.start, Math.min(this.span - range.end, this.#selection() ? step : 0));
       this.context.select({ start: range.start + by, end: range.end + by });

@@ -9,8 +9,13 @@ import { ago, exact, plural } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
 
 const PAGES = [
-  { label: "Start", path: "/" }, { label: "New capture", path: "/new", records: true },
-  { label: "History", path: "/captures" }, { label: "Catalogue", path: "/catalog", records: true }, { label: "Tools", path: "/tools" }, { label: "Language reference", path: "/language" }, { label: "Host", path: "/host" },
+  { label: "Start", path: "/" },
+  { label: "New capture", path: "/new", records: true },
+  { label: "History", path: "/captures" },
+  { label: "Catalogue", path: "/catalog", records: true },
+  { label: "Tools", path: "/tools" },
+  { label: "Language reference", path: "/language" },
+  { label: "Host", path: "/host" },
 ];
 
 const link = (path) => ({ value: () => location.assign(path) });
@@ -24,25 +29,55 @@ function toEntry({ kind, name, raw, in: within }, text) {
 async function search(query, signal) {
   const text = query.trim();
   if (text.startsWith(">")) {
-    return findCommands(text.slice(1)).map((command) => ({ label: command.name, detail: command.detail, plain: true, group: "Commands", value: command.run }));
+    return findCommands(text.slice(1)).map((command) => ({
+      label: command.name,
+      detail: command.detail,
+      plain: true,
+      group: "Commands",
+      value: command.run,
+    }));
   }
   const words = text.toLowerCase();
-  const pages = PAGES.filter((page) => (!page.records || mayRecord()) && page.label.toLowerCase().includes(words))
-    .map((page) => ({ label: page.label, plain: true, group: "Pages", ...link(page.path) }));
+  const pages = PAGES.filter((page) => (!page.records || mayRecord()) && page.label.toLowerCase().includes(words)).map(
+    (page) => ({ label: page.label, plain: true, group: "Pages", ...link(page.path) }),
+  );
   if (!text) return pages;
   const nothing = { items: [] };
   const [captures, entries] = await Promise.all([
     get("/api/captures", { q: text, limit: 6 }, signal),
     // Without an agent there is no catalogue; captures are found all the same.
-    mayRecord() ? get("/api/catalog", { q: text, limit: 10 }, signal).catch((error) => { if (signal.aborted) throw error; return nothing; }) : nothing,
+    mayRecord()
+      ? get("/api/catalog", { q: text, limit: 10 }, signal).catch((error) => {
+          if (signal.aborted) throw error;
+          return nothing;
+        })
+      : nothing,
   ]);
   return [
     ...pages,
     ...captures.items.map((one) => ({
-      label: one.title, plain: true, group: "Captures", detail: `${ago(one.started_unix_ns, Date.now())}, ${plural(one.rows, "row")}`, ...link(`/captures/${one.id}`),
+      label: one.title,
+      plain: true,
+      group: "Captures",
+      detail: `${ago(one.started_unix_ns, Date.now())}, ${plural(one.rows, "row")}`,
+      ...link(`/captures/${one.id}`),
     })),
-    ...entries.items.map((one) => ({ label: one.shown ?? one.name, detail: one.kind, group: "Catalogue", ...link(toEntry(one, text)) })),
-    ...(entries.total > entries.items.length ? [{ label: `All ${exact(entries.total)} entries`, plain: true, group: "Catalogue", ...link(`/catalog${formatAddress({ q: text })}`) }] : []),
+    ...entries.items.map((one) => ({
+      label: one.shown ?? one.name,
+      detail: one.kind,
+      group: "Catalogue",
+      ...link(toEntry(one, text)),
+    })),
+    ...(entries.total > entries.items.length
+      ? [
+          {
+            label: `All ${exact(entries.total)} entries`,
+            plain: true,
+            group: "Catalogue",
+            ...link(`/catalog${formatAddress({ q: text })}`),
+          },
+        ]
+      : []),
   ];
 }
 
@@ -50,8 +85,15 @@ async function search(query, signal) {
 export function startOmnibox() {
   const input = byId("omni");
   const box = new Combobox({
-    input, list: byId("omni-list"), source: search, firstIsActive: true, empty: "No match. Type > for commands.",
-    pick: (item) => { input.blur(); item.value(); },
+    input,
+    list: byId("omni-list"),
+    source: search,
+    firstIsActive: true,
+    empty: "No match. Type > for commands.",
+    pick: (item) => {
+      input.blur();
+      item.value();
+    },
   });
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;

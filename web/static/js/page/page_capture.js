@@ -40,17 +40,31 @@ function startFilter(context) {
     if (state.view.filter === "") filterProblem(null);
   };
   input.addEventListener("input", later);
-  byId("filter-form").addEventListener("submit", (event) => { event.preventDefault(); later.cancel(); apply(); });
-  clear.addEventListener("click", () => { input.value = ""; apply(); input.focus(); });
+  byId("filter-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    later.cancel();
+    apply();
+  });
+  clear.addEventListener("click", () => {
+    input.value = "";
+    apply();
+    input.focus();
+  });
   input.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
     event.preventDefault();
     event.stopPropagation();
-    if (input.value) { input.value = ""; apply(); } else input.blur();
+    if (input.value) {
+      input.value = "";
+      apply();
+    } else input.blur();
   });
   state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
   context.addEventListener("filter", ({ detail }) => filterProblem(detail));
-  bind("filter", () => { input.focus(); input.select(); });
+  bind("filter", () => {
+    input.focus();
+    input.select();
+  });
   write();
 }
 
@@ -68,7 +82,12 @@ function startOwn(context) {
     byId("filter").value = state.view.filter;
   };
   button.addEventListener("click", turn);
-  addCommands({ name: "Show rows with or without Bathyscope’s own processes", run: () => { if (!button.hidden) turn(); } });
+  addCommands({
+    name: "Show rows with or without Bathyscope’s own processes",
+    run: () => {
+      if (!button.hidden) turn();
+    },
+  });
   state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
   write();
 }
@@ -77,10 +96,28 @@ function startRange(context) {
   const line = byId("range-line");
   const write = () => {
     const { start, end } = context.range;
-    if (start === null) put(line, h("span", { class: "quiet", text: `${context.info.running ? "So far" : "Whole capture"}: ${duration(context.duration)}` }));
-    else put(line, h("span", { title: `${exact(start)} to ${exact(end)} ns`, text: `${duration(start)} to ${duration(end)}: ${duration(end - start)}` }), h("button", { type: "button", class: "plain", text: "Clear", on: { click: () => context.select(null) } }));
+    if (start === null)
+      put(
+        line,
+        h("span", {
+          class: "quiet",
+          text: `${context.info.running ? "So far" : "Whole capture"}: ${duration(context.duration)}`,
+        }),
+      );
+    else
+      put(
+        line,
+        h("span", {
+          title: `${exact(start)} to ${exact(end)} ns`,
+          text: `${duration(start)} to ${duration(end)}: ${duration(end - start)}`,
+        }),
+        h("button", { type: "button", class: "plain", text: "Clear", on: { click: () => context.select(null) } }),
+      );
   };
-  context.state.addEventListener("change", ({ detail }) => (detail.parts.has("start") || detail.parts.has("end")) && write());
+  context.state.addEventListener(
+    "change",
+    ({ detail }) => (detail.parts.has("start") || detail.parts.has("end")) && write(),
+  );
   context.addEventListener("info", write);
   write();
   let hovering = false;
@@ -92,7 +129,9 @@ function startRange(context) {
       else write();
     },
     /** The capture has grown. */
-    grown: () => { if (!hovering && context.range.start === null) write(); },
+    grown: () => {
+      if (!hovering && context.range.start === null) write();
+    },
   };
 }
 
@@ -104,15 +143,32 @@ function startViews(context) {
   const shown = () => VIEWS.filter(({ shows }) => shows(context));
   const choose = (tab) => state.set({ tab });
   const make = ({ name, title, make: build }) => {
-    const panel = h("section", { id: `panel-${name}`, class: `panel panel-${name}`, role: "tabpanel", "aria-labelledby": `tab-${name}`, hidden: true });
-    const tab = h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": panel.id, "aria-selected": "false", tabindex: "-1", text: title });
+    const panel = h("section", {
+      id: `panel-${name}`,
+      class: `panel panel-${name}`,
+      role: "tabpanel",
+      "aria-labelledby": `tab-${name}`,
+      hidden: true,
+    });
+    const tab = h("button", {
+      type: "button",
+      role: "tab",
+      id: `tab-${name}`,
+      "aria-controls": panel.id,
+      "aria-selected": "false",
+      tabindex: "-1",
+      text: title,
+    });
     const at = shown().findIndex((one) => one.name === name);
     list.insertBefore(tab, list.children[at] ?? null);
     addCommands({ name: `Show ${title}`, detail: String(at + 1), run: () => choose(name) });
     byId("capture").append(panel);
     views.set(name, build(context, panel));
   };
-  const arrange = () => shown().filter(({ name }) => !views.has(name)).forEach(make);
+  const arrange = () =>
+    shown()
+      .filter(({ name }) => !views.has(name))
+      .forEach(make);
   arrange();
   context.addEventListener("info", arrange);
   // A link without a tab, or with one that this capture has not, shows what the capture is for.
@@ -124,8 +180,19 @@ function startViews(context) {
     views.get(state.view.tab).show();
   };
   state.addEventListener("change", ({ detail }) => detail.parts.has("tab") && apply());
-  bind("tab", ({ key }) => { if (shown()[key - 1]) choose(shown()[key - 1].name); }, { what: () => shown().map(({ title }) => title) });
-  bind("whole", () => context.select(null), { when: () => context.range.start !== null && state.view.tab !== "flame" && !(state.view.tab === "calls" && state.view.calls === "chart") });
+  bind(
+    "tab",
+    ({ key }) => {
+      if (shown()[key - 1]) choose(shown()[key - 1].name);
+    },
+    { what: () => shown().map(({ title }) => title) },
+  );
+  bind("whole", () => context.select(null), {
+    when: () =>
+      context.range.start !== null &&
+      state.view.tab !== "flame" &&
+      !(state.view.tab === "calls" && state.view.calls === "chart"),
+  });
   apply();
   return views;
 }
@@ -135,7 +202,9 @@ function startLive(context, views, minimap, readout) {
   const header = new LiveHeader(byId("cap-live"), costIsEstimated(context.info.spec));
   let ending = false;
   let grown = performance.now();
-  const growAll = () => { for (const view of views.values()) view.grown(); };
+  const growAll = () => {
+    for (const view of views.values()) view.grown();
+  };
   const grow = () => {
     if (performance.now() - grown < GROW_MS) return;
     grown = performance.now();
@@ -159,7 +228,11 @@ function startLive(context, views, minimap, readout) {
     state: ({ message }) => header.say(message),
     rows: (message) => views.get("events").liveRows(message),
     tick: (tick) => {
-      if (context.info.streams.length < tick.streams.length) context.refresh().then(() => views.get("events").setRunning(true)).catch(noteError);
+      if (context.info.streams.length < tick.streams.length)
+        context
+          .refresh()
+          .then(() => views.get("events").setRunning(true))
+          .catch(noteError);
       if (tick.guard) header.say(tick.guard);
       header.tick(tick);
       minimap.tick(tick);
@@ -167,7 +240,8 @@ function startLive(context, views, minimap, readout) {
       readout.grown();
       grow();
     },
-    lagged: ({ missed }) => note(`This browser was too slow and missed ${exact(missed)} messages. All rows are kept in the capture.`),
+    lagged: ({ missed }) =>
+      note(`This browser was too slow and missed ${exact(missed)} messages. All rows are kept in the capture.`),
     ended,
   });
 }
@@ -190,7 +264,10 @@ async function start() {
   const readout = startRange(context);
   const minimap = new Minimap(context, readout.show);
   let views;
-  new CaptureHeader(context, (section) => { state.set({ tab: "info" }); views.get("info").reveal(section); });
+  new CaptureHeader(context, (section) => {
+    state.set({ tab: "info" });
+    views.get("info").reveal(section);
+  });
   views = startViews(context);
   document.addEventListener("missing", ({ detail }) => detail.startsWith(context.path) && context.check());
   // Who comes back to the page finds out before something is tried.

@@ -13,13 +13,16 @@ import { startShell } from "./shell.js";
 import { VirtualTable } from "../lib/virtual_table.js";
 
 const COLUMNS = [
-  { name: "name", type: "text", width: "minmax(22ch, 4fr)" }, { name: "kind", type: "text", width: "12ch" },
-  { name: "in", type: "text", width: "minmax(4ch, 1fr)" }, { name: "how, what for", type: "text", width: "minmax(14ch, 6fr)" },
+  { name: "name", type: "text", width: "minmax(22ch, 4fr)" },
+  { name: "kind", type: "text", width: "12ch" },
+  { name: "in", type: "text", width: "minmax(4ch, 1fr)" },
+  { name: "how, what for", type: "text", width: "minmax(14ch, 6fr)" },
 ];
 /** What the others are, for a list that is not there. */
 const EMPTY = {
   user: "Functions of programs and libraries are read file by file: choose a file from the list “Programs and libraries”, or write its path into the address as in=/usr/bin/bash.",
-  marker: "USDT probes of programs and libraries are read file by file: choose a file from the list “Programs and libraries”.",
+  marker:
+    "USDT probes of programs and libraries are read file by file: choose a file from the list “Programs and libraries”.",
   probe: "There are no dynamic probes on this host.",
   program: "No BPF program is loaded on this host.",
 };
@@ -34,9 +37,15 @@ let kinds = [];
 const table = new VirtualTable({
   label: "Entries",
   // Where the kernel has no means at all, that is said above the list and does not grey all of it.
-  off: (index) => { const entry = source.entry(index); return Boolean(entry && !entry.works && entry.note); },
+  off: (index) => {
+    const entry = source.entry(index);
+    return Boolean(entry && !entry.works && entry.note);
+  },
   move: () => open(table.row),
-  open: () => { open(table.row); pane.querySelector("a.button, button")?.focus(); },
+  open: () => {
+    open(table.row);
+    pane.querySelector("a.button, button")?.focus();
+  },
 });
 
 const writeAddress = settled(250, () => history.replaceState(null, "", `${location.pathname}${formatAddress(view)}`));
@@ -48,20 +57,55 @@ function change(patch) {
 
 function facet({ kind, title, count: all, state, error }) {
   const found = source.kinds.get(kind);
-  const shown = view.q.trim() || view.within ? found ?? 0 : all ?? found;
-  const side = state === "reading" ? "…" : state === "failed" && !all ? "!" : shown === undefined || shown === null ? "" : count(shown);
-  return h("button", { type: "button", "aria-pressed": String(view.kind === kind), title: error ?? (shown ? plural(shown, "entry", "entries") : ""), on: { click: () => choose(view.kind === kind ? "" : kind) } },
-    h("span", { text: title }), h("span", { class: error ? "num stop" : "num quiet", text: side }));
+  const shown = view.q.trim() || view.within ? (found ?? 0) : (all ?? found);
+  const side =
+    state === "reading"
+      ? "…"
+      : state === "failed" && !all
+        ? "!"
+        : shown === undefined || shown === null
+          ? ""
+          : count(shown);
+  return h(
+    "button",
+    {
+      type: "button",
+      "aria-pressed": String(view.kind === kind),
+      title: error ?? (shown ? plural(shown, "entry", "entries") : ""),
+      on: { click: () => choose(view.kind === kind ? "" : kind) },
+    },
+    h("span", { text: title }),
+    h("span", { class: error ? "num stop" : "num quiet", text: side }),
+  );
 }
 
 function drawKinds() {
   const total = [...source.kinds.values()].reduce((sum, one) => sum + one, 0);
-  put(byId("catalog-kinds"), h("button", { type: "button", "aria-pressed": String(view.kind === ""), on: { click: () => choose("") } }, h("span", { text: "Everything" }), h("span", { class: "num quiet", text: total ? count(total) : "" })),
-    ...kinds.map(facet));
+  put(
+    byId("catalog-kinds"),
+    h(
+      "button",
+      { type: "button", "aria-pressed": String(view.kind === ""), on: { click: () => choose("") } },
+      h("span", { text: "Everything" }),
+      h("span", { class: "num quiet", text: total ? count(total) : "" }),
+    ),
+    ...kinds.map(facet),
+  );
   const notes = new Map();
-  for (const one of kinds.filter(({ kind }) => !view.kind || kind === view.kind)) for (const { what, remedy } of one.hidden) notes.set(what, remedy);
-  put(byId("catalog-notes"), notes.size > 0 && h("details", { class: "notice", open: notes.size === 1 && view.kind !== "" }, h("summary", { text: `What this host does not show or cannot do (${notes.size})` }),
-    ...[...notes].map(([what, remedy]) => h("p", {}, what, remedy && h("span", { class: "quiet", text: ` ${remedy}` })))));
+  for (const one of kinds.filter(({ kind }) => !view.kind || kind === view.kind))
+    for (const { what, remedy } of one.hidden) notes.set(what, remedy);
+  put(
+    byId("catalog-notes"),
+    notes.size > 0 &&
+      h(
+        "details",
+        { class: "notice", open: notes.size === 1 && view.kind !== "" },
+        h("summary", { text: `What this host does not show or cannot do (${notes.size})` }),
+        ...[...notes].map(([what, remedy]) =>
+          h("p", {}, what, remedy && h("span", { class: "quiet", text: ` ${remedy}` })),
+        ),
+      ),
+  );
 }
 
 function choose(kind) {
@@ -70,14 +114,36 @@ function choose(kind) {
 }
 
 function drawWithin() {
-  put(byId("catalog-within"), view.within && h("button", { type: "button", class: "plain", title: "Search all of the host", on: { click: () => { change({ within: "" }); load(); } } }, "in ", h("code", { text: view.within }), " ×"));
+  put(
+    byId("catalog-within"),
+    view.within &&
+      h(
+        "button",
+        {
+          type: "button",
+          class: "plain",
+          title: "Search all of the host",
+          on: {
+            click: () => {
+              change({ within: "" });
+              load();
+            },
+          },
+        },
+        "in ",
+        h("code", { text: view.within }),
+        " ×",
+      ),
+  );
 }
 
 async function readKinds() {
   try {
     ({ kinds } = await get("/api/catalog/kinds"));
     drawKinds();
-  } catch { /* the list itself says what is wrong */ }
+  } catch {
+    /* the list itself says what is wrong */
+  }
 }
 
 function load() {
@@ -90,15 +156,31 @@ function movedTo(name) {
   const place = h("p", { role: "status" });
   if (/^[A-Za-z_][\w.]*$/.test(name) && ["", "function"].includes(view.kind ?? "")) {
     // Without an answer the list is empty all the same.
-    get("/api/dynamic/functions", { q: name, limit: 1 }).then(({ hint }) => put(place, hint && sentence(hint)), () => {});
+    get("/api/dynamic/functions", { q: name, limit: 1 }).then(
+      ({ hint }) => put(place, hint && sentence(hint)),
+      () => {},
+    );
   }
   return place;
 }
 
 function nothing() {
-  const words = view.q.trim() ? `No match${view.within ? ` in ${view.within}` : ""}.` : EMPTY[view.kind] ?? "There is nothing of this kind on this host.";
+  const words = view.q.trim()
+    ? `No match${view.within ? ` in ${view.within}` : ""}.`
+    : (EMPTY[view.kind] ?? "There is nothing of this kind on this host.");
   const others = view.kind && [...source.kinds.values()].some((found) => found > 0);
-  return h("div", { class: "empty" }, h("p", { text: words }), movedTo(view.q.trim()), others && h("p", { class: "row" }, h("button", { type: "button", text: "Search everything", on: { click: () => choose("") } })));
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", { text: words }),
+    movedTo(view.q.trim()),
+    others &&
+      h(
+        "p",
+        { class: "row" },
+        h("button", { type: "button", text: "Search everything", on: { click: () => choose("") } }),
+      ),
+  );
 }
 
 source.addEventListener("rows", ({ detail: { first } }) => {
@@ -133,7 +215,12 @@ async function show(entry) {
   change({ entry });
   pane.hidden = false;
   try {
-    const answer = await details.run((signal) => waitFor("Reading the entry", get("/api/catalog/entry", { kind: entry.kind, name: entry.name, in: entry.within }, signal)));
+    const answer = await details.run((signal) =>
+      waitFor(
+        "Reading the entry",
+        get("/api/catalog/entry", { kind: entry.kind, name: entry.name, in: entry.within }, signal),
+      ),
+    );
     if (answer) put(pane, ...entryView(answer, close));
   } catch (error) {
     showError(pane, error, () => show(entry));
@@ -168,21 +255,60 @@ startShell();
 table.setColumns(COLUMNS);
 pane.hidden = true;
 search.value = view.q;
-search.addEventListener("input", settled(60, () => { change({ q: search.value }); load(); }));
+search.addEventListener(
+  "input",
+  settled(60, () => {
+    change({ q: search.value });
+    load();
+  }),
+);
 search.addEventListener("keydown", (event) => {
-  if (event.key === "ArrowDown" && source.count > 0) { table.element.focus(); table.go(0); }
-  else if (event.key === "Enter" && source.count > 0) table.go(0);
-  else if (event.key === "Escape" && search.value) { search.value = ""; change({ q: "" }); load(); }
-  else return;
+  if (event.key === "ArrowDown" && source.count > 0) {
+    table.element.focus();
+    table.go(0);
+  } else if (event.key === "Enter" && source.count > 0) table.go(0);
+  else if (event.key === "Escape" && search.value) {
+    search.value = "";
+    change({ q: "" });
+    load();
+  } else return;
   event.preventDefault();
 });
-table.element.addEventListener("keydown", (event) => { if (event.key === "ArrowUp" && table.row <= 0) { search.focus(); event.preventDefault(); event.stopPropagation(); } }, { capture: true });
+table.element.addEventListener(
+  "keydown",
+  (event) => {
+    if (event.key === "ArrowUp" && table.row <= 0) {
+      search.focus();
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  },
+  { capture: true },
+);
 pane.addEventListener("click", follow);
 byId("catalog-refresh").addEventListener("click", refresh);
 addCommands({ name: "Read the catalogue again", run: refresh });
 // On this page the search is what is asked for; > opens the omnibox.
-document.addEventListener("keydown", (event) => { if (event.key === "/" && !event.target.closest("input, textarea, select")) { event.preventDefault(); event.stopPropagation(); search.select(); search.focus(); } }, { capture: true });
-bind("catalogue.close", () => { close(); table.element.focus(); }, { when: () => !pane.hidden });
+document.addEventListener(
+  "keydown",
+  (event) => {
+    if (event.key === "/" && !event.target.closest("input, textarea, select")) {
+      event.preventDefault();
+      event.stopPropagation();
+      search.select();
+      search.focus();
+    }
+  },
+  { capture: true },
+);
+bind(
+  "catalogue.close",
+  () => {
+    close();
+    table.element.focus();
+  },
+  { when: () => !pane.hidden },
+);
 put(byId("catalog-kinds"), ...KINDS.map((kind) => h("span", { class: "offscreen", text: kind })));
 readKinds();
 load();

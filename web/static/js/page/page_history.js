@@ -42,7 +42,19 @@ function draw() {
     table = new CaptureTable(above, columns, mayRecord() ? buttons : undefined);
   }
   table.show(shown);
-  put(byId("more"), items.length < total && h("p", { class: "row" }, h("button", { type: "button", text: `Show ${exact(Math.min(PAGE, total - items.length))} more`, on: { click: () => load(items.length) } })));
+  put(
+    byId("more"),
+    items.length < total &&
+      h(
+        "p",
+        { class: "row" },
+        h("button", {
+          type: "button",
+          text: `Show ${exact(Math.min(PAGE, total - items.length))} more`,
+          on: { click: () => load(items.length) },
+        }),
+      ),
+  );
 }
 
 function nothingFound() {
@@ -53,14 +65,33 @@ function nothingFound() {
 function nothingYet() {
   table = null;
   const list = h("ul");
-  put(place, h("div", { class: "empty" }, h("p", { text: "Every capture that is recorded here is kept and listed on this page, with what it lost and its size." }),
-    mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new", text: "New capture" })),
-    h("p", { text: "Or open a sample:" }), h("div", { class: "way" }, list)));
+  put(
+    place,
+    h(
+      "div",
+      { class: "empty" },
+      h("p", {
+        text: "Every capture that is recorded here is kept and listed on this page, with what it lost and its size.",
+      }),
+      mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new", text: "New capture" })),
+      h("p", { text: "Or open a sample:" }),
+      h("div", { class: "way" }, list),
+    ),
+  );
   listSamples(list);
 }
 
 function buttons(one) {
-  const pin = one.can_pin && h("button", { type: "button", class: "plain pin", title: PINS, "aria-label": `${one.pinned ? "Unpin" : "Pin"} ${one.title}`, text: one.pinned ? "Unpin" : "Pin", on: { click: () => setPinned(one, !one.pinned) } });
+  const pin =
+    one.can_pin &&
+    h("button", {
+      type: "button",
+      class: "plain pin",
+      title: PINS,
+      "aria-label": `${one.pinned ? "Unpin" : "Pin"} ${one.title}`,
+      text: one.pinned ? "Unpin" : "Pin",
+      on: { click: () => setPinned(one, !one.pinned) },
+    });
   return h("span", {}, pin, deleteButton(one));
 }
 
@@ -77,7 +108,13 @@ async function setPinned(one, pinned) {
 
 function deleteButton(one) {
   if (one.state === "recording") return null;
-  return h("button", { type: "button", class: "plain danger", "aria-label": `Delete ${one.title}`, text: "Delete", on: { click: () => remove(one) } });
+  return h("button", {
+    type: "button",
+    class: "plain danger",
+    "aria-label": `Delete ${one.title}`,
+    text: "Delete",
+    on: { click: () => remove(one) },
+  });
 }
 
 function remove(one) {
@@ -105,7 +142,12 @@ function remove(one) {
 
 async function load(offset = 0) {
   try {
-    const page = await latest.run((signal) => waitFor("Reading the list of captures", get("/api/captures", { q: search.value.trim(), limit: PAGE, offset }, signal)));
+    const page = await latest.run((signal) =>
+      waitFor(
+        "Reading the list of captures",
+        get("/api/captures", { q: search.value.trim(), limit: PAGE, offset }, signal),
+      ),
+    );
     if (page === undefined) return;
     items = offset ? [...items, ...page.items] : page.items;
     total = page.total;
@@ -123,12 +165,24 @@ startShell();
 if (mayRecord()) counted.after(importButton());
 keepInAddress(search);
 load();
-search.addEventListener("input", settled(150, () => load()));
+search.addEventListener(
+  "input",
+  settled(150, () => load()),
+);
 search.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") place.querySelector("tr[tabindex='0']")?.focus();
-  else if (event.key === "Escape" && search.value) { search.value = ""; writeAddress(""); load(); } else return;
+  else if (event.key === "Escape" && search.value) {
+    search.value = "";
+    writeAddress("");
+    load();
+  } else return;
   event.preventDefault();
 });
 // Whoever leaves the page has not undone it.
-window.addEventListener("pagehide", () => { for (const { timer, finish } of leaving.values()) { clearTimeout(timer); finish(true); } });
+window.addEventListener("pagehide", () => {
+  for (const { timer, finish } of leaving.values()) {
+    clearTimeout(timer);
+    finish(true);
+  }
+});
 bind("history.search", () => search.focus());

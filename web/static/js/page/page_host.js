@@ -12,7 +12,15 @@ import { startShell } from "./shell.js";
 function show({ facts, agent, capabilities, trouble }) {
   put(byId("facts"), ...factEntries(facts));
   put(byId("agent"), troubleNotice(trouble), agentNotice(agent, true));
-  put(byId("caps"), capabilities.length ? fullCapabilities(capabilities) : h("p", { class: "empty", text: "Not known: there is no agent. Start Bathyscope as root, or with the rights that its log names." }));
+  put(
+    byId("caps"),
+    capabilities.length
+      ? fullCapabilities(capabilities)
+      : h("p", {
+          class: "empty",
+          text: "Not known: there is no agent. Start Bathyscope as root, or with the rights that its log names.",
+        }),
+  );
 }
 
 async function load() {

@@ -14,7 +14,12 @@ const anchor = (text) => text.toLowerCase().replace(/\W+/g, "-");
 
 function example({ name, title, about, script }) {
   const open = mayRecord() && h("a", { class: "button", href: editorLink(script), text: "Open in the editor" });
-  return h("article", { class: "example", id: `example-${name}` }, h("div", {}, h("h3", { text: title }), h("p", {}, ...prose(about)), open), scriptText(script));
+  return h(
+    "article",
+    { class: "example", id: `example-${name}` },
+    h("div", {}, h("h3", { text: title }), h("p", {}, ...prose(about)), open),
+    scriptText(script),
+  );
 }
 
 function section(part, title, ...content) {
@@ -25,17 +30,36 @@ function showWords() {
   const wanted = byId("word-filter").value.trim().toLowerCase();
   const fits = words.filter(({ signature, about }) => `${signature} ${about}`.toLowerCase().includes(wanted));
   const groups = Map.groupBy(fits, ({ group }) => group);
-  const list = (entries) => h("dl", { class: "word-list" }, ...entries.flatMap(({ signature, about }) => [h("dt", {}, h("code", { text: signature })), h("dd", {}, ...prose(about))]));
-  put(byId("words"), ...[...groups].map(([group, entries]) => section("words", group, list(entries))), fits.length === 0 && h("p", { class: "empty", text: "No match." }));
+  const list = (entries) =>
+    h(
+      "dl",
+      { class: "word-list" },
+      ...entries.flatMap(({ signature, about }) => [
+        h("dt", {}, h("code", { text: signature })),
+        h("dd", {}, ...prose(about)),
+      ]),
+    );
+  put(
+    byId("words"),
+    ...[...groups].map(([group, entries]) => section("words", group, list(entries))),
+    fits.length === 0 && h("p", { class: "empty", text: "No match." }),
+  );
 }
 
 function show({ examples, entries }) {
   words = entries;
   const groups = Map.groupBy(examples, ({ section: name }) => name);
   put(byId("examples"), ...[...groups].map(([title, items]) => section("examples", title, ...items.map(example))));
-  const links = (part, titles) => titles.map((title) => h("a", { href: `#${anchor(`${part} ${title}`)}`, text: title }));
+  const links = (part, titles) =>
+    titles.map((title) => h("a", { href: `#${anchor(`${part} ${title}`)}`, text: title }));
   const kinds = [...new Set(entries.map(({ group }) => group))];
-  put(byId("contents"), h("h2", { text: "Examples" }), ...links("examples", [...groups.keys()]), h("h2", { text: "Words" }), ...links("words", kinds));
+  put(
+    byId("contents"),
+    h("h2", { text: "Examples" }),
+    ...links("examples", [...groups.keys()]),
+    h("h2", { text: "Words" }),
+    ...links("words", kinds),
+  );
   showWords();
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }

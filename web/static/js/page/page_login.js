@@ -54,7 +54,8 @@ function logIn() {
 function start() {
   if (next.value && location.hash && !hasToken()) next.value += location.hash;
   if (next.value) remember(next.value);
-  if (form.dataset.askAgain !== undefined && !hasToken()) location.replace(`/login?${new URLSearchParams({ next: next.value, again: "1" })}`);
+  if (form.dataset.askAgain !== undefined && !hasToken())
+    location.replace(`/login?${new URLSearchParams({ next: next.value, again: "1" })}`);
 }
 
 start();

@@ -20,18 +20,66 @@ import { joinWords, splitWords } from "../lib/words.js";
 
 /** Fields of the form by the id of their element; a dot leads into the part of a method. */
 const INPUTS = {
-  name: "name", frequency: "frequency", kernel: "kernel", user: "user", event: "event", period: "period", "call-graph": "callGraph", memory: "memory", branches: "branches",
-  "sys-calls": "syscalls.calls", "sys-outcome": "syscalls.outcome", "sys-min": "syscalls.minDuration", "sys-min-unit": "syscalls.minUnit",
-  "sys-path": "syscalls.path", "sys-filter": "syscalls.filter", "sys-below": "syscalls.below", "sys-below-direct": "syscalls.belowDirect", "sys-bytes": "syscalls.stringBytes", "sys-fd-paths": "syscalls.fdPaths", "sys-signals": "syscalls.signals",
-  "trace-tracer": "trace.tracer", "trace-functions": "trace.functions", "trace-not-functions": "trace.notFunctions", "trace-roots": "trace.graphRoots",
-  "trace-graph-not": "trace.graphNot", "trace-depth": "trace.maxDepth", "trace-dynamic": "trace.dynamic", "trace-options": "trace.options",
-  "trace-clock": "trace.clock", "trace-buffer": "trace.bufferKib", "trace-overwrite": "trace.overwrite",
-  "count-events": "count.events", "count-interval": "count.interval", "count-interval-unit": "count.intervalUnit", "count-per": "count.per",
-  "count-cpus": "count.cpus", "count-everywhere": "count.everywhere", "count-cgroup": "count.cgroup", "count-detail": "count.detail", "count-dynamic": "count.dynamic",
-  pid: "pid", argv: "argv", "run-as": "runAs", during: "during", children: "children",
-  "group-kind": "groupKind", group: "group", "of-user": "ofUser", comm: "comm",
-  duration: "duration", "duration-unit": "durationUnit", "max-events": "maxEvents", "max-size": "maxSize", "max-size-unit": "maxSizeUnit", budget: "budget", "over-budget": "overBudget",
-  "budget-rows": "budgetRows", "budget-bytes": "budgetBytes", "budget-agent": "budgetAgent", "budget-memory": "budgetMemory",
+  name: "name",
+  frequency: "frequency",
+  kernel: "kernel",
+  user: "user",
+  event: "event",
+  period: "period",
+  "call-graph": "callGraph",
+  memory: "memory",
+  branches: "branches",
+  "sys-calls": "syscalls.calls",
+  "sys-outcome": "syscalls.outcome",
+  "sys-min": "syscalls.minDuration",
+  "sys-min-unit": "syscalls.minUnit",
+  "sys-path": "syscalls.path",
+  "sys-filter": "syscalls.filter",
+  "sys-below": "syscalls.below",
+  "sys-below-direct": "syscalls.belowDirect",
+  "sys-bytes": "syscalls.stringBytes",
+  "sys-fd-paths": "syscalls.fdPaths",
+  "sys-signals": "syscalls.signals",
+  "trace-tracer": "trace.tracer",
+  "trace-functions": "trace.functions",
+  "trace-not-functions": "trace.notFunctions",
+  "trace-roots": "trace.graphRoots",
+  "trace-graph-not": "trace.graphNot",
+  "trace-depth": "trace.maxDepth",
+  "trace-dynamic": "trace.dynamic",
+  "trace-options": "trace.options",
+  "trace-clock": "trace.clock",
+  "trace-buffer": "trace.bufferKib",
+  "trace-overwrite": "trace.overwrite",
+  "count-events": "count.events",
+  "count-interval": "count.interval",
+  "count-interval-unit": "count.intervalUnit",
+  "count-per": "count.per",
+  "count-cpus": "count.cpus",
+  "count-everywhere": "count.everywhere",
+  "count-cgroup": "count.cgroup",
+  "count-detail": "count.detail",
+  "count-dynamic": "count.dynamic",
+  pid: "pid",
+  argv: "argv",
+  "run-as": "runAs",
+  during: "during",
+  children: "children",
+  "group-kind": "groupKind",
+  group: "group",
+  "of-user": "ofUser",
+  comm: "comm",
+  duration: "duration",
+  "duration-unit": "durationUnit",
+  "max-events": "maxEvents",
+  "max-size": "maxSize",
+  "max-size-unit": "maxSizeUnit",
+  budget: "budget",
+  "over-budget": "overBudget",
+  "budget-rows": "budgetRows",
+  "budget-bytes": "budgetBytes",
+  "budget-agent": "budgetAgent",
+  "budget-memory": "budgetMemory",
 };
 
 const params = new URLSearchParams(location.search);
@@ -42,7 +90,9 @@ let sampling = {};
 /** What the form does not show of system calls: how they are written. */
 let calling = {};
 const METHODS = ["events", "profile", "syscalls", "trace", "count", "script"];
-let method = METHODS.find((one) => one === params.get("method")) ?? (params.has("tool") || params.has("script") ? "script" : "events");
+let method =
+  METHODS.find((one) => one === params.get("method")) ??
+  (params.has("tool") || params.has("script") ? "script" : "events");
 let starting = false;
 
 startShell();
@@ -50,7 +100,13 @@ const traced = startMethods();
 const builder = new ProbeBuilder();
 const counted = new ProbeText("count-dynamic");
 const commandForm = new CommandForm();
-const script = new ScriptForm({ run: start, named: (name) => { byId("name").value = name; }, changed: () => put(byId("problems")) });
+const script = new ScriptForm({
+  run: start,
+  named: (name) => {
+    byId("name").value = name;
+  },
+  changed: () => put(byId("problems")),
+});
 const showTab = startTabs(document.querySelector(".tabs"), (name) => {
   method = name;
   if (name === "script") script.show().then(() => script.focus());
@@ -73,8 +129,17 @@ function showTarget() {
 
 function showWords() {
   const { words, problem, notes } = splitWords(byId("argv").value);
-  put(byId("argv-words"), words.length > 0 && h("div", { class: "words", "aria-label": "The command's words" }, ...words.map((word) => h("code", { text: word === "" ? "(empty)" : word }))),
-    problem && h("p", { class: "word-note stop", text: problem }), ...notes.map((text) => h("p", { class: "word-note", text })));
+  put(
+    byId("argv-words"),
+    words.length > 0 &&
+      h(
+        "div",
+        { class: "words", "aria-label": "The command's words" },
+        ...words.map((word) => h("code", { text: word === "" ? "(empty)" : word })),
+      ),
+    problem && h("p", { class: "word-note stop", text: problem }),
+    ...notes.map((text) => h("p", { class: "word-note", text })),
+  );
 }
 
 /** Where the value of an input is in a form. */
@@ -124,7 +189,14 @@ function formNow() {
   }
   form.trace.events = traced.value();
   form.syscalls.rest = calling;
-  return { ...form, sampling, method, target: target(), probes: editors.map((editor) => editor.value()), script: script.value() };
+  return {
+    ...form,
+    sampling,
+    method,
+    target: target(),
+    probes: editors.map((editor) => editor.value()),
+    script: script.value(),
+  };
 }
 
 function addProbe(probe) {
@@ -157,8 +229,29 @@ async function settleProcess() {
   const { total, items } = await waitFor("Looking for the process", get("/api/processes", { q: typed, limit: 40 }));
   const choice = chooseProcess(typed, items);
   if (choice.pid) input.value = String(choice.pid);
-  else if (choice.none) put(byId("problems"), h("div", { class: "notice notice-stop", role: "alert" }, h("p", { text: `No match: no process has “${typed}” in its name.` })));
-  else put(byId("problems"), processList(typed, choice.several, items.length === choice.several.length ? total : choice.several.length, (pid) => { input.value = String(pid); put(byId("problems")); byId("start-capture").focus(); }));
+  else if (choice.none)
+    put(
+      byId("problems"),
+      h(
+        "div",
+        { class: "notice notice-stop", role: "alert" },
+        h("p", { text: `No match: no process has “${typed}” in its name.` }),
+      ),
+    );
+  else
+    put(
+      byId("problems"),
+      processList(
+        typed,
+        choice.several,
+        items.length === choice.several.length ? total : choice.several.length,
+        (pid) => {
+          input.value = String(pid);
+          put(byId("problems"));
+          byId("start-capture").focus();
+        },
+      ),
+    );
   if (!choice.pid) {
     byId("problems").scrollIntoView({ block: "nearest" });
     byId("problems").querySelector("button")?.focus();
@@ -175,8 +268,10 @@ async function start() {
     return;
   }
   const { spec, problems } = specOf(formNow(), splitWords);
-  if (method === "events" && editors.some((editor) => editor.bad)) problems.push("A condition has an error; the form shows it below the condition.");
-  if (method === "events" && editors.some((editor) => !editor.condition)) problems.push("The fields of a tracepoint could not be read; remove it or try again.");
+  if (method === "events" && editors.some((editor) => editor.bad))
+    problems.push("A condition has an error; the form shows it below the condition.");
+  if (method === "events" && editors.some((editor) => !editor.condition))
+    problems.push("The fields of a tracepoint could not be read; remove it or try again.");
   if (method === "script") problems.push(...script.problems());
   if (problems.length) {
     put(byId("problems"), h("div", { class: "notice notice-stop" }, ...problems.map((text) => h("p", { text }))));
@@ -188,13 +283,25 @@ async function start() {
   button.disabled = true;
   // At once: attaching the probes can take seconds.
   put(button, h("i", { class: "pulse", "aria-hidden": "true" }), "Starting");
-  put(byId("problems"), h("p", { class: "quiet", role: "status", text: "Attaching the probes. The capture opens when they are." }));
+  put(
+    byId("problems"),
+    h("p", { class: "quiet", role: "status", text: "Attaching the probes. The capture opens when they are." }),
+  );
   try {
     const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", spec));
     location.assign(url);
   } catch (error) {
     const told = method === "script" && script.refused(error);
-    put(byId("problems"), told ? h("div", { class: "notice notice-stop" }, h("p", {}, h("strong", { text: "Not started. " }), "The errors are listed below the script.")) : errorNotice(error));
+    put(
+      byId("problems"),
+      told
+        ? h(
+            "div",
+            { class: "notice notice-stop" },
+            h("p", {}, h("strong", { text: "Not started. " }), "The errors are listed below the script."),
+          )
+        : errorNotice(error),
+    );
     starting = false;
     put(button, ...label);
     button.disabled = false;
@@ -205,7 +312,11 @@ async function start() {
 function groupItem({ path, unit, container }) {
   if (container) {
     const id = container.id.slice(0, 12);
-    return { label: container.name ?? id, detail: container.name && id ? `${container.runtime} ${id}` : container.runtime, value: { kind: "container" } };
+    return {
+      label: container.name ?? id,
+      detail: container.name && id ? `${container.runtime} ${id}` : container.runtime,
+      value: { kind: "container" },
+    };
   }
   if (unit && path.endsWith(`/${unit}`)) return { label: unit, detail: path, value: { kind: "unit" } };
   return { label: path, value: { kind: "cgroup" } };
@@ -223,11 +334,27 @@ async function readLine() {
     const { target: asked, syscalls } = await get("/api/syscalls/filter", { line: input.value });
     const now = formNow();
     const read = formOf({ method: { syscalls }, target: asked ?? "system", limits: {} }, joinWords);
-    const own = Object.fromEntries(["pid", "children", "groupKind", "group", "ofUser", "comm"].map((key) => [key, read[key]]));
-    fillInputs({ ...now, ...own, syscalls: { ...read.syscalls, stringBytes: now.syscalls.stringBytes, fdPaths: now.syscalls.fdPaths, signals: read.syscalls.signals && now.syscalls.signals } });
+    const own = Object.fromEntries(
+      ["pid", "children", "groupKind", "group", "ofUser", "comm"].map((key) => [key, read[key]]),
+    );
+    fillInputs({
+      ...now,
+      ...own,
+      syscalls: {
+        ...read.syscalls,
+        stringBytes: now.syscalls.stringBytes,
+        fdPaths: now.syscalls.fdPaths,
+        signals: read.syscalls.signals && now.syscalls.signals,
+      },
+    });
     document.querySelector(`input[name=target][value=${read.target}]`).checked = true;
     showTarget();
-    say(syscalls.filter ? "The form is filled from the filter; what the kernel cannot decide is decided before rows are stored." : "The form is filled from the filter.", false);
+    say(
+      syscalls.filter
+        ? "The form is filled from the filter; what the kernel cannot decide is decided before rows are stored."
+        : "The form is filled from the filter.",
+      false,
+    );
   } catch (error) {
     say([error.why, error.remedy].filter(Boolean).join(". "), true);
   }
@@ -241,42 +368,79 @@ function startFields() {
   });
   const adding = byId("add-event");
   new Combobox({
-    input: adding, firstIsActive: true, empty: "No matching tracepoint.",
+    input: adding,
+    firstIsActive: true,
+    empty: "No matching tracepoint.",
     source: async (query, signal) => {
       const { total, items } = await get("/api/tracepoints", { q: query.trim(), limit: 40 }, signal);
-      return items.map((name, i) => ({ label: name, group: total > items.length && i === 0 ? `${items.length} of ${total}` : undefined, value: name }));
+      return items.map((name, i) => ({
+        label: name,
+        group: total > items.length && i === 0 ? `${items.length} of ${total}` : undefined,
+        value: name,
+      }));
     },
-    pick: (item) => { addTracepoint(item.value); adding.focus(); },
+    pick: (item) => {
+      addTracepoint(item.value);
+      adding.focus();
+    },
     enter: addTracepoint,
   });
   new Combobox({
-    input: byId("pid"), keepsText: true, empty: "No matching process.",
-    source: async (query, signal) => (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({ label: `${one.pid} ${one.comm}`, text: String(one.pid), detail: processDetail(one), wide: true })),
+    input: byId("pid"),
+    keepsText: true,
+    empty: "No matching process.",
+    source: async (query, signal) =>
+      (await get("/api/processes", { q: query.trim(), limit: 40 }, signal)).items.map((one) => ({
+        label: `${one.pid} ${one.comm}`,
+        text: String(one.pid),
+        detail: processDetail(one),
+        wide: true,
+      })),
     pick: () => {},
   });
   new Combobox({
-    input: byId("of-user"), keepsText: true,
-    source: async (query, signal) => (await get("/api/users", { q: query.trim() }, signal)).items.map((label) => ({ label })),
+    input: byId("of-user"),
+    keepsText: true,
+    source: async (query, signal) =>
+      (await get("/api/users", { q: query.trim() }, signal)).items.map((label) => ({ label })),
     pick: () => {},
   });
   new Combobox({
-    input: byId("group"), keepsText: true, empty: "No match.",
-    source: async (query, signal) => (await get("/api/groups", { q: query.trim(), limit: 40 }, signal)).items.map(groupItem),
-    pick: (item) => { byId("group-kind").value = item.value.kind; },
+    input: byId("group"),
+    keepsText: true,
+    empty: "No match.",
+    source: async (query, signal) =>
+      (await get("/api/groups", { q: query.trim(), limit: 40 }, signal)).items.map(groupItem),
+    pick: (item) => {
+      byId("group-kind").value = item.value.kind;
+    },
   });
   for (const radio of document.querySelectorAll("input[name=target]")) radio.addEventListener("change", showTarget);
   byId("during").addEventListener("change", showTarget);
   byId("argv").addEventListener("input", showWords);
-  byId("argv").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.ctrlKey) event.preventDefault(); });
-  byId("new").addEventListener("submit", (event) => { event.preventDefault(); start(); });
+  byId("argv").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.ctrlKey) event.preventDefault();
+  });
+  byId("new").addEventListener("submit", (event) => {
+    event.preventDefault();
+    start();
+  });
   // Enter in a field must not start something that costs: only the button and Ctrl+Enter do.
-  byId("new").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.ctrlKey && event.target.matches("input")) event.preventDefault(); });
+  byId("new").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.ctrlKey && event.target.matches("input")) event.preventDefault();
+  });
   bind("start", start);
   addCommands({ name: "Start this capture", detail: "Ctrl+Enter", run: start });
 }
 
 /** Which parameter of the address fills which input, beside those that need more. */
-const FROM_ADDRESS = { tracer: "trace-tracer", functions: "trace-functions", roots: "trace-roots", events: "count-events", event: "event" };
+const FROM_ADDRESS = {
+  tracer: "trace-tracer",
+  functions: "trace-functions",
+  roots: "trace-roots",
+  events: "count-events",
+  event: "event",
+};
 
 /** The form as the address has it: other pages lead here with what they show. */
 function prefilled() {

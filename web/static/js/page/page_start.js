@@ -17,12 +17,19 @@ async function host() {
     const { facts, agent, capabilities, trouble } = await waitFor("Asking what this host can do", get("/api/host"));
     if (facts.hostname) byId("host-line").textContent = `What do you want to see on ${facts.hostname}?`;
     put(byId("agent"), troubleNotice(trouble), agentNotice(agent));
-    put(byId("caps"), capabilities.length ? shortCapabilities(capabilities) : h("p", { class: "empty", text: "Not known: there is no agent." }));
+    put(
+      byId("caps"),
+      capabilities.length
+        ? shortCapabilities(capabilities)
+        : h("p", { class: "empty", text: "Not known: there is no agent." }),
+    );
     if (!mayRecord()) return;
     const found = (id) => capabilities.find((one) => one.id === id);
     const why = (...ids) => {
       if (agent.state !== "connected") return "Not possible while there is no agent.";
-      return ids.some((id) => found(id)?.state === "available") ? "" : `Not possible here: ${found(ids[0])?.finding ?? "it was not tried"}`;
+      return ids.some((id) => found(id)?.state === "available")
+        ? ""
+        : `Not possible here: ${found(ids[0])?.finding ?? "it was not tried"}`;
     };
     offer("go-events", why("tracepoint"));
     offer("go-script", why("ring_buffer"));
@@ -45,7 +52,14 @@ async function recent() {
   try {
     const { items } = await get("/api/captures", { limit: RECENT });
     if (items.length) new CaptureTable(place, ["title", "state", "started", "duration", "rows", "lost"]).show(items);
-    else put(place, h("p", { class: "empty", text: "Captures that are recorded here appear in this list and stay until they are deleted. There is none yet." }));
+    else
+      put(
+        place,
+        h("p", {
+          class: "empty",
+          text: "Captures that are recorded here appear in this list and stay until they are deleted. There is none yet.",
+        }),
+      );
   } catch (error) {
     showError(place, error, recent);
   }

@@ -7,26 +7,60 @@ import { showError, waitFor } from "../lib/notice.js";
 import { keepInAddress } from "../lib/search_address.js";
 import { startShell } from "./shell.js";
 
-const GROUPS = { processes: "Processes", cpu: "CPU and scheduler", memory: "Memory", files: "Files and storage", network: "Network", general: "General" };
+const GROUPS = {
+  processes: "Processes",
+  cpu: "CPU and scheduler",
+  memory: "Memory",
+  files: "Files and storage",
+  network: "Network",
+  general: "General",
+};
 
 let tools = [];
 
 function row(tool) {
   const name = h("code", { text: tool.name });
   const link = mayRecord() ? h("a", { href: `/new?method=script&tool=${encodeURIComponent(tool.name)}` }, name) : name;
-  return h("tr", {}, h("td", {}, link), h("td", { class: "wide", title: tool.purpose || tool.title, text: tool.title }), h("td", { text: tool.needs.join(", ") + (tool.since ? `, Linux ${tool.since}` : "") }), h("td", { text: tool.view }));
+  return h(
+    "tr",
+    {},
+    h("td", {}, link),
+    h("td", { class: "wide", title: tool.purpose || tool.title, text: tool.title }),
+    h("td", { text: tool.needs.join(", ") + (tool.since ? `, Linux ${tool.since}` : "") }),
+    h("td", { text: tool.view }),
+  );
 }
 
 function section(group, items) {
-  const head = h("thead", {}, h("tr", {}, ...["Tool", "What it shows", "Needs", "View"].map((text) => h("th", { scope: "col", text }))));
-  return h("section", {}, h("h2", { text: group }), h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list tools-list" }, head, h("tbody", {}, ...items.map(row)))));
+  const head = h(
+    "thead",
+    {},
+    h("tr", {}, ...["Tool", "What it shows", "Needs", "View"].map((text) => h("th", { scope: "col", text }))),
+  );
+  return h(
+    "section",
+    {},
+    h("h2", { text: group }),
+    h(
+      "div",
+      { class: "scroll-x", tabindex: "0" },
+      h("table", { class: "list tools-list" }, head, h("tbody", {}, ...items.map(row))),
+    ),
+  );
 }
 
 function show() {
   const words = byId("tool-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = tools.filter((tool) => words.every((word) => `${tool.name} ${tool.title} ${tool.purpose} ${tool.group}`.toLowerCase().includes(word)));
+  const fits = tools.filter((tool) =>
+    words.every((word) => `${tool.name} ${tool.title} ${tool.purpose} ${tool.group}`.toLowerCase().includes(word)),
+  );
   const groups = Map.groupBy(fits, ({ group }) => group);
-  put(byId("tools"), ...[...groups].map(([group, items]) => section(GROUPS[group] ?? group, items)), fits.length === 0 && h("p", { class: "empty", text: "No matching tool. You can also write a script: New capture, Script." }));
+  put(
+    byId("tools"),
+    ...[...groups].map(([group, items]) => section(GROUPS[group] ?? group, items)),
+    fits.length === 0 &&
+      h("p", { class: "empty", text: "No matching tool. You can also write a script: New capture, Script." }),
+  );
 }
 
 async function load() {

@@ -33,8 +33,19 @@ export async function showProbes(element, { capture = "", admin = false } = {}) 
   try {
     const { events, optimization, limits } = await get("/api/dynamic");
     const shown = events.filter((event) => !capture || event.capture === capture);
-    put(element, ...(capture ? [] : limits.map(limitText)), ...(capture || optimization === null ? [] : [setting(optimization, admin, again)]),
-      shown.length ? table(shown, again, !capture) : h("p", { class: "empty", text: capture ? "All of its own probes were removed." : "There are no dynamic events. Captures with probes of their own make some; perf probe and others may too." }));
+    put(
+      element,
+      ...(capture ? [] : limits.map(limitText)),
+      ...(capture || optimization === null ? [] : [setting(optimization, admin, again)]),
+      shown.length
+        ? table(shown, again, !capture)
+        : h("p", {
+            class: "empty",
+            text: capture
+              ? "All of its own probes were removed."
+              : "There are no dynamic events. Captures with probes of their own make some; perf probe and others may too.",
+          }),
+    );
   } catch (error) {
     // Whoever only looks at captures is not told of the host's probes.
     if (capture && error.status === 404) put(element);
@@ -42,7 +53,8 @@ export async function showProbes(element, { capture = "", admin = false } = {}) 
   }
 }
 
-const limitText = ({ name, value, effect, remedy }) => h("p", {}, h("code", { text: `${name} = ${value}` }), ` ${effect} ${remedy}`);
+const limitText = ({ name, value, effect, remedy }) =>
+  h("p", {}, h("code", { text: `${name} = ${value}` }), ` ${effect} ${remedy}`);
 
 function setting(on, admin, again) {
   const change = async () => {
@@ -54,30 +66,82 @@ function setting(on, admin, again) {
       showError(button.parentElement, error, again);
     }
   };
-  const button = h("button", { type: "button", text: on ? "Switch it off for the machine" : "Switch it on for the machine", on: { click: change } });
-  return h("div", { class: "row" }, h("code", { text: `debug.kprobes-optimization = ${on ? 1 : 0}` }),
-    h("span", { class: "quiet", text: on ? "breakpoints of kernel probes become jumps where that is possible" : "every kernel probe within a function is a breakpoint" }), admin && button);
+  const button = h("button", {
+    type: "button",
+    text: on ? "Switch it off for the machine" : "Switch it on for the machine",
+    on: { click: change },
+  });
+  return h(
+    "div",
+    { class: "row" },
+    h("code", { text: `debug.kprobes-optimization = ${on ? 1 : 0}` }),
+    h("span", {
+      class: "quiet",
+      text: on
+        ? "breakpoints of kernel probes become jumps where that is possible"
+        : "every kernel probe within a function is a breakpoint",
+    }),
+    admin && button,
+  );
 }
 
 function table(events, again, tellsWhose) {
-  const heads = [["Event"], ["Actions"], ["Hits", true], ["Missed", true], ["Method"], ...(tellsWhose ? [["Owner"]] : []), ["Where"]];
+  const heads = [
+    ["Event"],
+    ["Actions"],
+    ["Hits", true],
+    ["Missed", true],
+    ["Method"],
+    ...(tellsWhose ? [["Owner"]] : []),
+    ["Where"],
+  ];
   const row = (event) => {
     // The group of a capture's probe tells only who made it.
     const name = event.label ?? (event.owner ? event.name : `${event.group}:${event.name}`);
     const detach = async () => {
       try {
-        await waitFor(`Detaching ${name}`, send("POST", `/api/captures/${event.capture}/probes/detach`, { pattern: name }));
+        await waitFor(
+          `Detaching ${name}`,
+          send("POST", `/api/captures/${event.capture}/probes/detach`, { pattern: name }),
+        );
         note(`Detached ${name}; the capture goes on.`);
         again();
       } catch (error) {
         showError(button.parentElement, error, again);
       }
     };
-    const button = h("button", { type: "button", class: "plain", "aria-label": `Detach ${name}`, text: "Detach", on: { click: detach } });
+    const button = h("button", {
+      type: "button",
+      class: "plain",
+      "aria-label": `Detach ${name}`,
+      text: "Detach",
+      on: { click: detach },
+    });
     const number = (value) => h("td", { class: "num", text: value === null ? "" : exact(value) });
-    return h("tr", {}, h("td", {}, h("code", { text: name })), h("td", {}, event.detached ? h("span", { class: "quiet", text: "detached" }) : event.can_detach && button), number(event.hits), number(event.missed),
-      h("td", { text: howText(event.marks) }), tellsWhose && h("td", {}, whose(event)), h("td", {}, h("code", { text: event.line.slice(event.line.indexOf(" ") + 1) })));
+    return h(
+      "tr",
+      {},
+      h("td", {}, h("code", { text: name })),
+      h("td", {}, event.detached ? h("span", { class: "quiet", text: "detached" }) : event.can_detach && button),
+      number(event.hits),
+      number(event.missed),
+      h("td", { text: howText(event.marks) }),
+      tellsWhose && h("td", {}, whose(event)),
+      h("td", {}, h("code", { text: event.line.slice(event.line.indexOf(" ") + 1) })),
+    );
   };
-  return h("div", { class: "scroll-x", tabindex: "0" }, h("table", { class: "list" },
-    h("thead", {}, h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text })))), h("tbody", {}, ...events.map(row))));
+  return h(
+    "div",
+    { class: "scroll-x", tabindex: "0" },
+    h(
+      "table",
+      { class: "list" },
+      h(
+        "thead",
+        {},
+        h("tr", {}, ...heads.map(([text, isNumber]) => h("th", { scope: "col", class: isNumber ? "num" : "", text }))),
+      ),
+      h("tbody", {}, ...events.map(row)),
+    ),
+  );
 }

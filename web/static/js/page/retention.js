@@ -12,10 +12,18 @@ export const PINS = "A pinned capture is kept until somebody deletes it";
 export function ruleText(rule) {
   const taken = `Captures take ${bytes(rule.captures_bytes)}`;
   const free = Math.max(0, rule.free_bytes - rule.reserve_bytes);
-  if (rule.keep_days === null && rule.keep_bytes === null) return `${taken}, ${bytes(free)} are free. They stay until they are deleted.`;
-  const room = rule.keep_bytes === null ? `${taken}, ${bytes(free)} are free.` : `${taken} of ${bytes(rule.keep_bytes)}; when they take more, the oldest are deleted.`;
-  const age = rule.keep_days === null ? "" : ` Each is deleted ${plural(rule.keep_days, "day")} after it ended or was imported.`;
-  const pinned = rule.keep_bytes !== null && rule.pinned_bytes > rule.keep_bytes ? " Pinned ones alone take more than that, so of the others only the newest stays." : " Pinned ones stay.";
+  if (rule.keep_days === null && rule.keep_bytes === null)
+    return `${taken}, ${bytes(free)} are free. They stay until they are deleted.`;
+  const room =
+    rule.keep_bytes === null
+      ? `${taken}, ${bytes(free)} are free.`
+      : `${taken} of ${bytes(rule.keep_bytes)}; when they take more, the oldest are deleted.`;
+  const age =
+    rule.keep_days === null ? "" : ` Each is deleted ${plural(rule.keep_days, "day")} after it ended or was imported.`;
+  const pinned =
+    rule.keep_bytes !== null && rule.pinned_bytes > rule.keep_bytes
+      ? " Pinned ones alone take more than that, so of the others only the newest stays."
+      : " Pinned ones stay.";
   return room + age + pinned;
 }
 

@@ -22,8 +22,23 @@ async function open(name, button) {
 export async function listSamples(place) {
   try {
     const { items } = await get("/api/samples");
-    put(place, ...items.map((one) => h("li", {}, h("button", { type: "button", title: one.about, text: one.title, class: "cut", on: { click: (event) => open(one.name, event.currentTarget) } }))),
-      items.length === 0 && h("li", { class: "quiet", text: "No samples in this build." }));
+    put(
+      place,
+      ...items.map((one) =>
+        h(
+          "li",
+          {},
+          h("button", {
+            type: "button",
+            title: one.about,
+            text: one.title,
+            class: "cut",
+            on: { click: (event) => open(one.name, event.currentTarget) },
+          }),
+        ),
+      ),
+      items.length === 0 && h("li", { class: "quiet", text: "No samples in this build." }),
+    );
   } catch (error) {
     showError(place, error, () => listSamples(place));
   }

@@ -9,15 +9,42 @@ import { listen } from "../lib/live.js";
 import { startOmnibox } from "./omnibox.js";
 import { nextTheme, theme, themeEvents } from "../lib/theme.js";
 
-const GO = { KeyS: "/", KeyN: "/new", KeyH: "/captures", KeyT: "/tools", KeyL: "/language", KeyO: "/host", KeyC: "/catalog" };
+const GO = {
+  KeyS: "/",
+  KeyN: "/new",
+  KeyH: "/captures",
+  KeyT: "/tools",
+  KeyL: "/language",
+  KeyO: "/host",
+  KeyC: "/catalog",
+};
 
 function runningItem(item) {
-  return h("li", {}, h("a", { href: `/captures/${encodeURIComponent(item.id)}`, title: item.title },
-    h("span", { class: "rail-title" }, h("i", { class: "pulse", "aria-hidden": "true" }), h("span", { class: "cut", text: item.title })),
-    h("span", { class: "rail-facts" },
-      h("span", { text: rate(item.rows_per_s) }),
-      h("span", { title: "Share of one CPU that the probes use", text: item.cpu_permille === null || item.cpu_permille === undefined ? "" : `${permille(item.cpu_permille)} CPU` }),
-      item.lost > 0 && h("span", { class: "loss", text: `${count(item.lost)} lost` }))));
+  return h(
+    "li",
+    {},
+    h(
+      "a",
+      { href: `/captures/${encodeURIComponent(item.id)}`, title: item.title },
+      h(
+        "span",
+        { class: "rail-title" },
+        h("i", { class: "pulse", "aria-hidden": "true" }),
+        h("span", { class: "cut", text: item.title }),
+      ),
+      h(
+        "span",
+        { class: "rail-facts" },
+        h("span", { text: rate(item.rows_per_s) }),
+        h("span", {
+          title: "Share of one CPU that the probes use",
+          text:
+            item.cpu_permille === null || item.cpu_permille === undefined ? "" : `${permille(item.cpu_permille)} CPU`,
+        }),
+        item.lost > 0 && h("span", { class: "loss", text: `${count(item.lost)} lost` }),
+      ),
+    ),
+  );
 }
 
 function startRail() {
@@ -31,7 +58,9 @@ function startRail() {
   });
   const button = byId("theme-switch");
   const label = button.querySelector("span");
-  const write = () => { label.textContent = `Theme: ${theme()}`; };
+  const write = () => {
+    label.textContent = `Theme: ${theme()}`;
+  };
   button.addEventListener("click", nextTheme);
   themeEvents.addEventListener("change", write);
   write();
@@ -40,25 +69,53 @@ function startRail() {
 function startHelp() {
   const dialog = byId("help");
   const open = () => {
-    put(byId("help-keys"), ...listed().map(({ title, keys }) => h("section", {}, h("h3", { text: title }),
-      h("dl", { class: "keys" }, ...keys.flatMap((one) => [h("dt", {}, ...one.keys.map((key) => (key === "then" || key === "or" ? ` ${key} ` : h("kbd", { text: key })))), h("dd", { text: one.what })])))));
+    put(
+      byId("help-keys"),
+      ...listed().map(({ title, keys }) =>
+        h(
+          "section",
+          {},
+          h("h3", { text: title }),
+          h(
+            "dl",
+            { class: "keys" },
+            ...keys.flatMap((one) => [
+              h(
+                "dt",
+                {},
+                ...one.keys.map((key) => (key === "then" || key === "or" ? ` ${key} ` : h("kbd", { text: key }))),
+              ),
+              h("dd", { text: one.what }),
+            ]),
+          ),
+        ),
+      ),
+    );
     dialog.showModal();
   };
   byId("help-open").addEventListener("click", open);
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
   bind("help", open);
 }
 
 function startGoTo() {
   let until = 0;
-  bind("go", () => { until = performance.now() + 1500; });
-  document.addEventListener("keydown", (event) => {
-    if (performance.now() >= until || event.ctrlKey || event.altKey || event.metaKey || !GO[event.code]) return;
-    until = 0;
-    event.preventDefault();
-    event.stopPropagation();
-    location.assign(GO[event.code]);
-  }, { capture: true });
+  bind("go", () => {
+    until = performance.now() + 1500;
+  });
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      if (performance.now() >= until || event.ctrlKey || event.altKey || event.metaKey || !GO[event.code]) return;
+      until = 0;
+      event.preventDefault();
+      event.stopPropagation();
+      location.assign(GO[event.code]);
+    },
+    { capture: true },
+  );
 }
 
 /** To be called once by every page. */

@@ -27,7 +27,10 @@ const oneOf = (...values) => ({
 });
 const whole = (fallback, least = 0) => ({
   fallback,
-  read: (value) => (/^-?\d{1,16}$/.test(value) && Number(value) >= least && Number.isSafeInteger(Number(value)) ? Number(value) : fallback),
+  read: (value) =>
+    /^-?\d{1,16}$/.test(value) && Number(value) >= least && Number.isSafeInteger(Number(value))
+      ? Number(value)
+      : fallback,
   write: (value) => String(Math.round(value)),
 });
 const flag = () => ({ fallback: false, read: (value) => value === "1", write: (value) => (value ? "1" : "0") });
@@ -94,7 +97,10 @@ export function parseView(search) {
   for (const [name, part] of Object.entries(PARTS)) {
     if (Object.hasOwn(params, name)) view[name] = part.read(params[name]);
   }
-  for (const [start, end] of [["start", "end"], ["from", "to"]]) {
+  for (const [start, end] of [
+    ["start", "end"],
+    ["from", "to"],
+  ]) {
     if (view[start] === null || view[end] === null || view[start] >= view[end]) {
       view[start] = null;
       view[end] = null;

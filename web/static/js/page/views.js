@@ -21,13 +21,43 @@ import { TimelineView } from "../view/timeline/timeline.js";
 
 /** @type {View[]} In the order of the tabs. */
 export const VIEWS = [
-  { name: "calls", title: "Calls", shows: ({ hasCalls }) => hasCalls, make: (capture, panel) => new CallsView(capture, panel) },
-  { name: "counts", title: "Counts", shows: ({ isCounts }) => isCounts, make: (capture, panel) => new CountsView(capture, panel) },
-  { name: "maps", title: "Maps", shows: ({ hasMaps }) => hasMaps, make: (capture, panel) => new MapsView(capture, panel) },
-  { name: "output", title: "Output", shows: ({ isScript }) => isScript, make: (capture, panel) => new OutputView(capture, panel) },
+  {
+    name: "calls",
+    title: "Calls",
+    shows: ({ hasCalls }) => hasCalls,
+    make: (capture, panel) => new CallsView(capture, panel),
+  },
+  {
+    name: "counts",
+    title: "Counts",
+    shows: ({ isCounts }) => isCounts,
+    make: (capture, panel) => new CountsView(capture, panel),
+  },
+  {
+    name: "maps",
+    title: "Maps",
+    shows: ({ hasMaps }) => hasMaps,
+    make: (capture, panel) => new MapsView(capture, panel),
+  },
+  {
+    name: "output",
+    title: "Output",
+    shows: ({ isScript }) => isScript,
+    make: (capture, panel) => new OutputView(capture, panel),
+  },
   { name: "events", title: "Events", shows: () => true, make: (capture, panel) => new EventsView(capture, panel) },
-  { name: "timeline", title: "Timeline", shows: () => true, make: (capture, panel) => new TimelineView(capture, panel) },
-  { name: "flame", title: "Flame graph", shows: ({ isCounts }) => !isCounts, make: (capture, panel) => new FlameView(capture, panel) },
+  {
+    name: "timeline",
+    title: "Timeline",
+    shows: () => true,
+    make: (capture, panel) => new TimelineView(capture, panel),
+  },
+  {
+    name: "flame",
+    title: "Flame graph",
+    shows: ({ isCounts }) => !isCounts,
+    make: (capture, panel) => new FlameView(capture, panel),
+  },
   { name: "info", title: "Info", shows: () => true, make: (capture, panel) => new InfoView(capture, panel) },
   { name: "sql", title: "SQL", shows: () => true, make: (capture, panel) => new SqlView(capture, panel) },
 ];

@@ -3,7 +3,16 @@
 /** The views that a script's header can ask for. */
 const ASKED = ["table", "histogram", "heatmap", "flame", "timeline"];
 /** Last columns of the streams of maps that add up: what `count()`, `sum()`, `hist()` and the others keep. */
-const ADDED_UP = [["low", "high", "count"], ["begin", "value"], ["count", "average", "total"], ["count"], ["sum"], ["min"], ["max"], ["average"]];
+const ADDED_UP = [
+  ["low", "high", "count"],
+  ["begin", "value"],
+  ["count", "average", "total"],
+  ["count"],
+  ["sum"],
+  ["min"],
+  ["max"],
+  ["average"],
+];
 /** Columns that every stream begins with; a map has the number of its snapshot after them. */
 const COMMON = 5;
 
@@ -14,7 +23,10 @@ const COMMON = 5;
 export function askedView(text) {
   const head = text.split("\n").map((line) => line.trim());
   const end = head.findIndex((line) => line !== "" && !line.startsWith("//") && !line.startsWith("#!"));
-  const line = head.slice(0, end < 0 ? head.length : end).map((one) => /^\/\/\s*view:\s*(\w+)\s*$/.exec(one)).find(Boolean);
+  const line = head
+    .slice(0, end < 0 ? head.length : end)
+    .map((one) => /^\/\/\s*view:\s*(\w+)\s*$/.exec(one))
+    .find(Boolean);
   return line && ASKED.includes(line[1]) ? line[1] : "";
 }
 
@@ -28,13 +40,17 @@ const isKey = ({ name }) => /^key\d*(\.|$)/.test(name);
 
 /** The columns of a map that are no key. */
 function values(stream) {
-  return stream.columns.slice(COMMON + 1).filter((column) => !isKey(column)).map(({ name }) => name);
+  return stream.columns
+    .slice(COMMON + 1)
+    .filter((column) => !isKey(column))
+    .map(({ name }) => name);
 }
 
 const addsUp = (stream) => ADDED_UP.some((names) => names.join() === values(stream).join());
 const isHistogram = (stream) => values(stream).join() === ADDED_UP[0].join();
 const isStack = (column) => (column.type ?? column.ty) === "stack";
-const keyedByStacks = (stream) => isMap(stream) && stream.columns.slice(COMMON + 1).some((column) => isStack(column) && isKey(column));
+const keyedByStacks = (stream) =>
+  isMap(stream) && stream.columns.slice(COMMON + 1).some((column) => isStack(column) && isKey(column));
 const hasStacks = (stream) => keyedByStacks(stream) || (!isMap(stream) && stream.columns.some(isStack));
 
 /**
@@ -67,8 +83,14 @@ export function arrangeMaps(maps, streams, text) {
   const asked = askedView(text);
   const held = (map) => (map.snapshots > 0 ? 0 : 1);
   const at = (map) => rank(streams[map.n], text, asked);
-  const sorted = maps.filter(({ n }) => streams[n]).toSorted((a, b) => (at(a) === 3) - (at(b) === 3) || held(a) - held(b) || at(a) - at(b));
-  return { shown: sorted.filter((map) => map.snapshots > 0), empty: sorted.filter((map) => map.snapshots === 0), first: sorted[0] };
+  const sorted = maps
+    .filter(({ n }) => streams[n])
+    .toSorted((a, b) => (at(a) === 3) - (at(b) === 3) || held(a) - held(b) || at(a) - at(b));
+  return {
+    shown: sorted.filter((map) => map.snapshots > 0),
+    empty: sorted.filter((map) => map.snapshots === 0),
+    first: sorted[0],
+  };
 }
 
 /**
@@ -87,7 +109,9 @@ export function firstShow(views, text) {
  * @returns {number} its index
  */
 export function firstStream(streams) {
-  const found = [(one) => !isHeading(one) && !isMap(one), (one) => !isHeading(one)].map((good) => streams.findIndex(good)).find((i) => i >= 0);
+  const found = [(one) => !isHeading(one) && !isMap(one), (one) => !isHeading(one)]
+    .map((good) => streams.findIndex(good))
+    .find((i) => i >= 0);
   return found ?? 0;
 }
 
@@ -99,13 +123,15 @@ export function firstStream(streams) {
 export function firstTab({ spec: { method }, streams }) {
   if (method.count) return "counts";
   if (method.profile) return "flame";
-  if (!method.script) return streams.some(({ name, kind }) => name === "function_graph" && kind === "events") ? "calls" : "events";
+  if (!method.script)
+    return streams.some(({ name, kind }) => name === "function_graph" && kind === "events") ? "calls" : "events";
   const text = method.script.text ?? "";
   const asked = askedView(text);
   const results = streams.filter((stream) => isMap(stream) && !isScratch(stream, text));
   if (asked === "timeline") return "timeline";
   if (asked === "flame" && streams.some(hasStacks)) return "flame";
-  if (results.length === 0) return asked === "table" && streams.some((stream) => !isMap(stream) && !isHeading(stream)) ? "events" : "output";
+  if (results.length === 0)
+    return asked === "table" && streams.some((stream) => !isMap(stream) && !isHeading(stream)) ? "events" : "output";
   // Without a word of the script: counts by stack are a flame graph, as the first of what fits a map says.
   const best = results.toSorted((a, b) => rank(a, text, asked) - rank(b, text, asked))[0];
   return asked === "" && keyedByStacks(best) && addsUp(best) && !isHistogram(best) ? "flame" : "maps";

@@ -28,17 +28,32 @@ export class CallsChart extends EventTarget {
     /** Where a coarse chart was walked to: its boxes have no ids. */
     this.spot = null;
     this.fetch = settled(50, () => this.#fetch());
-    const element = h("canvas", { class: "timeline-canvas", tabindex: "0", role: "application", "aria-label": "Chart of calls. W and S zoom, A and D pan, arrow keys walk through the calls, Enter zooms to one." });
+    const element = h("canvas", {
+      class: "timeline-canvas",
+      tabindex: "0",
+      role: "application",
+      "aria-label": "Chart of calls. W and S zoom, A and D pan, arrow keys walk through the calls, Enter zooms to one.",
+    });
     this.spacer = h("div", { class: "timeline-spacer" });
     this.sticky = h("div", { class: "timeline-sticky" }, element);
     this.element = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
     this.canvas = new Canvas(element, COLORS, () => this.#draw());
     this.element.addEventListener("scroll", () => this.canvas.redraw());
-    new ResizeObserver(() => { this.sticky.style.height = `${this.element.clientHeight}px`; this.#size(); }).observe(this.element);
+    new ResizeObserver(() => {
+      this.sticky.style.height = `${this.element.clientHeight}px`;
+      this.#size();
+    }).observe(this.element);
     element.addEventListener("measured", () => this.visible && this.fetch());
     this.nav = new TimeNavigator(context, {
-      element, left: LABELS, width: () => this.canvas.width, visible: () => this.visible,
-      moved: () => { this.fetch(); this.changed(); }, pointed: () => this.changed(),
+      element,
+      left: LABELS,
+      width: () => this.canvas.width,
+      visible: () => this.visible,
+      moved: () => {
+        this.fetch();
+        this.changed();
+      },
+      pointed: () => this.changed(),
     });
     this.#startPointer();
     this.#startKeys();
@@ -67,9 +82,18 @@ export class CallsChart extends EventTarget {
   async #fetch() {
     if (!this.visible || this.canvas.width <= LABELS) return;
     const { start, end } = this.shown;
-    const query = { ...this.query, start: Math.floor(start), end: Math.ceil(end), width: Math.min(8192, Math.round(this.nav.wide)), lanes: this.context.view.lanes, limit_lanes: LANES };
+    const query = {
+      ...this.query,
+      start: Math.floor(start),
+      end: Math.ceil(end),
+      width: Math.min(8192, Math.round(this.nav.wide)),
+      lanes: this.context.view.lanes,
+      limit_lanes: LANES,
+    };
     try {
-      const answer = await this.#latest.run((signal) => waitFor("Drawing calls", get(`${this.context.path}/calls/chart`, query, signal), () => this.#latest.cancel()));
+      const answer = await this.#latest.run((signal) =>
+        waitFor("Drawing calls", get(`${this.context.path}/calls/chart`, query, signal), () => this.#latest.cancel()),
+      );
       if (!answer) return;
       this.data = new ChartModel(answer);
       this.spot = null;
@@ -89,7 +113,12 @@ export class CallsChart extends EventTarget {
   #draw() {
     const { search } = this.context.view;
     drawChart(this.canvas, {
-      shown: this.shown, data: this.data, scroll: this.element.scrollTop, search, current: this.#current, selection: this.nav.marked,
+      shown: this.shown,
+      data: this.data,
+      scroll: this.element.scrollTop,
+      search,
+      current: this.#current,
+      selection: this.nav.marked,
       losses: this.context.info.ledger.losses.map((loss) => this.context.lossRange(loss)),
     });
   }
@@ -136,7 +165,14 @@ export class CallsChart extends EventTarget {
     const when = () => this.visible;
     bind("calls.fit", () => this.#fit(), { when });
     bind("calls.all", () => this.nav.all(), { when });
-    bind("calls.clear", () => { this.context.state.set({ call: null }); this.context.select(null); }, { when: () => when() && (this.context.view.call !== null || this.nav.selection !== null) });
+    bind(
+      "calls.clear",
+      () => {
+        this.context.state.set({ call: null });
+        this.context.select(null);
+      },
+      { when: () => when() && (this.context.view.call !== null || this.nav.selection !== null) },
+    );
     this.canvas.element.addEventListener("keydown", (event) => this.#arrow(event));
   }
 
@@ -164,7 +200,8 @@ export class CallsChart extends EventTarget {
     this.nav.pointer = null;
     this.#choose(place);
     const { shown } = this;
-    if (start < shown.start || start > shown.end) this.nav.pan((start - (shown.start + shown.end) / 2) / (shown.end - shown.start));
+    if (start < shown.start || start > shown.end)
+      this.nav.pan((start - (shown.start + shown.end) / 2) / (shown.end - shown.start));
     const y = lane.top + PAD + lane.boxes.level[place.box] * LEVEL;
     const room = this.element.clientHeight - AXIS;
     if (y < this.element.scrollTop) this.element.scrollTop = y - PAD;
@@ -183,7 +220,8 @@ export class CallsChart extends EventTarget {
     const { preview, pointer, pointedTime } = this.nav;
     const place = pointer ? this.#hit(pointer.x, pointer.y) : this.#current;
     let text = "";
-    if (preview) text = `${moment(preview.start)} to ${moment(preview.end)} s: ${duration(preview.end - preview.start)}`;
+    if (preview)
+      text = `${moment(preview.start)} to ${moment(preview.end)} s: ${duration(preview.end - preview.start)}`;
     else if (place && this.data) text = this.#words(place);
     else if (pointedTime !== null) text = `${moment(pointedTime)} s`;
     this.dispatchEvent(new CustomEvent("tell", { detail: text }));
@@ -193,7 +231,10 @@ export class CallsChart extends EventTarget {
     const { boxes, label } = this.data.lanes[lane];
     const took = boxes.duration[box];
     const mark = MARKS.find(([, sign]) => sign === durationMark(took))?.[1] ?? "";
-    const more = boxes.more[box] > 0 ? `; ${plural(boxes.more[box], "more call")} in this pixel${this.data.coarse ? ", of which this is the longest" : ""}` : "";
+    const more =
+      boxes.more[box] > 0
+        ? `; ${plural(boxes.more[box], "more call")} in this pixel${this.data.coarse ? ", of which this is the longest" : ""}`
+        : "";
     return `${this.data.names[boxes.name[box]]}()  ${mark ? `${mark} ` : ""}${duration(took)} (${exact(took)} ns)${STATES[boxes.state[box]]}  at ${moment(boxes.start[box])} s, ${label}${more}`;
   }
 }

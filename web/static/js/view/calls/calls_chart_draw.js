@@ -12,7 +12,16 @@ const LEAST_TEXT = 28;
 
 /** Custom properties that are needed. */
 export const COLORS = [
-  "--bg", "--bg-rail", "--line", "--line-strong", "--text", "--text-quiet", "--accent", "--selection", "--loss-mark", "--on-cat",
+  "--bg",
+  "--bg-rail",
+  "--line",
+  "--line-strong",
+  "--text",
+  "--text-quiet",
+  "--accent",
+  "--selection",
+  "--loss-mark",
+  "--on-cat",
   ...Array.from({ length: CATEGORIES }, (_one, i) => `--cat-${i}`),
 ];
 
@@ -33,7 +42,11 @@ export function drawChart(canvas, model) {
   drawGrid(ctx, colors, model, { width, height, place });
   if (model.data) {
     const search = model.search.toLowerCase();
-    const paint = model.data.names.map((name) => ({ fill: colors[`--cat-${category(name)}`], name, dim: Boolean(search) && !name.toLowerCase().includes(search) }));
+    const paint = model.data.names.map((name) => ({
+      fill: colors[`--cat-${category(name)}`],
+      name,
+      dim: Boolean(search) && !name.toLowerCase().includes(search),
+    }));
     for (const [number, lane] of model.data.lanes.entries()) {
       const top = AXIS + lane.top - model.scroll;
       if (top > height || top + lane.height < AXIS) continue;
@@ -41,7 +54,14 @@ export function drawChart(canvas, model) {
       ctx.beginPath();
       ctx.rect(LABELS, AXIS, wide, height - AXIS);
       ctx.clip();
-      drawLane(ctx, colors, { lane, top, place, width, paint, chosen: model.current?.lane === number ? model.current.box : -1 });
+      drawLane(ctx, colors, {
+        lane,
+        top,
+        place,
+        width,
+        paint,
+        chosen: model.current?.lane === number ? model.current.box : -1,
+      });
       ctx.restore();
       drawLabel(ctx, colors, { lane, top, width, height });
     }
@@ -137,7 +157,8 @@ function drawOverlays(ctx, colors, model, { width, height, place }) {
     ctx.fillStyle = colors["--loss-mark"];
     ctx.fillRect(left, AXIS - 3, across, 3);
   }
-  if (model.selection) drawSelection(ctx, colors, place(model.selection.start), place(model.selection.end), height - AXIS, AXIS);
+  if (model.selection)
+    drawSelection(ctx, colors, place(model.selection.start), place(model.selection.end), height - AXIS, AXIS);
   ctx.restore();
 }
 

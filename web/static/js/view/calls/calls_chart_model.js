@@ -9,7 +9,15 @@ const LEAST_LANE = 30;
 export class ChartModel {
   /** @param {object} answer of the API */
   constructor(answer) {
-    Object.assign(this, { start: answer.start, end: answer.end, names: answer.names, coarse: answer.coarse, hidden: answer.hidden, moreLanes: answer.more_lanes, leftOut: answer.left_out });
+    Object.assign(this, {
+      start: answer.start,
+      end: answer.end,
+      names: answer.names,
+      coarse: answer.coarse,
+      hidden: answer.hidden,
+      moreLanes: answer.more_lanes,
+      leftOut: answer.left_out,
+    });
     let top = 0;
     this.lanes = answer.lanes.map((lane) => {
       const height = Math.max(LEAST_LANE, lane.levels * LEVEL + PAD * 2);
@@ -71,10 +79,16 @@ export class ChartModel {
     const start = boxes.start[box];
     const end = start + boxes.duration[box];
     const on = (other) => boxes.level[other] === level;
-    if (where === "right") for (let other = box + 1; other < boxes.start.length; other += 1) if (on(other)) return { lane, box: other };
+    if (where === "right")
+      for (let other = box + 1; other < boxes.start.length; other += 1) if (on(other)) return { lane, box: other };
     if (where === "left") for (let other = box - 1; other >= 0; other -= 1) if (on(other)) return { lane, box: other };
-    if (where === "in") for (let other = 0; other < boxes.start.length; other += 1) if (on(other) && boxes.start[other] >= start && boxes.start[other] < end) return { lane, box: other };
-    if (where === "out") for (let other = 0; other < boxes.start.length; other += 1) if (on(other) && boxes.start[other] <= start && boxes.start[other] + boxes.duration[other] >= end) return { lane, box: other };
+    if (where === "in")
+      for (let other = 0; other < boxes.start.length; other += 1)
+        if (on(other) && boxes.start[other] >= start && boxes.start[other] < end) return { lane, box: other };
+    if (where === "out")
+      for (let other = 0; other < boxes.start.length; other += 1)
+        if (on(other) && boxes.start[other] <= start && boxes.start[other] + boxes.duration[other] >= end)
+          return { lane, box: other };
     return null;
   }
 }

@@ -5,10 +5,20 @@ import { category } from "../../lib/color.js";
 import { MARKS, durationMark } from "../../lib/duration_marks.js";
 import { duration, exact, percent, plural } from "../../lib/format.js";
 
-const COLUMNS = [["calls", "Calls"], ["total", "Total"], ["self", "Self"], ["average", "Average"], ["median", "Median"], ["p99", "p99"], ["longest", "Longest"]];
+const COLUMNS = [
+  ["calls", "Calls"],
+  ["total", "Total"],
+  ["self", "Self"],
+  ["average", "Average"],
+  ["median", "Median"],
+  ["p99", "p99"],
+  ["longest", "Longest"],
+];
 const TITLES = {
-  total: "Time in all calls, including the calls that they made", self: "Time in the function itself, without the recorded calls that it made",
-  p99: "99 % of the calls took at most this long", longest: "The longest call; click it to see it in the tree",
+  total: "Time in all calls, including the calls that they made",
+  self: "Time in the function itself, without the recorded calls that it made",
+  p99: "99 % of the calls took at most this long",
+  longest: "The longest call; click it to see it in the tree",
 };
 
 /** The table. Sends nothing: what is chosen goes into the view. */
@@ -33,25 +43,114 @@ export class CallsFunctions {
       const sorted = rank === name;
       const ascending = (name === "name") !== (sorted && turn);
       const flip = () => this.context.state.set({ rank: name, turn: sorted && !turn });
-      return h("th", { scope: "col", class: num ? "num" : "", "aria-sort": sorted ? (ascending ? "ascending" : "descending") : "none", title: TITLES[name] },
-        h("button", { type: "button", class: "vt-sort", on: { click: flip } }, text, h("span", { "aria-hidden": "true", text: sorted ? (ascending ? " ↑" : " ↓") : "" })));
+      return h(
+        "th",
+        {
+          scope: "col",
+          class: num ? "num" : "",
+          "aria-sort": sorted ? (ascending ? "ascending" : "descending") : "none",
+          title: TITLES[name],
+        },
+        h(
+          "button",
+          { type: "button", class: "vt-sort", on: { click: flip } },
+          text,
+          h("span", { "aria-hidden": "true", text: sorted ? (ascending ? " ↑" : " ↓") : "" }),
+        ),
+      );
     };
     const parted = part !== "";
     const irqs = page.irqs && part !== "irq";
-    const head = h("tr", {}, sort("name", "Function", false), parted && h("th", { scope: "col", text: { cpu: "CPU", thread: "Thread", irq: "Interrupt" }[part] }),
-      ...COLUMNS.map(([name, text]) => sort(name, text)), h("th", { scope: "col", class: "bar-head", text: "Share of self" }), irqs && h("th", { scope: "col", text: "Interrupts" }));
+    const head = h(
+      "tr",
+      {},
+      sort("name", "Function", false),
+      parted && h("th", { scope: "col", text: { cpu: "CPU", thread: "Thread", irq: "Interrupt" }[part] }),
+      ...COLUMNS.map(([name, text]) => sort(name, text)),
+      h("th", { scope: "col", class: "bar-head", text: "Share of self" }),
+      irqs && h("th", { scope: "col", text: "Interrupts" }),
+    );
     const time = (ns, extra = "") => h("td", { class: "num mono", title: `${exact(ns)} ns` }, extra, duration(ns));
-    const line = (row) => h("tr", { class: row.function === func ? "is-current" : "" },
-      h("td", { class: "cut mono" }, h("button", { type: "button", class: "plain call-name", title: `Show only calls of ${row.function} in the tree`, data: { cat: String(category(row.function)) }, text: row.function, on: { click: () => this.context.state.set({ func: row.function, calls: "tree", call: null, open: "", thread: row.tid ?? this.context.view.thread }) } })),
-      parted && h("td", { class: "cut mono", text: row.part ?? "" }),
-      h("td", { class: "num mono", title: row.cut ? `${plural(row.cut, "call")} of unknown duration, because the entry or the return was not recorded` : null, text: exact(row.calls) + (row.cut ? "*" : "") }),
-      time(row.total), time(row.own), time(row.average), time(row.median), time(row.p99),
-      h("td", { class: "num mono" }, row.longest_id === null ? "–" : h("button", { type: "button", class: "plain", title: `${exact(row.longest)} ns${durationMark(row.longest) ? `, ${MARKS.find(([, sign]) => sign === durationMark(row.longest))[2]}` : ""}; show it in the tree`, on: { click: () => this.reveal(row.longest_id) } }, [durationMark(row.longest), duration(row.longest)].filter(Boolean).join(" "))),
-      h("td", { class: "bar-cell", title: `${percent(row.own, page.own)} of the time in calls` }, this.#bar(row.own, page.own)),
-      irqs && h("td", { class: "cut", text: (row.irqs ?? []).map(({ name, count }) => `${name} ×${exact(count)}`).join(", ") }));
-    const more = page.total > page.rows.length && h("p", { class: "quiet", text: `${plural(page.total - page.rows.length, "more row")}; find them by name.` });
-    const cut = page.rows.some((row) => row.cut > 0) && h("p", { class: "quiet small", text: "* includes calls of unknown duration, because the entry or the return was not recorded. They are in Calls and not in the times." });
-    put(this.element, h("table", { class: "list calls-table" }, h("thead", {}, head), h("tbody", {}, ...page.rows.map(line))), more, cut);
+    const line = (row) =>
+      h(
+        "tr",
+        { class: row.function === func ? "is-current" : "" },
+        h(
+          "td",
+          { class: "cut mono" },
+          h("button", {
+            type: "button",
+            class: "plain call-name",
+            title: `Show only calls of ${row.function} in the tree`,
+            data: { cat: String(category(row.function)) },
+            text: row.function,
+            on: {
+              click: () =>
+                this.context.state.set({
+                  func: row.function,
+                  calls: "tree",
+                  call: null,
+                  open: "",
+                  thread: row.tid ?? this.context.view.thread,
+                }),
+            },
+          }),
+        ),
+        parted && h("td", { class: "cut mono", text: row.part ?? "" }),
+        h("td", {
+          class: "num mono",
+          title: row.cut
+            ? `${plural(row.cut, "call")} of unknown duration, because the entry or the return was not recorded`
+            : null,
+          text: exact(row.calls) + (row.cut ? "*" : ""),
+        }),
+        time(row.total),
+        time(row.own),
+        time(row.average),
+        time(row.median),
+        time(row.p99),
+        h(
+          "td",
+          { class: "num mono" },
+          row.longest_id === null
+            ? "–"
+            : h(
+                "button",
+                {
+                  type: "button",
+                  class: "plain",
+                  title: `${exact(row.longest)} ns${durationMark(row.longest) ? `, ${MARKS.find(([, sign]) => sign === durationMark(row.longest))[2]}` : ""}; show it in the tree`,
+                  on: { click: () => this.reveal(row.longest_id) },
+                },
+                [durationMark(row.longest), duration(row.longest)].filter(Boolean).join(" "),
+              ),
+        ),
+        h(
+          "td",
+          { class: "bar-cell", title: `${percent(row.own, page.own)} of the time in calls` },
+          this.#bar(row.own, page.own),
+        ),
+        irqs &&
+          h("td", {
+            class: "cut",
+            text: (row.irqs ?? []).map(({ name, count }) => `${name} ×${exact(count)}`).join(", "),
+          }),
+      );
+    const more =
+      page.total > page.rows.length &&
+      h("p", { class: "quiet", text: `${plural(page.total - page.rows.length, "more row")}; find them by name.` });
+    const cut =
+      page.rows.some((row) => row.cut > 0) &&
+      h("p", {
+        class: "quiet small",
+        text: "* includes calls of unknown duration, because the entry or the return was not recorded. They are in Calls and not in the times.",
+      });
+    put(
+      this.element,
+      h("table", { class: "list calls-table" }, h("thead", {}, head), h("tbody", {}, ...page.rows.map(line))),
+      more,
+      cut,
+    );
   }
 
   #bar(value, whole) {

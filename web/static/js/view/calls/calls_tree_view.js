@@ -13,8 +13,21 @@ const ROW = 24;
 const INDENT = 16;
 /** Calls that an address keeps unfolded. */
 const MOST_UNFOLDED = 48;
-const STATES = { unfinished: ["no return recorded", "It had not returned when recording ended, or its return was lost: it took at least this long."], unstarted: ["no entry recorded", "It was called before recording began, or its entry was lost."] };
-const HEADS = [["Time, s", true], ["CPU", true], ["Task-pid", false], ["Duration", true], ["Self", true], ["Function", false]];
+const STATES = {
+  unfinished: [
+    "no return recorded",
+    "It had not returned when recording ended, or its return was lost: it took at least this long.",
+  ],
+  unstarted: ["no entry recorded", "It was called before recording began, or its entry was lost."],
+};
+const HEADS = [
+  ["Time, s", true],
+  ["CPU", true],
+  ["Task-pid", false],
+  ["Duration", true],
+  ["Self", true],
+  ["Function", false],
+];
 
 /** Sends `page` with the answer that has the number of calls, `error`, and `move`. */
 export class CallsTree extends EventTarget {
@@ -31,14 +44,33 @@ export class CallsTree extends EventTarget {
     this.scroll = new VirtualScroll(ROW);
     this.row = -1;
     this.pool = [];
-    this.head = h("div", { class: "vt-head", role: "row" }, ...HEADS.map(([text, num]) => h("div", { class: num ? "vt-cell num" : "vt-cell", role: "columnheader", text })));
+    this.head = h(
+      "div",
+      { class: "vt-head", role: "row" },
+      ...HEADS.map(([text, num]) => h("div", { class: num ? "vt-cell num" : "vt-cell", role: "columnheader", text })),
+    );
     this.body = h("div", { class: "vt-body", role: "presentation" });
     this.spacer = h("div", { class: "vt-spacer", role: "presentation" }, this.head, this.body);
-    this.element = h("div", { class: "vt calls-tree", role: "treegrid", tabindex: "0", "aria-label": "Calls", on: {
-      scroll: () => this.#scrolled(), keydown: (event) => this.#key(event), mousedown: (event) => this.#press(event), dblclick: (event) => this.#twice(event),
-    } }, this.spacer);
+    this.element = h(
+      "div",
+      {
+        class: "vt calls-tree",
+        role: "treegrid",
+        tabindex: "0",
+        "aria-label": "Calls",
+        on: {
+          scroll: () => this.#scrolled(),
+          keydown: (event) => this.#key(event),
+          mousedown: (event) => this.#press(event),
+          dblclick: (event) => this.#twice(event),
+        },
+      },
+      this.spacer,
+    );
     this.redraw = framed(() => this.#draw());
-    this.rest = settled(160, () => { this.element.scrollTop = this.scroll.settle(); });
+    this.rest = settled(160, () => {
+      this.element.scrollTop = this.scroll.settle();
+    });
     this.need = settled(30, () => this.#fetch());
     new ResizeObserver(() => this.#measure()).observe(this.element);
   }
@@ -56,7 +88,12 @@ export class CallsTree extends EventTarget {
     this.query = query;
     const tree = new CallTree();
     const wanted = [open, call === null ? "" : String(call)].filter(Boolean).join(".");
-    const asked = [this.#page(null, 0), wanted ? get(`${this.context.path}/calls`, { ...query, places: wanted }, this.#controller.signal) : { places: [] }];
+    const asked = [
+      this.#page(null, 0),
+      wanted
+        ? get(`${this.context.path}/calls`, { ...query, places: wanted }, this.#controller.signal)
+        : { places: [] },
+    ];
     try {
       const [first, { places }] = await waitFor("Reading calls", Promise.all(asked), () => this.#controller.abort());
       if (generation !== this.#generation) return;
@@ -71,7 +108,8 @@ export class CallsTree extends EventTarget {
       this.#changed();
       if (this.row >= 0) this.go(this.row, "middle");
     } catch (error) {
-      if (!isAborted(error) && generation === this.#generation) this.dispatchEvent(new CustomEvent("error", { detail: error }));
+      if (!isAborted(error) && generation === this.#generation)
+        this.dispatchEvent(new CustomEvent("error", { detail: error }));
     }
   }
 
@@ -130,25 +168,29 @@ export class CallsTree extends EventTarget {
   async #fetch() {
     const { first, last } = this.scroll.visible();
     const generation = this.#generation;
-    const pages = this.tree.missing(first, last).filter(({ parent, offset }) => !this.#asked.has(`${parent}:${offset}`));
-    await Promise.all(pages.map(async ({ parent, offset }) => {
-      this.#asked.add(`${parent}:${offset}`);
-      try {
-        const page = await this.#page(parent, offset);
-        if (generation !== this.#generation) return;
-        this.tree.put(parent, page);
-        this.#changed();
-      } catch (error) {
-        if (!isAborted(error)) this.dispatchEvent(new CustomEvent("error", { detail: error }));
-      } finally {
-        this.#asked.delete(`${parent}:${offset}`);
-      }
-    }));
+    const pages = this.tree
+      .missing(first, last)
+      .filter(({ parent, offset }) => !this.#asked.has(`${parent}:${offset}`));
+    await Promise.all(
+      pages.map(async ({ parent, offset }) => {
+        this.#asked.add(`${parent}:${offset}`);
+        try {
+          const page = await this.#page(parent, offset);
+          if (generation !== this.#generation) return;
+          this.tree.put(parent, page);
+          this.#changed();
+        } catch (error) {
+          if (!isAborted(error)) this.dispatchEvent(new CustomEvent("error", { detail: error }));
+        } finally {
+          this.#asked.delete(`${parent}:${offset}`);
+        }
+      }),
+    );
   }
 
   /** The call of the current row. */
   get current() {
-    return this.row < 0 ? null : this.tree.at(this.row)?.node?.call ?? null;
+    return this.row < 0 ? null : (this.tree.at(this.row)?.node?.call ?? null);
   }
 
   /** Makes a row the current one. */
@@ -190,7 +232,8 @@ export class CallsTree extends EventTarget {
       if (first + i < last) this.#fill(row, first + i, Math.round(offset + i * ROW));
     }
     const current = this.pool[this.row - first];
-    if (current && this.row >= first && this.row < last) this.element.setAttribute("aria-activedescendant", current.element.id);
+    if (current && this.row >= first && this.row < last)
+      this.element.setAttribute("aria-activedescendant", current.element.id);
     else this.element.removeAttribute("aria-activedescendant");
     if (this.tree.missing(first, last).length > 0) this.need();
   }
@@ -211,7 +254,10 @@ export class CallsTree extends EventTarget {
     element.classList.toggle("is-current", row === this.row);
     element.classList.toggle("is-waiting", !node);
     element.classList.toggle("is-context", Boolean(node) && !node.call.hit);
-    if (!node) { element.removeAttribute("aria-expanded"); return cells.forEach((cell) => put(cell)); }
+    if (!node) {
+      element.removeAttribute("aria-expanded");
+      return cells.forEach((cell) => put(cell));
+    }
     const { call } = node;
     if (call.children > 0) element.setAttribute("aria-expanded", String(Boolean(node.within)));
     else element.removeAttribute("aria-expanded");
@@ -221,7 +267,11 @@ export class CallsTree extends EventTarget {
     task.textContent = `${call.comm}-${call.tid}`;
     task.title = `process ${call.pid}`;
     const mark = durationMark(call.duration);
-    put(took, h("span", { class: "call-mark", title: MARKS.find(([, sign]) => sign === mark)?.[2], text: mark }), `${call.state === "unfinished" ? "≥ " : ""}${duration(call.duration)}`);
+    put(
+      took,
+      h("span", { class: "call-mark", title: MARKS.find(([, sign]) => sign === mark)?.[2], text: mark }),
+      `${call.state === "unfinished" ? "≥ " : ""}${duration(call.duration)}`,
+    );
     took.title = `${exact(call.duration)} ns`;
     own.textContent = call.children > 0 || call.inner > 0 ? duration(call.own) : "";
     own.title = `${exact(call.own)} ns in the function itself, without the recorded calls that it made`;
@@ -241,11 +291,29 @@ export class CallsTree extends EventTarget {
     return [
       indent,
       h("span", { class: "call-fold", "aria-hidden": "true", text: call.children > 0 ? (within ? "▾" : "▸") : "" }),
-      h("span", { class: "call-name", data: { cat: String(category(call.function)) } }, `${call.function}()`, h("span", { class: "quiet", text: inner })),
+      h(
+        "span",
+        { class: "call-name", data: { cat: String(category(call.function)) } },
+        `${call.function}()`,
+        h("span", { class: "quiet", text: inner }),
+      ),
       call.children > 0 && !within && h("span", { class: "quiet", text: plural(call.inner, "call") }),
       state && h("span", { class: "call-tag", title: why, text: state }),
-      call.gap && h("span", { class: "call-tag", title: depth === 0 ? `The kernel counted ${plural(call.depth, "call")} around it that were not recorded` : "Calls between this one and the one around it were not recorded", text: "outer calls not recorded" }),
-      lost && h("span", { class: "call-tag is-loss", title: "Calls that were lost may belong before this one", text: "events lost before" }),
+      call.gap &&
+        h("span", {
+          class: "call-tag",
+          title:
+            depth === 0
+              ? `The kernel counted ${plural(call.depth, "call")} around it that were not recorded`
+              : "Calls between this one and the one around it were not recorded",
+          text: "outer calls not recorded",
+        }),
+      lost &&
+        h("span", {
+          class: "call-tag is-loss",
+          title: "Calls that were lost may belong before this one",
+          text: "events lost before",
+        }),
     ];
   }
 
@@ -259,19 +327,22 @@ export class CallsTree extends EventTarget {
   }
 
   #twice(event) {
-    if (event.target.closest(".vt-row") && !event.target.closest(".call-fold") && this.current?.children) this.toggle(this.current.id);
+    if (event.target.closest(".vt-row") && !event.target.closest(".call-fold") && this.current?.children)
+      this.toggle(this.current.id);
   }
 
   #key(event) {
     const page = Math.max(1, Math.floor(this.scroll.viewport / ROW) - 1);
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection().isCollapsed) this.dispatchEvent(new Event("copy"));
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection().isCollapsed)
+      this.dispatchEvent(new Event("copy"));
     else if (event.ctrlKey || event.altKey || event.metaKey) return;
     else if (by !== undefined) this.go(Math.max(0, this.row + by));
     else if (event.key === "ArrowRight") this.#inward();
     else if (event.key === "ArrowLeft") this.#outward();
     else if (event.key === " " && this.current?.children) this.toggle(this.current.id);
-    else if (event.key === "Enter" && this.current) this.context.select({ start: this.current.start, end: this.current.start + Math.max(1, this.current.duration) });
+    else if (event.key === "Enter" && this.current)
+      this.context.select({ start: this.current.start, end: this.current.start + Math.max(1, this.current.duration) });
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -11,9 +11,21 @@ import { bind, isTyping } from "../../lib/keys.js";
 import { note, noteError, waitFor } from "../../lib/notice.js";
 import { PanelView } from "../panel_view.js";
 
-const KINDS = [["tree", "Tree"], ["functions", "Functions"], ["chart", "Chart"]];
-const PARTS = [["", "Whole"], ["cpu", "By CPU"], ["thread", "By thread"], ["irq", "By interrupt"]];
-const LANES = [["thread", "Threads"], ["cpu", "CPUs"]];
+const KINDS = [
+  ["tree", "Tree"],
+  ["functions", "Functions"],
+  ["chart", "Chart"],
+];
+const PARTS = [
+  ["", "Whole"],
+  ["cpu", "By CPU"],
+  ["thread", "By thread"],
+  ["irq", "By interrupt"],
+];
+const LANES = [
+  ["thread", "Threads"],
+  ["cpu", "CPUs"],
+];
 /** What asks the server again. */
 const QUERY = ["start", "end", "filter", "longer", "thread", "func"];
 const FUNCTIONS = 500;
@@ -38,7 +50,9 @@ export class CallsView extends PanelView {
 
   #segments(label, part, values, more = {}) {
     const set = (value) => this.context.state.set({ [part]: value, ...more });
-    const buttons = values.map(([value, text]) => h("button", { type: "button", data: { value }, text, on: { click: () => set(value) } }));
+    const buttons = values.map(([value, text]) =>
+      h("button", { type: "button", data: { value }, text, on: { click: () => set(value) } }),
+    );
     return h("span", { class: "segments", role: "group", "aria-label": label }, ...buttons);
   }
 
@@ -47,22 +61,65 @@ export class CallsView extends PanelView {
     this.kinds = this.#segments("View of calls", "calls", KINDS);
     this.parts = this.#segments("Group functions", "part", PARTS);
     this.lanes = this.#segments("Lanes", "lanes", LANES);
-    this.search = h("input", { type: "search", class: "mono", size: "18", maxlength: "256", placeholder: "Find functions", "aria-label": "Find functions", on: {
-      input: settled(200, () => state.set({ search: this.search.value })), keydown: (event) => this.#searchKey(event),
-    } });
+    this.search = h("input", {
+      type: "search",
+      class: "mono",
+      size: "18",
+      maxlength: "256",
+      placeholder: "Find functions",
+      "aria-label": "Find functions",
+      on: {
+        input: settled(200, () => state.set({ search: this.search.value })),
+        keydown: (event) => this.#searchKey(event),
+      },
+    });
     this.found = h("span", { class: "quiet", role: "status" });
-    this.longer = h("input", { type: "text", class: "mono", size: "7", maxlength: "20", placeholder: "10 µs", "aria-label": "Only calls longer than", on: {
-      change: () => this.#setLonger(), keydown: (event) => { if (event.key === "Enter") this.#setLonger(); },
-    } });
-    this.thread = h("select", { "aria-label": "Thread", on: { change: () => state.set({ thread: this.thread.value === "" ? null : Number(this.thread.value), call: null, open: "" }) } });
+    this.longer = h("input", {
+      type: "text",
+      class: "mono",
+      size: "7",
+      maxlength: "20",
+      placeholder: "10 µs",
+      "aria-label": "Only calls longer than",
+      on: {
+        change: () => this.#setLonger(),
+        keydown: (event) => {
+          if (event.key === "Enter") this.#setLonger();
+        },
+      },
+    });
+    this.thread = h("select", {
+      "aria-label": "Thread",
+      on: {
+        change: () =>
+          state.set({ thread: this.thread.value === "" ? null : Number(this.thread.value), call: null, open: "" }),
+      },
+    });
     this.only = h("span", { class: "call-only" });
     this.copy = h("button", { type: "button", on: { click: () => this.#copy() } });
     this.said = h("span", { class: "quiet", role: "status" });
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
     this.bodies = { tree: this.tree.element, functions: this.functions.element, chart: this.chart.element };
-    put(this.panel,
-      h("div", { class: "panel-bar calls-bar" }, this.kinds, this.parts, this.lanes, this.thread, h("label", { class: "call-longer" }, h("span", { class: "quiet", text: "Longer than" }), this.longer), this.only, h("span", { class: "grow" }), this.search, this.found, this.copy),
-      h("div", { class: "calls-lines small" }, this.said, this.readout), this.problem, ...Object.values(this.bodies));
+    put(
+      this.panel,
+      h(
+        "div",
+        { class: "panel-bar calls-bar" },
+        this.kinds,
+        this.parts,
+        this.lanes,
+        this.thread,
+        h("label", { class: "call-longer" }, h("span", { class: "quiet", text: "Longer than" }), this.longer),
+        this.only,
+        h("span", { class: "grow" }),
+        this.search,
+        this.found,
+        this.copy,
+      ),
+      h("div", { class: "calls-lines small" }, this.said, this.readout),
+      this.problem,
+      ...Object.values(this.bodies),
+    );
     this.#drawControls();
   }
 
@@ -73,20 +130,36 @@ export class CallsView extends PanelView {
     this.tree.addEventListener("copy", () => this.#copy());
     this.chart.addEventListener("error", failed);
     this.chart.addEventListener("data", () => this.#charted());
-    this.chart.addEventListener("tell", ({ detail }) => { this.readout.textContent = detail; });
+    this.chart.addEventListener("tell", ({ detail }) => {
+      this.readout.textContent = detail;
+    });
     this.context.state.addEventListener("change", ({ detail }) => this.#changed(detail.parts));
   }
 
   #startKeys() {
-    for (const calls of ["tree", "functions", "chart"]) bind(`calls.${calls}`, () => this.context.state.set({ calls }), { when: () => this.visible });
+    for (const calls of ["tree", "functions", "chart"])
+      bind(`calls.${calls}`, () => this.context.state.set({ calls }), { when: () => this.visible });
     // Before the box on top of the page, which has the key elsewhere.
-    document.addEventListener("keydown", (event) => {
-      if (!this.visible || event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || isTyping(event) || document.querySelector("dialog[open]")) return;
-      event.preventDefault();
-      event.stopPropagation();
-      this.search.focus();
-      this.search.select();
-    }, true);
+    document.addEventListener(
+      "keydown",
+      (event) => {
+        if (
+          !this.visible ||
+          event.key !== "/" ||
+          event.ctrlKey ||
+          event.altKey ||
+          event.metaKey ||
+          isTyping(event) ||
+          document.querySelector("dialog[open]")
+        )
+          return;
+        event.preventDefault();
+        event.stopPropagation();
+        this.search.focus();
+        this.search.select();
+      },
+      true,
+    );
   }
 
   get #kind() {
@@ -100,7 +173,9 @@ export class CallsView extends PanelView {
 
   #drawControls() {
     const { view } = this.context;
-    const press = (group, value) => { for (const button of group.children) button.setAttribute("aria-pressed", String(button.dataset.value === value)); };
+    const press = (group, value) => {
+      for (const button of group.children) button.setAttribute("aria-pressed", String(button.dataset.value === value));
+    };
     press(this.kinds, view.calls);
     press(this.parts, view.part);
     press(this.lanes, view.lanes);
@@ -112,14 +187,34 @@ export class CallsView extends PanelView {
     for (const [name, body] of Object.entries(this.bodies)) body.hidden = name !== view.calls;
     if (document.activeElement !== this.search) this.search.value = view.search;
     if (document.activeElement !== this.longer) this.longer.value = view.longer ? duration(view.longer) : "";
-    put(this.only, view.func && h("button", { type: "button", class: "chip", title: "Show calls of all functions", text: `only ${view.func} ×`, on: { click: () => this.context.state.set({ func: "" }) } }));
+    put(
+      this.only,
+      view.func &&
+        h("button", {
+          type: "button",
+          class: "chip",
+          title: "Show calls of all functions",
+          text: `only ${view.func} ×`,
+          on: { click: () => this.context.state.set({ func: "" }) },
+        }),
+    );
     if (view.calls !== "chart") this.readout.textContent = "";
   }
 
   #changed(parts) {
-    if (QUERY.some((part) => parts.has(part))) for (const kind of Object.keys(this.old)) if (kind !== "chart" || !["start", "end"].some((part) => parts.has(part)) || QUERY.slice(2).some((part) => parts.has(part))) this.old[kind] = true;
+    if (QUERY.some((part) => parts.has(part)))
+      for (const kind of Object.keys(this.old))
+        if (
+          kind !== "chart" ||
+          !["start", "end"].some((part) => parts.has(part)) ||
+          QUERY.slice(2).some((part) => parts.has(part))
+        )
+          this.old[kind] = true;
     if (["rank", "turn", "part"].some((part) => parts.has(part))) this.old.functions = true;
-    if (parts.has("search")) { this.old.functions = true; this.found.textContent = ""; }
+    if (parts.has("search")) {
+      this.old.functions = true;
+      this.found.textContent = "";
+    }
     if (parts.has("lanes")) this.old.chart = true;
     if (parts.has("from") && this.context.view.from === null && this.#kind !== "chart") this.chart.restore();
     this.#drawControls();
@@ -169,28 +264,50 @@ export class CallsView extends PanelView {
   #rank() {
     const { rank, turn, part, search } = this.context.view;
     const ascending = (rank === "name") !== turn;
-    const query = { ...this.#query, function: null, rank, part, search, order: ascending ? "asc" : "desc", limit: FUNCTIONS };
-    this.ask("Ranking functions", (signal) => get(`${this.context.path}/calls/functions`, query, signal), (page) => {
-      this.functionsPage = page;
-      this.parts.querySelector("[data-value=irq]").hidden = !page.irqs;
-      this.functions.show(page);
-      this.#say(page);
-      this.#threads();
-    }, () => this.#again());
+    const query = {
+      ...this.#query,
+      function: null,
+      rank,
+      part,
+      search,
+      order: ascending ? "asc" : "desc",
+      limit: FUNCTIONS,
+    };
+    this.ask(
+      "Ranking functions",
+      (signal) => get(`${this.context.path}/calls/functions`, query, signal),
+      (page) => {
+        this.functionsPage = page;
+        this.parts.querySelector("[data-value=irq]").hidden = !page.irqs;
+        this.functions.show(page);
+        this.#say(page);
+        this.#threads();
+      },
+      () => this.#again(),
+    );
   }
 
   #arrived(page) {
     this.answered();
     this.treePage = page;
     this.#fillThreads(page.threads ?? []);
-    if (page.total === 0) this.empty(this.#isNarrow ? "No calls in this range and filter." : "No calls: none of the traced functions was called while it was recorded.");
+    if (page.total === 0)
+      this.empty(
+        this.#isNarrow
+          ? "No calls in this range and filter."
+          : "No calls: none of the traced functions was called while it was recorded.",
+      );
     this.#say(page);
   }
 
   #fillThreads(threads) {
     const { thread } = this.context.view;
     const option = (value, text) => h("option", { value, text, selected: String(thread ?? "") === value });
-    put(this.thread, option("", "All threads"), ...threads.map(({ tid, comm, calls }) => option(String(tid), `${comm} ${tid} (${exact(calls)})`)));
+    put(
+      this.thread,
+      option("", "All threads"),
+      ...threads.map(({ tid, comm, calls }) => option(String(tid), `${comm} ${tid} (${exact(calls)})`)),
+    );
     this.thread.value = String(thread ?? "");
   }
 
@@ -210,7 +327,13 @@ export class CallsView extends PanelView {
   #charted() {
     this.answered();
     const { lanes, hidden, moreLanes, leftOut, coarse } = this.chart.data;
-    const parts = [plural(lanes.reduce((sum, lane) => sum + lane.calls, 0), "call"), plural(lanes.length, this.context.view.lanes === "cpu" ? "CPU" : "thread")];
+    const parts = [
+      plural(
+        lanes.reduce((sum, lane) => sum + lane.calls, 0),
+        "call",
+      ),
+      plural(lanes.length, this.context.view.lanes === "cpu" ? "CPU" : "thread"),
+    ];
     if (coarse) parts.push("overview; zoom in to see every call");
     if (hidden > 0) parts.push(`${exact(hidden)} more below one pixel`);
     if (moreLanes > 0) parts.push(`${plural(moreLanes, "more lane")} not shown`);
@@ -275,7 +398,12 @@ export class CallsView extends PanelView {
   async #next(back) {
     const { call, search } = this.context.view;
     try {
-      const found = await get(`${this.context.path}/calls`, { ...this.#query, search, after: call, back: back ? 1 : null });
+      const found = await get(`${this.context.path}/calls`, {
+        ...this.#query,
+        search,
+        after: call,
+        back: back ? 1 : null,
+      });
       this.found.textContent = found.total === 0 ? "none" : `${exact(found.number)} of ${exact(found.total)}`;
       if (!found.place) return;
       if (this.#kind === "tree") await this.tree.show(found.place);
@@ -288,9 +416,15 @@ export class CallsView extends PanelView {
   async #copy() {
     const { call } = this.context.view;
     try {
-      const bytes = await waitFor("Writing calls as text", getBytes(`${this.context.path}/calls/text`, { ...this.#query, parent: call }));
+      const bytes = await waitFor(
+        "Writing calls as text",
+        getBytes(`${this.context.path}/calls/text`, { ...this.#query, parent: call }),
+      );
       const text = new TextDecoder().decode(bytes);
-      if (await copyText(text)) note(`Copied ${plural(text.split("\n").filter((line) => line && !line.startsWith("#")).length, "line")}.`, { ms: 2500 });
+      if (await copyText(text))
+        note(`Copied ${plural(text.split("\n").filter((line) => line && !line.startsWith("#")).length, "line")}.`, {
+          ms: 2500,
+        });
     } catch (error) {
       noteError(error);
     }

@@ -14,9 +14,24 @@ import { bind } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
 import { PanelView } from "../panel_view.js";
 
-const QUERY = ["start", "end", "filter", "focus", "search", "invert", "by", "source", "snapshot", "flame", "top", "code", "at"];
+const QUERY = [
+  "start",
+  "end",
+  "filter",
+  "focus",
+  "search",
+  "invert",
+  "by",
+  "source",
+  "snapshot",
+  "flame",
+  "top",
+  "code",
+  "at",
+];
 /** Why there are frames without a symbol, in the order of how often. */
-const NO_SYMBOL = "A frame has no symbol where the program’s file is stripped, where the code was made at run time and no /tmp/perf-PID.map names it, or where the process had ended before its mappings were read. Programs that are built with symbols, or whose debug symbols are installed, have names in the next capture.";
+const NO_SYMBOL =
+  "A frame has no symbol where the program’s file is stripped, where the code was made at run time and no /tmp/perf-PID.map names it, or where the process had ended before its mappings were read. Programs that are built with symbols, or whose debug symbols are installed, have names in the next capture.";
 
 /** The tab. */
 export class FlameView extends PanelView {
@@ -30,33 +45,89 @@ export class FlameView extends PanelView {
     this.current = -1;
     this.drawnWidth = 0;
     this.#build(panel);
-    context.addEventListener("colors", () => { if (this.model?.total) this.#draw(); });
+    context.addEventListener("colors", () => {
+      if (this.model?.total) this.#draw();
+    });
     this.#startKeys();
   }
 
   #build(panel) {
     const state = this.context.state;
-    this.search = h("input", { type: "search", class: "mono", size: "24", maxlength: "256", placeholder: "Find in names", "aria-label": "Find in names", on: {
-      input: settled(200, () => state.set({ search: this.search.value })),
-      keydown: (event) => this.#searchKey(event),
-    } });
+    this.search = h("input", {
+      type: "search",
+      class: "mono",
+      size: "24",
+      maxlength: "256",
+      placeholder: "Find in names",
+      "aria-label": "Find in names",
+      on: {
+        input: settled(200, () => state.set({ search: this.search.value })),
+        keydown: (event) => this.#searchKey(event),
+      },
+    });
     this.search.value = this.context.view.search;
     this.found = h("span", { class: "quiet", role: "status" });
-    this.invert = h("button", { type: "button", text: "Invert", title: "The innermost function at the root, its callers above it", on: { click: () => state.set({ invert: !this.context.view.invert, focus: "" }) } });
-    this.by = h("button", { type: "button", text: "By process", title: "Processes as the first level", on: { click: () => state.set({ by: this.context.view.by === "process" ? "none" : "process", focus: "" }) } });
-    this.list = h("button", { type: "button", text: "Functions", title: "A table of functions instead of the graph", on: { click: () => state.set({ flame: this.context.view.flame === "graph" ? "functions" : "graph", code: "", at: "" }) } });
+    this.invert = h("button", {
+      type: "button",
+      text: "Invert",
+      title: "The innermost function at the root, its callers above it",
+      on: { click: () => state.set({ invert: !this.context.view.invert, focus: "" }) },
+    });
+    this.by = h("button", {
+      type: "button",
+      text: "By process",
+      title: "Processes as the first level",
+      on: { click: () => state.set({ by: this.context.view.by === "process" ? "none" : "process", focus: "" }) },
+    });
+    this.list = h("button", {
+      type: "button",
+      text: "Functions",
+      title: "A table of functions instead of the graph",
+      on: {
+        click: () =>
+          state.set({ flame: this.context.view.flame === "graph" ? "functions" : "graph", code: "", at: "" }),
+      },
+    });
     this.table = h("div", { class: "flame-functions", hidden: true });
     this.code = h("div", { class: "flame-functions flame-code", hidden: true, tabindex: "-1" });
     this.instructions = new FlameCode(this.context, this.code);
-    this.reset = h("button", { type: "button", hidden: true, on: { click: () => state.set({ focus: "" }) } }, "Reset zoom ", h("kbd", { text: "Esc" }));
+    this.reset = h(
+      "button",
+      { type: "button", hidden: true, on: { click: () => state.set({ focus: "" }) } },
+      "Reset zoom ",
+      h("kbd", { text: "Esc" }),
+    );
     this.crumbs = h("nav", { class: "crumbs mono", "aria-label": "Zoomed path" });
     this.readout = h("p", { class: "readout mono", "aria-live": "polite" });
     this.lines = h("div", { class: "flame-lines" }, this.crumbs, this.readout);
     this.said = h("p", { class: "flame-said quiet small" });
-    this.svg = s("svg", { class: "flame", tabindex: "0", role: "application", "aria-label": "Flame graph. Arrow keys walk, Enter zooms, Escape resets." });
+    this.svg = s("svg", {
+      class: "flame",
+      tabindex: "0",
+      role: "application",
+      "aria-label": "Flame graph. Arrow keys walk, Enter zooms, Escape resets.",
+    });
     this.scroller = h("div", { class: "flame-scroll" }, this.svg);
-    put(panel, h("div", { class: "panel-bar" }, this.search, this.found, h("span", { class: "grow" }), this.reset, this.by, this.invert, this.list),
-      this.lines, this.problem, this.scroller, this.table, this.code, this.said);
+    put(
+      panel,
+      h(
+        "div",
+        { class: "panel-bar" },
+        this.search,
+        this.found,
+        h("span", { class: "grow" }),
+        this.reset,
+        this.by,
+        this.invert,
+        this.list,
+      ),
+      this.lines,
+      this.problem,
+      this.scroller,
+      this.table,
+      this.code,
+      this.said,
+    );
     this.svg.addEventListener("pointerover", (event) => this.#hover(event));
     this.svg.addEventListener("pointerleave", () => this.#tell(this.current));
     this.svg.addEventListener("click", (event) => this.#click(event));
@@ -68,9 +139,18 @@ export class FlameView extends PanelView {
 
   #startKeys() {
     const when = () => this.visible;
-    bind("flame.find", () => { this.search.focus(); this.search.select(); }, { when: () => when() && !this.#coded });
+    bind(
+      "flame.find",
+      () => {
+        this.search.focus();
+        this.search.select();
+      },
+      { when: () => when() && !this.#coded },
+    );
     bind("flame.invert", () => this.invert.click(), { when });
-    bind("flame.reset", () => this.context.state.set({ focus: "" }), { when: () => when() && this.context.view.focus !== "" && !this.#listed });
+    bind("flame.reset", () => this.context.state.set({ focus: "" }), {
+      when: () => when() && this.context.view.focus !== "" && !this.#listed,
+    });
     const reading = () => when() && this.#coded;
     bind("instructions.next", () => this.instructions.hottest(1), { when: reading });
     bind("instructions.before", () => this.instructions.hottest(-1), { when: reading });
@@ -126,7 +206,12 @@ export class FlameView extends PanelView {
     if (this.#coded) return this.#loadCode();
     if (this.#listed) return this.#loadFunctions();
     const width = this.scroller.clientWidth;
-    if (width > 0) this.ask("Folding stacks", (signal) => this.#fold(Math.min(8192, width), signal), (answer) => this.#show(answer));
+    if (width > 0)
+      this.ask(
+        "Folding stacks",
+        (signal) => this.#fold(Math.min(8192, width), signal),
+        (answer) => this.#show(answer),
+      );
   }
 
   async #fold(width, signal) {
@@ -134,27 +219,52 @@ export class FlameView extends PanelView {
     const map = await this.#map();
     const drawn = { focus, search, width, invert: invert ? 1 : 0, by };
     if (map === null) return get(`${this.context.path}/flame`, { start, end, filter, ...drawn }, signal);
-    return get(`${this.context.path}/maps/${map}`, { view: "flame", ...(snapshot === null ? { start, end } : { snapshot }), ...drawn }, signal);
+    return get(
+      `${this.context.path}/maps/${map}`,
+      { view: "flame", ...(snapshot === null ? { start, end } : { snapshot }), ...drawn },
+      signal,
+    );
   }
 
   #loadFunctions() {
     const { start, end, filter, search, top } = this.context.view;
     const query = { start, end, filter, search, sort: top };
-    this.ask("Counting functions", (signal) => get(`${this.context.path}/flame/functions`, query, signal), (answer) => {
-      put(this.table, functionTable(answer, { top, sort: (to) => this.context.state.set({ top: to }), find: (name) => this.context.state.set({ flame: "graph", search: name, focus: "" }), open: (name) => this.context.state.set({ code: name, at: "" }) }));
-      const more = answer.total - answer.functions.length;
-      this.found.textContent = search ? plural(answer.total, "function") : "";
-      this.said.textContent = [amount(answer.samples, answer.unit), more > 0 ? `${plural(more, "more function")}; find them by name` : ""].filter(Boolean).join(" · ");
-    });
+    this.ask(
+      "Counting functions",
+      (signal) => get(`${this.context.path}/flame/functions`, query, signal),
+      (answer) => {
+        put(
+          this.table,
+          functionTable(answer, {
+            top,
+            sort: (to) => this.context.state.set({ top: to }),
+            find: (name) => this.context.state.set({ flame: "graph", search: name, focus: "" }),
+            open: (name) => this.context.state.set({ code: name, at: "" }),
+          }),
+        );
+        const more = answer.total - answer.functions.length;
+        this.found.textContent = search ? plural(answer.total, "function") : "";
+        this.said.textContent = [
+          amount(answer.samples, answer.unit),
+          more > 0 ? `${plural(more, "more function")}; find them by name` : "",
+        ]
+          .filter(Boolean)
+          .join(" · ");
+      },
+    );
   }
 
   #loadCode() {
     const { start, end, filter, code, at } = this.context.view;
     const query = { start, end, filter, function: code, place: at };
-    this.ask("Reading instructions", (signal) => get(`${this.context.path}/flame/annotate`, query, signal), (answer) => {
-      this.instructions.show(answer);
-      this.said.textContent = FlameCode.said(answer);
-    });
+    this.ask(
+      "Reading instructions",
+      (signal) => get(`${this.context.path}/flame/annotate`, query, signal),
+      (answer) => {
+        this.instructions.show(answer);
+        this.said.textContent = FlameCode.said(answer);
+      },
+    );
   }
 
   /** The map whose stacks are shown: the one that the address names, or the first one where there are no samples. */
@@ -192,21 +302,31 @@ export class FlameView extends PanelView {
     if (view.start !== null || view.filter) return `No ${what} in this range and filter.`;
     if (info.running) return `No ${what} stored yet. The graph appears with the first of them.`;
     if (hasCalls) return "No calls of known duration.";
-    return isScript ? "The map held nothing by stack when it was read." : "No samples: nothing of the target ran while it was sampled.";
+    return isScript
+      ? "The map held nothing by stack when it was read."
+      : "No samples: nothing of the target ran while it was sampled.";
   }
 
   #noStacks() {
     this.stale = false;
-    const text = this.context.isScript ? "This script counts nothing by stack. One that does: profile:hz:99 { @[kstack, ustack] = count(); }"
+    const text = this.context.isScript
+      ? "This script counts nothing by stack. One that does: profile:hz:99 { @[kstack, ustack] = count(); }"
       : "This capture has no stacks, so there is nothing to fold. A profile records stacks.";
-    this.empty(text, !this.context.isScript && mayRecord() && h("p", { class: "row" }, h("a", { class: "button primary", href: "/new?method=profile", text: "Profile CPU" })));
+    this.empty(
+      text,
+      !this.context.isScript &&
+        mayRecord() &&
+        h("p", { class: "row" }, h("a", { class: "button primary", href: "/new?method=profile", text: "Profile CPU" })),
+    );
   }
 
   #draw() {
     const { invert, search } = this.context.view;
     const height = (this.model.maxDepth + 1) * FRAME;
     const first = this.drawnWidth === 0;
-    const atRoot = invert ? this.scroller.scrollTop < FRAME : this.scroller.scrollTop + this.scroller.clientHeight > this.svg.clientHeight - FRAME;
+    const atRoot = invert
+      ? this.scroller.scrollTop < FRAME
+      : this.scroller.scrollTop + this.scroller.clientHeight > this.svg.clientHeight - FRAME;
     this.drawnWidth = this.scroller.clientWidth;
     this.svg.style.height = `${height}px`;
     put(this.svg, drawFlame(this.model, this.drawnWidth, { invert, searching: search !== "" }));
@@ -217,19 +337,45 @@ export class FlameView extends PanelView {
   #drawCrumbs() {
     const { model } = this;
     const path = model.focus > 0 ? model.path(model.focus) : [];
-    put(this.crumbs, ...path.flatMap((i, at) => [
-      at > 0 && h("span", { class: "quiet", text: "›" }),
-      h("button", { type: "button", class: "plain", "aria-current": at === path.length - 1 ? "true" : null, title: model.name(i), text: model.name(i), on: { click: () => this.#zoom(i) } }),
-    ]));
+    put(
+      this.crumbs,
+      ...path.flatMap((i, at) => [
+        at > 0 && h("span", { class: "quiet", text: "›" }),
+        h("button", {
+          type: "button",
+          class: "plain",
+          "aria-current": at === path.length - 1 ? "true" : null,
+          title: model.name(i),
+          text: model.name(i),
+          on: { click: () => this.#zoom(i) },
+        }),
+      ]),
+    );
     this.crumbs.scrollLeft = this.crumbs.scrollWidth;
   }
 
   #say() {
     const { cut, total, unresolved, matched, focusTotal } = this.model;
     const parts = [this.#amount(total)];
-    if (cut.nodes > 0) parts.push(`${plural(cut.nodes, "frame")} with ${this.#amount(cut.samples)} below one pixel not drawn; zoom in to see them`);
-    put(this.said, parts.join(" · "), unresolved > 0 && ` · ${this.#amount(unresolved)} ${unresolved > 1 ? "have" : "has"} frames without a symbol `, unresolved > 0 && h("button", { type: "button", class: "plain", text: "why?", on: { click: () => note(NO_SYMBOL, { ms: 20000 }) } }));
-    this.found.textContent = this.context.view.search ? `${this.#amount(matched)}, ${percent(matched, focusTotal)}` : "";
+    if (cut.nodes > 0)
+      parts.push(
+        `${plural(cut.nodes, "frame")} with ${this.#amount(cut.samples)} below one pixel not drawn; zoom in to see them`,
+      );
+    put(
+      this.said,
+      parts.join(" · "),
+      unresolved > 0 && ` · ${this.#amount(unresolved)} ${unresolved > 1 ? "have" : "has"} frames without a symbol `,
+      unresolved > 0 &&
+        h("button", {
+          type: "button",
+          class: "plain",
+          text: "why?",
+          on: { click: () => note(NO_SYMBOL, { ms: 20000 }) },
+        }),
+    );
+    this.found.textContent = this.context.view.search
+      ? `${this.#amount(matched)}, ${percent(matched, focusTotal)}`
+      : "";
   }
 
   /** So many samples, or so much of what else is folded. */
@@ -250,12 +396,20 @@ export class FlameView extends PanelView {
   #tell(i) {
     const { model } = this;
     if (!model || i < 0) {
-      put(this.readout, h("span", { class: "quiet", text: this.model?.total ? "Click or Enter zooms, arrow keys walk" : "" }));
+      put(
+        this.readout,
+        h("span", { class: "quiet", text: this.model?.total ? "Click or Enter zooms, arrow keys walk" : "" }),
+      );
       return;
     }
     const { value, own, kind } = model.nodes;
-    const zoomed = model.focus > 0 && !model.isAncestor(i) ? `, ${percent(value[i], model.focusTotal)} of the zoom` : "";
-    put(this.readout, h("b", { text: model.name(i) }), `  ${KINDS[kind[i]] ?? ""}  ${this.#amount(value[i])}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${this.#amount(own[i])} its own` : ""}`);
+    const zoomed =
+      model.focus > 0 && !model.isAncestor(i) ? `, ${percent(value[i], model.focusTotal)} of the zoom` : "";
+    put(
+      this.readout,
+      h("b", { text: model.name(i) }),
+      `  ${KINDS[kind[i]] ?? ""}  ${this.#amount(value[i])}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${this.#amount(own[i])} its own` : ""}`,
+    );
   }
 
   #click(event) {
@@ -294,7 +448,8 @@ export class FlameView extends PanelView {
     const from = this.current;
     if (event.key === away) this.#go(from < 0 ? model.focus : model.widestChild(from));
     else if (event.key === back) this.#go(from < 0 ? model.focus : model.parents[from]);
-    else if (event.key === "ArrowLeft" || event.key === "ArrowRight") this.#go(from < 0 ? model.focus : model.beside(from, event.key === "ArrowLeft" ? -1 : 1));
+    else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
+      this.#go(from < 0 ? model.focus : model.beside(from, event.key === "ArrowLeft" ? -1 : 1));
     else if (event.key === "Enter" && from >= 0) this.#zoom(from);
     else return;
     event.preventDefault();

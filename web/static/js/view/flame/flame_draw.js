@@ -49,9 +49,16 @@ function frame(model, i, width, invert, searching) {
   const wide = Math.max(0.5, share * width - (share * width > 3 ? 0.6 : 0));
   const y = frameTop(model, i, invert);
   const match = model.nodes.match[i];
-  const classes = [frameClass(model.nodes.kind[i], model.name(i)), model.isAncestor(i) && "is-ancestor",
-    searching && (match & MATCH_SELF ? "is-match" : match & MATCH_BELOW ? "has-match" : "no-match")];
-  const group = s("g", { class: classes.filter(Boolean).join(" "), "data-i": i }, s("rect", { x: x.toFixed(2), y, width: wide.toFixed(2), height: FRAME - 1, rx: wide > 6 ? 1.5 : 0 }));
+  const classes = [
+    frameClass(model.nodes.kind[i], model.name(i)),
+    model.isAncestor(i) && "is-ancestor",
+    searching && (match & MATCH_SELF ? "is-match" : match & MATCH_BELOW ? "has-match" : "no-match"),
+  ];
+  const group = s(
+    "g",
+    { class: classes.filter(Boolean).join(" "), "data-i": i },
+    s("rect", { x: x.toFixed(2), y, width: wide.toFixed(2), height: FRAME - 1, rx: wide > 6 ? 1.5 : 0 }),
+  );
   const text = fitting(model.name(i), wide - TEXT_PAD * 2, characterWidth());
   if (text) group.append(s("text", { x: (x + TEXT_PAD).toFixed(2), y: y + FRAME - 5.5, text }));
   return group;

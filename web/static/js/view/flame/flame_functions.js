@@ -15,22 +15,72 @@ import { exact, percent } from "../../lib/format.js";
  */
 export function functionTable({ unit, samples, functions }, { top, sort, find, open }) {
   if (functions.length === 0) return h("p", { class: "empty", text: "No function in this range, filter and search." });
-  const column = (name, text, title) => h("th", { scope: "col", class: "num", "aria-sort": top === name ? "descending" : "none", title },
-    h("button", { type: "button", class: "vt-sort", on: { click: () => sort(name) } }, text, h("span", { "aria-hidden": "true", text: top === name ? " ↓" : "" })));
-  const head = h("tr", {}, column("own", "Own", "In the function itself"), column("total", "Total", "In the function or in what it called"),
-    h("th", { scope: "col", class: "bar-head", text: top === "own" ? "Share of own" : "Share of total" }), h("th", { scope: "col", text: "Function" }), h("th", { scope: "col", text: "" }), h("th", { scope: "col", text: "" }));
-  const number = (value) => h("td", { class: "num mono", title: `${exact(value)} ${unit}, ${percent(value, samples)} of all`, text: `${shortAmount(value, unit)}  ${percent(value, samples)}` });
+  const column = (name, text, title) =>
+    h(
+      "th",
+      { scope: "col", class: "num", "aria-sort": top === name ? "descending" : "none", title },
+      h(
+        "button",
+        { type: "button", class: "vt-sort", on: { click: () => sort(name) } },
+        text,
+        h("span", { "aria-hidden": "true", text: top === name ? " ↓" : "" }),
+      ),
+    );
+  const head = h(
+    "tr",
+    {},
+    column("own", "Own", "In the function itself"),
+    column("total", "Total", "In the function or in what it called"),
+    h("th", { scope: "col", class: "bar-head", text: top === "own" ? "Share of own" : "Share of total" }),
+    h("th", { scope: "col", text: "Function" }),
+    h("th", { scope: "col", text: "" }),
+    h("th", { scope: "col", text: "" }),
+  );
+  const number = (value) =>
+    h("td", {
+      class: "num mono",
+      title: `${exact(value)} ${unit}, ${percent(value, samples)} of all`,
+      text: `${shortAmount(value, unit)}  ${percent(value, samples)}`,
+    });
   // Calls have no instructions, and where no sample ended there is nothing to show at any.
   const sampled = unit === "samples";
   const named = (row) => {
     const opens = sampled && row.own > 0;
-    const about = { title: opens ? `Instructions of ${row.name}` : `Find ${row.name} in the graph`, on: { click: () => (opens ? open : find)(row.name) } };
-    return h("button", { type: "button", class: "plain call-name", data: { cat: String(category(row.name)) }, text: row.name, ...about });
+    const about = {
+      title: opens ? `Instructions of ${row.name}` : `Find ${row.name} in the graph`,
+      on: { click: () => (opens ? open : find)(row.name) },
+    };
+    return h("button", {
+      type: "button",
+      class: "plain call-name",
+      data: { cat: String(category(row.name)) },
+      text: row.name,
+      ...about,
+    });
   };
-  const line = (row) => h("tr", {}, number(row.own), number(row.total), h("td", { class: "bar-cell" }, bar(row[top], samples)),
-    h("td", { class: "cut mono" }, named(row)),
-    h("td", { class: "quiet", text: KINDS[row.kind] ?? "" }),
-    h("td", {}, sampled && h("button", { type: "button", class: "plain", "aria-label": `Find ${row.name} in the graph`, title: `Find ${row.name} in the graph`, text: "graph", on: { click: () => find(row.name) } })));
+  const line = (row) =>
+    h(
+      "tr",
+      {},
+      number(row.own),
+      number(row.total),
+      h("td", { class: "bar-cell" }, bar(row[top], samples)),
+      h("td", { class: "cut mono" }, named(row)),
+      h("td", { class: "quiet", text: KINDS[row.kind] ?? "" }),
+      h(
+        "td",
+        {},
+        sampled &&
+          h("button", {
+            type: "button",
+            class: "plain",
+            "aria-label": `Find ${row.name} in the graph`,
+            title: `Find ${row.name} in the graph`,
+            text: "graph",
+            on: { click: () => find(row.name) },
+          }),
+      ),
+    );
   return h("table", { class: "list calls-table" }, h("thead", {}, head), h("tbody", {}, ...functions.map(line)));
 }
 

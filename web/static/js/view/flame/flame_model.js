@@ -11,7 +11,14 @@ export const KINDS = ["all samples", "process", "kernel", "user", "inlined", "JI
 export class FlameModel {
   /** @param {object} answer of the API */
   constructor(answer) {
-    Object.assign(this, { total: answer.total, focusTotal: answer.focus_total, maxDepth: answer.max_depth, cut: answer.cut, matched: answer.matched_samples, unresolved: answer.unresolved });
+    Object.assign(this, {
+      total: answer.total,
+      focusTotal: answer.focus_total,
+      maxDepth: answer.max_depth,
+      cut: answer.cut,
+      matched: answer.matched_samples,
+      unresolved: answer.unresolved,
+    });
     this.unit = answer.unit;
     this.names = answer.names;
     this.nodes = answer.nodes;
@@ -79,7 +86,7 @@ export function parentsOf(depths) {
   const last = [];
   return depths.map((depth, i) => {
     last[depth] = i;
-    return depth === 0 ? -1 : last[depth - 1] ?? -1;
+    return depth === 0 ? -1 : (last[depth - 1] ?? -1);
   });
 }
 

@@ -24,7 +24,12 @@ export class HeatChart {
     this.at = null;
     this.window = { start: 0, end: 1 };
     this.preview = null;
-    this.canvas = h("canvas", { class: "heat-canvas", tabindex: "0", role: "img", "aria-label": "Heat map. Arrow keys walk through its cells, Enter shows the histogram of one read." });
+    this.canvas = h("canvas", {
+      class: "heat-canvas",
+      tabindex: "0",
+      role: "img",
+      "aria-label": "Heat map. Arrow keys walk through its cells, Enter shows the histogram of one read.",
+    });
     this.element = h("div", { class: "heat" }, this.canvas);
     this.canvas.addEventListener("pointermove", (event) => this.#go(this.#cell(event)));
     this.canvas.addEventListener("pointerleave", () => this.#go(null));
@@ -33,14 +38,21 @@ export class HeatChart {
       if (this.dragged) this.dragged = false;
       else this.#choose(this.#cell(event));
     });
-    this.canvas.addEventListener("pointerdown", () => { this.dragged = false; });
+    this.canvas.addEventListener("pointerdown", () => {
+      this.dragged = false;
+    });
     dragRange(this.canvas, {
-      time: (x) => this.#time(x), place: (time) => this.#place(time), selection: () => null, accepts: (event) => event.offsetX >= LEFT,
+      time: (x) => this.#time(x),
+      place: (time) => this.#place(time),
+      selection: () => null,
+      accepts: (event) => event.offsetX >= LEFT,
       preview: (range) => {
         if (range) this.dragged = true;
         this.preview = range;
         this.drawing.redraw();
-        this.parts.readout(range ? `${duration(range.start)} to ${duration(range.end)}: ${duration(range.end - range.start)}` : "");
+        this.parts.readout(
+          range ? `${duration(range.start)} to ${duration(range.end)}: ${duration(range.end - range.start)}` : "",
+        );
       },
       done: (range) => this.parts.select(range),
     });
@@ -58,14 +70,22 @@ export class HeatChart {
     this.at = null;
     // No higher than its cells need, so that what is said of it stands right below.
     this.element.style.maxHeight = `${Math.max(2, view.buckets.length) * CELL_HEIGHT + BOTTOM + 1}px`;
-    this.drawing ??= new Canvas(this.canvas, ["--accent", "--bg", "--line", "--selection", "--text-quiet", "--text"], (canvas) => this.#draw(canvas));
+    this.drawing ??= new Canvas(
+      this.canvas,
+      ["--accent", "--bg", "--line", "--selection", "--text-quiet", "--text"],
+      (canvas) => this.#draw(canvas),
+    );
     this.drawing.redraw();
   }
 
   get #size() {
     const { width, height } = this.drawing;
     const { buckets } = this.view;
-    return { wide: Math.max(1, width - LEFT), cellHeight: Math.min(CELL_HEIGHT, (height - BOTTOM - 1) / Math.max(1, buckets.length)), base: height - BOTTOM };
+    return {
+      wide: Math.max(1, width - LEFT),
+      cellHeight: Math.min(CELL_HEIGHT, (height - BOTTOM - 1) / Math.max(1, buckets.length)),
+      base: height - BOTTOM,
+    };
   }
 
   #place(time) {
@@ -81,7 +101,8 @@ export class HeatChart {
   #cell(event) {
     const { cellHeight, base } = this.#size;
     const time = this.#time(event.offsetX);
-    const column = event.offsetX < LEFT ? -1 : this.view.columns.findIndex((one) => time >= one.from && time < one.time);
+    const column =
+      event.offsetX < LEFT ? -1 : this.view.columns.findIndex((one) => time >= one.from && time < one.time);
     const row = Math.floor((base - event.offsetY) / cellHeight);
     return this.view.columns[column] && this.view.buckets[row] ? { column, row } : null;
   }
@@ -92,7 +113,9 @@ export class HeatChart {
     if (!at) return this.parts.readout("");
     const column = this.view.columns[at.column];
     const [low, high] = this.view.buckets[at.row];
-    this.parts.readout(`${duration(Math.max(0, column.from))} to ${duration(column.time)}, ${bucket(low, high)}: ${plural(column.counts[at.row], "value")}`);
+    this.parts.readout(
+      `${duration(Math.max(0, column.from))} to ${duration(column.time)}, ${bucket(low, high)}: ${plural(column.counts[at.row], "value")}`,
+    );
   }
 
   #choose(at) {
@@ -105,7 +128,10 @@ export class HeatChart {
     else if (step) {
       const within = (value, most) => Math.max(0, Math.min(most - 1, value));
       const { column, row } = this.at ?? { column: -step[0], row: -step[1] };
-      this.#go({ column: within(column + step[0], this.view.columns.length), row: within(row + step[1], this.view.buckets.length) });
+      this.#go({
+        column: within(column + step[0], this.view.columns.length),
+        row: within(row + step[1], this.view.buckets.length),
+      });
     } else return;
     event.preventDefault();
     event.stopPropagation();
@@ -124,12 +150,18 @@ export class HeatChart {
         const depth = shade(value, most, STEPS);
         if (depth === 0) return;
         context.globalAlpha = 0.08 + (0.92 * depth) / STEPS;
-        context.fillRect(left, base - (row + 1) * cellHeight, Math.max(1, right - left - gap), cellHeight - (cellHeight > 4 ? 1 : 0));
+        context.fillRect(
+          left,
+          base - (row + 1) * cellHeight,
+          Math.max(1, right - left - gap),
+          cellHeight - (cellHeight > 4 ? 1 : 0),
+        );
       });
     }
     context.globalAlpha = 1;
     this.#axes(context, { buckets, cellHeight, base, width, colors, font });
-    if (this.preview) drawSelection(context, colors, this.#place(this.preview.start), this.#place(this.preview.end), base);
+    if (this.preview)
+      drawSelection(context, colors, this.#place(this.preview.start), this.#place(this.preview.end), base);
     if (this.at) {
       context.strokeStyle = colors["--text"];
       const [left, right] = this.#sides(columns[this.at.column]);
@@ -156,7 +188,8 @@ export class HeatChart {
     context.textAlign = "right";
     context.textBaseline = "middle";
     const every = Math.max(1, Math.ceil(16 / cellHeight));
-    for (let row = 0; row < buckets.length; row += every) context.fillText(limit(buckets[row][0]), LEFT - 6, base - row * cellHeight - cellHeight / 2);
+    for (let row = 0; row < buckets.length; row += every)
+      context.fillText(limit(buckets[row][0]), LEFT - 6, base - row * cellHeight - cellHeight / 2);
     context.textBaseline = "top";
     context.textAlign = "left";
     const { start, end } = this.window;
@@ -187,7 +220,9 @@ export class HeatChart {
 
   /** What its shades mean, in words. */
   get legend() {
-    const gaps = this.view.buckets.some((_, row) => apart(this.view.buckets, row)) ? ", broken line: empty buckets are left out" : "";
+    const gaps = this.view.buckets.some((_, row) => apart(this.view.buckets, row))
+      ? ", broken line: empty buckets are left out"
+      : "";
     return `most in a cell: ${exact(this.view.most)}${sign(this.view.unit) && `, buckets in ${sign(this.view.unit)}`}${gaps}`;
   }
 }

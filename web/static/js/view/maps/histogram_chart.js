@@ -13,10 +13,20 @@ function gap(before, after) {
 function row(one, most, total, cumulated) {
   const bar = h("span", { class: "bar" });
   bar.style.width = `${(one.count / most) * 100}%`;
-  return h("tr", {},
-    h("th", { scope: "row", class: "num mono", title: `from ${exact(one.low)} to below ${exact(one.high)}`, text: bucket(one.low, one.high) }),
+  return h(
+    "tr",
+    {},
+    h("th", {
+      scope: "row",
+      class: "num mono",
+      title: `from ${exact(one.low)} to below ${exact(one.high)}`,
+      text: bucket(one.low, one.high),
+    }),
     h("td", { class: "bar-cell" }, bar),
-    h("td", { class: "num", text: exact(one.count) }), h("td", { class: "num quiet", text: percent(one.count, total) }), h("td", { class: "num quiet", text: percent(cumulated, total) }));
+    h("td", { class: "num", text: exact(one.count) }),
+    h("td", { class: "num quiet", text: percent(one.count, total) }),
+    h("td", { class: "num quiet", text: percent(cumulated, total) }),
+  );
 }
 
 /**
@@ -29,9 +39,21 @@ export function histogramChart({ buckets, total, unit }) {
   let cumulated = 0;
   const rows = buckets.flatMap((one, i) => {
     cumulated += one.count;
-    const missing = gap(buckets[i - 1], one) && h("tr", { class: "gap" }, h("td", { colspan: "5", class: "quiet", text: "⋮ empty" }));
+    const missing =
+      gap(buckets[i - 1], one) && h("tr", { class: "gap" }, h("td", { colspan: "5", class: "quiet", text: "⋮ empty" }));
     return [missing, row(one, most, total, cumulated)].filter(Boolean);
   });
-  const heads = [[headed("Bucket", unit), "num"], ["", ""], ["Count", "num"], ["Share", "num"], ["Cumulative", "num"]];
-  return h("table", { class: "list histogram" }, h("thead", {}, h("tr", {}, ...heads.map(([text, kind]) => h("th", { scope: "col", class: kind, text })))), h("tbody", {}, ...rows));
+  const heads = [
+    [headed("Bucket", unit), "num"],
+    ["", ""],
+    ["Count", "num"],
+    ["Share", "num"],
+    ["Cumulative", "num"],
+  ];
+  return h(
+    "table",
+    { class: "list histogram" },
+    h("thead", {}, h("tr", {}, ...heads.map(([text, kind]) => h("th", { scope: "col", class: kind, text })))),
+    h("tbody", {}, ...rows),
+  );
 }

@@ -26,8 +26,14 @@ export class MapsView extends PanelView {
   constructor(context, panel) {
     super(context, panel, QUERY);
     this.maps = [];
-    const readout = (text) => { this.readout.textContent = text; };
-    this.heat = new HeatChart({ readout, chosen: (snapshot) => context.state.set({ snapshot, show: "histogram" }), select: (range) => context.select(range) });
+    const readout = (text) => {
+      this.readout.textContent = text;
+    };
+    this.heat = new HeatChart({
+      readout,
+      chosen: (snapshot) => context.state.set({ snapshot, show: "histogram" }),
+      select: (range) => context.select(range),
+    });
     this.lines = new LinesChart({ readout });
     this.list = h("ul", { class: "maps-list" });
     this.shows = h("div", { class: "segments", role: "group", "aria-label": "View" });
@@ -35,7 +41,21 @@ export class MapsView extends PanelView {
     this.keys = h("div", { class: "row" });
     this.readout = h("p", { class: "readout mono grow", "aria-live": "polite" });
     this.body = h("div", { class: "maps-body" });
-    put(panel, h("div", { class: "maps" }, h("nav", { "aria-label": "Maps" }, this.list), h("div", { class: "maps-main" }, h("div", { class: "panel-bar" }, this.shows, this.moment, this.keys, this.readout), this.problem, this.body)));
+    put(
+      panel,
+      h(
+        "div",
+        { class: "maps" },
+        h("nav", { "aria-label": "Maps" }, this.list),
+        h(
+          "div",
+          { class: "maps-main" },
+          h("div", { class: "panel-bar" }, this.shows, this.moment, this.keys, this.readout),
+          this.problem,
+          this.body,
+        ),
+      ),
+    );
   }
 
   /** Another map, moment or range. */
@@ -66,7 +86,11 @@ export class MapsView extends PanelView {
 
   /** Reads the list of maps, and the one that is shown. */
   load() {
-    return this.ask("Reading the map", (signal) => this.#read(signal), (answer) => this.#draw(answer));
+    return this.ask(
+      "Reading the map",
+      (signal) => this.#read(signal),
+      (answer) => this.#draw(answer),
+    );
   }
 
   async #read(signal) {
@@ -76,7 +100,12 @@ export class MapsView extends PanelView {
     const { snapshot, key, start, end } = this.context.view;
     const show = this.#shown;
     const when = snapshot === null ? { start, end } : { snapshot };
-    const query = { histogram: { ...when, key }, heatmap: { start, end, key }, table: { ...when, limit: this.#rows }, series: { start, end } }[show];
+    const query = {
+      histogram: { ...when, key },
+      heatmap: { start, end, key },
+      table: { ...when, limit: this.#rows },
+      series: { start, end },
+    }[show];
     return { show, view: await get(`${this.context.path}/maps/${map.n}`, { view: show, ...query }, signal) };
   }
 
@@ -89,35 +118,76 @@ export class MapsView extends PanelView {
     put(this.keys, view?.keys?.length > 1 && this.#keyChoice(view));
     if (!view) {
       put(this.body);
-      return this.empty(map ? this.#held(map) : "This script keeps nothing in maps. A map is a name with @: @[comm] = count();");
+      return this.empty(
+        map ? this.#held(map) : "This script keeps nothing in maps. A map is a name with @: @[comm] = count();",
+      );
     }
-    const draw = { histogram: () => this.#histogram(view), heatmap: () => this.#heat(view), table: () => this.#table(view), series: () => this.#lines(view) };
+    const draw = {
+      histogram: () => this.#histogram(view),
+      heatmap: () => this.#heat(view),
+      table: () => this.#table(view),
+      series: () => this.#lines(view),
+    };
     draw[show]();
   }
 
   /** What is said of a map that has nothing. */
   #held({ name, n }) {
     if (this.context.info.running) return `${name} is empty so far.`;
-    const scratch = isScratch(this.context.info.streams[n], this.context.scriptText) ? " (scratch space of the script)" : "";
+    const scratch = isScratch(this.context.info.streams[n], this.context.scriptText)
+      ? " (scratch space of the script)"
+      : "";
     return `${name} held nothing when it was read${scratch}.`;
   }
 
   #drawList() {
     const { shown, empty } = this.#arranged;
     const chosen = this.#map;
-    const entry = (map) => h("li", {}, h("button", {
-      type: "button", class: "map-entry", "aria-pressed": String(map === chosen), on: { click: () => this.context.state.set({ map: map.n, show: "", snapshot: null, key: "" }) },
-    }, h("code", { text: map.name }), h("span", { class: "quiet small", text: `${KINDS[map.kind] ?? map.kind}${map.views.includes("flame") ? " by stack" : ""}` })));
+    const entry = (map) =>
+      h(
+        "li",
+        {},
+        h(
+          "button",
+          {
+            type: "button",
+            class: "map-entry",
+            "aria-pressed": String(map === chosen),
+            on: { click: () => this.context.state.set({ map: map.n, show: "", snapshot: null, key: "" }) },
+          },
+          h("code", { text: map.name }),
+          h("span", {
+            class: "quiet small",
+            text: `${KINDS[map.kind] ?? map.kind}${map.views.includes("flame") ? " by stack" : ""}`,
+          }),
+        ),
+      );
     // What is folded away stays in reach; what is shown now is never hidden.
     const open = empty.includes(chosen) || this.list.querySelector("details")?.open;
     const held = this.context.info.running ? "empty so far" : "held nothing when read";
-    put(this.list, ...shown.map(entry), empty.length > 0 && h("li", {}, h("details", { class: "maps-empty", open },
-      h("summary", { class: "quiet small", text: `${plural(empty.length, "map")} ${held}` }), h("ul", { class: "maps-list" }, ...empty.map(entry)))));
+    put(
+      this.list,
+      ...shown.map(entry),
+      empty.length > 0 &&
+        h(
+          "li",
+          {},
+          h(
+            "details",
+            { class: "maps-empty", open },
+            h("summary", { class: "quiet small", text: `${plural(empty.length, "map")} ${held}` }),
+            h("ul", { class: "maps-list" }, ...empty.map(entry)),
+          ),
+        ),
+    );
   }
 
   #showButton(map, one, shown) {
     // Frames need the room and the keys of their own tab.
-    const click = one === "flame" ? () => this.context.state.set({ tab: "flame", source: `@${map.n}` }) : () => this.context.state.set({ show: one });
+    const click =
+      one === "flame"
+        ? () => this.context.state.set({ tab: "flame", source: `@${map.n}` })
+        : () => this.context.state.set({ show: one });
     return h("button", { type: "button", "aria-pressed": String(one === shown), text: SHOWS[one], on: { click } });
   }
 
@@ -125,28 +195,68 @@ export class MapsView extends PanelView {
     const map = this.#map;
     // Of a range: what came in between the readings that are nearest to it.
     if (this.context.view.snapshot === null && this.context.range.start !== null) {
-      return [h("span", { class: "quiet", text: since ? `added between the reads at ${duration(since.time)} and ${duration(at.time)}` : `until the read at ${duration(at.time)}` })];
+      return [
+        h("span", {
+          class: "quiet",
+          text: since
+            ? `added between the reads at ${duration(since.time)} and ${duration(at.time)}`
+            : `until the read at ${duration(at.time)}`,
+        }),
+      ];
     }
-    const step = (by) => h("button", { type: "button", text: by < 0 ? "‹" : "›", "aria-label": by < 0 ? "Earlier" : "Later", disabled: by < 0 ? at.snapshot <= 1 : at.snapshot >= map.last, on: { click: () => this.context.state.set({ snapshot: at.snapshot + by }) } });
-    const latest = this.context.view.snapshot !== null && h("button", { type: "button", class: "plain", text: this.context.range.start === null ? "Last" : "The range", on: { click: () => this.context.state.set({ snapshot: null }) } });
+    const step = (by) =>
+      h("button", {
+        type: "button",
+        text: by < 0 ? "‹" : "›",
+        "aria-label": by < 0 ? "Earlier" : "Later",
+        disabled: by < 0 ? at.snapshot <= 1 : at.snapshot >= map.last,
+        on: { click: () => this.context.state.set({ snapshot: at.snapshot + by }) },
+      });
+    const latest =
+      this.context.view.snapshot !== null &&
+      h("button", {
+        type: "button",
+        class: "plain",
+        text: this.context.range.start === null ? "Last" : "The range",
+        on: { click: () => this.context.state.set({ snapshot: null }) },
+      });
     if (map.snapshots < 2) return [h("span", { class: "quiet", text: `read at ${duration(at.time)}` })];
-    return [step(-1), h("span", { class: "quiet", text: `read at ${duration(at.time)}, ${exact(at.snapshot)} of ${exact(map.last)}` }), step(1), latest];
+    return [
+      step(-1),
+      h("span", { class: "quiet", text: `read at ${duration(at.time)}, ${exact(at.snapshot)} of ${exact(map.last)}` }),
+      step(1),
+      latest,
+    ];
   }
 
   #keyChoice({ keys, more_keys: more }) {
-    const options = [h("option", { value: "", text: "All keys together" }), ...keys.map(({ id, key, total }) => h("option", { value: id, text: `${keyText(key)} (${exact(total)})` }))];
+    const options = [
+      h("option", { value: "", text: "All keys together" }),
+      ...keys.map(({ id, key, total }) => h("option", { value: id, text: `${keyText(key)} (${exact(total)})` })),
+    ];
     if (more) options.push(h("option", { disabled: true, text: plural(more, "more key") }));
-    const select = h("select", { "aria-label": "Key", on: { change: () => this.context.state.set({ key: select.value }) } }, ...options);
+    const select = h(
+      "select",
+      { "aria-label": "Key", on: { change: () => this.context.state.set({ key: select.value }) } },
+      ...options,
+    );
     select.value = this.context.view.key;
     return select;
   }
 
   #histogram(view) {
-    put(this.body, view.buckets.length ? histogramChart(view) : h("p", { class: "empty", text: this.#nothing("Nothing was counted.") }), h("p", { class: "quiet small", text: plural(view.total, "value") }));
+    put(
+      this.body,
+      view.buckets.length
+        ? histogramChart(view)
+        : h("p", { class: "empty", text: this.#nothing("Nothing was counted.") }),
+      h("p", { class: "quiet small", text: plural(view.total, "value") }),
+    );
   }
 
   #heat(view) {
-    if (view.columns.length === 0) return put(this.body, h("p", { class: "empty", text: this.#nothing("Nothing was counted.") }));
+    if (view.columns.length === 0)
+      return put(this.body, h("p", { class: "empty", text: this.#nothing("Nothing was counted.") }));
     put(this.body, this.heat.element, h("p", { class: "quiet small" }));
     const { start, end } = this.context.range;
     this.heat.show(view, { start: start ?? 0, end: end ?? this.context.duration });
@@ -155,11 +265,18 @@ export class MapsView extends PanelView {
 
   /** Why a view is empty. */
   #nothing(words) {
-    return this.context.range.start === null || this.context.view.snapshot !== null ? words : "The map got no values in the selected range, or was not read in it. Maps are read about once a second.";
+    return this.context.range.start === null || this.context.view.snapshot !== null
+      ? words
+      : "The map got no values in the selected range, or was not read in it. Maps are read about once a second.";
   }
 
   #lines(view) {
-    put(this.body, this.lines.element, view.more_keys > 0 && h("p", { class: "quiet small", text: `${plural(view.more_keys, "more key")} with lower values` }));
+    put(
+      this.body,
+      this.lines.element,
+      view.more_keys > 0 &&
+        h("p", { class: "quiet small", text: `${plural(view.more_keys, "more key")} with lower values` }),
+    );
     this.lines.show(view);
   }
 
@@ -174,16 +291,55 @@ export class MapsView extends PanelView {
       place.style.width = `${(Math.max(0, Number(row[main])) / most) * 100}%`;
       return h("td", { class: "bar-cell" }, Number(row[main]) > 0 && place);
     };
-    const head = h("tr", {}, ...columns.flatMap((column, i) => [
-      h("th", { scope: "col", class: number(i) ? "num" : "", "aria-sort": i === main ? "descending" : null, text: heading(column, i) }),
-      ...(barred && i === main ? [h("th", { scope: "col", class: "bar-head", "aria-hidden": "true" })] : []),
-    ]));
-    const line = (row) => h("tr", {}, ...row.flatMap((value, i) => [
-      h("td", { class: `${number(i) ? "num" : ""} mono cut`, title: cell(value, columns[i]), text: cell(value, columns[i]) }),
-      ...(barred && i === main ? [bar(row)] : []),
-    ]));
-    const more = rows.length < total && h("button", { type: "button", text: `Show more of ${exact(total)}`, on: { click: () => { this.#rows = Math.min(1000, this.#rows + PAGE); this.load(); } } });
-    put(this.body, rows.length ? h("table", { class: "list maps-table" }, h("thead", {}, head), h("tbody", {}, ...rows.map(line))) : h("p", { class: "empty", text: this.#nothing("The map was empty.") }),
-      h("p", { class: "row quiet small" }, `${plural(total, "entry", "entries")}${sum === null ? "" : `, ${amount(sum, unit)} together`}`, more));
+    const head = h(
+      "tr",
+      {},
+      ...columns.flatMap((column, i) => [
+        h("th", {
+          scope: "col",
+          class: number(i) ? "num" : "",
+          "aria-sort": i === main ? "descending" : null,
+          text: heading(column, i),
+        }),
+        ...(barred && i === main ? [h("th", { scope: "col", class: "bar-head", "aria-hidden": "true" })] : []),
+      ]),
+    );
+    const line = (row) =>
+      h(
+        "tr",
+        {},
+        ...row.flatMap((value, i) => [
+          h("td", {
+            class: `${number(i) ? "num" : ""} mono cut`,
+            title: cell(value, columns[i]),
+            text: cell(value, columns[i]),
+          }),
+          ...(barred && i === main ? [bar(row)] : []),
+        ]),
+      );
+    const more =
+      rows.length < total &&
+      h("button", {
+        type: "button",
+        text: `Show more of ${exact(total)}`,
+        on: {
+          click: () => {
+            this.#rows = Math.min(1000, this.#rows + PAGE);
+            this.load();
+          },
+        },
+      });
+    put(
+      this.body,
+      rows.length
+        ? h("table", { class: "list maps-table" }, h("thead", {}, head), h("tbody", {}, ...rows.map(line)))
+        : h("p", { class: "empty", text: this.#nothing("The map was empty.") }),
+      h(
+        "p",
+        { class: "row quiet small" },
+        `${plural(total, "entry", "entries")}${sum === null ? "" : `, ${amount(sum, unit)} together`}`,
+        more,
+      ),
+    );
   }
 }

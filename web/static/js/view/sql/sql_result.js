@@ -10,7 +10,9 @@ const BARS = 100;
 const TIME_NAME = /(^|_)(time|start|at|first)(_ns)?$|_ns$/;
 
 const isNumeric = ({ type }) => type === "i64" || type === "f64";
-const isMoment = (column) => column !== undefined && (column.display === "time_ns" || (column.display !== "duration_ns" && TIME_NAME.test(column.name)));
+const isMoment = (column) =>
+  column !== undefined &&
+  (column.display === "time_ns" || (column.display !== "duration_ns" && TIME_NAME.test(column.name)));
 const number = (cell) => (cell === null || cell === undefined ? null : Number(cell));
 
 /**
@@ -56,7 +58,12 @@ export function chartOf({ columns, rows }) {
   const all = [...lines.values()];
   const kept = splits ? all.toSorted((a, b) => b.sum - a.sum).slice(0, LINES) : all.slice(0, LINES);
   const plain = columns[x].display !== "time_ns" && !TIME_NAME.test(columns[x].name);
-  return { at: moments.map((time) => ({ time })), lines: kept.map(({ key, values }) => ({ key, values })), plain, leftOut: all.length - kept.length };
+  return {
+    at: moments.map((time) => ({ time })),
+    lines: kept.map(({ key, values }) => ({ key, values })),
+    plain,
+    leftOut: all.length - kept.length,
+  };
 }
 
 /**
@@ -69,11 +76,19 @@ export function barsOf({ columns, rows }) {
   const numbers = columns.flatMap((column, i) => (isNumeric(column) ? [i] : []));
   const value = numbers.find((i) => !WHO.test(columns[i].name)) ?? numbers.at(-1);
   if (value === undefined || rows.length === 0 || !columns.some(({ type }) => type === "text")) return null;
-  const labels = columns.flatMap((column, i) => (i !== value && (column.type === "text" || WHO.test(column.name)) ? [i] : []));
-  const bars = rows.slice(0, BARS).map((row) => ({ label: labels.map((i) => row[i] ?? "–").join(" · "), amount: number(row[value]) }));
+  const labels = columns.flatMap((column, i) =>
+    i !== value && (column.type === "text" || WHO.test(column.name)) ? [i] : [],
+  );
+  const bars = rows
+    .slice(0, BARS)
+    .map((row) => ({ label: labels.map((i) => row[i] ?? "–").join(" · "), amount: number(row[value]) }));
   return {
-    heading: labels.map((i) => columns[i].name).join(" · "), value: columns[value].name, bars, leftOut: rows.length - bars.length,
-    most: Math.max(Number.MIN_VALUE, ...bars.map(({ amount }) => Math.abs(amount ?? 0))), inTime: columns[value].display === "duration_ns",
+    heading: labels.map((i) => columns[i].name).join(" · "),
+    value: columns[value].name,
+    bars,
+    leftOut: rows.length - bars.length,
+    most: Math.max(Number.MIN_VALUE, ...bars.map(({ amount }) => Math.abs(amount ?? 0))),
+    inTime: columns[value].display === "duration_ns",
   };
 }
 
@@ -100,7 +115,11 @@ export function written(name) {
 }
 
 /** Words of SQL that fields and events are called too. */
-const WORDS = new Set("action add all and as case check column commit default delete desc distinct drop else end exists for from group having in index insert into is join limit not null of on or order primary select set table then to union values when where".split(" "));
+const WORDS = new Set(
+  "action add all and as case check column commit default delete desc distinct drop else end exists for from group having in index insert into is join limit not null of on or order primary select set table then to union values when where".split(
+    " ",
+  ),
+);
 
 /**
  * A cell as the table wants it: SQL's numbers have signs, addresses have none.

@@ -48,26 +48,108 @@ export class SqlView extends PanelView {
   grown() {}
 
   #build() {
-    this.editor = h("textarea", { class: "sql-editor mono", rows: "6", spellcheck: "false", autocomplete: "off", maxlength: "60000", "aria-label": "Query in SQL",
-      placeholder: "select comm, count(*) as rows from … group by comm", on: { keydown: (event) => this.#key(event) } });
+    this.editor = h("textarea", {
+      class: "sql-editor mono",
+      rows: "6",
+      spellcheck: "false",
+      autocomplete: "off",
+      maxlength: "60000",
+      "aria-label": "Query in SQL",
+      placeholder: "select comm, count(*) as rows from … group by comm",
+      on: { keydown: (event) => this.#key(event) },
+    });
     this.editor.value = this.context.view.sql;
-    this.runButton = h("button", { type: "button", class: "primary", on: { click: () => this.#run(this.editor.value) } }, "Run ", h("kbd", { text: "Ctrl+Enter" }));
-    this.cancelButton = h("button", { type: "button", disabled: true, on: { click: () => this.cancel() } }, "Cancel ", h("kbd", { text: "Esc" }));
-    this.examples = h("select", { "aria-label": "Examples", on: { change: () => this.#example() } }, h("option", { value: "", text: "Examples" }));
+    this.runButton = h(
+      "button",
+      { type: "button", class: "primary", on: { click: () => this.#run(this.editor.value) } },
+      "Run ",
+      h("kbd", { text: "Ctrl+Enter" }),
+    );
+    this.cancelButton = h(
+      "button",
+      { type: "button", disabled: true, on: { click: () => this.cancel() } },
+      "Cancel ",
+      h("kbd", { text: "Esc" }),
+    );
+    this.examples = h(
+      "select",
+      { "aria-label": "Examples", on: { change: () => this.#example() } },
+      h("option", { value: "", text: "Examples" }),
+    );
     this.status = h("span", { class: "quiet readout sql-status", role: "status" });
-    this.modes = h("div", { class: "segments", role: "group", "aria-label": "Result as", hidden: true },
-      ...[["table", "Table"], ["chart", "Chart"]].map(([mode, text]) => h("button", { type: "button", data: { mode }, on: { click: () => { this.context.state.set({ result: mode }); this.#draw(); } }, text })));
-    this.trackButton = h("button", { type: "button", hidden: true, title: "A track of its own in the timeline; the link holds it", text: "Show in the timeline", on: { click: () => this.#showTrack() } });
+    this.modes = h(
+      "div",
+      { class: "segments", role: "group", "aria-label": "Result as", hidden: true },
+      ...[
+        ["table", "Table"],
+        ["chart", "Chart"],
+      ].map(([mode, text]) =>
+        h("button", {
+          type: "button",
+          data: { mode },
+          on: {
+            click: () => {
+              this.context.state.set({ result: mode });
+              this.#draw();
+            },
+          },
+          text,
+        }),
+      ),
+    );
+    this.trackButton = h("button", {
+      type: "button",
+      hidden: true,
+      title: "A track of its own in the timeline; the link holds it",
+      text: "Show in the timeline",
+      on: { click: () => this.#showTrack() },
+    });
     this.tables = h("div", { class: "sql-tables", role: "group", "aria-label": "Tables" });
     this.result = h("div", { class: "sql-result" });
     this.table = new VirtualTable({ label: "Result" });
-    this.chart = new LinesChart({ readout: (text) => { this.pointed.textContent = text; } });
+    this.chart = new LinesChart({
+      readout: (text) => {
+        this.pointed.textContent = text;
+      },
+    });
     this.pointed = h("span", { class: "quiet readout" });
-    put(this.panel, h("div", { class: "sql" },
-      h("div", { class: "sql-main" }, this.editor,
-        h("div", { class: "panel-bar" }, this.runButton, this.cancelButton, this.examples, this.modes, this.trackButton, this.status, this.pointed), this.result),
-      h("aside", { class: "sql-side", "aria-label": "Tables and columns" }, h("p", { class: "quiet small", text: "A click on a name writes it into the query, at the cursor." }), this.tables)));
-    put(this.result, h("p", { class: "empty", text: "A query reads all of this capture and nothing else; the filter and the range above do not apply. Times are nanoseconds from the start." }));
+    put(
+      this.panel,
+      h(
+        "div",
+        { class: "sql" },
+        h(
+          "div",
+          { class: "sql-main" },
+          this.editor,
+          h(
+            "div",
+            { class: "panel-bar" },
+            this.runButton,
+            this.cancelButton,
+            this.examples,
+            this.modes,
+            this.trackButton,
+            this.status,
+            this.pointed,
+          ),
+          this.result,
+        ),
+        h(
+          "aside",
+          { class: "sql-side", "aria-label": "Tables and columns" },
+          h("p", { class: "quiet small", text: "A click on a name writes it into the query, at the cursor." }),
+          this.tables,
+        ),
+      ),
+    );
+    put(
+      this.result,
+      h("p", {
+        class: "empty",
+        text: "A query reads all of this capture and nothing else; the filter and the range above do not apply. Times are nanoseconds from the start.",
+      }),
+    );
   }
 
   #key(event) {
@@ -86,7 +168,11 @@ export class SqlView extends PanelView {
     try {
       const { tables, examples } = await get(`${this.context.path}/query`);
       this.known = examples;
-      put(this.examples, h("option", { value: "", text: "Examples" }), ...examples.map(({ title }, i) => h("option", { value: String(i), text: title })));
+      put(
+        this.examples,
+        h("option", { value: "", text: "Examples" }),
+        ...examples.map(({ title }, i) => h("option", { value: String(i), text: title })),
+      );
       put(this.tables, ...tables.map((one, i) => this.#tableEntry(one, i === 0)));
     } catch (error) {
       showError(this.tables, error, () => this.#loadTables());
@@ -95,11 +181,40 @@ export class SqlView extends PanelView {
 
   #tableEntry(table, open) {
     const name = table.alias ?? table.name;
-    const insert = (text, title) => h("button", { type: "button", class: "plain mono", title, text, on: { click: () => this.#insert(written(text)) } });
-    return h("details", { open },
-      h("summary", { title: table.about }, h("span", { class: "mono", text: name }), h("span", { class: "quiet small", text: exact(table.rows) })),
-      h("ul", {}, h("li", {}, insert(name, `${table.about}: put the table's name into the query`)),
-        ...table.columns.map((column) => h("li", {}, insert(column.name, `${column.name}: ${column.type}`), h("span", { class: "quiet small", text: column.display === "decimal" || column.display === "text" ? column.type : column.display })))));
+    const insert = (text, title) =>
+      h("button", {
+        type: "button",
+        class: "plain mono",
+        title,
+        text,
+        on: { click: () => this.#insert(written(text)) },
+      });
+    return h(
+      "details",
+      { open },
+      h(
+        "summary",
+        { title: table.about },
+        h("span", { class: "mono", text: name }),
+        h("span", { class: "quiet small", text: exact(table.rows) }),
+      ),
+      h(
+        "ul",
+        {},
+        h("li", {}, insert(name, `${table.about}: put the table's name into the query`)),
+        ...table.columns.map((column) =>
+          h(
+            "li",
+            {},
+            insert(column.name, `${column.name}: ${column.type}`),
+            h("span", {
+              class: "quiet small",
+              text: column.display === "decimal" || column.display === "text" ? column.type : column.display,
+            }),
+          ),
+        ),
+      ),
+    );
   }
 
   #insert(text) {
@@ -138,12 +253,16 @@ export class SqlView extends PanelView {
     this.context.state.set({ sql: sql.length <= LINK_CHARS ? sql : "" });
     this.#setRunning(true);
     this.status.textContent = "Running…";
-    this.ask("Running the query", (signal) => send("POST", `${this.context.path}/query`, { sql }, signal), (answer) => {
-      this.answer = answer;
-      this.asked = sql;
-      this.#setRunning(false);
-      this.#draw();
-    });
+    this.ask(
+      "Running the query",
+      (signal) => send("POST", `${this.context.path}/query`, { sql }, signal),
+      (answer) => {
+        this.answer = answer;
+        this.asked = sql;
+        this.#setRunning(false);
+        this.#draw();
+      },
+    );
   }
 
   /** What is wrong with a query stands where its result would. */
@@ -160,7 +279,10 @@ export class SqlView extends PanelView {
     const { answer } = this;
     if (!answer) return;
     const { rows, scanned, elapsed_ms: ms, truncated } = answer;
-    const cut = { rows: `only the first ${plural(rows.length, "row")}; `, bytes: `cut after ${plural(rows.length, "row")}, which is as much as an answer holds; ` }[truncated];
+    const cut = {
+      rows: `only the first ${plural(rows.length, "row")}; `,
+      bytes: `cut after ${plural(rows.length, "row")}, which is as much as an answer holds; `,
+    }[truncated];
     this.status.textContent = `${cut ?? `${exact(rows.length)} ${rows.length === 1 ? "row" : "rows"} in `}${exact(ms)} ms; ${exact(scanned.rows)} rows read${scanned.skipped ? `, ${plural(scanned.skipped, "chunk")} skipped` : ""}`;
     const lines = chartOf(answer);
     const bars = lines ? null : barsOf(answer);
@@ -175,7 +297,15 @@ export class SqlView extends PanelView {
   }
 
   #drawChart(lines) {
-    put(this.result, h("div", { class: "sql-chart" }, this.chart.element, lines.leftOut > 0 && h("p", { class: "quiet small", text: `${plural(lines.leftOut, "more line")}` })));
+    put(
+      this.result,
+      h(
+        "div",
+        { class: "sql-chart" },
+        this.chart.element,
+        lines.leftOut > 0 && h("p", { class: "quiet small", text: `${plural(lines.leftOut, "more line")}` }),
+      ),
+    );
     // A chart takes its size from the page.
     this.chart.show(lines);
   }
@@ -185,17 +315,48 @@ export class SqlView extends PanelView {
     const line = ({ label, amount: one }) => {
       const bar = h("span", { class: one < 0 ? "bar is-negative" : "bar" });
       bar.style.width = `${Math.max(0.3, (Math.abs(one ?? 0) / most) * 100)}%`;
-      return h("tr", {}, h("th", { scope: "row", class: "cut mono", title: label, text: label || "–" }), h("td", { class: "num mono", title: one === null ? null : exact(one), text: one === null ? "–" : amount(one) }), h("td", { class: "bar-cell" }, one !== null && bar));
+      return h(
+        "tr",
+        {},
+        h("th", { scope: "row", class: "cut mono", title: label, text: label || "–" }),
+        h("td", { class: "num mono", title: one === null ? null : exact(one), text: one === null ? "–" : amount(one) }),
+        h("td", { class: "bar-cell" }, one !== null && bar),
+      );
     };
-    put(this.result, h("div", { class: "sql-chart", tabindex: "0", role: "group", "aria-label": "Bars" },
-      h("table", { class: "list sql-bars" }, h("thead", {}, h("tr", {}, h("th", { scope: "col", text: heading }), h("th", { scope: "col", class: "num", text: value }), h("th", { scope: "col", "aria-hidden": "true" }))), h("tbody", {}, ...bars.map(line))),
-      leftOut > 0 && h("p", { class: "quiet small", text: `${plural(leftOut, "more row")}: the table has them.` })));
+    put(
+      this.result,
+      h(
+        "div",
+        { class: "sql-chart", tabindex: "0", role: "group", "aria-label": "Bars" },
+        h(
+          "table",
+          { class: "list sql-bars" },
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              h("th", { scope: "col", text: heading }),
+              h("th", { scope: "col", class: "num", text: value }),
+              h("th", { scope: "col", "aria-hidden": "true" }),
+            ),
+          ),
+          h("tbody", {}, ...bars.map(line)),
+        ),
+        leftOut > 0 && h("p", { class: "quiet small", text: `${plural(leftOut, "more row")}: the table has them.` }),
+      ),
+    );
   }
 
   /** Puts the query into the timeline, named by its number until somebody names it. */
   #showTrack() {
     const { state, view } = this.context;
-    const { text, problem } = withTrack(view.tracks, { name: `Query ${readTracks(view.tracks).length + 1}`, sql: this.asked, kind: "" });
+    const { text, problem } = withTrack(view.tracks, {
+      name: `Query ${readTracks(view.tracks).length + 1}`,
+      sql: this.asked,
+      kind: "",
+    });
     if (problem) note(problem);
     else state.set({ tracks: text, tab: "timeline" });
   }

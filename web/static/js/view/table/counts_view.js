@@ -30,19 +30,30 @@ export class CountsView extends PanelView {
   /** Reads the counts. */
   load() {
     const query = { ...this.context.range, bins: POINTS };
-    return this.ask("Reading the counts", (signal) => get(`${this.context.path}/counts`, query, signal), (view) => this.#draw(view));
+    return this.ask(
+      "Reading the counts",
+      (signal) => get(`${this.context.path}/counts`, query, signal),
+      (view) => this.#draw(view),
+    );
   }
 
   #draw(view) {
     if (view.counts.length === 0) {
       put(this.body);
-      return this.empty(this.context.info.running ? "The first interval has not ended yet." : "Nothing was counted in this range.");
+      return this.empty(
+        this.context.info.running ? "The first interval has not ended yet." : "Nothing was counted in this range.",
+      );
     }
     const charts = this.#charts(view);
-    put(this.body, this.#table(view.counts),
-      view.left_out > 0 && h("p", { class: "quiet small", text: `${plural(view.left_out, "row")} of other events and CPUs not shown` }),
-      view.joined > 1 && h("p", { class: "quiet small", text: `Each point stands for ${plural(view.joined, "interval")}.` }),
-      ...charts.map(({ title, chart, more }) => h("section", {}, title, chart.element, more)));
+    put(
+      this.body,
+      this.#table(view.counts),
+      view.left_out > 0 &&
+        h("p", { class: "quiet small", text: `${plural(view.left_out, "row")} of other events and CPUs not shown` }),
+      view.joined > 1 &&
+        h("p", { class: "quiet small", text: `Each point stands for ${plural(view.joined, "interval")}.` }),
+      ...charts.map(({ title, chart, more }) => h("section", {}, title, chart.element, more)),
+    );
     // A chart takes its size from the page.
     for (const { chart, shown } of charts) chart.show(shown);
   }
@@ -54,14 +65,31 @@ export class CountsView extends PanelView {
     for (const line of view.lines) {
       const of = view.counts[line.of];
       const lines = events.get(of.event) ?? [];
-      lines.push({ key: [of.scope], values: line.values.map((value) => (value === null ? null : Number(value.toPrecision(4)))) });
+      lines.push({
+        key: [of.scope],
+        values: line.values.map((value) => (value === null ? null : Number(value.toPrecision(4)))),
+      });
       events.set(of.event, lines);
     }
     return [...events].map(([event, lines]) => {
-      if (!this.charts.has(event)) this.charts.set(event, new LinesChart({ readout: (text) => { this.readout.textContent = text; } }));
+      if (!this.charts.has(event))
+        this.charts.set(
+          event,
+          new LinesChart({
+            readout: (text) => {
+              this.readout.textContent = text;
+            },
+          }),
+        );
       const isClock = view.counts.some((one) => one.event === event && one.is_clock);
-      const title = h("h3", { class: "counts-title" }, h("code", { text: event }), h("span", { class: "quiet small", text: isClock ? " CPUs in use" : " per second" }));
-      const more = lines.length > LINES && h("p", { class: "quiet small", text: `${plural(lines.length - LINES, "more line")}` });
+      const title = h(
+        "h3",
+        { class: "counts-title" },
+        h("code", { text: event }),
+        h("span", { class: "quiet small", text: isClock ? " CPUs in use" : " per second" }),
+      );
+      const more =
+        lines.length > LINES && h("p", { class: "quiet small", text: `${plural(lines.length - LINES, "more line")}` });
       return { title, chart: this.charts.get(event), shown: { at, lines: lines.slice(0, LINES) }, more };
     });
   }
@@ -72,13 +100,42 @@ export class CountsView extends PanelView {
     const head = (name, num) => h("th", { scope: "col", class: num ? "num" : "", text: name });
     const value = ({ counted, is_clock: isClock, value: number, state }) => {
       if (!counted) return h("td", { class: "num quiet", text: state ? "not supported" : "not counted" });
-      return isClock ? h("td", { class: "num mono", title: `${exact(number)} ns`, text: duration(number) }) : h("td", { class: "num mono", text: exact(number) });
+      return isClock
+        ? h("td", { class: "num mono", title: `${exact(number)} ns`, text: duration(number) })
+        : h("td", { class: "num mono", text: exact(number) });
     };
-    const derived = ({ derived: it, state }) => h("td", { class: it ? "mono" : "quiet", text: it ? `${number(it.value)} ${it.unit}` : state.replace(/^not supported: /, "") });
-    const line = (one) => h("tr", {}, scoped && h("td", { class: "mono", text: one.scope }), value(one), h("td", {}, h("code", { text: one.event })), derived(one),
-      shared && h("td", { class: "num", text: one.share === null ? "" : `${number(one.share * 100)} %` }));
-    return h("table", { class: "list counts-table" },
-      h("thead", {}, h("tr", {}, scoped && head("Scope"), head("Count", true), head("Event"), head("Ratio or rate"), shared && head("Time counted", true))),
-      h("tbody", {}, ...counts.map(line)));
+    const derived = ({ derived: it, state }) =>
+      h("td", {
+        class: it ? "mono" : "quiet",
+        text: it ? `${number(it.value)} ${it.unit}` : state.replace(/^not supported: /, ""),
+      });
+    const line = (one) =>
+      h(
+        "tr",
+        {},
+        scoped && h("td", { class: "mono", text: one.scope }),
+        value(one),
+        h("td", {}, h("code", { text: one.event })),
+        derived(one),
+        shared && h("td", { class: "num", text: one.share === null ? "" : `${number(one.share * 100)} %` }),
+      );
+    return h(
+      "table",
+      { class: "list counts-table" },
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          scoped && head("Scope"),
+          head("Count", true),
+          head("Event"),
+          head("Ratio or rate"),
+          shared && head("Time counted", true),
+        ),
+      ),
+      h("tbody", {}, ...counts.map(line)),
+    );
   }
 }

@@ -30,8 +30,12 @@ export class EventsView extends PanelView {
     this.resume = h("button", { type: "button", hidden: true, on: { click: () => this.#resume() } });
     put(this.bar, this.streams, this.counted, h("span", { class: "grow" }), this.resume);
     this.table = new VirtualTable({
-      label: "Events", sort: (name) => this.#sort(name), move: (index) => this.#moved(index), open: (index) => this.#open(index),
-      scrolled: () => this.#scrolled(), title: (value, column) => this.#title(value, column),
+      label: "Events",
+      sort: (name) => this.#sort(name),
+      move: (index) => this.#moved(index),
+      open: (index) => this.#open(index),
+      scrolled: () => this.#scrolled(),
+      title: (value, column) => this.#title(value, column),
     });
     this.details = new RowDetails(context, () => this.#closeDetails());
     put(panel, this.bar, this.problem, h("div", { class: "events-body" }, this.table.element, this.details.element));
@@ -112,7 +116,9 @@ export class EventsView extends PanelView {
 
   #tellLive() {
     const buffer = this.table.source;
-    this.counted.textContent = buffer.missing ? `${plural(buffer.count, "newest row")}; ${plural(buffer.missing, "row")} kept in the capture and not shown here` : plural(buffer.count, "row");
+    this.counted.textContent = buffer.missing
+      ? `${plural(buffer.count, "newest row")}; ${plural(buffer.missing, "row")} kept in the capture and not shown here`
+      : plural(buffer.count, "row");
     this.resume.hidden = this.follow;
     this.resume.textContent = `Follow (${plural(buffer.waiting ?? 0, "new row")})`;
   }
@@ -150,11 +156,24 @@ export class EventsView extends PanelView {
   #drawStreams() {
     const { streams } = this.context.info;
     // What a script only says is under Output; it is no table.
-    const shown = streams.map((stream, i) => [stream, i]).filter(([stream]) => !isHeading(stream) || stream === this.context.stream);
-    put(this.streams, ...(shown.length > 1 ? shown.map(([stream, i]) => h("button", {
-      type: "button", class: "mono", "aria-pressed": String(stream === this.context.stream), text: stream.name, title: plural(stream.rows, "row"),
-      on: { click: () => this.context.state.set({ stream: i, sort: "", order: "asc", row: null }) },
-    })) : []));
+    const shown = streams
+      .map((stream, i) => [stream, i])
+      .filter(([stream]) => !isHeading(stream) || stream === this.context.stream);
+    put(
+      this.streams,
+      ...(shown.length > 1
+        ? shown.map(([stream, i]) =>
+            h("button", {
+              type: "button",
+              class: "mono",
+              "aria-pressed": String(stream === this.context.stream),
+              text: stream.name,
+              title: plural(stream.rows, "row"),
+              on: { click: () => this.context.state.set({ stream: i, sort: "", order: "asc", row: null }) },
+            }),
+          )
+        : []),
+    );
   }
 
   /** Reads the rows around the one that is shown. */
@@ -167,7 +186,7 @@ export class EventsView extends PanelView {
       this.counted.textContent = "";
       return this.empty("This capture ended before its first stream was made. Its Info tab says why.");
     }
-    const near = this.keep?.atEnd ? Math.max(0, this.context.stream.rows - 50) : row ?? 0;
+    const near = this.keep?.atEnd ? Math.max(0, this.context.stream.rows - 50) : (row ?? 0);
     this.source.reset({ stream, filter, sort, order: sort || order === "desc" ? order : "", start, end }, near);
   }
 
@@ -184,7 +203,10 @@ export class EventsView extends PanelView {
     } else {
       table.changed();
     }
-    this.counted.textContent = source.count === source.total ? plural(source.total, "row") : `${exact(source.count)} of ${plural(source.total, "row")}`;
+    this.counted.textContent =
+      source.count === source.total
+        ? plural(source.total, "row")
+        : `${exact(source.count)} of ${plural(source.total, "row")}`;
     if (this.details.open) this.#moved(table.row);
   }
 
@@ -212,7 +234,9 @@ export class EventsView extends PanelView {
   #emptyText() {
     const { filter, start } = this.context.view;
     if (filter) return "No rows match the filter in this range.";
-    return start === null ? "This stream has no rows: the probe was not hit, or every hit was filtered. The Info tab has the counts." : "No rows in the selected range.";
+    return start === null
+      ? "This stream has no rows: the probe was not hit, or every hit was filtered. The Info tab has the counts."
+      : "No rows in the selected range.";
   }
 
   #sort(name) {
@@ -245,7 +269,8 @@ export class EventsView extends PanelView {
 
   #title(value, column) {
     if (value === null) return "missing: it could not be read";
-    if (column.display === "time_ns") return `${moment(value)} s, ${wall(Number(this.context.info.started_unix_ns) + Number(value), true)}`;
+    if (column.display === "time_ns")
+      return `${moment(value)} s, ${wall(Number(this.context.info.started_unix_ns) + Number(value), true)}`;
     if (columnType(column) === "stack") return value ? `${value.top} (${plural(value.depth, "frame")})` : "";
     return typeof value === "number" ? exact(value) : String(value);
   }

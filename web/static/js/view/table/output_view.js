@@ -26,10 +26,21 @@ export class OutputView extends PanelView {
     super(context, panel, ["start", "end"]);
     this.#next = this.#begin;
     this.said = h("span", { class: "quiet", role: "status" });
-    this.copy = h("button", { type: "button", text: "Copy", title: "Copies the lines below", hidden: true, on: { click: () => navigator.clipboard?.writeText(this.text.textContent) } });
+    this.copy = h("button", {
+      type: "button",
+      text: "Copy",
+      title: "Copies the lines below",
+      hidden: true,
+      on: { click: () => navigator.clipboard?.writeText(this.text.textContent) },
+    });
     this.more = h("button", { type: "button", text: "Show more", hidden: true, on: { click: () => this.load() } });
     this.text = h("pre", { class: "script-output", tabindex: "0", "aria-label": "Output" });
-    put(panel, h("div", { class: "panel-bar" }, this.said, h("span", { class: "grow" }), this.more, this.copy), this.problem, this.text);
+    put(
+      panel,
+      h("div", { class: "panel-bar" }, this.said, h("span", { class: "grow" }), this.more, this.copy),
+      this.problem,
+      this.text,
+    );
   }
 
   get #begin() {
@@ -55,11 +66,15 @@ export class OutputView extends PanelView {
   /** Reads on from where it is. */
   load() {
     const atEnd = this.text.scrollTop + this.text.clientHeight >= this.text.scrollHeight - 4;
-    return this.ask("Reading the output", (signal) => get(`${this.context.path}/text`, { ...this.#next, limit: PAGE }, signal), (answer) => {
-      this.#add(answer);
-      // Whoever reads further up is left where they are.
-      if (this.context.info.running && atEnd) this.text.scrollTop = this.text.scrollHeight;
-    });
+    return this.ask(
+      "Reading the output",
+      (signal) => get(`${this.context.path}/text`, { ...this.#next, limit: PAGE }, signal),
+      (answer) => {
+        this.#add(answer);
+        // Whoever reads further up is left where they are.
+        if (this.context.info.running && atEnd) this.text.scrollTop = this.text.scrollHeight;
+      },
+    );
   }
 
   #add({ lines: read, next: further }) {
@@ -75,7 +90,12 @@ export class OutputView extends PanelView {
     this.copy.hidden = this.#lines === 0;
     const lineCount = plural(this.#breaks + (this.#isOpen ? 1 : 0), "line");
     this.said.textContent = this.more.hidden ? lineCount : `The first ${lineCount}`;
-    if (this.#lines === 0) this.empty(this.context.range.start === null ? `The script has printed nothing.${this.context.hasMaps ? " What it keeps in maps is under Maps." : ""}` : "The script printed nothing in the selected range.");
+    if (this.#lines === 0)
+      this.empty(
+        this.context.range.start === null
+          ? `The script has printed nothing.${this.context.hasMaps ? " What it keeps in maps is under Maps." : ""}`
+          : "The script printed nothing in the selected range.",
+      );
   }
 
   /** At the end of what there is: after the last piece, of which several can have the same time. */
@@ -92,7 +112,13 @@ export class OutputView extends PanelView {
     const name = this.context.info.streams[stream]?.name ?? "";
     const open = () => this.context.state.set({ tab: "maps", map: stream, snapshot, show: "", key: "" });
     const more = left_out ? `, with ${exact(left_out)} rows more` : "";
-    const link = h("button", { type: "button", class: "plain", title: `at ${duration(time)}`, text: `${name} as a chart${more}`, on: { click: open } });
+    const link = h("button", {
+      type: "button",
+      class: "plain",
+      title: `at ${duration(time)}`,
+      text: `${name} as a chart${more}`,
+      on: { click: open },
+    });
     return h("span", {}, said, link, "\n");
   }
 }

@@ -19,8 +19,17 @@ export class RowDetails {
     this.stacks = new Map();
     this.body = h("div", { class: "drawer-body" });
     this.title = h("h2");
-    this.element = h("aside", { class: "drawer", "aria-label": "Row", hidden: true },
-      h("div", { class: "drawer-head" }, this.title, h("button", { type: "button", class: "plain", on: { click: closed } }, "Close ", h("kbd", { text: "Esc" }))), this.body);
+    this.element = h(
+      "aside",
+      { class: "drawer", "aria-label": "Row", hidden: true },
+      h(
+        "div",
+        { class: "drawer-head" },
+        this.title,
+        h("button", { type: "button", class: "plain", on: { click: closed } }, "Close ", h("kbd", { text: "Esc" })),
+      ),
+      this.body,
+    );
   }
 
   /** Whether it is open. */
@@ -49,7 +58,18 @@ export class RowDetails {
     const stackAt = columns.findIndex((column) => columnType(column) === "stack");
     const frames = h("div");
     const printed = row.text ? this.#fact("as the kernel prints it", "", row.text, row.text) : [];
-    put(this.body, h("dl", { class: "facts row-facts" }, h("dt", { text: "wall time" }), h("dd", { text: wall(started + Number(row[0]), true) }), ...printed, ...entries), stackAt >= 0 && frames);
+    put(
+      this.body,
+      h(
+        "dl",
+        { class: "facts row-facts" },
+        h("dt", { text: "wall time" }),
+        h("dd", { text: wall(started + Number(row[0]), true) }),
+        ...printed,
+        ...entries,
+      ),
+      stackAt >= 0 && frames,
+    );
     if (stackAt >= 0) this.#stack(row[stackAt], frames);
   }
 
@@ -60,18 +80,50 @@ export class RowDetails {
 
   /** A name and a text that a click copies; `copied` is what of it, or nothing. */
   #fact(name, look, text, copied) {
-    return [h("dt", { class: look, text: name }), h("dd", {},
-      h("button", { type: "button", class: copied === null ? "copy quiet" : "copy mono", title: "Copy", text, on: { click: async () => { if (copied !== null && (await copyText(copied))) note(`Copied ${name}.`, { ms: 2000 }); } } }))];
+    return [
+      h("dt", { class: look, text: name }),
+      h(
+        "dd",
+        {},
+        h("button", {
+          type: "button",
+          class: copied === null ? "copy quiet" : "copy mono",
+          title: "Copy",
+          text,
+          on: {
+            click: async () => {
+              if (copied !== null && (await copyText(copied))) note(`Copied ${name}.`, { ms: 2000 });
+            },
+          },
+        }),
+      ),
+    ];
   }
 
   async #stack(cell, place) {
     if (!cell) return put(place, h("p", { class: "quiet", text: "No stack." }));
     try {
-      const answer = this.stacks.get(cell.id) ?? await this.#latest.run((signal) => get(`${this.context.path}/stacks/${cell.id}`, {}, signal));
+      const answer =
+        this.stacks.get(cell.id) ??
+        (await this.#latest.run((signal) => get(`${this.context.path}/stacks/${cell.id}`, {}, signal)));
       if (!answer) return;
       this.stacks.set(cell.id, answer);
-      put(place, h("h3", { text: `Stack, innermost first (${answer.frames.length})` }), h("ol", { class: "frames" }, ...answer.frames.map((frame) => h("li", { class: `frame-${FAMILIES[frame.kind] ?? "unresolved"}` },
-        h("span", { class: "mono", text: frame.name }), h("span", { class: "quiet small", text: (frame.module ?? "").split("/").at(-1), title: frame.module })))));
+      put(
+        place,
+        h("h3", { text: `Stack, innermost first (${answer.frames.length})` }),
+        h(
+          "ol",
+          { class: "frames" },
+          ...answer.frames.map((frame) =>
+            h(
+              "li",
+              { class: `frame-${FAMILIES[frame.kind] ?? "unresolved"}` },
+              h("span", { class: "mono", text: frame.name }),
+              h("span", { class: "quiet small", text: (frame.module ?? "").split("/").at(-1), title: frame.module }),
+            ),
+          ),
+        ),
+      );
     } catch (error) {
       showError(place, error);
     }

@@ -69,7 +69,8 @@ export class RowSource extends EventTarget {
         this.#asked.delete(page);
       }
     }
-    for (let page = from; page <= to; page += 1) if (!this.#pages.has(page) && !this.#asked.has(page)) this.#page(page, false);
+    for (let page = from; page <= to; page += 1)
+      if (!this.#pages.has(page) && !this.#asked.has(page)) this.#page(page, false);
   }
 
   async #page(page, first) {
@@ -77,11 +78,17 @@ export class RowSource extends EventTarget {
     const query = this.query;
     this.#asked.set(page, controller);
     try {
-      const answer = await get(`${this.path}/rows`, { ...query, offset: page * PAGE_ROWS, limit: PAGE_ROWS }, controller.signal);
+      const answer = await get(
+        `${this.path}/rows`,
+        { ...query, offset: page * PAGE_ROWS, limit: PAGE_ROWS },
+        controller.signal,
+      );
       if (query !== this.query) return;
       if (first) this.#pages.clear();
       // Beside its cells a row has the line that the kernel would print, where that is known.
-      answer.texts?.forEach((text, i) => { answer.rows[i].text = text; });
+      answer.texts?.forEach((text, i) => {
+        answer.rows[i].text = text;
+      });
       this.#keep(page, answer.rows);
       Object.assign(this, { count: answer.matched, total: answer.total, columns: answer.columns, known: true });
       this.dispatchEvent(new CustomEvent("rows", { detail: { first } }));

@@ -7,7 +7,14 @@ import { firstAfter } from "../../lib/sql_track.js";
 
 /** Custom properties that are needed. */
 export const COLORS = [
-  "--bg", "--line", "--text", "--text-quiet", "--accent", "--selection", "--loss-mark", "--on-cat",
+  "--bg",
+  "--line",
+  "--text",
+  "--text-quiet",
+  "--accent",
+  "--selection",
+  "--loss-mark",
+  "--on-cat",
   ...Array.from({ length: CATEGORIES }, (_one, i) => `--cat-${i}`),
 ];
 const PAD = 4;

@@ -41,31 +41,75 @@ export class SqlTrackRow {
    * @param {Parts} parts
    */
   constructor(context, sql, parts) {
-    Object.assign(this, { context, sql, parts, kind: "", name: "", whole: null, part: null, track: null, current: -1, asked: false });
+    Object.assign(this, {
+      context,
+      sql,
+      parts,
+      kind: "",
+      name: "",
+      whole: null,
+      part: null,
+      track: null,
+      current: -1,
+      asked: false,
+    });
     this.#build();
   }
 
   #build() {
     const { change } = this.parts;
-    this.named = h("input", { type: "text", class: "sql-track-name", maxlength: String(NAME_CHARS), spellcheck: "false", "aria-label": "Name of the track", on: {
-      change: () => change(this, { name: this.named.value.trim() }),
-      keydown: (event) => event.key === "Enter" && this.named.blur(),
-    } });
-    this.remove = h("button", { type: "button", class: "plain sql-track-remove", text: "✕", on: { click: () => change(this, null) } });
-    this.kinds = h("select", { "aria-label": "Shown as", on: { change: () => change(this, { kind: this.kinds.value }) } });
-    this.about = h("button", { type: "button", class: "plain", text: "SQL", on: { click: () => this.context.state.set({ tab: "sql", sql: this.sql }) } });
+    this.named = h("input", {
+      type: "text",
+      class: "sql-track-name",
+      maxlength: String(NAME_CHARS),
+      spellcheck: "false",
+      "aria-label": "Name of the track",
+      on: {
+        change: () => change(this, { name: this.named.value.trim() }),
+        keydown: (event) => event.key === "Enter" && this.named.blur(),
+      },
+    });
+    this.remove = h("button", {
+      type: "button",
+      class: "plain sql-track-remove",
+      text: "✕",
+      on: { click: () => change(this, null) },
+    });
+    this.kinds = h("select", {
+      "aria-label": "Shown as",
+      on: { change: () => change(this, { kind: this.kinds.value }) },
+    });
+    this.about = h("button", {
+      type: "button",
+      class: "plain",
+      text: "SQL",
+      on: { click: () => this.context.state.set({ tab: "sql", sql: this.sql }) },
+    });
     this.amount = h("span", { class: "quiet small" });
     this.note = h("p", { class: "sql-track-note small", hidden: true });
     this.problem = h("div", { class: "sql-track-problem", hidden: true });
     const canvas = h("canvas", { tabindex: "0", role: "application" });
     this.place = h("div", { class: "sql-track-place" }, canvas);
-    this.element = h("section", { class: "sql-track" },
-      h("div", { class: "sql-track-head" }, this.named, this.remove, h("div", { class: "sql-track-line" }, this.kinds, this.about, this.amount)),
-      h("div", { class: "sql-track-body" }, this.place, this.note, this.problem));
+    this.element = h(
+      "section",
+      { class: "sql-track" },
+      h(
+        "div",
+        { class: "sql-track-head" },
+        this.named,
+        this.remove,
+        h("div", { class: "sql-track-line" }, this.kinds, this.about, this.amount),
+      ),
+      h("div", { class: "sql-track-body" }, this.place, this.note, this.problem),
+    );
     this.canvas = new Canvas(canvas, COLORS, () => this.#draw());
     this.#startPointer(canvas);
     canvas.addEventListener("keydown", (event) => this.#key(event));
-    canvas.addEventListener("blur", () => { this.current = -1; this.parts.tell(""); this.redraw(); });
+    canvas.addEventListener("blur", () => {
+      this.current = -1;
+      this.parts.tell("");
+      this.redraw();
+    });
   }
 
   /** What the address says of it. */
@@ -119,8 +163,12 @@ export class SqlTrackRow {
     const { part } = this;
     const all = start <= 0 && end >= this.context.duration;
     if (all) return !part;
-    return Boolean(part) && part.start <= Math.max(0, start) && part.end >= Math.min(this.context.duration, end)
-      && (!part.answer.truncated || part.end - part.start <= COARSE * (end - start));
+    return (
+      Boolean(part) &&
+      part.start <= Math.max(0, start) &&
+      part.end >= Math.min(this.context.duration, end) &&
+      (!part.answer.truncated || part.end - part.start <= COARSE * (end - start))
+    );
   }
 
   /** The window to ask for: a screen on each side; null for everything. */
@@ -191,8 +239,14 @@ export class SqlTrackRow {
   #make() {
     const kinds = kindsOf(this.whole.columns);
     if (kinds.length === 0) {
-      return this.#fail(h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "No time. " }),
-        "No column of the result is a time. Name one time, ts or start_ns; times are nanoseconds from the capture's start."));
+      return this.#fail(
+        h(
+          "p",
+          { class: "notice notice-stop", role: "alert" },
+          h("strong", { text: "No time. " }),
+          "No column of the result is a time. Name one time, ts or start_ns; times are nanoseconds from the capture's start.",
+        ),
+      );
     }
     const answer = this.part?.answer ?? this.whole;
     const shape = this.#shape;
@@ -200,8 +254,11 @@ export class SqlTrackRow {
     this.current = -1;
     const { value } = rolesOf(answer.columns);
     this.inTime = value >= 0 && answer.columns[value].display === "duration_ns";
-    put(this.kinds, h("option", { value: "", selected: !kinds.includes(this.kind), text: `Auto: ${KINDS[kinds[0]].toLowerCase()}` }),
-      ...kinds.map((kind) => h("option", { value: kind, selected: kind === this.kind, text: KINDS[kind] })));
+    put(
+      this.kinds,
+      h("option", { value: "", selected: !kinds.includes(this.kind), text: `Auto: ${KINDS[kinds[0]].toLowerCase()}` }),
+      ...kinds.map((kind) => h("option", { value: kind, selected: kind === this.kind, text: KINDS[kind] })),
+    );
     this.#say(answer);
     this.redraw();
   }
@@ -210,15 +267,34 @@ export class SqlTrackRow {
     const { n, skipped, more, kind } = this.track;
     this.amount.textContent = count(n);
     this.amount.title = plural(n, NOUNS[kind]);
-    const cut = truncated && (this.part ? `Only ${exact(n)} of the rows in sight: zoom in to see all.` : `Only the first ${exact(n)} rows of the result: zoom in to see all of a range.`);
-    const said = [n === 0 && (this.part ? "No rows here." : "The query gives no rows."), cut, skipped > 0 && `${plural(skipped, "row")} without a ${kind === "counters" ? "time or value" : "time"}.`, more > 0 && `${plural(more, "smaller line")} not shown.`].filter(Boolean);
+    const cut =
+      truncated &&
+      (this.part
+        ? `Only ${exact(n)} of the rows in sight: zoom in to see all.`
+        : `Only the first ${exact(n)} rows of the result: zoom in to see all of a range.`);
+    const said = [
+      n === 0 && (this.part ? "No rows here." : "The query gives no rows."),
+      cut,
+      skipped > 0 && `${plural(skipped, "row")} without a ${kind === "counters" ? "time or value" : "time"}.`,
+      more > 0 && `${plural(more, "smaller line")} not shown.`,
+    ].filter(Boolean);
     this.note.hidden = said.length === 0;
     this.note.textContent = said.join(" ");
-    this.canvas.element.setAttribute("aria-label", `${this.name}: ${plural(n, NOUNS[kind])}. ${said.join(" ")} Left and right walk through them, Enter selects the time of one.`);
+    this.canvas.element.setAttribute(
+      "aria-label",
+      `${this.name}: ${plural(n, NOUNS[kind])}. ${said.join(" ")} Left and right walk through them, Enter selects the time of one.`,
+    );
   }
 
   #draw() {
-    drawSqlTrack(this.canvas, { track: this.track, shown: this.parts.shown(), losses: this.parts.losses(), selection: this.parts.selection(), current: this.current, inTime: this.inTime });
+    drawSqlTrack(this.canvas, {
+      track: this.track,
+      shown: this.parts.shown(),
+      losses: this.parts.losses(),
+      selection: this.parts.selection(),
+      current: this.current,
+      inTime: this.inTime,
+    });
   }
 
   #time(x) {
@@ -229,9 +305,18 @@ export class SqlTrackRow {
   #startPointer(canvas) {
     const { parts, context } = this;
     dragRange(canvas, {
-      time: (x) => Math.max(0, Math.min(context.duration, this.#time(x))), selection: () => parts.selection(), accepts: (event) => !event.shiftKey,
-      place: (time) => { const { start, end } = parts.shown(); return ((time - start) / (end - start)) * this.canvas.width; },
-      preview: (range) => { this.dragging = range !== null; parts.preview(range); }, done: (range) => context.select(range),
+      time: (x) => Math.max(0, Math.min(context.duration, this.#time(x))),
+      selection: () => parts.selection(),
+      accepts: (event) => !event.shiftKey,
+      place: (time) => {
+        const { start, end } = parts.shown();
+        return ((time - start) / (end - start)) * this.canvas.width;
+      },
+      preview: (range) => {
+        this.dragging = range !== null;
+        parts.preview(range);
+      },
+      done: (range) => context.select(range),
     });
     canvas.addEventListener("pointermove", (event) => !this.dragging && this.#point(event.offsetX));
     canvas.addEventListener("pointerleave", () => parts.tell(""));
@@ -249,14 +334,22 @@ export class SqlTrackRow {
     const { track } = this;
     const label = track.names[track.labels[row]];
     const value = track.values[row];
-    const amount = { slices: duration(track.ends[row] - track.starts[row]), counters: this.inTime ? duration(value) : exact(value) }[track.kind];
+    const amount = {
+      slices: duration(track.ends[row] - track.starts[row]),
+      counters: this.inTime ? duration(value) : exact(value),
+    }[track.kind];
     return `${this.name}: ${[label, amount].filter(Boolean).join(", ") || "here"}`;
   }
 
   #key(event) {
     const last = (this.track?.n ?? 0) - 1;
     const from = this.current;
-    const to = { ArrowLeft: from < 0 ? this.#near() : from - 1, ArrowRight: from < 0 ? this.#near() : from + 1, Home: 0, End: last }[event.key];
+    const to = {
+      ArrowLeft: from < 0 ? this.#near() : from - 1,
+      ArrowRight: from < 0 ? this.#near() : from + 1,
+      Home: 0,
+      End: last,
+    }[event.key];
     if (event.ctrlKey || event.altKey || event.metaKey || last < 0) return;
     if (event.key === "Enter" && from >= 0) this.#select(from);
     else if (to === undefined) return;

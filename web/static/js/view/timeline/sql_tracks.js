@@ -47,7 +47,13 @@ export class SqlTracks {
     const wanted = readTracks(this.context.view.tracks);
     const rows = wanted.map((entry) => {
       const at = left.findIndex(({ sql }) => sql === entry.sql);
-      const row = at >= 0 ? left.splice(at, 1)[0] : new SqlTrackRow(this.context, entry.sql, { ...this.parts, change: (one, patch) => this.#change(one, patch) });
+      const row =
+        at >= 0
+          ? left.splice(at, 1)[0]
+          : new SqlTrackRow(this.context, entry.sql, {
+              ...this.parts,
+              change: (one, patch) => this.#change(one, patch),
+            });
       row.set(entry);
       return row;
     });
@@ -66,6 +72,7 @@ export class SqlTracks {
     if (patch) tracks[at] = { ...tracks[at], ...patch };
     else tracks.splice(at, 1);
     this.context.state.set({ tracks: writeTracks(tracks) });
-    if (!patch) (this.rows[Math.min(at, this.rows.length - 1)]?.element.querySelector("button") ?? this.parts.back()).focus();
+    if (!patch)
+      (this.rows[Math.min(at, this.rows.length - 1)]?.element.querySelector("button") ?? this.parts.back()).focus();
   }
 }

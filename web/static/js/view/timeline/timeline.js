@@ -34,31 +34,68 @@ export class TimelineView extends PanelView {
     this.data.addEventListener("error", ({ detail }) => this.failed(detail));
     context.state.addEventListener("change", ({ detail }) => this.#changed(detail.parts));
     this.legendLater = settled(60, () => this.#drawLegend());
-    context.addEventListener("colors", () => { this.#drawLegend(); this.canvas.redraw(); });
+    context.addEventListener("colors", () => {
+      this.#drawLegend();
+      this.canvas.redraw();
+    });
     this.#startKeys();
   }
 
   #build(panel) {
-    const group = (name, label) => h("button", { type: "button", data: { group: name }, text: label, on: { click: () => this.context.state.set({ group: name }) } });
-    this.groups = h("span", { class: "segments", role: "group", "aria-label": "Tracks" }, group("cpu", "CPUs"), group("thread", "Threads"));
+    const group = (name, label) =>
+      h("button", {
+        type: "button",
+        data: { group: name },
+        text: label,
+        on: { click: () => this.context.state.set({ group: name }) },
+      });
+    this.groups = h(
+      "span",
+      { class: "segments", role: "group", "aria-label": "Tracks" },
+      group("cpu", "CPUs"),
+      group("thread", "Threads"),
+    );
     this.groups.hidden = this.context.isCounts;
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
     this.more = h("span", { class: "quiet" });
     this.legend = h("div", { class: "legend", "aria-label": "Colours" });
-    const element = h("canvas", { class: "timeline-canvas", tabindex: "0", role: "application", "aria-label": "Timeline. W and S zoom, A and D pan, the arrow keys move a cursor." });
+    const element = h("canvas", {
+      class: "timeline-canvas",
+      tabindex: "0",
+      role: "application",
+      "aria-label": "Timeline. W and S zoom, A and D pan, the arrow keys move a cursor.",
+    });
     this.spacer = h("div", { class: "timeline-spacer" });
     this.sticky = h("div", { class: "timeline-sticky" }, element);
     this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
-    put(panel, h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout), this.legend, this.problem, this.scroller, this.#buildTracks());
+    put(
+      panel,
+      h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout),
+      this.legend,
+      this.problem,
+      this.scroller,
+      this.#buildTracks(),
+    );
     this.canvas = new Canvas(element, COLORS, () => this.#draw());
     this.nav = new TimeNavigator(this.context, {
-      element, left: LABELS, width: () => this.canvas.width, visible: () => this.visible, moved: () => this.#moved(),
-      pointed: () => { this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
-      anchor: () => this.cursor?.time ?? null, pressed: (event) => this.#setCursor(event),
+      element,
+      left: LABELS,
+      width: () => this.canvas.width,
+      visible: () => this.visible,
+      moved: () => this.#moved(),
+      pointed: () => {
+        this.#tell();
+        this.canvas.redraw();
+        this.queries.redraw();
+      },
+      anchor: () => this.cursor?.time ?? null,
+      pressed: (event) => this.#setCursor(event),
     });
     element.addEventListener("dblclick", () => this.nav.all());
     this.scroller.addEventListener("scroll", () => this.canvas.redraw());
-    new ResizeObserver(() => { this.sticky.style.height = `${this.scroller.clientHeight}px`; }).observe(this.scroller);
+    new ResizeObserver(() => {
+      this.sticky.style.height = `${this.scroller.clientHeight}px`;
+    }).observe(this.scroller);
     element.addEventListener("measured", () => {
       // A scroll bar takes room from the tracks of threads; those of queries end where they end.
       this.queries.element.style.paddingRight = `${this.scroller.offsetWidth - this.scroller.clientWidth}px`;
@@ -69,10 +106,22 @@ export class TimelineView extends PanelView {
 
   #buildTracks() {
     this.queries = new SqlTracks(this.context, {
-      shown: () => this.shown, losses: () => this.#losses, selection: () => this.nav.marked,
-      preview: (range) => { this.nav.preview = range; this.#tell(); this.canvas.redraw(); this.queries.redraw(); },
-      wheel: (event, time) => this.nav.wheel(event, time), tell: (text) => { this.told = text; this.#tell(); },
-      view: (start, end) => this.nav.view(start, end), back: () => this.canvas.element,
+      shown: () => this.shown,
+      losses: () => this.#losses,
+      selection: () => this.nav.marked,
+      preview: (range) => {
+        this.nav.preview = range;
+        this.#tell();
+        this.canvas.redraw();
+        this.queries.redraw();
+      },
+      wheel: (event, time) => this.nav.wheel(event, time),
+      tell: (text) => {
+        this.told = text;
+        this.#tell();
+      },
+      view: (start, end) => this.nav.view(start, end),
+      back: () => this.canvas.element,
     });
     return this.queries.element;
   }
@@ -118,7 +167,8 @@ export class TimelineView extends PanelView {
   }
 
   #drawGroups() {
-    for (const button of this.groups.children) button.setAttribute("aria-pressed", String(button.dataset.group === this.context.view.group));
+    for (const button of this.groups.children)
+      button.setAttribute("aria-pressed", String(button.dataset.group === this.context.view.group));
   }
 
   /** The window that is shown. */
@@ -156,8 +206,22 @@ export class TimelineView extends PanelView {
     if (!this.data.current) return;
     const { tracks, more_tracks: more, group, has_values: values } = this.data.current;
     const empty = !values && tracks.every((track) => rowsIn(track, this.data.current, this.shown) === 0);
-    this.more.textContent = empty ? "No rows here" : more > 0 ? `${plural(tracks.length, TRACKS[group])} shown, the busiest; ${plural(more, "more track")} not shown` : plural(tracks.length, TRACKS[group]);
-    put(this.legend, ...(values ? [h("span", { class: "quiet", text: "Each has a scale of its own, up to the value beside it. The band is from the least to the greatest value of a pixel." })] : legend(this.data.current, this.shown)));
+    this.more.textContent = empty
+      ? "No rows here"
+      : more > 0
+        ? `${plural(tracks.length, TRACKS[group])} shown, the busiest; ${plural(more, "more track")} not shown`
+        : plural(tracks.length, TRACKS[group]);
+    put(
+      this.legend,
+      ...(values
+        ? [
+            h("span", {
+              class: "quiet",
+              text: "Each has a scale of its own, up to the value beside it. The band is from the least to the greatest value of a pixel.",
+            }),
+          ]
+        : legend(this.data.current, this.shown)),
+    );
   }
 
   /** Tracks of queries follow the others at once; without them these have all the room. */
@@ -184,8 +248,13 @@ export class TimelineView extends PanelView {
 
   #draw() {
     drawTimeline(this.canvas, {
-      shown: this.shown, data: this.data.current, scroll: this.scroller.scrollTop, track: this.#track, losses: this.#losses,
-      selection: this.nav.marked, cursor: this.cursor,
+      shown: this.shown,
+      data: this.data.current,
+      scroll: this.scroller.scrollTop,
+      track: this.#track,
+      losses: this.#losses,
+      selection: this.nav.marked,
+      cursor: this.cursor,
     });
   }
 
@@ -198,7 +267,8 @@ export class TimelineView extends PanelView {
 
   #setCursor(event) {
     const track = this.#trackAt(event.offsetY);
-    if (event.offsetX >= LABELS && track !== null && !event.shiftKey) this.cursor = { track, time: this.nav.time(event.offsetX) };
+    if (event.offsetX >= LABELS && track !== null && !event.shiftKey)
+      this.cursor = { track, time: this.nav.time(event.offsetX) };
     this.canvas.redraw();
   }
 
@@ -206,7 +276,9 @@ export class TimelineView extends PanelView {
     const when = () => this.visible;
     bind("timeline.fit", () => this.nav.fit(), { when });
     bind("timeline.all", () => this.nav.all(), { when });
-    bind("timeline.clear", () => this.#clear(), { when: () => when() && (this.cursor !== null || this.nav.selection !== null) });
+    bind("timeline.clear", () => this.#clear(), {
+      when: () => when() && (this.cursor !== null || this.nav.selection !== null),
+    });
     this.canvas.element.addEventListener("keydown", (event) => this.#arrow(event));
   }
 
@@ -226,7 +298,10 @@ export class TimelineView extends PanelView {
     event.stopPropagation();
     const step = this.nav.pixel * (event.shiftKey ? 50 : 4);
     const from = this.cursor ?? { track: upward ? -upward : 0, time: (this.shown.start + this.shown.end) / 2 };
-    this.cursor = { track: Math.max(0, Math.min(tracks - 1, from.track + (upward ?? 0))), time: Math.max(0, Math.min(this.context.duration, from.time + step * (sideways ?? 0))) };
+    this.cursor = {
+      track: Math.max(0, Math.min(tracks - 1, from.track + (upward ?? 0))),
+      time: Math.max(0, Math.min(this.context.duration, from.time + step * (sideways ?? 0))),
+    };
     this.nav.pointer = null;
     this.nav.reveal(this.cursor.time);
     this.#scrollToCursor();
@@ -254,7 +329,8 @@ export class TimelineView extends PanelView {
       return;
     }
     const at = pointedTime === null ? this.cursor : { time: pointedTime, track: this.#trackAt(pointer.y) };
-    if (preview) this.readout.textContent = `${moment(preview.start)} to ${moment(preview.end)} s: ${duration(preview.end - preview.start)}`;
+    if (preview)
+      this.readout.textContent = `${moment(preview.start)} to ${moment(preview.end)} s: ${duration(preview.end - preview.start)}`;
     else this.readout.textContent = at ? [this.#what(at), `${moment(at.time)} s`].filter(Boolean).join("  ") : "";
   }
 
@@ -266,7 +342,15 @@ export class TimelineView extends PanelView {
     const longest = new Float64Array(3);
     const { pixel } = this.nav;
     if (track.values) return counterAt(track, this.data.current, { start: time - pixel / 2, end: time + pixel / 2 });
-    project(track, this.data.current, { start: time - pixel * 1.5, end: time + pixel * 1.5 }, 3, counts, names, longest);
+    project(
+      track,
+      this.data.current,
+      { start: time - pixel * 1.5, end: time + pixel * 1.5 },
+      3,
+      counts,
+      names,
+      longest,
+    );
     const best = [1, 2, 0].find((x) => names[x] >= 0);
     if (best === undefined) return `${track.label}: no rows`;
     const took = longest[best] > 0 ? `, the longest ${duration(longest[best])}` : "";

@@ -25,11 +25,16 @@ export function counterWords(value, isClock) {
  * @returns {{least: Float64Array, most: Float64Array, last: Float64Array}} NaN where nothing is known
  */
 export function projectCounter(track, data, shown, columns) {
-  const out = { least: new Float64Array(columns).fill(NaN), most: new Float64Array(columns).fill(NaN), last: new Float64Array(columns).fill(NaN) };
+  const out = {
+    least: new Float64Array(columns).fill(NaN),
+    most: new Float64Array(columns).fill(NaN),
+    last: new Float64Array(columns).fill(NaN),
+  };
   const binNs = (data.end - data.start) / data.width;
   const perNs = columns / (shown.end - shown.start);
   const first = lowerBound(track.bins, Math.floor((shown.start - data.start) / binNs));
-  let until = first > 0 ? Math.max(0, Math.floor((data.start + (track.bins[first - 1] + 1) * binNs - shown.start) * perNs)) : 0;
+  let until =
+    first > 0 ? Math.max(0, Math.floor((data.start + (track.bins[first - 1] + 1) * binNs - shown.start) * perNs)) : 0;
   for (let i = first; i < track.bins.length && until < columns; i += 1) {
     const right = (data.start + (track.bins[i] + 1) * binNs - shown.start) * perNs;
     // The first value of all has no beginning: it gets its own bin.
@@ -73,7 +78,8 @@ function drawCounter(ctx, colors, { values, columns, left, y, color }) {
   ctx.fillStyle = color;
   ctx.globalAlpha = 0.35;
   for (let x = 0; x < columns; x += 1) {
-    if (values.most[x] > values.least[x]) ctx.fillRect(left + x, y(values.most[x]), 1, Math.max(1, y(values.least[x]) - y(values.most[x])));
+    if (values.most[x] > values.least[x])
+      ctx.fillRect(left + x, y(values.most[x]), 1, Math.max(1, y(values.least[x]) - y(values.most[x])));
   }
   ctx.globalAlpha = 1;
   ctx.strokeStyle = color;

@@ -35,7 +35,7 @@ export function paddedWindow(shown, pixels, duration) {
 export function fits(data, shown, pixels, duration) {
   if (data.asked.start > Math.max(0, shown.start) || data.asked.end < Math.min(duration, shown.end)) return false;
   const finest = paddedWindow(shown, pixels, duration);
-  const ratio = ((data.end - data.start) / data.width) / ((finest.end - finest.start) / finest.width);
+  const ratio = (data.end - data.start) / data.width / ((finest.end - finest.start) / finest.width);
   return ratio > 0.99 && ratio < 2.02;
 }
 
@@ -84,7 +84,9 @@ export class TimelineData extends EventTarget {
     if (asked === this.#asked) return;
     this.#asked = asked;
     try {
-      const buffer = await this.#latest.run((signal) => getBytes(`${this.path}/timeline`, { ...window, ...query, limit_tracks: MOST_TRACKS }, signal));
+      const buffer = await this.#latest.run((signal) =>
+        getBytes(`${this.path}/timeline`, { ...window, ...query, limit_tracks: MOST_TRACKS }, signal),
+      );
       if (!buffer) return;
       this.current = { ...decodeTimeline(buffer), asked: window };
       this.key = key;

@@ -23,9 +23,11 @@ const MAX_HEAD_BYTES = 16 << 20;
  */
 export function decodeTimeline(buffer) {
   const view = new DataView(buffer);
-  if (buffer.byteLength < 8 || view.getUint32(0, true) !== MAGIC) throw new Error("the timeline's data does not begin as it should");
+  if (buffer.byteLength < 8 || view.getUint32(0, true) !== MAGIC)
+    throw new Error("the timeline's data does not begin as it should");
   const headBytes = view.getUint32(4, true);
-  if (headBytes > MAX_HEAD_BYTES || 8 + headBytes > buffer.byteLength) throw new Error("the timeline's data is cut in its head");
+  if (headBytes > MAX_HEAD_BYTES || 8 + headBytes > buffer.byteLength)
+    throw new Error("the timeline's data is cut in its head");
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headBytes)));
   let at = aligned(8 + headBytes);
   const tracks = head.tracks.map((track) => {
@@ -36,7 +38,8 @@ export function decodeTimeline(buffer) {
     const columns = [0, 1, 2].map((i) => new Uint32Array(buffer, at + i * n * 4, n));
     at = aligned(at + n * 12);
     const numbers = () => {
-      if (at + n * 8 > buffer.byteLength) throw new Error(`the timeline's data is cut in the values of the track ${track.key}`);
+      if (at + n * 8 > buffer.byteLength)
+        throw new Error(`the timeline's data is cut in the values of the track ${track.key}`);
       at += n * 8;
       return Float64Array.from(new BigUint64Array(buffer, at - n * 8, n), Number);
     };

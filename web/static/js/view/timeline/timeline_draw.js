@@ -15,7 +15,16 @@ const PAD = 4;
 
 /** Custom properties that are needed. */
 export const COLORS = [
-  "--bg", "--bg-rail", "--line", "--text", "--text-quiet", "--accent", "--selection", "--loss-mark", "--loss", "--bg-selected",
+  "--bg",
+  "--bg-rail",
+  "--line",
+  "--text",
+  "--text-quiet",
+  "--accent",
+  "--selection",
+  "--loss-mark",
+  "--loss",
+  "--bg-selected",
   ...Array.from({ length: CATEGORIES }, (_one, i) => `--cat-${i}`),
 ];
 
@@ -41,7 +50,14 @@ export function drawTimeline(canvas, model) {
   ctx.fillStyle = colors["--bg"];
   ctx.fillRect(0, 0, width, height);
   if (model.data) {
-    if (model.data.has_values) drawCounters(canvas, model, { left: LABELS, top: AXIS, pad: PAD, first: firstTrack(model), last: lastTrack(model, height) });
+    if (model.data.has_values)
+      drawCounters(canvas, model, {
+        left: LABELS,
+        top: AXIS,
+        pad: PAD,
+        first: firstTrack(model),
+        last: lastTrack(model, height),
+      });
     else drawBars(canvas, model);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     drawLabels(ctx, colors, model, height);
@@ -77,7 +93,17 @@ function drawBars({ context: ctx, colors, width, height, ratio }, model) {
   const most = projected.reduce((max, { counts }) => counts.reduce((a, b) => Math.max(a, b), max), 1);
   for (const [i, bars] of projected.entries()) {
     const bottom = Math.round(((first + i + 1) * model.track - PAD - model.scroll) * ratio);
-    paintTrack(out, columns, rows, bars, bottom, Math.round((model.track - PAD * 2) * ratio), most, palette, Math.max(1, Math.round(ratio * 1.5)));
+    paintTrack(
+      out,
+      columns,
+      rows,
+      bars,
+      bottom,
+      Math.round((model.track - PAD * 2) * ratio),
+      most,
+      palette,
+      Math.max(1, Math.round(ratio * 1.5)),
+    );
   }
   ctx.putImageData(image, Math.round(LABELS * ratio), Math.round(AXIS * ratio));
 }
@@ -118,7 +144,12 @@ function drawLabels(ctx, colors, model, height) {
     ctx.fillText(name, PAD, track.sub ? middle - 6 : middle);
     ctx.fillStyle = colors["--text-quiet"];
     if (track.sub) ctx.fillText(cut(ctx, track.sub, LABELS - 56), PAD, middle + 6);
-    const rows = track.values ? counterWords(track.values.most.reduce((a, b) => Math.max(a, b), 0), track.is_clock) : count(rowsIn(track, model.data, model.shown));
+    const rows = track.values
+      ? counterWords(
+          track.values.most.reduce((a, b) => Math.max(a, b), 0),
+          track.is_clock,
+        )
+      : count(rowsIn(track, model.data, model.shown));
     ctx.fillText(rows, LABELS - 14 - ctx.measureText(rows).width, track.sub ? middle - 6 : middle);
   }
   ctx.restore();
@@ -145,7 +176,9 @@ function drawOverlays(ctx, { colors, width, height }, model) {
   ctx.rect(LABELS, 0, wide, height);
   ctx.clip();
   // As far down as there are tracks; below them nothing is missing.
-  const low = model.data?.tracks.length ? Math.min(height, AXIS + model.data.tracks.length * model.track - model.scroll) : height;
+  const low = model.data?.tracks.length
+    ? Math.min(height, AXIS + model.data.tracks.length * model.track - model.scroll)
+    : height;
   for (const loss of model.losses) {
     if (loss.end < model.shown.start || loss.start > model.shown.end) continue;
     const left = place(loss.start);
@@ -154,7 +187,8 @@ function drawOverlays(ctx, { colors, width, height }, model) {
     ctx.fillStyle = colors["--loss-mark"];
     ctx.fillRect(left, AXIS - 3, across, 3);
   }
-  if (model.selection) drawSelection(ctx, colors, place(model.selection.start), place(model.selection.end), height - AXIS, AXIS);
+  if (model.selection)
+    drawSelection(ctx, colors, place(model.selection.start), place(model.selection.end), height - AXIS, AXIS);
   if (model.cursor) {
     ctx.fillStyle = colors["--accent"];
     const x = Math.round(place(model.cursor.time));

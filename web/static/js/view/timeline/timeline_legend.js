@@ -19,7 +19,10 @@ export function namesByRows(data, shown = data) {
     const [first, behind] = binsIn(track, data, shown);
     for (let i = first; i < behind; i += 1) sums[track.name[i]] += track.counts[i];
   }
-  return [...sums.entries()].filter(([, rows]) => rows > 0).sort((a, b) => b[1] - a[1]).map(([i, rows]) => [data.names[i], rows]);
+  return [...sums.entries()]
+    .filter(([, rows]) => rows > 0)
+    .sort((a, b) => b[1] - a[1])
+    .map(([i, rows]) => [data.names[i], rows]);
 }
 
 /**
@@ -30,6 +33,15 @@ export function namesByRows(data, shown = data) {
  */
 export function legend(data, shown) {
   const all = namesByRows(data, shown);
-  const entries = all.slice(0, SHOWN).map(([name, rows]) => h("span", { class: "legend-entry mono", title: `${name || "Rows whose name is not known"}: the most frequent name in bins with ${exact(rows)} rows`, data: { cat: String(category(name)) }, text: name || "no name" }));
-  return all.length > SHOWN ? [...entries, h("span", { class: "quiet", text: plural(all.length - SHOWN, "more name") })] : entries;
+  const entries = all.slice(0, SHOWN).map(([name, rows]) =>
+    h("span", {
+      class: "legend-entry mono",
+      title: `${name || "Rows whose name is not known"}: the most frequent name in bins with ${exact(rows)} rows`,
+      data: { cat: String(category(name)) },
+      text: name || "no name",
+    }),
+  );
+  return all.length > SHOWN
+    ? [...entries, h("span", { class: "quiet", text: plural(all.length - SHOWN, "more name") })]
+    : entries;
 }

@@ -175,8 +175,8 @@ do_browser-real() {
     do_browser real
 }
 
-do_attacks() { run_tests '^tests test (attacks|faults|walls|confinement|language)$'; }
-do_kernel() { run_tests '^tests test ' ' (tidy|licences|process|attacks|faults|walls|confinement|language)$'; }
+do_attacks() { run_tests '^tests test (attacks|faults|walls|imports|confinement|language)$'; }
+do_kernel() { run_tests '^tests test ' ' (tidy|licences|process|attacks|faults|walls|imports|confinement|language)$'; }
 
 do_lab() {
     local missing

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, fs};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::wait::until;
 
 /// The children of a process, by all of its threads.
 pub fn children(pid: u32) -> Vec<u32> {
@@ -47,4 +49,38 @@ pub fn descriptors(pid: u32) -> Vec<String> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
     let targets = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     targets.map(|target| target.to_string_lossy().into_owned()).collect()
+}
+
+/// A process without rights that `parent` has forked, once it is confined: stopped where it is.
+///
+/// # Panics
+/// If none comes.
+pub fn stopped_child(parent: u32) -> u32 {
+    let is_stopped = |pid: u32| status(pid).get("State").is_some_and(|state| state.starts_with('T'));
+    until("a process without rights", || {
+        // The limits come last but for the filter, which the agent may have one of, too.
+        let limited = |pid: u32| {
+            let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
+            let line = limits.lines().find_map(|line| line.strip_prefix("Max file size"));
+            line.is_some_and(|line| line.trim_start().starts_with("0 "))
+        };
+        let filtered = |pid: u32| status(pid).get("Seccomp").is_some_and(|mode| mode == "2");
+        let confined = |pid: &u32| limited(*pid) && filtered(*pid);
+        let child = children(parent).into_iter().find(confined)?;
+        let pid = Pid::from_raw(i32::try_from(child).ok()?)?;
+        kill_process(pid, Signal::STOP).ok()?;
+        is_stopped(child).then_some(child)
+    })
+}
+
+/// No capability, none to come, and a filter of system calls.
+///
+/// # Panics
+/// If it has one.
+#[track_caller]
+pub fn assert_no_rights(status: &BTreeMap<String, String>) {
+    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+        assert_eq!(status[set].trim_start_matches('0'), "", "{set}");
+    }
+    assert_eq!((status["Seccomp"].as_str(), status["NoNewPrivs"].as_str()), ("2", "1"));
 }

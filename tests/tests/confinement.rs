@@ -32,6 +32,12 @@ fn all_threads_are_filtered(pid: u32, who: &str) {
     assert!(of_threads(pid, "NoNewPrivs").iter().all(|value| value == "1"), "{who}");
 }
 
+/// The process that starts children for files of the console.
+fn reader_of(console: u32) -> u32 {
+    let filtered = |pid: &u32| of_threads(*pid, "Seccomp") == ["2"];
+    until("the reader", || proc::children(console).into_iter().find(filtered))
+}
+
 /// The process that makes the commands of an agent, which is forked from it before anything is given up.
 fn launcher_of(agent: u32) -> Option<u32> {
     proc::children(agent).into_iter().find(|pid| of_threads(*pid, "Seccomp") == ["0"])
@@ -43,6 +49,7 @@ fn p90_every_thread_of_agent_and_console_has_a_filter() {
     let server = Server::simulated(folder.path());
     all_threads_are_filtered(server.child("agent"), "the simulated agent");
     all_threads_are_filtered(server.child("console"), "the console");
+    all_threads_are_filtered(reader_of(server.child("console")), "the reader of the console");
     assert!(of_threads(server.child("console"), "Threads").iter().all(|count| count != "1"), "threads were looked at");
     drop(server);
     let Some(_alone) = alone("the filter of the real agent") else { return };
@@ -240,7 +247,7 @@ mod made_in_the_process {
         }
     }
 
-    const OF_BOTH: [(&str, libc::c_long); 10] = [
+    const OF_ALL: [(&str, libc::c_long); 10] = [
         ("execve", libc::SYS_execve),
         ("ptrace", libc::SYS_ptrace),
         ("mount", libc::SYS_mount),
@@ -253,6 +260,10 @@ mod made_in_the_process {
         ("open_by_handle_at", libc::SYS_open_by_handle_at),
     ];
 
+    fn process(server: &Server, verb: &str) -> u32 {
+        if verb == "reader" { reader_of(server.child("console")) } else { server.child(verb) }
+    }
+
     fn end_by(verb: &str, name: &str, number: libc::c_long) {
         let folder = data();
         let server = if verb == "agent" {
@@ -260,20 +271,21 @@ mod made_in_the_process {
         } else {
             Server::simulated(folder.path())
         };
-        let taken = Taken::new(server.child(verb));
+        let taken = Taken::new(process(&server, verb));
         assert_eq!(taken.call(number, [0; 4]), Outcome::Killed(libc::SIGSYS), "{name} in the {verb}");
     }
 
     #[test]
     fn p93_calls_that_only_an_attacker_makes_end_the_process() {
         let Some(_alone) = alone("system calls made in the processes") else { return };
-        for verb in ["agent", "console"] {
-            for (name, number) in OF_BOTH {
+        for verb in ["agent", "console", "reader"] {
+            for (name, number) in OF_ALL {
                 end_by(verb, name, number);
             }
         }
         for (name, number) in [("bpf", libc::SYS_bpf), ("perf_event_open", libc::SYS_perf_event_open)] {
             end_by("console", name, number);
+            end_by("reader", name, number);
         }
     }
 
@@ -295,7 +307,7 @@ mod made_in_the_process {
             ("PR_SET_DUMPABLE", libc::SYS_prctl, [libc::PR_SET_DUMPABLE as u64, 1, 0, 0]),
             ("limits of others", libc::SYS_prlimit64, [1, 0, 0, 0]),
         ];
-        for verb in ["agent", "console"] {
+        for verb in ["agent", "console", "reader"] {
             if verb == "console" {
                 let code = (libc::PROT_READ | libc::PROT_EXEC) as u64;
                 let private = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
@@ -308,16 +320,39 @@ mod made_in_the_process {
                     ("kill", libc::SYS_kill, [1, 0, 0, 0]),
                 ]);
             }
-            let pid = server.child(verb);
+            if verb == "reader" {
+                // Less than the console, which it belongs to.
+                cases.extend([
+                    ("a socket of its own", libc::SYS_socket, [libc::AF_UNIX as u64, libc::SOCK_STREAM as u64, 0, 0]),
+                    ("removing a file", libc::SYS_unlinkat, [0; 4]),
+                    ("a file in memory", libc::SYS_memfd_create, [0; 4]),
+                    ("a message with descriptors", libc::SYS_sendmsg, [0; 4]),
+                    ("another signal", libc::SYS_pidfd_send_signal, [0, libc::SIGSTOP as u64, 0, 0]),
+                    ("a signal to a thread", libc::SYS_tgkill, [1, 1, libc::SIGSTOP as u64, 0]),
+                ]);
+            }
+            let pid = process(&server, verb);
             let taken = Taken::new(pid);
             for (name, number, arguments) in &cases {
                 assert_eq!(taken.call(*number, *arguments), REFUSED, "{name} in the {verb}");
             }
             assert!(matches!(taken.call(libc::SYS_getpid, [0; 4]), Outcome::Returned(own) if own == i64::from(pid)));
             taken.let_go();
-            assert_eq!(server.child(verb), pid, "the {verb} goes on");
+            assert_eq!(process(&server, verb), pid, "the {verb} goes on");
             assert_eq!(server.get("/api/host")["agent"]["state"], "connected");
         }
+        // The reader still has a child read what comes.
+        let file = folder.path().join("of-the-test");
+        fs::write(&file, [b"SQLite format 3\0".to_vec(), vec![0; 5000]].concat()).unwrap();
+        let refused = bathyscope_tests::command_line::run([
+            "captures",
+            "import",
+            file.to_str().unwrap(),
+            "--data",
+            folder.path().to_str().unwrap(),
+        ]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(said.contains("file is not a database"), "{said}");
     }
 
     #[test]

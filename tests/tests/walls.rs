@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
 use std::{
-    collections::BTreeMap,
     fs,
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
@@ -454,34 +453,6 @@ fn p59_a_script_that_unrolls_without_end_is_refused_at_once() {
 /// Takes the compiler some time, and is within its limits.
 const LONG: &str = "begin { unroll(90) { unroll(90) { @a[1, 2, 3] = @a[4, 5, 6] + 1; } } exit() }";
 
-/// A process that the agent has forked and that is confined, stopped where it is.
-fn stopped_child(agent: u32) -> u32 {
-    let is_stopped = |pid: u32| proc::status(pid).get("State").is_some_and(|state| state.starts_with('T'));
-    until("a process without rights", || {
-        // The limits come last but for the filter, which the agent may have one of, too.
-        let limited = |pid: u32| {
-            let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap_or_default();
-            let line = limits.lines().find_map(|line| line.strip_prefix("Max file size"));
-            line.is_some_and(|line| line.trim_start().starts_with("0 "))
-        };
-        let filtered = |pid: u32| proc::status(pid).get("Seccomp").is_some_and(|mode| mode == "2");
-        let confined = |pid: &u32| limited(*pid) && filtered(*pid);
-        let child = proc::children(agent).into_iter().find(confined)?;
-        let pid = Pid::from_raw(i32::try_from(child).ok()?)?;
-        kill_process(pid, Signal::STOP).ok()?;
-        is_stopped(child).then_some(child)
-    })
-}
-
-/// No capability, none to come, and a filter of system calls.
-#[track_caller]
-fn assert_no_rights(status: &BTreeMap<String, String>) {
-    for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
-        assert_eq!(status[set].trim_start_matches('0'), "", "{set}");
-    }
-    assert_eq!((status["Seccomp"].as_str(), status["NoNewPrivs"].as_str()), ("2", "1"));
-}
-
 #[test]
 fn p81_the_agent_and_its_captures_outlive_the_process_that_compiles() {
     let folder = data();
@@ -492,14 +463,14 @@ fn p81_the_agent_and_its_captures_outlive_the_process_that_compiles() {
         let check = || server.send("POST", "/api/scripts/check", Some(&json!({"text": LONG}))).text();
         // The one that is stopped is killed; all before are answered.
         let checks = scope.spawn(move || std::iter::repeat_with(check).find(|answer| answer.contains("signal 9")));
-        let child = stopped_child(agent);
+        let child = proc::stopped_child(agent);
         let (status, open) = (proc::status(child), proc::descriptors(child));
         signal(child, Signal::KILL);
         (status, open, checks.join().unwrap().unwrap())
     });
     let (status, open, killed) = killed;
     // The agent may not change its user any more, and so its children are who it is: without a right of that user's.
-    assert_no_rights(&status);
+    proc::assert_no_rights(&status);
     assert_eq!(open.len(), 1, "its socket: {open:?}");
     assert!(killed.contains("was ended by signal 9"), "{killed}");
     assert_eq!(server.child("agent"), agent, "the agent lives on");
@@ -508,143 +479,6 @@ fn p81_the_agent_and_its_captures_outlive_the_process_that_compiles() {
     assert_eq!(checked["ok"], true, "{checked}");
     assert_eq!(server.send("POST", &format!("/api/captures/{id}/stop"), None).status / 100, 2);
     assert_eq!(server.ended(&id)["state"], "finished");
-}
-
-/// A command that imports from a pipe, and the end to write to, which keeps the pipe from ending.
-fn import_from_pipe(data: &TempDir) -> (Child, std::process::ChildStdin) {
-    let words = ["captures", "import", "/dev/stdin", "--data", path(data)];
-    let mut command = Command::new(binary());
-    let mut import =
-        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pipe = import.stdin.take().unwrap();
-    (import, pipe)
-}
-
-/// A folder with one capture, which is exported too.
-fn with_export() -> (TempDir, Vec<u8>) {
-    let folder = data();
-    let mut server = Server::simulated(folder.path());
-    let mut short = spec(&json!("system"));
-    short["limits"]["duration_ms"] = 300.into();
-    let id = server.capture(&short);
-    server.ended(&id);
-    assert!(server.terminate().success());
-    let file = folder.path().join("exported.bathy");
-    stdout_of(["export", &id, "--format", "bathy", "-o", file.to_str().unwrap(), "--data", path(&folder)]);
-    let bytes = fs::read(&file).unwrap();
-    stdout_of(["captures", "delete", &id, "--data", path(&folder)]);
-    (folder, bytes)
-}
-
-fn captures(folder: &TempDir) -> u64 {
-    json_of(["captures", "list", "--json", "--data", path(folder)])["total"].as_u64().unwrap()
-}
-
-#[test]
-fn p18_a_file_is_read_by_a_process_without_rights_whose_end_is_an_error() {
-    use std::io::Write as _;
-
-    let (folder, bytes) = with_export();
-    let (import, mut pipe) = import_from_pipe(&folder);
-    pipe.write_all(&bytes[..bytes.len() / 2]).unwrap();
-    let child = stopped_child(import.id());
-    let status = proc::status(child);
-    assert_no_rights(&status);
-    if rustix::process::geteuid().is_root() {
-        assert_eq!(status["CapBnd"].trim_start_matches('0'), "");
-        assert!(status["Uid"].split_whitespace().all(|uid| uid == "60900"), "{}", status["Uid"]);
-        assert_eq!(proc::descriptors(child).len(), 2, "its socket and the file: {:?}", proc::descriptors(child));
-    }
-    signal(child, Signal::KILL);
-    let output = import.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains("was ended by signal 9"), "{said}");
-    assert_eq!(captures(&folder), 0, "nothing of it is kept");
-
-    // What comes through a pipe and ends is a file like any other.
-    let (import, mut pipe) = import_from_pipe(&folder);
-    pipe.write_all(&bytes).unwrap();
-    drop(pipe);
-    let output = import.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(captures(&folder), 1);
-    let id = String::from_utf8(output.stdout).unwrap();
-    stdout_of(["captures", "check", id.trim(), "--data", path(&folder)]);
-}
-
-#[test]
-fn p18_what_never_ends_is_limited_and_can_be_cancelled() {
-    let (folder, bytes) = with_export();
-    let endless = bathyscope_tests::command_line::run(["captures", "import", "/dev/zero", "--data", path(&folder)]);
-    let said = String::from_utf8_lossy(&endless.stderr);
-    assert!(endless.status.code() == Some(1) && said.contains("larger than 512 MiB"), "{said}");
-    if proc::is_ignored(Signal::INT) {
-        return skip(
-            "cancelling an import",
-            "a caller that does not ignore SIGINT, as a script does for what it starts with `&`",
-        );
-    }
-    let (mut import, pipe) = import_from_pipe(&folder);
-    let child = stopped_child(import.id());
-    // While it waits nobody else does: the database is not taken.
-    let file = folder.path().join("exported.bathy");
-    fs::write(&file, &bytes).unwrap();
-    stdout_of(["captures", "import", file.to_str().unwrap(), "--data", path(&folder)]);
-    signal(import.id(), Signal::INT);
-    let status = until("the end of the import", || import.try_wait().unwrap());
-    assert!(!status.success(), "{status}");
-    until("the end of its process", || (!proc::is_alive(child)).then_some(()));
-    drop(pipe);
-    assert_eq!(captures(&folder), 1);
-}
-
-/// Cancels an import as soon as it has written rows; its child may hang from then on.
-fn cancel_an_import(folder: &TempDir, file: &str, hangs: bool) {
-    let words = ["captures", "import", file, "--data", path(folder)];
-    let mut import = Command::new(binary());
-    let import = import.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut import = import.spawn().unwrap();
-    let log = folder.path().join("bathyscope.db-wal");
-    // Rows are written, and the child still has more of them.
-    let child = until("rows of the import", || {
-        assert!(import.try_wait().unwrap().is_none(), "the import is too short for this test");
-        let written = fs::metadata(&log).map_or(0, |file| file.len());
-        proc::children(import.id()).into_iter().next().filter(|_| written > 1 << 20)
-    });
-    if hangs {
-        signal(child, Signal::STOP);
-    }
-    signal(import.id(), Signal::INT);
-    let output = import.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && said.contains("cancelled, and nothing of it is kept"), "{said}");
-    assert_eq!(captures(folder), 0);
-    until("the end of its process", || (!proc::is_alive(child)).then_some(()));
-}
-
-/// Cancelled while it writes: what is there of it is removed, and it is told so. Its child may hang meanwhile.
-#[test]
-fn p18_an_import_that_is_cancelled_while_it_writes_leaves_no_half_capture() {
-    if proc::is_ignored(Signal::INT) {
-        return skip(
-            "cancelling an import while it writes",
-            "a caller that does not ignore SIGINT, as a script does for what it starts with `&`",
-        );
-    }
-    let folder = data();
-    let mut server = Server::start(folder.path(), &["--simulate=rate=400000"]);
-    let mut long = spec(&json!("system"));
-    long["limits"]["max_events"] = 2_000_000.into();
-    let id = server.capture(&long);
-    server.ended(&id);
-    assert!(server.terminate().success());
-    let file = folder.path().join("exported.bathy");
-    let file = file.to_str().unwrap();
-    stdout_of(["export", &id, "--format", "bathy", "-o", file, "--data", path(&folder)]);
-    stdout_of(["captures", "delete", &id, "--data", path(&folder)]);
-    cancel_an_import(&folder, file, false);
-    let imported = json_of(["captures", "import", file, "--json", "--data", path(&folder)]);
-    assert_eq!(imported["id"], id.as_str());
 }
 
 /// Capabilities by their numbers in the kernel: those of SECURITY.md that the agent keeps, and `CAP_SYS_ADMIN`.

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Failure,
     http::{AccessList, Sessions},
-    import::{self, Importer},
+    import::{self, Imported, Importer},
     recorder::{AgentLink, CaptureProbe, Recorder, words},
 };
 
@@ -95,7 +95,7 @@ enum Answer {
     Ended { user: String },
     Probes { probes: Vec<CaptureProbe> },
     Done,
-    Imported { id: CaptureId },
+    Imported { id: CaptureId, read_cpu_ns: Option<u64> },
     Failed { why: String },
 }
 
@@ -267,11 +267,11 @@ impl Tracing {
             let _ended = reading.read(&mut [0]).await;
             gone.cancel();
         });
-        let id = self.importer.import(&self.store, TERMINAL, ReceiverStream::new(file), &cancelled).await;
-        let answer = match id {
-            Ok(id) => {
+        let imported = self.importer.import(&self.store, TERMINAL, ReceiverStream::new(file), &cancelled).await;
+        let answer = match imported {
+            Ok(Imported { id, read_cpu_ns }) => {
                 self.note("capture.import", &id.to_string(), &visible(name.as_bytes())).await;
-                Answer::Imported { id }
+                Answer::Imported { id, read_cpu_ns }
             }
             Err(error) => Answer::Failed { why: words(&error) },
         };
@@ -412,7 +412,7 @@ fn asked(dir: &Path, doing: &str, request: &Request) -> Result<Option<Vec<Captur
 ///
 /// # Errors
 /// If the file cannot be read, or the console refuses it.
-pub fn import(dir: &Path, name: &str, file: &mut std::fs::File) -> Result<Option<CaptureId>, Failure> {
+pub fn import(dir: &Path, name: &str, file: &mut std::fs::File) -> Result<Option<Imported>, Failure> {
     let doing = || format!("importing {name} in the console that runs on {}", dir.display());
     let request = Request::Import { name: name.chars().take(NAME_CHARS).collect() };
     let mut stream = match asking_for(dir, &request) {
@@ -427,7 +427,7 @@ pub fn import(dir: &Path, name: &str, file: &mut std::fs::File) -> Result<Option
     let read = BufReader::new(stream.take(ANSWER_BYTES)).read_line(&mut line);
     read.map_err(|error| Failure::because(doing(), error))?;
     match serde_json::from_slice(line.as_bytes()) {
-        Ok(Answer::Imported { id }) => Ok(Some(id)),
+        Ok(Answer::Imported { id, read_cpu_ns }) => Ok(Some(Imported { id, read_cpu_ns })),
         Ok(Answer::Failed { why }) => Err(Failure::new(format!("{}: {why}", doing())).remedy("Nothing was stored.")),
         Ok(_other) => Err(other_answer(dir)),
         Err(error) => Err(Failure::because(doing(), error)),

@@ -33,6 +33,7 @@ const LIMITS: Limits = Limits {
     // Less than the console waits, and less than the lease: whoever follows a capture must be able to ask again.
     wall: Some(Duration::from_secs(15)),
     threads: false,
+    user: None,
 };
 /// The largest message of a child. Once parsed it may take several times as much.
 const MAX_SAID_BYTES: usize = 32 << 20;

@@ -100,7 +100,7 @@ pub enum CapturesVerb {
         #[command(flatten)]
         data: DataArgs,
     },
-    /// Add a capture from a .bathy file and print its id
+    /// Add a capture from a .bathy file and print its id, and on standard error what reading it cost
     Import {
         /// The file
         file: PathBuf,

@@ -16,7 +16,7 @@ pub(crate) fn reading<T>(
     work: impl AsyncFnOnce(Store) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
     let dir = data.directory()?;
-    become_owner(&dir)?;
+    Owner::of(&dir).become_it(&dir)?;
     super::runtime()?.block_on(async {
         let opened = match Store::open(&dir, Options { now: crate::recorder::boot_time(), ..Options::default() }).await
         {
@@ -36,9 +36,21 @@ pub(crate) fn writing<T>(
     work: impl AsyncFnOnce(Store) -> Result<T, StoreError>,
 ) -> Result<T, Failure> {
     let dir = data.directory()?;
-    become_owner(&dir)?;
+    writing_as(Owner::of(&dir), &dir, work)
+}
+
+/// Runs `work` with the database in `dir` for itself, as its `owner`.
+///
+/// # Errors
+/// As [`writing`].
+pub(crate) fn writing_as<T>(
+    owner: Owner,
+    dir: &Path,
+    work: impl AsyncFnOnce(Store) -> Result<T, StoreError>,
+) -> Result<T, Failure> {
+    owner.become_it(dir)?;
     super::runtime()?.block_on(async {
-        finish(Store::open(&dir, Options { now: crate::recorder::boot_time(), ..Options::default() }).await, work).await
+        finish(Store::open(dir, Options { now: crate::recorder::boot_time(), ..Options::default() }).await, work).await
     })
 }
 
@@ -57,22 +69,32 @@ async fn finish<T>(
     done.map_err(|error| Failure::because("using the database", error))
 }
 
-/// Root becomes the directory's owner, before any thread exists, so that the files that are made there do not lock the
-/// console out.
-fn become_owner(dir: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::MetadataExt as _;
+/// Whom root becomes to use a directory: its owner, so that the files that are made there do not lock the console out. None
+/// for whoever is not root, or root's own directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner(Option<(u32, u32)>);
 
-    if !rustix::process::geteuid().is_root() {
-        return Ok(());
+impl Owner {
+    /// The owner of `dir`. What is wrong with the directory is said better by the store.
+    pub(crate) fn of(dir: &Path) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let metadata = std::fs::metadata(dir).ok().filter(|_| rustix::process::geteuid().is_root());
+        Self(metadata.map(|of_dir| (of_dir.uid(), of_dir.gid())).filter(|(uid, _)| *uid != 0))
     }
-    // What is wrong with the directory is said better by the store.
-    let Ok(metadata) = std::fs::metadata(dir) else { return Ok(()) };
-    if metadata.uid() == 0 {
-        return Ok(());
+
+    /// User and group, if this process has to become somebody.
+    pub(crate) const fn ids(self) -> Option<(u32, u32)> {
+        self.0
     }
-    let (uid, gid) = (Uid::from_raw(metadata.uid()), Gid::from_raw(metadata.gid()));
-    let became = rustix::thread::set_thread_groups(&[])
-        .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
-        .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid));
-    became.map_err(|error| Failure::because(format!("becoming the owner of {}", dir.display()), error))
+
+    /// Becomes the owner of `dir`, before any thread exists.
+    fn become_it(self, dir: &Path) -> Result<(), Failure> {
+        let Some((uid, gid)) = self.0 else { return Ok(()) };
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        let became = rustix::thread::set_thread_groups(&[])
+            .and_then(|()| rustix::thread::set_thread_res_gid(gid, gid, gid))
+            .and_then(|()| rustix::thread::set_thread_res_uid(uid, uid, uid));
+        became.map_err(|error| Failure::because(format!("becoming the owner of {}", dir.display()), error))
+    }
 }

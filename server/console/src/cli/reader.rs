@@ -21,15 +21,16 @@ pub struct ReaderArgs {
     pub parent: u32,
 }
 
-/// Gives up all rights and files; then serves the console until that is gone.
+/// Gives up all rights, files, and system calls that are not needed; then serves the console until that is gone.
 ///
 /// # Errors
 /// If rights remain, or the console says what is not agreed.
 pub fn run(args: &ReaderArgs) -> Outcome {
-    crate::launch::confine(args.uid, args.gid, Some(args.parent))?;
+    crate::launch::confine_reader(args.uid, args.gid, args.parent)?;
     let console = std::io::stdin().as_fd().try_clone_to_owned();
     let console = console.map_err(|error| Failure::because("taking the console's socket", error))?;
     crate::launch::restrict_files_of_reader()?;
+    crate::launch::filter_system_calls_of_reader()?;
     import::serve_reader(console).map_err(|error| Failure::because("serving the console", error))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,20 +10,22 @@ use bathyscope_store::{MAX_IMPORT_MESSAGE_BYTES, tell_file};
 use tokio::runtime::Runtime;
 
 use super::{Format, HEAD_BYTES, MAX_IMPORT_BYTES, unknown_format};
+use crate::recorder::words;
 
 /// What reading a file may use: the file as it comes, as a database in memory, and what reading that takes.
-const LIMITS: Limits = Limits { memory_bytes: 2 << 30, cpu_seconds: 1800, wall: None, threads: true };
+const LIMITS: Limits = Limits { memory_bytes: 2 << 30, cpu_seconds: 1800, wall: None, threads: true, user: None };
 /// What the child says of a file that is too large.
 const TOO_LARGE: &[u8] = b"L";
 /// How it begins to say why it could not read the file.
 const UNREADABLE: u8 = b'U';
 
-/// Starts a child that reads `input` to its end and says what is in it.
+/// Starts a child that reads `input` to its end and says what is in it. Where this process becomes another `user` later, the
+/// child does so at once.
 ///
 /// # Errors
 /// If there can be no more processes or descriptors.
-pub(crate) fn start(input: BorrowedFd<'_>) -> Result<Sandbox, SandboxError> {
-    sandbox::start(LIMITS, Some(input), runtime, read)
+pub(crate) fn start(input: BorrowedFd<'_>, user: Option<(u32, u32)>) -> Result<Sandbox, SandboxError> {
+    sandbox::start(Limits { user, ..LIMITS }, Some(input), runtime, read)
 }
 
 /// What the child computes with; it starts no thread.
@@ -54,11 +56,7 @@ pub(crate) type Message = Result<Option<Vec<u8>>, String>;
 
 /// The child's next message.
 pub(crate) fn watch(child: &mut Sandbox) -> Message {
-    let why = |error: SandboxError| match std::error::Error::source(&error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    };
-    child.receive(MAX_IMPORT_MESSAGE_BYTES).map_err(why)
+    child.receive(MAX_IMPORT_MESSAGE_BYTES).map_err(|error| words(&error))
 }
 
 /// What the first message of a child is about.

@@ -23,15 +23,15 @@ pub(super) enum Kind {
     Data,
     /// To the reader: that was all of it.
     End,
-    /// To the reader: nobody wants it any more; answered with `Idle`, whatever was being done.
+    /// To the reader: nobody wants more of it; answered with `Idle`, whatever was being done.
     Cancel,
     /// To the console: a message of the child.
     Message,
-    /// To the console: the child has said everything.
+    /// To the console: the child has said everything; with what it used of a CPU.
     Ended,
     /// To the console: how the child has failed.
     Failed,
-    /// To the console: nothing is being read.
+    /// To the console: nothing is being read any more; with what the child used of a CPU, if there was one.
     Idle,
 }
 

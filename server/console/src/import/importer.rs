@@ -55,6 +55,15 @@ pub enum ImportError {
     Store(#[from] StoreError),
 }
 
+/// What was imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The capture, new or known before.
+    pub id: CaptureId,
+    /// What the process that read the file used of a CPU, nanoseconds; none if it could not be asked any more.
+    pub read_cpu_ns: Option<u64>,
+}
+
 /// What imports files in the console: one at a time.
 #[derive(Clone, Debug)]
 pub struct Importer {
@@ -101,20 +110,23 @@ impl Importer {
         owner: &str,
         body: impl Stream<Item = Result<Bytes, E>> + Unpin,
         cancelled: &CancellationToken,
-    ) -> Result<CaptureId, ImportError> {
+    ) -> Result<Imported, ImportError> {
         let (head, body) = known_head(body).await?;
         let reader = self.reader.clone().map_err(ImportError::NoReader)?;
         let turn =
             tokio::time::timeout(TURN_TIMEOUT, reader.lock_owned()).await.map_err(|_elapsed| ImportError::Busy)?;
-        let mut session = Session { reader: Some(turn), idle: false };
+        let mut session = Session { reader: Some(turn), idle: false, read_cpu_ns: None };
         session.upload(head, body, cancelled).await?;
         let first = match first_answer(session.message_unless(cancelled).await) {
             Answer::TooLarge => return Err(ImportError::TooLarge),
             Answer::Unreadable(why) => return Err(ImportError::Broken(why)),
             Answer::Content(content) => content,
         };
-        let next = messages(session, first, cancelled.clone());
-        Ok(store.import_messages(next, owner, crate::recorder::wall_unix_ns()).await?)
+        let session = Arc::new(Mutex::new(session));
+        let next = messages(Arc::clone(&session), first, cancelled.clone());
+        let id = store.import_messages(next, owner, crate::recorder::wall_unix_ns()).await?;
+        let read_cpu_ns = session.lock().await.close().await;
+        Ok(Imported { id, read_cpu_ns })
     }
 }
 
@@ -158,6 +170,8 @@ struct Session {
     reader: Option<OwnedMutexGuard<UnixStream>>,
     /// Whether the reader does nothing for this file any more.
     idle: bool,
+    /// What the child used of a CPU, once the reader has told it.
+    read_cpu_ns: Option<u64>,
 }
 
 impl Session {
@@ -214,6 +228,7 @@ impl Session {
             Kind::Message => Ok(Some(bytes)),
             Kind::Ended => {
                 self.idle = true;
+                self.read_cpu_ns = cpu_ns(&bytes);
                 Ok(None)
             }
             Kind::Failed => {
@@ -231,32 +246,54 @@ impl Session {
     /// Has the reader end what it does for this file.
     async fn give_up(&mut self) -> Result<(), ImportError> {
         self.send(Kind::Cancel, &[]).await?;
-        while self.frame().await?.0 != Kind::Idle {}
-        Ok(())
+        loop {
+            let (kind, bytes) = self.frame().await?;
+            // It may have ended by itself before it heard of this.
+            if matches!(kind, Kind::Ended | Kind::Idle) {
+                self.read_cpu_ns = cpu_ns(&bytes).or(self.read_cpu_ns);
+            }
+            if kind == Kind::Idle {
+                self.idle = true;
+                return Ok(());
+            }
+        }
     }
+
+    /// Ends it, and tells what the child used of a CPU.
+    async fn close(&mut self) -> Option<u64> {
+        if !self.idle
+            && let Err(error) = self.give_up().await
+        {
+            // Nobody can use the reader after that, and the next import says so.
+            self.idle = true;
+            tracing::warn!(%error, "the process that reads files does not answer");
+        }
+        self.read_cpu_ns
+    }
+}
+
+/// Nanoseconds in a frame of the reader's.
+fn cpu_ns(bytes: &[u8]) -> Option<u64> {
+    bytes.try_into().ok().map(u64::from_le_bytes)
 }
 
 impl Drop for Session {
     /// The next file gets its turn when nothing is left of this one.
     fn drop(&mut self) {
         let Some(reader) = self.reader.take().filter(|_| !self.idle) else { return };
-        let mut rest = Self { reader: Some(reader), idle: true };
+        let mut rest = Self { reader: Some(reader), idle: false, read_cpu_ns: None };
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move {
-                if let Err(error) = rest.give_up().await {
-                    tracing::warn!(%error, "the process that reads files does not answer");
-                }
-            });
+            runtime.spawn(async move { rest.close().await });
         }
     }
 }
 
 /// The child's messages for the store: the first, then those that come, until `cancelled`.
-fn messages(mut session: Session, first: Message, cancelled: CancellationToken) -> NextMessage {
+fn messages(session: Arc<Mutex<Session>>, first: Message, cancelled: CancellationToken) -> NextMessage {
     let mut first = Some(first);
     let runtime = Handle::current();
     Box::new(move || match first.take() {
         Some(first) => first,
-        None => runtime.block_on(session.message_unless(&cancelled)),
+        None => runtime.block_on(async { session.lock().await.message_unless(&cancelled).await }),
     })
 }

@@ -14,7 +14,7 @@ use std::fmt;
 
 pub(crate) use child::{Answer, Message, first_answer, start, watch};
 pub(crate) use frames::{take_frames, to_frames};
-pub use importer::{ImportError, Importer, NewReader};
+pub use importer::{ImportError, Imported, Importer, NewReader};
 pub(crate) use reader::serve as serve_reader;
 
 /// The largest file that is imported: the child reads it into memory.

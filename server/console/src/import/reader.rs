@@ -19,6 +19,7 @@ use super::{
     child,
     frames::{self, Kind},
 };
+use crate::recorder::words;
 
 /// Serves the console at the other end of `console` until that is gone.
 ///
@@ -48,20 +49,19 @@ fn one_request(console: &mut UnixStream) -> io::Result<()> {
 /// Reads one file: takes it in, then gives what the child says.
 fn one_file(console: &mut UnixStream) -> io::Result<()> {
     let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-    let started = child::start(read.as_fd());
+    let started = child::start(read.as_fd(), None);
     drop(read);
     match started {
         Ok(child) => match take_in(console, std::fs::File::from(write))? {
-            Taken::Cancelled => drop_child(child, console),
+            Taken::Cancelled => end_child(child, console),
             Taken::All => pass_on(console, child),
         },
-        Err(error) => frames::write(console, Kind::Failed, error.to_string().as_bytes()),
+        Err(error) => frames::write(console, Kind::Failed, words(&error).as_bytes()),
     }
 }
 
-fn drop_child(child: Sandbox, console: &mut UnixStream) -> io::Result<()> {
-    drop(child);
-    frames::write(console, Kind::Idle, &[])
+fn end_child(child: Sandbox, console: &mut UnixStream) -> io::Result<()> {
+    frames::write(console, Kind::Idle, &child.close().to_le_bytes())
 }
 
 enum Taken {
@@ -101,13 +101,13 @@ fn pass_on(console: &mut UnixStream, mut child: Sandbox) -> io::Result<()> {
         };
         if cancelled {
             match frames::read(console)? {
-                (Kind::Cancel, _) => return drop_child(child, console),
+                (Kind::Cancel, _) => return end_child(child, console),
                 _ => continue,
             }
         }
         match child::watch(&mut child) {
             Ok(Some(message)) => frames::write(console, Kind::Message, &message)?,
-            Ok(None) => return frames::write(console, Kind::Ended, &[]),
+            Ok(None) => return frames::write(console, Kind::Ended, &child.close().to_le_bytes()),
             Err(why) => return frames::write(console, Kind::Failed, why.as_bytes()),
         }
     }

@@ -10,7 +10,7 @@ use rustix::{
 
 use crate::Failure;
 
-/// Makes this process the console: raises the limits that its work needs, gives up every right, and ends itself when
+/// Makes this process the console: raises the limits that its work needs, gives up every right, and is told to end when
 /// the process `supervisor` ends. To be called before any thread exists.
 ///
 /// # Errors
@@ -18,12 +18,27 @@ use crate::Failure;
 pub fn confine(uid: Option<u32>, gid: Option<u32>, supervisor: Option<u32>) -> Result<(), Failure> {
     raise_limits();
     give_up_rights(uid, gid)?;
-    let Some(supervisor) = supervisor else { return Ok(()) };
-    // After the change of user, which clears it.
-    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))
-        .map_err(|errno| trouble("binding the console to its supervisor", errno))?;
-    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
-    if parent == Some(supervisor) { Ok(()) } else { Err(Failure::new("the supervisor has ended")) }
+    // It stores what it has first.
+    supervisor.map_or(Ok(()), |supervisor| follow(supervisor, Signal::TERM))
+}
+
+/// Makes this process the reader: gives up every right, and ends with the process `console`, also when it is stopped. To be
+/// called before any thread exists.
+///
+/// # Errors
+/// If a right remains, or the console is gone already.
+pub fn confine_reader(uid: Option<u32>, gid: Option<u32>, console: u32) -> Result<(), Failure> {
+    give_up_rights(uid, gid)?;
+    follow(console, Signal::KILL)
+}
+
+/// Has the kernel send this process a signal when its parent ends. After the change of user, which clears it; the parent may
+/// have ended before.
+fn follow(parent: u32, signal: Signal) -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(signal))
+        .map_err(|errno| trouble("binding this process to its parent", errno))?;
+    let found = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+    if found == Some(parent) { Ok(()) } else { Err(Failure::new("the process that started this one has ended")) }
 }
 
 /// Becomes the user `uid` and group `gid` where they are given (as only root can), gives up all capabilities and other

@@ -1,12 +1,16 @@
 //! The system calls that the console makes. What both processes make, and how filters are made, is the agent's
 //! and the protocol's.
 
+mod reader;
+
 use bathyscope_agent::seccomp::{
     self,
     Call::{self, Any, If},
     Condition::{self, Is, With, Without},
     FilterError, Group,
 };
+
+pub use reader::filter_system_calls_of_reader;
 
 use crate::Failure;
 
@@ -89,13 +93,20 @@ const NEVER: &[libc::c_long] = &[
 /// # Errors
 /// If the kernel refuses.
 pub fn filter_system_calls() -> Result<(), Failure> {
-    match seccomp::install(&[seccomp::COMMON, CONSOLE], NEVER) {
+    installed("the console", seccomp::install(&[seccomp::COMMON, CONSOLE], NEVER))
+}
+
+/// What became of the filter of `whom`.
+fn installed(whom: &str, done: Result<(), FilterError>) -> Result<(), Failure> {
+    match done {
         Ok(()) => Ok(()),
         // `doctor` and the host page tell it too.
         Err(error @ FilterError::Missing) => {
             tracing::warn!("{error}");
             Ok(())
         }
-        Err(error) => Err(Failure::because("taking from the console the system calls that it does not make", error)),
+        Err(error) => {
+            Err(Failure::because(format!("taking from {whom} the system calls that it does not make"), error))
+        }
     }
 }

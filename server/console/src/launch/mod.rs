@@ -19,10 +19,10 @@ mod reader;
 mod supervisor;
 
 pub use account::{Account, console_account, starter_uid};
-pub use confine::{confine, confine_to_folder, give_up_rights};
+pub use confine::{confine, confine_reader, confine_to_folder, give_up_rights};
 pub(crate) use directories::prepare_data;
 pub use files::{restrict_files, restrict_files_of_reader};
-pub use filter::filter_system_calls;
+pub use filter::{filter_system_calls, filter_system_calls_of_reader};
 pub use own_agent::OwnAgent;
 pub(crate) use own_agent::agent_failure;
 pub(crate) use place::{LeftDirectory, Workplace, remove_left};

@@ -10,8 +10,8 @@ use rustix::{
 
 use super::{Limits, SandboxError};
 
-/// User and group of the child where its parent may choose: numbers that no distribution gives away, beside those of the
-/// console. It owns no file, and no other kind of process has it.
+/// User and group of the child where its parent may choose and wants no others: numbers that no distribution gives away,
+/// beside those of the console. It owns no file, and no other kind of process has it.
 const OWN_ID: u32 = 60_900;
 /// Numbers of capabilities that a kernel may know.
 pub const CAPABILITIES: u32 = 64;
@@ -62,11 +62,12 @@ pub(super) fn give_up_rights(limits: &Limits, kept: &[RawFd], parent: Pid) -> Re
     kept.sort_unstable();
     // SAFETY: this process was just forked, and ends without dropping anything of its parent's.
     unsafe { close_all_but(&kept, 0) }.map_err(|error| (Step::Descriptors, error))?;
-    drop_user()?;
+    drop_user(limits.user.unwrap_or((OWN_ID, OWN_ID)))?;
     keep_capabilities(CapabilitySet::empty()).map_err(at(Step::Rights))?;
     let set = at(Step::Parent);
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(&set)?;
-    // A change of the user clears it, so it comes afterwards; the parent may have ended before.
+    // A change of the user clears it, so it comes afterwards; the parent may have ended before. A process that is stopped
+    // ends by it too.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(&set)?;
     if rustix::process::getppid() != Some(parent) {
         return Err((Step::Parent, Errno::SRCH.into()));
@@ -139,14 +140,14 @@ pub fn shrink_bounding_set(kept: CapabilitySet) {
     }
 }
 
-/// Becomes a user that owns nothing. Where the parent may not choose one, as another user than root or in a container
-/// without that number, the child stays who it is: with no capability, no descriptor and no system call that opens
-/// anything, being somebody is of no use.
-fn drop_user() -> Result<(), Failed> {
+/// Becomes this user and group. Where the parent may not choose, as another user than root or in a container without these
+/// numbers, the child stays who it is: with no capability, no descriptor and no system call that opens anything, being
+/// somebody is of no use.
+fn drop_user((user, group): (u32, u32)) -> Result<(), Failed> {
     // It takes the right that the change of the user takes away.
     shrink_bounding_set(CapabilitySet::empty());
     let changed = || -> Result<(), Errno> {
-        let (user, group) = (rustix::process::Uid::from_raw(OWN_ID), rustix::process::Gid::from_raw(OWN_ID));
+        let (user, group) = (rustix::process::Uid::from_raw(user), rustix::process::Gid::from_raw(group));
         rustix::thread::set_thread_groups(&[])?;
         rustix::thread::set_thread_res_gid(group, group, group)?;
         rustix::thread::set_thread_res_uid(user, user, user)

@@ -54,6 +54,10 @@ pub struct Limits {
     pub wall: Option<Duration>,
     /// Whether it may have threads.
     pub threads: bool,
+    /// User and group that it becomes where its parent may choose; none for numbers that nobody else has. A parent that
+    /// becomes somebody else has its child become the same: the kernel asks it for the right to end a child, also where the
+    /// child has asked to end with its parent.
+    pub user: Option<(u32, u32)>,
 }
 
 /// Time on a CPU of all children that this process has waited for, nanoseconds.
@@ -328,19 +332,13 @@ impl Sandbox {
         status
     }
 
-    /// Ends the child. A parent that has given up its own rights since may not: then the child ends by itself when it finds
-    /// its socket closed, at the latest with its parent, and is not waited for.
+    /// Ends the child.
     fn end(&mut self) {
         if self.reaped {
             return;
         }
-        let killed = rustix::process::pidfd_send_signal(&self.ended, Signal::KILL);
-        if killed == Err(Errno::PERM) {
-            let _gone = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
-            if !wait_for(&self.ended, PollFlags::IN, Some(END_TIMEOUT)) {
-                self.reaped = true;
-            }
-        }
+        // One that has ended already is still to be waited for. The parent may end it: see `Limits::user`.
+        let _ended_already = rustix::process::pidfd_send_signal(&self.ended, Signal::KILL);
         self.reap();
     }
 }

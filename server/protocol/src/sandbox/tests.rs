@@ -5,7 +5,7 @@ use std::{fs::File, io::Read as _};
 use super::*;
 
 const SMALL: Limits =
-    Limits { memory_bytes: 64 << 20, cpu_seconds: 2, wall: Some(Duration::from_secs(20)), threads: false };
+    Limits { memory_bytes: 64 << 20, cpu_seconds: 2, wall: Some(Duration::from_secs(20)), threads: false, user: None };
 
 /// Starts a child, waits for its first message, and tells how it ended.
 #[track_caller]

@@ -7,7 +7,7 @@ use crate::{
 };
 
 const SMALL: Limits =
-    Limits { memory_bytes: 64 << 20, cpu_seconds: 1, wall: Some(Duration::from_secs(10)), threads: false };
+    Limits { memory_bytes: 64 << 20, cpu_seconds: 1, wall: Some(Duration::from_secs(10)), threads: false, user: None };
 
 fn script(text: &str) -> WireScript {
     WireScript { name: "test.bt".into(), text: text.into(), ..WireScript::default() }

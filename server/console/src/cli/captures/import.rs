@@ -13,18 +13,24 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use bathyscope_capture::CaptureId;
-use bathyscope_protocol::sandbox::Sandbox;
+use bathyscope_protocol::sandbox::{HangUp, Sandbox, children_cpu_ns};
 use bathyscope_store::{NextMessage, Store, StoreError};
 
-use super::{json_line, open};
+use super::{
+    json_line,
+    open::{self, Owner},
+    text,
+};
 use crate::{
     Failure,
     config::DataArgs,
     control,
-    import::{self, Answer, MAX_IMPORT_BYTES, Message},
+    import::{self, Answer, Imported, MAX_IMPORT_BYTES, Message},
+    signals::EndSignals,
 };
 
 /// Who owns what is imported at a terminal.
@@ -32,6 +38,8 @@ const OWNER: &str = "terminal";
 
 /// Why an import ends that somebody has ended: the store removes what it has of it before that is told.
 const CANCELLED: &str = "it was cancelled, and nothing of it is kept";
+/// How long removing what there is may take after that.
+const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Imports `file`, and gives what is printed.
 ///
@@ -48,23 +56,35 @@ pub(super) fn run(file: &Path, json: bool, data: &DataArgs) -> Result<String, Fa
         return Err(too_large(file));
     }
     let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
-    if let Some(id) = control::import(&data.directory()?, &name, &mut input)? {
-        return Ok(said(id, json));
+    let dir = data.directory()?;
+    if let Some(imported) = control::import(&dir, &name, &mut input)? {
+        return Ok(said(&imported, json));
     }
-    let mut child =
-        import::start(input.as_fd()).map_err(|error| Failure::because("starting a process without rights", error))?;
+    // The child is who this process becomes, which else could not end it.
+    let owner = Owner::of(&dir);
+    let mut child = import::start(input.as_fd(), owner.ids())
+        .map_err(|error| Failure::because("starting a process without rights", error))?;
     drop(input);
     let first = match import::first_answer(import::watch(&mut child)) {
         Answer::TooLarge => return Err(too_large(file)),
         Answer::Unreadable(why) => return Err(Failure::because(doing(), io::Error::other(why))),
         Answer::Content(first) => first,
     };
-    let id = open::writing(data, async |store| store_it(&store, child, first).await)?;
-    Ok(said(id, json))
+    let id = open::writing_as(owner, &dir, async |store| store_it(&store, child, first).await)?;
+    // There was no other child, and it has been waited for.
+    Ok(said(&Imported { id, read_cpu_ns: Some(children_cpu_ns()) }, json))
 }
 
-fn said(id: CaptureId, json: bool) -> String {
-    if json { json_line(&serde_json::json!({ "id": id })) } else { format!("{id}\n") }
+/// What is printed: the id, or with what reading cost as JSON. Else that is on standard error, beside the id.
+#[expect(clippy::print_stderr, reason = "standard output is the id, for whoever goes on with it")]
+fn said(imported: &Imported, json: bool) -> String {
+    if json {
+        return json_line(&serde_json::json!({ "id": imported.id, "read_cpu_ns": imported.read_cpu_ns }));
+    }
+    if let Some(ns) = imported.read_cpu_ns {
+        eprintln!("bathyscope: reading the file took {} of a CPU", text::duration(ns));
+    }
+    format!("{}\n", imported.id)
 }
 
 fn too_large(file: &Path) -> Failure {
@@ -74,17 +94,7 @@ fn too_large(file: &Path) -> Failure {
 
 async fn store_it(store: &Store, mut child: Sandbox, first: Message) -> Result<CaptureId, StoreError> {
     let cancelled = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&cancelled);
-    // A child that says nothing must not keep anybody from ending this.
-    let hang_up = child.hang_up().ok();
-    let listening = tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            told.store(true, Ordering::Relaxed);
-            if let Some(hang_up) = hang_up {
-                hang_up.now();
-            }
-        }
-    });
+    let listening = tokio::spawn(end_when_told(Arc::clone(&cancelled), child.hang_up().ok()));
     let mut first = Some(first);
     let next: NextMessage = Box::new(move || {
         let message = first.take().unwrap_or_else(|| import::watch(&mut child));
@@ -93,4 +103,20 @@ async fn store_it(store: &Store, mut child: Sandbox, first: Message) -> Result<C
     let imported = store.import_messages(next, OWNER, crate::recorder::wall_unix_ns()).await;
     listening.abort();
     imported
+}
+
+/// Has the import end when this process is asked to: at once where it is asked twice, or where the store does not come to an
+/// end in time. A child that says nothing holds nobody up.
+#[expect(clippy::print_stderr, clippy::exit, reason = "the process ends here, whatever the store waits for")]
+async fn end_when_told(cancelled: Arc<AtomicBool>, hang_up: Option<HangUp>) {
+    // Where they cannot be watched, each of them ends the process as it does any.
+    let Ok(mut signals) = EndSignals::watch() else { return };
+    signals.next().await;
+    cancelled.store(true, Ordering::Relaxed);
+    if let Some(hang_up) = hang_up {
+        hang_up.now();
+    }
+    let _told_again_or_out_of_time = tokio::time::timeout(CLEAN_UP_TIMEOUT, signals.next()).await;
+    eprintln!("bathyscope: the import was cancelled; what there is of it is removed when the database is opened next");
+    std::process::exit(1);
 }

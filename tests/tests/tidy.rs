@@ -322,6 +322,51 @@ fn promises_that_are_kept_have_a_test_that_is_named_after_them() {
     none("a promise without a test", untested);
 }
 
+/// What stands in backticks.
+fn in_backticks(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// The names of the requests of the protocol.
+fn requests() -> Vec<String> {
+    let text = fs::read_to_string(root().join("server/protocol/src/message.rs")).expect("the protocol");
+    let all = text.split_once("pub enum Request {").and_then(|(_, rest)| rest.split_once("\n}\n")).expect("requests").0;
+    let begins =
+        all.lines().filter_map(|line| line.strip_prefix("    ").filter(|line| line.starts_with(char::is_alphabetic)));
+    begins.map(|line| line.split([' ', ',', '(']).next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn what_a_taken_over_console_can_do_is_told_of_each_request_and_each_row_has_a_test() {
+    let text = fs::read_to_string(root().join("SECURITY.md")).expect("SECURITY.md exists");
+    let table = text.split_once("| it asks for | by | it gets | tests |").expect("the table").1;
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    assert!(rows.len() > 15 && rows.iter().all(|row| row.len() == 4), "the table can be read: {rows:?}");
+    let told: Vec<&str> = rows.iter().flat_map(|row| in_backticks(row[1])).collect();
+    let requests = requests();
+    assert!(requests.len() > 30, "the protocol can be read: {requests:?}");
+    none("a request that has no row", requests.iter().filter(|name| !told.contains(&name.as_str())).cloned());
+    none(
+        "a row of no request",
+        told.iter().filter(|name| !requests.iter().any(|request| request == *name)).map(|name| (*name).to_owned()),
+    );
+    let mut all: Vec<_> = ROOMS.into_iter().flat_map(|room| sources(room, &[".rs"])).collect();
+    all.extend(sources("tests", &[".rs"]));
+    let is_there = |name: &str| {
+        let begin = format!("fn {}", name.trim_end_matches('…'));
+        all.iter().any(|source| source.text.contains(&begin))
+    };
+    let untested = rows.iter().filter(|row| row[3] != "not promised" && in_backticks(row[3]).next().is_none());
+    none("a row without tests", untested.map(|row| row[0].to_owned()));
+    let missing = rows.iter().flat_map(|row| in_backticks(row[3])).filter(|name| !is_there(name));
+    none("a test that is not there", missing.map(str::to_owned));
+}
+
 /// The words that docs/terms.md rules out: what stands in backticks in the last column of its table.
 fn ruled_out(terms: &str) -> Vec<String> {
     let rows = terms.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix('|'));

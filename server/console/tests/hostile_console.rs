@@ -269,7 +269,17 @@ fn p20_requests_that_open_something_leave_no_descriptor_with_the_agent() {
         let _refused = client.open_process_file(1, ProcessFile::Mapped { start: 0, end: u64::MAX });
         let _program = client.open_user_file("/proc/self/exe", None);
         let _no_program = client.open_user_file("/etc/shadow", None);
+        let _processes = client.list_processes().unwrap();
+        let _groups = client.list_groups();
+        let _names = client.container_names(&["0".repeat(64)]).unwrap();
+        let _programs = client.bpf_programs();
+        let _links = client.bpf_links();
+        let _dynamic = client.dynamic_events();
+        let _features = client.host_features().unwrap();
     };
+    // These take long, and are asked for once.
+    let _tried = client.capabilities().unwrap();
+    let _events = client.perf_events().unwrap();
     // Once, for what the agent keeps open of itself.
     ask_all(&mut client);
     let before = open();
@@ -309,6 +319,7 @@ fn p20_the_real_agent_refuses_what_a_taken_over_console_may_not_have() {
         Request::DetachOthers { group: "bathyscope_1_2_3_4".to_owned(), name: "x".to_owned() },
         Request::StartScript { capture: 1, script, target: WireTarget::System, ring_bytes: RING_BYTES },
         Request::Start { capture: 1, method: trace, target: WireTarget::System, ring_bytes: RING_BYTES },
+        Request::TryEvent { line: "p:x vfs_read".to_owned() },
         Request::Start { capture: 1, method: events(), target: WireTarget::System, ring_bytes: u32::MAX },
         Request::Start { capture: 1, method: events(), target: command(&ATTACK, None), ring_bytes: RING_BYTES },
     ];

@@ -4,7 +4,7 @@ use std::{os::fd::AsFd as _, thread::JoinHandle, time::Duration};
 
 use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation, serve};
 use bathyscope_protocol::{
-    Budget, Connection, KernelFile, PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, WireMethod,
+    Budget, Bytes, Connection, KernelFile, PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, WireMethod,
     WireProbe, WireScript, WireTarget,
 };
 
@@ -63,7 +63,8 @@ fn script(text: &str) -> WireScript {
 fn request(kind: u8, small: u8) -> Request {
     let capture = u32::from(small % 4);
     let text = "tracepoint:sched:sched_switch { @[pid] = count(); printf(\"x\"); }";
-    match kind % 24 {
+    let (map, key) = (u32::from(small / 4 % 3), Bytes(vec![small; 8]));
+    match kind % 39 {
         0 => Request::Hello { version: PROTOCOL_VERSION },
         1 => Request::Capabilities,
         2 => Request::PerfEvents,
@@ -84,7 +85,22 @@ fn request(kind: u8, small: u8) -> Request {
         20 => Request::Discard { capture },
         21 => Request::DetachEvents { capture, events: vec![u16::from(small)] },
         22 => Request::CheckScript { script: script(text), show: None },
-        _ => Request::ReadMap { capture, map: u32::from(small / 4), take: small.is_multiple_of(2), after: None },
+        23 => Request::ReadMap { capture, map: u32::from(small / 4), take: small.is_multiple_of(2), after: None },
+        24 => Request::ReadElements { capture, map, keys: vec![key] },
+        25 => Request::ClearMap { capture, map },
+        26 => Request::ZeroMap { capture, map },
+        27 => Request::DeleteKeys { capture, map, keys: vec![key] },
+        28 => Request::ReadStacks { capture, user: small.is_multiple_of(2), ids: vec![u64::from(small)] },
+        29 => Request::RunSignal { capture, number: i32::from(small) },
+        30 => Request::ReadIterator { capture, probe: u32::from(small / 4) },
+        31 => Request::ScriptFacts { text: text.to_owned(), offset: u32::from(small) },
+        32 => Request::ContainerNames { ids: vec![format!("{small:064x}")] },
+        33 => Request::HostFeatures,
+        34 => Request::BpfLinks { after: u32::from(small) },
+        35 => Request::DetachOthers { group: "bathyscope_1_2_3_4".to_owned(), name: format!("x{small}") },
+        36 => Request::TryEvent { line: "p:x vfs_read".to_owned() },
+        37 => Request::OptimizeKprobes { on: small.is_multiple_of(2) },
+        _ => Request::OpenUserFile { path: "/proc/self/exe".to_owned(), in_process: Some(u32::from(small)) },
     }
 }
 

@@ -144,8 +144,7 @@ impl Writer<'_> {
             return;
         }
         let place = if self.probe.arch == Arch::Aarch64 { 256 } else { 128 };
-        let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
-        let registers = self.b.call(Helper::TaskPtRegs, &[task.into()]);
+        let registers = self.registers();
         let address = self.b.load(registers, place, Size::B8, false);
         self.append_number(state, Beside::ADDRESS, 0, address);
     }

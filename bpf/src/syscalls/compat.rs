@@ -5,10 +5,7 @@ use bathyscope_catalog::{
     syscalls::{Abi, MAX_CALLS},
 };
 
-use super::{
-    CompatPlace, Place, RecordFlags, plan,
-    programs::{ARGUMENTS_AT, Writer},
-};
+use super::{CompatPlace, Place, RecordFlags, plan, programs::Writer};
 use crate::ir::{BinaryOp, BlockId, Helper, Memory, Reg, Size, SlotId, Test};
 
 /// Numbers of i386 that are one call for many, or have their arguments in memory.
@@ -105,8 +102,7 @@ impl Writer<'_> {
 
     /// Finds the arguments of a call of a 32-bit program, and the call that is meant; goes to `known`.
     fn narrow_arguments(&mut self, raw: Reg, call: [Reg; 2], arguments: SlotId, known: BlockId) {
-        for index in 0..6_u32 {
-            let argument = self.b.load_context(ARGUMENTS_AT + 8 * index, Size::B4, false);
+        for (index, argument) in (0_u32..).zip(self.arguments(true)) {
             self.b.store_slot(arguments, 8 * index, Size::B8, argument);
         }
         let (socket, ipc, block) = (self.b.block(), self.b.block(), self.b.block());
@@ -194,8 +190,7 @@ impl Writer<'_> {
             self.b.jump(wide);
         }
         self.b.switch_to(wide);
-        for index in 0..6_u32 {
-            let argument = self.b.load_context(ARGUMENTS_AT + 8 * index, Size::B8, false);
+        for (index, argument) in (0_u32..).zip(self.arguments(false)) {
             self.store(state, Place::ARGUMENTS + 8 * index, Size::B8, argument);
         }
         self.b.jump(done);

@@ -8,6 +8,8 @@ use crate::ir::{BinaryOp, Helper, Memory, Program, Reg, Size, Test};
 
 /// Where the record of `raw_syscalls:sys_exit` has the result.
 const RESULT_AT: u32 = 16;
+/// The same of the raw tracepoint `sys_exit`: its second argument.
+const RAW_RESULT_AT: u32 = 8;
 /// Results from here to -1 are errors.
 const LAST_ERROR: i64 = -4095;
 
@@ -16,9 +18,11 @@ impl Writer<'_> {
         let copier = self.copier(true);
         let copy = copier.write(&mut self.b);
         let (nothing, filtered) = (self.nothing, self.filtered);
-        let result = self.b.load_context(RESULT_AT, Size::B8, false);
+        let result_at = if self.probe.raw { RAW_RESULT_AT } else { RESULT_AT };
+        let result = self.b.load_context(result_at, Size::B8, false);
         let target = self.require_target(nothing);
         self.require_below(nothing);
+        self.number = self.number_at_exit();
         self.find_counters();
         if let Some(target) = target {
             self.note_execution(target, result);

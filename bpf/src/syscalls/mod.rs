@@ -46,6 +46,7 @@ mod places;
 mod plan;
 mod programs;
 mod record;
+mod registers;
 mod stacks;
 
 use std::collections::BTreeSet;
@@ -238,6 +239,9 @@ pub struct SyscallProbe {
     pub compat: Option<CompatPlace>,
     /// Where the kernel keeps what is read beside calls.
     pub places: KernelPlaces,
+    /// Whether entry and exit are raw tracepoints' programs: the kernel makes no record for them, which costs more than what
+    /// the programs do for a call that they pass over. It has to tell its types for that.
+    pub raw: bool,
     /// Whether it is recorded what descriptors without a path are.
     pub inodes: bool,
     /// Whether it is recorded how long calls ran on a CPU.
@@ -255,9 +259,9 @@ pub struct SyscallProbe {
 /// The programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyscallPrograms {
-    /// For `raw_syscalls:sys_enter`; to be attached last.
+    /// For `raw_syscalls:sys_enter`, or the raw tracepoint `sys_enter`; to be attached last.
     pub enter: ir::Program,
-    /// For `raw_syscalls:sys_exit`.
+    /// For `raw_syscalls:sys_exit`, or the raw tracepoint `sys_exit`.
     pub exit: ir::Program,
     /// For `sched:sched_process_exit`; to be attached first.
     pub forget: ir::Program,

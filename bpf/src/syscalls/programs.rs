@@ -15,7 +15,8 @@ use crate::{
 };
 use bathyscope_catalog::constants::{Arch, syscall_number};
 
-/// Where the records of `raw_syscalls` have their fields; the tracepoints' formats are part of the kernel's interface.
+/// Where the records of `raw_syscalls` have their fields; the tracepoints' formats are part of the kernel's interface. A raw
+/// tracepoint has the number as its second argument, at the same place.
 const ID_AT: u32 = 8;
 pub(super) const ARGUMENTS_AT: u32 = 16;
 /// Nobody is woken: readers poll.
@@ -40,9 +41,10 @@ const SPENT_AT: i16 = 40;
 pub fn programs(probe: &SyscallProbe) -> Result<SyscallPrograms, SyscallError> {
     probe.check()?;
     let content = plan::content(probe);
+    let kind = if probe.raw { ProgramKind::RawTracepoint } else { ProgramKind::Tracepoint };
     Ok(SyscallPrograms {
-        enter: Writer::new(probe, "sys_enter", &content, ProgramKind::Tracepoint).enter(),
-        exit: Writer::new(probe, "sys_exit", &content, ProgramKind::Tracepoint).exit(),
+        enter: Writer::new(probe, "sys_enter", &content, kind).enter(),
+        exit: Writer::new(probe, "sys_exit", &content, kind).exit(),
         forget: Writer::new(probe, "sys_forget", &content, ProgramKind::Tracepoint).forget(),
         signal: probe.signals.then(|| Writer::new(probe, "sys_signal", &content, ProgramKind::RawTracepoint).signal()),
         inside: Writer::new(probe, "sys_inside", &content, ProgramKind::RawTracepoint).inside(),

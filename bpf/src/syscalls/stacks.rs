@@ -25,8 +25,7 @@ impl Writer<'_> {
     pub(super) fn tell_stack(&mut self, full: BlockId) {
         let map = self.b.map(MapDefinition::scratch(STACKS, HEADER_BYTES + STACK_BYTES));
         let room = self.b.array_value(map, 0);
-        let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
-        let registers = self.b.call(Helper::TaskPtRegs, &[task.into()]);
+        let registers = self.registers();
         let [ip, sp, bp] = registers_of(self.probe.arch).map(|at| self.b.load(registers, at, Size::B8, false));
         for (at, register) in (0_u32..).zip([ip, sp, bp]) {
             self.store(room, Place::ARGUMENTS + 8 * at, Size::B8, register);

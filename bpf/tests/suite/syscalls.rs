@@ -80,6 +80,7 @@ fn probe(calls: &str, target: TargetFilter) -> SyscallProbe {
         ends: PLACES.with(|places| places.map(|(ends, _, _)| ends)),
         compat: PLACES.with(|places| places.and_then(|(_, compat, _)| compat)),
         places: PLACES.with(|places| places.map(|(_, _, places)| places).unwrap_or_default()),
+        raw: PLACES.with(|places| places.is_some_and(|(_, _, places)| places.family.is_some())),
         inodes: true,
         cpu_time: false,
         addresses: false,
@@ -119,6 +120,12 @@ impl Tracing {
         let inside: &mut RawTracePoint = ebpf.program_mut("sys_inside").unwrap().try_into().unwrap();
         inside.load().unwrap_or_else(|error| panic!("sys_inside was refused: {error:?}"));
         for (name, system, event) in points {
+            if probe.raw && system == "raw_syscalls" {
+                let program: &mut RawTracePoint = ebpf.program_mut(name).unwrap().try_into().unwrap();
+                program.load().unwrap_or_else(|error| panic!("{name} was refused: {error:?}"));
+                program.attach(event).unwrap();
+                continue;
+            }
             let program: &mut TracePoint = ebpf.program_mut(name).unwrap().try_into().unwrap();
             program.load().unwrap_or_else(|error| panic!("{name} was refused: {error:?}"));
             program.attach(system, event).unwrap();
@@ -507,7 +514,8 @@ fn the_verifier_accepts_every_form() {
         SyscallProbe { string_bytes: 0, path: Some(vec![b'/'; 128]), ..any.clone() },
         SyscallProbe { cpu_time: true, addresses: true, ancestors: true, below: Some((1, false)), ..any.clone() },
         SyscallProbe { stacks: true, ..any.clone() },
-        SyscallProbe { inodes: false, places: KernelPlaces::default(), ..any.clone() },
+        SyscallProbe { inodes: false, places: KernelPlaces::default(), raw: false, ..any.clone() },
+        SyscallProbe { raw: false, ..any.clone() },
         SyscallProbe { outcome: Outcome::Failed, min_duration_ns: u64::MAX, target: TargetFilter::Targets, ..any },
     ];
     for form in &forms {

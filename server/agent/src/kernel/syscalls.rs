@@ -4,7 +4,8 @@
 //! so no call is kept whose end nobody would see.
 
 use std::{
-    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    ffi::CStr,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd, RawFd},
     sync::{Arc, Mutex},
     time::Instant,
 };
@@ -29,7 +30,7 @@ use super::{
     events::{Attachment, Following, attach, elapsed_ns, hold, open_attachment, take},
     host::KernelHost,
     loader::{Counters, Loaded, Loader, compile},
-    retire::{close_links, drop_aside},
+    retire::{HoldsEvents, close_links, drop_aside},
     sideband::Sideband,
     stats::{Asked, CostMeter, Guarded},
     target::Target,
@@ -40,6 +41,38 @@ use crate::{
     error::{failed, refused},
 };
 
+/// A program and what it is attached to.
+#[derive(Debug)]
+enum Point {
+    Perf(Attachment),
+    Raw(&'static CStr, OwnedFd),
+}
+
+impl Point {
+    fn program(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Perf(attachment) => attachment.program(),
+            Self::Raw(_, program) => program.as_fd(),
+        }
+    }
+
+    fn attach(&self) -> Result<OwnedFd, AgentError> {
+        match self {
+            Self::Perf(attachment) => attach(attachment),
+            Self::Raw(name, program) => bpf::open_raw_tracepoint(Some(name), program.as_fd())
+                .map_err(|error| refused(format!("attaching to {}", name.to_string_lossy()), &error, "")),
+        }
+    }
+}
+
+impl HoldsEvents for Point {
+    fn add_events(&self, to: &mut Vec<RawFd>) {
+        if let Self::Perf(attachment) = self {
+            attachment.add_events(to);
+        }
+    }
+}
+
 /// A capture of system calls.
 #[derive(Debug)]
 pub(crate) struct SyscallCapture {
@@ -49,7 +82,7 @@ pub(crate) struct SyscallCapture {
     last: [u64; COUNTERS_WORDS],
     following: Option<Following>,
     /// What forgets, the exits, the entries: in the order of attaching.
-    attachments: Vec<Attachment>,
+    attachments: Vec<Point>,
     signal: Option<OwnedFd>,
     /// To be run once everything is detached.
     inside: Option<OwnedFd>,
@@ -96,6 +129,7 @@ pub(crate) fn probe_of(
         ends: None,
         compat: None,
         places: KernelPlaces::default(),
+        raw: false,
         inodes: wanted.inodes,
         cpu_time: wanted.cpu_time,
         addresses: wanted.addresses,
@@ -172,18 +206,23 @@ impl SyscallCapture {
         probe.ends = if wanted.signals { EndPlaces::find(host.types()) } else { None };
         probe.compat = compat_place(host);
         probe.places = KernelPlaces::find(host.types());
+        probe.raw = probe.places.family.is_some();
         require_types(&probe)?;
         let made = programs(&probe)
             .map_err(|error| failed(AgentErrorKind::Invalid, "recording system calls", error.to_string(), ""))?;
         let tracefs = Tracefs::find()?;
-        let placed = [
-            place(&tracefs, "sched:sched_process_exit", made.forget.clone())?,
-            place(&tracefs, "raw_syscalls:sys_exit", made.exit.clone())?,
-            place(&tracefs, "raw_syscalls:sys_enter", made.enter.clone())?,
-        ];
+        let mut placed = vec![place(&tracefs, "sched:sched_process_exit", made.forget.clone())?];
+        let raw: Vec<(&'static CStr, Program)> = if probe.raw {
+            vec![(c"sys_exit", made.exit.clone()), (c"sys_enter", made.enter.clone())]
+        } else {
+            placed.push(place(&tracefs, "raw_syscalls:sys_exit", made.exit.clone())?);
+            placed.push(place(&tracefs, "raw_syscalls:sys_enter", made.enter.clone())?);
+            Vec::new()
+        };
         let follow = if target.follows_children() { Following::programs()? } else { Vec::new() };
         let placed_programs = placed.iter().chain(&follow).map(|(_, _, program)| program);
-        let all: Vec<Program> = placed_programs.chain(&made.signal).chain([&made.inside]).cloned().collect();
+        let others = made.signal.iter().chain([&made.inside]).chain(raw.iter().map(|(_, program)| program));
+        let all: Vec<Program> = placed_programs.chain(others).cloned().collect();
         let object = compile(&all, "compiling the capture's programs")?;
         let compile_ns = elapsed_ns(clock);
 
@@ -197,7 +236,11 @@ impl SyscallCapture {
         let mut attachments = Vec::new();
         for (name, id, program) in &placed {
             let fd = loaded.load_program(&program.name, &format!("loading the program for {name}"))?;
-            attachments.push(open_attachment(name, *id, fd)?);
+            attachments.push(Point::Perf(open_attachment(name, *id, fd)?));
+        }
+        for (name, program) in raw {
+            let doing = format!("loading the program for {}", name.to_string_lossy());
+            attachments.push(Point::Raw(name, loaded.load_program(&program.name, &doing)?));
         }
         let named: Vec<(TracepointName, u32, String)> =
             follow.into_iter().map(|(name, id, program)| (name, id, program.name)).collect();
@@ -295,7 +338,7 @@ impl RunningCapture for SyscallCapture {
             following.enable()?;
         }
         for attachment in &self.attachments {
-            hold(&self.links, attach(attachment)?);
+            hold(&self.links, attachment.attach()?);
         }
         if let Some(signal) = &self.signal {
             let doing = "attaching the program for signals";
@@ -303,7 +346,7 @@ impl RunningCapture for SyscallCapture {
             hold(&self.links, link.map_err(|error| refused(doing, &error, ""))?);
         }
         let time_ns = monotonic_ns();
-        let clone = |attachment: &Attachment| attachment.program().try_clone_to_owned().ok();
+        let clone = |attachment: &Point| attachment.program().try_clone_to_owned().ok();
         // The exits and the entries; a thread ends far less often.
         if let Some(programs) = self.attachments.iter().skip(1).map(clone).collect::<Option<Vec<_>>>() {
             let (links, counters) = (Arc::clone(&self.links), Arc::clone(&self.counters));
@@ -322,7 +365,7 @@ impl RunningCapture for SyscallCapture {
         self.last = self.counters.sums().unwrap_or(self.last);
         let [hits, filtered, ring_full, no_room, others, _spent_ns] = self.last;
         let (hits, filtered) = (hits + others, filtered + others);
-        let missed = |attachment: &Attachment| bpf::program_stats(attachment.program()).unwrap_or_default().missed;
+        let missed = |attachment: &Point| bpf::program_stats(attachment.program()).unwrap_or_default().missed;
         let missed = self.attachments.iter().skip(1).map(missed).sum();
         let ns_per_hit = self.cost.as_ref().and_then(cost_of_a_call);
         let probe = ProbeReading {

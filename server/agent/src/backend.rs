@@ -9,7 +9,7 @@ use bathyscope_capture::{
 };
 use bathyscope_catalog::perf_events::{PerfEvent, parse_event};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, BpfLink, BpfProgram, Budget, Capability, DynamicEvents, KernelFile,
+    AgentError, AgentErrorKind, BpfLink, BpfProgram, Budget, Capability, ContainerName, DynamicEvents, KernelFile,
     MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES,
     PerfEventInfo, ProcessFile, Readings, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage,
     ScriptStarted, Started, UnwindTable, WireCallGraph, WireCountPer, WireMethod, WireOutcome, WireProfile, WireScript,
@@ -340,8 +340,8 @@ pub trait Backend {
     /// If there is no hierarchy of version 2.
     fn list_groups(&mut self, after: &str, bytes: usize) -> Result<(Vec<String>, bool), AgentError>;
 
-    /// What a container runtime calls a container.
-    fn container_name(&mut self, id: &str) -> Option<String>;
+    /// What a container runtime calls a container, and its image.
+    fn container_name(&mut self, id: &str) -> ContainerName;
 
     /// BPF programs with a greater number than `after`, ascending, at most `limit`, and whether there are more.
     ///

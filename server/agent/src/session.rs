@@ -12,9 +12,10 @@ use std::{
 };
 
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, CaptureHandle, Connection, MAX_BPF_PAGE, MAX_CAPTURES, MAX_CONTAINER_IDS,
-    MAX_CONTAINER_NAME_BYTES, MAX_GROUP_PAGE_BYTES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE, PROTOCOL_VERSION, ProcessUse,
-    ProtocolError, Readings, Reply, Request, ScriptStarted, Started, WireMethod, WireTarget,
+    AgentError, AgentErrorKind, Budget, CaptureHandle, Connection, ContainerName, MAX_BPF_PAGE, MAX_CAPTURES,
+    MAX_CONTAINER_IDS, MAX_CONTAINER_NAME_BYTES, MAX_GROUP_PAGE_BYTES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE,
+    PROTOCOL_VERSION, ProcessUse, ProtocolError, Readings, Reply, Request, ScriptStarted, Started, WireMethod,
+    WireTarget,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
@@ -337,7 +338,11 @@ impl Session<'_> {
             let why = "there are too many, or one is not 64 digits of base sixteen";
             return Err(failed(AgentErrorKind::Invalid, "looking up the names of containers", why, ""));
         }
-        let name = |id: &String| self.backend.container_name(id).filter(|name| name.len() <= MAX_CONTAINER_NAME_BYTES);
+        let short = |text: &String| text.len() <= MAX_CONTAINER_NAME_BYTES;
+        let name = |id: &String| {
+            let ContainerName { name, image } = self.backend.container_name(id);
+            ContainerName { name: name.filter(short), image: image.filter(short) }
+        };
         Ok(Reply::ContainerNames { names: ids.iter().map(name).collect() })
     }
 

@@ -60,6 +60,41 @@ impl Plain {
     }
 }
 
+/// What stands behind a program's name in a command line that starts it, without a prompt and `sudo` before it, and how many
+/// bytes stand before that; none of a text that is no such command line.
+pub fn behind_program<'a>(text: &'a str, program: &str) -> Option<(&'a str, usize)> {
+    let mut at = 0;
+    // A prompt has a word or two.
+    for _ in 0..4 {
+        let rest = text.get(at..)?;
+        let begin = at + rest.len() - rest.trim_start().len();
+        let word = text.get(begin..)?.split_whitespace().next()?;
+        at = begin + word.len();
+        if word == program || word.strip_suffix(program).is_some_and(|folder| folder.ends_with('/')) {
+            let behind = text.get(at..)?;
+            let begin = at + behind.len() - behind.trim_start().len();
+            return Some((behind.trim(), begin));
+        }
+        let is_before = word == "sudo" || word.ends_with(['#', '$', '%', '>']) || word.starts_with('[');
+        if !is_before {
+            return None;
+        }
+    }
+    None
+}
+
+/// What stands between quotes, if that is all of a text, and whether there were any.
+pub fn unquoted(text: &str) -> (&str, bool) {
+    let inner = |quote: char| {
+        let inner = text.strip_prefix(quote)?.strip_suffix(quote)?;
+        (!inner.contains(quote)).then_some(inner)
+    };
+    match inner('\'').or_else(|| inner('"')) {
+        Some(inner) => (inner, true),
+        None => (text, false),
+    }
+}
+
 /// What a character between `last` and `rest` is read as; none for itself.
 fn read(one: char, last: Option<char>, rest: &str) -> Option<Read> {
     let next = rest.chars().next();
@@ -133,5 +168,26 @@ mod tests {
         for at in 0..=plain.text.len() + 2 {
             assert!(pasted.is_char_boundary(plain.original(at)) || plain.original(at) > pasted.len());
         }
+    }
+
+    #[test]
+    fn commands_are_read_behind_prompts() {
+        let cases = [
+            ("sysdig proc.name=cat", Some("proc.name=cat")),
+            ("  # sysdig  proc.name=cat ", Some("proc.name=cat")),
+            ("[root@host ~]# sudo /usr/bin/sysdig evt.type=open", Some("evt.type=open")),
+            ("me@host:~$ sysdig evt.type=open", Some("evt.type=open")),
+            ("proc.name=sysdig", None),
+            ("proc.name = sysdig", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            let found = behind_program(text, "sysdig");
+            assert_eq!(found.map(|(behind, _)| behind), expected, "{text}");
+            assert!(found.is_none_or(|(behind, at)| text[at..].starts_with(behind)));
+        }
+        assert_eq!(unquoted("\"a='b'\""), ("a='b'", true));
+        assert_eq!(unquoted("'a' or 'b'"), ("'a' or 'b'", false));
+        assert_eq!((unquoted("'"), unquoted("")), (("'", false), ("", false)));
     }
 }

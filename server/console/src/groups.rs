@@ -34,6 +34,9 @@ pub struct NamedContainer {
     /// What its runtime calls it, where that can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The image that it was made of, where that can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
 }
 
 /// Why a target cannot be found.
@@ -89,7 +92,8 @@ pub fn groups(agent: &mut impl ScriptAgent) -> Result<Vec<Group>, LinkError> {
     let names = agent.call(move |client| client.container_names(&ids))?;
     for (group, name) in groups.iter_mut().filter(has_long_id).zip(names) {
         if let Some(container) = &mut group.container {
-            container.name = container.name.take().or(name);
+            container.name = container.name.take().or(name.name);
+            container.image = name.image;
         }
     }
     Ok(groups)
@@ -102,6 +106,7 @@ fn described(path: String) -> Group {
         runtime,
         id: id.to_owned(),
         name: name.map(str::to_owned),
+        image: None,
     });
     Group { path, unit, container }
 }

@@ -24,6 +24,7 @@ pub use graph_text::{GraphEnd, write_graph_text};
 pub use ndjson::write_ndjson;
 pub use perf_script::write_perf_script;
 pub use sysdig::{
-    CallFacts, CallFilter, Field as CallField, MAX_LINE_BYTES, SysdigError, SysdigFilter, parse_sysdig_filter,
+    CallFacts, CallFilter, Field as CallField, MAX_LINE_BYTES, PastedFilter, SysdigError, SysdigFilter,
+    parse_pasted_filter, parse_sysdig_filter,
 };
 pub use trace_report::{MAX_REPORT_CALLS, Reported, duration_mark, write_report_note, write_trace_report};

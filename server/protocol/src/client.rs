@@ -8,9 +8,9 @@ use std::{os::fd::OwnedFd, time::Duration};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
-    AgentError, Budget, Capability, CaptureHandle, Connection, Door, DynamicEvents, KernelFile, MAX_CONTAINER_IDS,
-    MAX_MESSAGE_FDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply, Request,
-    ScriptRefused, Started, WireMethod, WireTarget,
+    AgentError, Budget, Capability, CaptureHandle, Connection, ContainerName, Door, DynamicEvents, KernelFile,
+    MAX_CONTAINER_IDS, MAX_MESSAGE_FDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply,
+    Request, ScriptRefused, Started, WireMethod, WireTarget,
     counters::CounterView,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
@@ -251,7 +251,7 @@ impl AgentClient {
     ///
     /// # Errors
     /// If an id cannot be one, or the connection breaks.
-    pub fn container_names(&mut self, ids: &[String]) -> Result<Vec<Option<String>>, ClientError> {
+    pub fn container_names(&mut self, ids: &[String]) -> Result<Vec<ContainerName>, ClientError> {
         let mut all = Vec::with_capacity(ids.len());
         for ids in ids.chunks(MAX_CONTAINER_IDS) {
             match self.call(&Request::ContainerNames { ids: ids.to_vec() }, CALL_TIMEOUT)? {

@@ -411,6 +411,16 @@ pub enum ProcessFile {
     Links,
 }
 
+/// What a container's runtime says of it, as far as its state can be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContainerName {
+    /// What it is called.
+    pub name: Option<String>,
+    /// The image that it was made of, such as `nginx:1.27`.
+    pub image: Option<String>,
+}
+
 /// What the agent answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -446,8 +456,8 @@ pub enum Reply {
     },
     /// To [`Request::ContainerNames`].
     ContainerNames {
-        /// One for each id, in their order; none where no runtime's state names it.
-        names: Vec<Option<String>>,
+        /// One for each id, in their order.
+        names: Vec<ContainerName>,
     },
     /// To [`Request::Start`].
     Started(Started),

@@ -1,7 +1,7 @@
 //! The control groups of this host, and what container runtimes call their containers.
 //!
-//! Runtimes keep their state in folders that only root can write to. Of it nothing but the name leaves the agent: beside it
-//! there are the containers' environments, which hold secrets.
+//! Runtimes keep their state in folders that only root can write to. Of it nothing but the names of container and image leaves
+//! the agent: beside them there are the containers' environments, which hold secrets.
 
 use std::{
     fs::File,
@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bathyscope_protocol::{AgentError, AgentErrorKind};
+use bathyscope_protocol::{AgentError, AgentErrorKind, ContainerName};
 use serde::Deserialize;
 
 use super::host::first_mount;
@@ -72,6 +72,14 @@ fn collect(folder: &Path, path: &str, level: usize, paths: &mut Vec<String>) -> 
 struct DockerState {
     #[serde(rename = "Name")]
     name: String,
+    #[serde(rename = "Config")]
+    config: Option<DockerConfig>,
+}
+
+#[derive(Deserialize)]
+struct DockerConfig {
+    #[serde(rename = "Image")]
+    image: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -79,24 +87,40 @@ struct PodmanContainer {
     id: String,
     #[serde(default)]
     names: Vec<String>,
+    /// JSON in a text.
+    metadata: Option<String>,
 }
 
-/// What docker or podman call the container with this id, which has been checked.
-pub(super) fn container_name(id: &str) -> Option<String> {
+#[derive(Deserialize)]
+struct PodmanMetadata {
+    #[serde(rename = "image-name")]
+    image: Option<String>,
+}
+
+/// What docker or podman say of the container with this id, which has been checked.
+pub(super) fn container_name(id: &str) -> ContainerName {
     let docker = || docker_name(&read(&Path::new(DOCKER).join(id).join("config.v2.json"))?);
-    docker().or_else(|| podman_name(&read(&PathBuf::from(PODMAN))?, id))
+    docker().or_else(|| podman_name(&read(&PathBuf::from(PODMAN))?, id)).unwrap_or_default()
 }
 
-fn docker_name(state: &[u8]) -> Option<String> {
+fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn docker_name(state: &[u8]) -> Option<ContainerName> {
     let state: DockerState = serde_json::from_slice(state).ok()?;
     // Docker writes it with a slash, and shows it without.
-    let name = state.name.strip_prefix('/').unwrap_or(&state.name);
-    (!name.is_empty()).then(|| name.to_owned())
+    let name = some(state.name.strip_prefix('/').unwrap_or(&state.name))?;
+    let image = state.config.and_then(|config| config.image);
+    Some(ContainerName { name: Some(name), image: image.as_deref().and_then(some) })
 }
 
-fn podman_name(state: &[u8], id: &str) -> Option<String> {
+fn podman_name(state: &[u8], id: &str) -> Option<ContainerName> {
     let all: Vec<PodmanContainer> = serde_json::from_slice(state).ok()?;
-    all.into_iter().find(|container| container.id == id)?.names.into_iter().next()
+    let found = all.into_iter().find(|container| container.id == id)?;
+    let metadata = found.metadata.and_then(|text| serde_json::from_str::<PodmanMetadata>(&text).ok());
+    let image = metadata.and_then(|metadata| metadata.image);
+    Some(ContainerName { name: found.names.into_iter().next(), image: image.as_deref().and_then(some) })
 }
 
 fn read(path: &Path) -> Option<Vec<u8>> {
@@ -114,14 +138,19 @@ mod tests {
     fn names_are_read_from_the_state_of_runtimes() {
         let id = "ab".repeat(32);
         let docker = |text: &str| docker_name(text.as_bytes());
-        assert_eq!(docker(r#"{"ID":"x","Name":"/web","Config":{"Env":["A=secret"]}}"#).as_deref(), Some("web"));
+        let named = |name: &str, image: Option<&str>| {
+            Some(ContainerName { name: Some(name.to_owned()), image: image.map(str::to_owned) })
+        };
+        assert_eq!(docker(r#"{"ID":"x","Name":"/web","Config":{"Env":["A=secret"]}}"#), named("web", None));
+        assert_eq!(docker(r#"{"Name":"/web","Config":{"Image":"nginx:1.27"}}"#), named("web", Some("nginx:1.27")));
         for bad in ["", "{}", r#"{"Name":""}"#, r#"{"Name":7}"#, "[]"] {
             assert_eq!(docker(bad), None, "{bad}");
         }
-        let podman = format!(r#"[{{"id":"{id}","names":["db"],"image":"x"}},{{"id":"y"}}]"#);
-        assert_eq!(podman_name(podman.as_bytes(), &id).as_deref(), Some("db"));
-        assert_eq!(podman_name(podman.as_bytes(), "y"), None);
-        assert_eq!(container_name(&id), None);
+        let metadata = r#""metadata":"{\"image-name\":\"docker.io/library/postgres:16\",\"x\":1}""#;
+        let podman = format!(r#"[{{"id":"{id}","names":["db"],"image":"x",{metadata}}},{{"id":"y"}}]"#);
+        assert_eq!(podman_name(podman.as_bytes(), &id), named("db", Some("docker.io/library/postgres:16")));
+        assert_eq!(podman_name(podman.as_bytes(), "y"), Some(ContainerName::default()));
+        assert_eq!(container_name(&id), ContainerName::default());
     }
 
     #[test]

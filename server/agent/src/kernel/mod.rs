@@ -37,8 +37,8 @@ pub use trace::{Leftover, cleanup};
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, BpfLink, BpfProgram, Capability, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile, ScriptChecked,
-    ScriptFacts, ScriptStage, WireMethod, WireScript,
+    AgentError, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile,
+    ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
 };
 
 use crate::{
@@ -158,7 +158,7 @@ impl Backend for KernelBackend {
         groups::list(after, bytes)
     }
 
-    fn container_name(&mut self, id: &str) -> Option<String> {
+    fn container_name(&mut self, id: &str) -> ContainerName {
         groups::container_name(id)
     }
 

@@ -22,8 +22,8 @@ use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, BpfLink, BpfProgram, Capability, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile,
-    ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
+    AgentError, AgentErrorKind, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile,
+    PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,
 };
 
 pub use options::{ParseSimulationError, Simulation};
@@ -92,8 +92,12 @@ impl Backend for SimulatedBackend {
         Ok(world::groups(after, bytes))
     }
 
-    fn container_name(&mut self, id: &str) -> Option<String> {
-        (id == world::CONTAINER_ID).then(|| world::CONTAINER_NAME.to_owned())
+    fn container_name(&mut self, id: &str) -> ContainerName {
+        if id != world::CONTAINER_ID {
+            return ContainerName::default();
+        }
+        let text = |text: &str| Some(text.to_owned());
+        ContainerName { name: text(world::CONTAINER_NAME), image: text(world::CONTAINER_IMAGE) }
     }
 
     fn bpf_programs(&mut self, after: u32, limit: usize) -> Result<(Vec<BpfProgram>, bool), AgentError> {

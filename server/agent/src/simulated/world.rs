@@ -25,6 +25,8 @@ impl Process {
 pub(super) const CONTAINER_ID: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0";
 /// What its runtime calls it.
 pub(super) const CONTAINER_NAME: &str = "orders-db";
+/// The image that it was made of.
+pub(super) const CONTAINER_IMAGE: &str = "nginx:1.27";
 
 /// The process that ends by itself soon after a capture of it was enabled.
 pub(super) const SHORT_LIVED_PID: u32 = 1644;

@@ -14,6 +14,8 @@ use bathyscope_catalog::{
 };
 use bathyscope_formats::{CallFacts, CallField as F};
 
+use super::call_owners::Owners;
+
 /// What a socket is, as far as calls have told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Socket {
@@ -124,6 +126,8 @@ pub(super) struct Facts<'a> {
     pub(super) working_directory: Option<&'a str>,
     /// What the kernel decided about.
     pub(super) target: &'a Target,
+    /// Names of users and containers.
+    pub(super) owners: &'a Owners,
 }
 
 /// The name that sysdig gives to what is no call.
@@ -303,6 +307,24 @@ impl Facts<'_> {
         })
     }
 
+    fn of_group(&self, field: &F) -> Vec<String> {
+        let group = self.number(Beside::OWNER, 1).map(|id| self.owners.group(id)).unwrap_or_default();
+        // The kernel decided about the group that was meant by this name, or by the beginning of its id.
+        let asked = match (field, self.target) {
+            (F::ContainerId | F::ContainerName, Target::Container { name }) => Some(name.clone()),
+            (F::ControlGroup, Target::Cgroup { path }) => Some(path.clone()),
+            _ => None,
+        };
+        let known = match field {
+            F::ContainerId => group.ids.clone(),
+            F::ContainerName => group.name.clone().into_iter().collect(),
+            F::ContainerImage => group.image.clone().into_iter().collect(),
+            F::ImageRepository => group.repository().map(str::to_owned).into_iter().collect(),
+            _ => group.path.clone().into_iter().collect(),
+        };
+        known.into_iter().chain(asked).collect()
+    }
+
     fn of_process(&self, field: &F) -> Vec<String> {
         let record = self.record;
         let text = |text: &str| vec![text.to_owned()];
@@ -326,16 +348,15 @@ impl Facts<'_> {
             F::WorkingDirectory => self.working_directory.map(str::to_owned).into_iter().collect(),
             F::UserId => user.map(|user| user.to_string()).into_iter().collect(),
             F::GroupId => owner().map(|owner| (owner >> 32).to_string()).into_iter().collect(),
-            F::UserName => match (self.target, user) {
-                (Target::User { user }, _) => text(user),
-                (_, Some(0)) => text("root"),
-                _ => Vec::new(),
-            },
-            // These are decided in the kernel only.
-            F::ContainerId | F::ContainerName | F::ControlGroup => match self.target {
-                Target::Container { name } | Target::Cgroup { path: name } => text(name),
-                _ => Vec::new(),
-            },
+            F::UserName => {
+                let named = user.and_then(|user| self.owners.user(u32::try_from(user).ok()?));
+                // The kernel decided about the number behind this name.
+                let asked = if let Target::User { user } = self.target { Some(user.clone()) } else { None };
+                named.into_iter().chain(asked).collect()
+            }
+            F::ContainerId | F::ContainerName | F::ContainerImage | F::ImageRepository | F::ControlGroup => {
+                self.of_group(field)
+            }
             _ => Vec::new(),
         }
     }

@@ -291,6 +291,11 @@ async fn a_line_of_sysdig_says_what_to_record() {
     // What the API says can be sent to it as it is.
     let spec = serde_json::json!({"method": {"syscalls": asked["syscalls"]}, "target": asked["target"]});
     start(&console, &operator, &spec.to_string()).await;
+    assert_eq!(asked["notes"], serde_json::json!([]));
+    // As documents print it, behind the program and a prompt.
+    let pasted = answer("%23+sysdig+%E2%80%98proc.name%3Dnginx+and+evt.type%3Dopen%E2%80%99").await.json();
+    assert_eq!((&pasted["target"], &pasted["syscalls"]), (&asked["target"], &asked["syscalls"]), "{pasted}");
+    assert!(pasted["notes"].to_string().contains("was read as"), "{pasted}");
     let bad = answer("fd.prot%3D80").await;
     assert_eq!(bad.status, 400);
     assert!(

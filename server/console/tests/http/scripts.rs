@@ -217,3 +217,26 @@ async fn what_reading_maps_costs_is_told_and_large_ones_wait() {
     let words = line["text"].as_str().unwrap();
     assert!(words.starts_with("@large[1000]: 1000\n") && words.ends_with("@large[5999]: 5999\n"), "{line}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_that_was_pasted_is_read_as_what_was_meant() {
+    let console = console().await;
+    let admin = console.cookie("root", Role::Admin).await;
+    let check = async |text: &str| {
+        let body = json!({ "text": text }).to_string();
+        console.ask("POST", "/api/scripts/check", Some(&admin), Some(&body)).await.json()
+    };
+    let meant = r#"begin { printf("it’s\n"); exit(); }"#;
+    assert_eq!(check(meant).await.get("pasted"), None, "what compiles is left as it is");
+    for pasted in
+        [r#"begin { printf(“it’s\n”); exit(); }"#, &format!("[root@host ~]# bpftrace -e '{}'", meant.replace('’', ""))]
+    {
+        let verdict = check(pasted).await;
+        assert_eq!(verdict["ok"], true, "{verdict}");
+        let text = verdict["pasted"]["text"].as_str().unwrap_or_else(|| panic!("{verdict}"));
+        assert!(text.starts_with("begin {") && !text.contains('“'), "{text}");
+        assert!(!verdict["pasted"]["notes"].as_array().unwrap().is_empty(), "{verdict}");
+    }
+    let wrong = check("begin { printf(“a”; }").await;
+    assert_eq!((wrong["ok"].as_bool(), wrong.get("pasted")), (Some(false), None), "{wrong}");
+}

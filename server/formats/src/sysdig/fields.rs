@@ -122,6 +122,9 @@ pub enum Field {
     GroupId,
     ContainerId,
     ContainerName,
+    ContainerImage,
+    /// Without its tag.
+    ImageRepository,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,15 +198,16 @@ const NAMES: &[(&str, Field, Kind)] = &[
     ("group.gid", Field::GroupId, Kind::Number),
     ("container.id", Field::ContainerId, Kind::Text),
     ("container.name", Field::ContainerName, Kind::Text),
+    ("container.image", Field::ContainerImage, Kind::Text),
+    ("container.image.repository", Field::ImageRepository, Kind::Text),
 ];
 
 /// Fields of sysdig's that people try, and why they cannot be decided.
 const OTHERS: &[(&str, &str)] = &[
     (
-        "container.image",
-        "The kernel does not know images of containers: name the container by container.name or container.id.",
+        "container.",
+        "Of containers these are known: container.id, container.name, container.image, container.image.repository.",
     ),
-    ("container.", "Of containers these are known: container.id, container.name."),
     ("k8s.", "What Kubernetes calls things is not known here: name the container by container.name or container.id."),
     ("evt.num", "Calls are not numbered: filter the capture's rows by time."),
     ("evt.time", "Filter the capture's rows by time, or give --duration."),
@@ -305,18 +309,24 @@ impl Field {
         )
     }
 
-    /// Whether it is of what a process descends from, or whose it is.
+    /// Whether it is of what a process descends from, whose it is, or in which control group.
     pub(super) fn is_of_family(&self) -> bool {
         use Field as F;
         matches!(
             self,
-            F::ParentId | F::ParentName | F::AncestorId | F::AncestorName | F::UserId | F::UserName | F::GroupId
+            F::ParentId
+                | F::ParentName
+                | F::AncestorId
+                | F::AncestorName
+                | F::UserId
+                | F::UserName
+                | F::GroupId
+                | F::ContainerId
+                | F::ContainerName
+                | F::ContainerImage
+                | F::ImageRepository
+                | F::ControlGroup
         )
-    }
-
-    /// Whether it can only be decided in the kernel, as the target of a capture.
-    pub(super) fn is_target_only(&self) -> bool {
-        matches!(self, Self::ContainerId | Self::ContainerName | Self::ControlGroup)
     }
 }
 

@@ -11,6 +11,7 @@
 mod fields;
 mod kernel;
 mod parse;
+mod pasted;
 
 use bathyscope_capture::{SyscallOutcome, SyscallSpec, Target, visible};
 
@@ -18,6 +19,7 @@ use fields::holds;
 pub use fields::{CallFacts, Field};
 use kernel::{Calls, Decided};
 use parse::{Condition, Parser, Tree};
+pub use pasted::{PastedFilter, parse_pasted_filter};
 
 /// The longest line.
 pub const MAX_LINE_BYTES: usize = 4096;
@@ -117,7 +119,7 @@ fn read(line: &str) -> Result<Option<Tree>> {
 pub fn parse_sysdig_filter(line: &str) -> Result<SysdigFilter> {
     let Some(tree) = read(line)? else { return Ok(SysdigFilter { target: None, calls: SyscallSpec::default() }) };
     let mut decided = Decided::of(&tree);
-    each(&tree, &mut |condition| decidable(condition, &decided))?;
+    each(&tree, &mut decidable)?;
     // Without a name all calls would be recorded.
     if matches!(&decided.calls, Some(Calls::Only(names)) if names.is_empty()) {
         return wrong(
@@ -167,26 +169,8 @@ fn each(tree: &Tree, show: &mut dyn FnMut(&Condition) -> Result<()>) -> Result<(
 }
 
 /// Whether a condition can be decided by somebody.
-fn decidable(condition: &Condition, decided: &Decided) -> Result<()> {
+fn decidable(condition: &Condition) -> Result<()> {
     let Condition { at, field, values, .. } = condition;
-    let value = values.first().map_or("", String::as_str);
-    if field.is_target_only() {
-        let is_target = match &decided.target {
-            Some(Target::Container { name } | Target::Cgroup { path: name }) => name == value,
-            _ => false,
-        };
-        if !is_target {
-            let why = "which group a call is of is decided in the kernel, for one group, joined to the rest by `and`";
-            return wrong(*at, why, "Write `container.name=NAME and …`, or make a capture for each group.");
-        }
-    }
-    if *field == Field::UserName && *value != *"root" {
-        let is_target = matches!(&decided.target, Some(Target::User { user }) if user == value);
-        if !is_target {
-            let why = "a user's name is looked up once, for one user, joined to the rest by `and`";
-            return wrong(*at, why, "Write the number, such as `user.uid=1000`.");
-        }
-    }
     if *field == Field::Type
         && let Some(odd) = values.iter().find(|name| name.starts_with('!') || name.contains([',', ' ', '\0']))
     {

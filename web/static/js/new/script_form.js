@@ -4,7 +4,7 @@ import { get, send } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
 import { byId, h, put } from "../lib/dom.js";
 import { duration, plural } from "../lib/format.js";
-import { errorNotice, noteError } from "../lib/notice.js";
+import { errorNotice, note, noteError } from "../lib/notice.js";
 import { joinWords, splitWords } from "../lib/words.js";
 
 /** What the editor shows first. */
@@ -158,6 +158,11 @@ export class ScriptForm {
   }
 
   #show(verdict) {
+    if (verdict?.pasted) {
+      // What runs is what stands there.
+      this.#editor.text = verdict.pasted.text;
+      note(verdict.pasted.notes.map((text) => `${text}.`).join(" "));
+    }
     const place = byId("script-verdict");
     const messages = verdict?.messages ?? [];
     put(byId("script-problems"), ...messages.map((one) => this.#problem(one)));

@@ -331,7 +331,7 @@ async function readLine() {
     input.setAttribute("aria-invalid", String(bad));
   };
   try {
-    const { target: asked, syscalls } = await get("/api/syscalls/filter", { line: input.value });
+    const { target: asked, syscalls, notes } = await get("/api/syscalls/filter", { line: input.value });
     const now = formNow();
     const read = formOf({ method: { syscalls }, target: asked ?? "system", limits: {} }, joinWords);
     const own = Object.fromEntries(
@@ -349,12 +349,10 @@ async function readLine() {
     });
     document.querySelector(`input[name=target][value=${read.target}]`).checked = true;
     showTarget();
-    say(
-      syscalls.filter
-        ? "The form is filled from the filter; what the kernel cannot decide is decided before rows are stored."
-        : "The form is filled from the filter.",
-      false,
-    );
+    const done = syscalls.filter
+      ? "The form is filled from the filter; what the kernel cannot decide is decided before rows are stored."
+      : "The form is filled from the filter.";
+    say([done, ...notes.map((text) => `${text}.`)].join(" "), false);
   } catch (error) {
     say([error.why, error.remedy].filter(Boolean).join(". "), true);
   }

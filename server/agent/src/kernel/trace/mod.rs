@@ -67,7 +67,7 @@ const LAST_SETTLE_TIME: Duration = Duration::from_secs(30);
 /// Waits a while for traces that are being removed; for the end of a process.
 pub(crate) fn settle() {
     if !undo::settle(LAST_SETTLE_TIME) {
-        tracing::warn!("traces are still held open; the next agent will remove them");
+        tracing::warn!("traces are not out of the kernel yet; the next agent will remove what is left of them");
     }
 }
 

@@ -22,6 +22,7 @@ use std::time::Duration;
 use axum::{Json, extract::State};
 use bathyscope_bpf::lang::{self, Diagnostic, Severity};
 use bathyscope_capture::{CaptureSpec, Limits, Method, ScriptSpec, Target, visible};
+use bathyscope_catalog::pasted::{Plain, behind_program, unquoted};
 use bathyscope_protocol::{ScriptChecked, ScriptStage};
 use bathyscope_views::MapKind;
 use serde::{Deserialize, Serialize};
@@ -173,6 +174,33 @@ pub(in crate::http) struct Checked {
     probes: Vec<CheckedProbe>,
     maps: Vec<CheckedMap>,
     compile_ms: f64,
+    /// The script that was meant, where what was pasted is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pasted: Option<Pasted>,
+}
+
+/// What a text that was pasted is read as.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Pasted {
+    text: String,
+    /// What was read as something else, in words.
+    notes: Vec<String>,
+}
+
+impl Pasted {
+    /// Quotes and dashes as they were typed, and the script of a command that runs it; none if there is nothing to read anew.
+    fn of(text: &str) -> Option<Self> {
+        let Plain { text: plain, mut notes, .. } = Plain::of(text);
+        let script = behind_program(&plain, "bpftrace").and_then(|(behind, _)| {
+            let (script, is_quoted) = unquoted(behind.strip_prefix("-e")?.trim());
+            is_quoted.then(|| script.to_owned())
+        });
+        if script.is_some() {
+            notes.push("the script was taken out of the command".to_owned());
+        }
+        let made = script.unwrap_or(plain);
+        (made != text).then_some(Self { text: made, notes })
+    }
 }
 
 #[derive(Serialize)]
@@ -195,12 +223,23 @@ pub(in crate::http) async fn check(
     extract::Json(draft): extract::Json<Draft>,
 ) -> Result<Json<Checked>, ApiError> {
     admit_texts(&state, &who, "checking the script")?;
+    let checked = checked(&state, draft.clone()).await?;
+    if checked.ok {
+        return Ok(Json(checked));
+    }
+    // Within texts these characters are meant, so what compiles is left as it is.
+    let Some(pasted) = Pasted::of(&draft.text) else { return Ok(Json(checked)) };
+    let meant = self::checked(&state, Draft { text: pasted.text.clone(), ..draft }).await?;
+    Ok(Json(if meant.ok { Checked { pasted: Some(pasted), ..meant } } else { checked }))
+}
+
+async fn checked(state: &AppState, draft: Draft) -> Result<Checked, ApiError> {
     let request = draft.request()?;
     let text = request.text.clone();
-    match ask(&state, request, None).await? {
-        Ok(checked) => Ok(Json(describe(&text, &checked))),
-        Err(diagnostics) => Ok(Json(Checked { messages: messages(&text, &diagnostics), ..Checked::default() })),
-    }
+    Ok(match ask(state, request, None).await? {
+        Ok(checked) => describe(&text, &checked),
+        Err(diagnostics) => Checked { messages: messages(&text, &diagnostics), ..Checked::default() },
+    })
 }
 
 /// Compiles through the agent: what came of it, or what is wrong with the script.
@@ -277,5 +316,20 @@ pub(in crate::http) async fn compile(
             Ok(Json(Listing { text: shown, messages: messages(&text, &checked.diagnostics) }))
         }
         Err(diagnostics) => Ok(Json(Listing { text: String::new(), messages: messages(&text, &diagnostics) })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_pasted_is_read_as_what_was_meant() {
+        let of = |text: &str| Pasted::of(text).map(|pasted| pasted.text);
+        assert_eq!(of("BEGIN { printf(“a”); }").as_deref(), Some("BEGIN { printf(\"a\"); }"));
+        assert_eq!(of("# bpftrace -e 'BEGIN { exit(); }'").as_deref(), Some("BEGIN { exit(); }"));
+        assert_eq!(of("$ sudo bpftrace -e ‘BEGIN { exit(); }’").as_deref(), Some("BEGIN { exit(); }"));
+        assert_eq!(of("BEGIN { exit(); }"), None);
+        assert_eq!(of("bpftrace opensnoop.bt"), None);
     }
 }

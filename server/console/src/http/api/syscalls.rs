@@ -1,10 +1,11 @@
 //! System calls: the filter lines of another tool as what the form asks for.
 //!
-//! `GET /api/syscalls/filter?line=` (operator) → `{target: null | TARGET, syscalls: SPEC}`, as in a capture's spec.
+//! `GET /api/syscalls/filter?line=` (operator) → `{target: null | TARGET, syscalls: SPEC, notes: […]}`, as in a capture's
+//! spec; the notes say what of a line that was pasted was read as something else.
 
 use axum::Json;
 use bathyscope_capture::{SyscallSpec, Target};
-use bathyscope_formats::{SysdigFilter, parse_sysdig_filter};
+use bathyscope_formats::{PastedFilter, parse_pasted_filter};
 use serde::{Deserialize, Serialize};
 
 use super::super::{access::Operator, error::ApiError, extract::Query};
@@ -21,6 +22,7 @@ pub(in crate::http) struct LineQuery {
 pub(in crate::http) struct Asked {
     target: Option<Target>,
     syscalls: SyscallSpec,
+    notes: Vec<String>,
 }
 
 /// What a filter line of sysdig asks for.
@@ -28,8 +30,8 @@ pub(in crate::http) async fn filter(
     _: Operator,
     Query(LineQuery { line }): Query<LineQuery>,
 ) -> Result<Json<Asked>, ApiError> {
-    match parse_sysdig_filter(&line) {
-        Ok(SysdigFilter { target, calls }) => Ok(Json(Asked { target, syscalls: calls })),
+    match parse_pasted_filter(&line) {
+        Ok(PastedFilter { filter, notes }) => Ok(Json(Asked { target: filter.target, syscalls: filter.calls, notes })),
         Err(error) => Err(ApiError::invalid(
             format!("reading the filter, at character {}", characters(&line, error.offset)),
             error.why,

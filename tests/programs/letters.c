@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +61,10 @@ int main(void) {
     int file = open("a", O_RDONLY);
     read(file, bytes, sizeof bytes);
     close(file);
+    int device = open("/dev/null", O_RDONLY);
+    read(device, bytes, 1);
+    close(device);
+    close(syscall(SYS_pidfd_open, getpid(), 0));
     // Told when the child is gone, and neither while it is waited for nor before: that would be the scheduler's choice.
     sigset_t child_ends;
     sigemptyset(&child_ends);

@@ -37,7 +37,7 @@ fn b1_daily_options_of_strace_show_what_strace_shows() {
     let Some(letters) = program("letters") else { return skip("daily options of strace", "gcc") };
     let letters = letters.to_str().unwrap();
     files(&folder);
-    let cases: [&[&str]; 16] = [
+    let cases: [&[&str]; 23] = [
         &["-e", "%network,pipe2,execve,write,clone3"],
         &["-y", "-e", "trace=read,write,pipe2,socketpair,socket,accept4,close,listen"],
         &["-yy", "-e", "trace=read,write,socket,accept4,connect"],
@@ -54,6 +54,13 @@ fn b1_daily_options_of_strace_show_what_strace_shows() {
         &["-v", "-e", "trace=%%stat"],
         &["-e", "read=all", "-e", "write=all", "-s", "3", "-e", "trace=read,write"],
         &["-qq", "-a", "20", "-e", "trace=kill"],
+        &["-yy", "-e", "trace=openat,read,close,pidfd_open"],
+        &["--decode-fds=dev", "-e", "trace=openat,read,close"],
+        &["--decode-fds=pidfd,socket", "-e", "trace=pidfd_open,close,write"],
+        &["-e", "verbose=none", "-e", "trace=%%stat,execve,write"],
+        &["-e", "verbose=!newfstatat", "-e", "trace=newfstatat,rt_sigaction"],
+        &["-e", "abbrev=!newfstatat", "-e", "trace=newfstatat,uname"],
+        &["--trace=kill,close", "--signal=none", "--status=successful"],
     ];
     for options in cases {
         let options = [&["-f"][..], options].concat();
@@ -102,6 +109,18 @@ fn b1_variables_and_appending_are_as_with_strace() {
     let both = path(&folder, "ours");
     stdout_of(words(&["strace", "-A", "-o", &both, "-e", "trace=none", "--"], &["/bin/true"]));
     assert_eq!(read(&both).lines().count(), 2);
+}
+
+#[test]
+fn b1_columns_of_the_table_are_straces() {
+    let Some((_alone, folder)) = beside("strace", "-U beside strace's") else { return };
+    let [a, b, missing] = files(&folder);
+    let options = ["-c", "-U", "name,calls,errors", "-S", "name"];
+    let (theirs, ours) = strace_both(&folder, &options, &["/usr/bin/cat", a, b, missing]);
+    // Ours says first which time it is, though no column tells one.
+    let lines = |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+    let of_ours: Vec<String> = lines(&ours).into_iter().filter(|line| !line.starts_with("Time:")).collect();
+    assert_eq!(lines(&theirs), of_ours);
 }
 
 /// Lines of `-k`: calls without what is of one run, and of each frame the file and the place in it.

@@ -74,6 +74,21 @@ pub struct SyscallLook {
     pub sockets: bool,
     /// Calls and sets whose arguments are numbers in base sixteen.
     pub raw: Vec<String>,
+    /// Where structures are written whole: calls and sets whose structures are not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub abbreviated: Vec<String>,
+    /// Calls and sets whose structures are read, where others have their addresses; all if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub structures: Vec<String>,
+    /// Whether devices are shown with their numbers.
+    #[serde(skip_serializing_if = "is_false")]
+    pub devices: bool,
+    /// Whether descriptors of processes are shown with these.
+    #[serde(skip_serializing_if = "is_false")]
+    pub processes: bool,
+    /// Whether what is none of these is shown as a number only.
+    #[serde(skip_serializing_if = "is_false")]
+    pub no_paths: bool,
 }
 
 impl SyscallLook {
@@ -144,9 +159,15 @@ impl SyscallSpec {
         if let Some(below) = self.below {
             in_range("the id of the process that others descend from", u64::from(below.pid), 1, i32::MAX as u64)?;
         }
-        in_range("the number of calls that are written raw", self.look.raw.len() as u64, 0, MAX_CALL_WORDS)?;
-        for word in &self.look.raw {
-            in_range("the length of a system call's name in bytes", word.len() as u64, 1, 64)?;
+        for (what, words) in [
+            ("the number of calls that are written raw", &self.look.raw),
+            ("the number of calls that are abbreviated", &self.look.abbreviated),
+            ("the number of calls whose structures are read", &self.look.structures),
+        ] {
+            in_range(what, words.len() as u64, 0, MAX_CALL_WORDS)?;
+            for word in words {
+                in_range("the length of a system call's name in bytes", word.len() as u64, 1, 64)?;
+            }
         }
         if let Some(path) = &self.path {
             in_range("the length of the path in bytes", path.len() as u64, 1, 128)?;

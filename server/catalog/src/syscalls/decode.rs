@@ -3,6 +3,7 @@
 use super::{
     abi::Abi,
     address::socket_address,
+    grab::Beside,
     sets,
     siginfo::signal_text,
     special,
@@ -61,6 +62,8 @@ pub struct Style<'a> {
     pub hex: Hex,
     /// Whether structures are written whole.
     pub verbose: bool,
+    /// Whether structures are written as their addresses; texts are written all the same.
+    pub pointers: bool,
     /// Whether all arguments are written as numbers in base sixteen.
     pub raw: bool,
     /// What a descriptor of the process is, if that is shown; -100 asks for the working directory.
@@ -116,6 +119,16 @@ pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
     if abi == Abi::I386 {
         // What is above them in the registers is not looked at.
         call.arguments.iter_mut().for_each(|argument| *argument &= 0xffff_ffff);
+    }
+    let texts: Vec<Piece<'_>>;
+    if style.pointers {
+        let is_text = |piece: &&Piece<'_>| {
+            let of = |argument: &&Argument| argument.register == piece.argument;
+            let kinds = definition.arguments.iter().filter(of).map(|argument| argument.kind);
+            piece.argument >= Beside::INODE || kinds.into_iter().any(Kind::is_text)
+        };
+        texts = call.pieces.iter().filter(is_text).copied().collect();
+        call.pieces = &texts;
     }
     let call = &call;
     if style.raw {

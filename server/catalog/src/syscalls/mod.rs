@@ -29,5 +29,5 @@ pub use decode::{Call, Decoded, Hex, Piece, Style, decode, error_of, result_text
 pub use grab::{Beside, CONTROL_PART, CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
 pub use select::{SelectError, select};
 pub use siginfo::signal_text;
-pub use summary::{Summary, SummaryOrder};
+pub use summary::{Summary, SummaryColumn, SummaryOrder};
 pub use table::{Argument, Definition, Kind, MAX_CALLS, Returns, definition, definitions, number_of};

@@ -150,6 +150,13 @@ pub enum Kind {
     OldSigset,
 }
 
+impl Kind {
+    /// Whether it points to text or to bytes that are shown as text, and to no structure.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Path | Self::Text | Self::Data | Self::HexData | Self::TextOut)
+    }
+}
+
 #[rustfmt::skip]
 const KINDS: [(&str, Kind); 100] = [
     ("int", Kind::Int), ("uint", Kind::Uint), ("long", Kind::Long), ("ulong", Kind::Ulong), ("hex", Kind::Hex),

@@ -106,7 +106,7 @@ pub enum Verb {
     /// Ask a stored capture by SQL
     Query(query::QueryArgs),
     /// Print system calls with their arguments and results, in the look of strace
-    Strace(strace::StraceArgs),
+    Strace(Box<strace::StraceArgs>),
     /// Sample stacks by time or by any event, and print the functions found most often
     Profile(profile::ProfileArgs),
     /// Count how often events happen, in a command, a process or the whole machine
@@ -193,7 +193,7 @@ fn dispatch(cli: Cli) -> Outcome {
         Verb::Record(args) => record::run(*args),
         Verb::Report(args) => report::run(args),
         Verb::Query(args) => query::run(args),
-        Verb::Strace(args) => strace::run(args),
+        Verb::Strace(args) => strace::run(*args),
         Verb::Profile(args) => profile::run(args),
         Verb::Stat(args) => stat::run(args),
         Verb::Compile(args) => compile::run(args),

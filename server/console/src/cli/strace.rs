@@ -8,13 +8,15 @@ mod dump;
 mod foreign;
 mod lines;
 mod output;
+mod qualifiers;
 mod stacks;
 
 use std::{ffi::OsString, io::Write as _, path::PathBuf, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, LossStage, Method, OutputStream, SyscallLook, SyscallOutcome, SyscallSpec, Target, visible,
+    CaptureId, CaptureSpec, HexTexts, LossStage, Method, OutputStream, SyscallLook, SyscallOutcome, SyscallSpec,
+    Target, visible,
 };
 use bathyscope_catalog::{
     constants::Arch,
@@ -35,6 +37,7 @@ use choice::{Choice, Files, Quiet, hex_texts};
 pub(super) use foreign::FOREIGN;
 use lines::{Clock, Look, Writer};
 use output::Sink;
+use qualifiers::{Columns, QualifierArgs};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,6 +76,18 @@ pub enum SortBy {
     /// Names.
     #[value(alias = "syscall", alias = "syscall-name")]
     Name,
+    /// The shortest call.
+    #[value(alias = "shortest")]
+    MinTime,
+    /// The longest call.
+    #[value(alias = "longest")]
+    MaxTime,
+    /// Time of a call.
+    #[value(alias = "time-avg")]
+    AvgTime,
+    /// Nothing: in the order of their numbers.
+    #[value(alias = "none")]
+    Nothing,
 }
 
 /// How exact a time is.
@@ -107,7 +122,7 @@ pub struct StraceArgs {
     #[arg(long, value_name = "LINE", conflicts_with_all = ["pid", "all", "command", "cgroup", "unit", "container", "uid", "comm", "slower", "path", "failed", "successful"])]
     pub filter: Option<String>,
     /// With the processes that it forks; -ff with -o FILE writes the lines of each to FILE.PID
-    #[arg(short, long = "follow-forks", action = ArgAction::Count)]
+    #[arg(short, long = "follow-forks", short_alias = 'F', action = ArgAction::Count)]
     pub follow: u8,
     /// The lines of each process to FILE.PID, as -ff
     #[arg(long, requires = "output")]
@@ -115,6 +130,9 @@ pub struct StraceArgs {
     /// Calls and sets to show, such as trace=openat,%network or !futex, /REGEX, openat@64; status=failed; signal=SIGNALS; raw=CALLS; read=FDS and write=FDS for the data; abbrev=none; quiet=WHAT; decode-fds=WHAT; repeatable
     #[arg(short, long = "expr", value_name = "EXPR")]
     pub expressions: Vec<String>,
+    /// What -e asks for, by its names.
+    #[command(flatten)]
+    pub qualifiers: QualifierArgs,
     /// Show how long each call took
     #[arg(short = 'T')]
     pub took: bool,
@@ -124,9 +142,15 @@ pub struct StraceArgs {
     /// Show the time of day; -tt with microseconds, -ttt as seconds since 1970
     #[arg(short, action = ArgAction::Count)]
     pub time: u8,
+    /// The same, as format:none, time or unix and precision:s, ms, us or ns, such as unix,ns
+    #[arg(long = "absolute-timestamps", visible_alias = "timestamps", value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "time", conflicts_with = "time", value_parser = qualifiers::clock)]
+    pub timestamps: Option<Clock>,
     /// Show the time since the call before
-    #[arg(short, long = "relative-timestamps", conflicts_with = "time")]
+    #[arg(short, conflicts_with_all = ["time", "timestamps"])]
     pub relative: bool,
+    /// The same, in s, ms, us or ns
+    #[arg(long = "relative-timestamps", value_enum, value_name = "PRECISION", num_args = 0..=1, require_equals = true, default_missing_value = "us", conflicts_with_all = ["time", "timestamps"])]
+    pub since: Option<Precision>,
     /// Show the number of each call
     #[arg(short = 'n', long = "syscall-number")]
     pub number: bool,
@@ -148,10 +172,13 @@ pub struct StraceArgs {
     /// What the table is sorted by
     #[arg(short = 'S', long = "summary-sort-by", value_enum, value_name = "ORDER", default_value_t)]
     pub sort: SortBy,
-    /// Show the files of descriptors; -yy also the protocols of sockets and the ends of their connections
+    /// The columns of the table, such as calls,max-time,name: time-percent, total-time, min-time, max-time, avg-time, calls, errors, name
+    #[arg(short = 'U', long = "summary-columns", value_name = "COLUMNS", value_parser = qualifiers::columns)]
+    pub columns: Option<Columns>,
+    /// Show the files of descriptors; -yy also ends of connections, numbers of devices, and processes
     #[arg(short = 'y', action = ArgAction::Count)]
     pub files: u8,
-    /// What is shown of descriptors: path, socket, all or none
+    /// What is shown of descriptors: path, socket, dev, pidfd, all or none
     #[arg(long = "decode-fds", value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub decode: Option<String>,
     /// Structures of files, usage and host whole; of an environment it stays the number of its words
@@ -160,6 +187,12 @@ pub struct StraceArgs {
     /// Texts that are not printable in base sixteen; -xx all texts
     #[arg(short = 'x', action = ArgAction::Count)]
     pub hex: u8,
+    /// The same: all or non-ascii
+    #[arg(long = "strings-in-hex", value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "all", conflicts_with = "hex", value_parser = qualifiers::hex_texts)]
+    pub in_hex: Option<HexTexts>,
+    /// How numbers with names are written: abbrev, by their names
+    #[arg(short = 'X', long = "const-print-style", value_name = "STYLE", value_parser = qualifiers::constants)]
+    pub constants: Option<String>,
     /// Say nothing of tracing if nothing was lost; -qq nor how processes end
     #[arg(short, action = ArgAction::Count)]
     pub quiet: u8,
@@ -167,7 +200,7 @@ pub struct StraceArgs {
     #[arg(long = "quiet", visible_aliases = ["silent", "silence"], value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "attach,personality")]
     pub silent: Option<String>,
     /// The column in which results stand
-    #[arg(short = 'a', long = "columns", value_name = "COLUMN", default_value_t = 40, value_parser = clap::value_parser!(u16).range(0..=500))]
+    #[arg(short = 'a', long = "columns", id = "column", value_name = "COLUMN", default_value_t = 40, value_parser = clap::value_parser!(u16).range(0..=500))]
     pub column: u16,
     /// Only calls that succeeded
     #[arg(short = 'z', long = "successful-only", conflicts_with = "failed")]
@@ -249,7 +282,7 @@ fn separately(args: &StraceArgs) -> bool {
 
 /// What `-e` and the options that are short for it ask for.
 fn chosen(args: &StraceArgs) -> Result<Choice, Failure> {
-    let mut choice = Choice::of(&args.expressions)?;
+    let mut choice = Choice::of(&args.qualifiers.with(&args.expressions))?;
     if let Some(what) = &args.decode {
         choice.decode(what)?;
     }
@@ -260,7 +293,7 @@ fn chosen(args: &StraceArgs) -> Result<Choice, Failure> {
     choice.verbose |= args.verbose;
     if args.files > 0 {
         let before = choice.files.unwrap_or_default();
-        choice.files = Some(Files { paths: true, sockets: before.sockets || args.files > 1 });
+        choice.files = Some(if args.files > 1 { Files::ALL } else { Files { paths: true, ..before } });
     }
     if args.failed {
         choice.outcome = SyscallOutcome::Failed;
@@ -291,12 +324,17 @@ fn shown(args: &StraceArgs, choice: &Choice, calls: SyscallSpec) -> SyscallSpec 
     let dumps = choice.read != choice::Dumps::None || choice.write != choice::Dumps::None;
     SyscallSpec {
         string_bytes: if dumps { 1024 } else { args.strings },
-        fd_paths: files.paths,
+        fd_paths: files != Files::default(),
         look: SyscallLook {
-            hex: hex_texts(args.hex),
+            hex: args.in_hex.unwrap_or_else(|| hex_texts(args.hex)),
             verbose: choice.verbose,
             sockets: files.sockets,
             raw: choice.raw.clone(),
+            abbreviated: choice.abbreviated.clone(),
+            structures: choice.structures.clone(),
+            devices: files.devices,
+            processes: files.processes,
+            no_paths: files != Files::default() && !files.paths,
         },
         cpu_time: (args.count || args.both) && !args.wall,
         addresses: args.address,
@@ -312,11 +350,7 @@ fn filtered(args: &StraceArgs, line: &str) -> Result<(Target, SyscallSpec), Fail
             format!("{line}\n{:>width$}", "^", width = line.get(..error.offset).map_or(1, |to| to.chars().count() + 1));
         Failure::new(format!("the filter is not understood: {error}\n{}", visible_lines(&place))).remedy(error.remedy)
     })?;
-    let chooses = |text: &String| {
-        let other = ["raw=", "x=", "quiet=", "q=", "decode-fds=", "abbrev=", "a=", "verbose=", "v=", "read=", "write="];
-        !other.iter().any(|name| text.starts_with(name))
-    };
-    if args.expressions.iter().any(chooses) {
+    if Choice::of(&args.qualifiers.with(&args.expressions))?.chooses() {
         return Err(
             Failure::new("-e and --filter exclude each other").remedy("Write `evt.type in (…)` into the filter.")
         );
@@ -424,12 +458,13 @@ fn of_paths(args: &StraceArgs, calls: SyscallSpec) -> Result<SyscallSpec, Failur
 
 fn look(args: &StraceArgs, choice: &Choice) -> Look {
     Look {
-        clock: match (args.time, args.relative) {
-            (_, true) => Clock::Relative,
-            (0, _) => Clock::None,
-            (1, _) => Clock::Day,
-            (2, _) => Clock::DayMicroseconds,
-            _ => Clock::Epoch,
+        clock: match (args.timestamps, args.since.or(args.relative.then_some(Precision::Us)), args.time) {
+            (Some(clock), _, _) => clock,
+            (_, Some(precision), _) => Clock::Relative(precision),
+            (_, _, 0) => Clock::None,
+            (_, _, 1) => Clock::Day(Precision::S),
+            (_, _, 2) => Clock::Day(Precision::Us),
+            _ => Clock::Epoch(Precision::Us),
         },
         durations: args.times.or(args.took.then_some(Precision::Us)),
         json: args.json,
@@ -439,7 +474,12 @@ fn look(args: &StraceArgs, choice: &Choice) -> Look {
             SortBy::Calls => SummaryOrder::Calls,
             SortBy::Errors => SummaryOrder::Errors,
             SortBy::Name => SummaryOrder::Name,
+            SortBy::MinTime => SummaryOrder::Shortest,
+            SortBy::MaxTime => SummaryOrder::Longest,
+            SortBy::AvgTime => SummaryOrder::Mean,
+            SortBy::Nothing => SummaryOrder::Number,
         }),
+        columns: args.columns.clone().unwrap_or_default().0,
         wall: args.wall,
         in_file: args.output.is_some(),
         many: args.command.is_empty() && process_ids(&args.pid).map_or(0, |pids| pids.len()) != 1 || args.follow > 0,
@@ -479,6 +519,7 @@ async fn record(
         saved: args.save.is_some(),
         detached: recorder.detached(id),
         left_out: recorder.left_out(id),
+        without_file: recorder.without_file(id),
         quiet: choice.quiet.tracing,
     };
     report(&store, id, &told).await?;
@@ -522,6 +563,8 @@ struct Told {
     detached: Option<String>,
     /// Calls that were recorded and that the filter did not ask for.
     left_out: u64,
+    /// Frames of stacks that have no names, in words.
+    without_file: Option<String>,
     /// Whether nothing is to be said if nothing was lost.
     quiet: bool,
 }
@@ -561,6 +604,9 @@ fn last_line(record: &CaptureRecord, told: &Told) -> String {
         text.push_str(", nothing lost");
     } else {
         text.push_str(&format!(", LOST {all} ({} of them because the ring was full)", lost(LossStage::RingFull)));
+    }
+    if let Some(words) = &told.without_file {
+        text.push_str(&format!(", {words}"));
     }
     if told.saved {
         text.push_str(&format!(", kept as {}", record.id));

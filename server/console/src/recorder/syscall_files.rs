@@ -43,6 +43,17 @@ struct Open {
     path: String,
     closes_on_execute: bool,
     socket: Option<Socket>,
+    /// The process that it stands for.
+    process: Option<u64>,
+}
+
+/// What is shown of descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shows {
+    pub(super) paths: bool,
+    pub(super) sockets: bool,
+    pub(super) devices: bool,
+    pub(super) processes: bool,
 }
 
 type Files = HashMap<i32, Open>;
@@ -52,12 +63,14 @@ pub(super) struct ProcessFiles {
     files: RefCell<HashMap<u32, Files>>,
     /// Processes in the order in which they were seen.
     seen: RefCell<VecDeque<u32>>,
+    /// Paths of devices with their numbers; none of what is no device.
+    devices: RefCell<HashMap<String, Option<String>>>,
     link: AgentLink,
 }
 
 impl ProcessFiles {
     pub(super) fn new(link: AgentLink) -> Self {
-        Self { files: RefCell::default(), seen: RefCell::default(), link }
+        Self { files: RefCell::default(), seen: RefCell::default(), devices: RefCell::default(), link }
     }
 
     /// The path of a descriptor.
@@ -65,12 +78,42 @@ impl ProcessFiles {
         self.files.borrow().get(&pid)?.get(&fd).map(|open| open.path.clone())
     }
 
-    /// What a descriptor is, with the ends of a connection.
-    pub(super) fn whole(&self, pid: u32, fd: i32) -> Option<String> {
+    /// What a descriptor is, as far as that is shown: with the ends of a connection, the numbers of a device, the process that
+    /// it stands for.
+    pub(super) fn shown(&self, pid: u32, fd: i32, shows: Shows) -> Option<String> {
         let all = self.files.borrow();
         let open = all.get(&pid)?.get(&fd)?;
         let inode = open.path.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).unwrap_or("?");
-        Some(open.socket.as_ref().and_then(|socket| socket.text(inode)).unwrap_or_else(|| open.path.clone()))
+        let socket = || open.socket.as_ref().filter(|_| shows.sockets)?.text(inode);
+        let device = || if shows.devices { self.device(&open.path) } else { None };
+        let process = || open.process.filter(|_| shows.processes).map(|pid| format!("pid:{pid}"));
+        let path = || shows.paths.then(|| open.path.clone());
+        socket().or_else(device).or_else(process).or_else(path)
+    }
+
+    /// A device with its numbers, as this host has it under that path.
+    fn device(&self, path: &str) -> Option<String> {
+        if !path.starts_with("/dev/") {
+            return None;
+        }
+        let mut devices = self.devices.borrow_mut();
+        if let Some(known) = devices.get(path) {
+            return known.clone();
+        }
+        let device = rustix::fs::stat(path).ok().and_then(|found| {
+            let kind = match rustix::fs::FileType::from_raw_mode(found.st_mode) {
+                rustix::fs::FileType::CharacterDevice => "char",
+                rustix::fs::FileType::BlockDevice => "block",
+                _ => return None,
+            };
+            let (major, minor) = (rustix::fs::major(found.st_rdev), rustix::fs::minor(found.st_rdev));
+            Some(format!("{path}<{kind} {major}:{minor}>"))
+        });
+        if devices.len() >= MAX_FILES {
+            devices.clear();
+        }
+        devices.insert(path.to_owned(), device.clone());
+        device
     }
 
     /// The files that a call has to do with: its descriptors, its paths, and what it has opened.
@@ -153,7 +196,8 @@ impl ProcessFiles {
                 && own.len() < MAX_FILES
                 && path.len() <= MAX_PATH_BYTES
             {
-                own.insert(fd, Open { path, closes_on_execute: flags & CLOSE_ON_EXECUTE != 0, socket });
+                let process = (name == "pidfd_open").then(|| argument(0));
+                own.insert(fd, Open { path, closes_on_execute: flags & CLOSE_ON_EXECUTE != 0, socket, process });
             }
         };
         match opened(name, call) {
@@ -169,6 +213,9 @@ impl ProcessFiles {
                 if let Some(open) = i32::try_from(argument(0)).ok().and_then(|fd| own.get(&fd)).cloned() {
                     let fd = if name == "fchdir" { i64::from(WORKING_DIRECTORY) } else { result };
                     add(own, fd, open.path, flags, open.socket);
+                    if let Some(copy) = i32::try_from(fd).ok().and_then(|fd| own.get_mut(&fd)) {
+                        copy.process = open.process;
+                    }
                 } else if let Ok(fd) = i32::try_from(result) {
                     own.remove(&fd);
                 }
@@ -382,7 +429,10 @@ fn links(mut list: &[u8]) -> Files {
             break;
         }
         let path = String::from_utf8_lossy(link).into_owned();
-        files.insert(i32::from_le_bytes([a, b, c, d]), Open { path, closes_on_execute: false, socket: None });
+        files.insert(
+            i32::from_le_bytes([a, b, c, d]),
+            Open { path, closes_on_execute: false, socket: None, process: None },
+        );
     }
     files
 }
@@ -392,7 +442,7 @@ mod tests {
     use super::*;
 
     fn files(list: &[(i32, &str)]) -> Files {
-        let open = |path: &str| Open { path: path.to_owned(), closes_on_execute: false, socket: None };
+        let open = |path: &str| Open { path: path.to_owned(), closes_on_execute: false, socket: None, process: None };
         list.iter().map(|(fd, path)| (*fd, open(path))).collect()
     }
 

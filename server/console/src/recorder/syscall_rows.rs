@@ -21,9 +21,10 @@ use bathyscope_protocol::{ProcessFile, StreamLayout};
 use super::{
     AgentLink,
     call_facts::{Facts, Named},
+    call_owners::Owners,
     decode_perf::CopiedStack,
     script_rows::{NewRow, RowCell},
-    syscall_files::ProcessFiles,
+    syscall_files::{ProcessFiles, Shows},
     syscall_kinds::{self, Ends, Words, kind},
 };
 
@@ -93,7 +94,10 @@ pub(crate) struct SyscallRows {
     strings: usize,
     hex: Hex,
     verbose: bool,
-    whole_sockets: bool,
+    shows: Shows,
+    /// Calls whose structures are not written whole, and those whose structures are read if not all are.
+    abbreviated: BTreeSet<i64>,
+    structures: Option<BTreeSet<i64>>,
     /// Calls whose arguments are written as numbers.
     raw: BTreeSet<i64>,
     cpu_time: bool,
@@ -111,6 +115,7 @@ pub(crate) struct SyscallRows {
     /// The words of programs, for filters.
     programs: RefCell<HashMap<u32, Vec<String>>>,
     ends: RefCell<Ends>,
+    owners: Owners,
     link: AgentLink,
 }
 
@@ -124,12 +129,20 @@ impl SyscallRows {
             HexTexts::NonAscii => Hex::NonAscii,
             HexTexts::All => Hex::All,
         };
-        let raw = select(Arch::HOST, &spec.look.raw.join(",")).unwrap_or_default();
+        let calls_of = |words: &[String]| select(Arch::HOST, &words.join(",")).unwrap_or_default();
+        let raw = calls_of(&spec.look.raw);
         Self {
             strings: usize::from(spec.string_bytes),
             hex,
             verbose: spec.look.verbose,
-            whole_sockets: spec.look.sockets,
+            shows: Shows {
+                paths: !spec.look.no_paths,
+                sockets: spec.look.sockets,
+                devices: spec.look.devices,
+                processes: spec.look.processes,
+            },
+            abbreviated: calls_of(&spec.look.abbreviated),
+            structures: (!spec.look.structures.is_empty()).then(|| calls_of(&spec.look.structures)),
             raw,
             cpu_time: spec.cpu_time,
             addresses: spec.addresses,
@@ -143,6 +156,7 @@ impl SyscallRows {
             left_out: Cell::new(0),
             programs: RefCell::default(),
             ends: RefCell::default(),
+            owners: Owners::new(link.clone()),
             link,
         }
     }
@@ -251,17 +265,15 @@ impl SyscallRows {
         let words = programs.get(&record.pid).map(Vec::as_slice).unwrap_or_default();
         let working_directory = self.files.as_ref().and_then(|files| files.working_directory(record.pid));
         let working_directory = working_directory.as_deref();
-        filter.holds(&Facts { record, call, decoded, files, words, working_directory, target: &self.target })
+        let (target, owners) = (&self.target, &self.owners);
+        filter.holds(&Facts { record, call, decoded, files, words, working_directory, target, owners })
     }
 
     fn call(&self, record: &Record<'_>) -> Option<NewRow> {
         self.meet(record.pid);
         let call = record.call();
         let files = self.files.as_ref();
-        let of_process = |fd: i32| match self.whole_sockets {
-            true => files?.whole(record.pid, fd),
-            false => files?.path(record.pid, fd),
-        };
+        let of_process = |fd: i32| files?.shown(record.pid, fd, self.shows);
         // A result that is a descriptor is shown with its file, so the file must be known before.
         if let Some(files) = files {
             files.learn(record, &call);
@@ -269,7 +281,8 @@ impl SyscallRows {
         let style = Style {
             strings: self.strings,
             hex: self.hex,
-            verbose: self.verbose,
+            verbose: self.verbose && !self.abbreviated.contains(&call.number),
+            pointers: self.structures.as_ref().is_some_and(|calls| !calls.contains(&call.number)),
             raw: self.raw.contains(&call.number),
             file_of: self.fd_paths.then_some(&of_process),
         };

@@ -23,6 +23,9 @@ pub(super) struct Choice {
     pub(super) raw: Vec<String>,
     /// Structures whole.
     pub(super) verbose: bool,
+    /// Calls whose structures are not, and those whose structures are read; none means all.
+    pub(super) abbreviated: Vec<String>,
+    pub(super) structures: Vec<String>,
     /// Which messages are left out.
     pub(super) quiet: Quiet,
     /// What is shown of descriptors, if that is said.
@@ -60,9 +63,17 @@ impl Quiet {
 
 /// What is shown of descriptors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "a set")]
 pub(super) struct Files {
     pub(super) paths: bool,
     pub(super) sockets: bool,
+    pub(super) devices: bool,
+    pub(super) processes: bool,
+}
+
+impl Files {
+    pub(super) const ALL: Self = Self { paths: true, sockets: true, devices: true, processes: true };
+    const NONE: Self = Self { paths: false, sockets: false, devices: false, processes: false };
 }
 
 /// Descriptors whose data are shown whole.
@@ -128,9 +139,15 @@ impl Choice {
                 Ok(())
             }
             "abbrev" => self.abbreviate(value),
-            "verbose" if value == "all" => Ok(()),
-            "verbose" => Err(Failure::new("-e verbose= is `all` here")
-                .remedy("Write -e raw=CALLS for calls whose structures shall not be read.")),
+            "verbose" if value == "all" => {
+                self.structures.clear();
+                Ok(())
+            }
+            "verbose" => {
+                check(value)?;
+                self.structures = words(value);
+                Ok(())
+            }
             "quiet" => self.quiet(value),
             "decode-fds" => self.decode(value),
             "read" => dumps("read", value).map(|dumps| self.read = dumps),
@@ -147,6 +164,11 @@ impl Choice {
         }
     }
 
+    /// Whether it says which calls are shown, or which signals.
+    pub(super) fn chooses(&self) -> bool {
+        !self.calls.is_empty() || self.outcome != SyscallOutcome::Any || self.signals.is_some()
+    }
+
     fn trace(&mut self, value: &str) -> Result<(), Failure> {
         check(value)?;
         self.calls.extend(words(value));
@@ -154,14 +176,31 @@ impl Choice {
     }
 
     fn status(&mut self, value: &str) -> Result<(), Failure> {
-        self.outcome = match value {
-            "failed" | "unsuccessful" => SyscallOutcome::Failed,
-            "successful" => SyscallOutcome::Succeeded,
-            "all" => SyscallOutcome::Any,
-            // Calls that have not returned are rows whatever is asked for.
-            _ => {
-                return Err(Failure::new(format!("-e status={} is not known here", visible(value.as_bytes())))
-                    .remedy("Write failed, successful or all."));
+        let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
+        let (mut failed, mut succeeded) = (false, false);
+        for word in words(list) {
+            match word.as_str() {
+                "failed" | "unsuccessful" => failed = true,
+                "successful" => succeeded = true,
+                "all" => (failed, succeeded) = (true, true),
+                // Calls that have not returned are rows whatever is asked for.
+                "unfinished" | "unavailable" | "detached" | "none" => {}
+                word => {
+                    let shown = visible(word.as_bytes());
+                    return Err(Failure::new(format!("-e status={shown} is not known here"))
+                        .remedy("Write failed, successful or all."));
+                }
+            }
+        }
+        self.outcome = match (failed != not, succeeded != not) {
+            (true, true) => SyscallOutcome::Any,
+            (true, false) => SyscallOutcome::Failed,
+            (false, true) => SyscallOutcome::Succeeded,
+            (false, false) => {
+                let why = format!("-e status={} leaves no call that returns", visible(value.as_bytes()));
+                return Err(Failure::new(why).remedy(
+                    "Calls that have not returned are shown beside those that have: write failed, successful or all.",
+                ));
             }
         };
         Ok(())
@@ -187,12 +226,14 @@ impl Choice {
     }
 
     fn abbreviate(&mut self, value: &str) -> Result<(), Failure> {
+        self.abbreviated.clear();
         match value {
             "all" => self.verbose = false,
             "none" => self.verbose = true,
-            _ => {
-                return Err(Failure::new("-e abbrev= is `all` or `none` here")
-                    .remedy("-v is the same as -e abbrev=none: structures of all calls are whole."));
+            calls => {
+                check(calls)?;
+                self.verbose = true;
+                self.abbreviated = words(calls);
             }
         }
         Ok(())
@@ -223,26 +264,26 @@ impl Choice {
     }
 
     pub(super) fn decode(&mut self, value: &str) -> Result<(), Failure> {
-        let mut files = Files::default();
-        for word in words(value) {
+        let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
+        let mut files = Files::NONE;
+        for word in words(list) {
             match word.as_str() {
-                "all" => files = Files { paths: true, sockets: true },
-                "none" => files = Files::default(),
+                "all" => files = Files::ALL,
+                "none" => files = Files::NONE,
                 "path" => files.paths = true,
-                "socket" => files = Files { paths: true, sockets: true },
-                // A descriptor's path tells both: the device's path, and `anon_inode:[pidfd]`.
-                "dev" | "pidfd" => {
-                    let why = format!("decode-fds={word} is not done");
-                    return Err(Failure::new(why).remedy("Write path, socket, all or none."));
-                }
+                "socket" => files.sockets = true,
+                "dev" => files.devices = true,
+                "pidfd" => files.processes = true,
                 word => {
                     let shown = visible(word.as_bytes());
                     return Err(Failure::new(format!("decode-fds={shown} is not known here"))
-                        .remedy("Write path, socket, all or none."));
+                        .remedy("Write path, socket, dev, pidfd, all or none."));
                 }
             }
         }
-        self.files = Some(files);
+        let Files { paths, sockets, devices, processes } = files;
+        let other = Files { paths: !paths, sockets: !sockets, devices: !devices, processes: !processes };
+        self.files = Some(if not { other } else { files });
         Ok(())
     }
 }
@@ -332,6 +373,13 @@ mod tests {
         assert_eq!(of("status=unsuccessful").outcome, SyscallOutcome::Failed);
         assert_eq!(of("raw=read x=%file").raw, ["read", "%file"]);
         assert!(of("abbrev=none").verbose && !of("abbrev=none a=all").verbose);
+        let whole = of("abbrev=!fstat,stat");
+        assert!(whole.verbose && whole.abbreviated == ["!fstat", "stat"]);
+        assert_eq!(of("verbose=none").structures, ["none"]);
+        assert_eq!(of("v=read,close verbose=all").structures, [""; 0]);
+        assert_eq!(of("status=!failed").outcome, SyscallOutcome::Succeeded);
+        assert_eq!(of("status=successful,failed,unfinished").outcome, SyscallOutcome::Any);
+        assert!(of("status=failed").chooses() && of("signal=INT").chooses() && !of("raw=read").chooses());
         let names = |text: &str| of(text).signals.map(|it| it.into_iter().collect::<Vec<_>>());
         assert_eq!(names("signal=SIGUSR1,int,15"), Some(["SIGINT", "SIGTERM", "SIGUSR1"].map(String::from).to_vec()));
         assert_eq!(names("signal=none"), Some(Vec::new()));
@@ -341,8 +389,10 @@ mod tests {
         assert_eq!(quiet("quiet=exit"), Quiet { exits: true, ..Quiet::default() });
         assert_eq!(quiet("q=attach,personality"), Quiet { exits: false, ..Quiet::of_count(3) });
         assert_eq!(quiet("silent=!exit"), Quiet { exits: false, ..Quiet::of_count(3) });
-        assert_eq!(of("decode-fds=path").files, Some(Files { paths: true, sockets: false }));
-        assert_eq!(of("decode-fds=all").files, Some(Files { paths: true, sockets: true }));
+        assert_eq!(of("decode-fds=path").files, Some(Files { paths: true, ..Files::NONE }));
+        assert_eq!(of("decode-fds=dev,pidfd").files, Some(Files { devices: true, processes: true, ..Files::NONE }));
+        assert_eq!(of("decode-fds=!socket").files, Some(Files { sockets: false, ..Files::ALL }));
+        assert_eq!(of("decode-fds=all").files, Some(Files::ALL));
         let choice = of("read=3,5 write=all");
         assert!(choice.read.has(5) && !choice.read.has(4) && choice.write.has(4) && !Dumps::None.has(0));
     }
@@ -357,12 +407,13 @@ mod tests {
             ("trace=opennat", "did you mean `openat`"),
             ("raw=opennat", "did you mean `openat`"),
             ("signal=SIGUSER1", "no signal `SIGUSER1`"),
-            ("abbrev=read", "-v is the same"),
-            ("verbose=none", "-e raw=CALLS"),
+            ("abbrev=raed", "did you mean `read`"),
+            ("verbose=raed", "did you mean `read`"),
             ("quiet=everything", "Write attach"),
-            ("status=detached", "Write failed"),
+            ("status=detached", "write failed"),
+            ("status=filed", "Write failed"),
             ("read=x", "that is no descriptor"),
-            ("decode-fds=dev", "Write path"),
+            ("decode-fds=device", "Write path"),
             ("trace=/(", "regular expression"),
         ];
         for (text, words) in cases {

@@ -10,8 +10,7 @@ const fn other(option: &'static str, why: &'static str) -> Foreign {
     Foreign::refused(option, why)
 }
 
-const COLUMNS: &str = "The table has strace's usual columns; -S says what it is sorted by, and --json gives each call.";
-const CONSTANTS: &str = "Numbers with names are written by their names; -e raw=CALLS writes all arguments as numbers.";
+const NAMES: &str = "Processes are told by their ids; --json has the name of the thread that calls in each row.";
 
 /// All of them.
 pub(in crate::cli) const FOREIGN: &[Foreign] = &[
@@ -29,23 +28,13 @@ pub(in crate::cli) const FOREIGN: &[Foreign] = &[
     ptrace("--kvm"),
     other("-O", "What tracing costs is measured while it runs, and said at the end."),
     other("--summary-syscall-overhead", "What tracing costs is measured while it runs, and said at the end."),
-    other("-U", COLUMNS),
-    other("--summary-columns", COLUMNS),
-    other("-X", CONSTANTS),
-    other("--const-print-style", CONSTANTS),
     other("-d", "What is logged is said by --log, such as --log debug."),
     other("--debug", "What is logged is said by --log, such as --log debug."),
-    other("--absolute-timestamps", "Write -t, -tt or -ttt."),
-    other("--timestamps", "Write -t, -tt or -ttt."),
-    other("--strings-in-hex", "Write -x or -xx."),
     other("--secontext", "Security contexts are not read."),
     other("--tips", "There are examples in `bathyscope strace --help`."),
-    other("--trace", "Write -e trace=CALLS."),
-    other("--signal", "Write -e signal=SIGNALS."),
-    other("--status", "Write -e status=failed or -e status=successful."),
-    other("--abbrev", "Write -e abbrev=none or -v."),
-    other("--raw", "Write -e raw=CALLS."),
-    other("--read", "Write -e read=FDS."),
-    other("--write", "Write -e write=FDS."),
+    other("-Y", NAMES),
+    other("--decode-pids", NAMES),
+    other("--decode-pid", NAMES),
+    other("--pidns-translation", "Ids are those of the first pid namespace."),
     other("-V", "`bathyscope --version` tells the version."),
 ];

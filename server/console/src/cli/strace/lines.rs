@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use bathyscope_capture::{CaptureId, StreamSchema};
 use bathyscope_catalog::{
     constants::{Arch, signal_name},
-    syscalls::{Abi, Summary, SummaryOrder, number_of, result_text},
+    syscalls::{Abi, Summary, SummaryColumn, SummaryOrder, number_of, result_text},
 };
 use bathyscope_protocol::TargetState;
 use bathyscope_store::Store;
@@ -29,16 +29,14 @@ const NO_ADDRESS: &str = "????????????????";
 
 /// Which time a line begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Clock {
+pub enum Clock {
     None,
-    /// `09:15:02`.
-    Day,
-    /// `09:15:02.123456`.
-    DayMicroseconds,
+    /// `09:15:02.123456`, as exact as is said.
+    Day(Precision),
     /// `1795327056.769396`.
-    Epoch,
+    Epoch(Precision),
     /// Since the call before.
-    Relative,
+    Relative(Precision),
 }
 
 /// How lines look.
@@ -51,6 +49,8 @@ pub(super) struct Look {
     pub(super) json: bool,
     pub(super) lines: bool,
     pub(super) summary: Option<SummaryOrder>,
+    /// The columns of the table.
+    pub(super) columns: Vec<SummaryColumn>,
     pub(super) in_file: bool,
     /// Whether there may be several processes.
     pub(super) many: bool,
@@ -170,15 +170,20 @@ impl<'a> Shown<'a> {
         line.push_str(&format!(" = {result}"));
         if let Some(precision) = durations.filter(|_| self.returns()) {
             let (seconds, ns) = (self.duration_ns / 1_000_000_000, self.duration_ns % 1_000_000_000);
-            line.push_str(&match precision {
-                Precision::S => format!(" <{seconds}>"),
-                Precision::Ms => format!(" <{seconds}.{:03}>", ns / 1_000_000),
-                Precision::Us => format!(" <{seconds}.{:06}>", ns / 1000),
-                Precision::Ns => format!(" <{seconds}.{ns:09}>"),
-            });
+            line.push_str(&format!(" <{seconds}{}>", fraction(ns, precision)));
         }
         line.push('\n');
         line
+    }
+}
+
+/// What stands behind the seconds, with its point.
+fn fraction(ns: u64, precision: Precision) -> String {
+    match precision {
+        Precision::S => String::new(),
+        Precision::Ms => format!(".{:03}", ns / 1_000_000),
+        Precision::Us => format!(".{:06}", ns / 1000),
+        Precision::Ns => format!(".{ns:09}"),
     }
 }
 
@@ -377,15 +382,15 @@ impl Writer {
             _ => String::new(),
         };
         let wall = i128::from(time_ns) + self.wall_ns.unwrap_or(0);
-        let (seconds, micros) = (wall / 1_000_000_000, wall / 1000 % 1_000_000);
+        let (seconds, ns) = (wall / 1_000_000_000, u64::try_from(wall % 1_000_000_000).unwrap_or(0));
         match self.look.clock {
             Clock::None => {}
-            Clock::Epoch => before.push_str(&format!("{seconds}.{micros:06} ")),
-            Clock::Day => before.push_str(&format!("{} ", day(seconds))),
-            Clock::DayMicroseconds => before.push_str(&format!("{}.{micros:06} ", day(seconds))),
-            Clock::Relative => {
+            Clock::Epoch(precision) => before.push_str(&format!("{seconds}{} ", fraction(ns, precision))),
+            Clock::Day(precision) => before.push_str(&format!("{}{} ", day(seconds), fraction(ns, precision))),
+            Clock::Relative(precision) => {
                 let since = time_ns.saturating_sub(self.last_ns.unwrap_or(time_ns));
-                before.push_str(&format!("{:6}.{:06} ", since / 1_000_000_000, since / 1000 % 1_000_000));
+                let (seconds, ns) = (since / 1_000_000_000, since % 1_000_000_000);
+                before.push_str(&format!("{seconds:6}{} ", fraction(ns, precision)));
             }
         }
         self.last_ns = Some(time_ns);
@@ -420,7 +425,7 @@ impl Writer {
         }
         if let Some(order) = self.look.summary {
             text.push_str(if self.look.wall { WALL } else { ON_CPU });
-            text.push_str(&tables(&self.summaries, order));
+            text.push_str(&tables(&self.summaries, order, &self.look.columns));
         }
         if self.look.separately {
             print_table(&text);
@@ -441,13 +446,13 @@ fn print_table(text: &str) {
 }
 
 /// The tables of calls of 64-bit programs and of others; that of the former is there even if it is empty and the only one.
-fn tables(summaries: &BTreeMap<Abi, Summary>, order: SummaryOrder) -> String {
+fn tables(summaries: &BTreeMap<Abi, Summary>, order: SummaryOrder, columns: &[SummaryColumn]) -> String {
     if summaries.is_empty() {
-        return Summary::default().table(order);
+        return Summary::default().table(order, columns);
     }
     let table = |(abi, summary): (&Abi, &Summary)| match abi {
-        Abi::Native => summary.table(order),
-        other => format!("System call usage summary for {} mode:\n{}", other.mode(), summary.table(order)),
+        Abi::Native => summary.table(order, columns),
+        other => format!("System call usage summary for {} mode:\n{}", other.mode(), summary.table(order, columns)),
     };
     summaries.iter().map(table).collect()
 }
@@ -469,7 +474,7 @@ mod tests {
         let common = [number(0), number(1), number(70), number(70), text("ls")];
         let own =
             [text(call), text(arguments), number(result), error, number(1_234_567), note.map_or(Cell::Null, text)];
-        Row { time_ns: 5, stream: 0, cells: common.into_iter().chain(own).collect() }
+        Row { time_ns: 5, stream: 0, cells: common.into_iter().chain(own).collect(), text: None }
     }
 
     fn of_kind(kind: &str, row: Row) -> Row {
@@ -484,11 +489,12 @@ mod tests {
     #[test]
     fn there_is_a_table_for_each_interface() {
         let mut summaries: BTreeMap<Abi, Summary> = BTreeMap::new();
-        assert_eq!(tables(&summaries, SummaryOrder::Calls).lines().count(), 4);
+        let tables = |summaries: &BTreeMap<Abi, Summary>| tables(summaries, SummaryOrder::Calls, &SummaryColumn::USUAL);
+        assert_eq!(tables(&summaries).lines().count(), 4);
         for abi in [Abi::I386, Abi::Native] {
             summaries.entry(abi).or_default().add("getpid", 1000, false);
         }
-        let text = tables(&summaries, SummaryOrder::Calls);
+        let text = tables(&summaries);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 11);
         assert!(lines[0].starts_with("% time") && lines[5] == "System call usage summary for 32 bit mode:", "{text}");

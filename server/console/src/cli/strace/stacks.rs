@@ -1,12 +1,14 @@
 //! The stacks of calls, as `strace -k` prints them.
 
-use bathyscope_capture::{CaptureId, FrameId, MappingId, MappingKind, StackId, visible};
+use bathyscope_capture::{CaptureId, FrameId, MappingKind, StackId, visible};
 use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{Cell, Dictionaries};
 use serde_json::{Value, json};
 
-use super::super::trace::rows::Row;
-use crate::recorder::{CUT_NAME, Recorder};
+use crate::{
+    cli::trace::{names::NameReader, rows::Row},
+    recorder::{CUT_NAME, Recorder},
+};
 
 /// What stands behind a call whose stack could not be copied.
 const NONE: &str = " > [no stack was recorded]\n";
@@ -15,9 +17,7 @@ const NONE: &str = " > [no stack was recorded]\n";
 #[derive(Default)]
 pub(super) struct Stacks {
     dictionaries: Dictionaries,
-    stacks: StackId,
-    frames: FrameId,
-    mappings: MappingId,
+    names: NameReader,
 }
 
 impl Stacks {
@@ -30,31 +30,10 @@ impl Stacks {
         rows: &[Row],
     ) -> Result<(), StoreError> {
         let last = rows.iter().filter_map(stack_of).max().unwrap_or(0);
-        if last <= self.stacks {
+        if last <= self.names.last_stack() {
             return Ok(());
         }
-        if recorder.is_recording(id) {
-            recorder.name_functions(id).await;
-        } else {
-            recorder.ended(id).await;
-        }
-        for (id, stack) in store.stacks(id, self.stacks).await? {
-            self.stacks = self.stacks.max(id);
-            self.dictionaries.insert_stack(id, stack);
-        }
-        for (id, frame) in store.frames(id, self.frames).await? {
-            self.frames = self.frames.max(id);
-            self.dictionaries.insert_frame(id, frame);
-        }
-        for (id, mapping) in store.mappings(id, self.mappings).await? {
-            self.mappings = self.mappings.max(id);
-            self.dictionaries.insert_mapping(id, mapping);
-        }
-        // Names come in no order.
-        for (id, symbol) in store.symbols(id, 0).await? {
-            self.dictionaries.insert_symbol(id, symbol);
-        }
-        Ok(())
+        self.names.load(recorder, store, id, &mut self.dictionaries).await
     }
 
     /// The frames of a row's stack, innermost first, a line each.
@@ -131,7 +110,7 @@ mod tests {
     }
 
     fn row(stack: Cell) -> Row {
-        Row { time_ns: 0, stream: 0, cells: vec![Cell::Number(0), stack] }
+        Row { time_ns: 0, stream: 0, cells: vec![Cell::Number(0), stack], text: None }
     }
 
     #[test]

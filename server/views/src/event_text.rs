@@ -61,6 +61,15 @@ impl<'a> EventText<'a> {
         self.print.named_addresses().into_iter().filter_map(place).collect()
     }
 
+    /// The columns that the text is made of.
+    pub fn columns(&self) -> Vec<usize> {
+        let of = |place: &Place| match place {
+            Place::One { column, .. } | Place::Listed { column, .. } | Place::Bytes { column } => vec![*column],
+            Place::Elements { columns, .. } => columns.clone(),
+        };
+        self.places.iter().flat_map(of).collect()
+    }
+
     /// Appends the text of a row, whose values `value` gives by column; says whether there is one.
     pub fn write<'b>(&self, value: impl Fn(usize) -> Value<'b>, out: &mut String) -> bool {
         let row = Row { text: self, value };

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use bathyscope_agent::Simulation;
 use bathyscope_bpf::lang::{Diagnostic, Severity, place};
 use bathyscope_capture::visible;
-use bathyscope_catalog::dynamic::{Passed, Variable};
+use bathyscope_catalog::dynamic::{Dialect, Passed, Variable, read_typed};
 use bathyscope_protocol::{AgentClient, DynamicEvent, DynamicEvents};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -207,6 +207,28 @@ fn functions(client: &mut AgentClient, args: &ProbeArgs, pattern: &str) -> Outco
     super::print_all(&found.iter().map(|name| visible(name.as_bytes()) + "\n").collect::<String>())
 }
 
+/// Whether a file that is given is taken by a definition at all: lines of the kernel's grammar name theirs themselves.
+///
+/// # Errors
+/// If it is given and none takes it.
+pub(super) fn require_use_of_file(definitions: &[String], file: Option<&str>) -> Result<(), Failure> {
+    let Some(file) = file.filter(|_| !definitions.is_empty()) else { return Ok(()) };
+    // What cannot be read is told where it is read.
+    let takes_it = |text: &String| {
+        read_typed(text, Some(file)).map_or(true, |reading| {
+            reading.typed.is_empty() || reading.typed.iter().any(|typed| typed.dialect == Dialect::Perf)
+        })
+    };
+    if definitions.iter().any(takes_it) {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "-x {} is taken by no probe: lines of the kernel's grammar name their file",
+        visible(file.as_bytes())
+    ))
+    .remedy("Write `p:NAME /PATH:0xOFFSET` without -x, or with it a function, such as `readline` or `NAME=readline`."))
+}
+
 /// The lines that definitions become.
 fn define(client: &mut AgentClient, args: &ProbeArgs) -> Outcome {
     let mut texts = args.add.clone();
@@ -219,6 +241,7 @@ fn define(client: &mut AgentClient, args: &ProbeArgs) -> Outcome {
             "Write a definition, such as bathyscope probe -n 'do_sys_openat2 filename:string', or see --help.",
         ));
     }
+    require_use_of_file(&texts, args.exec.as_deref())?;
     let text = texts.join("\n");
     let checked = dynamic::check(client, &mut KernelFacts::default(), &text, args.exec.as_deref(), args.pid);
     if let Some(failure) = refused(&text, &checked.troubles) {

@@ -240,6 +240,7 @@ fn spec(args: &RecordArgs, available: &[TracepointName]) -> Result<CaptureSpec, 
             }
         }
     }
+    super::probe::require_use_of_file(&args.probe, args.exec.as_deref())?;
     let option = |text: &String| match text.strip_prefix("no") {
         Some(name) => (name.to_owned(), false),
         None => (text.clone(), true),
@@ -376,7 +377,13 @@ struct LiveLines {
 
 impl LiveLines {
     /// Prints what is new. Says whether anybody reads it.
-    async fn print_new(&mut self) -> Result<bool, Failure> {
+    async fn print_new(&mut self, recorder: &Recorder) -> Result<bool, Failure> {
+        // Functions have the names that they have in a report.
+        if recorder.is_recording(self.id) {
+            recorder.name_functions(self.id).await;
+        } else {
+            recorder.ended(self.id).await;
+        }
         let failed = |error: &dyn std::fmt::Display| Failure::new(format!("printing rows: {error}"));
         let view = self.captures.view(self.id, true).await.map_err(|error| failed(&error))?;
         let told = &mut self.told;
@@ -407,7 +414,7 @@ async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::P
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
     if live {
         let mut lines = LiveLines { captures: CaptureCache::new(store.clone()), id, told: Vec::new() };
-        follow(&recorder, id, async || lines.print_new().await).await?;
+        follow(&recorder, id, async || lines.print_new(&recorder).await).await?;
     }
     let mut signals = EndSignals::watch()?;
     let ended = recorder.ended(id);
@@ -448,6 +455,16 @@ mod tests {
             Ok(CaptureSpec { method: Method::Trace(trace), target, .. }) => Ok((trace, target)),
             Ok(other) => panic!("{other:?}"),
             Err(failure) => Err(failure.report()),
+        }
+    }
+
+    #[test]
+    fn a_file_that_no_probe_takes_is_refused() {
+        let error = made(&["-x", "/bin/bash", "--probe", "p:x /bin/bash:0x100"]).unwrap_err();
+        assert!(error.contains("-x /bin/bash is taken by no probe"), "{error}");
+        for probes in [&["readline"][..], &["p:x vfs_read", "--probe", "readline%return"]] {
+            let words = [&["-x", "/bin/bash", "--probe"][..], probes].concat();
+            assert!(made(&words).is_ok(), "{words:?}");
         }
     }
 

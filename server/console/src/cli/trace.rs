@@ -5,6 +5,7 @@
 
 pub(super) mod arguments;
 mod foreign;
+pub(in crate::cli) mod names;
 pub(super) mod order;
 mod records;
 pub(in crate::cli) mod rows;
@@ -343,7 +344,7 @@ pub(super) async fn recorder(client: AgentClient, place: &Workplace) -> Result<(
 async fn trace(how: &Recording<'_>, spec: CaptureSpec, client: AgentClient, place: &Workplace) -> Outcome {
     let (store, recorder) = recorder(client, place).await?;
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
-    let mut printer = Printer::new(store.clone(), id, how.json, how.is_profile);
+    let mut printer = Printer::new(store.clone(), recorder.clone(), id, how.json, how.is_profile);
     let followed = follow(&recorder, id, async || printer.print_new().await).await;
     recorder.ended(id).await;
     let status = exit_status(&recorder, id);

@@ -382,6 +382,10 @@ impl Controller {
         if progress.late_rows() > 0 {
             reason.push_str(&format!("; {} rows came too late to be in order", progress.late_rows()));
         }
+        if let Some(words) = progress.without_file_words() {
+            reason.push_str("; ");
+            reason.push_str(&words);
+        }
         if progress.is_memory_untold() {
             reason.push_str("; ");
             reason.push_str(sample_rows::NO_DATA_SOURCE);

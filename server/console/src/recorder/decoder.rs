@@ -181,6 +181,8 @@ impl Decoder {
         }
         self.setup.live.flush(true);
         let _the_store_may_be_gone = self.flush(true);
+        let missing = self.setup.naming.without_file(&self.look.samples.held());
+        self.setup.progress.without_file(missing);
         let late: u64 = self.streams.iter().map(|stream| stream.rows.late()).sum();
         let late = late + self.trace.as_ref().map_or(0, TraceRows::late);
         if late > 0 || self.look.samples.late() > 0 {

@@ -12,6 +12,7 @@
 mod appender;
 mod by_name;
 mod call_facts;
+mod call_owners;
 mod chunks;
 mod clock;
 mod code;
@@ -423,6 +424,11 @@ impl Recorder {
         if let Some(running) = self.inner.find(id) {
             running.stored().await;
         }
+    }
+
+    /// In words, if a capture that ended a moment ago has frames in files that could not be opened.
+    pub(crate) fn without_file(&self, id: CaptureId) -> Option<String> {
+        self.inner.find(id).and_then(|running| running.progress.without_file_words())
     }
 
     /// Whether a capture is being recorded.

@@ -129,6 +129,18 @@ impl NamingWork {
         lock(&self.0).frames.is_empty()
     }
 
+    /// How many frames are in files that are not held.
+    pub(crate) fn without_file(&self, held: &SharedHeld) -> u64 {
+        let state = lock(&self.0);
+        let held = lock(held);
+        let is_missing = |mapping: &MappingId| {
+            let key = state.keys.get(mapping).and_then(Option::as_ref);
+            key.is_some_and(|key| held.file(key).is_none())
+        };
+        let missing: HashSet<MappingId> = state.keys.keys().filter(|mapping| is_missing(mapping)).copied().collect();
+        state.frames.iter().filter(|(_, frame)| missing.contains(&frame.mapping)).count() as u64
+    }
+
     /// What is not named yet, by mapping.
     fn to_do(&self) -> Vec<Job> {
         let state = lock(&self.0);
@@ -348,6 +360,17 @@ mod tests {
         work.add(&mappings, &[frame(1, 1), frame(2, 2), frame(3, 2), frame(4, 3)], &[], Vec::new());
         let order: Vec<Vec<u8>> = work.to_do().into_iter().map(|job| job.mapping.name).collect();
         assert_eq!(order, [&b"[kernel]"[..], b"/often", b"/seldom"]);
+    }
+
+    #[test]
+    fn frames_in_files_that_nobody_has_open_are_counted() {
+        let frame = |id, mapping| (id, Frame { mapping, offset: u64::from(id) });
+        let key = |number| FileKey::BuildId(vec![number]);
+        let work = NamingWork::default();
+        work.add(&[], &[frame(1, 1), frame(2, 2), frame(3, 2), frame(4, 3)], &[], vec![(1, key(1)), (2, key(2))]);
+        let held = SharedHeld::default();
+        lock(&held).keep(key(1), File::open("/dev/null").unwrap().into());
+        assert_eq!(work.without_file(&held), 2, "the third mapping is no file's");
     }
 
     #[test]

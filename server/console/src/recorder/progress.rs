@@ -30,6 +30,8 @@ pub(crate) struct Progress {
     late: AtomicU64,
     output_left_out: AtomicU64,
     left_out: AtomicU64,
+    /// Frames in files that could not be opened.
+    without_file: AtomicU64,
     untold_memory: AtomicBool,
     rings_cut: OnceLock<RingsCut>,
     cause: Mutex<Option<Cause>>,
@@ -47,6 +49,7 @@ impl Progress {
             late: AtomicU64::new(0),
             output_left_out: AtomicU64::new(0),
             left_out: AtomicU64::new(0),
+            without_file: AtomicU64::new(0),
             untold_memory: AtomicBool::new(false),
             rings_cut: OnceLock::new(),
             cause: Mutex::new(None),
@@ -103,6 +106,19 @@ impl Progress {
     /// Whether samples were to tell where their data came from, and none did.
     pub(crate) fn is_memory_untold(&self) -> bool {
         self.untold_memory.load(Ordering::Relaxed)
+    }
+
+    /// So many frames are in files that could not be opened.
+    pub(crate) fn without_file(&self, frames: u64) {
+        self.without_file.store(frames, Ordering::Relaxed);
+    }
+
+    /// In words, if frames are in files that could not be opened.
+    pub(crate) fn without_file_words(&self) -> Option<String> {
+        let frames = self.without_file.load(Ordering::Relaxed);
+        let (frame, has) = if frames == 1 { ("frame", "has") } else { ("frames", "have") };
+        let why = "the process had ended before its files could be opened";
+        (frames > 0).then(|| format!("{frames} {frame} {has} no name: {why}"))
     }
 
     /// The rings have less memory than was asked for.

@@ -557,6 +557,11 @@ impl Samples {
         self.place(&mut sample, true).map_or((0, 0), |placed| (placed.stack, placed.frames.len()))
     }
 
+    /// The files that are kept for names.
+    pub(crate) fn held(&self) -> super::scout::SharedHeld {
+        self.frames.held()
+    }
+
     /// The name that a process had last, if the side band told.
     pub(crate) fn process_name(&self, pid: u32) -> Option<String> {
         self.texts.get(&self.processes.name(pid, pid)).filter(|name| !name.is_empty()).map(|name| visible(name))

@@ -625,7 +625,12 @@ fn profile_streams(profile: &ProfileSpec) -> Vec<String> {
 
 /// Whether there are stacks of user space that are no samples'.
 fn shows_stacks_beside_samples(method: &Method, plan: Option<&Plan>) -> bool {
-    matches!(method, Method::Syscalls(calls) if calls.stacks) || plan.is_some_and(shows_user_addresses)
+    let own = match method {
+        Method::Syscalls(calls) => calls.stacks,
+        Method::Trace(trace) => trace.options.iter().any(|(name, on)| *on && name == "userstacktrace"),
+        _ => false,
+    };
+    own || plan.is_some_and(shows_user_addresses)
 }
 
 /// The streams' schemas and decoders, if the agent's layouts are what was asked for.

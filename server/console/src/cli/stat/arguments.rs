@@ -30,6 +30,7 @@ pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpe
         StatArgs { per_thread: true, .. } | StatArgs { tid: Some(_), .. } => CountPer::Thread,
         _ => CountPer::Total,
     };
+    crate::cli::probe::require_use_of_file(&args.probe, args.exec.as_deref())?;
     let count = CountSpec {
         groups: groups(&args.events, matching)?,
         interval_ms: args.interval.unwrap_or(USUAL_INTERVAL_MS),

@@ -2,11 +2,14 @@
 
 use std::io::{ErrorKind, Write as _};
 
-use bathyscope_capture::{CaptureId, Display, OutputStream, StreamSchema, StringId, decode_chunk, visible};
+use bathyscope_capture::{
+    Batch, CaptureId, ColumnData, ColumnType, Display, OutputStream, StreamSchema, StringId, decode_chunk, visible,
+};
 use bathyscope_store::{Store, StoreError};
-use bathyscope_views::{Cell, Dictionaries, cells};
+use bathyscope_views::{Cell, Dictionaries, EventText, Value, cells};
 
-use crate::Failure;
+use super::names::NameReader;
+use crate::{Failure, recorder::Recorder};
 
 /// Reads the rows of a capture as they are stored.
 pub(in crate::cli) struct RowReader {
@@ -18,6 +21,9 @@ pub(in crate::cli) struct RowReader {
     next: Vec<u32>,
     dictionaries: Dictionaries,
     strings: StringId,
+    /// What names come from, where rows of the kernel's events have text.
+    texts: Option<Recorder>,
+    names: NameReader,
 }
 
 /// A row of a stream.
@@ -28,6 +34,8 @@ pub(in crate::cli) struct Row {
     pub(in crate::cli) stream: usize,
     /// Its cells, in the order of the stream's columns.
     pub(in crate::cli) cells: Vec<Cell>,
+    /// Of an event of the kernel's, what the kernel prints of it and the columns that are in that, if that is asked for.
+    pub(in crate::cli) text: Option<(String, Vec<usize>)>,
 }
 
 /// Prints what a capture records.
@@ -40,8 +48,9 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    pub(super) fn new(store: Store, id: CaptureId, json: bool, only_output: bool) -> Self {
-        Self { reader: RowReader::new(store, id), json, only_output, output: 0 }
+    pub(super) fn new(store: Store, recorder: Recorder, id: CaptureId, json: bool, only_output: bool) -> Self {
+        let texts = (!json).then_some(recorder);
+        Self { reader: RowReader { texts, ..RowReader::new(store, id) }, json, only_output, output: 0 }
     }
 
     /// Prints what is new. Says whether anybody reads it.
@@ -54,7 +63,7 @@ impl Printer {
         rows.sort_by_key(|row| row.time_ns);
         let line = |row: &Row| {
             let schema = self.reader.schemas.get(row.stream)?;
-            Some(if self.json { json_line(schema, &row.cells) } else { text_line(schema, &row.cells) })
+            Some(if self.json { json_line(schema, &row.cells) } else { text_line(schema, row) })
         };
         let text: String = rows.iter().filter_map(line).collect();
         let mut out = std::io::stdout().lock();
@@ -82,7 +91,8 @@ impl Printer {
 impl RowReader {
     pub(in crate::cli) fn new(store: Store, id: CaptureId) -> Self {
         let (schemas, next, dictionaries) = (Vec::new(), Vec::new(), Dictionaries::default());
-        Self { store, id, schemas, origin_ns: 0, next, dictionaries, strings: 0 }
+        let names = NameReader::default();
+        Self { store, id, schemas, origin_ns: 0, next, dictionaries, strings: 0, texts: None, names }
     }
 
     /// The schema of a stream, once rows were read.
@@ -110,6 +120,7 @@ impl RowReader {
             self.strings = self.strings.max(id);
             self.dictionaries.insert_string(id, text);
         }
+        self.load_names(!found.is_empty()).await?;
         let mut rows = Vec::new();
         for (stream, seq) in found {
             let bytes = self.store.chunk(self.id, stream, seq).await?;
@@ -120,7 +131,23 @@ impl RowReader {
         Ok(rows)
     }
 
+    /// Loads the names of functions of the kernel that events print.
+    async fn load_names(&mut self, has_rows: bool) -> Result<(), StoreError> {
+        let Some(recorder) = self.texts.clone().filter(|_| has_rows) else { return Ok(()) };
+        let none = Dictionaries::default();
+        let names = |schema: &StreamSchema| {
+            let text = EventText::of(schema, &none).ok().flatten();
+            text.is_some_and(|text| !text.address_columns().is_empty())
+        };
+        if !self.schemas.iter().any(names) {
+            return Ok(());
+        }
+        self.names.load(&recorder, &self.store, self.id, &mut self.dictionaries).await
+    }
+
     fn rows(&self, stream: usize, schema: &StreamSchema, bytes: &[u8]) -> Vec<Row> {
+        let event = EventText::of(schema, &self.dictionaries).ok().flatten().filter(|_| self.texts.is_some());
+        let event = event.map(|event| (event.columns(), event));
         let wanted: Vec<usize> = (0..schema.columns.len()).collect();
         let batch = match decode_chunk(schema, bytes, &wanted) {
             Ok(batch) => batch,
@@ -131,10 +158,32 @@ impl RowReader {
         };
         let times = batch.columns.get(StreamSchema::TIME).map(|column| column.as_u64()).unwrap_or_default();
         let row = |(row, time): (usize, &u64)| {
+            let text = event.as_ref().and_then(|(columns, event)| {
+                let mut text = String::new();
+                let value = |column: usize| self.value(schema, &batch, column, row);
+                event.write(value, &mut text).then(|| (text, columns.clone()))
+            });
             let cells = cells(&self.dictionaries, schema, &batch, row, self.origin_ns);
-            Row { time_ns: *time, stream, cells }
+            Row { time_ns: *time, stream, cells, text }
         };
         times.iter().enumerate().map(row).collect()
+    }
+}
+
+impl RowReader {
+    /// The value of a row in a column.
+    fn value(&self, schema: &StreamSchema, batch: &Batch, column: usize, row: usize) -> Value<'_> {
+        let found = match batch.columns.get(column) {
+            Some(ColumnData::U64(values)) => values.get(row).map(|value| Value::U64(*value)),
+            Some(ColumnData::I64(values)) => values.get(row).map(|value| Value::I64(*value)),
+            Some(ColumnData::Id(ids)) => {
+                let is_text = schema.columns.get(column).is_some_and(|column| column.ty == ColumnType::Text);
+                let id = ids.get(row).filter(|_| is_text);
+                id.and_then(|id| self.dictionaries.text(*id)).map(Value::Text)
+            }
+            None => None,
+        };
+        found.unwrap_or(Value::Null)
     }
 }
 
@@ -142,8 +191,9 @@ fn failed(error: StoreError) -> Failure {
     Failure::because("reading back what was stored", error)
 }
 
-/// `SECONDS  CPU  NAME PID/TID  EVENT  field=value …`
-fn text_line(schema: &StreamSchema, cells: &[Cell]) -> String {
+/// `SECONDS  CPU  NAME PID/TID  EVENT  field=value …`; of an event of the kernel's what it prints, and what it does not print.
+fn text_line(schema: &StreamSchema, row: &Row) -> String {
+    let cells = &row.cells;
     let cell = |index: usize| cells.get(index).map(|cell| text_cell(Display::Decimal, cell)).unwrap_or_default();
     let time = match cells.get(StreamSchema::TIME) {
         Some(Cell::Number(ns)) => format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000),
@@ -153,8 +203,12 @@ fn text_line(schema: &StreamSchema, cells: &[Cell]) -> String {
     let thread = if pid == tid { pid } else { format!("{pid}/{tid}") };
     let (cpu, name) = (cell(StreamSchema::CPU), cell(StreamSchema::COMM));
     let mut line = format!("{time:>14} {cpu:>3} {name:<15} {thread:<9} {}", schema.name);
-    let own = schema.columns.iter().zip(cells).skip(StreamSchema::COMMON.len());
-    for (column, cell) in own {
+    let printed = row.text.as_ref().map_or(&[][..], |(_, columns)| columns);
+    if let Some((text, _)) = &row.text {
+        line.push_str(&format!(" {text}"));
+    }
+    let own = schema.columns.iter().zip(cells).enumerate().skip(StreamSchema::COMMON.len());
+    for (_, (column, cell)) in own.filter(|(index, _)| !printed.contains(index)) {
         line.push_str(&format!(" {}={}", visible(column.name.as_bytes()), text_cell(column.display, cell)));
     }
     line.push('\n');
@@ -204,8 +258,13 @@ mod tests {
 
     #[test]
     fn p12_rows_are_lines_that_hide_nothing() {
-        let line = text_line(&schema(), &cells());
+        let mut row = Row { time_ns: 0, stream: 0, cells: cells(), text: None };
+        let line = text_line(&schema(), &row);
         assert_eq!(line, "   1.000000023   3 a\\x1b[2K        70/71     fs:open flags=0xff path=\"b c\"\n");
+        // The kernel's own text, and what is not in it.
+        row.text = Some(("flags=O_ALL".to_owned(), vec![5]));
+        let line = text_line(&schema(), &row);
+        assert_eq!(line, "   1.000000023   3 a\\x1b[2K        70/71     fs:open flags=O_ALL path=\"b c\"\n");
     }
 
     #[test]

@@ -39,7 +39,7 @@ fn b1_daily_options_of_strace_show_what_strace_shows() {
     files(&folder);
     let cases: [&[&str]; 23] = [
         &["-e", "%network,pipe2,execve,write,clone3"],
-        &["-y", "-e", "trace=read,write,pipe2,socketpair,socket,accept4,close,listen"],
+        &["-y", "-e", "trace=openat,read,write,pipe2,socketpair,socket,accept4,close,listen"],
         &["-yy", "-e", "trace=read,write,socket,accept4,connect"],
         &["-x", "-e", "write,read"],
         &["-xx", "-s", "5", "-e", "write,openat,execve"],

@@ -66,6 +66,8 @@ pub struct Code {
     pub source: Option<Arc<Source>>,
     /// Bytes of stack that it uses, its functions included.
     pub stack_bytes: u32,
+    /// Whether it looks into its context, such as for the fields of a tracepoint; passing it to helpers is none of that.
+    pub reads_context: bool,
 }
 
 /// A program that cannot be compiled.
@@ -178,6 +180,7 @@ struct Part {
     name: String,
     parameters: usize,
     emitted: Emitted,
+    reads_context: bool,
 }
 
 struct Linker<'a> {
@@ -198,7 +201,10 @@ impl Linker<'_> {
             return Err(self.too_much_stack(allocation.stack_bytes));
         }
         let emitted = emit::emit(self.program, &body, parameters, &allocation)?;
-        self.parts.push(Part { name: name.to_owned(), parameters: parameters.map_or(1, <[Parameter]>::len), emitted });
+        let is_read = |op: &Op| matches!(op, Op::LoadContext { .. } | Op::ContextAddress { .. });
+        let reads_context = body.blocks.iter().flat_map(|block| &block.ops).any(is_read);
+        let (name, parameters) = (name.to_owned(), parameters.map_or(1, <[Parameter]>::len));
+        self.parts.push(Part { name, parameters, emitted, reads_context });
         Ok(())
     }
 
@@ -260,6 +266,7 @@ impl Linker<'_> {
             positions: Vec::new(),
             source: program.source.clone(),
             stack_bytes,
+            reads_context: self.parts.iter().any(|part| part.reads_context),
         };
         for part in &self.parts {
             let start = code.instructions.len();

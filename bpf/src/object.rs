@@ -29,13 +29,13 @@ const INSTRUCTION_BYTES: u64 = 8;
 #[non_exhaustive]
 pub enum ObjectError {
     /// Two programs have one name.
-    #[error("two programs are called `{name}`")]
+    #[error("two programs have the name `{name}`")]
     Program {
         /// The name.
         name: String,
     },
     /// Two different maps have one name.
-    #[error("two different maps are called `{name}`")]
+    #[error("two different maps have the name `{name}`")]
     Map {
         /// The name.
         name: String,

@@ -175,3 +175,46 @@ fn a_time_is_given_with_duration() {
         assert!(!output.status.success() && text.contains("--duration"), "{verb}: {text}");
     }
 }
+
+/// What a tool's help lists, as it is typed: `-a`, `--all-cpus`.
+fn options(help: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for line in help.lines().filter(|line| line.starts_with("    ")) {
+        let words = line.split([' ', ',', '=', '[', ']']).filter(|word| !word.is_empty());
+        // What is said of an option may name others.
+        found.extend(words.take_while(|word| word.starts_with('-')).filter(|word| word.len() > 1).map(str::to_owned));
+    }
+    found
+}
+
+/// Each option of a tool whose verb we have is ours, or refused with what there is instead, or left out with a reason.
+#[test]
+fn every_option_of_the_tools_is_answered() {
+    let verbs: [(&str, &[&str]); 6] = [
+        ("record", &["trace-cmd", "record", "-h"]),
+        ("report", &["trace-cmd", "report", "-h"]),
+        ("list", &["trace-cmd", "list", "-h"]),
+        ("profile", &["perf", "record", "-h"]),
+        ("stat", &["perf", "stat", "-h"]),
+        ("probe", &["perf", "probe", "-h"]),
+    ];
+    let mut unanswered = Vec::new();
+    for (verb, tool) in verbs {
+        let Some(theirs) = help(tool) else {
+            skip(&format!("the options of `{verb}` beside those of the tool"), tool[0]);
+            continue;
+        };
+        let theirs = options(&theirs);
+        assert!(theirs.len() > 5, "{verb}: {theirs:?}");
+        for option in theirs {
+            // Help is printed before anything is done; what is refused is refused before.
+            let output = Command::new(binary()).args([verb, "--help", &option]).output().expect("it runs");
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            let is_general = text.contains("lists its options") || text.contains("Did you mean");
+            if !output.status.success() && (is_general || !text.contains("is no option of")) {
+                unanswered.push(format!("{verb} {option}: {text}"));
+            }
+        }
+    }
+    assert!(unanswered.is_empty(), "{unanswered:#?}");
+}

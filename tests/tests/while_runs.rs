@@ -11,6 +11,7 @@ use bathyscope_tests::{
     programs::program,
     server::Server,
     skip,
+    wait::until,
 };
 use serde_json::json;
 
@@ -118,6 +119,98 @@ fn stat_tells_the_times_of_its_command_and_counts_many_events() {
     assert!(texts(&all).1.contains("user_time") && !texts(&all).1.contains("seconds user"), "{}", texts(&all).1);
 }
 
+fn imported(file: &std::path::Path, data: &str) {
+    let output = run(["captures", "import", file.to_str().unwrap(), "--data", data]);
+    assert!(output.status.success(), "{}", texts(&output).1);
+}
+
+/// What a query of the newest capture answers, row by row.
+fn rows(data: &str, sql: &str) -> Vec<serde_json::Value> {
+    json_of(["query", "newest", sql, "--json", "--data", data])["rows"].as_array().expect("rows").clone()
+}
+
+#[test]
+fn threads_are_sampled_and_counted_by_their_ids() {
+    let what = "threads by their ids";
+    let Some(_alone) = alone(what) else { return };
+    let Some(crowd) = program("crowd") else { return skip(what, "gcc") };
+    let crowd = Other::start(Command::new(crowd).args(["2", "2000000000"]));
+    let tasks = format!("/proc/{}/task", crowd.0.id());
+    let threads = until("both threads to run", || {
+        let names = std::fs::read_dir(&tasks).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let others: Vec<String> = names.filter(|tid| *tid != crowd.0.id().to_string()).collect();
+        (others.len() == 2).then_some(others)
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (data, file) = (folder.path().to_str().unwrap(), folder.path().join("of threads.bathy"));
+    let path = file.to_str().unwrap();
+    let output = run(["profile", "-t", &threads[0], "-e", "task-clock", "-F", "499", "-o", path, "--", "sleep", "1"]);
+    let (out, err) = texts(&output);
+    assert!(output.status.success() && out.contains("said"), "{out}{err}");
+    imported(&file, data);
+    assert_eq!(rows(data, "select distinct tid from \"task-clock\""), [json!([threads[0].parse::<u32>().unwrap()])]);
+    let both = threads.join(",");
+    let output = run(["stat", "-j", "-e", "task-clock", "--per-thread", "-t", &both, "--", "sleep", "0.5"]);
+    let (_, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    assert_eq!(err.lines().filter(|line| line.contains("task-clock")).count(), 2, "{err}");
+    let output = run(["stat", "-t", "4194304"]);
+    assert!(texts(&output).1.contains("no such thread"), "{}", texts(&output).1);
+}
+
+#[test]
+fn several_events_are_sampled_and_each_sample_tells_its_own() {
+    let what = "samples of several events";
+    let Some(_alone) = alone(what) else { return };
+    let Some(spin) = program("spin") else { return skip(what, "gcc") };
+    let spin = spin.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for events in ["{task-clock,page-faults}", "task-clock,page-faults", "{page-faults,sched:sched_process_exec}"] {
+        let (data, file) = (folder.path().join(events), folder.path().join(format!("{events}.bathy")));
+        std::fs::create_dir(&data).unwrap();
+        let output = run(["profile", "-e", events, "-F", "499", "-o", file.to_str().unwrap(), "--", spin, "400"]);
+        let (out, err) = texts(&output);
+        assert!(output.status.success(), "{events}: {err}");
+        for event in events.trim_matches(['{', '}']).split(',') {
+            assert!(out.contains(&format!(" samples of {event}\n")), "{events}: {out}");
+        }
+        imported(&file, data.to_str().unwrap());
+        let found = rows(data.to_str().unwrap(), "select event, count(*) from samples group by event order by event");
+        assert!(found.len() == 2 && found.iter().all(|row| row[1].as_u64() > Some(0)), "{events}: {found:?}");
+    }
+}
+
+#[test]
+fn sampling_and_counting_begin_after_a_delay() {
+    let what = "a delay before the first sample";
+    let Some(_alone) = alone(what) else { return };
+    let Some(spin) = program("spin") else { return skip(what, "gcc") };
+    let spin = spin.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (event, number) in [("task-clock", 0), ("page-faults", 1), ("sched:sched_stat_runtime", 2)] {
+        let (data, file) = (folder.path().join(event), folder.path().join(format!("{number}.bathy")));
+        std::fs::create_dir(&data).unwrap();
+        let letters = ["-e", event, "-D", "400", "-o", file.to_str().unwrap()];
+        let output = run([&["profile"], &letters[..], &["--", spin, "900"]].concat());
+        assert!(output.status.success(), "{event}: {}", texts(&output).1);
+        imported(&file, data.to_str().unwrap());
+        let table = event.rsplit(':').next().unwrap();
+        let found = rows(data.to_str().unwrap(), &format!("select min(time), count(*) from \"{table}\""));
+        // A program that spins makes no page faults once it runs.
+        let (first, count) = (found[0][0].as_u64(), found[0][1].as_u64().unwrap());
+        assert!(count == 0 || first >= Some(390_000_000), "{event}: {found:?}");
+        assert!(count > 0 || event == "page-faults", "{event}: {found:?}");
+    }
+    let output = run(["stat", "-j", "-e", "duration_time,task-clock", "-D", "400", "--", spin, "900"]);
+    let (_, err) = texts(&output);
+    assert!(output.status.success(), "{err}");
+    let line = err.lines().find(|line| line.contains("duration_time")).unwrap_or_else(|| panic!("{err}"));
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    let value = line["counter-value"].as_str().and_then(|text| text.parse::<f64>().ok());
+    let value = value.or_else(|| line["counter-value"].as_f64()).unwrap_or_else(|| panic!("{line}"));
+    assert!((0.2e9..3e9).contains(&value), "{line}");
+}
+
 #[test]
 fn record_prints_rows_as_they_come() {
     let Some(_alone) = alone("record --live") else { return };
@@ -134,8 +227,15 @@ fn record_prints_rows_as_they_come() {
         let later: Vec<&str> = report.lines().filter(|line| line.contains("sched_process_exec:")).collect();
         assert!(!live.is_empty() && live == later, "{live:#?} {later:#?}");
     }
-    let output = run(["record", "--data", data, "-e", "sched_process_exec", "-o", "trace.dat", "true"]);
-    assert!(!output.status.success() && texts(&output).1.contains("bathyscope export"), "{}", texts(&output).1);
+    let file = folder.path().join("trace.bathy");
+    let output = run(["record", "--data", data, "-e", "sched_process_exec", "-o", file.to_str().unwrap(), "true"]);
+    let (_, err) = texts(&output);
+    assert!(output.status.success() && err.contains("captures import"), "{err}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    imported(&file, elsewhere.path().to_str().unwrap());
+    assert!(!executed_in(elsewhere.path().to_str().unwrap()).is_empty());
+    let output = run(["record", "--data", data, "-e", "sched_process_exec", "-o", "/none/trace.bathy", "true"]);
+    assert!(!output.status.success() && texts(&output).1.contains("/none/trace.bathy"), "{}", texts(&output).1);
 }
 
 #[test]

@@ -99,6 +99,9 @@ test("what is missing is said", () => {
     { method: "profile", frequency: "0" },
     { target: "process", pid: "x" },
     { target: "group", group: "" },
+    { target: "thread", tids: "3" },
+    { method: "count", target: "thread", tids: "3,3" },
+    { method: "profile", target: "thread", tids: "x" },
     { target: "user", ofUser: " " },
     { target: "comm", comm: "" },
     { target: "command", argv: "" },
@@ -114,6 +117,9 @@ test("what is missing is said", () => {
 test("targets in words", () => {
   assert.equal(targetText("system", joinWords), "whole system");
   assert.equal(targetText({ process: { pid: 3, children: true } }, joinWords), "pid 3 and its children");
+  assert.equal(targetText({ threads: { tids: [3, 4], children: false } }, joinWords), "threads 3, 4");
+  const one = targetText({ threads: { tids: [3], children: true } }, joinWords, "sh");
+  assert.equal(one, "sh (thread 3) and what they start");
   assert.equal(
     targetText({ during: { argv: ["make", "-j8"], of: { processes: { pids: [3, 4], children: false } } } }, joinWords),
     "pids 3, 4 while make -j8 runs",

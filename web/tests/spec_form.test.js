@@ -103,6 +103,7 @@ function varied({ below, one, some }, { name, method, target }) {
         interval_ms: 10 + below(3600000 - 10),
         per: one(["total", "cpu"]),
         ...(dynamic.length ? { dynamic } : {}),
+        ...(below(2) ? { delay_ms: 1 + below(3600000) } : {}),
       };
     },
     script: () => ({ text: one(WORDS.slice(2)) || "x", params: ["x", ...some(WORDS)] }),
@@ -132,6 +133,9 @@ function varied({ below, one, some }, { name, method, target }) {
     { process: { pid: 1 + below(4194304), children: below(2) === 0 } },
     { command: { argv: ["c", ...some(WORDS, 6)], ...(below(2) ? { user: "u" } : {}), children: below(2) === 0 } },
     { comm: { pattern: one(["a*", " b", "c d "]) } },
+    ...(kind === "profile" || kind === "count"
+      ? [{ threads: { tids: [1 + below(1000), 1001 + below(1000)], children: below(2) === 0 } }]
+      : []),
   ];
   const limits = {
     duration_ms: one([null, 1, 999, 60000, 61001, 3600000, 7 * 24 * 3600000]),

@@ -23,6 +23,7 @@ fn code(instructions: Vec<Instruction>, maps: Vec<MapDefinition>, map_references
         positions: Vec::new(),
         source: None,
         stack_bytes: 0,
+        reads_context: false,
     }
 }
 

@@ -23,7 +23,7 @@ pub enum DecodeError {
     #[error("it names a site that the script does not have")]
     Site,
     /// The description nests too deeply or is larger than memory.
-    #[error("its description makes no sense")]
+    #[error("its description is invalid")]
     Type,
 }
 

@@ -45,7 +45,12 @@ impl Plan {
         match &method {
             WireMethod::Count(count) if count.groups.is_empty() => return Err(invalid("it counts nothing".to_owned())),
             WireMethod::Count(count) => drop(read_events(&count.groups)?),
-            WireMethod::Profile(profile) => drop(read_event(profile.event.as_deref())?),
+            WireMethod::Profile(profile) => {
+                let more = profile.more.iter().map(|more| more.event.as_str());
+                for event in profile.event.as_deref().into_iter().chain(more) {
+                    drop(read_event(Some(event))?);
+                }
+            }
             // What these name only the kernel knows.
             WireMethod::Events { .. } | WireMethod::Trace(_) | WireMethod::Syscalls(_) => {}
         }
@@ -85,6 +90,7 @@ fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
             cgroup: count.cgroup.clone(),
             detail: 0,
             dynamic: count.dynamic.iter().map(|line| DynamicProbe::of_line(line)).collect(),
+            delay_ms: count.delay_ms,
         }),
         WireMethod::Trace(trace) => Method::Trace(trace_spec(trace)),
         WireMethod::Syscalls(wire) => Method::Syscalls(SyscallSpec {
@@ -113,6 +119,7 @@ fn target_of(wire: &WireTarget) -> Target {
         WireTarget::System => Target::System,
         WireTarget::Process { pid, children } => Target::Process { pid, children },
         WireTarget::Processes { pids, children } => Target::Processes { pids, children },
+        WireTarget::Threads { tids, children } => Target::Threads { tids, children },
         WireTarget::Command { argv, user, children } => Target::Command { argv, user, children },
         WireTarget::During { argv, user, of } => Target::during(argv, user, target_of(&of)),
         WireTarget::Cgroup { path } => Target::Cgroup { path },
@@ -156,6 +163,9 @@ pub(crate) fn profile_of(profile: &WireProfile) -> ProfileSpec {
         branches: profile.branches.clone(),
         cpus: profile.cpus.clone(),
         filter: profile.filter.clone(),
+        delay_ms: profile.delay_ms,
+        more: profile.more.clone(),
+        group: profile.group,
     }
 }
 
@@ -220,7 +230,14 @@ impl ScriptPlan {
             branches: Vec::new(),
             cpus: Vec::new(),
             filter: None,
+            delay_ms: None,
+            more: Vec::new(),
+            group: false,
         });
+        if let WireTarget::Threads { .. } = &target {
+            let remedy = "Choose their process; tid is the thread's id in a script, such as /tid == 7/.";
+            return Err(failed(AgentErrorKind::Invalid, "checking the script", "scripts are not of threads", remedy));
+        }
         let Plan { target, ring_bytes, .. } = Plan::checked(any, target, ring_bytes)?;
         Ok(Self { script, target, ring_bytes, map_bytes: MAX_MAP_BYTES })
     }
@@ -246,7 +263,7 @@ pub fn check_script_sizes(script: &WireScript) -> Result<(), AgentError> {
         return limit(format!("a name, parameter or setting has more than {MAX_PARAMETER_BYTES} bytes"));
     }
     if places > MAX_USER_PLACES || script.user_places.len() > MAX_USER_PLACES {
-        return limit(format!("it has {places} places in user space, and at most {MAX_USER_PLACES} are taken"));
+        return limit(format!("it has {places} probe sites in user space, and at most {MAX_USER_PLACES} are taken"));
     }
     check_unwind_tables(script)
 }
@@ -391,7 +408,7 @@ pub trait Backend {
     /// If nobody may here, or the event is not of such an agent.
     fn detach_others(&mut self, group: &str, name: &str) -> Result<u32, AgentError> {
         let doing = format!("detaching {}:{}", visible(group.as_bytes()), visible(name.as_bytes()));
-        let remedy = "Run `bathyscope probe --del` as root in a terminal.";
+        let remedy = "`bathyscope probe --del` detaches it from a terminal, with the rights of whoever records it.";
         Err(failed(
             AgentErrorKind::Denied,
             doing,

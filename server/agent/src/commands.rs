@@ -4,6 +4,7 @@ use std::{fmt, str::FromStr};
 
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
+use crate::needs::Need;
 use crate::{error::failed, kernel::User};
 
 /// The most users that may be listed.
@@ -128,7 +129,7 @@ impl CommandRights {
         }
         let own = rustix::process::geteuid();
         if !own.is_root() && user.uid != own.as_raw() {
-            let remedy = "Run the agent as root, or leave the user out.";
+            let remedy = format!("{} Or leave the user out.", Need::Users.remedy());
             return Err(failed(AgentErrorKind::Denied, DOING, "the agent may not change users", remedy));
         }
         Ok(Some(user))

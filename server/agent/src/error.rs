@@ -4,6 +4,8 @@ use std::io;
 
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
+use crate::needs::Remedy;
+
 /// An error of `kind`: `doing` with the value, `why` without a final stop, `remedy` in whole sentences.
 pub(crate) fn failed(
     kind: AgentErrorKind,
@@ -39,47 +41,33 @@ fn lower_first(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().collect::<String>() + chars.as_str())
 }
 
-/// An error of the operating system while `doing`, with what helps: `remedy`, if it is of any use here.
-pub(crate) fn refused(doing: impl Into<String>, error: &io::Error, remedy: impl Into<String>) -> AgentError {
+/// An error of the operating system while `doing`, with what helps: a text, or the right that is needed, if it is one that
+/// was missing.
+pub(crate) fn refused(doing: impl Into<String>, error: &io::Error, remedy: impl Into<Remedy>) -> AgentError {
     let kind = kind_of(error);
-    failed(kind, doing, words(error), suited(kind, remedy.into(), has_all_rights()))
-}
-
-/// Advice to become root, where that can help: only against a right that is missing, and nobody who has it.
-fn suited(kind: AgentErrorKind, remedy: String, has_all_rights: bool) -> String {
-    let is_about_rights = remedy.contains("as root");
-    match (is_about_rights, kind, has_all_rights) {
-        (false, ..) | (true, AgentErrorKind::Denied, false) => remedy,
-        (true, AgentErrorKind::Denied, true) => {
-            "The agent has every right already: the kernel's lockdown, a security module \
-            or a sandbox forbids it. `bathyscope doctor` tells what works here."
-                .to_owned()
-        }
-        (true, ..) => String::new(),
-    }
-}
-
-/// Whether more rights than this process has would change nothing.
-fn has_all_rights() -> bool {
-    let sets = rustix::thread::capabilities(None);
-    rustix::process::geteuid().is_root()
-        && sets.is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN))
+    let remedy = match remedy.into() {
+        Remedy::Text(text) => text,
+        Remedy::Right(need) if kind == AgentErrorKind::Denied => need.remedy(),
+        // Rights are no help against what has nothing to do with them.
+        Remedy::Right(_) => String::new(),
+    };
+    failed(kind, doing, words(error), remedy)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::needs::Need;
 
     #[test]
-    fn nobody_who_is_root_is_told_to_be_root() {
-        let advice = || "Run the agent as root, or give it CAP_BPF.".to_owned();
-        assert_eq!(suited(AgentErrorKind::Denied, advice(), false), advice());
-        assert!(suited(AgentErrorKind::Denied, advice(), true).contains("lockdown"));
-        // Rights are no help against what has nothing to do with them.
-        for kind in [AgentErrorKind::Internal, AgentErrorKind::Invalid, AgentErrorKind::NotFound] {
-            assert_eq!(suited(kind, advice(), false), "", "{kind:?}");
+    fn rights_are_only_told_where_one_was_missing() {
+        let told = |errno, remedy: Remedy| refused("this", &io::Error::from_raw_os_error(errno), remedy).remedy;
+        for need in [Need::Programs, Need::Events, Need::Administrator, Need::Files] {
+            assert_eq!(told(libc::EPERM, need.into()), need.remedy());
+            for errno in [libc::EINVAL, libc::ENOENT, libc::ENOMEM, libc::EINTR] {
+                assert_eq!(told(errno, need.into()), "");
+            }
         }
-        let other = "Ask for a smaller buffer.".to_owned();
-        assert_eq!(suited(AgentErrorKind::Internal, other.clone(), true), other);
+        assert_eq!(told(libc::EINVAL, "Ask for less.".into()), "Ask for less.");
     }
 }

@@ -18,6 +18,7 @@ mod error;
 mod guard;
 mod kernel;
 mod memory;
+mod needs;
 mod rights;
 pub mod seccomp;
 mod server;

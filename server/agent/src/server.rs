@@ -74,7 +74,7 @@ pub fn run(door: &Door, options: &AgentOptions) -> Result<Infallible, RunError> 
             Err(ProtocolError::Closed) => loop {
                 std::thread::park();
             },
-            Err(error) => tracing::warn!(%error, "refused what came through the door"),
+            Err(error) => tracing::warn!(%error, "refused a message on the connection socket"),
         }
     }
 }

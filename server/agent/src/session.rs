@@ -43,7 +43,7 @@ pub enum SessionEnd {
     #[error("the console broke the protocol: {0}")]
     Violation(&'static str),
     /// The console hung while its captures ran.
-    #[error("the console asked nothing for {} s while captures ran", .0.as_secs())]
+    #[error("the console sent no request for {} s while captures ran", .0.as_secs())]
     Lease(Duration),
     /// The connection failed.
     #[error("the connection to the console failed")]

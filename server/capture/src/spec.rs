@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 pub use branches::{BranchFilter, BranchFilterError};
 pub use budgets::{Budgets, USUAL_BUDGET_BYTES_PER_S};
 pub use perf::{
-    CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FREQUENCY_HZ, MAX_STACK_BYTES,
-    ProfileSpec, USUAL_STACK_BYTES,
+    CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FREQUENCY_HZ, MAX_SAMPLED,
+    MAX_STACK_BYTES, ProfileSpec, SampledEvent, USUAL_STACK_BYTES,
 };
 pub use syscalls::{Below, HexTexts, SyscallLook, SyscallOutcome, SyscallSpec};
 pub use target::{MAX_TARGET_PROCESSES, Target};
@@ -301,6 +301,12 @@ impl CaptureSpec {
             Method::Syscalls(calls) => calls.validate()?,
         }
         self.target.validate()?;
+        let knows_threads = matches!(self.method, Method::Profile(_) | Method::Count(_));
+        if matches!(self.target.watched(), Target::Threads { .. }) && !knows_threads {
+            let needs =
+                "a profile or counts as method; events of one thread are rows that a filter such as tid == 7 shows";
+            return Err(SpecError::Needs { what: "recording threads by their ids", needs });
+        }
         self.limits.validate()
     }
 

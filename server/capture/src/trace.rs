@@ -33,7 +33,7 @@ const MAX_GRAPH_DEPTH: u32 = 256;
 const REFUSED_TRACERS: [(&str, &str); 3] = [
     (
         "blk",
-        "it records only what is switched on for each device in sysfs, which is not done here; record the events of the \
+        "it records only what is switched on for each device in sysfs, which Bathyscope does not do; record the events of the \
          subsystem block, which are the same moments",
     ),
     ("nop", "it records nothing; leave the tracer out"),
@@ -135,7 +135,7 @@ impl TraceSpec {
         in_range("the number of options", self.options.len() as u64, 0, MAX_TRACE_OPTIONS as u64)?;
         self.options.iter().try_for_each(|(name, _on)| validate_option(name))?;
         if !TRACE_CLOCKS.contains(&self.clock()) {
-            let rule = "its stamps cannot be put beside those of other captures; use mono, mono_raw or boot";
+            let rule = "its timestamps cannot be compared with those of other captures; use mono, mono_raw or boot";
             return Err(part("the clock", self.clock(), rule));
         }
         let kib = self.buffer_kib.unwrap_or(MIN_TRACE_BUFFER_KIB);

@@ -23,48 +23,59 @@ pub struct Wildcards {
 enum Part {
     /// Anything.
     Star,
-    /// Any byte.
+    /// Any character.
     Any,
-    Byte(u8),
-    /// A byte whose bit is set.
-    Class([u64; 4]),
+    Character(char),
+    /// A character of these ranges, or of none of them.
+    Class {
+        ranges: Vec<(char, char)>,
+        negated: bool,
+    },
 }
 
 impl Wildcards {
-    /// Reads a pattern. A `[` without an end stands for itself.
+    /// Reads a pattern as fnmatch(3) does: a `\` takes its meaning from the character behind it, a `[` without an end stands
+    /// for itself, and a `]` that comes first is one of the characters of a class.
     pub fn new(pattern: &str) -> Self {
-        // Behind the last `]` every `[` is without an end.
-        let last_end = pattern.bytes().rev().position(|byte| byte == b']').map_or(0, |behind| behind + 1);
-        Self::read(pattern, last_end)
+        Self::read(pattern, true)
     }
 
     /// Reads a pattern in which only `*` and `?` mean something: names of C++ have brackets.
     pub fn without_classes(pattern: &str) -> Self {
-        Self::read(pattern, 0)
+        Self::read(pattern, false)
     }
 
-    /// `last_end`: how many bytes from the end on there is a `]`; 0 if there is none that ends a class.
-    fn read(pattern: &str, last_end: usize) -> Self {
-        let mut rest = pattern.as_bytes();
-        let mut parts = Vec::new();
-        while let Some((first, behind)) = rest.split_first() {
-            let end = match first {
-                b'[' if behind.len() >= last_end && last_end > 0 => {
-                    behind.iter().skip(1).position(|byte| *byte == b']').map(|at| at + 1)
-                }
+    fn read(pattern: &str, classes: bool) -> Self {
+        // Behind the last `]` every `[` is without an end.
+        let last_end = pattern.rfind(']').filter(|_| classes);
+        let (mut parts, mut at) = (Vec::new(), 0);
+        while let Some(first) = pattern.get(at..).and_then(|rest| rest.chars().next()) {
+            at += first.len_utf8();
+            let class = match first {
+                '[' if last_end.is_some_and(|last| last > at) => class(pattern.get(at..).unwrap_or_default()),
                 _ => None,
             };
-            match (first, end) {
-                (b'*', _) => {
+            match (first, class) {
+                ('*', _) => {
                     if parts.last() != Some(&Part::Star) {
                         parts.push(Part::Star);
                     }
                 }
-                (b'?', _) => parts.push(Part::Any),
-                (_, Some(end)) => parts.push(Part::Class(class(behind.get(..end).unwrap_or_default()))),
-                (byte, None) => parts.push(Part::Byte(*byte)),
+                ('?', _) => parts.push(Part::Any),
+                ('\\', _) if classes => match pattern.get(at..).and_then(|rest| rest.chars().next()) {
+                    Some(meant) => {
+                        at += meant.len_utf8();
+                        parts.push(Part::Character(meant));
+                    }
+                    // At the end of a pattern it stands for nothing that there could be.
+                    None => parts.push(Part::Class { ranges: Vec::new(), negated: false }),
+                },
+                (_, Some((class, bytes))) => {
+                    at += bytes;
+                    parts.push(class);
+                }
+                (character, None) => parts.push(Part::Character(character)),
             }
-            rest = behind.get(end.map_or(0, |end| end + 1)..).unwrap_or_default();
         }
         let least = parts.iter().filter(|part| **part != Part::Star).count();
         Self { parts, least }
@@ -72,33 +83,28 @@ impl Wildcards {
 
     /// Whether a name matches as a whole.
     pub fn matches(&self, name: &str) -> bool {
-        let name = name.as_bytes();
         if name.len() < self.least {
             return false;
         }
-        let (mut p, mut n) = (0, 0);
+        let (mut p, mut rest) = (0, name);
         // Where to go on after the last star: the part behind it, and the next place in the name.
-        let mut star: Option<(usize, usize)> = None;
-        while let Some(byte) = name.get(n) {
-            let fits = match self.parts.get(p) {
-                Some(Part::Star) => {
-                    p += 1;
-                    star = Some((p, n));
-                    continue;
-                }
-                Some(Part::Any) => true,
-                Some(Part::Byte(wanted)) => wanted == byte,
-                Some(Part::Class(bits)) => {
-                    bits.get(usize::from(byte / 64)).is_some_and(|it| it >> (byte % 64) & 1 == 1)
-                }
-                None => false,
-            };
-            if fits {
+        let mut star: Option<(usize, &str)> = None;
+        loop {
+            let part = self.parts.get(p);
+            if part == Some(&Part::Star) {
                 p += 1;
-                n += 1;
-            } else if let Some((behind, next)) = &mut star {
-                *next += 1;
-                (p, n) = (*behind, *next);
+                star = Some((p, rest));
+                continue;
+            }
+            let mut characters = rest.chars();
+            let Some(found) = characters.next() else { break };
+            if part.is_some_and(|part| part.fits(found)) {
+                (p, rest) = (p + 1, characters.as_str());
+            } else if let Some((behind, from)) = &mut star {
+                let mut later = from.chars();
+                let _passed = later.next();
+                *from = later.as_str();
+                (p, rest) = (*behind, *from);
             } else {
                 return false;
             }
@@ -107,26 +113,39 @@ impl Wildcards {
     }
 }
 
-/// The bytes that stand between `[` and `]`.
-fn class(text: &[u8]) -> [u64; 4] {
-    let (negated, mut rest) = match text.split_first() {
-        Some((b'!' | b'^', rest)) => (true, rest),
-        _ => (false, text),
-    };
-    let mut bits = [0_u64; 4];
-    while let Some((first, behind)) = rest.split_first() {
-        let (last, next) = match behind {
-            [b'-', last, next @ ..] => (last, next),
-            _ => (first, behind),
-        };
-        for byte in *first..=*last {
-            if let Some(word) = bits.get_mut(usize::from(byte / 64)) {
-                *word |= 1 << (byte % 64);
+impl Part {
+    fn fits(&self, found: char) -> bool {
+        match self {
+            Self::Star | Self::Any => true,
+            Self::Character(wanted) => *wanted == found,
+            Self::Class { ranges, negated } => {
+                ranges.iter().any(|(first, last)| (*first..=*last).contains(&found)) != *negated
             }
         }
-        rest = next;
     }
-    if negated { bits.map(|word| !word) } else { bits }
+}
+
+/// The class that begins behind a `[`, and how many bytes it has with its `]`; none if it has no end.
+fn class(text: &str) -> Option<(Part, usize)> {
+    let (negated, inside) = match text.strip_prefix(['!', '^']) {
+        Some(inside) => (true, inside),
+        None => (false, text),
+    };
+    let first = inside.chars().next()?;
+    let end = inside.get(first.len_utf8()..)?.find(']')? + first.len_utf8();
+    let mut rest = inside.get(..end)?.chars();
+    let mut ranges = Vec::new();
+    while let Some(first) = rest.next() {
+        let mut behind = rest.clone();
+        match (behind.next(), behind.next()) {
+            (Some('-'), Some(last)) => {
+                rest = behind;
+                ranges.push((first, last));
+            }
+            _ => ranges.push((first, first)),
+        }
+    }
+    Some((Part::Class { ranges, negated }, text.len() - inside.len() + end + 1))
 }
 
 #[cfg(test)]
@@ -165,6 +184,35 @@ mod tests {
             ("", "", true),
             ("?", "", false),
             ("*aab", "aaab", true),
+            // Characters, not bytes.
+            ("?", "é", true),
+            ("??", "é", false),
+            ("[à-ý]x", "éx", true),
+            ("*é?", "aéß", true),
+            // What fnmatch(3) makes of brackets and backslashes.
+            ("a[", "a[", true),
+            ("a[b", "a[b", true),
+            ("a[b", "ab", false),
+            ("[]", "[]", true),
+            ("[]]", "]", true),
+            ("[]a]", "a", true),
+            ("[!]a]", "b", true),
+            ("[!]a]", "]", false),
+            ("[^a]", "b", true),
+            ("[a-]", "-", true),
+            ("[a-]", "b", false),
+            ("[-a]", "-", true),
+            ("[z-a]", "m", false),
+            ("[*]", "*", true),
+            ("[*]", "a", false),
+            ("[?]x", "?x", true),
+            ("\\*", "*", true),
+            ("\\*", "a", false),
+            ("a\\b", "ab", true),
+            ("a\\", "a\\", false),
+            ("\\[a]", "[a]", true),
+            ("*[", "a[", true),
+            ("*[x-z]*", "abyc", true),
         ];
         for (pattern, name, expected) in cases {
             assert_eq!(matches_wildcards(pattern, name), expected, "{pattern} {name}");
@@ -183,5 +231,21 @@ mod tests {
             }
         }
         assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn names_may_have_brackets_of_their_own() {
+        let cases = [
+            ("operator[]", "operator[]", true),
+            ("<[T] as *>::f", "<[T] as Fn>::f", true),
+            ("[ab]", "a", false),
+            ("a?c*", "abcd", true),
+            ("\\*", "\\anything", true),
+            ("?", "é", true),
+            ("*", "", true),
+        ];
+        for (pattern, name, expected) in cases {
+            assert_eq!(Wildcards::without_classes(pattern).matches(name), expected, "{pattern} {name}");
+        }
     }
 }

@@ -276,7 +276,7 @@ impl Tracing {
             Err(error) => Answer::Failed { why: words(&error) },
         };
         if let Err(error) = write_answer(&mut writing, &answer).await {
-            tracing::warn!(%error, "nobody waits for the answer to an import");
+            tracing::warn!(%error, "the answer to an import could not be delivered: its client is gone");
         }
     }
 

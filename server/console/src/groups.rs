@@ -120,6 +120,7 @@ pub fn wire_target(agent: &mut impl ScriptAgent, target: &Target) -> Result<Wire
         Target::System => WireTarget::System,
         Target::Process { pid, children } => WireTarget::Process { pid, children },
         Target::Processes { pids, children } => WireTarget::Processes { pids, children },
+        Target::Threads { tids, children } => WireTarget::Threads { tids, children },
         Target::Command { argv, user, children } => WireTarget::Command { argv, user, children },
         Target::During { argv, user, of } => WireTarget::During { argv, user, of: Box::new(wire_target(agent, &of)?) },
         Target::Cgroup { path } => WireTarget::Cgroup { path },

@@ -299,6 +299,8 @@ fn pids_of(target: &Target) -> &[u32] {
     match target {
         Target::Process { pid, .. } => std::slice::from_ref(pid),
         Target::Processes { pids, .. } => pids,
+        // A thread has a folder and a name like a process.
+        Target::Threads { tids, .. } => tids,
         Target::During { of, .. } => pids_of(of),
         _ => &[],
     }

@@ -75,7 +75,7 @@ pub async fn run(args: &ConsoleArgs, door: Door, reader: NewReader) -> Outcome {
     };
     tokio::select! {
         () = stopping => Ok(ExitCode::SUCCESS),
-        () = signals.next() => Err(Failure::new("ended before everything was written, by a second signal")),
+        () = signals.next() => Err(Failure::new("ended by a second signal before everything was written")),
     }
 }
 

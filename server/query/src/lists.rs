@@ -46,7 +46,7 @@ impl List {
             Self::Losses => "what was lost, where and when",
             Self::Processes => "what happened to processes and threads",
             Self::Stacks => "each frame of each stack; depth 0 is the innermost",
-            Self::Frames => "places in code and their names",
+            Self::Frames => "code addresses and their names",
             Self::Mappings => "what code was mapped from",
             Self::Strings => "texts by their ids",
         }

@@ -58,7 +58,7 @@ pub fn run(capture: &Capture, sql: &str, limits: &Limits, cancel: &Arc<Cancel>) 
         return Err(QueryError::Wrong { place: None, message, remedy: String::new() });
     }
     if sql.contains('\0') {
-        return Err(wrong("it has a zero byte", "Take it out."));
+        return Err(wrong("it has a zero byte", "Remove it."));
     }
     let answer = match attempt(capture, sql, limits, cancel, began, true) {
         // There were too many groups to keep; nothing was given out yet.
@@ -204,7 +204,7 @@ fn explain(shared: &Shared, sql: &str, limits: &Limits, stop: Option<Stop>, erro
         Some(Stop::Groups) | None => {}
     }
     match error {
-        Error::InvalidQuery => wrong("there is nothing in it that gives rows", "Write a SELECT."),
+        Error::InvalidQuery => wrong("it has no statement that returns rows", "Write a SELECT."),
         Error::MultipleStatement => wrong("there is more than one statement", "Send one at a time."),
         Error::SqlInputError { msg, offset, .. } => {
             let place = usize::try_from(offset).ok().map(|offset| Place::at(sql, offset));

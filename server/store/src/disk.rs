@@ -153,7 +153,7 @@ impl Place {
         }
         if let Err(error) = self.fill_ballast() {
             // Only the comfort on a full disk is lost, so it is no reason not to work.
-            tracing::warn!(path = %self.ballast.display(), %error, "no room could be set aside for a full disk");
+            tracing::warn!(path = %self.ballast.display(), %error, "no disk space could be reserved");
             self.drop_ballast();
         }
     }

@@ -88,7 +88,9 @@ impl Ends {
                     waiting.write_all();
                 }
             }
-            Err(error) => tracing::debug!(path = %self.path.display(), %error, "no room is set aside for ends"),
+            Err(error) => {
+                tracing::debug!(path = %self.path.display(), %error, "no disk space is reserved for the ends of captures")
+            }
         }
     }
 
@@ -155,7 +157,7 @@ impl Waiting {
         let next = self.at + bytes.len() as u64;
         bytes.extend(TERMINATOR);
         if next + TERMINATOR.len() as u64 > FILE_BYTES {
-            tracing::warn!("an end that could not be stored is kept in memory only: its file has no room");
+            tracing::warn!("an end that could not be stored is kept in memory only: its file is full");
             return;
         }
         match file.write_all_at(&bytes, self.at).and_then(|()| file.sync_data()) {

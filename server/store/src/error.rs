@@ -41,8 +41,8 @@ pub enum StoreError {
     },
     /// Somebody removed or replaced the file that is open.
     #[error(
-        "{} was removed or replaced while it was in use: what is written goes nowhere; put the file back, or restart the \
-         console to begin with what lies there",
+        "{} was removed or replaced while it was in use: what is written is lost; put the file back, \
+         or restart the console to use the file that is there now",
         path.display()
     )]
     Gone {
@@ -122,8 +122,8 @@ pub enum StoreError {
     Locked,
     /// There is no room for it; nothing of it was stored, and everything stored before stays.
     #[error(
-        "the disk with the database is full: {free_bytes} bytes are free and {reserve_bytes} are kept free; delete \
-         captures or make room"
+        "the disk with the database is full: {free_bytes} bytes are free and {reserve_bytes} are kept free; \
+         delete captures or free disk space"
     )]
     DiskFull {
         /// Free bytes on the file system when it was noticed.

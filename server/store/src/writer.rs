@@ -111,7 +111,7 @@ impl Writer {
         if there.is_err() != self.is_gone {
             self.is_gone = there.is_err();
             match &there {
-                Ok(()) => tracing::info!("the database lies where it was again"),
+                Ok(()) => tracing::info!("the database file is back"),
                 Err(error) => tracing::error!(%error, "nothing can be stored"),
             }
         }
@@ -188,7 +188,7 @@ impl Writer {
         let dropped = self.place.drop_ballast();
         self.lacks_ballast = true;
         if dropped {
-            tracing::warn!("the disk is full; the room set aside is used");
+            tracing::warn!("the disk is full; the reserved space is used");
         }
         self.checkpoint("PRAGMA wal_checkpoint(TRUNCATE)").await;
     }

@@ -263,7 +263,7 @@ impl Body<'_, '_> {
                         1 => "it has only arg0".to_owned(),
                         count => format!("it has arg0 to arg{}", count - 1),
                     };
-                    let message = format!("the marker {} has no arg{index}", shape.point);
+                    let message = format!("the USDT probe {} has no arg{index}", shape.point);
                     self.fail(span, message, hint)
                 }
             },

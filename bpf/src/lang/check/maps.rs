@@ -122,7 +122,7 @@ impl Checker<'_> {
                             |it| format!("did you mean `{it}`?"),
                         )
                     });
-                    let message = format!("there is no kind of map called `{other}`");
+                    let message = format!("there is no kind of map `{other}`");
                     self.report(Diagnostic::error(declaration.kind.span, message)).hint(hint);
                     continue;
                 }

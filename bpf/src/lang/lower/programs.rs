@@ -162,7 +162,7 @@ pub(super) fn lower(
                 size += one.size;
                 if size > MAX_SCRIPT_OPS {
                     let message = format!("the script becomes too large: {} programs do not fit", groups.len());
-                    let hint = "attach it to fewer places, or do less at each";
+                    let hint = "attach it to fewer probe sites, or do less at each";
                     return Err(vec![Diagnostic::error(group.probe.span, message).hint(hint)]);
                 }
                 programs.push(one.program);

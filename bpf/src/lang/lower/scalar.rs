@@ -247,7 +247,7 @@ impl Lower<'_> {
             _ => None,
         });
         let Some(argument) = argument else {
-            return self.error(format!("this marker has no argument {index}"));
+            return self.error(format!("this USDT probe has no argument {index}"));
         };
         let its = Type::Integer { bytes: argument.bytes, signed: argument.signed };
         let value = match argument.place {

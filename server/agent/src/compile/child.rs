@@ -114,8 +114,8 @@ fn talk(child: &mut Sandbox, facts: &dyn Facts) -> Result<Result<Done, Missing>,
             Said::Panicked(message) => return Err(panicked(&message)),
         }
     }
-    let why = format!("it asked more than {MAX_QUESTIONS} questions about this host");
-    Err(failed(AgentErrorKind::Limit, DOING, why, "Attach it to fewer places with its wildcards."))
+    let why = format!("it needs more than {MAX_QUESTIONS} facts about this host");
+    Err(failed(AgentErrorKind::Limit, DOING, why, "Narrow its wildcards, so that they match fewer probe sites."))
 }
 
 fn be_child(job: &Job, script: &WireScript, facts: &dyn Facts, inside: Inside) {
@@ -137,13 +137,13 @@ fn message_of(panic: &(dyn Any + Send)) -> String {
 fn panicked(message: &str) -> AgentError {
     let message = bathyscope_capture::visible(message.as_bytes()).to_string();
     tracing::warn!(message, "the compiler of scripts has panicked");
-    let why = format!("the compiler stopped at a fault of its own: {}", message.chars().take(200).collect::<String>());
+    let why = format!("the compiler failed: {}", message.chars().take(200).collect::<String>());
     failed(AgentErrorKind::Internal, DOING, why, "Report this as a defect, with the script.")
 }
 
 /// What a child said was not what it was asked for.
 pub(super) fn wrong_answer() -> AgentError {
-    let why = "the process that compiles gave an answer that cannot be right";
+    let why = "the process that compiles returned an invalid answer";
     failed(AgentErrorKind::Internal, DOING, why, "Report this as a defect, with the script.")
 }
 

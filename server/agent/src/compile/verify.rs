@@ -64,7 +64,7 @@ fn check_counts(plan: &Plan, codes: usize) -> Result<(), AgentError> {
         return limit("programs", codes, MAX_PROGRAMS);
     }
     if plan.programs.len() != codes {
-        return Err(unexpected("its plan and its programs do not belong together"));
+        return Err(unexpected("its plan and its programs do not match"));
     }
     let license = &plan.config.license;
     if license.len() > MAX_LICENSE_BYTES || license.contains('\0') {
@@ -86,7 +86,7 @@ fn check_counts(plan: &Plan, codes: usize) -> Result<(), AgentError> {
 
 /// What the compiler never makes: it is broken, or somebody speaks in its place.
 fn unexpected(why: impl Into<String>) -> AgentError {
-    let why = format!("the process that compiles made what the compiler never makes: {}", why.into());
+    let why = format!("the process that compiles returned an invalid program: {}", why.into());
     failed(AgentErrorKind::Internal, "checking the compiled script", why, "Report this as a defect, with the script.")
 }
 

@@ -33,7 +33,7 @@ pub(super) fn tracefs(_trial: &mut Trial<'_>) -> Verdict {
                     tracefs.path().display(),
                     crate::error::words(&error)
                 ),
-                "Run the agent as root.",
+                Need::Files.remedy(),
             ),
         },
         Err(error) => {
@@ -71,7 +71,7 @@ pub(super) fn kallsyms(trial: &mut Trial<'_>) -> Verdict {
         _ => Verdict::new(
             CapabilityState::MissingPrivilege,
             "/proc/kallsyms hides all addresses from this process",
-            "Run the agent as root, or give it CAP_SYSLOG.",
+            Need::Symbols.remedy(),
         ),
     }
 }

@@ -52,9 +52,19 @@ const WAYS: [(&str, &str, &str, Attempt); 23] = [
     ),
     ("kallsyms", "Kernel symbols", "naming the kernel's functions in stacks", files::kallsyms),
     ("uprobe", "User probes", "tracing functions of programs and libraries", sampling::uprobe),
-    ("uprobe_multi", "User probes in one go", "tracing many functions of a program cheaply", programs::uprobe_multi),
+    (
+        "uprobe_multi",
+        "User probes in batches (uprobe_multi)",
+        "tracing many functions of a program cheaply",
+        programs::uprobe_multi,
+    ),
     ("kprobe", "Kernel probes", "tracing nearly any function of the kernel", sampling::kprobe),
-    ("kprobe_multi", "Kernel probes in one go", "tracing many functions of the kernel cheaply", programs::kprobe_multi),
+    (
+        "kprobe_multi",
+        "Kernel probes in batches (kprobe_multi)",
+        "tracing many functions of the kernel cheaply",
+        programs::kprobe_multi,
+    ),
     ("fentry", "Function entry and exit (fentry)", "the cheapest way to trace a kernel function", programs::fentry),
     ("function", "Function tracer", "every call of chosen kernel functions, by ftrace", instance::function),
     ("function_graph", "Function graph", "the call tree of kernel functions with durations", instance::function_graph),
@@ -67,13 +77,13 @@ const WAYS: [(&str, &str, &str, Attempt); 23] = [
     (
         "seccomp",
         "Filters of system calls (seccomp)",
-        "agent and console make the system calls of a list and no other, whoever takes one over",
+        "limiting agent and console to the system calls that they need, even if one is compromised",
         confinement::seccomp,
     ),
     (
         "landlock",
         "Limits for files (Landlock)",
-        "the console opens its captures and a list of places and nothing else, whoever takes it over",
+        "limiting the files that the console can open, even if it is compromised",
         confinement::landlock,
     ),
 ];

@@ -103,7 +103,7 @@ fn hits_of_sched_switch(trial: &mut Trial<'_>) -> Result<(String, u64), AgentErr
     let counters = loaded.counters(&made.counters, doing)?;
     let cpu = cpus::online().ok().and_then(|cpus| cpus.first().copied()).unwrap_or(0);
     let event = Event::open(&mut perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(format.id)), Scope::Cpu(cpu))
-        .map_err(|error| refused(doing, &error, crate::kernel::PERF_REMEDY))?;
+        .map_err(|error| refused(doing, &error, Need::Events))?;
     let link = bpf::link_perf_event(program.as_fd(), &event).map_err(|error| refused(doing, &error, ""))?;
     let attached = milliseconds(clock);
     let hits = || counters.read().map_or(0, |counts| counts.hits);

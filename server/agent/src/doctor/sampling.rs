@@ -128,7 +128,7 @@ pub(super) fn pmu(trial: &mut Trial<'_>) -> Verdict {
         event.read()
     });
     match counted {
-        Ok((0, _lost)) => Verdict::new(CapabilityState::MissingHardware, "the cycle counter stands still", hardware),
+        Ok((0, _lost)) => Verdict::new(CapabilityState::MissingHardware, "the cycle counter does not count", hardware),
         Ok((cycles, _lost)) => Verdict::works(format!("counted {cycles} cycles")),
         Err(error) => trial.rights.judge("counting cycles", &error, Need::Events, ""),
     }

@@ -7,13 +7,12 @@ use bathyscope_protocol::{AgentError, BpfLink, BpfPlace, BpfProgram, MAX_ATTACHE
 
 use super::bpf::listing::{self, LinkInfo, ProgramInfo};
 use crate::error::refused;
-
-const REMEDY: &str = "Looking at programs of others takes CAP_SYS_ADMIN: run the agent as root.";
+use crate::needs::Need;
 
 /// Programs with a greater number than `after`, at most `limit`, and whether there are more.
 pub(super) fn programs(after: u32, limit: usize) -> Result<(Vec<BpfProgram>, bool), AgentError> {
     let ours = held_here();
-    let told = |error: io::Error| refused("listing the BPF programs of this host", &error, REMEDY);
+    let told = |error: io::Error| refused("listing the BPF programs of this host", &error, Need::Administrator);
     page(after, limit, listing::next_program, |id| {
         let program = listing::open_program(id)?;
         listing::program_info(program.as_fd()).map(|info| wire_program(&info, &ours))
@@ -23,7 +22,7 @@ pub(super) fn programs(after: u32, limit: usize) -> Result<(Vec<BpfProgram>, boo
 
 /// Links with a greater number than `after`, at most `limit`, and whether there are more.
 pub(super) fn links(after: u32, limit: usize) -> Result<(Vec<BpfLink>, bool), AgentError> {
-    let told = |error: io::Error| refused("listing where BPF programs are attached", &error, REMEDY);
+    let told = |error: io::Error| refused("listing where BPF programs are attached", &error, Need::Administrator);
     page(after, limit, listing::next_link, |id| {
         let link = listing::open_link(id)?;
         listing::link_info(link.as_fd()).map(|info| wire_link(&info))

@@ -40,7 +40,7 @@ use crate::{
     spending::Spending,
 };
 use open::Opened;
-pub(super) use open::threads_of;
+pub(super) use open::threads_of_target;
 use reader::Reader;
 use times::Times;
 
@@ -145,6 +145,7 @@ impl CountCapture {
             counters,
             ring,
             interval_ms: wish.interval_ms,
+            delay_ms: wish.delay_ms.unwrap_or(0),
             targets: own(&target.pidfds()).map_err(|error| trouble(&error))?,
             times: Times::of(&target, everywhere).map_err(|error| trouble(&error))?,
             stop: stop.try_clone().map_err(|error| trouble(&error))?,
@@ -227,7 +228,7 @@ impl RunningCapture for CountCapture {
         let doing = "enabling the counters";
         let mut reader =
             self.ready.take().ok_or_else(|| failed(AgentErrorKind::Invalid, doing, "they are enabled already", ""))?;
-        if !self.on_exec {
+        if !self.on_exec && reader.delay_ms == 0 {
             reader.enable().map_err(|error| refused(doing, &error, ""))?;
         }
         let time_ns = monotonic_ns();

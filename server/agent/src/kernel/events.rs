@@ -27,7 +27,7 @@ use super::{
     loader::{Allowance, Allowed, Counters, Counts, Loaded, Loader, compile},
     perf::{self, Event, Scope},
     retire::{HoldsEvents, close_links, drop_aside},
-    sideband::{PERF_REMEDY, Sideband},
+    sideband::Sideband,
     stats::{Asked, CostMeter, Guarded, Written, cpu_permille_now},
     target::Target,
     trace::busy,
@@ -37,6 +37,7 @@ use crate::{
     backend::{RunningCapture, monotonic_ns},
     error::{failed, refused},
     guard::{Guard, SECOND_STAGE, check_stage},
+    needs::Need,
 };
 
 /// Rows that one program may write on one CPU in a second if nothing else is said: more than any console reads.
@@ -226,7 +227,7 @@ pub(crate) fn open_attachment(
     let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(id));
     let event = Event::open(&mut attributes, Scope::Cpu(first_cpu())).map_err(|error| match error.raw_os_error() {
         Some(libc::EINTR) => busy(format!("opening {tracepoint}"), tracepoint),
-        _ => refused(format!("opening {tracepoint}"), &error, PERF_REMEDY),
+        _ => refused(format!("opening {tracepoint}"), &error, Need::Events),
     })?;
     Ok(Attachment { tracepoint: tracepoint.clone(), program, event })
 }
@@ -238,9 +239,9 @@ fn first_cpu() -> u32 {
 
 /// Why the kernel does not run a program for tracepoints at an event (EINVAL): it does at its own ones only.
 pub(crate) fn made_by_text(doing: String) -> AgentError {
-    let why =
-        "it is no tracepoint of the kernel's but a probe that was made by a text, whose fields programs cannot read";
-    let remedy = "Record it by ftrace: `bathyscope record -e`, or the method ftrace of the form.";
+    let why = "it is a dynamic event, made with perf probe or tracefs, whose fields BPF programs cannot read";
+    let remedy = "Record it by ftrace: `bathyscope record -e`, or the method ftrace of the form. Scripts that do not use `args` can \
+        be attached to kprobes and uprobes.";
     failed(AgentErrorKind::Unsupported, doing, why, remedy)
 }
 
@@ -249,7 +250,7 @@ pub(crate) fn attach(attachment: &Attachment) -> Result<OwnedFd, AgentError> {
         let doing = format!("attaching to {}", attachment.tracepoint);
         match error.raw_os_error() {
             Some(libc::EINVAL) => made_by_text(doing),
-            _ => refused(doing, &error, PERF_REMEDY),
+            _ => refused(doing, &error, Need::Events),
         }
     })
 }

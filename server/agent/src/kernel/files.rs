@@ -24,6 +24,7 @@ use super::{
     waiting::{Doing, doing as doing_of},
 };
 use crate::error::{failed, refused};
+use crate::needs::Need;
 
 /// How long opening a file of a process may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -43,7 +44,7 @@ static HANGING: AtomicUsize = AtomicUsize::new(0);
 /// Opens a file of the kernel.
 pub(crate) fn open_kernel_file(file: &KernelFile) -> Result<OwnedFd, AgentError> {
     let open_list = |name: &str| {
-        let told = |error: io::Error| refused(format!("opening tracefs' {name}"), &error, "Run the agent as root.");
+        let told = |error: io::Error| refused(format!("opening tracefs' {name}"), &error, Need::Files);
         Tracefs::find().and_then(|tracefs| tracefs.open(name).map_err(told))
     };
     match file {
@@ -282,7 +283,7 @@ fn receive<T>(receiver: &Receiver<T>, thread: &AtomicI32) -> Result<T, &'static 
         };
         match doing {
             Doing::Waits => {
-                return Err("its file system, or the process whose it is, does not let it be opened in time");
+                return Err("its file system or its process did not let it be opened in time");
             }
             _ if patience == BUSY_TIMEOUT => return Err("this machine is too busy to open it in time"),
             _ => patience = BUSY_TIMEOUT.min(patience + OPEN_TIMEOUT),

@@ -17,9 +17,8 @@ use bathyscope_bpf::{
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use crate::error::{failed, kind_of, words};
+use crate::needs::Need;
 
-/// What helps where the kernel does not allow programs.
-const BPF_REMEDY: &str = "Run the agent as root, or give it CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE.";
 /// The most of a verifier's log that is passed on.
 const MAX_LOG_BYTES: usize = 16 << 10;
 
@@ -224,7 +223,12 @@ fn trouble(doing: &str, error: &(dyn std::error::Error + 'static), what: &str) -
     match source_io(error) {
         Some(io) => {
             let denied = kind_of(io) == AgentErrorKind::Denied;
-            failed(kind_of(io), doing, format!("{what}: {}", words(io)), if denied { BPF_REMEDY } else { "" })
+            failed(
+                kind_of(io),
+                doing,
+                format!("{what}: {}", words(io)),
+                if denied { Need::Programs.remedy() } else { String::new() },
+            )
         }
         None => failed(AgentErrorKind::Internal, doing, format!("{what}: {error}"), ""),
     }
@@ -236,7 +240,7 @@ fn program_trouble(doing: &str, error: &ProgramError) -> AgentError {
     };
     let mut failure = match io_error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) if verifier_log.to_string().is_empty() => {
-            failed(AgentErrorKind::Denied, doing, "the kernel does not allow programs", BPF_REMEDY)
+            failed(AgentErrorKind::Denied, doing, "the kernel does not allow programs", Need::Programs.remedy())
         }
         _ => {
             let why = format!("the kernel's verifier refused the program: {}", words(io_error));

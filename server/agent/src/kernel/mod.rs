@@ -5,6 +5,7 @@ pub(crate) mod bpf;
 mod command;
 mod count;
 pub(crate) mod cpus;
+mod delay;
 mod estimates;
 mod events;
 mod files;
@@ -50,7 +51,7 @@ use crate::{
 
 pub(crate) use loader::{Loader, compile as loader_compile};
 pub(crate) use perf_event::memory_events;
-pub(crate) use sideband::{PERF_REMEDY, RING_BYTES as SIDEBAND_RING_BYTES, attributes as sideband_attributes};
+pub(crate) use sideband::{RING_BYTES as SIDEBAND_RING_BYTES, attributes as sideband_attributes};
 pub(crate) use users::User;
 
 /// Does now, once and for all, what the filter of system calls will not let the agent do: mounting tracefs where it is not

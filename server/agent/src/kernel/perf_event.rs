@@ -14,11 +14,11 @@ use perf_event_open_sys::bindings as sys;
 use super::{
     cpus,
     perf::{self, Attributes, Event, Scope},
-    sideband::PERF_REMEDY,
     trace::busy,
     tracefs::Tracefs,
 };
 use crate::error::{failed, refused};
+use crate::needs::Need;
 
 /// Where PMUs describe themselves.
 const DEVICES: &str = "/sys/bus/event_source/devices";
@@ -41,7 +41,7 @@ pub(super) fn attributes(event: &PerfEvent) -> Result<Attributes, AgentError> {
         EventSource::Tool(_) => {
             let doing = format!("opening {event}");
             let remedy = "Count it with `bathyscope stat`; to sample by time, choose cpu-clock.";
-            let why = "it is a time that is read, and no event that happens";
+            let why = "it is a time, which is read and does not happen";
             return Err(failed(AgentErrorKind::Unsupported, doing, why, remedy));
         }
         EventSource::Breakpoint { address, bytes, access } => breakpoint(*address, *bytes, u32::from(*access)),
@@ -198,8 +198,8 @@ pub(super) fn no_event(doing: String, error: &io::Error) -> AgentError {
         }
         Some(libc::ENOSPC) => {
             let why = "all of the CPU's counters or breakpoints are in use";
-            failed(AgentErrorKind::Limit, doing, why, "Watch fewer places, or end another tracer.")
+            failed(AgentErrorKind::Limit, doing, why, "Watch fewer addresses, or end another tracer.")
         }
-        _ => refused(doing, error, PERF_REMEDY),
+        _ => refused(doing, error, Need::Events),
     }
 }

@@ -9,7 +9,7 @@ use std::{
     io,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bathyscope_bpf::probe::{SampleFilter, sample_filter_program};
@@ -23,19 +23,21 @@ use perf_event_open_sys::bindings as sys;
 
 use super::{
     bpf,
-    count::threads_of,
-    cpus, estimates,
+    count::threads_of_target,
+    cpus,
+    delay::Delayed,
+    estimates,
     events::Following,
     loader::{Counters, Counts, Loaded, Loader, compile},
     perf::{self, Buffer, Event, Scope},
-    perf_event,
-    sideband::{self, PERF_REMEDY},
+    perf_event, sideband,
     stats::{CostMeter, Estimate, Guarded},
     target::Target,
 };
 use crate::{
     backend::{MIN_RING_BYTES, RunningCapture, monotonic_ns, profile_of, read_event},
     error::{failed, refused},
+    needs::Need,
 };
 
 const SAMPLE_TYPE: u64 = sys::PERF_SAMPLE_IP as u64
@@ -68,6 +70,17 @@ impl Wish {
         let stack_bytes = profile_of(profile).copied_stack_bytes();
         let event = read_event(profile.event.as_deref())?;
         Ok(Self { profile: profile.clone(), event, stack_bytes, ring_bytes })
+    }
+
+    /// The same for each of its events by itself.
+    fn parts(&self) -> Result<Vec<Self>, AgentError> {
+        let mut parts = vec![self.clone()];
+        for more in &self.profile.more {
+            let event = Some(more.event.clone());
+            let profile = WireProfile { event, period: more.period, ..self.profile.clone() };
+            parts.push(Self::new(&profile, self.ring_bytes)?);
+        }
+        Ok(parts)
     }
 
     /// What its samples hold.
@@ -105,8 +118,9 @@ impl Wish {
         }
         let text = std::ffi::CString::new(filter.as_str())
             .map_err(|_nul| failed(AgentErrorKind::Invalid, &doing, "it has a NUL byte", ""))?;
-        let sampled = if cpu.threads.is_empty() { std::slice::from_ref(&cpu.sampler) } else { &cpu.threads };
-        sampled.iter().try_for_each(|event| event.set_filter(&text)).map_err(|error| match error.raw_os_error() {
+        let alone = cpu.threads.is_empty().then_some(&cpu.sampler);
+        let mut sampled = alone.into_iter().chain(cpu.threads.iter().map(|(_, event)| event));
+        sampled.try_for_each(|event| event.set_filter(&text)).map_err(|error| match error.raw_os_error() {
             Some(libc::EINVAL) => {
                 let why = "the kernel does not take it: it is no condition on the event's fields";
                 let remedy = "`bathyscope list SYSTEM:EVENT` shows the fields; write one such as `bytes_req > 1000`.";
@@ -114,6 +128,20 @@ impl Wish {
             }
             _ => refused(doing.clone(), &error, ""),
         })
+    }
+
+    /// How long after the rest the first sample is taken.
+    fn delay(&self) -> Duration {
+        Duration::from_millis(self.profile.delay_ms.unwrap_or(0).into())
+    }
+
+    fn rate(&self, source: Source) -> Rate {
+        match (self.profile.period, source) {
+            (Some(period), _) => Rate::Every(period),
+            (None, Source::Clock) => Rate::OfClock(self.profile.frequency_hz),
+            (None, Source::Given(_)) if self.skip_idle() => Rate::OfClock(self.profile.frequency_hz),
+            (None, Source::Given(_) | Source::Cycles) => Rate::Untold,
+        }
     }
 
     /// Whether the event is a tracepoint. A program on one would decide for everybody who traces it.
@@ -182,19 +210,23 @@ impl Source {
     }
 }
 
+/// One of the events on a CPU.
 #[derive(Debug)]
 struct Cpu {
+    /// Which of the capture's events it is.
+    part: usize,
     /// Holds the buffer. It samples everything on the CPU, or nothing where threads are sampled one by one.
     sampler: Event,
-    /// Those that sample one thread each, where a program cannot choose.
-    threads: Vec<Event>,
-    reporter: Event,
+    /// Those that sample one thread each, where a program cannot choose, with the thread's id.
+    threads: Vec<(u32, Event)>,
+    /// Reports processes; with the first event alone.
+    reporter: Option<Event>,
     _buffer: Buffer,
 }
 
 impl Cpu {
     fn samplers(&self) -> impl Iterator<Item = &Event> {
-        std::iter::once(&self.sampler).chain(&self.threads)
+        std::iter::once(&self.sampler).chain(self.threads.iter().map(|(_, event)| event))
     }
 }
 
@@ -214,15 +246,42 @@ pub(crate) struct ProfileCapture {
     cpus: Vec<Cpu>,
     /// The kernel enables the events of threads itself.
     on_exec: bool,
-    filter: Option<Filter>,
-    following: Option<Following>,
+    /// Of each event its own, where programs choose.
+    filters: Vec<Filter>,
+    following: Vec<Following>,
     target: Target,
     /// What a sample takes, about.
     ns_per_sample: f64,
-    /// How many events a sample stands for; none where a frequency was asked for.
-    period: Option<u64>,
+    /// How often samples of each event are taken.
+    rates: Vec<Rate>,
+    /// How long after the rest sampling begins, and who waits for that.
+    delay: Duration,
+    delayed: Option<Delayed>,
     budget: Budget,
     cost: Option<CostMeter>,
+}
+
+/// How many samples what an event has counted stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Rate {
+    /// One for so many.
+    Every(u64),
+    /// So many a second, of a clock, which counts nanoseconds.
+    OfClock(u32),
+    /// So many a second, of anything else: what was counted does not tell.
+    Untold,
+}
+
+impl Rate {
+    fn samples(self, count: u64) -> u64 {
+        match self {
+            Self::Every(period) => count / period.max(1),
+            Self::OfClock(hertz) => {
+                u64::try_from(u128::from(count) * u128::from(hertz) / 1_000_000_000).unwrap_or(u64::MAX)
+            }
+            Self::Untold => 0,
+        }
+    }
 }
 
 /// Each CPU's share of the memory for rings, a power of two.
@@ -258,7 +317,7 @@ fn cannot_sample(error: &io::Error, wish: &Wish, source: Source, cpu: u32) -> Ag
     }
     match &wish.event {
         Some(event) => perf_event::cannot_open(event, doing, error),
-        None => refused(doing, error, PERF_REMEDY),
+        None => refused(doing, error, Need::Events),
     }
 }
 
@@ -290,8 +349,9 @@ fn open_cpu(
     source: Source,
     wish: &Wish,
     ring_bytes: u32,
-    cpu: u32,
+    (part, cpu): (usize, u32),
     (filter, threads): (Option<&Filter>, Option<&Threads>),
+    leader: Option<&Cpu>,
 ) -> io::Result<Cpu> {
     let mut attributes = source.attributes(wish, ring_bytes);
     // What stands at the end of records that are no samples does not depend on what samples hold beside the usual.
@@ -300,7 +360,7 @@ fn open_cpu(
     // What data lies in, is only of interest with the addresses of data.
     reports.set_mmap_data(u64::from(wish.profile.memory));
     let sampler = match threads {
-        None => Event::open(&mut attributes, Scope::Cpu(cpu))?,
+        None => Event::open_in(&mut attributes, Scope::Cpu(cpu), leader.map(|leader| &leader.sampler))?,
         Some(_) => {
             // Nor does it report: kernels mark the maps of a second reporter by the first one's way of naming files.
             let mut nothing = sideband::attributes(SAMPLE_TYPE, false);
@@ -314,51 +374,73 @@ fn open_cpu(
         }
     };
     let buffer = Buffer::map(&sampler, ring_bytes)?;
-    let of_threads = threads.map_or_else(|| Ok(Vec::new()), |threads| threads.open(&mut attributes, cpu))?;
-    of_threads.iter().try_for_each(|thread| thread.write_into(&sampler))?;
-    let reporter = Event::open(&mut reports, Scope::Cpu(cpu))?;
-    reporter.write_into(&sampler)?;
+    let of_threads = threads.map_or_else(|| Ok(Vec::new()), |threads| threads.open(&mut attributes, cpu, leader))?;
+    of_threads.iter().try_for_each(|(_, thread)| thread.write_into(&sampler))?;
+    let reporter = (part == 0).then(|| Event::open(&mut reports, Scope::Cpu(cpu))).transpose()?;
+    reporter.iter().try_for_each(|reporter| reporter.write_into(&sampler))?;
     if let Some(filter) = filter {
         sampler.set_program(filter.program.as_fd())?;
     }
-    Ok(Cpu { sampler, threads: of_threads, reporter, _buffer: buffer })
+    Ok(Cpu { part, sampler, threads: of_threads, reporter, _buffer: buffer })
+}
+
+/// Who is sampled too when a sampled thread makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    Nobody,
+    /// Threads of the same process.
+    Threads,
+    All,
 }
 
 /// Threads that are sampled one by one.
 struct Threads {
     tids: Vec<u32>,
-    children: bool,
+    others: Others,
     /// The kernel enables them itself when the command is executed.
     on_exec: bool,
 }
 
 impl Threads {
-    fn of(target: &Target) -> Result<Option<Self>, AgentError> {
+    fn of(target: &Target, delay: Duration) -> Result<Option<Self>, AgentError> {
         target.must_be_known_by_thread("samples of tracepoints")?;
         if let Target::Cgroup { .. } = target.watched() {
             let why = "samples of tracepoints are made by thread";
             let remedy = "Choose a process, a command or the whole system, or count the event in the group.";
             return Err(failed(AgentErrorKind::Unsupported, "choosing the target", why, remedy));
         }
-        let (pids, on_exec) = (target.pids(), target.is_command());
-        if pids.is_empty() {
+        if target.pids().is_empty() {
             return Ok(None);
         }
-        let mut tids = Vec::new();
-        for pid in pids {
-            tids.extend(threads_of(pid, on_exec)?);
-        }
-        Ok(Some(Self { tids, children: target.follows_children(), on_exec }))
+        let tids = threads_of_target(target)?.into_iter().map(|(_, tid)| tid).collect();
+        // What is to begin later does not begin with the command.
+        let on_exec = target.is_command() && delay.is_zero();
+        // A chosen thread's own threads are not it.
+        let others = if !target.threads().is_empty() && !target.follows_children() {
+            Others::Nobody
+        } else if target.follows_children() {
+            Others::All
+        } else {
+            Others::Threads
+        };
+        Ok(Some(Self { tids, others, on_exec }))
     }
 
-    fn open(&self, attributes: &mut perf::Attributes, cpu: u32) -> io::Result<Vec<Event>> {
-        attributes.set_inherit(1);
-        attributes.set_inherit_thread(u64::from(!self.children));
+    /// Opens the event in each thread, in the group of the leader's event in the same thread.
+    fn open(&self, attributes: &mut perf::Attributes, cpu: u32, leader: Option<&Cpu>) -> io::Result<Vec<(u32, Event)>> {
+        attributes.set_inherit(u64::from(self.others != Others::Nobody));
+        attributes.set_inherit_thread(u64::from(self.others == Others::Threads));
         attributes.set_enable_on_exec(u64::from(self.on_exec));
         let mut events = Vec::new();
         for tid in &self.tids {
-            match Event::open(attributes, Scope::ThreadOnCpu(*tid, cpu)) {
-                Ok(event) => events.push(event),
+            let led = match leader.map(|leader| leader.threads.iter().find(|(led, _)| led == tid)) {
+                None => None,
+                Some(Some((_, event))) => Some(event),
+                // It ended before the leader was opened in it.
+                Some(None) => continue,
+            };
+            match Event::open_in(attributes, Scope::ThreadOnCpu(*tid, cpu), led) {
+                Ok(event) => events.push((*tid, event)),
                 // It ended in between.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) => return Err(error),
@@ -372,30 +454,39 @@ impl ProfileCapture {
     /// Opens everything, disabled.
     pub(crate) fn make(loader: &mut Loader, wish: &Wish, target: Target) -> Result<Self, AgentError> {
         let clock = Instant::now();
-        let (filter, following, threads) = if wish.is_tracepoint() {
-            (None, None, Threads::of(&target)?)
-        } else {
-            let (filter, following) = Filter::load(loader, &target, wish.skip_idle())?;
-            (Some(filter), following, None)
-        };
+        let parts = wish.parts()?;
+        let by_thread = parts.iter().any(Wish::is_tracepoint) || !target.threads().is_empty();
+        let threads = if by_thread { Threads::of(&target, wish.delay())? } else { None };
+        let (mut filters, mut following) = (Vec::new(), Vec::new());
+        for part in parts.iter().filter(|_| !by_thread) {
+            let (filter, follows) = Filter::load(loader, &target, part.skip_idle())?;
+            filters.push(filter);
+            following.extend(follows);
+        }
         let load_ns = u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let clock = Instant::now();
         let online = cpus::chosen(&wish.profile.cpus)?;
-        let source = Source::choose(wish, &online)?;
-        let ring_bytes = ring_bytes_each(wish.ring_bytes, online.len());
-        let (mut cpus, mut rings) = (Vec::new(), Vec::<RingInfo>::new());
+        let sources: Vec<Source> =
+            parts.iter().map(|part| Source::choose(part, &online)).collect::<Result<_, AgentError>>()?;
+        let ring_bytes = ring_bytes_each(wish.ring_bytes, online.len().saturating_mul(parts.len()));
+        let (mut cpus, mut rings) = (Vec::<Cpu>::new(), Vec::<RingInfo>::new());
         for cpu in online {
-            match open_cpu(source, wish, ring_bytes, cpu, (filter.as_ref(), threads.as_ref())) {
-                Ok(open) => {
-                    wish.set_filter(&open)?;
-                    cpus.push(open);
+            let first = cpus.len();
+            for (index, (part, source)) in parts.iter().zip(&sources).enumerate() {
+                let leader = if wish.profile.group { cpus.get(first) } else { None };
+                let choosers = (filters.get(index), threads.as_ref());
+                match open_cpu(*source, part, ring_bytes, (index, cpu), choosers, leader) {
+                    Ok(open) => {
+                        part.set_filter(&open)?;
+                        cpus.push(open);
+                    }
+                    // It went offline in between.
+                    Err(error) if error.raw_os_error() == Some(libc::ENODEV) && wish.event.is_none() => continue,
+                    Err(error) => return Err(cannot_sample(&error, part, *source, cpu)),
                 }
-                // It went offline in between.
-                Err(error) if error.raw_os_error() == Some(libc::ENODEV) && wish.event.is_none() => continue,
-                Err(error) => return Err(cannot_sample(&error, wish, source, cpu)),
+                let content = RingContent::Stream { stream: 0 };
+                rings.push(sideband::ring_info(content, part.formats(), ring_bytes, cpu));
             }
-            let content = RingContent::Stream { stream: 0 };
-            rings.push(sideband::ring_info(content, wish.formats(), ring_bytes, cpu));
         }
         let started = Started {
             streams: records::streams(&wish.profile),
@@ -411,21 +502,43 @@ impl ProfileCapture {
         };
         let on_exec = threads.is_some_and(|threads| threads.on_exec);
         let ns_per_sample = estimates::of_sample(&wish.profile, wish.stack_bytes);
-        let (period, budget) = (wish.profile.period, Budget::default());
-        Ok(Self { started, cpus, on_exec, filter, following, target, ns_per_sample, period, budget, cost: None })
+        Ok(Self {
+            started,
+            cpus,
+            on_exec,
+            filters,
+            following,
+            target,
+            ns_per_sample,
+            rates: parts.iter().zip(&sources).map(|(part, source)| part.rate(*source)).collect(),
+            delay: wish.delay(),
+            delayed: None,
+            budget: Budget::default(),
+            cost: None,
+        })
     }
 
     /// How many samples have been taken, whoever was running: by the program that chooses, or by what was counted where a
     /// sample is taken each so many events. None where neither tells.
     fn samples(&self) -> Option<Box<dyn Fn() -> u64 + Send>> {
-        if let Some(filter) = &self.filter {
-            let counters = Arc::clone(&filter.counters);
-            return Some(Box::new(move || counters.read().map_or(0, |counts| counts.hits)));
+        if !self.filters.is_empty() {
+            let counters: Vec<_> = self.filters.iter().map(|filter| Arc::clone(&filter.counters)).collect();
+            return Some(Box::new(move || {
+                counters.iter().map(|counters| counters.read().map_or(0, |counts| counts.hits)).sum()
+            }));
         }
-        let period = self.period?.max(1);
-        let events = self.events().ok()?;
-        let count = move || events.iter().map(|event| event.read().map_or(0, |(count, _lost)| count)).sum::<u64>();
-        Some(Box::new(move || count() / period))
+        if self.rates.iter().all(|rate| *rate == Rate::Untold) {
+            return None;
+        }
+        let mut events = Vec::new();
+        for cpu in &self.cpus {
+            let rate = self.rates.get(cpu.part).copied().unwrap_or(Rate::Untold);
+            for sampler in cpu.samplers() {
+                events.push((sampler.try_clone().ok()?, rate));
+            }
+        }
+        let samples = |(event, rate): &(Event, Rate)| event.read().map_or(0, |(count, _lost)| rate.samples(count));
+        Some(Box::new(move || events.iter().map(samples).sum()))
     }
 
     /// Further descriptors of all that samples.
@@ -438,7 +551,8 @@ impl ProfileCapture {
     /// would be dear otherwise.
     fn guard(&mut self) {
         let (Some(samples), Ok(events)) = (self.samples(), self.events()) else { return };
-        let sharing = if self.period.is_none() { self.cpus.len().max(1) as f64 } else { 1.0 };
+        let by_frequency = self.rates.iter().all(|rate| !matches!(rate, Rate::Every(_)));
+        let sharing = if by_frequency { self.cpus.len().max(1) as f64 } else { 1.0 };
         let ns_per_hit = self.ns_per_sample;
         // One whose CPU went offline is disabled already.
         let guarded = Guarded::whole(self.budget, move || events.iter().for_each(|event| drop(event.disable())));
@@ -447,17 +561,18 @@ impl ProfileCapture {
     }
 
     fn detach(&mut self) {
+        if let Some(delayed) = &mut self.delayed {
+            delayed.end();
+        }
         if let Some(cost) = &mut self.cost {
             cost.end();
         }
         for cpu in &self.cpus {
             // One whose CPU went offline is disabled already.
             cpu.samplers().for_each(|sampler| drop(sampler.disable()));
-            let _gone = cpu.reporter.disable();
+            cpu.reporter.iter().for_each(|reporter| drop(reporter.disable()));
         }
-        if let Some(following) = &mut self.following {
-            following.disable();
-        }
+        self.following.iter_mut().for_each(Following::disable);
     }
 
     fn lost(&self) -> u64 {
@@ -483,13 +598,19 @@ impl RunningCapture for ProfileCapture {
 
     fn enable(&mut self) -> Result<u64, AgentError> {
         let enable = |event: &Event| event.enable().map_err(|error| refused("enabling a perf event", &error, ""));
-        self.cpus.iter().try_for_each(|cpu| enable(&cpu.reporter))?;
-        if let Some(following) = &mut self.following {
+        self.cpus.iter().filter_map(|cpu| cpu.reporter.as_ref()).try_for_each(enable)?;
+        for following in &mut self.following {
             following.enable()?;
         }
-        self.cpus.iter().try_for_each(|cpu| enable(&cpu.sampler))?;
-        if !self.on_exec {
-            self.cpus.iter().flat_map(|cpu| &cpu.threads).try_for_each(enable)?;
+        if !self.delay.is_zero() {
+            let doing = format!("waiting {} ms before the first sample", self.delay.as_millis());
+            let delayed = self.events().and_then(|events| Delayed::begin(events, self.delay));
+            self.delayed = Some(delayed.map_err(|error| refused(doing, &error, ""))?);
+        } else {
+            self.cpus.iter().try_for_each(|cpu| enable(&cpu.sampler))?;
+            if !self.on_exec {
+                self.cpus.iter().flat_map(|cpu| &cpu.threads).try_for_each(|(_, event)| enable(event))?;
+            }
         }
         let time_ns = monotonic_ns();
         self.guard();
@@ -499,18 +620,19 @@ impl RunningCapture for ProfileCapture {
 
     fn readings(&mut self) -> Readings {
         let lost = self.lost();
-        let probe = match &mut self.filter {
-            // Nobody counts: what was lost is told in the rings.
-            None => ProbeReading::default(),
-            Some(filter) => {
-                filter.last = filter.counters.read().unwrap_or(filter.last);
-                let Counts { hits, filtered, .. } = filter.last;
-                let missed = bpf::program_stats(filter.program.as_fd()).unwrap_or_default().missed;
-                // The kernel's statistics cover the filter program alone, not walking and writing the stack.
-                let ns_per_hit = Some(self.ns_per_sample);
-                ProbeReading { hits, filtered, ring_full: lost, missed, ns_per_hit, ..ProbeReading::default() }
-            }
-        };
+        // Where no program chooses nobody counts: what was lost is told in the rings.
+        let mut probe = ProbeReading::default();
+        for filter in &mut self.filters {
+            filter.last = filter.counters.read().unwrap_or(filter.last);
+            let Counts { hits, filtered, .. } = filter.last;
+            probe.hits += hits;
+            probe.filtered += filtered;
+            probe.missed += bpf::program_stats(filter.program.as_fd()).unwrap_or_default().missed;
+        }
+        if !self.filters.is_empty() {
+            // The kernel's statistics cover the filter program alone, not walking and writing the stack.
+            (probe.ring_full, probe.ns_per_hit) = (lost, Some(self.ns_per_sample));
+        }
         let (target, guard) = (self.target.state(), self.cost.as_ref().map(CostMeter::stage).unwrap_or_default());
         // Branches come with samples: nothing counts them by themselves.
         Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, ..Readings::default() }

@@ -101,7 +101,7 @@ pub(crate) fn drop_aside<T: HoldsEvents + Send + 'static>(things: T) {
     let spawned = std::thread::Builder::new().name("bathyscope-end".into()).spawn(move || retired.close());
     if let Err(error) = spawned {
         // The closure, and with it the things, was dropped here and now: slower, but done.
-        tracing::debug!(%error, "no thread to close probes in");
+        tracing::debug!(%error, "the thread that closes probes could not be started");
     }
 }
 

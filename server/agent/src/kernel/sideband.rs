@@ -13,12 +13,10 @@ use super::{
     perf::{Buffer, Event, Scope},
 };
 use crate::error::refused;
+use crate::needs::Need;
 
 /// Bytes of each CPU's ring where it carries nothing else: some 3000 records.
 pub(crate) const RING_BYTES: u32 = 512 << 10;
-/// What helps where perf events are not allowed.
-pub(crate) const PERF_REMEDY: &str = "Run the agent as root or give it CAP_PERFMON. Where the sysctl \
-    kernel.perf_event_paranoid is above 2, as Debian and Ubuntu have it, set it to 2 as well, or give CAP_SYS_ADMIN.";
 /// What records that are no samples carry at their end.
 const SAMPLE_TYPE: u64 = sys::PERF_SAMPLE_TID as u64 | sys::PERF_SAMPLE_TIME as u64 | sys::PERF_SAMPLE_CPU as u64;
 
@@ -77,7 +75,7 @@ impl Sideband {
     /// Makes the events, disabled.
     pub(crate) fn open() -> Result<Self, AgentError> {
         let doing = "opening the events that report processes";
-        let trouble = |error: &io::Error| refused(doing, error, PERF_REMEDY);
+        let trouble = |error: &io::Error| refused(doing, error, Need::Events);
         let mut sideband = Self { rings: Vec::new(), infos: Vec::new() };
         for cpu in cpus::online().map_err(|error| trouble(&error))? {
             let event = match Event::open(&mut attributes(SAMPLE_TYPE, true), Scope::Cpu(cpu)) {

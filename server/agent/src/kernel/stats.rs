@@ -126,7 +126,7 @@ impl Guarded {
         match RingProgress::of(ring) {
             Ok(progress) => self.writing(move || Written { bytes: progress.bytes(), ..Written::default() }),
             Err(error) => {
-                tracing::warn!(%error, "what a capture writes is not known, so nothing guards it");
+                tracing::warn!(%error, "what a capture writes is not known, so its budget is not enforced");
                 self
             }
         }
@@ -195,7 +195,7 @@ impl CostMeter {
         let thread = std::thread::Builder::new()
             .name("bathyscope-cost".into())
             .spawn(move || watch_estimate(&estimate, guarded, &theirs))
-            .inspect_err(|error| tracing::warn!(%error, "nothing guards what a capture costs"))
+            .inspect_err(|error| tracing::warn!(%error, "the budget of a capture is not enforced"))
             .ok();
         Self { shared, thread }
     }
@@ -256,7 +256,7 @@ fn measure(programs: &[OwnedFd], mut guarded: Guarded, shared: &Shared) {
         let switch = match bpf::enable_stats() {
             Ok(switch) => switch,
             Err(error) => {
-                tracing::warn!(%error, "the cost of probes cannot be measured, so nothing guards it");
+                tracing::warn!(%error, "the cost of probes cannot be measured, so its budget is not enforced");
                 return;
             }
         };

@@ -33,6 +33,47 @@ pub(crate) struct Held {
     pidfd: OwnedFd,
 }
 
+/// A thread that ran already.
+#[derive(Debug)]
+pub(crate) struct HeldThread {
+    /// Its id.
+    pub(crate) tid: u32,
+    /// Its process.
+    pub(crate) pid: u32,
+    /// Its process, whose end is the thread's too.
+    pidfd: OwnedFd,
+    /// Its `/proc/PID/task/TID/stat`, which cannot be read any more when it has ended, whoever has its id then.
+    stat: std::fs::File,
+}
+
+impl HeldThread {
+    fn hold(tid: u32) -> Result<Self, AgentError> {
+        let doing = format!("looking for thread {tid}");
+        let missing = || {
+            let why = "there is no such thread (any more)";
+            failed(
+                AgentErrorKind::NotFound,
+                &doing,
+                why,
+                "Choose one that runs: /proc/PID/task lists those of a process.",
+            )
+        };
+        let status = std::fs::read_to_string(format!("/proc/{tid}/status")).map_err(|_gone| missing())?;
+        let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse::<u32>().ok());
+        let pid = pid.ok_or_else(missing)?;
+        let pidfd = open_process(pid)?;
+        let stat = std::fs::File::open(format!("/proc/{pid}/task/{tid}/stat")).map_err(|_gone| missing())?;
+        Ok(Self { tid, pid, pidfd, stat })
+    }
+
+    fn has_ended(&self) -> bool {
+        let mut text = [0; 256];
+        let read = std::os::unix::fs::FileExt::read_at(&self.stat, &mut text, 0);
+        let text = read.ok().and_then(|bytes| text.get(..bytes)).unwrap_or_default();
+        super::waiting::state(&String::from_utf8_lossy(text)) == super::waiting::Doing::IsGone
+    }
+}
+
 /// A target, held: a process by its pidfd, so that its id cannot pass to another one unnoticed.
 #[derive(Debug)]
 pub(crate) enum Target {
@@ -43,6 +84,13 @@ pub(crate) enum Target {
         /// Each of them.
         held: Vec<Held>,
         /// With those that they fork.
+        children: bool,
+    },
+    /// Threads that ran already.
+    Threads {
+        /// Each of them.
+        held: Vec<HeldThread>,
+        /// With what they start.
         children: bool,
     },
     /// A program that is started for the capture.
@@ -79,6 +127,11 @@ impl Target {
             WireTarget::System => Ok(Self::System),
             WireTarget::Process { pid, children } => Self::hold(&[*pid], *children),
             WireTarget::Processes { pids, children } => Self::hold(pids, *children),
+            WireTarget::Threads { tids, children } => {
+                need_first_pid_namespace()?;
+                let held = tids.iter().map(|tid| HeldThread::hold(*tid)).collect::<Result<_, AgentError>>()?;
+                Ok(Self::Threads { held, children: *children })
+            }
             WireTarget::Command { argv, user, children } => {
                 need_first_pid_namespace()?;
                 let command = Command::prepare(argv, user.as_deref(), rights)?;
@@ -112,9 +165,23 @@ impl Target {
     pub(crate) fn pids(&self) -> Vec<u32> {
         match self {
             Self::Processes { held, .. } => held.iter().map(|held| held.pid).collect(),
+            Self::Threads { held, .. } => {
+                let mut pids: Vec<u32> = held.iter().map(|held| held.pid).collect();
+                pids.sort_unstable();
+                pids.dedup();
+                pids
+            }
             Self::Command { command, .. } => vec![command.pid()],
             Self::During { of, .. } => of.pids(),
             Self::System | Self::Cgroup { .. } | Self::User(_) | Self::Comm(_) => Vec::new(),
+        }
+    }
+
+    /// The threads that were chosen; none where processes were, or everybody.
+    pub(crate) fn threads(&self) -> &[HeldThread] {
+        match self.watched() {
+            Self::Threads { held, .. } => held,
+            _ => &[],
         }
     }
 
@@ -153,6 +220,8 @@ impl Target {
                 [one] => TargetFilter::Process(one.pid),
                 _ => TargetFilter::Targets,
             },
+            // Never asked: only samples and counts are of threads, and events of each thread make them.
+            Self::Threads { .. } => TargetFilter::Targets,
             Self::Command { command, .. } => TargetFilter::Process(command.pid()),
             Self::During { of, .. } => of.filter(),
             Self::Cgroup { group, .. } => TargetFilter::Cgroup { id: group.id, level: group.level },
@@ -189,6 +258,7 @@ impl Target {
     pub(crate) fn pidfds(&self) -> Vec<BorrowedFd<'_>> {
         match self {
             Self::Processes { held, .. } => held.iter().map(|held| held.pidfd.as_fd()).collect(),
+            Self::Threads { held, .. } => held.iter().map(|held| held.pidfd.as_fd()).collect(),
             Self::Command { command, .. } | Self::During { command, .. } => vec![command.pidfd()],
             Self::System | Self::Cgroup { .. } | Self::User(_) | Self::Comm(_) => Vec::new(),
         }
@@ -196,7 +266,12 @@ impl Target {
 
     /// Whether processes that it forks are recorded too.
     pub(crate) fn follows_children(&self) -> bool {
-        matches!(self.watched(), Self::Processes { children: true, .. } | Self::Command { children: true, .. })
+        matches!(
+            self.watched(),
+            Self::Processes { children: true, .. }
+                | Self::Threads { children: true, .. }
+                | Self::Command { children: true, .. }
+        )
     }
 
     /// The read ends of the command's standard output and standard error, if they are not the caller's.
@@ -245,6 +320,13 @@ impl Target {
                         .is_ok_and(|ready| ready > 0)
                 };
                 if held.iter().all(ended) { TargetState::Gone } else { TargetState::Running }
+            }
+            Self::Threads { held, .. } => {
+                if held.iter().all(HeldThread::has_ended) {
+                    TargetState::Gone
+                } else {
+                    TargetState::Running
+                }
             }
             // As long as it runs; what becomes meanwhile of those who are watched ends nothing.
             Self::During { command, .. } => command.state(),
@@ -330,5 +412,32 @@ mod tests {
         });
         let error = thread.join().unwrap();
         assert_eq!(error.remedy, format!("Choose its process, {}.", std::process::id()));
+        let threads =
+            |tid| Target::take(&WireTarget::Threads { tids: vec![tid], children: false }, &CommandRights::Off);
+        assert_eq!(threads(4_194_304).unwrap_err().why, "there is no such thread (any more)");
+    }
+
+    #[test]
+    fn a_thread_is_held_until_it_ends() {
+        if need_first_pid_namespace().is_err() {
+            println!("SKIPPED: thread targets — the host's pid namespace");
+            return;
+        }
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let (end, ended) = std::sync::mpsc::sync_channel::<()>(1);
+        let thread = std::thread::spawn(move || {
+            tell.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();
+            let _told = ended.recv();
+        });
+        let wanted = WireTarget::Threads { tids: vec![told.recv().unwrap()], children: false };
+        let mut target = Target::take(&wanted, &CommandRights::Off).unwrap();
+        assert_eq!((target.state(), target.pids()), (TargetState::Running, vec![std::process::id()]));
+        end.send(()).unwrap();
+        thread.join().unwrap();
+        // Whoever joined it goes on a little before it is gone from the kernel's list.
+        while target.state() == TargetState::Running {
+            std::thread::yield_now();
+        }
+        assert_eq!(target.state(), TargetState::Gone);
     }
 }

@@ -13,6 +13,7 @@ use bathyscope_protocol::{AgentError, AgentErrorKind};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use crate::error::{failed, refused};
+use crate::needs::Need;
 
 /// Where tracefs belongs.
 const CANONICAL: &str = "/sys/kernel/tracing";
@@ -67,7 +68,7 @@ impl Tracefs {
             }
         }
         if let Some(error) = trouble {
-            return Err(refused(doing, &error, "Run the agent as root."));
+            return Err(refused(doing, &error, Need::Files));
         }
         if !Path::new(CANONICAL).is_dir() {
             let remedy = "Use a kernel that was built with CONFIG_TRACING, or mount sysfs at /sys.";
@@ -79,7 +80,7 @@ impl Tracefs {
     fn mount() -> Result<Self, AgentError> {
         use rustix::mount::MountFlags;
         let doing = format!("mounting tracefs at {CANONICAL}");
-        let remedy = format!("Run as root: mount -t tracefs nodev {CANONICAL}");
+        let remedy = format!("Mount it with `mount -t tracefs nodev {CANONICAL}`.");
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RELATIME;
         if !MAY_MOUNT.load(Ordering::Relaxed) {
             return Err(failed(AgentErrorKind::Denied, doing, "the agent mounts nothing after its start", remedy));
@@ -208,7 +209,7 @@ impl Tracefs {
                     "this kernel has no such tracepoint",
                     "Look it up with `bathyscope list`; a module that has it may have to be loaded.",
                 ),
-                _ => refused(doing, &error, "Run the agent as root."),
+                _ => refused(doing, &error, Need::Files),
             }
         })
     }
@@ -224,7 +225,7 @@ impl Tracefs {
                 "this kernel has no such tracepoint",
                 "Look it up with `bathyscope list`; a module that has it may have to be loaded.",
             ),
-            _ => refused(&doing, &error, "Run the agent as root."),
+            _ => refused(&doing, &error, Need::Files),
         })?;
         let wrong = || failed(AgentErrorKind::Internal, &doing, "its id is no number", "");
         text.trim().parse().map_err(|_error| wrong())

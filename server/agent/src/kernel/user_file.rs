@@ -21,7 +21,8 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use super::files::{Process, open_within_time, reopen_regular};
 use crate::{
     backend::UserFile,
-    error::{failed, kind_of, refused, words},
+    error::{failed, refused, words},
+    needs::Need,
 };
 
 /// Bytes of the head of a 64-bit ELF file; no program is shorter.
@@ -100,7 +101,7 @@ impl Trouble {
             Self::Io(error) if error.raw_os_error() == Some(libc::ENOENT) => {
                 failed(AgentErrorKind::NotFound, doing, words(&error), "Check the path.")
             }
-            Self::Io(error) => refused(doing, &error, remedy_of(&error)),
+            Self::Io(error) => refused(doing, &error, Need::Files),
             Self::NotRegular => failed(AgentErrorKind::Invalid, doing, "it is not a regular file", ""),
             Self::NotProgram => failed(
                 AgentErrorKind::Invalid,
@@ -110,10 +111,6 @@ impl Trouble {
             ),
         }
     }
-}
-
-fn remedy_of(error: &io::Error) -> &'static str {
-    if kind_of(error) == AgentErrorKind::Denied { "Run the agent as root." } else { "" }
 }
 
 fn open_checked(process: Option<&Process>, relative: &str, wanted: Wanted) -> Result<UserFile, Trouble> {

@@ -20,7 +20,7 @@ pub(super) fn doing(stat: &str) -> Doing {
 }
 
 /// The state in such a file: the first letter after the name, which may have any bytes and brackets.
-fn state(stat: &str) -> Doing {
+pub(super) fn state(stat: &str) -> Doing {
     let letter = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
     match letter {
         Some('R') => Doing::Runs,

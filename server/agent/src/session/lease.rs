@@ -100,7 +100,7 @@ impl Session<'_> {
             return Some(Answer::Plain(Reply::Done));
         }
         let why = format!(
-            "the agent let it go, since nobody asked for it for {} s while it did not record",
+            "the agent discarded it: it did not record, and no request for it came for {} s",
             self.lease.as_secs()
         );
         let error = failed(AgentErrorKind::NotFound, "asking for a capture", why, "Start it again.");
@@ -118,7 +118,7 @@ impl Session<'_> {
             if entry.stage != Stage::Stopped {
                 entry.stop(true);
             }
-            tracing::warn!(capture = handle, "let a capture go that did not record and that nobody asked for");
+            tracing::warn!(capture = handle, "discarded a capture that did not record and got no requests");
             self.let_go.add(handle);
         }
     }

@@ -55,6 +55,10 @@ impl MadeTarget {
                 let among = pids.iter().map(|pid| made_process(*pid)).collect::<Result<_, _>>()?;
                 Ok(Self { pid: None, among: Some(among), argv: None })
             }
+            WireTarget::Threads { tids, .. } => {
+                let among = tids.iter().map(|tid| made_process(*tid)).collect::<Result<_, _>>()?;
+                Ok(Self { pid: None, among: Some(among), argv: None })
+            }
             WireTarget::During { argv, of, .. } => Ok(Self { argv: Some(argv.clone()), ..Self::of(of)? }),
             WireTarget::Command { argv, .. } => Ok(Self::one(COMMAND_PID, Some(argv.clone()))),
             WireTarget::Cgroup { path } => {
@@ -172,6 +176,8 @@ pub(super) struct SimulatedCapture {
     enabled_ns: Option<u64>,
     ended: TargetState,
     budget: Budget,
+    /// How long after it was enabled something is made.
+    delay_ns: u64,
 }
 
 /// Watches a simulated capture, which costs what its readings say.
@@ -256,7 +262,14 @@ impl SimulatedCapture {
             enabled_ns: None,
             ended: TargetState::Running,
             budget: Budget::default(),
+            delay_ns: 0,
         })
+    }
+
+    /// The same, that makes nothing for so long.
+    pub(super) fn later(mut self, delay_ms: Option<u32>) -> Self {
+        self.delay_ns = u64::from(delay_ms.unwrap_or(0)) * 1_000_000;
+        self
     }
 
     fn end_thread(&mut self) {
@@ -315,15 +328,21 @@ impl RunningCapture for SimulatedCapture {
         let guard = Guard::new(self.budget, false).on_cpus(CPUS);
         let has_target = self.target.among.is_some();
         let mut watch = Watch { guard, looked_ns: start_ns, used_ns: 0.0, passing_ns: 0.0, rows: 0, has_target };
+        let begin_ns = start_ns.saturating_add(self.delay_ns);
         let run = move || {
-            let mut reached_ns = start_ns;
+            while monotonic_ns() < begin_ns {
+                if shared.pause() {
+                    return;
+                }
+            }
+            let mut reached_ns = begin_ns;
             loop {
                 // One that does not keep up goes on in short steps, between which it can be stopped.
                 let behind = monotonic_ns().saturating_sub(reached_ns) > STEP_NS;
                 let ended = if behind { shared.lock().ended } else { shared.pause() };
                 let now_ns = monotonic_ns();
                 reached_ns = now_ns.min(reached_ns.saturating_add(STEP_NS));
-                let probes = work.make_until(start_ns, reached_ns);
+                let probes = work.make_until(begin_ns, reached_ns);
                 let detached = watch.look(now_ns, &probes);
                 let mut state = shared.lock();
                 (state.probes, state.guard) = (probes, watch.guard.stage().clone());

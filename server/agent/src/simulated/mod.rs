@@ -143,13 +143,14 @@ impl Backend for SimulatedBackend {
                 let stacks = samples::Stacks { kernel: profile.kernel_stacks, user: profile.user_stacks };
                 let hertz = profile.frequency_hz;
                 let extras = sample_records::Extras { memory: profile.memory, branches: profile.branches.clone() };
-                let wanted = (hertz, stacks, extras);
+                let events = u32::try_from(profile.more.len() + 1).unwrap_or(1);
+                let wanted = (hertz, stacks, extras, events);
                 let work = samples::SampleWork::make(&self.simulation, wanted, &target, plan.ring_bytes)?;
-                Box::new(capture::SimulatedCapture::new(work, target)?)
+                Box::new(capture::SimulatedCapture::new(work, target)?.later(profile.delay_ms))
             }
             WireMethod::Count(count) => {
                 let work = counts::CountWork::make(&self.simulation, count, &target, plan.ring_bytes)?;
-                Box::new(capture::SimulatedCapture::new(work, target)?)
+                Box::new(capture::SimulatedCapture::new(work, target)?.later(count.delay_ms))
             }
             WireMethod::Trace(wanted) => {
                 let work = trace::TraceWork::make(&self.simulation, wanted, &target)?;

@@ -35,6 +35,7 @@ const USER_PATHS: [&[u64]; 6] =
 /// Call paths through the simulated kernel; the first means that the sample is in the program.
 const KERNEL_PATHS: [&[u64]; 5] = [&[], &[], &[1, 2, 3, 4, 7], &[1, 2, 5, 6, 7], &[1, 2, 8]];
 
+/// An event on a CPU.
 struct Cpu {
     ring: SimulatedPerfRing,
     made: u64,
@@ -50,6 +51,9 @@ pub(super) struct SampleWork {
     extras: Extras,
     target: MadeTarget,
     ring_bytes: u32,
+    /// How many events are sampled.
+    events: u32,
+    /// Of each CPU its events, one after the other.
     cpus: Vec<Cpu>,
     counts: ProbeReading,
     wanted: u64,
@@ -88,18 +92,19 @@ pub(super) fn chain_of(process: &Process, stacks: Stacks, draw: Draw) -> (bool, 
 impl SampleWork {
     pub(super) fn make(
         simulation: &Simulation,
-        (frequency_hz, stacks, extras): (u32, Stacks, Extras),
+        (frequency_hz, stacks, extras, events): (u32, Stacks, Extras, u32),
         target: &MadeTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
         let make = |_cpu| Ok(Cpu { ring: SimulatedPerfRing::create(ring_bytes)?, made: 0, pending_lost: 0 });
-        let cpus = (0..CPUS)
+        let cpus = (0..CPUS * events)
             .map(make)
             .collect::<std::io::Result<_>>()
             .map_err(|error| refused("making a simulated ring", &error, ""))?;
         let (simulation, target) = (simulation.clone(), target.clone());
         let (counts, done) = (ProbeReading::default(), Done::default());
-        Ok(Self { simulation, frequency_hz, stacks, extras, target, ring_bytes, cpus, counts, wanted: 0, done })
+        let wanted = 0;
+        Ok(Self { simulation, frequency_hz, stacks, extras, target, ring_bytes, events, cpus, counts, wanted, done })
     }
 
     fn report(&mut self, records: &[Vec<u8>]) {
@@ -132,8 +137,9 @@ impl SampleWork {
         }
     }
 
-    fn sample(&mut self, cpu: u32, index: u64, start_ns: u64, time_ns: u64) {
-        let draw = Draw::of(self.simulation.seed, u64::from(cpu) | 1 << 32, index);
+    /// Makes a sample of one of the events on one of the CPUs.
+    fn sample(&mut self, of: u32, index: u64, start_ns: u64, time_ns: u64) {
+        let draw = Draw::of(self.simulation.seed, u64::from(of) | 1 << 32, index);
         self.counts.hits += 1;
         let alive = (start_ns + FORK_NS..start_ns + EXIT_NS).contains(&time_ns);
         let worker = Process {
@@ -155,12 +161,12 @@ impl SampleWork {
         };
         self.wanted += 1;
         let tid = draw.one_of(1, process.threads).unwrap_or(process.pid);
-        let at = Moment { pid: process.pid, tid, time_ns, cpu };
+        let at = Moment { pid: process.pid, tid, time_ns, cpu: of / self.events.max(1) };
         let (in_kernel, chain) = chain_of(&process, self.stacks, draw);
         let period = 1_000_000_000 / u64::from(self.frequency_hz.max(1));
         let record = records::sample(at, period, (in_kernel, &chain), &self.extras.of(draw));
         let dropped = self.simulation.lose_every.is_some_and(|every| self.wanted.is_multiple_of(every));
-        let Some(cpu) = self.cpus.get_mut(cpu as usize) else { return };
+        let Some(cpu) = self.cpus.get_mut(of as usize) else { return };
         // As the kernel does, what was lost is reported before the next record that fits.
         if cpu.pending_lost > 0 && !dropped && cpu.ring.push(&records::lost(at, cpu.pending_lost)) {
             cpu.pending_lost = 0;
@@ -181,7 +187,9 @@ impl Work for SampleWork {
     fn rings(&self) -> Vec<RingInfo> {
         let content = RingContent::Stream { stream: 0 };
         let more = (self.extras.sample_type(), self.extras.branch_sample_type());
-        (0..CPUS).map(|cpu| records::sample_ring_info(content, more, self.ring_bytes, cpu)).collect()
+        let events = self.events.max(1);
+        let ring = |of: u32| records::sample_ring_info(content, more, self.ring_bytes, of / events);
+        (0..CPUS * events).map(ring).collect()
     }
 
     fn descriptors(&self) -> std::io::Result<Vec<OwnedFd>> {
@@ -192,11 +200,11 @@ impl Work for SampleWork {
         self.processes(start_ns, now_ns);
         let elapsed = u128::from(now_ns.saturating_sub(start_ns));
         let due = u64::try_from(elapsed * u128::from(self.frequency_hz) / 1_000_000_000).unwrap_or(u64::MAX);
-        for cpu in 0..CPUS {
-            while let Some(made) = self.cpus.get(cpu as usize).map(|cpu| cpu.made).filter(|made| *made < due) {
+        for of in 0..CPUS * self.events {
+            while let Some(made) = self.cpus.get(of as usize).map(|cpu| cpu.made).filter(|made| *made < due) {
                 let time_ns = start_ns + made * 1_000_000_000 / u64::from(self.frequency_hz.max(1));
-                self.sample(cpu, made, start_ns, time_ns);
-                if let Some(cpu) = self.cpus.get_mut(cpu as usize) {
+                self.sample(of, made, start_ns, time_ns);
+                if let Some(cpu) = self.cpus.get_mut(of as usize) {
                     cpu.made += 1;
                 }
             }

@@ -7,6 +7,8 @@ use crate::{DynamicProbe, MAX_DYNAMIC_EVENTS, MAX_FILTER_BYTES};
 
 /// The most samples a second and CPU.
 pub const MAX_FREQUENCY_HZ: u32 = 10_000;
+/// The most events that one capture samples.
+pub const MAX_SAMPLED: usize = 16;
 /// The most events that one capture counts.
 pub const MAX_COUNTED: usize = 1024;
 /// The longest text of an event that is counted or sampled.
@@ -18,6 +20,8 @@ pub const USUAL_STACK_BYTES: u32 = 8 << 10;
 /// The most bytes of stack that can be copied: a record has at most 64 KiB.
 pub const MAX_STACK_BYTES: u32 = 65_528;
 const MIN_INTERVAL_MS: u64 = 10;
+/// The longest that sampling or counting waits before it begins.
+const MAX_DELAY_MS: u64 = 3_600_000;
 const MAX_INTERVAL_MS: u64 = 3_600_000;
 const MAX_LISTED_CPUS: usize = 8192;
 const MAX_CGROUP_BYTES: usize = 4096;
@@ -57,6 +61,26 @@ pub struct ProfileSpec {
     /// A condition on the fields of the event, in the kernel's own filter language; only tracepoints have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
+    /// Milliseconds from the capture's start, and so from the command's, to the first sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u32>,
+    /// Events that are sampled besides `event`, each by itself, at the same frequency. Each sample tells its event.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<SampledEvent>,
+    /// Whether all these events are one group of the kernel, which counts them at the same times or not at all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub group: bool,
+}
+
+/// A further event that is sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampledEvent {
+    /// The event, as [`ProfileSpec::event`].
+    pub event: String,
+    /// One sample for so many of it, instead of the frequency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<u64>,
 }
 
 /// Samples per second where nobody says: not a divisor of the timer's rate, so as not to run in step with it.
@@ -78,6 +102,9 @@ impl Default for ProfileSpec {
             branches: Vec::new(),
             cpus: Vec::new(),
             filter: None,
+            delay_ms: None,
+            more: Vec::new(),
+            group: false,
         }
     }
 }
@@ -128,6 +155,9 @@ pub struct CountSpec {
     /// Probes that are made for these counts; their events are counted beside those of `groups`, which may name them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dynamic: Vec<DynamicProbe>,
+    /// Milliseconds from the capture's start, and so from the command's, until counting begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u32>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -146,6 +176,7 @@ impl Default for CountSpec {
             cgroup: None,
             detail: 0,
             dynamic: Vec::new(),
+            delay_ms: None,
         }
     }
 }
@@ -172,6 +203,10 @@ fn check_event(event: &str) -> Result<(), SpecError> {
     Ok(())
 }
 
+fn check_delay(delay_ms: Option<u32>) -> Result<(), SpecError> {
+    in_range("the delay in milliseconds", u64::from(delay_ms.unwrap_or(0)), 0, MAX_DELAY_MS)
+}
+
 impl ProfileSpec {
     pub(super) fn validate(&self) -> Result<(), SpecError> {
         let most = u64::from(MAX_FREQUENCY_HZ);
@@ -190,6 +225,8 @@ impl ProfileSpec {
             return Err(SpecError::Needs { what, needs: "user stacks, which are switched off" });
         }
         self.check_branches()?;
+        check_delay(self.delay_ms)?;
+        self.check_more()?;
         in_range("the number of CPUs in the list", self.cpus.len() as u64, 0, MAX_LISTED_CPUS as u64)?;
         if let Some(filter) = &self.filter {
             let what = "a filter of samples";
@@ -206,6 +243,26 @@ impl ProfileSpec {
                 Err(SpecError::Needs { what, needs: "call_graph to be dwarf" })
             }
             Some(bytes) => in_range("the bytes of stack to copy", u64::from(bytes), 256, u64::from(MAX_STACK_BYTES)),
+        }
+    }
+
+    /// The events besides the first.
+    fn check_more(&self) -> Result<(), SpecError> {
+        in_range("the number of sampled events", self.more.len() as u64 + 1, 1, MAX_SAMPLED as u64)?;
+        for SampledEvent { event, period } in &self.more {
+            check_event(event)?;
+            period.map_or(Ok(()), |period| in_range("the period of samples", period, 1, 1 << 62))?;
+        }
+        let needs = |what, needs| Err(SpecError::Needs { what, needs });
+        match (self.more.is_empty(), &self.event) {
+            (true, _) if self.group => needs("a group of events", "two events or more"),
+            (true, _) => Ok(()),
+            (false, None) => needs("sampling by more events", "the first event"),
+            (false, Some(_)) if !self.branches.is_empty() => needs("recording branches", "one event"),
+            (false, Some(_)) if self.filter.is_some() => {
+                needs("a filter of samples", "one event, a tracepoint, whose fields it is about")
+            }
+            (false, Some(_)) => Ok(()),
         }
     }
 
@@ -232,6 +289,7 @@ impl ProfileSpec {
     pub(super) fn title(&self) -> String {
         match (&self.event, self.period) {
             (None, _) => format!("profile at {} Hz", self.frequency_hz),
+            (Some(event), _) if !self.more.is_empty() => format!("profile of {event} and {} more", self.more.len()),
             (Some(event), None) => format!("profile of {event} at {} Hz", self.frequency_hz),
             (Some(event), Some(1)) => format!("profile of every {event}"),
             (Some(event), Some(period)) => format!("profile of {event} every {period}"),
@@ -248,6 +306,7 @@ impl CountSpec {
             group.iter().try_for_each(|event| check_event(event))?;
         }
         let interval = u64::from(self.interval_ms);
+        check_delay(self.delay_ms)?;
         in_range("the interval in milliseconds", interval, MIN_INTERVAL_MS, MAX_INTERVAL_MS)?;
         in_range("the detail of counting", u64::from(self.detail), 0, u64::from(MAX_DETAIL))?;
         in_range("the number of CPUs in the list", self.cpus.len() as u64, 0, MAX_LISTED_CPUS as u64)?;

@@ -10,7 +10,7 @@ use crate::TextPattern;
 const MAX_PATH_BYTES: usize = 4096;
 /// The longest name of a thread, without its final NUL.
 const MAX_COMM_BYTES: u64 = 15;
-/// The most processes of one target.
+/// The most processes or threads of one target.
 pub const MAX_TARGET_PROCESSES: usize = 256;
 const MAX_PID: u64 = 1 << 22;
 const MAX_ARGUMENTS: usize = 256;
@@ -34,6 +34,13 @@ pub enum Target {
         /// Their ids, in the agent's pid namespace.
         pids: Vec<u32>,
         /// Whether processes that they fork during the capture are recorded too.
+        children: bool,
+    },
+    /// Running threads, whatever processes they belong to. Only samples and counts are of threads.
+    Threads {
+        /// Their ids, in the agent's pid namespace.
+        tids: Vec<u32>,
+        /// Whether threads and processes that they make during the capture are recorded too.
         children: bool,
     },
     /// A program that is started for the capture; the capture ends when it does.
@@ -138,6 +145,13 @@ impl fmt::Display for Target {
                 }
                 Ok(())
             }
+            Self::Threads { tids, .. } => {
+                f.write_str(if tids.len() == 1 { "thread " } else { "threads " })?;
+                for (index, tid) in tids.iter().enumerate() {
+                    write!(f, "{}{tid}", if index == 0 { "" } else { "," })?;
+                }
+                Ok(())
+            }
             Self::Command { argv, .. } => f.write_str(program_of(argv)),
             Self::During { argv, of, .. } => write!(f, "{of} while {} runs", program_of(argv)),
             Self::Cgroup { path } => write!(f, "control group {path}"),
@@ -173,10 +187,24 @@ fn check_pid(pid: u32) -> Result<(), SpecError> {
 fn check_pids(pids: &[u32]) -> Result<(), SpecError> {
     in_range("the number of processes", pids.len() as u64, 1, MAX_TARGET_PROCESSES as u64)?;
     pids.iter().try_for_each(|pid| check_pid(*pid))?;
-    match pids.iter().enumerate().find(|(index, pid)| pids.iter().take(*index).any(|earlier| earlier == *pid)) {
-        Some(_) => Err(SpecError::Character { what: "a list of processes", found: "the same process twice" }),
-        None => Ok(()),
+    if has_twice(pids) {
+        return Err(SpecError::Character { what: "a list of processes", found: "the same process twice" });
     }
+    Ok(())
+}
+
+/// Checks a list of threads.
+fn check_tids(tids: &[u32]) -> Result<(), SpecError> {
+    in_range("the number of threads", tids.len() as u64, 1, MAX_TARGET_PROCESSES as u64)?;
+    tids.iter().try_for_each(|tid| in_range("the thread id", u64::from(*tid), 1, MAX_PID))?;
+    if has_twice(tids) {
+        return Err(SpecError::Character { what: "a list of threads", found: "the same thread twice" });
+    }
+    Ok(())
+}
+
+fn has_twice(ids: &[u32]) -> bool {
+    ids.iter().enumerate().any(|(index, id)| ids.iter().take(index).any(|earlier| earlier == id))
 }
 
 /// Checks a name that is looked up.
@@ -194,6 +222,7 @@ impl Target {
             Self::System => Ok(()),
             Self::Process { pid, .. } => check_pid(*pid),
             Self::Processes { pids, .. } => check_pids(pids),
+            Self::Threads { tids, .. } => check_tids(tids),
             Self::Command { argv, .. } => check_command(argv),
             Self::During { argv, of, .. } => {
                 if of.command().is_some() {
@@ -243,6 +272,7 @@ mod tests {
                 r#"{"command":{"argv":["ls"],"children":true}}"#,
                 Target::Command { argv: words(&["ls"]), user: None, children: true },
             ),
+            (r#"{"threads":{"tids":[7,8],"children":true}}"#, Target::Threads { tids: vec![7, 8], children: true }),
             (r#"{"during":{"argv":["make","-j"]}}"#, Target::during(words(&["make", "-j"]), None, Target::System)),
             (
                 r#"{"during":{"argv":["ls"],"user":"nobody","of":{"user":{"user":"root"}}}}"#,
@@ -267,6 +297,14 @@ mod tests {
         assert!(Target::during(words(&["ls"]), None, bad_pid).validate().is_err());
         assert!(Target::of_processes(&[7, 8, 7], true).validate().is_err());
         assert!(Target::of_processes(&[], true).validate().is_err());
+        let threads = |tids: &[u32]| Target::Threads { tids: tids.to_vec(), children: false };
+        for tids in [&[][..], &[0], &[7, 7], &[u32::MAX]] {
+            assert!(threads(tids).validate().is_err(), "{tids:?}");
+        }
+        assert_eq!(
+            (threads(&[7]).to_string(), threads(&[7, 8]).to_string()),
+            ("thread 7".to_owned(), "threads 7,8".to_owned())
+        );
         assert_eq!(
             Target::during(words(&["make"]), None, Target::of_processes(&[7, 8], true)).to_string(),
             "pids 7,8 while make runs"

@@ -5,10 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use crate::types::{
-    Kind, TypeId, Types,
-    btf::{Raw, kind},
-    types::{Found, Source, is_record},
+use crate::{
+    types::{
+        Kind, TypeId, Types,
+        btf::{Raw, kind},
+        types::{Found, Source, is_record},
+    },
+    wildcards::Wildcards,
 };
 
 /// What to keep.
@@ -63,18 +66,8 @@ impl Roots {
             _ => return false,
         };
         let name = found.name();
-        self.wanted.iter().any(|(wanted, pattern)| *wanted == kind && matches(pattern, name))
+        self.wanted.iter().any(|(wanted, pattern)| *wanted == kind && Wildcards::without_classes(pattern).matches(name))
     }
-}
-
-/// Whether a name matches a pattern: `*` stands for any text.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((before, behind)) = pattern.split_once('*') else { return pattern == name };
-    let Some(rest) = name.strip_prefix(before) else { return false };
-    if behind.is_empty() {
-        return true;
-    }
-    rest.char_indices().any(|(at, _)| rest.get(at..).is_some_and(|rest| matches(behind, rest)))
 }
 
 /// A reduced BTF.

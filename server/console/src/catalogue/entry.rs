@@ -341,7 +341,7 @@ fn user_entry(kind: EntryKind, name: &Name<'_>, symbols: &super::FileSymbols) ->
     }
     entry.fact("symbol", if name.raw == name.text { String::new() } else { name.raw.to_owned() });
     entry.fact("offset", format!("{:#x} in the file", name.value));
-    let go = "the Go compiler made it: it moves its stacks, and the return address that a probe changes would lead it astray";
+    let go = "the Go compiler made it: its stacks move, and a return probe would crash the program";
     entry.means = vec![
         Means { id: "uprobe", purpose: "where the function begins", why_not: None },
         Means {

@@ -57,12 +57,20 @@ fn bytes_of(link: &AgentLink, file: KernelFile) -> Result<Vec<u8>, CatalogueErro
     Ok(bytes)
 }
 
-/// The same; what is refused is empty, and told by the `Err` of the second.
-fn optional(link: &AgentLink, file: KernelFile) -> Result<(Vec<u8>, Option<String>), CatalogueError> {
+/// Why a file cannot be read, and what helps; that may be empty.
+struct Refusal {
+    why: String,
+    remedy: String,
+}
+
+/// The same; what is refused is empty, and told by the second.
+fn optional(link: &AgentLink, file: KernelFile) -> Result<(Vec<u8>, Option<Refusal>), CatalogueError> {
     match bytes_of(link, file) {
         Ok(bytes) => Ok((bytes, None)),
-        Err(CatalogueError::Link(LinkError::Refused(error))) => Ok((Vec::new(), Some(error.why))),
-        Err(CatalogueError::Read { why, .. }) => Ok((Vec::new(), Some(why))),
+        Err(CatalogueError::Link(LinkError::Refused(error))) => {
+            Ok((Vec::new(), Some(Refusal { why: error.why, remedy: error.remedy })))
+        }
+        Err(CatalogueError::Read { why, .. }) => Ok((Vec::new(), Some(Refusal { why, remedy: String::new() }))),
         Err(error) => Err(error),
     }
 }
@@ -98,7 +106,13 @@ pub(super) fn kernel(link: &AgentLink) -> Result<Read, CatalogueError> {
     let (tracers, _none) = optional(link, KernelFile::AvailableTracers)?;
     let traces = tracers.split(u8::is_ascii_whitespace).any(|name| name == b"function");
     let before = hidden.len();
-    let probing = probing(&features, traces, not_traceable.as_deref(), no_blacklist.is_none(), &mut hidden);
+    let probing = probing(
+        &features,
+        traces,
+        not_traceable.as_ref().map(|it| it.why.as_str()),
+        no_blacklist.is_none(),
+        &mut hidden,
+    );
     let functions_only = hidden.drain(before..).map(|hidden| hidden.of(EntryKind::Function)).collect::<Vec<_>>();
     hidden.extend(functions_only);
     let type_names = Arc::new(type_names(&types));
@@ -115,7 +129,7 @@ fn types(link: &AgentLink, modules: &str, hidden: &mut Vec<Hidden>) -> Result<Ty
     let (bytes, refused) = optional(link, KernelFile::Btf)?;
     let btf = match refused {
         None => Btf::parse(bytes).map_err(|error| error.to_string()),
-        Some(why) => Err(why),
+        Some(refused) => Err(refused.why),
     };
     let base = match btf {
         Ok(btf) => Arc::new(btf),
@@ -247,8 +261,8 @@ pub(super) fn all_tracers(link: &AgentLink) -> Result<Read, CatalogueError> {
         option: it.option,
     };
     let part = Part::numbered(EntryKind::Tracer, names, Facts::Tracers(all.iter().map(facts).collect()));
-    let hidden = refused
-        .map(|why| Hidden::new(format!("The kernel's tracers cannot be listed: {why}."), "Run the agent as root."));
+    let hidden =
+        refused.map(|it| Hidden::new(format!("The kernel's tracers cannot be listed: {}.", it.why), it.remedy));
     Ok(Read { parts: vec![part], hidden: hidden.into_iter().collect(), signature: String::new() })
 }
 
@@ -277,11 +291,10 @@ pub(super) fn probes(link: &AgentLink) -> Result<Read, CatalogueError> {
         maker: it.maker().map(|(pid, _namespace)| pid),
     };
     let part = Part::numbered(EntryKind::Probe, names.into_iter(), Facts::Probes(all.iter().map(facts).collect()));
-    let hidden = refused.map(|why| {
-        Hidden::new(
-            format!("Dynamic probes cannot be listed: {why}."),
-            "They take a kernel with CONFIG_DYNAMIC_EVENTS, and an agent that is root.",
-        )
+    let hidden = refused.map(|it| {
+        let needs = "They take a kernel with CONFIG_DYNAMIC_EVENTS.";
+        let remedy = if it.remedy.is_empty() { needs.to_owned() } else { it.remedy };
+        Hidden::new(format!("Dynamic probes cannot be listed: {}.", it.why), remedy)
     });
     Ok(Read { parts: vec![part], hidden: hidden.into_iter().collect(), signature: String::new() })
 }

@@ -12,7 +12,7 @@ use crate::{Failure, Outcome, config::LogArgs};
 /// What `agent` takes.
 #[derive(Clone, Debug, Args)]
 pub struct AgentArgs {
-    /// Serve the one connection that is this descriptor, instead of those that come through the door
+    /// Serve the one connection that is this descriptor, instead of those that the supervisor passes on
     #[arg(long, value_name = "FD")]
     pub on_fd: Option<i32>,
     /// A directory of the verb that started this one, which is removed in the end
@@ -105,5 +105,5 @@ pub fn run(args: AgentArgs) -> Outcome {
 /// If it is closed.
 pub(super) fn door_on_stdin() -> Result<Door, Failure> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned();
-    stdin.map(Door::from).map_err(|error| Failure::because("taking over the door between console and agent", error))
+    stdin.map(Door::from).map_err(|error| Failure::because("taking over the socket between console and agent", error))
 }

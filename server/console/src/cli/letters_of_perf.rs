@@ -12,6 +12,18 @@ pub(super) fn while_runs(others: Target, argv: Vec<String>, user: Option<String>
     if argv.is_empty() { others } else { Target::during(argv, user, others) }
 }
 
+/// Reads a number of milliseconds to wait before the first sample or count.
+pub(super) fn delay(text: &str) -> Result<u32, String> {
+    match text {
+        "-1" => Err("sampling and counting begin by themselves; leave -D out, or write milliseconds".to_owned()),
+        text if text.contains('-') => {
+            Err("ranges of time are not chosen beforehand; any range of a capture can be looked at by itself"
+                .to_owned())
+        }
+        text => text.parse().map_err(|_number| "write a number of milliseconds".to_owned()),
+    }
+}
+
 /// Says something beside the output.
 #[expect(clippy::print_stderr, reason = "a note to whoever typed the option")]
 pub(super) fn say(text: &str) {

@@ -9,6 +9,7 @@ use crate::Outcome;
 
 pub mod agent;
 pub mod budgets;
+mod capture_file;
 pub mod captures;
 pub mod cleanup;
 pub mod compile;
@@ -166,9 +167,19 @@ pub fn parse() -> Cli {
 /// # Errors
 /// If they are no command line, or ask for help.
 pub fn read(words: Vec<OsString>) -> Result<(Cli, Vec<String>), clap::Error> {
-    let arranged = letters::arranged(trace::order::arranged(words))
-        .map_err(|error| Cli::command().error(ErrorKind::UnknownArgument, error))?;
+    let verb = words.get(1).and_then(|verb| verb.to_str()).map(str::to_owned);
+    let arranged = letters::arranged(trace::order::arranged(words)).map_err(|error| refused(verb.as_deref(), error))?;
     Ok((Cli::try_parse_from(arranged.words)?, arranged.notes))
+}
+
+/// An option that is refused before the parser reads it, with how the verb is used.
+fn refused(verb: Option<&str>, error: letters::LettersError) -> clap::Error {
+    let mut command = Cli::command();
+    command.build();
+    match verb.and_then(|verb| command.find_subcommand_mut(verb)) {
+        Some(verb) => verb.error(ErrorKind::UnknownArgument, error),
+        None => command.error(ErrorKind::UnknownArgument, error),
+    }
 }
 
 /// Does what the command line asks, and reports a failure on standard error.
@@ -344,6 +355,8 @@ mod tests {
         for line in ["strace --frobnicate ls", "record -a -Q sched_switch ls", "stat --frobnicate ls"] {
             let error = read(line).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{line}: {error}");
+            let verb = line.split(' ').next().unwrap();
+            assert!(error.to_string().contains(&format!("Usage: bathyscope {verb} ")), "{error}");
         }
         let Some(Verb::Strace(args)) = read("strace -f ls -v -f").unwrap().0.verb else { panic!() };
         assert_eq!((args.follow, args.command.join(" ").as_str()), (1, "ls -v -f"));

@@ -2,18 +2,19 @@
 
 mod foreign;
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
-    BranchFilter, CallGraph, CaptureSpec, MAX_FREQUENCY_HZ, Method, ProfileSpec, Target, visible,
+    BranchFilter, CallGraph, CaptureSpec, MAX_FREQUENCY_HZ, Method, ProfileSpec, SampledEvent, Target, visible,
 };
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent, parse_events};
 use clap::Args;
 
 use super::{
-    letters_of_perf::{cpus, while_runs},
-    trace::{Recording, duration, missing_option, record},
+    capture_file::CaptureFile,
+    letters_of_perf::{cpus, delay, while_runs},
+    trace::{Recording, Shows, duration, missing_option, record},
 };
 use crate::{Failure, Outcome, config::DataArgs};
 pub(super) use foreign::FOREIGN;
@@ -25,12 +26,13 @@ Examples:
   bathyscope profile -a -g -- make -j8
   bathyscope profile -e page-faults -c 1 ./server --selftest
   bathyscope profile -e sched:sched_switch -a --duration 5s
+  bathyscope profile -e '{task-clock,page-faults}' -D 500 -o slow.bathy ./server --selftest
   bathyscope profile --call-graph dwarf,16384 -- ./optimised
   bathyscope profile -e cpu/mem-loads,ldlat=30/P -d -W ./server --selftest
   bathyscope profile -e cycles:u -j any_call,u -p 4711 sleep 10
 
 Of a COMMAND its own processes are sampled; with -a, -C, -p or -G the whole machine, those CPUs, processes or that \
-group, for as long as the command runs. Functions go to standard output, the summary to standard error; the command has \
+group, for as long as the command runs. Of several events each sample tells its own, and each has its table of functions; those of a group are counted at the same times. Functions go to standard output, the summary to standard error; the command has \
 the terminal as if a shell had started it. With --save the stacks are \
 kept and can be looked at as a flame graph in the browser. The exit status is the command's.";
 
@@ -38,7 +40,7 @@ kept and can be looked at as a flame graph in the browser. The exit status is th
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ProfileArgs {
-    /// Event to sample by, such as cycles, page-faults or sched:sched_switch [default: time on the CPU]
+    /// Event to sample by, such as cycles, page-faults or sched:sched_switch; several are sampled each by itself, those in braces as one group; repeatable [default: time on the CPU]
     #[arg(short, long, value_name = "EVENT")]
     pub event: Vec<String>,
     /// Only hits of the tracepoint that satisfy this condition, in the kernel's language, such as 'bytes_req > 1000'
@@ -77,6 +79,12 @@ pub struct ProfileArgs {
     /// Only this process, or a comma-separated list; with a command while it runs
     #[arg(short, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
     pub pid: Vec<u32>,
+    /// Only this thread, or a comma-separated list; with a command while it runs
+    #[arg(short = 't', long = "tid", value_name = "TID,…", value_delimiter = ',', conflicts_with_all = ["pid", "cgroup", "all_cpus"])]
+    pub tid: Vec<u32>,
+    /// Milliseconds from the start, and so from the command's, to the first sample
+    #[arg(short = 'D', long, value_name = "MS", value_parser = delay, allow_hyphen_values = true)]
+    pub delay: Option<u32>,
     /// Only processes of this control group, a path below /sys/fs/cgroup
     #[arg(short = 'G', long, value_name = "PATH")]
     pub cgroup: Option<String>,
@@ -92,9 +100,15 @@ pub struct ProfileArgs {
     /// End after this time, such as 500ms, 5s or 2m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
+    /// Only processes of this user; with a command while it runs
+    #[arg(short, long, value_name = "USER", conflicts_with_all = ["pid", "tid", "cgroup", "all_cpus"])]
+    pub uid: Option<String>,
     /// User that the command runs as [default: who runs this]
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
+    /// Write the capture to a file, to import it elsewhere; with - to standard output, and no functions
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Keep the capture under this name, to look at it in the browser; no console may be running on the same database
     #[arg(long, value_name = "NAME")]
     pub save: Option<String>,
@@ -124,13 +138,24 @@ pub struct ProfileArgs {
 /// If it cannot be started, or its samples cannot be read back.
 pub fn run(args: ProfileArgs) -> Outcome {
     let spec = spec(&args)?;
+    if args.json && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+        return Err(
+            Failure::new("--json and -o - both write to standard output").remedy("Write the capture to a file.")
+        );
+    }
+    // Opened before rights are given up: it may be where only who started this can write.
+    let file = args.output.as_deref().map(CaptureFile::open).transpose()?;
     let how = Recording {
         simulate: args.simulate.as_ref(),
         log_filter: &args.log_filter,
         save: args.save.as_deref(),
         data: &args.data,
         json: args.json,
-        is_profile: true,
+        shows: match file.as_ref().is_some_and(CaptureFile::is_stdout) {
+            true => Shows::Nothing,
+            false => Shows::Functions,
+        },
+        file: file.as_ref(),
     };
     record(&how, |_client| Ok(spec))
 }
@@ -154,22 +179,31 @@ fn call_graph(text: &str) -> Result<(CallGraph, Option<u32>), String> {
 
 fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
     let (call_graph, stack_bytes) = args.call_graph.unwrap_or((CallGraph::FramePointer, None));
-    let event = event(&args.event)?;
-    let is_tracepoint = event.as_ref().is_some_and(|event| matches!(event.source, EventSource::Tracepoint(_)));
+    let (mut events, group) = events(&args.event)?;
+    // A tracepoint is sampled at every hit unless somebody says otherwise.
+    let period = |event: &PerfEvent| {
+        let is_tracepoint = matches!(event.source, EventSource::Tracepoint(_));
+        args.count.or_else(|| (is_tracepoint && args.freq.is_none()).then_some(1))
+    };
+    let more = events.split_off(events.len().min(1));
+    let event = events.pop();
     let usual = ProfileSpec::default();
     let profile = ProfileSpec {
         frequency_hz: args.freq.unwrap_or(usual.frequency_hz),
         kernel_stacks: !args.user_callchains,
         user_stacks: !args.kernel_callchains,
         // A period is of an event; that of no event is the CPU's clock.
-        event: event.map(|event| event.to_string()).or_else(|| args.count.map(|_| "cpu-clock".to_owned())),
-        period: args.count.or_else(|| (is_tracepoint && args.freq.is_none()).then_some(1)),
+        event: event.as_ref().map(ToString::to_string).or_else(|| args.count.map(|_| "cpu-clock".to_owned())),
+        period: event.as_ref().map_or(args.count, period),
         call_graph,
         stack_bytes,
         memory: args.mem || args.weight,
         branches: if args.branch_any { vec![BranchFilter::Any] } else { args.branch_filter.clone() },
         cpus: args.cpu.as_deref().map(cpus).transpose()?.unwrap_or_default(),
         filter: args.filter.clone(),
+        delay_ms: args.delay.filter(|ms| *ms > 0),
+        more: more.iter().map(|more| SampledEvent { event: more.to_string(), period: period(more) }).collect(),
+        group,
     };
     let target = target(args)?;
     let limits = args.budgets.limits_of(&target, args.duration);
@@ -179,23 +213,22 @@ fn spec(args: &ProfileArgs) -> Result<CaptureSpec, Failure> {
     Ok(spec)
 }
 
-/// The one event to sample by, if any was named.
-fn event(lists: &[String]) -> Result<Option<PerfEvent>, Failure> {
-    let mut events = Vec::new();
+/// The events to sample by, and whether they are one group.
+fn events(lists: &[String]) -> Result<(Vec<PerfEvent>, bool), Failure> {
+    let mut groups = Vec::new();
     for list in lists {
-        let parsed = parse_events(list)
-            .map_err(|error| Failure::because(format!("reading the event `{}`", visible(list.as_bytes())), error))?;
-        events.extend(parsed.into_iter().flatten());
+        groups.extend(
+            parse_events(list).map_err(|error| {
+                Failure::because(format!("reading the event `{}`", visible(list.as_bytes())), error)
+            })?,
+        );
     }
-    let mut events = events.into_iter();
-    match (events.next(), events.next()) {
-        (event, None) => Ok(event),
-        (Some(first), Some(second)) => {
-            let why = format!("a profile samples by one event, and `{first}` and `{second}` are named");
-            Err(Failure::new(why).remedy("Make a profile by each; `bathyscope stat` counts many, and groups of them."))
-        }
-        (None, Some(_)) => Ok(None),
+    let is_group = groups.iter().any(|group| group.len() > 1);
+    if is_group && groups.len() > 1 {
+        let failure = Failure::new("a group of events in braces stands beside other events");
+        return Err(failure.remedy("Write all of them in one pair of braces, or none; or make two profiles."));
     }
+    Ok((groups.into_iter().flatten().collect(), is_group))
 }
 
 /// Samples a second: a number, or `max` for as many as the kernel and a spec allow.
@@ -220,6 +253,8 @@ fn target(args: &ProfileArgs) -> Result<Target, Failure> {
         return Err(Failure::new("--user is given without a command"));
     }
     let others = match (args.pid.as_slice(), &args.cgroup) {
+        _ if args.uid.is_some() => args.uid.clone().map(|user| Target::User { user }),
+        _ if !args.tid.is_empty() => Some(Target::Threads { tids: args.tid.clone(), children }),
         (_, Some(path)) => Some(Target::Cgroup { path: path.clone() }),
         ([], None) if args.all_cpus || args.cpu.is_some() || argv.is_empty() => Some(Target::System),
         ([], None) => None,
@@ -275,6 +310,15 @@ mod tests {
         assert_eq!(profile(&["-e", "{cycles}", "ls"]).event.as_deref(), Some("cycles"));
         let some = profile(&["-C", "0,2-3", "-e", "kmem:kmalloc", "--filter", "bytes_req > 1000"]);
         assert_eq!((some.cpus, some.filter.as_deref()), (vec![0, 2, 3], Some("bytes_req > 1000")));
+        assert_eq!(profile(&["-D", "250", "ls"]).delay_ms, Some(250));
+        assert_eq!(profile(&["-D", "0", "ls"]).delay_ms, None);
+        let several = profile(&["-e", "cs,kmem:kmalloc", "-e", "faults:u", "ls"]);
+        let more = |event: &str, period| SampledEvent { event: event.to_owned(), period };
+        assert_eq!((several.event.as_deref(), several.period, several.group), (Some("context-switches"), None, false));
+        assert_eq!(several.more, [more("kmem:kmalloc", Some(1)), more("page-faults:u", None)]);
+        let group = profile(&["-e", "{kmem:kmalloc,cs}", "-c", "10", "ls"]);
+        assert_eq!((group.event.as_deref(), group.period, group.group), (Some("kmem:kmalloc"), Some(10), true));
+        assert_eq!(group.more, [more("context-switches", Some(10))]);
         assert!(profile(&["-F", "max", "-a"]).frequency_hz > 99);
     }
 
@@ -292,7 +336,11 @@ mod tests {
             (&["-p", "7,8", "-p", "9", "-i", "make", "-j8"], while_make(Target::of_processes(&[7, 8, 9], false))),
             (&["-G", "/a", "make", "-j8"], while_make(group())),
             (&["-p", "7,8"], Target::of_processes(&[7, 8], true)),
+            (&["-t", "7,8", "-t", "9"], Target::Threads { tids: vec![7, 8, 9], children: true }),
+            (&["-t", "7", "-i", "make", "-j8"], while_make(Target::Threads { tids: vec![7], children: false })),
             (&["-G", "/a"], group()),
+            (&["-u", "www"], Target::User { user: "www".to_owned() }),
+            (&["--uid", "33", "make", "-j8"], while_make(Target::User { user: "33".to_owned() })),
             (&["-a"], Target::System),
             (&["make", "-j8"], command),
         ] {
@@ -318,11 +366,20 @@ mod tests {
             &["-j", "some", "ls"],
             &["-b", "-j", "any", "ls"],
             &["-b", "--call-graph", "lbr", "ls"],
-            &["-e", "cycles", "-e", "faults", "ls"],
-            &["-e", "{cycles,faults}", "ls"],
+            &["-e", "{cycles,faults},cs", "ls"],
+            &["-e", "{cycles,faults}", "-e", "cs", "ls"],
+            &["-e", "cycles,faults", "-b", "ls"],
+            &["-e", "cycles,kmem:kmalloc", "--filter", "a > 1", "ls"],
             &["-a", "-p", "7"],
             &["-p", "7", "-G", "/a"],
             &["-p", "x"],
+            &["-t", "7", "-p", "8"],
+            &["-u", "www", "-p", "8"],
+            &["-t", "7,7"],
+            &["-a", "-t", "7"],
+            &["-D", "-1", "ls"],
+            &["-D", "10-20,30-40", "ls"],
+            &["-D", "99999999", "ls"],
             &["-C", "3-1"],
             &["-F", "often", "ls"],
             &["--filter", "a > 1", "ls"],

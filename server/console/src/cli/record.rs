@@ -4,13 +4,15 @@
 
 mod foreign;
 
-use std::time::Duration;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use bathyscope_capture::{
     CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
-    visible,
 };
-use bathyscope_catalog::parse_available_events;
+use bathyscope_catalog::{matches_wildcards, parse_available_events};
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_store::{Options, Store};
 use bathyscope_views::ViewError;
@@ -18,6 +20,7 @@ use clap::{ArgAction, ArgMatches, Args, FromArgMatches};
 
 use super::{
     agent::Scripts,
+    capture_file::CaptureFile,
     letters_of_perf::while_runs,
     report::write_new,
     trace::{FLUSH_EVERY, arguments::duration, exit_status, follow, missing_option, print_summary, start_failure},
@@ -116,9 +119,9 @@ pub struct RecordArgs {
     /// Print rows as they come, as `report` does; calls of a graph when they have ended
     #[arg(long)]
     pub live: bool,
-    /// With `-`, the same as --live
-    #[arg(short, long, value_name = "-")]
-    pub output: Option<String>,
+    /// Write the capture to a file too, to import it elsewhere; with `-`, the same as --live
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Name of the capture
     #[arg(long, value_name = "NAME", default_value = "")]
     pub name: String,
@@ -193,25 +196,22 @@ impl Args for EventArgs {
 /// # Errors
 /// If it cannot be started, or is refused.
 pub fn run(args: RecordArgs) -> Outcome {
-    if let Some(file) = args.output.as_ref().filter(|file| *file != "-") {
-        let failure = Failure::new(format!("`record` does not write the file {}", visible(file.as_bytes())));
-        return Err(failure.remedy(
-            "Captures are kept in a database: --name NAME names this one, `bathyscope report` prints it, and `bathyscope \
-             export` writes it to a file. -o - prints rows as they come.",
-        ));
-    }
     let log = LogArgs { log_format: LogFormat::Text, log: args.log_filter.clone() };
     // What needs rights, or must happen before there are threads.
     // Probes read memory as scripts do.
     let scripts = if args.probe.is_empty() { Scripts::Off } else { Scripts::Observe };
+    // Opened before rights are given up: it may be where only who started this can write.
+    let (live, file) = match args.output.as_deref() {
+        Some(path) if path == Path::new("-") => (true, None),
+        path => (args.live, path.map(CaptureFile::open).transpose()?),
+    };
     let mut agent = OwnAgent::start_for_scripts(None, Some(&log), scripts)?;
     let place = Workplace::make(Some(&args.data.directory()?))?;
     let mut client = agent.client_at(&place)?;
     crate::logging::start(&log)?;
     let available = if args.events.events.is_empty() { Vec::new() } else { available(&mut client)? };
     let spec = spec(&args, &available)?;
-    let outcome =
-        super::runtime()?.block_on(record(spec, client, place.directory(), args.live || args.output.is_some()));
+    let outcome = super::runtime()?.block_on(record(spec, client, place.directory(), live, file.as_ref()));
     drop(agent);
     outcome
 }
@@ -318,12 +318,12 @@ fn events_of(asked: &str, filter: Option<&str>, available: &[TracepointName]) ->
         several => Some(several.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" && ")),
     };
     let matches = |name: &&TracepointName| match second {
-        Some(second) => glob(first, name.system()) && glob(second, name.name()),
-        None => glob(first, name.name()),
+        Some(second) => matches_wildcards(first, name.system()) && matches_wildcards(second, name.name()),
+        None => matches_wildcards(first, name.name()),
     };
     let mut found: Vec<&TracepointName> = available.iter().filter(matches).collect();
     if found.is_empty() && second.is_none() {
-        found = available.iter().filter(|name| glob(first, name.system())).collect();
+        found = available.iter().filter(|name| matches_wildcards(first, name.system())).collect();
     }
     if found.is_empty() {
         let failure = Failure::new(format!("this kernel has no event `{asked}`"));
@@ -338,33 +338,6 @@ fn events_of(asked: &str, filter: Option<&str>, available: &[TracepointName]) ->
     }
     let event = |name: &TracepointName| TraceEvent { event: name.clone(), filter: filter.clone() };
     Ok(found.into_iter().map(event).collect())
-}
-
-/// Whether a name matches a pattern, in which `*` stands for any text and `?` for one character.
-fn glob(pattern: &str, name: &str) -> bool {
-    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
-    let (mut p, mut n, mut star) = (0, 0, None);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(c) if *c == b'?' || Some(c) == name.get(n) => {
-                p += 1;
-                n += 1;
-            }
-            _ => match star {
-                Some((at, eaten)) => {
-                    star = Some((at, eaten + 1));
-                    p = at + 1;
-                    n = eaten + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.get(p..).unwrap_or_default().iter().all(|c| *c == b'*')
 }
 
 /// Prints rows of a capture as they come.
@@ -400,7 +373,13 @@ impl LiveLines {
     }
 }
 
-async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::Path, live: bool) -> Outcome {
+async fn record(
+    spec: CaptureSpec,
+    client: AgentClient,
+    directory: &Path,
+    live: bool,
+    file: Option<&CaptureFile>,
+) -> Outcome {
     let store = Store::open(directory, Options { now: crate::recorder::boot_time(), ..Options::default() }).await;
     let store = store.map_err(|error| Failure::because("opening the database", error))?;
     let mut client = Some(client);
@@ -426,6 +405,9 @@ async fn record(spec: CaptureSpec, client: AgentClient, directory: &std::path::P
         }
     }
     let code = exit_status(&recorder, id);
+    if let Some(file) = file {
+        file.write(&store, id, directory).await?;
+    }
     print_summary(&store, id, recorder.detached(id).is_some()).await?;
     store.close().await;
     Ok(code)
@@ -509,6 +491,7 @@ mod tests {
         for letters in [&["-F"][..], &["--only-command"], &["--user", "root"], &["-c"], &["-c", "ls"]] {
             assert!(made(&[&["-e", "kmalloc"], letters].concat()).is_err(), "{letters:?}");
         }
+        assert_eq!(args(&["-e", "x", "-o", "/tmp/a.bathy", "ls"]).output, Some(PathBuf::from("/tmp/a.bathy")));
         let read = |words: &[&str]| Cli::try_parse_from(["bathyscope", "record"].iter().chain(words)).is_ok();
         for letters in
             [&["-a", "-P", "7"][..], &["-F", "-P", "7", "ls"], &["--nonsense", "ls"], &["-e", "x", "-v", "ls"]]
@@ -525,10 +508,11 @@ mod tests {
             let show = |event: &TraceEvent| format!("{}[{}]", event.event, event.filter.as_deref().unwrap_or(""));
             Ok(trace.events.iter().map(show).collect::<Vec<_>>().join(" "))
         };
-        let cases: [(&[&str], Result<&str, &str>); 12] = [
+        let cases: [(&[&str], Result<&str, &str>); 13] = [
             (&["-e", "sched_switch"], Ok("sched:sched_switch[]")),
             (&["-e", "sched"], Ok("sched:sched_switch[] sched:sched_wakeup[]")),
             (&["-e", "sched:*switch"], Ok("sched:sched_switch[]")),
+            (&["-e", "sched_[sw]witch"], Ok("sched:sched_switch[]")),
             (&["-e", "kmem:kmalloc:bytes_req > 1000"], Ok("kmem:kmalloc[bytes_req > 1000]")),
             (&["-e", "kmalloc:bytes_req > 1000"], Ok("kmem:kmalloc[bytes_req > 1000]")),
             (
@@ -554,21 +538,6 @@ mod tests {
                 (Err(error), Err(expected)) => assert!(error.contains(expected), "{error}"),
                 (found, _) => panic!("{words:?}: {found:?}"),
             }
-        }
-    }
-
-    #[test]
-    fn patterns_stand_for_names() {
-        for (pattern, name, expected) in [
-            ("*", "", true),
-            ("a*c", "abbc", true),
-            ("a*c", "abb", false),
-            ("?b", "ab", true),
-            ("*b*b", "abab", true),
-            ("ab", "abc", false),
-            ("", "a", false),
-        ] {
-            assert_eq!(glob(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

@@ -71,9 +71,12 @@ pub struct StatArgs {
     /// A process with all its threads, or a comma-separated list; with a command while it runs
     #[arg(short, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "tid")]
     pub pid: Vec<u32>,
-    /// A thread
-    #[arg(short, long, value_name = "TID")]
-    pub tid: Option<u32>,
+    /// A thread, or a comma-separated list; with a command while it runs
+    #[arg(short, long, value_name = "TID,…", value_delimiter = ',')]
+    pub tid: Vec<u32>,
+    /// Milliseconds from the start, and so from the command's, until counting begins
+    #[arg(short = 'D', long, value_name = "MS", value_parser = super::letters_of_perf::delay, allow_hyphen_values = true)]
+    pub delay: Option<u32>,
     /// Only threads of this control group, a path below /sys/fs/cgroup; with -a
     #[arg(short = 'G', long, value_name = "PATH")]
     pub cgroup: Option<String>,
@@ -102,7 +105,7 @@ pub struct StatArgs {
     #[arg(short = 'x', long, value_name = "SEPARATOR", conflicts_with = "json")]
     pub field_separator: Option<String>,
     /// Print JSON, one object a line
-    #[arg(short, long)]
+    #[arg(short, long, alias = "json-output")]
     pub json: bool,
     /// Write what is counted to a file; - for standard output
     #[arg(short, long, value_name = "FILE")]
@@ -231,7 +234,7 @@ impl Run {
     ) -> Result<Sums, Failure> {
         let mut signals = EndSignals::watch()?;
         let mut look = tokio::time::interval(LOOK_EVERY);
-        let mut sums = Sums::new(arguments::only_thread(args), arguments::cores(args));
+        let mut sums = Sums::new(arguments::cores(args));
         let stored = recorder.wait(id);
         tokio::pin!(stored);
         loop {

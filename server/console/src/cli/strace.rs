@@ -154,7 +154,7 @@ pub struct StraceArgs {
     /// Show the number of each call
     #[arg(short = 'n', long = "syscall-number")]
     pub number: bool,
-    /// Show where the program called from
+    /// Show the instruction pointer at each call
     #[arg(short = 'i', long = "instruction-pointer")]
     pub address: bool,
     /// Show the functions that were called until each call was made, and until each signal came
@@ -166,7 +166,7 @@ pub struct StraceArgs {
     /// The table after the lines
     #[arg(short = 'C', long = "summary", conflicts_with = "json")]
     pub both: bool,
-    /// In the table, the time from the beginning of calls to their end instead, with what they waited
+    /// In the table, the wall time of calls instead of their CPU time
     #[arg(short = 'w', long = "summary-wall-clock")]
     pub wall: bool,
     /// What the table is sorted by
@@ -181,10 +181,10 @@ pub struct StraceArgs {
     /// What is shown of descriptors: path, socket, dev, pidfd, all or none
     #[arg(long = "decode-fds", value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     pub decode: Option<String>,
-    /// Structures of files, usage and host whole; of an environment it stays the number of its words
+    /// Print structures of files, usage and host whole; an environment stays the number of its variables
     #[arg(short = 'v', long = "no-abbrev")]
     pub verbose: bool,
-    /// Texts that are not printable in base sixteen; -xx all texts
+    /// Print texts that are not printable in hexadecimal; -xx all texts
     #[arg(short = 'x', action = ArgAction::Count)]
     pub hex: u8,
     /// The same: all or non-ascii
@@ -193,10 +193,10 @@ pub struct StraceArgs {
     /// How numbers with names are written: abbrev, by their names
     #[arg(short = 'X', long = "const-print-style", value_name = "STYLE", value_parser = qualifiers::constants)]
     pub constants: Option<String>,
-    /// Say nothing of tracing if nothing was lost; -qq nor how processes end
+    /// Print no messages about tracing unless something was lost; -qq also none about how processes end
     #[arg(short, action = ArgAction::Count)]
     pub quiet: u8,
-    /// What is not said: attach, exit, personality, all
+    /// Messages that are not printed: attach, exit, personality, all
     #[arg(long = "quiet", visible_aliases = ["silent", "silence"], value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "attach,personality")]
     pub silent: Option<String>,
     /// The column in which results stand
@@ -220,7 +220,7 @@ pub struct StraceArgs {
     /// Write the lines to a file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write them behind what the file has
+    /// Append to the file
     #[arg(short = 'A', long = "output-append-mode", requires = "output")]
     pub append: bool,
     /// Set a variable of the command's environment, or without = remove it; repeatable

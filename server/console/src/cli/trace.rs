@@ -20,7 +20,7 @@ use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError, T
 use bathyscope_store::{Options, Store};
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::{agent::Scripts, probes, script};
+use super::{agent::Scripts, capture_file::CaptureFile, probes, script};
 use crate::{
     Failure, Outcome,
     config::{DataArgs, LogArgs, LogFormat},
@@ -130,13 +130,13 @@ pub struct TraceArgs {
     /// How soon a script's output is written
     #[arg(short = 'B', long, value_enum, value_name = "WHEN", default_value_t)]
     pub buffer: script::Buffering,
-    /// Do not tell how many probes a script has attached
+    /// Do not print how many probes a script has attached
     #[arg(short, long, overrides_with = "quiet")]
     pub quiet: bool,
     /// Write text of events into files and pipes as it came, with control bytes and line breaks; terminals never get them
     #[arg(long)]
     pub raw: bool,
-    /// Tell more
+    /// Print more
     #[arg(short, long, action = ArgAction::Count)]
     pub verbose: u8,
     /// Let a script change what it observes: system(), signal(), override(), write_user(), probes at raw addresses
@@ -193,7 +193,7 @@ pub struct TraceArgs {
     /// Accepted for bpftrace's sake: counters (semaphores) of USDT probes are raised for all processes in any case
     #[arg(long)]
     pub usdt_file_activation: bool,
-    /// Not supported: headers of C are not read, types come from the kernel and the script
+    /// Not supported: C headers are not read, types come from the kernel and the script
     #[arg(long, value_name = "FILE")]
     pub include: Vec<String>,
     /// Not supported: as --include
@@ -252,7 +252,7 @@ pub fn run(args: &TraceArgs) -> Outcome {
 fn tell_ignored(args: &TraceArgs) {
     let includes = !args.include.is_empty() || !args.include_folder.is_empty();
     if includes && !args.no_warnings {
-        eprintln!("WARNING: headers of C are not read: types come from the kernel's BTF and from the script");
+        eprintln!("WARNING: C headers are not read: types come from the kernel's BTF and from the script");
     }
 }
 
@@ -263,7 +263,8 @@ fn rows(args: &TraceArgs) -> Outcome {
         save: args.save.as_deref(),
         data: &args.data,
         json: arguments::is_json(args),
-        is_profile: args.profile.is_some(),
+        shows: if args.profile.is_some() { Shows::Functions } else { Shows::Rows },
+        file: None,
     };
     record(&how, |client| arguments::spec(args, |name| recordable_fields(client, name)))
 }
@@ -281,8 +282,21 @@ pub(super) struct Recording<'a> {
     pub(super) data: &'a DataArgs,
     /// Whether JSON is printed.
     pub(super) json: bool,
-    /// Whether functions are shown in the end, and no rows.
-    pub(super) is_profile: bool,
+    /// What is printed on standard output.
+    pub(super) shows: Shows,
+    /// The file that it is written to at the end.
+    pub(super) file: Option<&'a CaptureFile>,
+}
+
+/// What is printed of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// Its rows, as they come.
+    Rows,
+    /// At the end the functions found most often.
+    Functions,
+    /// Nothing: standard output is for something else.
+    Nothing,
 }
 
 /// Makes a capture and prints its rows, or the functions of a profile.
@@ -344,12 +358,15 @@ pub(super) async fn recorder(client: AgentClient, place: &Workplace) -> Result<(
 async fn trace(how: &Recording<'_>, spec: CaptureSpec, client: AgentClient, place: &Workplace) -> Outcome {
     let (store, recorder) = recorder(client, place).await?;
     let id = recorder.start(spec, "the command line").await.map_err(start_failure)?;
-    let mut printer = Printer::new(store.clone(), recorder.clone(), id, how.json, how.is_profile);
+    let mut printer = Printer::new(store.clone(), recorder.clone(), id, how.json, how.shows != Shows::Rows);
     let followed = follow(&recorder, id, async || printer.print_new().await).await;
     recorder.ended(id).await;
     let status = exit_status(&recorder, id);
-    if how.is_profile {
+    if how.shows == Shows::Functions {
         summary::print_profile(&store, id, how.json).await?;
+    }
+    if let Some(file) = how.file {
+        file.write(&store, id, place.directory()).await?;
     }
     summary::print(&store, id, how.save, recorder.detached(id).is_some()).await?;
     store.close().await;

@@ -25,7 +25,7 @@ pub(super) fn by_ftrace(agent: &mut impl ScriptAgent, method: Method) -> Result<
         let filter = probe.predicate.as_ref().map(filter).transpose().map_err(|why| {
             let text = probe.predicate.as_ref().map(ToString::to_string).unwrap_or_default();
             let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            let message = format!("a probe that was made by a text is recorded by ftrace, and {why}");
+            let message = format!("a dynamic event is recorded by ftrace, and {why}");
             (text, vec![Diagnostic::error(Span { start: 0, end }, message)])
         })?;
         Ok(TraceEvent { event: probe.tracepoint, filter })

@@ -182,7 +182,7 @@ impl ApiError {
 
     /// It does not exist, or is not for this person to know.
     pub fn not_found() -> Self {
-        Self::new(ErrorKind::NotFound, "opening this address", "the console has nothing at it")
+        Self::new(ErrorKind::NotFound, "opening this address", "the console has no page at it")
     }
 
     /// A page that somebody's role does not open. That it exists is no secret.
@@ -315,7 +315,7 @@ impl From<LinkError> for ApiError {
             LinkError::Script(refused) => Self::script("", &refused.diagnostics),
             LinkError::Busy => Self::new(ErrorKind::Busy, "asking the agent", words(&error)),
             _ => Self::new(ErrorKind::AgentAbsent, "asking the agent", words(&error))
-                .remedy("Stored captures can be looked at. The agent is started again by itself."),
+                .remedy("Stored captures can be looked at. The agent is restarted automatically."),
         }
     }
 }

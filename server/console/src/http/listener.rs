@@ -167,7 +167,7 @@ pub(super) fn source_of(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// A connection that fails when the peer takes nothing for too long while something waits to be sent.
+/// A connection that fails when the peer reads nothing for too long while something waits to be sent.
 struct StallGuard {
     stream: TcpStream,
     limit: Duration,
@@ -188,7 +188,7 @@ impl StallGuard {
         let limit = self.limit;
         let timer = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
         match timer.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing"))),
+            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer reads nothing"))),
             Poll::Pending => Poll::Pending,
         }
     }

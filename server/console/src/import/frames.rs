@@ -72,7 +72,7 @@ pub(super) fn read_head(head: [u8; HEAD_BYTES]) -> io::Result<(Kind, usize)> {
     let length = u32::from_le_bytes(length) as usize;
     match kind {
         Some(kind) if length <= MAX_IMPORT_MESSAGE_BYTES => Ok((kind, length)),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "it said what is no frame")),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "it sent an invalid frame")),
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) async fn take_frames(from: &mut (impl AsyncRead + Unpin), parts: mpsc
         let part = match read_async(from).await {
             Ok((Kind::Data, bytes)) => Ok(Bytes::from(bytes)),
             Ok((Kind::End, _)) => return,
-            Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "it said what is not agreed")),
+            Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "it broke the protocol")),
             Err(error) => Err(error),
         };
         let is_last = part.is_err();

@@ -235,7 +235,7 @@ impl Session {
                 self.idle = true;
                 Err(String::from_utf8_lossy(&bytes).into_owned())
             }
-            _ => Err("the process that reads files said what is not agreed".to_owned()),
+            _ => Err("the process that reads files broke the protocol".to_owned()),
         }
     }
 

@@ -81,7 +81,7 @@ fn take_in(console: &mut UnixStream, mut child: std::fs::File) -> io::Result<Tak
             (Kind::Data, _) => {}
             (Kind::End, _) => return Ok(Taken::All),
             (Kind::Cancel, _) => return Ok(Taken::Cancelled),
-            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the console said what is not agreed")),
+            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "the console broke the protocol")),
         }
     }
 }

@@ -53,7 +53,7 @@ const CONSOLE: &[Group] = &[
         ],
     },
     Group {
-        reason: "the database: what was written is on the disk, room is set aside, files have modes",
+        reason: "the database: what was written is on the disk, space is reserved, files have modes",
         calls: &[
             Any(libc::SYS_fsync),
             Any(libc::SYS_fdatasync),

@@ -34,7 +34,8 @@ pub fn supervise(args: &ServeArgs) -> Outcome {
     let data = args.data.directory()?;
     let account = console_account(args.agent.user.as_deref(), Some(&data))?;
     let data = prepare_data(&data, account.as_ref())?;
-    let (agents_end, consoles_end) = Door::pair().map_err(|error| Failure::because("making a door", error))?;
+    let (agents_end, consoles_end) =
+        Door::pair().map_err(|error| Failure::because("making the socket between console and agent", error))?;
     let plan = Plan { args, account, data, agents_end };
     // A runtime of this thread alone: children are bound to the thread that started them.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

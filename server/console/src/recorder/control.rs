@@ -260,7 +260,7 @@ impl Controller {
         if agent_lives {
             let handle = self.handle;
             if let Err(error) = self.inner.link.call(move |client| client.discard(handle)).await {
-                tracing::warn!(capture = %self.running.id, error = words(&error), "the agent did not forget a capture");
+                tracing::warn!(capture = %self.running.id, error = words(&error), "the agent did not release a capture");
             }
         }
         self.running.set_phase(Phase::Naming);
@@ -270,7 +270,7 @@ impl Controller {
         if let Some(naming) = naming
             && naming.await.is_err()
         {
-            tracing::error!(capture = %self.running.id, "naming functions broke off");
+            tracing::error!(capture = %self.running.id, "naming functions ended before it was done");
         }
         self.running.set_named();
         tokio::time::sleep(LINGER).await;
@@ -312,7 +312,7 @@ impl Controller {
                     readings = now;
                 }
                 Err(error) => {
-                    tracing::warn!(capture = %self.running.id, error = words(&error), "detaching is not told to its end");
+                    tracing::warn!(capture = %self.running.id, error = words(&error), "the agent did not report the end of detaching");
                     break;
                 }
             }
@@ -491,6 +491,7 @@ fn ended_target(state: TargetState, target: &Target) -> Option<String> {
         (TargetState::Gone, Target::Process { pid, .. }) => Some(format!("the process {pid} has ended")),
         (TargetState::Gone, Target::Command { .. } | Target::During { .. }) => Some("the command has ended".to_owned()),
         (TargetState::Gone, Target::Processes { .. }) => Some("all processes of the target have ended".to_owned()),
+        (TargetState::Gone, Target::Threads { .. }) => Some("all threads of the target have ended".to_owned()),
         (TargetState::Gone, target) => Some(format!("{target} is gone")),
         (TargetState::Exited { code: Some(code), .. }, _) => Some(format!("the command exited with status {code}")),
         (TargetState::Exited { signal: Some(signal), .. }, _) => {

@@ -150,6 +150,8 @@ pub(crate) struct Sample {
     pub(crate) memory: Option<Access>,
     /// The CPU's last branches, the newest first.
     pub(crate) branches: Vec<Branch>,
+    /// Which of the events that are sampled it is of; its ring tells.
+    pub(crate) event: usize,
 }
 
 /// An access to memory.
@@ -350,7 +352,7 @@ fn sample(mut body: Cursor<'_>, format: PerfFormat) -> Result<PerfRecord, Malfor
         user.extend(copied.as_ref().map(|copied| copied.registers.ip));
     }
     let memory = if format.has_memory() { Some(access(&mut body, address, format)?) } else { None };
-    let sample = Sample { cpu, pid, tid, kernel, user, copied, cut: None, memory, branches };
+    let sample = Sample { cpu, pid, tid, kernel, user, copied, cut: None, memory, branches, event: 0 };
     Ok(PerfRecord { time_ns, event: PerfEvent::Sample(sample) })
 }
 

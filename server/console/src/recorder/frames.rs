@@ -376,6 +376,7 @@ mod tests {
                 cut,
                 memory: None,
                 branches: Vec::new(),
+                event: 0,
             };
             let (_, stack) = frames.stack(&sample, &Processes::default(), true).unwrap();
             let (mappings, known, _) = frames.dictionary.take_new();

@@ -347,7 +347,7 @@ impl Books {
         for (index, unaccounted) in self.ledger(&[]).in_flight().into_iter().enumerate() {
             let count = u64::try_from(unaccounted).unwrap_or(0);
             if count > 0 {
-                tracing::warn!(stream = index, count, "events that the kernel counted never came");
+                tracing::warn!(stream = index, count, "events that the kernel counted did not arrive");
             }
             if count > 0 || (known == Known::UntilLastReading && !shares_counters) {
                 self.interrupted(u16::try_from(index).ok(), count, from_ns, end_ns);

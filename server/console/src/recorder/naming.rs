@@ -263,7 +263,7 @@ impl Namer {
         };
         let map = PerfMap::parse(&whole(file)?);
         if map.skipped > 0 {
-            tracing::info!(pid, skipped = map.skipped, "lines of a perf map made no sense");
+            tracing::info!(pid, skipped = map.skipped, "lines of a perf map could not be read");
         }
         Some(map)
     }

@@ -30,6 +30,8 @@ const MEMORY: [(&str, ColumnType, Display); 12] = [
     ("retire_lat", ColumnType::U64, Display::Decimal),
     ("data_src", ColumnType::U64, Display::Hex),
 ];
+/// The event of a sample, where several are sampled: behind the columns of memory.
+const EVENT: [(&str, ColumnType, Display); 1] = [("event", ColumnType::Text, Display::Text)];
 /// The number by which branches find their sample, at the end of its columns.
 const NUMBER: [(&str, ColumnType, Display); 1] = [("sample", ColumnType::U64, Display::Decimal)];
 /// The columns of a branch, behind the common ones.
@@ -51,12 +53,25 @@ fn columns<'a>(all: &'a [(&'a str, ColumnType, Display)]) -> impl Iterator<Item 
     all.iter().map(|(name, ty, display)| Column { name: (*name).to_owned(), ty: *ty, display: *display })
 }
 
+/// What samples have besides their stack.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SampleColumns {
+    /// The memory that was accessed.
+    pub(crate) memory: bool,
+    /// A number, by which branches find their sample.
+    pub(crate) branches: bool,
+    /// Their event, one of several.
+    pub(crate) event: bool,
+}
+
 /// The schema of samples.
-pub(crate) fn samples(name: String, memory: bool, branches: bool) -> StreamSchema {
+pub(crate) fn samples(name: String, with: SampleColumns) -> StreamSchema {
     let stack = [("stack", ColumnType::Stack, Display::Text)];
-    let memory = if memory { &MEMORY[..] } else { &[] };
-    let number = if branches { &NUMBER[..] } else { &[] };
-    StreamSchema::new(name, StreamKind::Samples, columns(&stack).chain(columns(memory)).chain(columns(number)))
+    let memory = if with.memory { &MEMORY[..] } else { &[] };
+    let event = if with.event { &EVENT[..] } else { &[] };
+    let number = if with.branches { &NUMBER[..] } else { &[] };
+    let more = columns(memory).chain(columns(event)).chain(columns(number));
+    StreamSchema::new(name, StreamKind::Samples, columns(&stack).chain(more))
 }
 
 /// The schema of the branches of these samples.
@@ -187,13 +202,14 @@ mod tests {
     fn a_row_has_a_value_for_each_column() {
         let mut strings = StringDictionary::default();
         let sample = Sample { cpu: 1, pid: 2, tid: 3, ..Sample::default() };
-        let schema = samples("x".to_owned(), true, true);
+        let schema = samples("x".to_owned(), SampleColumns { memory: true, branches: true, event: true });
         let mut rows = Batch::empty(&schema);
         let mut values = common(9, &sample, 4);
         values.push(Value::Stack { id: 5, top: None, depth: 2 });
         let mut words = SourceWords::default();
         let access = Access { address: 0x1000, data_source: 0x6810_0142, weight: 7, ..Access::default() };
         values.extend(words.values(&access, 0, &mut |text| strings.id(text)));
+        values.push(Value::Text(6));
         values.push(Value::Number(3));
         assert_eq!(values.len(), schema.columns.len());
         push(&mut rows, &values);

@@ -87,6 +87,8 @@ pub(crate) struct Samples {
     maps: bool,
     formats: Vec<Option<(PerfFormat, RingContent)>>,
     merge: Merge<PerfEvent>,
+    /// The events that are sampled, if there are several: the rings of a CPU are theirs in turn.
+    events: Vec<String>,
     /// Perf rings have other numbers in the merge than among all rings.
     merged: Vec<Option<usize>>,
     processes: Processes,
@@ -131,6 +133,7 @@ impl Samples {
             stream: formats.iter().find_map(of_stream),
             maps: maps || formats.iter().any(|format| of_stream(format).is_some()),
             formats,
+            events: Vec::new(),
             merge: Merge::new(count),
             merged,
             processes: Processes::default(),
@@ -148,6 +151,11 @@ impl Samples {
             malformed: 0,
             throttled: 0,
         }
+    }
+
+    /// The same of several events, whose name each sample tells.
+    pub(crate) fn of_events(self, events: Vec<String>) -> Self {
+        Self { events, ..self }
     }
 
     pub(crate) fn stream(&self) -> Option<u16> {
@@ -180,11 +188,12 @@ impl Samples {
         let Some(Some((format, content))) = self.formats.get(batch.ring).copied() else { return };
         let Some(Some(ring)) = self.merged.get(batch.ring).copied() else { return };
         for bytes in batch.records() {
-            let Ok(PerfRecord { time_ns, event }) = parse_record(bytes, format) else {
+            let Ok(PerfRecord { time_ns, mut event }) = parse_record(bytes, format) else {
                 self.malformed(content, books, self.merge.last_ns(ring));
                 continue;
             };
-            match &event {
+            match &mut event {
+                PerfEvent::Sample(sample) => sample.event = ring.checked_rem(self.events.len()).unwrap_or(0),
                 PerfEvent::Lost { count } => {
                     let since_ns = self.merge.last_ns(ring);
                     if let RingContent::Stream { stream } = content {
@@ -465,6 +474,9 @@ impl Samples {
             let mut sources = std::mem::take(&mut self.sources);
             values.extend(sources.values(access, mapping, &mut |text| self.text(text, out.strings)));
             self.sources = sources;
+        }
+        if let Some(event) = self.events.get(sample.event).cloned() {
+            values.push(Value::Text(self.text(event.as_bytes(), out.strings)));
         }
         if out.branches.is_some() {
             values.push(Value::Number(self.numbered));

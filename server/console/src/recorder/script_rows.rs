@@ -267,7 +267,7 @@ impl ScriptRows {
                 self.setup.progress.stop(reason);
             }
             ScriptEvent::Trouble(words) => {
-                tracing::warn!(words, "a wish of a script could not be fulfilled");
+                tracing::warn!(words, "an action that a script asked for failed");
                 lock(&self.setup.state).trouble(words.clone());
             }
             ScriptEvent::Stacks(_) | ScriptEvent::Final(_) | ScriptEvent::Emptied { .. } => {}
@@ -333,7 +333,7 @@ impl ScriptRows {
             }
         };
         if read.faulty > 0 {
-            let words = format!("{}: elements of another size than it has", map.name);
+            let words = format!("{}: its elements have another size than planned", map.name);
             lock(&self.setup.state).trouble(words);
         }
         let names = RowNames { host: &self.setup.names, stacks: &self.stacks, look: RefCell::new(look) };

@@ -179,9 +179,7 @@ async fn make_script(
     let now = inner.link.status().connection;
     if now != connection {
         undo(&inner.link, handle, now).await;
-        return Err(
-            super::LinkError::Absent { message: "it was started again meanwhile; try once more".to_owned() }.into()
-        );
+        return Err(super::LinkError::Absent { message: "it was restarted meanwhile; try again".to_owned() }.into());
     }
     let ScriptStarted { started, plan, failed, .. } = made.started;
     let rings = TakenRings { rings: made.rings, output: made.output };
@@ -201,7 +199,7 @@ async fn undo(link: &AgentLink, handle: CaptureHandle, connection: u64) {
         })
         .await;
     if let Err(error) = undone {
-        tracing::warn!(error = words(&error), "the agent could not take back a capture");
+        tracing::warn!(error = words(&error), "the agent could not discard a capture");
     }
 }
 
@@ -293,7 +291,7 @@ async fn begin(
         _ => None,
     };
     let samples = Frames::new(kernel, kernel_build_id, Arc::clone(&running.held));
-    let samples = Samples::new(&started.rings, samples, maps);
+    let samples = Samples::new(&started.rings, samples, maps).of_events(sampled_events(&spec.method));
     if let Some(cut) = started.rings_cut {
         running.progress.cut_rings(cut);
         tracing::info!(capture = %id, words = running.progress.rings_cut_words(), "the rings were cut");
@@ -582,6 +580,9 @@ fn wire_profile(profile: &ProfileSpec) -> WireProfile {
         branches: profile.branches.clone(),
         cpus: profile.cpus.clone(),
         filter: profile.filter.clone(),
+        delay_ms: profile.delay_ms,
+        more: profile.more.clone(),
+        group: profile.group,
     }
 }
 
@@ -612,13 +613,28 @@ fn wire_count(count: &CountSpec, target: &Target) -> WireCount {
         cpus: count.cpus.clone(),
         everywhere: count.everywhere,
         cgroup: count.cgroup.clone(),
+        delay_ms: count.delay_ms,
+    }
+}
+
+/// The events that are sampled, if there are several.
+fn sampled_events(method: &Method) -> Vec<String> {
+    match method {
+        Method::Profile(profile) if !profile.more.is_empty() => {
+            let more = profile.more.iter().map(|more| &more.event);
+            profile.event.iter().chain(more).cloned().collect()
+        }
+        _ => Vec::new(),
     }
 }
 
 /// The names of a profile's streams. That of branches is made of the samples' one.
 fn profile_streams(profile: &ProfileSpec) -> Vec<String> {
     let usual = if profile.branches.is_empty() { "cpu-clock" } else { "cycles" };
-    let name = profile.event.clone().unwrap_or_else(|| usual.to_owned());
+    let name = match profile.more.as_slice() {
+        [] => profile.event.clone().unwrap_or_else(|| usual.to_owned()),
+        _several => "samples".to_owned(),
+    };
     let branches = (!profile.branches.is_empty()).then(|| name.clone());
     std::iter::once(name).chain(branches).collect()
 }
@@ -649,6 +665,7 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
     }
     let is_profile = matches!(spec.method, Method::Profile { .. });
     let has_memory = matches!(&spec.method, Method::Profile(profile) if profile.memory);
+    let has_events = matches!(&spec.method, Method::Profile(profile) if !profile.more.is_empty());
     let calls = if let Method::Syscalls(calls) = &spec.method { Some(calls) } else { None };
     let is_syscalls = calls.is_some();
     let stream = |(name, layout): (String, &StreamLayout)| match layout {
@@ -657,7 +674,12 @@ fn streams_of(spec: &CaptureSpec, started: &Started) -> Result<Streams, String> 
             Ok((made.1, Some(made.0)))
         }
         StreamLayout::PerfSamples if is_profile => {
-            Ok((sample_rows::samples(name, has_memory, started.streams.len() > 1), None))
+            let with = sample_rows::SampleColumns {
+                memory: has_memory,
+                branches: started.streams.len() > 1,
+                event: has_events,
+            };
+            Ok((sample_rows::samples(name, with), None))
         }
         StreamLayout::PerfBranches if is_profile => Ok((sample_rows::branches(&name), None)),
         StreamLayout::Syscalls { .. } if is_syscalls => {

@@ -340,7 +340,7 @@ impl SyscallRows {
         if let Ok(file) = open
             && let Err(error) = std::fs::File::from(file).take(MAX_WORDS_BYTES).read_to_end(&mut bytes)
         {
-            tracing::debug!(pid, %error, "the words of a process cannot be read");
+            tracing::debug!(pid, %error, "the arguments of a process cannot be read");
         }
         let words = bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
         let mut words: Vec<String> = words.collect();

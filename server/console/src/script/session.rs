@@ -184,7 +184,7 @@ impl<A: ScriptAgent> ScriptSession<A> {
         let handle = self.handle;
         let undone = self.agent.call(move |client| client.stop(handle, true).and_then(|_| client.discard(handle)));
         if let Err(error) = undone {
-            tracing::warn!(error = words(&error), "the agent could not take back a script");
+            tracing::warn!(error = words(&error), "the agent could not discard a script");
         }
     }
 
@@ -292,7 +292,7 @@ impl<A: ScriptAgent> ScriptSession<A> {
     pub fn discard(mut self) {
         let handle = self.handle;
         if let Err(error) = self.agent.call(move |client| client.discard(handle)) {
-            tracing::warn!(error = words(&error), "the agent did not forget a script");
+            tracing::warn!(error = words(&error), "the agent did not release a script");
         }
     }
 

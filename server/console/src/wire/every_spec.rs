@@ -5,8 +5,8 @@
 
 use bathyscope_capture::{
     Below, BranchFilter, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, DynamicProbe, EventProbe, HexTexts,
-    Limits, Method, OverBudget, Predicate, ProfileSpec, ScriptSpec, SyscallLook, SyscallOutcome, SyscallSpec, Target,
-    TraceEvent, TraceSpec,
+    Limits, Method, OverBudget, Predicate, ProfileSpec, SampledEvent, ScriptSpec, SyscallLook, SyscallOutcome,
+    SyscallSpec, Target, TraceEvent, TraceSpec,
 };
 
 use super::WireSpec;
@@ -57,6 +57,9 @@ fn methods() -> Vec<Method> {
             branches: BranchFilter::ALL.to_vec(),
             cpus: vec![0, 3, 1],
             filter: Some(text("prev_pid == 0 && next_comm ~ \"a b*\"")),
+            delay_ms: Some(250),
+            more: Vec::new(),
+            group: false,
         }),
         Method::Count(CountSpec {
             groups: vec![texts(&["cycles:u", "cpu/event=0x3c,umask=0/k"]), texts(&["probe_libc:malloc"])],
@@ -67,6 +70,7 @@ fn methods() -> Vec<Method> {
             cgroup: Some(text("/a b ")),
             detail: 3,
             dynamic: probes(),
+            delay_ms: Some(250),
         }),
         Method::Script(ScriptSpec {
             text: text("begin {\n  printf(\"'%s'\\n\", str($1)); exit();\n}\n"),
@@ -127,6 +131,7 @@ fn targets() -> Vec<Target> {
         Target::System,
         Target::Process { pid: 7, children: true },
         Target::Processes { pids: vec![7, 9], children: true },
+        Target::Threads { tids: vec![8, 10], children: true },
         Target::Command {
             argv: texts(&["/bin/a b", "", "it's", "\"x\" \\", "$HOME;*", "two\nlines"]),
             user: Some(text("nobody")),
@@ -179,6 +184,7 @@ fn of_target(target: &Target) -> &'static str {
         Target::System => "system",
         Target::Process { .. } => "process",
         Target::Processes { .. } => "processes",
+        Target::Threads { .. } => "threads",
         Target::Command { .. } => "command",
         Target::During { .. } => "during",
         Target::Cgroup { .. } => "cgroup",
@@ -197,10 +203,27 @@ fn the_form_is_tested_with_every_kind_and_field() {
         .collect();
     specs.extend(targets().into_iter().map(|target| CaptureSpec {
         name: text(of_target(&target)),
-        method: Method::Syscalls(SyscallSpec::default()),
+        method: match &target {
+            Target::Threads { .. } => Method::Count(CountSpec::default()),
+            _ => Method::Syscalls(SyscallSpec::default()),
+        },
         target,
         limits: Limits::default(),
     }));
+    specs.push(CaptureSpec {
+        name: text("several events"),
+        method: Method::Profile(ProfileSpec {
+            event: Some(text("cpu/event=0x3c,umask=0/k")),
+            more: vec![
+                SampledEvent { event: text("kmem:kmalloc"), period: Some(1) },
+                SampledEvent { event: text("page-faults:u"), period: None },
+            ],
+            group: true,
+            ..ProfileSpec::default()
+        }),
+        target: Target::System,
+        limits: Limits::default(),
+    });
     for spec in &specs {
         spec.validate().unwrap();
         let json = serde_json::to_string(&WireSpec::from(spec)).unwrap();

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use bathyscope_capture::visible;
+use bathyscope_catalog::matches_wildcards;
 
 use super::parse::{Condition, Tree};
 
@@ -208,7 +209,7 @@ const OTHERS: &[(&str, &str)] = &[
         "container.",
         "Of containers these are known: container.id, container.name, container.image, container.image.repository.",
     ),
-    ("k8s.", "What Kubernetes calls things is not known here: name the container by container.name or container.id."),
+    ("k8s.", "Names of Kubernetes are not known here: name the container by container.name or container.id."),
     ("evt.num", "Calls are not numbered: filter the capture's rows by time."),
     ("evt.time", "Filter the capture's rows by time, or give --duration."),
     ("proc.vpid", "Ids are those of the first pid namespace: proc.pid."),
@@ -367,8 +368,8 @@ fn met(condition: &Condition, facts: &dyn CallFacts) -> bool {
         Operator::ContainsAnyCase => any(&|it, value| it.to_lowercase().contains(&value.to_lowercase())),
         Operator::StartsWith => any(&|it, value| it.starts_with(value)),
         Operator::EndsWith => any(&|it, value| it.ends_with(value)),
-        Operator::Glob => any(&|it, value| glob(value, it)),
-        Operator::GlobAnyCase => any(&|it, value| glob(&value.to_lowercase(), &it.to_lowercase())),
+        Operator::Glob => any(&|it, value| matches_wildcards(value, it)),
+        Operator::GlobAnyCase => any(&|it, value| matches_wildcards(&value.to_lowercase(), &it.to_lowercase())),
         Operator::Pmatch => any(&|it, value| is_below(it, value)),
     }
 }
@@ -396,67 +397,6 @@ fn ordered(field: &Field, it: &str, value: &str, fits: impl Fn(std::cmp::Orderin
     match (it.parse::<i128>(), value.parse::<i128>()) {
         (Ok(it), Ok(value)) => fits(it.cmp(&value.saturating_mul(unit))),
         _ => false,
-    }
-}
-
-/// Whether a text is what a pattern says, in which `*` is any text, `?` any character and `[a-z]` one of several.
-fn glob(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    let (mut at, mut read) = (0, 0);
-    // Where to go on if what follows the last `*` does not fit: one character further.
-    let mut retry: Option<(usize, usize)> = None;
-    while read < text.len() || at < pattern.len() {
-        let rest = pattern.get(at..).unwrap_or_default();
-        if rest.first() == Some(&'*') {
-            retry = Some((at, read + 1));
-            at += 1;
-            continue;
-        }
-        if let (Some(width), true) = (one(rest, text.get(read).copied()), read < text.len()) {
-            (at, read) = (at + width, read + 1);
-            continue;
-        }
-        match retry {
-            Some((star, next)) if next <= text.len() => {
-                retry = Some((star, next + 1));
-                (at, read) = (star + 1, next);
-            }
-            _ => return false,
-        }
-    }
-    true
-}
-
-/// How many characters of a pattern stand for this one; none if they do not.
-fn one(pattern: &[char], found: Option<char>) -> Option<usize> {
-    let found = found?;
-    match pattern {
-        ['?', ..] => Some(1),
-        ['[', rest @ ..] => {
-            let end = rest.iter().skip(1).position(|c| *c == ']')? + 1;
-            let class = rest.get(..end)?;
-            let (class, not) = match class {
-                ['!' | '^', class @ ..] => (class, true),
-                class => (class, false),
-            };
-            let mut inside = false;
-            let mut at = 0;
-            while let Some(first) = class.get(at) {
-                match (class.get(at + 1), class.get(at + 2)) {
-                    (Some('-'), Some(last)) => {
-                        inside |= (*first..=*last).contains(&found);
-                        at += 3;
-                    }
-                    _ => {
-                        inside |= *first == found;
-                        at += 1;
-                    }
-                }
-            }
-            (inside != not).then_some(end + 2)
-        }
-        [c, ..] => (*c == found).then_some(1),
-        [] => None,
     }
 }
 

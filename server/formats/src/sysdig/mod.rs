@@ -124,7 +124,7 @@ pub fn parse_sysdig_filter(line: &str) -> Result<SysdigFilter> {
     if matches!(&decided.calls, Some(Calls::Only(names)) if names.is_empty()) {
         return wrong(
             0,
-            "no call is all of what it asks for",
+            "no system call satisfies all of its conditions",
             "Join names by `or`, or write `evt.type in (open, openat)`.",
         );
     }

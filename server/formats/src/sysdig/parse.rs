@@ -84,7 +84,11 @@ impl Parser {
         }
         let tree = parser.any()?;
         if parser.next < parser.tokens.len() {
-            return wrong(parser.at(), "it goes on where it should end", "Join conditions with `and` or `or`.");
+            return wrong(
+                parser.at(),
+                "it continues where its end was expected",
+                "Join conditions with `and` or `or`.",
+            );
         }
         Ok(Some(tree))
     }

@@ -82,7 +82,7 @@ fn what_cannot_be_decided_is_refused_at_its_place() {
         ("proc.name=a and fd.sip=1.2.3", "16: `1.2.3` is no address"),
         ("evt.type in open", "12: `in` takes a list in parentheses"),
         ("(evt.type=open", "14: a `)` is missing"),
-        ("evt.type=open evt.failed=true", "14: it goes on where it should end"),
+        ("evt.type=open evt.failed=true", "14: it continues where its end was expected"),
         ("proc.name='a", "10: a quotation has no end"),
         ("proc.name", "9: an operator such as `=` is missing"),
         ("proc.pid=x", "0: `x` is no number"),
@@ -93,7 +93,7 @@ fn what_cannot_be_decided_is_refused_at_its_place() {
         ("fd.name > 3", "0: a text has no order"),
         ("evt.dir=up", "0: `evt.dir` is `<` or `>`"),
         ("evt.type='open,close'", "0: `open,close` is no name of a call"),
-        ("evt.type=open and evt.type=close", "0: no call is all of what it asks for"),
+        ("evt.type=open and evt.type=close", "0: no system call satisfies all of its conditions"),
     ];
     for (line, expected) in cases {
         assert_eq!(shown(line), expected, "{line}");
@@ -144,6 +144,7 @@ fn conditions_are_met_as_sysdig_meets_them() {
         ("fd.name glob /s?[q-s]/*", false),
         ("fd.name glob /s[q-s]?/d*a", true),
         ("fd.name glob *[!a-z]ata", false),
+        ("fd.name glob /srv[*", false),
         ("fd.name iglob /SRV/*", true),
         ("evt.buffer contains get", false),
         ("evt.buffer icontains get", true),

@@ -1,6 +1,6 @@
 //! What is to be recorded, and whose.
 
-use bathyscope_capture::{BranchFilter, Predicate, TracepointName};
+use bathyscope_capture::{BranchFilter, Predicate, SampledEvent, TracepointName};
 use serde::{Deserialize, Serialize};
 
 /// How events are obtained.
@@ -132,6 +132,16 @@ pub struct WireProfile {
     /// A condition on the fields of a tracepoint, in the kernel's filter language.
     #[serde(default)]
     pub filter: Option<String>,
+    /// Milliseconds from [`super::Request::Enable`] to the first sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u32>,
+    /// Events that are sampled besides `event`. Each event has a ring on each CPU: those of a CPU follow each other in the
+    /// order of the events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<SampledEvent>,
+    /// Whether the events are one group of the kernel, led by the first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub group: bool,
 }
 
 /// The registers of user space that samples of [`WireCallGraph::Dwarf`] hold, as `perf_event_attr.sample_regs_user` of
@@ -169,6 +179,9 @@ pub struct WireCount {
     /// Probes that are made for these counts, in the kernel's grammar, each with its group and name; events name them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dynamic: Vec<String>,
+    /// Milliseconds from [`super::Request::Enable`] until counting begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u32>,
 }
 
 /// What has a row of its own in each interval.
@@ -213,6 +226,13 @@ pub enum WireTarget {
         /// Their ids.
         pids: Vec<u32>,
         /// With those that they fork.
+        children: bool,
+    },
+    /// Those of threads. Only profiles and counts are of threads.
+    Threads {
+        /// Their ids.
+        tids: Vec<u32>,
+        /// With the threads and processes that they make.
         children: bool,
     },
     /// Those of others, for as long as a program runs that the agent starts with [`super::Request::Enable`].

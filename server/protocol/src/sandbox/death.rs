@@ -57,7 +57,7 @@ pub enum SandboxError {
         status: i32,
     },
     /// It closed its socket and did not end.
-    #[error("the process without rights fell silent, and was ended")]
+    #[error("the process without rights did not answer, and was ended")]
     Silent,
     /// It said more than it may.
     #[error("its answer has {bytes} bytes, and at most {most} are taken")]

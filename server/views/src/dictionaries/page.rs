@@ -38,7 +38,7 @@ impl PageKind {
         match self {
             Self::Texts => "texts",
             Self::Stacks => "stacks",
-            Self::Frames => "places in code",
+            Self::Frames => "code addresses",
             Self::Symbols => "names of functions",
             Self::Mappings => "mappings",
             Self::Names => "the process history",

@@ -34,7 +34,7 @@ pub struct CodePlace {
 
 /// The text is not a place in code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a place in code is a number, `-`, and an offset in hexadecimal digits, such as 3-1f40")]
+#[error("a code address is a number, `-`, and an offset in hexadecimal digits, such as 3-1f40")]
 pub struct ParsePlaceError;
 
 impl fmt::Display for CodePlace {
@@ -389,12 +389,12 @@ fn note(dictionaries: &Dictionaries, place: &SampledPlace, code: Option<&Functio
         Some(code) if !code.bytes.is_empty() => kept_note(code),
         _ if kind == MappingKind::Kernel => KERNEL.to_owned(),
         _ if kind == MappingKind::Anonymous => "A run-time compiler made this code: it was in memory only, and its \
-            instructions are not kept. The samples by their places:"
+            instructions are not kept. Samples by address:"
             .to_owned(),
         _ if kind == MappingKind::Unknown => "It is not known what this code was mapped from.".to_owned(),
         _ if lent => {
-            "The kernel lends this code to every process; it is in no file, and its instructions are not kept. \
-            The samples by their places:"
+            "The kernel maps this code into every process (vDSO); it is in no file, and its instructions are not kept. \
+            Samples by address:"
                 .to_owned()
         }
         _ if place.kind == NodeKind::Unresolved => {
@@ -407,7 +407,7 @@ fn note(dictionaries: &Dictionaries, place: &SampledPlace, code: Option<&Functio
 }
 
 const KERNEL: &str = "Instructions of the kernel are not kept: they can only be read through /proc/kcore, with all of the \
-    kernel's memory, which takes CAP_SYS_RAWIO and no lockdown; the agent does not ask for that. The samples by their places:";
+    kernel's memory, which takes CAP_SYS_RAWIO and no lockdown; the agent does not ask for that. Samples by address:";
 
 fn missing_note(missing: Option<CodeMissing>) -> String {
     let why = match missing {
@@ -418,11 +418,11 @@ fn missing_note(missing: Option<CodeMissing>) -> String {
         None => {
             return format!(
                 "No instructions of this function were kept. They are kept when a profile ends, for the {MAX_CODES} \
-                 functions with the most own samples; older captures have none. The samples by their places:"
+                 functions with the most own samples; older captures have none. Samples by address:"
             );
         }
     };
-    format!("No instructions of this function were kept: {why}. The samples by their places:")
+    format!("No instructions of this function were kept: {why}. Samples by address:")
 }
 
 fn kept_note(code: &FunctionCode) -> String {
@@ -432,9 +432,7 @@ fn kept_note(code: &FunctionCode) -> String {
         Machine::Aarch64 => {
             notes.push("Instructions of aarch64 are not disassembled: their bytes are shown.".to_owned())
         }
-        Machine::Other => {
-            notes.push("Instructions of this machine are not read. The samples by their places:".to_owned())
-        }
+        Machine::Other => notes.push("Instructions of this machine are not read. Samples by address:".to_owned()),
     }
     if code.length == 0 {
         notes

@@ -3,7 +3,9 @@
 import {
   countForm,
   countOf,
+  delayOf,
   emptyMethods,
+  groupsOf,
   number,
   syscallsForm,
   syscallsOf,
@@ -26,11 +28,13 @@ export function emptyForm() {
     callGraph: "frame_pointer",
     memory: false,
     branches: "",
+    delay: "",
     sampling: {},
     ...emptyMethods(),
     script: { text: "", file: "", params: [], allow_unsafe: false },
     target: "system",
     pid: "",
+    tids: "",
     argv: "",
     runAs: "",
     during: false,
@@ -120,9 +124,23 @@ function branchesOf(form, problems) {
   return words;
 }
 
+/** The events that are sampled: one, several, or one group in braces. What was asked of each of them before stays. */
+function sampledOf(form, problems) {
+  const groups = groupsOf(form.event, problems);
+  const group = groups.some((one) => one.length > 1);
+  if (group && groups.length > 1)
+    problems.push("A group of events in braces stands beside others; write all in one pair of braces, or none.");
+  const [event = "", ...names] = groups.flat();
+  const { more: before = [] } = form.sampling;
+  const same = names.length === before.length && names.every((name, at) => name === before[at].event);
+  const period = form.period.trim() ? { period: Number(form.period) } : {};
+  const more = same ? before : names.map((name) => ({ event: name, ...period }));
+  return { event, more: { ...(more.length ? { more } : {}), ...(group ? { group } : {}) } };
+}
+
 function profileOf(form, problems) {
-  const { stack_bytes: bytes, ...sampling } = form.sampling;
-  const event = form.event.trim();
+  const { stack_bytes: bytes, more: _before, ...sampling } = form.sampling;
+  const { event, more } = sampledOf(form, problems);
   if (!form.kernel && !form.user) problems.push("A profile needs kernel stacks, user stacks or both.");
   else if (form.callGraph !== "frame_pointer" && !form.user)
     problems.push("DWARF tables and branch records only find stacks of programs; choose programs and libraries too.");
@@ -140,6 +158,8 @@ function profileOf(form, problems) {
     ...(bytes && form.callGraph === "dwarf" ? { stack_bytes: bytes } : {}),
     ...(form.memory ? { memory: true } : {}),
     ...(branches.length > 0 ? { branches } : {}),
+    ...delayOf(form.delay, problems),
+    ...more,
   };
 }
 
@@ -180,9 +200,21 @@ function processesOf(form, problems) {
     : { processes: { pids, children: form.children } };
 }
 
+/** Threads with commas between them. */
+function threadsOf(form, problems) {
+  if (form.method !== "profile" && form.method !== "count")
+    problems.push("Only profiles and counts are of threads; choose their process, and filter by tid.");
+  const tids = form.tids
+    .split(",")
+    .map((text) => number(text.trim(), "The thread id", problems, { least: 1, most: 4194304 }));
+  if (new Set(tids).size < tids.length) problems.push("The same thread is listed twice; list it once.");
+  return { threads: { tids, children: form.children } };
+}
+
 /** Whose events, of targets that start no command. */
 function watchedOf(form, problems) {
   if (form.target === "process") return processesOf(form, problems);
+  if (form.target === "thread") return threadsOf(form, problems);
   // Blanks at the ends are part of a group's path and of a thread's name.
   const named = (text, what, whole = false) => {
     if (!text.trim()) problems.push(what);
@@ -264,11 +296,13 @@ export function formOf(spec, join) {
       frequency_hz: frequency,
       kernel_stacks: kernel,
       user_stacks: user,
-      event = "",
+      event: first = "",
+      group = false,
       period,
       call_graph: callGraph = "frame_pointer",
       memory = false,
       branches = [],
+      delay_ms: delay,
       ...sampling
     } = profile;
     Object.assign(form, {
@@ -276,11 +310,12 @@ export function formOf(spec, join) {
       frequency: String(frequency),
       kernel,
       user,
-      event: event ?? "",
+      event: sampledText(first, sampling.more, group),
       period: period ? String(period) : "",
       callGraph,
       memory,
       branches: branches.join(", "),
+      delay: delay ? String(delay) : "",
       sampling,
     });
   }
@@ -291,8 +326,13 @@ export function formOf(spec, join) {
   return Object.assign(form, limitsForm(spec.limits ?? {}));
 }
 
+function sampledText(first, more = [], group = false) {
+  const events = [first ?? "", ...more.map(({ event }) => event)].join(", ");
+  return group ? `{${events}}` : events;
+}
+
 function targetForm(target, join) {
-  const { process, processes, command, during, cgroup, unit, container, user, comm } =
+  const { process, processes, threads, command, during, cgroup, unit, container, user, comm } =
     typeof target === "object" ? target : {};
   const form = {};
   if (during)
@@ -304,6 +344,8 @@ function targetForm(target, join) {
   if (process) Object.assign(form, { target: "process", pid: String(process.pid), children: process.children });
   if (processes)
     Object.assign(form, { target: "process", pid: processes.pids.join(","), children: processes.children });
+  if (threads)
+    Object.assign(form, { target: "thread", tids: threads.tids.join(","), children: threads.children });
   if (command)
     Object.assign(form, {
       target: "command",
@@ -359,6 +401,8 @@ export function targetText(target, join, name = "") {
     return `${name ? `${name} (pid ${target.process.pid})` : `pid ${target.process.pid}`}${target.process.children ? " and its children" : ""}`;
   if (target?.processes)
     return `${name ? `${name} (` : ""}pids ${target.processes.pids.join(", ")}${name ? ")" : ""}${target.processes.children ? " and their children" : ""}`;
+  if (target?.threads)
+    return `${name ? `${name} (` : ""}${target.threads.tids.length > 1 ? "threads" : "thread"} ${target.threads.tids.join(", ")}${name ? ")" : ""}${target.threads.children ? " and what they start" : ""}`;
   if (target?.during)
     return `${targetText(target.during.of ?? "system", join, name)} while ${join(target.during.argv)} runs${target.during.user ? ` as ${target.during.user}` : ""}`;
   if (target?.command) return `${join(target.command.argv)}${target.command.user ? ` as ${target.command.user}` : ""}`;

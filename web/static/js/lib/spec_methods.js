@@ -48,6 +48,7 @@ export function emptyMethods() {
       cgroup: "",
       detail: "0",
       dynamic: "",
+      delay: "",
     },
   };
 }
@@ -221,7 +222,7 @@ function splitEvents(text) {
   return [...parts, part.trim()].filter(Boolean);
 }
 
-function groupsOf(text, problems) {
+export function groupsOf(text, problems) {
   return splitEvents(text).map((part) => {
     if (!/[{}]/.test(part)) return [part];
     const inside = /^\{([^{}]*)\}$/.exec(part)?.[1];
@@ -288,7 +289,14 @@ export function countOf(form, ofSome, problems) {
     ...(form.cgroup ? { cgroup: form.cgroup } : {}),
     ...(form.detail === "0" ? {} : { detail: Number(form.detail) }),
     ...(dynamic.length ? { dynamic } : {}),
+    ...delayOf(form.delay, problems),
   };
+}
+
+/** Milliseconds before the first sample or count, if any. */
+export function delayOf(text, problems) {
+  if (!text.trim() || text.trim() === "0") return {};
+  return { delay_ms: number(text, "The delay in milliseconds", problems, { most: 3600000 }) };
 }
 
 /** The form for these counts; what the spec does not say is as usual. */
@@ -301,6 +309,7 @@ export function countForm({
   cgroup = "",
   detail = 0,
   dynamic = [],
+  delay_ms: delay = null,
 }) {
   const [interval, intervalUnit] = inUnit(every, INTERVALS);
   const events = groups.map((group) => (group.length > 1 ? `{${group.join(", ")}}` : group[0])).join(", ");
@@ -314,6 +323,7 @@ export function countForm({
     cgroup: cgroup ?? "",
     detail: String(detail),
     dynamic: probeLines(dynamic).join("\n"),
+    delay: delay ? String(delay) : "",
   };
 }
 

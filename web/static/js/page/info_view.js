@@ -205,13 +205,14 @@ export class InfoView extends PanelView {
                     .map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0]))
                     .join(", ") || (counts.dynamic?.length ? "those of the probes" : "default events"),
               }),
+              counts.delay_ms && `, begun after ${duration(counts.delay_ms * 1e6)}`,
             ),
             ...probedEntries(counts.dynamic ?? []),
           ]
         : profile
           ? entry(
               "Method",
-              `Profile: ${profile.event ? `${profile.event}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}`,
+              `Profile: ${profile.event ? `${[profile.event, ...(profile.more ?? []).map(({ event }) => event)].join(", ")}${profile.group ? " as one group" : ""}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}${profile.delay_ms ? `, begun after ${duration(profile.delay_ms * 1e6)}` : ""}`,
             )
           : syscalls
             ? [

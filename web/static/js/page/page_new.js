@@ -26,6 +26,7 @@ const INPUTS = {
   user: "user",
   event: "event",
   period: "period",
+  delay: "delay",
   "call-graph": "callGraph",
   memory: "memory",
   branches: "branches",
@@ -60,7 +61,9 @@ const INPUTS = {
   "count-cgroup": "count.cgroup",
   "count-detail": "count.detail",
   "count-dynamic": "count.dynamic",
+  "count-delay": "count.delay",
   pid: "pid",
+  tids: "tids",
   argv: "argv",
   "run-as": "runAs",
   during: "during",
@@ -119,8 +122,8 @@ function target() {
 }
 
 function showTarget() {
-  for (const kind of ["process", "group", "user", "comm"]) byId(`target-${kind}`).hidden = target() !== kind;
-  byId("children-line").hidden = !["process", "command"].includes(target());
+  for (const kind of ["process", "thread", "group", "user", "comm"]) byId(`target-${kind}`).hidden = target() !== kind;
+  byId("children-line").hidden = !["process", "thread", "command"].includes(target());
   byId("during-line").hidden = target() === "command";
   const starts = startsCommand({ target: target(), during: byId("during").checked });
   byId("target-command").hidden = !starts;
@@ -335,7 +338,7 @@ async function readLine() {
     const now = formNow();
     const read = formOf({ method: { syscalls }, target: asked ?? "system", limits: {} }, joinWords);
     const own = Object.fromEntries(
-      ["pid", "children", "groupKind", "group", "ofUser", "comm"].map((key) => [key, read[key]]),
+      ["pid", "tids", "children", "groupKind", "group", "ofUser", "comm"].map((key) => [key, read[key]]),
     );
     fillInputs({
       ...now,

@@ -101,7 +101,7 @@ impl Body<'_, '_> {
                 None => format!("a variable is `${name}`, a map `@{name}`, a text `\"{name}\"`"),
             }
         });
-        self.fail(span, format!("nothing is called `{name}`"), hint)
+        self.fail(span, format!("`{name}` is not defined"), hint)
     }
 
     /// `name(arguments)`.

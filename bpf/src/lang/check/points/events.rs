@@ -174,7 +174,7 @@ fn counted(kind: Kind, text: &AttachText, table: &[Event]) -> Result<(String, u6
             || format!("there are {}", names.collect::<Vec<_>>().join(", ")),
             |near| format!("did you mean `{near}`?"),
         );
-        return Err(Trouble::wrong(format!("there is no {name} event called `{word}`"), hint));
+        return Err(Trouble::wrong(format!("there is no {name} event `{word}`"), hint));
     };
     let period = match count.filter(|count| !count.is_empty()) {
         None => event.period,

@@ -141,7 +141,7 @@ impl<'a> Checker<'a> {
         let names = crate::lang::PROVIDERS.iter().map(|provider| provider.name);
         let hint =
             crate::lang::suggest(&word, names).map_or_else(String::new, |near| format!("did you mean `{near}`?"));
-        self.report(Diagnostic::error(span, format!("there is no kind of probe called `{word}`"))).hint(hint);
+        self.report(Diagnostic::error(span, format!("there is no kind of probe `{word}`"))).hint(hint);
     }
 
     fn trouble(&mut self, text: &AttachText, trouble: &Trouble) {
@@ -180,7 +180,7 @@ pub(super) fn match_limit(config: &Config) -> usize {
 pub(super) fn limit_matches(text: &AttachText, count: usize, config: &Config) -> Result<(), Trouble> {
     let limit = match_limit(config);
     if count > limit {
-        let message = format!("`{}` matches {count} places, more than {limit}", text.text);
+        let message = format!("`{}` matches {count} probe sites, more than {limit}", text.text);
         let hint = format!("narrow it, or raise the limit: `config = {{ max_probes = {} }}`", count.max(1025));
         return Err(Trouble::wrong(message, hint));
     }

@@ -28,14 +28,14 @@ impl Checker<'_> {
             return Err(Trouble::wrong(format!("`{}` does not name a file and a place in it", text.text), form));
         }
         let Some(places) = host.user_places(&text.text) else {
-            let message = format!("nobody looked for the places of `{}`", text.text);
+            let message = format!("the probe sites of `{}` were not looked up", text.text);
             return Err(Trouble::missing(message, "files of user space are looked at when the script is started"));
         };
         for warning in &places.warnings {
             self.report(Diagnostic::warning(text.span, warning.clone())).hint("");
         }
         if places.places.is_empty() {
-            let trouble = if places.trouble.is_empty() { "there is no such place" } else { &places.trouble };
+            let trouble = if places.trouble.is_empty() { "there is no such probe site" } else { &places.trouble };
             let (message, hint) = trouble.split_once("; ").unwrap_or((trouble, ""));
             return Err(Trouble::missing(message, hint));
         }

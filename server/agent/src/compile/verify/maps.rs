@@ -42,7 +42,7 @@ pub(super) fn check(plan: &Plan, codes: &[Code]) -> Result<(), AgentError> {
         match known.insert(&map.name, map) {
             None => check_one(map)?,
             Some(before) if before == map => {}
-            Some(_other) => return Err(unexpected(format!("two different maps are called `{}`", map.name))),
+            Some(_other) => return Err(unexpected(format!("two different maps have the name `{}`", map.name))),
         }
     }
     if known.len() > MAX_MAPS {

@@ -6,6 +6,7 @@ use bathyscope_protocol::sandbox::{CAPABILITIES, close_all_but};
 use rustix::process::Pid;
 
 use crate::kernel::users::User;
+use crate::needs::Need;
 
 /// How a command runs.
 #[derive(Debug)]
@@ -73,18 +74,20 @@ pub(super) enum Step {
 
 impl Step {
     /// What helps where it failed.
-    pub(super) fn remedy(step: u8) -> &'static str {
+    pub(super) fn remedy(step: u8) -> String {
         match step {
             step if step == Self::Groups as u8 || step == Self::User as u8 => {
-                "The agent may not change to that user. Run it as root, or leave the user out."
+                format!("{} Or leave the user out.", Need::Users.remedy())
             }
             step if step == Self::Rights as u8 => {
                 "The agent cannot take its rights from the command. Give it CAP_SETPCAP, or let commands run as a user."
+                    .to_owned()
             }
             step if step == Self::Execute as u8 => {
                 "Check that the user may execute the file, and that the interpreter in its first line exists."
+                    .to_owned()
             }
-            _ => "",
+            _ => String::new(),
         }
     }
 }

@@ -71,7 +71,8 @@ pub(super) fn open(
         let remedy = format!("At most {MAX_COUNTERS} are opened: count fewer events, CPUs or threads.");
         return Err(failed(AgentErrorKind::Limit, "opening counters", why, remedy));
     }
-    let on_exec = !everywhere && target.is_command();
+    // What is to begin later does not begin with the command.
+    let on_exec = !everywhere && target.is_command() && wish.delay_ms.unwrap_or(0) == 0;
     let mut opener =
         Opener { places: &places, on_exec, inherit: Inherit::of(target, everywhere), counters: Vec::new(), names };
     let mut first_error = None;
@@ -98,6 +99,8 @@ impl Inherit {
     fn of(target: &Target, everywhere: bool) -> Self {
         match (everywhere, target.follows_children()) {
             (true, _) => Self::Nobody,
+            // A chosen thread's own threads are not it.
+            (false, false) if !target.threads().is_empty() => Self::Nobody,
             (false, false) => Self::Threads,
             (false, true) => Self::All,
         }
@@ -228,7 +231,7 @@ fn cannot_count(event: &PerfEvent, error: &io::Error) -> AgentError {
 
 fn places(wish: &WireCount, target: &Target, everywhere: bool) -> Result<Places, AgentError> {
     let chosen = cpus::chosen(&wish.cpus)?;
-    if everywhere { on_cpus(wish, &chosen) } else { of_threads(wish, &target.pids(), target.is_command(), &chosen) }
+    if everywhere { on_cpus(wish, &chosen) } else { of_threads(wish, target, &chosen) }
 }
 
 fn on_cpus(wish: &WireCount, cpus: &[u32]) -> Result<Places, AgentError> {
@@ -258,7 +261,7 @@ fn cpu_row(cpu: u32) -> CountRow {
 }
 
 /// The threads that a process has now; a command has one until it is executed.
-pub(in crate::kernel) fn threads_of(pid: u32, is_command: bool) -> Result<Vec<u32>, AgentError> {
+fn threads_of(pid: u32, is_command: bool) -> Result<Vec<u32>, AgentError> {
     if is_command {
         return Ok(vec![pid]);
     }
@@ -278,11 +281,21 @@ fn comm_of(pid: u32, tid: u32) -> String {
     String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
-fn of_threads(wish: &WireCount, pids: &[u32], is_command: bool, cpus: &[u32]) -> Result<Places, AgentError> {
-    let mut threads = Vec::new();
-    for pid in pids {
-        threads.extend(threads_of(*pid, is_command)?.into_iter().map(|tid| (*pid, tid)));
+/// The threads of a target, each with its process, when it begins.
+pub(in crate::kernel) fn threads_of_target(target: &Target) -> Result<Vec<(u32, u32)>, AgentError> {
+    let chosen = target.threads();
+    if !chosen.is_empty() {
+        return Ok(chosen.iter().map(|held| (held.pid, held.tid)).collect());
     }
+    let mut threads = Vec::new();
+    for pid in target.pids() {
+        threads.extend(threads_of(pid, target.is_command())?.into_iter().map(|tid| (pid, tid)));
+    }
+    Ok(threads)
+}
+
+fn of_threads(wish: &WireCount, target: &Target, cpus: &[u32]) -> Result<Places, AgentError> {
+    let (threads, pids) = (threads_of_target(target)?, target.pids());
     let by_cpu = wish.per == WireCountPer::Cpu || !wish.cpus.is_empty();
     let mut places = Vec::new();
     for (thread, (_, tid)) in threads.iter().enumerate() {
@@ -299,7 +312,7 @@ fn of_threads(wish: &WireCount, pids: &[u32], is_command: bool, cpus: &[u32]) ->
         }
     }
     // A row of several processes is nobody's in particular.
-    let of_process = |row: CountRow| match pids {
+    let of_process = |row: CountRow| match pids.as_slice() {
         [pid] => CountRow { pid: *pid, tid: *pid, comm: comm_of(*pid, *pid), ..row },
         _ => row,
     };

@@ -22,6 +22,8 @@ pub(super) struct Reader {
     pub(super) counters: Vec<Counter>,
     pub(super) ring: SimulatedBpfRing,
     pub(super) interval_ms: u32,
+    /// How long after the rest counting begins.
+    pub(super) delay_ms: u32,
     /// The processes that end the counting when all of them have ended; none if nobody does.
     pub(super) targets: Vec<OwnedFd>,
     /// Times that are told beside.
@@ -51,9 +53,10 @@ impl Reader {
 
     /// Reads at each interval until the target ends or the capture is stopped, then once more.
     pub(super) fn run(mut self) {
+        let begun = self.begin_later();
         let usual = Duration::from_millis(u64::from(self.interval_ms));
         let mut next = Instant::now() + usual;
-        while self.wait(next) {
+        while begun && self.wait(next) {
             self.read();
             self.spending.note();
             let interval = usual * self.rarer.load(Ordering::Relaxed).max(1);
@@ -68,6 +71,24 @@ impl Reader {
             Ok(())
         });
         self.read();
+    }
+
+    /// Waits for the moment at which counting begins, and begins; says whether it came before the end.
+    fn begin_later(&mut self) -> bool {
+        if self.delay_ms == 0 {
+            return true;
+        }
+        let begun = self.wait(Instant::now() + Duration::from_millis(self.delay_ms.into()));
+        if begun {
+            // One whose CPU went offline, or whose thread has ended, counts nothing.
+            let _gone = self.each(|event| {
+                let _gone = event.enable();
+                Ok(())
+            });
+        }
+        self.last_ns = monotonic_ns();
+        self.times.begin(self.last_ns);
+        begun
     }
 
     /// Whether the next interval came before the end.

@@ -14,6 +14,7 @@ fn wish(groups: &[&[&str]]) -> WireCount {
         everywhere: false,
         cgroup: None,
         dynamic: Vec::new(),
+        delay_ms: None,
     }
 }
 

@@ -20,6 +20,8 @@ enum Whose {
     Everybody,
     /// With those that they have waited for.
     Processes(Vec<u32>),
+    /// Each with its process.
+    Threads(Vec<(u32, u32)>),
     Command {
         pid: u32,
         pidfd: OwnedFd,
@@ -47,7 +49,10 @@ impl Times {
                 pidfd: command.pidfd().try_clone_to_owned()?,
                 used: command.used().clone(),
             },
-            _ => Whose::Processes(target.pids()),
+            _ => match target.threads() {
+                [] => Whose::Processes(target.pids()),
+                threads => Whose::Threads(threads.iter().map(|held| (held.pid, held.tid)).collect()),
+            },
         };
         Ok(Self { whose, begin_ns: 0, begin: CpuTime::default(), last: CpuTime::default() })
     }
@@ -78,12 +83,22 @@ impl Times {
     fn now(&self) -> CpuTime {
         match &self.whose {
             Whose::Everybody => of_machine(&std::fs::read_to_string("/proc/stat").unwrap_or_default()),
-            Whose::Processes(pids) => pids.iter().map(|pid| of_process(*pid)).fold(CpuTime::default(), |all, one| {
-                CpuTime { user_ns: all.user_ns + one.user_ns, system_ns: all.system_ns + one.system_ns }
-            }),
+            Whose::Processes(pids) => sum(pids.iter().map(|pid| of_process(*pid))),
+            Whose::Threads(threads) => sum(threads.iter().map(|(pid, tid)| of_thread(*pid, *tid))),
             Whose::Command { pid, pidfd, used } => used.at_end(pidfd.as_fd()).unwrap_or_else(|| of_process(*pid)),
         }
     }
+}
+
+fn sum(times: impl Iterator<Item = CpuTime>) -> CpuTime {
+    times.fold(CpuTime::default(), |all, one| CpuTime {
+        user_ns: all.user_ns.saturating_add(one.user_ns),
+        system_ns: all.system_ns.saturating_add(one.system_ns),
+    })
+}
+
+fn of_thread(pid: u32, tid: u32) -> CpuTime {
+    of_line(&std::fs::read(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default())
 }
 
 fn of_process(pid: u32) -> CpuTime {

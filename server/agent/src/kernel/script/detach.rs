@@ -72,7 +72,7 @@ pub(super) fn detach(progress: &Arc<Progress>, links: Vec<OwnedFd>, end: Vec<ByH
         Ok(_detached) => progress.wait(),
         // The closure, and with it all links, was dropped here and now; only the `end` probes did not run.
         Err(error) => {
-            tracing::warn!(%error, "no thread to detach a script in; its end probes did not run");
+            tracing::warn!(%error, "the thread that detaches a script could not be started; its end probes did not run");
             progress.change(|left| *left = Detaching::default());
         }
     }

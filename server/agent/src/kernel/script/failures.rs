@@ -9,11 +9,11 @@ use bathyscope_bpf::{
 };
 use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure, ScriptRefused};
 
-use super::object::BPF_REMEDY;
 use crate::{
     backend::ScriptTrouble,
     error::{failed, kind_of, words},
     kernel::bpf::programs::Refusal,
+    needs::Need,
 };
 
 /// The most of a verifier's log that is passed on.
@@ -78,7 +78,8 @@ pub(super) fn of_program(code: &Code, line: u32, text: &str, refusal: &Refusal) 
     let Refusal { error, log } = refusal;
     let doing = "loading the script's programs";
     if log.is_empty() && kind_of(error) == AgentErrorKind::Denied {
-        return failed(AgentErrorKind::Denied, doing, "the kernel does not allow programs", BPF_REMEDY).into();
+        return failed(AgentErrorKind::Denied, doing, "the kernel does not allow programs", Need::Programs.remedy())
+            .into();
     }
     let at = last_instruction(log).and_then(|instruction| line_of(code, instruction)).unwrap_or(line);
     let (message, hint) = explain(error, log);

@@ -25,10 +25,9 @@ use crate::{
         maps::{self, Shape},
         programs::{self, Load, Refusal},
     },
+    needs::Need,
 };
 
-/// What helps where the kernel does not allow programs or maps.
-pub(super) const BPF_REMEDY: &str = "Run the agent as root, or give it CAP_BPF, CAP_PERFMON and CAP_SYS_RESOURCE.";
 /// What an element of a hash takes beside its key and value, about.
 const ELEMENT_BYTES: u64 = 64;
 /// `src` of an instruction that loads the address of a map's value instead of the map.
@@ -74,7 +73,7 @@ impl Object {
         for map in codes.iter().flat_map(|code| &code.maps) {
             match definitions.iter().find(|known| known.name == map.name) {
                 Some(known) if *known == map => {}
-                Some(_other) => return Err(internal(format!("two different maps are called `{}`", map.name))),
+                Some(_other) => return Err(internal(format!("two different maps have the name `{}`", map.name))),
                 None => definitions.push(map),
             }
         }
@@ -198,9 +197,9 @@ fn cannot_make(definition: &MapDefinition, cpus: u32, error: &io::Error) -> Agen
         bytes.div_ceil(1024)
     );
     let remedy = match kind_of(error) {
-        AgentErrorKind::Denied => BPF_REMEDY,
-        AgentErrorKind::Limit => "Declare it smaller, or set max_map_keys.",
-        _ => "",
+        AgentErrorKind::Denied => Need::Programs.remedy(),
+        AgentErrorKind::Limit => "Declare it smaller, or set max_map_keys.".to_owned(),
+        _ => String::new(),
     };
     let kind = if error.raw_os_error() == Some(libc::EINVAL) { AgentErrorKind::Limit } else { kind_of(error) };
     failed(kind, doing, format!("{} ({size})", words(error)), remedy)

@@ -4,6 +4,7 @@
 //! probe arms the probe at once, but runs nothing before its link is made.
 
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, HashMap},
     ffi::CString,
     io,
@@ -38,10 +39,10 @@ use crate::{
         host::{KernelHost, module_types, perf_kind},
         perf::{self, Event, Scope},
         retire::HoldsEvents,
-        sideband::PERF_REMEDY,
-        trace::busy,
+        trace::{busy, probe_events},
         user_file::{open_same, path_of},
     },
+    needs::Need,
 };
 
 const RAW_TRACEPOINT: u32 = 17;
@@ -183,6 +184,8 @@ pub(super) struct Preparing<'a> {
     modules: HashMap<String, io::Result<OwnedFd>>,
     pending: Vec<Pending<'a>>,
     prepared: Prepared,
+    /// Events that anybody has made at functions, read when a tracepoint is attached.
+    probe_events: OnceCell<Vec<(String, String)>>,
 }
 
 /// An attach point whose event is opened when all programs are loaded.
@@ -228,7 +231,8 @@ impl<'a> Preparing<'a> {
     ) -> Result<Prepared, ScriptTrouble> {
         let (files, modules) = (HashMap::new(), HashMap::new());
         let (pending, prepared) = (Vec::new(), Prepared::default());
-        let mut this = Self { plan, codes, text, object, host, files, modules, pending, prepared };
+        let probe_events = OnceCell::new();
+        let mut this = Self { plan, codes, text, object, host, files, modules, pending, prepared, probe_events };
         for index in 0..plan.programs.len() {
             this.prepared.loaded.push(Vec::new());
             let points: Vec<Point<'a>> = (0_u32..)
@@ -257,7 +261,7 @@ impl<'a> Preparing<'a> {
             let program = program.map_err(|refusal| failures::of_program(code, 0, text, &refusal))?;
             let mut attributes = perf::attributes(PERF_TYPE_TRACEPOINT, u64::from(*id));
             let event = Event::open(&mut attributes, Scope::Cpu(sampling::first_cpu()))
-                .map_err(|error| refused(doing, &error, PERF_REMEDY))?;
+                .map_err(|error| refused(doing, &error, Need::Events))?;
             Ok(Attachment { probes: vec![0], program, way: Way::event(event), last_runs_first: false })
         };
         follow.iter().map(open).collect()
@@ -334,13 +338,38 @@ impl<'a> Preparing<'a> {
             self.all_calls(&program, side, points);
             return Ok(());
         }
+        let mut of_probes = None;
         for (probe, point) in points {
+            let program = match self.is_probe_event(point) {
+                false => Arc::clone(&program),
+                // What is handed to such a program are registers, not the event's record.
+                true if self.codes.get(index).is_none_or(|code| code.reads_context) => {
+                    self.fail(*probe, made_by_text(self.doing(*probe)));
+                    continue;
+                }
+                true => match &of_probes {
+                    Some(loaded) => Arc::clone(loaded),
+                    None => {
+                        let loaded = self.load(index, LoadAs { kind: KPROBE, ..LoadAs::default() })?;
+                        of_probes = Some(Arc::clone(&loaded));
+                        loaded
+                    }
+                },
+            };
             match self.open_tracepoint(*probe, point) {
                 Ok(event) => self.attach(*probe, &program, Way::event(event), false),
                 Err(error) => self.fail(*probe, error),
             }
         }
         Ok(())
+    }
+
+    /// Whether a tracepoint is an event that somebody has made at a function (`kprobe_events`, `uprobe_events`): the kernel
+    /// runs programs for kprobes at it.
+    fn is_probe_event(&self, point: &AttachPoint) -> bool {
+        let AttachPoint::Tracepoint { system, name } = point else { return false };
+        let known = self.probe_events.get_or_init(probe_events);
+        known.iter().any(|(its_system, its_name)| its_system == system && its_name == name)
     }
 
     /// One link at the tracepoint of all calls, for many points.
@@ -373,7 +402,7 @@ impl<'a> Preparing<'a> {
         let named = || format!("{system}:{name}").parse().ok();
         Event::open(&mut attributes, Scope::Cpu(sampling::first_cpu())).map_err(|error| match named() {
             Some(event) if error.raw_os_error() == Some(libc::EINTR) => busy(doing, &event),
-            _ => refused(doing, &error, PERF_REMEDY),
+            _ => refused(doing, &error, Need::Events),
         })
     }
 
@@ -672,16 +701,13 @@ pub(super) fn no_kprobe(doing: String, error: &io::Error) -> AgentError {
             "the kernel does not let this place be probed: it is blocked, or no instruction begins there",
             "Probe a function that calls it.",
         ),
-        _ => refused(doing, error, PERF_REMEDY),
+        _ => refused(doing, error, Need::Events),
     }
 }
 
 fn no_uprobe(doing: String, error: &io::Error) -> AgentError {
     match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES) => {
-            let remedy = "Run the agent as root, or give it CAP_SYS_ADMIN: this kernel asks for it here.";
-            refused(doing, error, remedy)
-        }
+        Some(libc::EPERM | libc::EACCES) => refused(doing, error, Need::Administrator),
         Some(libc::EINVAL | libc::EOPNOTSUPP | libc::EILSEQ) => failed(
             AgentErrorKind::Invalid,
             doing,
@@ -701,7 +727,7 @@ pub(super) fn no_link(way: &Way, doing: String, error: &io::Error) -> AgentError
         },
         Way::UprobeMulti { .. } => no_uprobe(doing, error),
         Way::Typed { .. } => match error.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => refused(doing, error, super::object::BPF_REMEDY),
+            Some(libc::EPERM | libc::EACCES) => refused(doing, error, Need::Programs),
             // 524: the kernel's own number for what is not supported.
             Some(libc::EBUSY | libc::EOPNOTSUPP | 524) => {
                 let why = "this kernel cannot patch a call into it";
@@ -716,6 +742,6 @@ pub(super) fn no_link(way: &Way, doing: String, error: &io::Error) -> AgentError
         Way::Event { .. } if error.raw_os_error() == Some(libc::EINVAL) && doing.contains(" tracepoint:") => {
             made_by_text(doing)
         }
-        Way::Event { .. } | Way::Sampling(_) => refused(doing, error, PERF_REMEDY),
+        Way::Event { .. } | Way::Sampling(_) => refused(doing, error, Need::Events),
     }
 }

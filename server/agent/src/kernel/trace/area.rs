@@ -9,6 +9,7 @@ use super::refusals;
 use crate::{
     error::{failed, kind_of, refused, words},
     kernel::tracefs::Tracefs,
+    needs::{Need, Remedy},
 };
 
 /// What helps where tracing functions is forbidden.
@@ -115,15 +116,15 @@ impl Area {
 }
 
 /// What helps where something is not allowed.
-pub(crate) fn remedy_of(error: &io::Error) -> &'static str {
+pub(crate) fn remedy_of(error: &io::Error) -> Remedy {
     if error.raw_os_error() == Some(libc::EROFS) {
         return "tracefs can only be read here. Mount it writable into the container; in a service unit, set \
-            ProtectKernelTunables=no.";
+            ProtectKernelTunables=no."
+            .into();
     }
     match kind_of(error) {
-        AgentErrorKind::Denied => "Run the agent as root; a container needs tracefs to be writable.",
-        AgentErrorKind::Limit => "Ask for a smaller buffer, or end another trace.",
-        _ => "",
+        AgentErrorKind::Limit => "Ask for a smaller buffer, or end another trace.".into(),
+        _ => Need::Files.into(),
     }
 }
 

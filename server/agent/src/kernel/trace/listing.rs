@@ -19,6 +19,7 @@ use crate::{
         lockdown::{self, Lockdown},
         tracefs::Tracefs,
     },
+    needs::Need,
 };
 
 /// Bytes of `endbr64`.
@@ -29,6 +30,15 @@ const MAX_EVENTS: usize = 10_000;
 const OPTIMIZATION: &str = "/proc/sys/debug/kprobes-optimization";
 /// The probes of the kernel's own code, with what became of each.
 const KPROBES: &str = "/sys/kernel/debug/kprobes/list";
+
+/// The events that anyone has made at functions of the kernel or of programs, by system and name; none where they cannot be
+/// listed.
+pub(crate) fn probe_events() -> Vec<(String, String)> {
+    let Ok(tracefs) = Tracefs::find() else { return Vec::new() };
+    let read = |file: &str| tracefs.read(file).unwrap_or_default();
+    let lines = ["kprobe_events", "uprobe_events"].map(read);
+    lines.iter().flat_map(|text| text.lines()).filter_map(name_of).collect()
+}
 
 /// Lists them.
 pub(crate) fn dynamic_events() -> Result<DynamicEvents, AgentError> {
@@ -183,14 +193,14 @@ fn limits(tracefs: &Tracefs) -> Vec<ProbeLimit> {
             "kernel.perf_event_paranoid",
             &paranoid,
             "The agent may not count events of the whole machine.",
-            "Run the agent as root, or set it with `sysctl kernel.perf_event_paranoid=-1`.",
+            &Need::Events.remedy(),
         );
     }
     if read("/sys/kernel/debug/kprobes/enabled") == "0" {
         add(
             "/sys/kernel/debug/kprobes/enabled",
             "0",
-            "Somebody has disarmed all probes of the kernel's functions: none is hit.",
+            "All probes of the kernel's functions are disarmed: none is hit.",
             "Write 1 to that file.",
         );
     }

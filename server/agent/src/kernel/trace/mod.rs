@@ -37,7 +37,7 @@ use rustix::time::{ClockId, clock_gettime};
 pub(crate) use busy::busy;
 pub(crate) use leftovers::remove_leftovers;
 pub use leftovers::{Leftover, cleanup};
-pub(crate) use listing::{dynamic_events, optimize_kprobes};
+pub(crate) use listing::{dynamic_events, optimize_kprobes, probe_events};
 pub(crate) use names::Owner;
 pub(crate) use others::detach_others;
 pub(crate) use setup::{MadeEvents, make_events, try_event, usual_kib};
@@ -233,7 +233,7 @@ fn quieten(area: &Area, own_events: &[String]) {
     }
     for (file, text) in steps {
         if let Err(error) = area.write(&file, text) {
-            tracing::warn!(file, %error, "a trace over its budget could not be quietened in part");
+            tracing::warn!(file, %error, "a trace over its budget could not be thinned");
         }
     }
 }

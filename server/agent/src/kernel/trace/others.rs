@@ -24,7 +24,8 @@ fn is_name(name: &str) -> bool {
 pub(crate) fn detach_others(group: &str, name: &str, allowed: bool) -> Result<u32, AgentError> {
     let doing = format!("detaching {}:{}", visible(group.as_bytes()), visible(name.as_bytes()));
     if !allowed {
-        let remedy = "Run `bathyscope probe --del` as root, or end that capture with Ctrl-C in its terminal.";
+        let remedy = "End that capture with Ctrl-C in its terminal, or detach the probe with `bathyscope probe --del`, \
+            which takes root's rights.";
         let why = "it belongs to a capture that another process records";
         return Err(failed(AgentErrorKind::Denied, doing, why, remedy));
     }

@@ -25,6 +25,7 @@ use crate::{
         target::{Target, threads},
         tracefs::Tracefs,
     },
+    needs::Need,
 };
 
 /// KiB of buffer for each CPU unless the trace says: of one of events, and of one of functions, of which there are many.
@@ -189,7 +190,7 @@ impl Setup<'_> {
         if has(&all) {
             return Ok(true);
         }
-        let why = format!("this kernel has it not; it has: {}", all.trim());
+        let why = format!("this kernel does not have it; it has: {}", all.trim());
         Err(failed(AgentErrorKind::Unsupported, doing, why, "Choose one of these, or use another kernel."))
     }
 
@@ -367,9 +368,9 @@ impl Setup<'_> {
                 (AgentErrorKind::NotFound, why, "Look the name up with `bathyscope list`.".to_owned())
             }
             Some(libc::EPERM | libc::EACCES) => {
-                let remedy = "Run the agent as root. A kernel that is locked down lets nobody probe its functions; events \
-                    and probes in programs work.";
-                (AgentErrorKind::Denied, why, remedy.to_owned())
+                let others =
+                    "A kernel that is locked down lets nobody probe its functions; events and probes in programs work.";
+                (AgentErrorKind::Denied, why, format!("{} {others}", Need::Files.remedy()))
             }
             Some(libc::EINVAL) if event.function.as_deref().is_some_and(is_blocked) => {
                 let why = "the kernel's own list has it among the functions that are never probed".to_owned();
@@ -499,9 +500,7 @@ impl Setup<'_> {
             let doing = format!("starting the tracer {tracer}");
             match error.raw_os_error() {
                 Some(libc::EPERM | libc::EACCES) if tracer.starts_with("function") => no_function(doing, &error),
-                Some(libc::EBUSY) => {
-                    failed(AgentErrorKind::Limit, doing, "another tracer is in its way", "End it first.")
-                }
+                Some(libc::EBUSY) => failed(AgentErrorKind::Limit, doing, "another tracer is in use", "End it first."),
                 _ => refused(doing, &error, remedy_of(&error)),
             }
         })

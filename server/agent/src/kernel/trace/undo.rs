@@ -193,7 +193,7 @@ impl Drop for Undo {
             steps.run_to_the_end();
         });
         if let Err(error) = spawned {
-            tracing::warn!(%error, "no thread to remove a trace in; the next agent will do it");
+            tracing::warn!(%error, "the thread that removes a trace could not be started; the next agent removes it");
         }
     }
 }

@@ -88,6 +88,9 @@ pub(crate) fn profile(frequency_hz: u32) -> WireProfile {
         branches: Vec::new(),
         cpus: Vec::new(),
         filter: None,
+        delay_ms: None,
+        more: Vec::new(),
+        group: false,
     }
 }
 
@@ -101,6 +104,7 @@ pub(crate) fn count(events: &[&str]) -> WireCount {
         everywhere: false,
         cgroup: None,
         dynamic: Vec::new(),
+        delay_ms: None,
     }
 }
 

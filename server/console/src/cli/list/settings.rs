@@ -54,9 +54,9 @@ pub(super) fn clocks(client: &mut AgentClient, pattern: Option<&str>, as_json: b
     }
     let line = |(name, chosen): &(&str, bool)| {
         let note = match (usable(name), TRACE_CLOCKS.first() == Some(name)) {
-            (true, true) => "that of captures where nothing is said",
+            (true, true) => "the default of captures",
             (true, false) => "for captures too (`record -C`)",
-            (false, _) => "not for captures: its stamps cannot be put beside those of others",
+            (false, _) => "not for captures: its timestamps cannot be compared with those of other captures",
         };
         let mark = if *chosen { ", chosen for the machine's own instance" } else { "" };
         format!("{:<12} {note}{mark}\n", visible(name.as_bytes()))

@@ -20,24 +20,6 @@ const BY_ITSELF: &str = "buffers and their readers are set up by Bathyscope";
 
 /// All of them.
 pub(in crate::cli) const FOREIGN: &[Foreign] = &[
-    refused(
-        "-D",
-        "Sampling begins with the command. Start the command by itself, and sample its process with -p when it is warm.",
-    ),
-    refused(
-        "--delay",
-        "Sampling begins with the command. Start the command by itself, and sample its process with -p when it is warm.",
-    ),
-    refused(
-        "-t",
-        "Sample its process with -p; each sample says its thread, and with --save the timeline has a lane for each.",
-    ),
-    refused(
-        "--tid",
-        "Sample its process with -p; each sample says its thread, and with --save the timeline has a lane for each.",
-    ),
-    refused("-o", "--save NAME keeps the capture in the database, and `bathyscope export` writes it to a file."),
-    refused("--output", "--save NAME keeps the capture in the database, and `bathyscope export` writes it to a file."),
     refused("-I", REGISTERS),
     refused("--intr-regs", REGISTERS),
     refused("--user-regs", REGISTERS),

@@ -60,8 +60,7 @@ fn find(view: &CaptureView, args: &ReportArgs, function: &str) -> Result<Result<
     if let [only] = functions.as_slice() {
         return function_samples(view, &query, &only.name, &cancel).map(Ok);
     }
-    let failure =
-        Failure::new(format!("no sample ended in a function that is called {}", visible(function.as_bytes())));
+    let failure = Failure::new(format!("no sample ended in the function {}", visible(function.as_bytes())));
     let names: Vec<&str> = functions.iter().take(SUGGESTED).map(|function| function.name.as_str()).collect();
     Ok(Err(match names.as_slice() {
         [] => failure.remedy("`bathyscope report --functions` lists those that were sampled."),

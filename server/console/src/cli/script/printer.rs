@@ -156,7 +156,7 @@ impl Printer {
     fn map(&mut self, plan: &Plan, names: &ScriptNames, snapshot: &MapSnapshot, how: How) -> Result<(), Failure> {
         let Some((map, snapshot)) = snapshot.read(plan) else { return Ok(()) };
         if snapshot.faulty > 0 {
-            self.note(&format!("{}: {} elements make no sense and are left out", map.name, snapshot.faulty));
+            self.note(&format!("{}: {} elements could not be decoded and are left out", map.name, snapshot.faulty));
         }
         let renderer = Renderer::new(self.look.form, plan, names).raw(self.look.raw);
         let bytes = match how {

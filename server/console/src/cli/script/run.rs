@@ -340,7 +340,7 @@ impl Run {
         printer.error(losses::text(&plan, readings).as_bytes());
         printer.tell_dropped();
         if finished.undecodable > 0 {
-            printer.note(&format!("LOST {} records: they make no sense", finished.undecodable));
+            printer.note(&format!("LOST {} records: they could not be decoded", finished.undecodable));
         }
         let target = finished.readings.as_ref().map_or(target, |readings| match target {
             TargetState::Running => readings.target,

@@ -27,7 +27,7 @@ pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpe
     let target = target(args)?;
     let per = match args {
         StatArgs { no_aggr: true, .. } | StatArgs { per_core: true, .. } => CountPer::Cpu,
-        StatArgs { per_thread: true, .. } | StatArgs { tid: Some(_), .. } => CountPer::Thread,
+        StatArgs { per_thread: true, .. } => CountPer::Thread,
         _ => CountPer::Total,
     };
     crate::cli::probe::require_use_of_file(&args.probe, args.exec.as_deref())?;
@@ -40,6 +40,7 @@ pub(super) fn spec(args: &StatArgs, matching: Matching<'_>) -> Result<CaptureSpe
         everywhere: args.all_cpus && *target.watched() != Target::System,
         cgroup: args.cgroup.clone(),
         detail: args.detail.min(bathyscope_capture::MAX_DETAIL),
+        delay_ms: args.delay.filter(|ms| *ms > 0),
         dynamic: args.probe.iter().map(|typed| probe(args, typed)).collect(),
     };
     let limits = args.budgets.limits_of(&target, args.duration.or(args.timeout));
@@ -73,11 +74,8 @@ fn target(args: &StatArgs) -> Result<Target, Failure> {
     if args.repeat > 1 && argv.is_empty() {
         return Err(Failure::new("--repeat is given without a command"));
     }
-    let pids = match args.tid {
-        Some(tid) => vec![process_of(tid)?],
-        None => args.pid.clone(),
-    };
-    let others = match pids.as_slice() {
+    let others = match args.pid.as_slice() {
+        _ if !args.tid.is_empty() => Some(Target::Threads { tids: args.tid.clone(), children }),
         [] if args.all_cpus || args.cpu.is_some() || args.cgroup.is_some() || argv.is_empty() => Some(Target::System),
         [] => None,
         pids => Some(Target::of_processes(pids, children)),
@@ -86,18 +84,6 @@ fn target(args: &StatArgs) -> Result<Target, Failure> {
         Some(others) => while_runs(others, argv, args.user.clone()),
         None => Target::Command { argv, user: args.user.clone(), children },
     })
-}
-
-/// The process of a thread.
-fn process_of(tid: u32) -> Result<u32, Failure> {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")).and_then(|pid| pid.trim().parse().ok());
-    pid.ok_or_else(|| Failure::new(format!("there is no thread {tid} (any more)")))
-}
-
-/// The one thread that is shown, if one was asked for.
-pub(super) fn only_thread(args: &StatArgs) -> Option<u32> {
-    args.tid
 }
 
 /// The core of each CPU, where lines are of cores.
@@ -180,10 +166,14 @@ mod tests {
         assert_eq!(target, during(&["sleep", "2"], Target::Process { pid: 1, children: true }));
         assert_eq!(made(&["-A", "-a"]).0.per, CountPer::Cpu);
         assert_eq!(made(&["--per-thread", "-i", "-p", "1"]).1, Target::Process { pid: 1, children: false });
-        let pid = std::process::id().to_string();
-        let (count, target, limit) = made(&["-t", &pid, "--timeout", "3s"]);
-        assert_eq!((count.per, limit), (CountPer::Thread, Some(3000)));
-        assert_eq!(target, Target::Process { pid: std::process::id(), children: true });
+        let (count, target, limit) = made(&["-t", "7,8", "-t", "9", "-D", "100", "--timeout", "3s"]);
+        assert_eq!((count.per, count.delay_ms, limit), (CountPer::Total, Some(100), Some(3000)));
+        assert_eq!(target, Target::Threads { tids: vec![7, 8, 9], children: true });
+        let (count, target, _) = made(&["-t", "7", "--per-thread", "-i", "make"]);
+        assert_eq!(
+            (count.per, target),
+            (CountPer::Thread, during(&["make"], Target::Threads { tids: vec![7], children: false }))
+        );
         for (words, limit) in [(["--timeout", "2000"], 2000), (["--timeout", "2s"], 2000), (["--duration", "2"], 2000)]
         {
             assert_eq!(made(&words).2, Some(limit), "{words:?}");
@@ -202,6 +192,8 @@ mod tests {
             &["--per-thread", "-a"],
             &["-I", "1", "ls"],
             &["-t", "4294967295"],
+            &["-t", "7,7"],
+            &["-D", "99999999", "ls"],
             &["-G", "x", "-p", "1"],
         ] {
             assert!(spec(&args(words), &mut |_| Ok(Vec::new())).is_err(), "{words:?}");

@@ -10,8 +10,6 @@ const fn meaningless(option: &'static str, why: &'static str) -> Foreign {
     Foreign::meaningless(option, why)
 }
 
-const DELAY: &str = "Counting begins with the command. Start the command by itself, and count its process with -p when it is \
-    warm; or use -I and leave the first intervals out.";
 const FILTER: &str = "Count hits that satisfy a condition with `bathyscope trace -e 'tracepoint:SYSTEM:EVENT /CONDITION/ \
     { @ = count(); }'`, or sample them with `bathyscope profile --filter`.";
 const METRICS: &str = "Ratios are printed beside the counts they are made of; other metrics are not computed.";
@@ -22,8 +20,6 @@ const RUNS: &str = "-r prints mean and deviation; --save keeps the capture of ea
 
 /// All of them.
 pub(in crate::cli) const FOREIGN: &[Foreign] = &[
-    refused("-D", DELAY),
-    refused("--delay", DELAY),
     refused("--filter", FILTER),
     refused("-M", METRICS),
     refused("--metrics", METRICS),

@@ -130,16 +130,18 @@ impl Report {
 fn title(args: &StatArgs) -> String {
     let words = args.words.join(" ");
     let what = match args {
-        StatArgs { tid: Some(tid), .. } => format!("thread id '{tid}'"),
-        StatArgs { pid: pids, .. } if !pids.is_empty() => {
-            format!("process id '{}'", pids.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
-        }
+        StatArgs { tid: tids, .. } if !tids.is_empty() => format!("thread id '{}'", list(tids)),
+        StatArgs { pid: pids, .. } if !pids.is_empty() => format!("process id '{}'", list(pids)),
         StatArgs { cpu: Some(cpus), .. } => format!("'CPU(s) {}'", visible(cpus.as_bytes())),
         StatArgs { all_cpus: true, .. } => "'system wide'".to_owned(),
         _ if words.is_empty() => "'system wide'".to_owned(),
         _ => format!("'{}'", visible(words.as_bytes())),
     };
     format!("Performance counter stats for {what}")
+}
+
+fn list(ids: &[u32]) -> String {
+    ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The means of several runs and how far they lie apart.

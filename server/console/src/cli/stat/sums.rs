@@ -13,7 +13,6 @@ pub(super) struct Row {
     /// From the capture's start.
     pub(super) time_ns: u64,
     pub(super) cpu: u32,
-    pub(super) tid: u32,
     pub(super) sum: EventSum,
 }
 
@@ -86,7 +85,6 @@ fn rows_of(schema: &StreamSchema, bytes: &[u8], dictionaries: &Dictionaries, ori
     let row = |row: usize| Row {
         time_ns: number("time", row).saturating_sub(origin_ns),
         cpu: u32::try_from(number("cpu", row)).unwrap_or(u32::MAX),
-        tid: u32::try_from(number("tid", row)).unwrap_or(u32::MAX),
         sum: EventSum {
             event: text("event", row),
             scope: text("scope", row),
@@ -103,7 +101,6 @@ fn rows_of(schema: &StreamSchema, bytes: &[u8], dictionaries: &Dictionaries, ori
 /// Sums of a run.
 #[derive(Default)]
 pub(super) struct Sums {
-    only_thread: Option<u32>,
     cores: Option<BTreeMap<u32, String>>,
     total: Table,
     interval: Table,
@@ -141,17 +138,14 @@ impl Table {
 }
 
 impl Sums {
-    /// Sums of one thread, or of the cores of CPUs, or of what the rows are of.
-    pub(super) fn new(only_thread: Option<u32>, cores: Option<BTreeMap<u32, String>>) -> Self {
-        Self { only_thread, cores, ..Self::default() }
+    /// Sums of the cores of CPUs, or of what the rows are of.
+    pub(super) fn new(cores: Option<BTreeMap<u32, String>>) -> Self {
+        Self { cores, ..Self::default() }
     }
 
     /// Adds a row. Gives the interval before it and when it ended, from the beginning of counting, if the row begins
     /// another.
     pub(super) fn add(&mut self, mut row: Row) -> Option<(u64, Vec<EventSum>)> {
-        if self.only_thread.is_some_and(|tid| tid != row.tid && row.sum.state.is_empty()) {
-            return None;
-        }
         if let Some(core) = self.cores.as_ref().and_then(|cores| cores.get(&row.cpu)).filter(|_| row.sum.scope != "all")
         {
             row.sum.scope.clone_from(core);
@@ -195,7 +189,7 @@ mod tests {
         let scope = format!("CPU{cpu}");
         let sum =
             EventSum { event: event.to_owned(), scope, value, span_ns: 10, running_ns: 10, ..EventSum::default() };
-        Row { time_ns, cpu, tid: cpu, sum }
+        Row { time_ns, cpu, sum }
     }
 
     fn values(sums: &[EventSum]) -> Vec<(String, u64, u64)> {
@@ -204,7 +198,7 @@ mod tests {
 
     #[test]
     fn intervals_end_where_the_next_begins() {
-        let mut sums = Sums::new(None, None);
+        let mut sums = Sums::new(None);
         let mut uncounted = row(110, 0, "cycles", 0);
         (uncounted.sum.state, uncounted.sum.span_ns) = ("not supported".to_owned(), 0);
         assert_eq!(sums.add(uncounted), None);
@@ -222,14 +216,11 @@ mod tests {
     #[test]
     fn cores_are_sums_of_their_cpus() {
         let cores = BTreeMap::from([(0, "S0-C0".to_owned()), (1, "S0-C0".to_owned()), (2, "S0-C1".to_owned())]);
-        let mut sums = Sums::new(None, Some(cores));
+        let mut sums = Sums::new(Some(cores));
         for time in [10, 20] {
             (0..3).for_each(|cpu| drop(sums.add(row(time, cpu, "cs", 1 << cpu))));
         }
         let expected = [("S0-C0 cs", 6, 20), ("S0-C1 cs", 8, 20)];
         assert_eq!(values(sums.total()), expected.map(|(name, value, span)| (name.to_owned(), value, span)));
-        let mut one = Sums::new(Some(1), None);
-        (0..3).for_each(|cpu| drop(one.add(row(10, cpu, "cs", 1))));
-        assert_eq!(one.total().len(), 1);
     }
 }

@@ -152,7 +152,9 @@ impl Choice {
             "decode-fds" => self.decode(value),
             "read" => dumps("read", value).map(|dumps| self.read = dumps),
             "write" => dumps("write", value).map(|dumps| self.write = dumps),
-            name if PTRACE.contains(&name) => Err(Failure::new(format!("-e {name}= is not done")).remedy(NEEDS_PTRACE)),
+            name if PTRACE.contains(&name) => {
+                Err(Failure::new(format!("-e {name}= is not supported")).remedy(NEEDS_PTRACE))
+            }
             name => {
                 let all = QUALIFIERS.iter().map(|(word, _)| *word).chain(["status"]);
                 let near = closest(name, all.clone()).map(|near| format!("Did you mean -e {near}=? "));

@@ -31,12 +31,22 @@ pub(super) enum Task {
 /// What the arguments ask for.
 pub(super) fn task(args: &TraceArgs) -> Result<Task, Failure> {
     if args.list {
-        return patterns(args).map(Task::List);
+        return for_lists(args).and_then(|()| patterns(args)).map(Task::List);
     }
     let rows = args.profile.is_some() || (!args.events.is_empty() && tracepoints(args).is_some());
     if rows {
-        let scripts_only =
-            [("--unsafe", args.allow_unsafe), ("--dry-run", args.dry_run), ("--output", args.output.is_some())];
+        let scripts_only = [
+            ("--unsafe", args.allow_unsafe),
+            ("--dry-run", args.dry_run),
+            ("--output", args.output.is_some()),
+            ("--raw", args.raw),
+            ("--buffer", args.buffer != crate::cli::script::Buffering::default()),
+            ("--quiet", args.quiet),
+            ("--verbose", args.verbose > 0),
+            ("--no-warnings", args.no_warnings),
+            ("-k", args.helper_errors > 0),
+            ("--usdt-file-activation", args.usdt_file_activation),
+        ];
         return match scripts_only.iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(Failure::new(format!("{option} is for scripts, not for rows of tracepoints"))),
             None => Ok(Task::Rows),
@@ -48,6 +58,28 @@ pub(super) fn task(args: &TraceArgs) -> Result<Task, Failure> {
             .remedy("Write what the script prints, and a /condition/, into the script."));
     }
     script(args).map(|script| Task::Script(Box::new(script)))
+}
+
+/// Refuses what a list has no use for, rather than leaving it out.
+fn for_lists(args: &TraceArgs) -> Result<(), Failure> {
+    let of_runs = [
+        ("--command", args.command.is_some()),
+        ("--output", args.output.is_some()),
+        ("--fields", args.fields.is_some()),
+        ("--filter", args.filter.is_some()),
+        ("--duration", args.duration.is_some()),
+        ("--save", args.save.is_some()),
+        ("--user", args.user.is_some()),
+        ("--all-cpus", args.all_cpus),
+        ("--dry-run", args.dry_run),
+    ];
+    match of_runs.iter().find(|(_, given)| *given) {
+        Some((option, _)) => {
+            let failure = Failure::new(format!("{option} is for what is recorded, and -l only lists probes"));
+            Err(failure.remedy("Leave one of the two out."))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The patterns of `-l`: the words, with commas between them or not; or the attach points of a script.

@@ -1,8 +1,8 @@
 //! What is said at the end: how much there was, what was lost, what it cost; and the functions of a profile.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use bathyscope_capture::{CaptureId, LossStage, StackId, StreamSchema, decode_chunk};
+use bathyscope_capture::{CaptureId, LossStage, StackId, StreamSchema, StringId, decode_chunk, visible};
 use bathyscope_store::{CaptureRecord, Store};
 use bathyscope_views::{Dictionaries, frame_names};
 
@@ -71,43 +71,58 @@ fn stage_words(stage: LossStage) -> &'static str {
         LossStage::Limited => "the limit of rows or bytes a second was reached",
         LossStage::RingFull => "the ring between kernel and console was full",
         LossStage::Decode => "a record could not be decoded",
-        LossStage::Store => "the store refused them",
+        LossStage::Store => "they could not be stored",
         LossStage::MapFull => "a map of the script was full",
         LossStage::StackLost => "a stack could not be kept",
         LossStage::HelperFailed => "a value could not be read",
-        LossStage::Interrupted => "they never came",
+        LossStage::Interrupted => "they did not arrive",
     }
 }
 
 /// Prints the functions of a profile: a table, or its stacks as JSON.
 pub(super) async fn print_profile(store: &Store, id: CaptureId, json: bool) -> Outcome {
     let failed = |error| Failure::because("reading the samples", error);
-    let (counts, dictionaries, records) = read(store, id).await.map_err(failed)?;
-    let names: HashMap<StackId, Vec<String>> = counts.keys().map(|id| (*id, names(&dictionaries, *id))).collect();
-    let functions = if json { stacks(&counts, &names) } else { table(&counts, &names) };
-    print_all(&(functions + &records.shown(&dictionaries, json)))
+    let (events, dictionaries, records) = read(store, id).await.map_err(failed)?;
+    let mut text = String::new();
+    for (event, counts) in &events {
+        let event = event.map(|id| visible(dictionaries.text(id).unwrap_or_default()));
+        let names: HashMap<StackId, Vec<String>> = counts.keys().map(|id| (*id, names(&dictionaries, *id))).collect();
+        let event = event.as_deref();
+        text += &if json { stacks(event, counts, &names) } else { table(event, counts, &names) };
+    }
+    print_all(&(text + &records.shown(&dictionaries, json)))
 }
 
+/// How often each stack was sampled, by event where there are several.
+type Counts = BTreeMap<Option<StringId>, HashMap<StackId, u64>>;
+
 /// How often each stack was sampled, what names need, and what samples tell beside.
-async fn read(
-    store: &Store,
-    id: CaptureId,
-) -> Result<(HashMap<StackId, u64>, Dictionaries, Records), bathyscope_store::StoreError> {
+async fn read(store: &Store, id: CaptureId) -> Result<(Counts, Dictionaries, Records), bathyscope_store::StoreError> {
     let record = store.capture(id).await?;
-    let mut counts = HashMap::new();
+    let mut counts = Counts::new();
     let Some(stream) = record.streams.first() else {
         return Ok((counts, Dictionaries::default(), Records::default()));
     };
     let records = records::read(store, id, &record).await?;
+    let event = stream.schema.column("event");
+    let columns: Vec<usize> = std::iter::once(StreamSchema::STACK).chain(event).collect();
+    if event.is_none() {
+        // One that took no samples has an empty table.
+        counts.insert(None, HashMap::new());
+    }
     for info in store.chunk_index(id, 0, 0).await? {
         let bytes = store.chunk(id, 0, info.seq).await?;
-        if let Ok(batch) = decode_chunk(&stream.schema, &bytes, &[StreamSchema::STACK]) {
-            let stacks = batch.columns.get(StreamSchema::STACK).map(|column| column.as_id()).unwrap_or_default();
-            stacks.iter().for_each(|stack| *counts.entry(*stack).or_insert(0) += 1);
+        if let Ok(batch) = decode_chunk(&stream.schema, &bytes, &columns) {
+            let ids = |column: usize| batch.columns.get(column).map(|column| column.as_id()).unwrap_or_default();
+            let events = event.map(ids).unwrap_or_default();
+            for (row, stack) in ids(StreamSchema::STACK).iter().enumerate() {
+                let of_event = counts.entry(events.get(row).copied()).or_default();
+                *of_event.entry(*stack).or_insert(0) += 1;
+            }
         }
     }
     let mut all = Dictionaries::default();
-    let strings = if records.is_empty() { Vec::new() } else { store.strings(id, 0).await? };
+    let strings = if records.is_empty() && event.is_none() { Vec::new() } else { store.strings(id, 0).await? };
     strings.into_iter().for_each(|(id, text)| all.insert_string(id, text));
     for (id, stack) in store.stacks(id, 0).await? {
         all.insert_stack(id, stack);
@@ -132,7 +147,7 @@ fn names(dictionaries: &Dictionaries, stack: StackId) -> Vec<String> {
     if names.is_empty() { vec!["[no stack]".to_owned()] } else { names }
 }
 
-fn table(counts: &HashMap<StackId, u64>, names: &HashMap<StackId, Vec<String>>) -> String {
+fn table(event: Option<&str>, counts: &HashMap<StackId, u64>, names: &HashMap<StackId, Vec<String>>) -> String {
     let mut functions: HashMap<&str, (u64, u64)> = HashMap::new();
     for (stack, count) in counts {
         let Some(names) = names.get(stack) else { continue };
@@ -145,7 +160,8 @@ fn table(counts: &HashMap<StackId, u64>, names: &HashMap<StackId, Vec<String>>) 
     let all: u64 = counts.values().sum();
     let mut functions: Vec<(&str, (u64, u64))> = functions.into_iter().collect();
     functions.sort_by(|(a_name, a), (b_name, b)| b.cmp(a).then_with(|| a_name.cmp(b_name)));
-    let mut text = format!("{all} samples\n{:>7} {:>7}  function\n", "self", "total");
+    let of = event.map_or_else(String::new, |event| format!(" of {event}"));
+    let mut text = format!("{all} samples{of}\n{:>7} {:>7}  function\n", "self", "total");
     for (name, (own, total)) in functions.into_iter().take(TOP) {
         let percent = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
         text.push_str(&format!("{:>6.1}% {:>6.1}%  {name}\n", percent(own), percent(total)));
@@ -154,12 +170,16 @@ fn table(counts: &HashMap<StackId, u64>, names: &HashMap<StackId, Vec<String>>) 
 }
 
 /// One object for each stack, the most frequent first, its functions innermost first.
-fn stacks(counts: &HashMap<StackId, u64>, names: &HashMap<StackId, Vec<String>>) -> String {
+fn stacks(event: Option<&str>, counts: &HashMap<StackId, u64>, names: &HashMap<StackId, Vec<String>>) -> String {
     let mut counts: Vec<(&StackId, &u64)> = counts.iter().collect();
     counts.sort_by(|(a_id, a), (b_id, b)| b.cmp(a).then_with(|| a_id.cmp(b_id)));
     let line = |(stack, count): (&StackId, &u64)| {
         let names = names.get(stack).map(Vec::as_slice).unwrap_or_default();
-        format!("{}\n", serde_json::json!({ "samples": count, "stack": names }))
+        let line = match event {
+            None => serde_json::json!({ "samples": count, "stack": names }),
+            Some(event) => serde_json::json!({ "event": event, "samples": count, "stack": names }),
+        };
+        format!("{line}\n")
     };
     counts.into_iter().map(line).collect()
 }
@@ -173,12 +193,13 @@ mod tests {
         let counts = HashMap::from([(1, 3), (2, 1)]);
         let stack = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let names = HashMap::from([(1, stack(&["leaf", "again", "again", "main"])), (2, stack(&["main"]))]);
-        let text = table(&counts, &names);
+        let text = table(None, &counts, &names);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "4 samples");
         assert_eq!(lines[2], "  75.0%   75.0%  leaf");
         assert_eq!(lines[3], "  25.0%  100.0%  main");
         assert_eq!(lines[4], "   0.0%   75.0%  again");
-        assert_eq!(stacks(&counts, &names).lines().count(), 2);
+        assert!(table(Some("cs"), &counts, &names).starts_with("4 samples of cs\n"));
+        assert_eq!(stacks(None, &counts, &names).lines().count(), 2);
     }
 }

@@ -93,6 +93,7 @@ pub(in crate::http) fn target_words(target: &Target, runs_as: Option<&str>) -> S
         }
         Target::Process { children: true, .. } => format!("{target} with its children"),
         Target::Processes { children: true, .. } => format!("{target} with their children"),
+        Target::Threads { children: true, .. } => format!("{target} with what they start"),
         target => visible(target.to_string().as_bytes()),
     }
 }

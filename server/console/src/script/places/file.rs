@@ -258,7 +258,7 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
         match last {
             _ if !files.is_empty() => Ok(files),
             Some(trouble) => Err(trouble),
-            None => Err(format!("no file is called `{pattern}`; check the path and its wildcards")),
+            None => Err(format!("no file matches `{pattern}`; check the path and its wildcards")),
         }
     }
 
@@ -287,9 +287,9 @@ impl<'a, A: ScriptAgent> Files<'a, A> {
         let libraries = self.libraries();
         let names = libraries.iter().map(|library| library.name.as_str());
         Err(match suggest(name, names) {
-            Some(near) => format!("no library or program is called `{name}`; did you mean `{near}`?"),
-            None if last.is_empty() => format!("no library or program is called `{name}`; give its path"),
-            None => format!("no library or program is called `{name}` (last: {last})"),
+            Some(near) => format!("there is no library or program `{name}`; did you mean `{near}`?"),
+            None if last.is_empty() => format!("there is no library or program `{name}`; give its path"),
+            None => format!("there is no library or program `{name}` (last: {last})"),
         })
     }
 

@@ -155,7 +155,7 @@ impl Searched<'_> {
                 let functions = functions()?;
                 let chosen = demangled(&functions, name);
                 if chosen.is_empty() {
-                    return Err(format!("no function is called `{name}` in the source of {path}"));
+                    return Err(format!("there is no function `{name}` in the source of {path}"));
                 }
                 entries(elf, file, &chosen, found);
             }

@@ -22,7 +22,7 @@ pub(super) fn search<A: ScriptAgent>(
     let (provider, name) = match rest {
         [name] => ("*", *name),
         [provider, name] => (*provider, *name),
-        _ => return Err("a marker has a provider and a name; write usdt:FILE:PROVIDER:NAME".to_owned()),
+        _ => return Err("a USDT probe has a provider and a name; write usdt:FILE:PROVIDER:NAME".to_owned()),
     };
     let all = file == "*";
     let (providers, names) = (pattern(provider), pattern(name));
@@ -52,9 +52,9 @@ pub(super) fn search<A: ScriptAgent>(
     let wanted = format!("{provider}:{name}");
     let near = files.suggestions.near(&wanted, || known.iter().map(String::as_str));
     Err(match near {
-        Some(near) => format!("no marker `{wanted}` in {file}; did you mean `{near}`?"),
+        Some(near) => format!("no USDT probe `{wanted}` in {file}; did you mean `{near}`?"),
         None if known.is_empty() => format!("{file} has no USDT probes"),
-        None => format!("no marker `{wanted}` in {file}"),
+        None => format!("no USDT probe `{wanted}` in {file}"),
     })
 }
 

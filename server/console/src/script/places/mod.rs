@@ -19,6 +19,7 @@ use bathyscope_catalog::Wildcards;
 use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
+pub(crate) use bathyscope_catalog::matches_stars as matches;
 use file::Files;
 pub(crate) use lookup::{OffsetPlace, file_functions, function_place, offset_place, user_path};
 pub(crate) use program::{ProgramFile, open_program};
@@ -104,7 +105,7 @@ fn one<A: ScriptAgent>(files: &mut Files<'_, A>, point: &AttachText) -> UserPlac
     } else if found.places.len() > MAX_PLACES {
         let count = found.places.len();
         found.places.clear();
-        found.trouble = format!("{count} places match, which is more than {MAX_PLACES}; name fewer");
+        found.trouble = format!("{count} probe sites match, which is more than {MAX_PLACES}; name fewer");
     }
     found
 }

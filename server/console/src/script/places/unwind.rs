@@ -41,6 +41,7 @@ pub(in crate::script) fn tables_of(agent: &mut impl ScriptAgent, text: &str, tar
         WireTarget::Command { argv, .. } => making.command(argv),
         // Whose stacks these will be is not known before they run.
         WireTarget::System
+        | WireTarget::Threads { .. }
         | WireTarget::During { .. }
         | WireTarget::Cgroup { .. }
         | WireTarget::User { .. }

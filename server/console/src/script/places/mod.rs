@@ -19,7 +19,6 @@ use bathyscope_catalog::Wildcards;
 use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};
-pub(crate) use bathyscope_catalog::matches_stars as matches;
 use file::Files;
 pub(crate) use lookup::{OffsetPlace, file_functions, function_place, offset_place, user_path};
 pub(crate) use program::{ProgramFile, open_program};

@@ -82,7 +82,10 @@ impl TryFrom<WireSpec> for CaptureSpec {
             }
             // Events are stored as they are written; what is none is told before the agent is asked.
             WireMethod::Profile(profile) => {
-                profile.event.as_deref().map(parse_event).transpose().map_err(WireSpecError::Event)?;
+                let more = profile.more.iter().map(|more| more.event.as_str());
+                for event in profile.event.as_deref().into_iter().chain(more) {
+                    parse_event(event).map_err(WireSpecError::Event)?;
+                }
                 Method::Profile(profile)
             }
             WireMethod::Count(count) => {

@@ -146,8 +146,8 @@ pub(super) fn constants(text: &str) -> Result<String, String> {
     match text {
         "abbrev" => Ok(text.to_owned()),
         "raw" | "verbose" => Err(format!(
-            "`{text}` is not done: numbers with names are written by their names; -e raw=CALLS writes all arguments of calls as \
-             numbers"
+            "`{text}` is not supported: numbers with names are written by their names; -e raw=CALLS writes all arguments of calls \
+             as numbers"
         )),
         _ => Err("write abbrev".to_owned()),
     }

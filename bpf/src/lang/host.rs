@@ -43,6 +43,11 @@ pub trait Host {
         None
     }
 
+    /// How many nanoseconds the wall clock is ahead of the monotonic one.
+    fn wall_offset_ns(&self) -> u64 {
+        0
+    }
+
     /// The id of a control group, by its path; none if there is no such group, or nobody to ask.
     fn cgroup_id(&self, path: &str) -> Option<u64> {
         let _path = path;

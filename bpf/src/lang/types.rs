@@ -256,6 +256,9 @@ pub enum Aggregation {
     TimeSeries {
         /// Nanoseconds of one interval.
         interval_ns: u64,
+        /// An interval begins where the monotonic time and this are a multiple of it: when it does on the wall clock.
+        #[serde(default)]
+        phase_ns: u64,
         /// How many intervals are kept.
         slots: u32,
         /// What is kept of an interval: `count` has no value.

@@ -72,19 +72,15 @@ impl Context<'_> {
                 format!("[{}]", all.join(","))
             }
             Aggregated::Series(points) => {
-                let interval_ns = interval_ns(aggregation);
+                let intervals = series::Intervals::of(aggregation);
                 let point = |point: &super::Point| {
-                    let begin = series::begin(point.interval, interval_ns, self.names);
+                    let begin = series::begin(point.interval, intervals, self.names);
                     format!("{{\"interval_start\":{},\"value\":{}}}", string(begin.as_bytes()), point.value)
                 };
                 format!("[{}]", points.iter().map(point).collect::<Vec<_>>().join(","))
             }
         }
     }
-}
-
-pub(super) fn interval_ns(aggregation: &Aggregation) -> u64 {
-    if let Aggregation::TimeSeries { interval_ns, .. } = aggregation { *interval_ns } else { 1 }
 }
 
 /// `min` and `max` are both in the bucket; one without limit is left out.

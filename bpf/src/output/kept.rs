@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Aggregated, Entry, Point, Snapshot, Value, histogram, json};
+use super::{Aggregated, Entry, Point, Snapshot, Value, histogram, series};
 use crate::lang::{plan::MapPlan, types::Aggregation};
 
 /// A row of a map's stream.
@@ -69,7 +69,7 @@ fn aggregated(aggregation: &Aggregation, value: &[Value], buckets: &HashMap<i128
             Aggregated::Buckets(vec![(*buckets.get(&number(0)?)?, unsigned(2)?)])
         }
         Aggregation::TimeSeries { .. } => {
-            let interval = unsigned(0)?.checked_div(json::interval_ns(aggregation))?;
+            let interval = series::Intervals::of(aggregation).number(unsigned(0)?);
             Aggregated::Series(vec![Point { interval, value: number(1)? }])
         }
         _ => Aggregated::Number(Some(number(0)?)),
@@ -126,7 +126,8 @@ mod tests {
     fn what_was_aggregated_comes_back_from_its_rows() {
         let point = |interval, value| Point { interval, value };
         let linear = Aggregation::LinearHist { min: -10, max: 50, step: 10 };
-        let series = Aggregation::TimeSeries { interval_ns: 1000, slots: 8, of: SeriesOf::Sum, signed: true };
+        let series =
+            Aggregation::TimeSeries { interval_ns: 1000, phase_ns: 300, slots: 8, of: SeriesOf::Sum, signed: true };
         let cases = [
             (Aggregation::Count, Aggregated::Number(Some(3))),
             (Aggregation::Min { signed: true }, Aggregated::Number(Some(-3))),

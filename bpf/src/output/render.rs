@@ -323,8 +323,8 @@ impl<'a> Renderer<'a> {
                 format!("\n{}\n", histogram::picture(aggregation, &buckets))
             }
             Aggregated::Series(points) => {
-                let interval_ns = json::interval_ns(aggregation);
-                format!("\n{}\n", series::chart(points, (shown.newest, slots(aggregation)), interval_ns, self.names))
+                let intervals = series::Intervals::of(aggregation);
+                format!("\n{}\n", series::chart(points, (shown.newest, slots(aggregation)), intervals, self.names))
             }
         }
         .into_bytes()

@@ -290,9 +290,9 @@ fn aggregate_cells(aggregation: &Aggregation, aggregated: &Aggregated) -> Vec<Ve
             counts.iter().map(row).collect()
         }
         Aggregated::Series(points) => {
-            let interval_ns = super::json::interval_ns(aggregation);
+            let intervals = super::series::Intervals::of(aggregation);
             let row = |point: &super::Point| {
-                vec![Cell::U64(point.interval.saturating_mul(interval_ns)), number_cell(signed, point.value)]
+                vec![Cell::U64(intervals.begin_ns(point.interval)), number_cell(signed, point.value)]
             };
             points.iter().map(row).collect()
         }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Names, Point, time};
-use crate::lang::types::Clock;
+use super::{Names, Point, WallTime, time};
+use crate::lang::types::{Aggregation, Clock};
 
 /// What stands above the times.
 const HEADING: &str = "hh:mm:ss.ns";
@@ -14,8 +14,49 @@ const MAX_LINES: u32 = 65_536;
 /// Width of the lower limit above and below the chart.
 const LEFT: usize = 21;
 
+/// How far the beginning of an interval by the wall clock may be from a round moment: two clocks are read one after the other.
+const MAX_SKEW_NS: u64 = 1_000_000;
+
+/// The intervals of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Intervals {
+    length_ns: u64,
+    phase_ns: u64,
+}
+
+impl Intervals {
+    pub(super) fn of(aggregation: &Aggregation) -> Self {
+        match aggregation {
+            Aggregation::TimeSeries { interval_ns, phase_ns, .. } => {
+                Self { length_ns: (*interval_ns).max(1), phase_ns: *phase_ns }
+            }
+            _ => Self { length_ns: 1, phase_ns: 0 },
+        }
+    }
+
+    /// When an interval begins, by the monotonic clock.
+    pub(super) fn begin_ns(self, interval: u64) -> u64 {
+        interval.saturating_mul(self.length_ns).saturating_sub(self.phase_ns)
+    }
+
+    /// The interval that begins then.
+    pub(super) fn number(self, begin_ns: u64) -> u64 {
+        begin_ns.saturating_add(self.phase_ns) / self.length_ns
+    }
+
+    /// When it begins, by the wall clock: at a multiple of its length, if that is where it was when the script began.
+    fn wall_time(self, interval: u64, names: &dyn Names) -> Option<WallTime> {
+        let wall = names.wall_time(Clock::Monotonic, self.begin_ns(interval))?;
+        let length_ns = i128::from(self.length_ns);
+        let behind = wall.unix_ns.rem_euclid(length_ns);
+        let skew = if behind * 2 > length_ns { behind - length_ns } else { behind };
+        let near = skew.unsigned_abs() <= u128::from(MAX_SKEW_NS.min(self.length_ns / 4));
+        Some(if near { WallTime { unix_ns: wall.unix_ns - skew, ..wall } } else { wall })
+    }
+}
+
 /// The chart of `points`: those of the last `slots` intervals up to `newest`, which may be another element's.
-pub(super) fn chart(points: &[Point], (newest, slots): (u64, u32), interval_ns: u64, names: &dyn Names) -> String {
+pub(super) fn chart(points: &[Point], (newest, slots): (u64, u32), intervals: Intervals, names: &dyn Names) -> String {
     let begin = newest.saturating_sub(u64::from(slots.clamp(1, MAX_LINES)) - 1);
     let points = points.get(points.partition_point(|point| point.interval < begin)..).unwrap_or_default();
     let (Some(first), Some(low), Some(high)) = (
@@ -36,7 +77,6 @@ pub(super) fn chart(points: &[Point], (newest, slots): (u64, u32), interval_ns: 
     let mut left = points.iter().peekable();
     for interval in first..=newest.max(first) {
         let point = left.next_if(|point| point.interval == interval);
-        let ns = interval.saturating_mul(interval_ns);
         let mut line = [b' '; WIDTH];
         let mut put = |at: usize, mark: u8| {
             if let Some(place) = line.get_mut(at.min(WIDTH - 1)) {
@@ -52,16 +92,20 @@ pub(super) fn chart(points: &[Point], (newest, slots): (u64, u32), interval_ns: 
             put(((WIDTH - 1) as f32 * (point.value - low) as f32 / (high - low) as f32) as usize, b'*');
         }
         let value = point.map_or_else(|| "-".to_owned(), |point| point.value.to_string());
-        write(&mut out, format_args!("{} {} {value}\n", moment(ns, names), String::from_utf8_lossy(&line)));
+        write(
+            &mut out,
+            format_args!("{} {} {value}\n", moment(interval, intervals, names), String::from_utf8_lossy(&line)),
+        );
     }
     write(&mut out, format_args!("{:time_width$} v{}v\n", "", "_".repeat(WIDTH - 2)));
     out + &limits
 }
 
-fn moment(ns: u64, names: &dyn Names) -> String {
-    let (text, fraction) = match names.wall_time(Clock::Monotonic, ns) {
+fn moment(interval: u64, intervals: Intervals, names: &dyn Names) -> String {
+    let (text, fraction) = match intervals.wall_time(interval, names) {
         Some(wall) => (time::format_time("%H:%M:%S", &wall), wall.unix_ns.rem_euclid(1_000_000_000)),
         None => {
+            let ns = intervals.begin_ns(interval);
             let seconds = ns / 1_000_000_000;
             let text = format!("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
             (text, i128::from(ns % 1_000_000_000))
@@ -71,14 +115,13 @@ fn moment(ns: u64, names: &dyn Names) -> String {
 }
 
 /// The moment at which an interval begins, for JSON.
-pub(super) fn begin(interval: u64, interval_ns: u64, names: &dyn Names) -> String {
-    let ns = interval.saturating_mul(interval_ns);
-    match names.wall_time(Clock::Monotonic, ns) {
+pub(super) fn begin(interval: u64, intervals: Intervals, names: &dyn Names) -> String {
+    match intervals.wall_time(interval, names) {
         Some(wall) => {
             let fraction = wall.unix_ns.rem_euclid(1_000_000_000);
             format!("{}.{fraction:09}", time::format_time("%Y-%m-%d %H:%M:%S", &wall))
         }
-        None => ns.to_string(),
+        None => intervals.begin_ns(interval).to_string(),
     }
 }
 
@@ -92,10 +135,60 @@ mod tests {
     use super::*;
     use crate::output::NoNames;
 
+    /// A wall clock that is so much ahead of the monotonic one.
+    struct Wall(i128);
+
+    impl Names for Wall {
+        fn kernel_symbol(&self, _address: u64) -> Option<crate::output::Symbol> {
+            None
+        }
+        fn user_symbol(&self, _pid: u32, _address: u64) -> Option<crate::output::Symbol> {
+            None
+        }
+        fn build_id(&self, _pid: u32, _address: u64) -> Option<(Vec<u8>, u64)> {
+            None
+        }
+        fn process_name(&self, _pid: u32) -> Option<String> {
+            None
+        }
+        fn user_name(&self, _uid: u32) -> Option<String> {
+            None
+        }
+        fn cgroup_path(&self, _id: u64, _filter: &str) -> Option<String> {
+            None
+        }
+        fn stack(&self, _user: bool, _id: u64) -> Option<Vec<u64>> {
+            None
+        }
+        fn wall_time(&self, _clock: Clock, ns: u64) -> Option<WallTime> {
+            Some(WallTime { unix_ns: i128::from(ns) + self.0, ..WallTime::default() })
+        }
+    }
+
+    #[test]
+    fn intervals_begin_where_the_wall_clock_is_round() {
+        let ahead_ns = 1_700_000_000_345_708_676_u64;
+        for length_ns in [100_000_000, 1_000_000_000, 60_000_000_000] {
+            let intervals = Intervals { length_ns, phase_ns: ahead_ns % length_ns };
+            for begin in [0_u64, 5_000_000_123, 777_777_777_777] {
+                let number = (begin + intervals.phase_ns) / length_ns;
+                let begin_ns = intervals.begin_ns(number);
+                assert_eq!(intervals.number(begin_ns), number);
+                // Clocks that are read a little later differ a little; after a jump there is nothing to be round.
+                for (skew_ns, round) in [(0, true), (200, true), (5_000_000, false)] {
+                    let wall = intervals.wall_time(number, &Wall(i128::from(ahead_ns) + skew_ns)).unwrap();
+                    let is_round = wall.unix_ns % i128::from(length_ns) == 0;
+                    // What began before the machine has no moment of its own.
+                    assert!(begin_ns == 0 || is_round == round, "{length_ns} {begin} {skew_ns}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_series_that_stands_still_is_in_the_middle() {
         let points = [Point { interval: 10, value: 4 }, Point { interval: 12, value: 4 }];
-        let text = chart(&points, (12, 10), 100_000_000, &NoNames);
+        let text = chart(&points, (12, 10), Intervals { length_ns: 100_000_000, phase_ns: 0 }, &NoNames);
         let bar = "_".repeat(51);
         let (blanks, star) = (" ".repeat(51), format!("{0}*{0}", " ".repeat(25)));
         let limits = format!("{:18} {:<21}{:>32}\n", "", 3, 5);
@@ -110,7 +203,7 @@ mod tests {
     #[test]
     fn zero_is_marked_between_signs() {
         let points = [Point { interval: 1, value: -10 }, Point { interval: 2, value: 10 }];
-        let text = chart(&points, (2, 10), 1_000_000_000, &NoNames);
+        let text = chart(&points, (2, 10), Intervals { length_ns: 1_000_000_000, phase_ns: 0 }, &NoNames);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1], format!("hh:mm:ss.ns        |{}|", "_".repeat(51)));
         assert_eq!(lines[2], format!("00:00:01.000000000 *{}.{}| -10", " ".repeat(25), " ".repeat(25)));

@@ -48,13 +48,14 @@ fn frame(out: &mut String, shape: &Shape, address: u64, pid: u32, names: &dyn Na
             Some(Symbol { name, offset, module }) => writeln!(out, "\t{address:x} {name}+{offset} ({module})"),
             None => writeln!(out, "\t{address:x} {address:#x} ([unknown])"),
         },
-        StackMode::Raw => writeln!(out, "{blanks}{address:x}"),
+        // These two are for programs, which count on nothing before them.
+        StackMode::Raw => writeln!(out, "{address:x}"),
         StackMode::BuildId => match names.build_id(pid, address) {
             Some((id, offset)) => {
                 let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-                writeln!(out, "{blanks}{id} {offset:#x}")
+                writeln!(out, "{id} {offset:#x}")
             }
-            None => writeln!(out, "{blanks}{address:#x}"),
+            None => writeln!(out, "{address:#x}"),
         },
     };
 }

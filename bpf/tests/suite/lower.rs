@@ -255,7 +255,7 @@ fn time_series_keep_the_latest_intervals() {
         (SeriesOf::Average, [7, 1]),
     ] {
         let mut hand = Hand::new();
-        let series = Aggregation::TimeSeries { interval_ns: 1000, slots: 3, of, signed: true };
+        let series = Aggregation::TimeSeries { interval_ns: 1000, phase_ns: 0, slots: 3, of, signed: true };
         let map = hand.map(Vec::new(), Type::Aggregate(series));
         hand.aggregate(map, None, Some(field(8, &Type::I64)));
         let compiled = hand.compile();
@@ -277,7 +277,7 @@ fn time_series_keep_the_latest_intervals() {
 #[test]
 fn the_last_value_of_an_interval_is_the_latest_of_all_cpus() {
     let mut hand = Hand::new();
-    let series = Aggregation::TimeSeries { interval_ns: 1000, slots: 3, of: SeriesOf::Last, signed: true };
+    let series = Aggregation::TimeSeries { interval_ns: 1000, phase_ns: 0, slots: 3, of: SeriesOf::Last, signed: true };
     let map = hand.map(Vec::new(), Type::Aggregate(series));
     hand.aggregate(map, None, Some(field(8, &Type::I64)));
     let compiled = hand.compile();

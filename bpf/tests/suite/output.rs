@@ -483,7 +483,7 @@ fn own_maps() -> Vec<MadeMap> {
     let sparse = Aggregation::LinearHist { min: 0, max: 1_000_000, step: 10 };
     assert!(sparse.is_sparse(), "its buckets are in the key");
     let of = SeriesOf::Average;
-    let series = Aggregation::TimeSeries { interval_ns: 100_000_000, slots: 4, of, signed: true };
+    let series = Aggregation::TimeSeries { interval_ns: 100_000_000, phase_ns: 0, slots: 4, of, signed: true };
     // Interval 10 on both CPUs, 11 on none, 12 and 13 on one; 6 is too old to be kept.
     let cpus =
         [words(&[20, 2, 10, 0, 0, 0, -6, 3, 12, 5, 1, 6]), words(&[4, 1, 10, 9, 1, 13, 0, 0, 0, 0, 0, 0])].concat();

@@ -47,6 +47,8 @@ pub(super) struct Body<'c, 'a> {
     /// Which program of the script it is.
     instance: usize,
     pub(super) loops: u32,
+    /// How many `while` loops the present text is in.
+    pub(super) whiles: u32,
     /// How deep loops that run as functions of their own are nested.
     pub(super) depth: u32,
     /// The calls of macros within whose bodies the present text stands, outermost first.
@@ -64,6 +66,7 @@ impl<'c, 'a> Body<'c, 'a> {
             gone: HashMap::new(),
             instance,
             loops: 0,
+            whiles: 0,
             depth: 0,
             calls: Vec::new(),
         }

@@ -83,6 +83,8 @@ pub(super) struct Checker<'a> {
     pub(super) steps: u64,
     /// What `unroll` has made so far, in steps.
     pub(super) unrolled: u64,
+    /// How far the wall clock is ahead of the monotonic one, asked once: maps of all passes must agree.
+    wall_offset_ns: Option<u64>,
     /// What is said about names that are none.
     pub(super) hints: NameHints,
 }
@@ -114,6 +116,7 @@ impl<'a> Checker<'a> {
             watch: None,
             steps: 0,
             unrolled: 0,
+            wall_offset_ns: None,
             hints: NameHints::default(),
         }
     }
@@ -209,6 +212,11 @@ impl<'a> Checker<'a> {
         }
         self.diagnostics.push(diagnostic);
         Hint(self.diagnostics.last_mut())
+    }
+
+    /// How many nanoseconds the wall clock is ahead of the monotonic one.
+    pub(super) fn wall_offset_ns(&mut self) -> u64 {
+        *self.wall_offset_ns.get_or_insert_with(|| self.host.wall_offset_ns())
     }
 
     /// Whether any error was reported in this pass.

@@ -156,7 +156,11 @@ impl Checker<'_> {
             if ty == Type::None {
                 continue;
             }
-            let ty = self.shown_within(&ty, depth - 1, left);
+            let ty = match self.types.get(self.types.strip(field.ty).id) {
+                // Programs cannot compute with it: its name is shown, without a value.
+                CType::Float { .. } => Type::None,
+                _ => self.shown_within(&ty, depth - 1, left),
+            };
             fields.push(StructField { name, offset, bits, ty });
         }
         fields

@@ -466,10 +466,11 @@ fn join_aggregations(old: &Aggregation, new: &Aggregation) -> Option<Aggregation
         (A::Average { signed: x }, A::Average { signed: y }) => A::Average { signed: *x || *y },
         (A::Stats { signed: x }, A::Stats { signed: y }) => A::Stats { signed: *x || *y },
         (
-            A::TimeSeries { interval_ns, slots, of, signed: x },
-            A::TimeSeries { interval_ns: interval, slots: more, of: other, signed: y },
+            A::TimeSeries { interval_ns, phase_ns, slots, of, signed: x },
+            A::TimeSeries { interval_ns: interval, slots: more, of: other, signed: y, .. },
         ) if (interval_ns, slots, of) == (interval, more, other) => {
-            A::TimeSeries { interval_ns: *interval_ns, slots: *slots, of: *of, signed: *x || *y }
+            let (interval_ns, phase_ns) = (*interval_ns, *phase_ns);
+            A::TimeSeries { interval_ns, phase_ns, slots: *slots, of: *of, signed: *x || *y }
         }
         _ if old == new => old.clone(),
         _ => return None,

@@ -3,6 +3,7 @@
 use super::{
     Checked, Failed,
     body::{Binding, Body},
+    calls::aggregations::is_aggregating,
     describe::{describe, number},
     expressions::statements_of,
     maps::{Element, read_type},
@@ -21,6 +22,14 @@ const MAX_UNROLLED: u32 = 100;
 const MAX_WHILE_ROUNDS: u32 = 1 << 16;
 /// How deep loops may be nested: each is a function of its own with a frame on the program's small stack.
 const MAX_LOOP_DEPTH: u32 = 6;
+
+/// An element of a map as it is written.
+#[derive(Clone, Copy)]
+struct MapPlace<'p> {
+    name: &'p str,
+    keys: &'p [ast::Expr],
+    at: Span,
+}
 
 impl Body<'_, '_> {
     /// A block with a scope of its own.
@@ -43,7 +52,7 @@ impl Body<'_, '_> {
                 self.warn(statement.span, "this is never reached").hint("");
                 break;
             }
-            ended = matches!(statement.kind, Stmt::Break | Stmt::Continue | Stmt::Return(_));
+            ended = ends(&statement.kind);
             all.extend(self.statement(statement).unwrap_or_default());
         }
         all
@@ -61,15 +70,7 @@ impl Body<'_, '_> {
                 self.if_statement(condition, *comptime, then, otherwise.as_ref(), span)
             }
             Stmt::Unroll { count, body } => self.unroll(count, body, span),
-            Stmt::While { condition, body } => {
-                let condition = self.value(condition)?;
-                let condition = self.condition(condition)?;
-                if condition.constant() == Some(0) {
-                    return Ok(Vec::new());
-                }
-                let body = self.looped(span, |it| it.block(body))?;
-                one(StatementKind::While { condition, body, limit: MAX_WHILE_ROUNDS })
-            }
+            Stmt::While { condition, body } => self.while_loop(condition, body, span),
             Stmt::ForRange { variable, first, end, body } => self.for_range(variable, first, end, body, span),
             Stmt::ForMap { variable, map, body } => self.for_map(variable, map, body, span),
             Stmt::Break | Stmt::Continue if self.loops == 0 => {
@@ -100,6 +101,24 @@ impl Body<'_, '_> {
                 one(StatementKind::Block(statements))
             }
         }
+    }
+
+    fn while_loop(&mut self, condition: &ast::Expr, body: &Block, span: Span) -> Checked<Vec<Statement>> {
+        // One message for what stands within each other; whoever calls a macro cannot change it.
+        if self.whiles == 0 && self.calls.is_empty() {
+            self.warn(span, "`while` is deprecated in this language and may go in a later version of it")
+                .hint("a `for` over a range does the same: `for ($i : 0..10) { … }`");
+        }
+        let condition = self.value(condition)?;
+        let condition = self.condition(condition)?;
+        if condition.constant() == Some(0) {
+            return Ok(Vec::new());
+        }
+        self.whiles += 1;
+        let body = self.looped(span, |it| it.block(body));
+        self.whiles -= 1;
+        let kind = StatementKind::While { condition, body: body?, limit: MAX_WHILE_ROUNDS };
+        Ok(vec![Statement { kind, span }])
     }
 
     /// An expression for its effect.
@@ -205,14 +224,8 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Checked<Vec<Statement>> {
         let one = |kind: StatementKind| Ok(vec![Statement { kind, span }]);
-        if let Ast::Call { function, arguments } = &value.kind
-            && let Some(aggregation) = self.aggregation(function, arguments, value.span)
-        {
-            let (aggregation, value) = self.put_or_doubt(name, place, aggregation)?;
-            let Element { map, key, .. } = self.element(name, keys, place)?;
-            let joined = self.put_aggregation(map, &aggregation, span)?;
-            let value = value.map(|value| as_aggregated(value, &joined));
-            return one(StatementKind::Aggregate { map, key, value });
+        if let Some(aggregated) = self.aggregate(MapPlace { name, keys, at: place }, value, span, None) {
+            return one(aggregated?);
         }
         // `@x = count`, without parentheses.
         if let Ast::Identifier(word) = &value.kind
@@ -229,6 +242,42 @@ impl Body<'_, '_> {
         let ty = self.put(map, &value, span)?;
         let value = self.coerce(value, &ty, true)?;
         one(StatementKind::SetMap { map, key, value })
+    }
+
+    /// `@x = avg(…)`, also at the end of blocks: `@x = { $a = 5; avg($a) }`, as macros are too. None if it is no aggregation.
+    fn aggregate(
+        &mut self,
+        to: MapPlace<'_>,
+        value: &ast::Expr,
+        span: Span,
+        element: Option<Element>,
+    ) -> Option<Checked<StatementKind>> {
+        let found = |body: &mut Self| element.map_or_else(|| body.element(to.name, to.keys, to.at), Ok);
+        match &value.kind {
+            Ast::Call { function, arguments } => {
+                let aggregation = self.aggregation(function, arguments, value.span)?;
+                Some(self.put_or_doubt(to.name, to.at, aggregation).and_then(|(aggregation, value)| {
+                    let Element { map, key, .. } = found(self)?;
+                    let joined = self.put_aggregation(map, &aggregation, span)?;
+                    let value = value.map(|value| as_aggregated(value, &joined));
+                    Ok(StatementKind::Aggregate { map, key, value })
+                }))
+            }
+            Ast::Block(block) => {
+                let last = block.value.as_deref().filter(|last| is_aggregation(last))?;
+                // What the key says is meant as it is outside of the block.
+                Some(found(self).and_then(|element| {
+                    self.in_block(block, |body| {
+                        let mut statements = body.statements(&block.statements);
+                        if let Some(kind) = body.aggregate(to, last, span, Some(element)) {
+                            statements.push(Statement { kind: kind?, span });
+                        }
+                        Ok(StatementKind::Block(statements))
+                    })
+                }))
+            }
+            _ => None,
+        }
     }
 
     fn assign_map_op(
@@ -477,6 +526,24 @@ fn has_effect(expr: &ast::Expr) -> bool {
         }
         Ast::Block(block) => block.value.as_ref().is_none_or(|value| has_effect(value)),
         Ast::If { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether an expression is a function that maps aggregate by, or a block that ends in one.
+fn is_aggregation(expr: &ast::Expr) -> bool {
+    match &expr.kind {
+        Ast::Call { function, .. } => is_aggregating(&function.text),
+        Ast::Block(block) => block.value.as_deref().is_some_and(is_aggregation),
+        _ => false,
+    }
+}
+
+/// Whether nothing behind a statement runs.
+fn ends(statement: &Stmt) -> bool {
+    match statement {
+        Stmt::Break | Stmt::Continue | Stmt::Return(_) => true,
+        Stmt::Expression(expr) => matches!(&expr.kind, Ast::Call { function, .. } if function.text == "exit"),
         _ => false,
     }
 }

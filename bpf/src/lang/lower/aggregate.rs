@@ -80,9 +80,10 @@ impl Lower<'_> {
         let bucket = match aggregation {
             Aggregation::Hist { bits } => self.hist_bucket(number, *bits, unsigned),
             Aggregation::LinearHist { min, max, step } => self.linear_bucket(number, *min, *max, *step, unsigned),
-            Aggregation::TimeSeries { interval_ns, slots, .. } => {
+            Aggregation::TimeSeries { interval_ns, phase_ns, slots, .. } => {
                 let now = self.b.call(Helper::KtimeGetNs, &[]);
-                let interval = self.b.binary(BinaryOp::Div, now, (*interval_ns).max(1).cast_signed());
+                let wall = self.b.binary(BinaryOp::Add, now, phase_ns.cast_signed());
+                let interval = self.b.binary(BinaryOp::Div, wall, (*interval_ns).max(1).cast_signed());
                 let slot = self.b.binary(BinaryOp::Mod, interval, i64::from((*slots).max(1)));
                 // The verifier does not follow a remainder.
                 let slot = self.unless_greater(slot.into(), i64::from(*slots) - 1);

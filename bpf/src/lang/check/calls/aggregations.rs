@@ -22,6 +22,23 @@ pub(in crate::lang::check) fn misplaced(body: &mut Body<'_, '_>, call: &Call<'_>
     body.fail(call.span, message, format!("write `@x = {}(…)`", call.name))
 }
 
+/// How many arguments a function that aggregates takes; none for others.
+fn argument_counts(function: &str) -> Option<(usize, usize)> {
+    Some(match function {
+        "count" => (0, 0),
+        "sum" | "min" | "max" | "avg" | "stats" => (1, 1),
+        "hist" => (1, 2),
+        "lhist" => (4, 4),
+        "tseries" => (3, 4),
+        _ => return None,
+    })
+}
+
+/// Whether a function aggregates.
+pub(in crate::lang::check) fn is_aggregating(function: &str) -> bool {
+    argument_counts(function).is_some()
+}
+
 impl Body<'_, '_> {
     /// If the call is one of the functions that aggregate: what it does with which value.
     pub(in crate::lang::check) fn aggregation(
@@ -31,14 +48,7 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Option<Checked<(Aggregation, Option<Expr>)>> {
         let call = Call { name: &function.text, arguments, span };
-        let (least, most) = match function.text.as_str() {
-            "count" => (0, 0),
-            "sum" | "min" | "max" | "avg" | "stats" => (1, 1),
-            "hist" => (1, 2),
-            "lhist" => (4, 4),
-            "tseries" => (3, 4),
-            _ => return None,
-        };
+        let (least, most) = argument_counts(&function.text)?;
         let count = arguments.len();
         if !(least..=most).contains(&count) {
             let wanted = if least == most { least.to_string() } else { format!("{least} to {most}") };
@@ -140,6 +150,7 @@ impl Body<'_, '_> {
                 );
             }
         };
-        Ok(Aggregation::TimeSeries { interval_ns, slots: u32::try_from(slots).unwrap_or(1), of, signed })
+        let phase_ns = self.cx.wall_offset_ns().checked_rem(interval_ns).unwrap_or(0);
+        Ok(Aggregation::TimeSeries { interval_ns, phase_ns, slots: u32::try_from(slots).unwrap_or(1), of, signed })
     }
 }

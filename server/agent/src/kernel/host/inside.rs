@@ -81,6 +81,14 @@ struct InsideHost<'a> {
 }
 
 impl Host for InsideHost<'_> {
+    fn wall_offset_ns(&self) -> u64 {
+        let now_ns = |clock| {
+            let now = rustix::time::clock_gettime(clock);
+            now.tv_sec.unsigned_abs().saturating_mul(1_000_000_000).saturating_add(now.tv_nsec.unsigned_abs())
+        };
+        now_ns(rustix::time::ClockId::Realtime).saturating_sub(now_ns(rustix::time::ClockId::Monotonic))
+    }
+
     fn features(&self) -> &Features {
         self.kernel.features()
     }

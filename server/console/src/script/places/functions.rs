@@ -51,7 +51,8 @@ pub(super) fn search<A: ScriptAgent>(
         let debug = debug_file.as_ref().and_then(|file| ElfFile::parse(file).ok());
         let functions = || elf.functions_with(debug.as_ref()).map_err(|error| format!("{}: {error}", file.about.path));
         let stripped = debug.is_none() && elf.is_stripped();
-        let search = Searched { elf: &elf, file: &file, stripped, suggestions: &files.suggestions };
+        let (suggestions, unsafe_allowed) = (&files.suggestions, files.unsafe_allowed);
+        let search = Searched { elf: &elf, file: &file, stripped, unsafe_allowed, suggestions };
         match search.add(&wanted, &functions, found) {
             Ok(()) => files.add_symbols(&elf, &file, found)?,
             Err(trouble) if is_one_of_many => missing = Some(trouble),
@@ -112,6 +113,8 @@ struct Searched<'a> {
     file: &'a OpenFile,
     /// Whether its symbols are nowhere.
     stripped: bool,
+    /// Whether functions may be probed of which nobody knows where they end.
+    unsafe_allowed: bool,
     suggestions: &'a Suggestions,
 }
 
@@ -138,6 +141,9 @@ impl Searched<'_> {
                 let functions = functions()?;
                 let symbol = functions.named(name).into_iter().next();
                 let symbol = symbol.ok_or_else(|| self.no_function(name, &functions))?;
+                if symbol.bytes == 0 && !self.unsafe_allowed {
+                    return Err(self.without_size(name));
+                }
                 if symbol.bytes > 0 && *offset >= symbol.bytes {
                     return Err(format!("`{name}` in {path} has {} bytes; {offset} is behind its end", symbol.bytes));
                 }
@@ -149,7 +155,7 @@ impl Searched<'_> {
                 if chosen.is_empty() {
                     return Err(self.no_function(name, &functions));
                 }
-                entries(elf, file, &chosen, found);
+                entries(elf, file, &self.with_size(chosen, found)?, found);
             }
             Wanted::Demangled(name) => {
                 let functions = functions()?;
@@ -157,10 +163,40 @@ impl Searched<'_> {
                 if chosen.is_empty() {
                     return Err(format!("there is no function `{name}` in the source of {path}"));
                 }
-                entries(elf, file, &chosen, found);
+                entries(elf, file, &self.with_size(chosen, found)?, found);
             }
         }
         Ok(())
+    }
+
+    /// Those functions of which is known where they end. That some are left out is told.
+    fn with_size<'s>(&self, mut chosen: Vec<Symbol<'s>>, found: &mut UserPlaces) -> Result<Vec<Symbol<'s>>, String> {
+        let Some(without) = chosen.iter().find(|symbol| symbol.bytes == 0).map(|symbol| symbol.name) else {
+            return Ok(chosen);
+        };
+        if self.unsafe_allowed {
+            return Ok(chosen);
+        }
+        let all = chosen.len();
+        chosen.retain(|symbol| symbol.bytes > 0);
+        if chosen.is_empty() {
+            return Err(self.without_size(without));
+        }
+        found.warnings.push(format!(
+            "{} of {all} functions of {}, such as `{without}`, have no size in its symbol table and are left out; --unsafe \
+             probes them",
+            all - chosen.len(),
+            self.file.about.path
+        ));
+        Ok(chosen)
+    }
+
+    fn without_size(&self, name: &str) -> String {
+        format!(
+            "`{name}` in {} has no size in its symbol table, so nobody knows whether it is code to its end; --unsafe probes \
+             it all the same",
+            self.file.about.path
+        )
     }
 
     fn no_function(&self, name: &str, functions: &Functions) -> String {

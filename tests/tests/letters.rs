@@ -20,7 +20,7 @@ const OWN: &str = "";
 type Verb = (&'static str, &'static [&'static str], &'static [(char, &'static str)]);
 
 /// By verb: the tool's help, and each letter that both have with a word of what the tool says of it; [`OWN`] is none of the tool's.
-const VERBS: [Verb; 4] = [
+const VERBS: [Verb; 7] = [
     (
         "trace",
         &["{bpftrace}", "--help"],
@@ -64,6 +64,9 @@ const VERBS: [Verb; 4] = [
             ('E', "env"),
             ('a', "column"),
             ('i', "instruction"),
+            ('k', "stack"),
+            ('U', "columns"),
+            ('X', "print-style"),
             ('n', "number"),
             ('q', "quiet"),
             ('v', "abbrev"),
@@ -86,6 +89,72 @@ const VERBS: [Verb; 4] = [
         ],
     ),
     ("report", &["trace-cmd", "report", "-h"], &[('F', "filter"), ('v', "negate")]),
+    (
+        "record",
+        &["trace-cmd", "record", "-h"],
+        &[
+            ('p', "plugin"),
+            ('e', "event"),
+            ('f', "filter"),
+            ('x', OWN),
+            ('l', "function name"),
+            ('n', "do not trace"),
+            ('g', "graph function"),
+            ('O', "option"),
+            ('C', "clock"),
+            ('b', "buffersize"),
+            ('a', OWN),
+            ('P', "pid"),
+            ('F', "given process"),
+            ('c', "children"),
+            ('o', "output file"),
+        ],
+    ),
+    (
+        "profile",
+        &["perf", "record", "-h"],
+        &[
+            ('e', "event selector"),
+            ('F', "frequency"),
+            ('c', "period"),
+            ('g', "call-graph"),
+            ('d', "addresses"),
+            ('W', "weight"),
+            ('b', "taken branches"),
+            ('j', "branch"),
+            ('a', "system-wide"),
+            ('C', "list of cpus"),
+            ('p', "process id"),
+            ('t', "thread id"),
+            ('D', "before starting"),
+            ('G', "cgroup"),
+            ('i', "inherit"),
+            ('u', "user to profile"),
+            ('o', "output file"),
+        ],
+    ),
+    (
+        "stat",
+        &["perf", "stat", "-h"],
+        &[
+            ('e', "event selector"),
+            ('a', "system-wide"),
+            ('C', "list of cpus"),
+            ('p', "process id"),
+            ('t', "thread id"),
+            ('D', "before starting"),
+            ('G', "cgroup"),
+            ('I', "interval"),
+            ('d', "detailed"),
+            ('A', "aggregation"),
+            ('i', "inherit"),
+            ('r', "repeat"),
+            ('x', "separator"),
+            ('j', "json"),
+            ('o', "output file"),
+            ('u', OWN),
+        ],
+    ),
 ];
 
 /// Letters at the begin of a line of help, each with what is said of it.

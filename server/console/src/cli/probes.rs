@@ -15,14 +15,14 @@ use serde::Serialize;
 use super::facts::{HostFacts, link, request, script_failure};
 use crate::{Failure, Outcome, launch::OwnAgent, recorder::AgentLink};
 
-/// Events of `software:`.
+/// Events of `software:`, as they are sorted with the `:` behind them.
 const SOFTWARE: [&str; 14] = [
     "alignment-faults",
     "bpf-output",
     "context-switches",
-    "cpu",
     "cpu-clock",
     "cpu-migrations",
+    "cpu",
     "cs",
     "dummy",
     "emulation-faults",
@@ -33,14 +33,16 @@ const SOFTWARE: [&str; 14] = [
     "task-clock",
 ];
 /// Events of `hardware:`.
-const HARDWARE: [&str; 10] = [
+const HARDWARE: [&str; 12] = [
     "backend-stalls",
     "branch-instructions",
     "branch-misses",
+    "branches",
     "bus-cycles",
     "cache-misses",
     "cache-references",
     "cpu-cycles",
+    "cycles",
     "frontend-stalls",
     "instructions",
     "ref-cycles",

@@ -130,14 +130,22 @@ pub(super) fn is_json(args: &TraceArgs) -> bool {
     args.json || args.format == Some(Format::Json)
 }
 
+/// The words for the script. In bpftrace two dashes stand between its own options and those of a script, whose parameters may
+/// be on both sides; a second pair ends the script's options.
+fn for_script(words: &[String]) -> Vec<String> {
+    let mut words = words.to_vec();
+    if let Some(at) = words.iter().position(|word| word == "--") {
+        words.remove(at);
+    }
+    words
+}
+
 fn script(args: &TraceArgs) -> Result<ScriptArgs, Failure> {
     let (name, text, params) = match (args.events.as_slice(), args.words.split_first()) {
         // Of several the last counts.
-        ([.., text], _) => ("stdin".to_owned(), text.clone(), args.words.clone()),
+        ([.., text], _) => ("stdin".to_owned(), text.clone(), for_script(&args.words)),
         ([], Some((file, params))) if file == "-" || !file.starts_with('-') => {
-            // bpftrace wants two dashes before a script's own options.
-            let params = if params.first().is_some_and(|word| word == "--") { params.get(1..) } else { Some(params) };
-            (file.clone(), read_script(file)?, params.unwrap_or_default().to_vec())
+            (file.clone(), read_script(file)?, for_script(params))
         }
         ([], Some((word, _))) => {
             return Err(Failure::new(format!("there is no option {}", visible(word.as_bytes())))
@@ -444,7 +452,9 @@ mod tests {
         let path = path.to_str().unwrap();
         let script = script_of(&["-q", path, "1", "--name=value", "--", "-p"]);
         assert_eq!((script.name.as_str(), script.text.as_str()), (path, "BEGIN { }"));
-        assert_eq!(script.params, ["1", "--name=value", "--", "-p"]);
+        assert_eq!(script.params, ["1", "--name=value", "-p"]);
+        let script = script_of(&["-e", "END {}", "one", "--", "--aa=20", "--", "--two"]);
+        assert_eq!(script.params, ["one", "--aa=20", "--", "--two"]);
         std::fs::write(path, vec![b' '; bathyscope_protocol::MAX_SCRIPT_BYTES + 1]).unwrap();
         assert!(task(&args(&[path])).is_err());
         std::fs::write(path, b"\xff").unwrap();

@@ -191,7 +191,9 @@ impl Answer {
         };
         let errors = |line: &String| !OF_THE_MACHINE.iter().any(|begin| line.starts_with(begin));
         let mut err: Vec<String> = lines(&mut err).into_iter().filter(errors).collect();
-        if !case.compares_errors && who == Who::Reference {
+        if case.compares_warnings {
+            err = warned_places(&err);
+        } else if !case.compares_errors && who == Who::Reference {
             err.clear();
         }
         Self { end, out: lines(&mut out), err }
@@ -214,7 +216,8 @@ impl Answer {
         } else {
             self.end == other.end
         };
-        ends && seen(&self.out) == seen(&other.out) && (!case.compares_errors || seen(&self.err) == seen(&other.err))
+        let errors = case.compares_errors || case.compares_warnings;
+        ends && seen(&self.out) == seen(&other.out) && (!errors || seen(&self.err) == seen(&other.err))
     }
 
     /// What was wanted and what came.
@@ -267,6 +270,20 @@ impl Answer {
         let parts = parts.filter_map(|part| part.split_once('\n'));
         parts.map(|(name, answer)| (name.trim().to_owned(), Self::read(answer))).collect()
     }
+}
+
+/// Where in the script there is a warning, as `line:column`: the words are our own.
+fn warned_places(lines: &[String]) -> Vec<String> {
+    let place = |line: &String| {
+        let (place, _words) = line.strip_prefix("stdin:")?.split_once(": WARNING: ")?;
+        // The reference tells the end too.
+        place.split('-').next().map(str::to_owned)
+    };
+    let mut places: Vec<String> =
+        lines.iter().filter(|line| !line.ends_with("expanded from")).filter_map(place).collect();
+    places.sort();
+    places.dedup();
+    places
 }
 
 /// Without empty lines at the begin and end, of which the reference prints some.

@@ -23,6 +23,8 @@ pub(crate) struct Case {
     pub environment: Vec<(String, String)>,
     /// Whether what it prints on standard error is compared.
     pub compares_errors: bool,
+    /// Whether the places of what it warns of are compared.
+    pub compares_warnings: bool,
     /// Whether numbers in it vary from run to run.
     pub numbers_vary: bool,
     /// Whether the order of lines is of no interest.
@@ -81,6 +83,7 @@ impl Case {
                     .collect();
             }
             "errors" => self.compares_errors = true,
+            "warnings" => self.compares_warnings = true,
             "numbers-vary" => self.numbers_vary = true,
             "sorted" => self.sorted = true,
             "file" => self.in_file = true,

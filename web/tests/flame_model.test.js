@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { FlameModel, fitting, parentsOf } from "../static/js/view/flame/flame_model.js";
+import { FlameModel, fitting, parentsOf, whyEmpty } from "../static/js/view/flame/flame_model.js";
 
 // all 10 > a 10 (focus) > b 6 > c 2; d 3 > e 3
 const answer = {
@@ -49,4 +49,21 @@ test("names are cut with a mark", () => {
   assert.equal(fitting("abcdef", 60, 10), "abcdef");
   assert.equal(fitting("abcdefg", 60, 10), "abcde…");
   assert.equal(fitting("abcdefg", 29, 10), "");
+});
+
+test("an empty graph says why: what is still recorded is not said to have had nothing", () => {
+  const told = (kind, running, view = {}) =>
+    whyEmpty({
+      hasCalls: kind === "calls",
+      isScript: kind === "script",
+      info: { running },
+      view: { start: null, filter: "", ...view },
+    });
+  for (const kind of ["profile", "script", "calls"]) {
+    assert.match(told(kind, true), /^No \w+ stored yet\./);
+    assert.doesNotMatch(told(kind, false), /yet/);
+    for (const view of [{ start: 5 }, { filter: "pid == 1" }])
+      assert.match(told(kind, true, view), /in this range and filter\.$/);
+  }
+  assert.match(told("profile", false), /nothing of the target ran/);
 });

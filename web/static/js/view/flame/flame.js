@@ -8,7 +8,7 @@ import { arrangeMaps } from "../first_view.js";
 import { FRAME, drawFlame, frameTop } from "./flame_draw.js";
 import { FlameCode } from "./flame_code.js";
 import { functionTable } from "./flame_functions.js";
-import { FlameModel, KINDS } from "./flame_model.js";
+import { FlameModel, KINDS, whyEmpty } from "./flame_model.js";
 import { percent, plural } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
@@ -284,7 +284,7 @@ export class FlameView extends PanelView {
     if (this.model.total === 0) {
       put(this.svg);
       this.svg.style.height = "0";
-      this.empty(this.#nothing);
+      this.empty(whyEmpty(this.context));
       this.said.textContent = "";
       this.#drawCrumbs();
       return;
@@ -293,18 +293,6 @@ export class FlameView extends PanelView {
     this.#drawCrumbs();
     this.#tell(this.current);
     this.#say();
-  }
-
-  /** Why there is no graph. */
-  get #nothing() {
-    const { hasCalls, isScript, info, view } = this.context;
-    const what = hasCalls ? "calls" : isScript ? "values" : "samples";
-    if (view.start !== null || view.filter) return `No ${what} in this range and filter.`;
-    if (info.running) return `No ${what} stored yet. The graph appears with the first of them.`;
-    if (hasCalls) return "No calls of known duration.";
-    return isScript
-      ? "The map held nothing by stack when it was read."
-      : "No samples: nothing of the target ran while it was sampled.";
   }
 
   #noStacks() {

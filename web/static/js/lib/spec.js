@@ -344,8 +344,7 @@ function targetForm(target, join) {
   if (process) Object.assign(form, { target: "process", pid: String(process.pid), children: process.children });
   if (processes)
     Object.assign(form, { target: "process", pid: processes.pids.join(","), children: processes.children });
-  if (threads)
-    Object.assign(form, { target: "thread", tids: threads.tids.join(","), children: threads.children });
+  if (threads) Object.assign(form, { target: "thread", tids: threads.tids.join(","), children: threads.children });
   if (command)
     Object.assign(form, {
       target: "command",

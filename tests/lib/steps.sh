@@ -176,7 +176,9 @@ do_browser-real() {
 }
 
 do_attacks() { run_tests '^tests test (attacks|faults|walls|imports|confinement|language)$'; }
-do_kernel() { run_tests '^tests test ' ' (tidy|licences|process|attacks|faults|walls|imports|confinement|language)$'; }
+# What is timed has the processors for itself.
+do_costs() { run_tests '^tests test (originals|targets)$'; }
+do_kernel() { run_tests '^tests test ' ' (tidy|licences|process|attacks|faults|walls|imports|confinement|language|originals|targets)$'; }
 
 do_lab() {
     local missing

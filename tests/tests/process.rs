@@ -13,6 +13,10 @@ use bathyscope_tests::{
     wait::until,
     workspace::binary,
 };
+use object::{
+    LittleEndian, elf,
+    read::elf::{Dyn, ElfFile64, FileHeader, ProgramHeader},
+};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -346,4 +350,23 @@ fn a_terminal_imports_into_the_console_that_runs() {
     assert!(audit.contains("capture.import") && audit.contains("taken along.bathy"), "{audit}");
     drop(server);
     until("the reader ends with the console", || (!proc::is_alive(reader)).then_some(()));
+}
+
+/// The flags of `.cargo/config.toml`, which make the binary smaller, take nothing of what hardens it.
+#[test]
+fn the_binary_lies_anywhere_and_its_tables_are_read_only() {
+    let bytes = fs::read(binary()).expect("the binary");
+    let file = ElfFile64::<LittleEndian>::parse(&*bytes).expect("an ELF file");
+    assert_eq!(file.elf_header().e_type(LittleEndian), elf::ET_DYN);
+    let segments = file.elf_program_headers();
+    assert!(segments.iter().any(|segment| segment.p_type(LittleEndian) == elf::PT_GNU_RELRO), "RELRO");
+    let stack =
+        segments.iter().find(|segment| segment.p_type(LittleEndian) == elf::PT_GNU_STACK).expect("of the stack");
+    assert_eq!(stack.p_flags(LittleEndian) & elf::PF_X, 0, "an executable stack");
+    let entries = segments.iter().find_map(|segment| segment.dynamic(LittleEndian, &*bytes).transpose());
+    let entries = entries.expect("a dynamic section").expect("it can be read");
+    let now = |entry: &&elf::Dyn64<LittleEndian>| {
+        entry.d_tag(LittleEndian) == elf::DT_FLAGS_1 && entry.d_val(LittleEndian) & u64::from(elf::DF_1_NOW) != 0
+    };
+    assert!(entries.iter().any(|entry| now(&entry)), "all is bound at the start, so that no table is written later");
 }

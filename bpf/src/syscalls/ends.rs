@@ -1,13 +1,14 @@
 //! The programs that tell what is no end of a call: the ends of threads, calls that have not returned, and signals.
 
 use super::{
-    HEADER_BYTES, Outcome, Place, RecordFlags, TARGET_RUNS,
+    HEADER_BYTES, Place, RecordFlags, TARGET_RUNS,
     programs::{Counter, Writer},
 };
 use crate::{
     ir::{BinaryOp, BlockId, Builder, Helper, Memory, Parameter, Program, Reg, Size, SlotId, Test},
     probe::COMM_BYTES,
 };
+use bathyscope_capture::SyscallOutcome;
 
 /// The signal that strace tells of only as an end. The kernel may deliver it without saying who sent it.
 const SIGKILL: i64 = 9;
@@ -59,7 +60,7 @@ impl Writer<'_> {
         self.b.jump(no);
         self.b.switch_to(active);
         self.count(Counter::Hits);
-        if self.probe.outcome != Outcome::Any {
+        if self.probe.outcome != SyscallOutcome::Any {
             self.b.jump(rejected);
             return false;
         }

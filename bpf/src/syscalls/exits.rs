@@ -1,10 +1,11 @@
 //! The program at the exits of calls.
 
 use super::{
-    Outcome, Place, RecordFlags, TARGET_RUNS, TARGET_WILL_EXECUTE, plan,
+    Place, RecordFlags, TARGET_RUNS, TARGET_WILL_EXECUTE, plan,
     programs::{Counter, Writer},
 };
 use crate::ir::{BinaryOp, Helper, Memory, Program, Reg, Size, Test};
+use bathyscope_capture::SyscallOutcome;
 
 /// Where the record of `raw_syscalls:sys_exit` has the result.
 const RESULT_AT: u32 = 16;
@@ -117,9 +118,9 @@ impl Writer<'_> {
         let go_on = self.b.block();
         // As unsigned numbers the errors are the largest.
         match self.probe.outcome {
-            Outcome::Any => return,
-            Outcome::Failed => self.b.branch(Test::Ge, result, LAST_ERROR, go_on, filtered),
-            Outcome::Succeeded => self.b.branch(Test::Ge, result, LAST_ERROR, filtered, go_on),
+            SyscallOutcome::Any => return,
+            SyscallOutcome::Failed => self.b.branch(Test::Ge, result, LAST_ERROR, go_on, filtered),
+            SyscallOutcome::Succeeded => self.b.branch(Test::Ge, result, LAST_ERROR, filtered, go_on),
         }
         self.b.switch_to(go_on);
     }

@@ -1,5 +1,6 @@
 //! From which processes the caller's descends: as a condition, and recorded.
 
+use bathyscope_capture::Below;
 use bathyscope_catalog::syscalls::Beside;
 
 use super::{HEADER_BYTES, Place, copy::PIECE_BYTES, programs::Writer};
@@ -18,7 +19,7 @@ const _FITS: () = assert!(ANCESTOR_BYTES as usize == 8 + COMM_BYTES as usize);
 impl Writer<'_> {
     /// Goes on where the process descends from the one that is asked for, else to `no`.
     pub(super) fn require_below(&mut self, no: BlockId) {
-        let Some((pid, direct)) = self.probe.below else { return };
+        let Some(Below { pid, direct }) = self.probe.below else { return };
         // Without the kernel's types nothing descends from anything; who asks is told so before.
         let Some(places) = self.probe.places.family else { return self.b.jump(no) };
         let found = self.b.block();

@@ -51,6 +51,7 @@ mod stacks;
 
 use std::collections::BTreeSet;
 
+use bathyscope_capture::{Below, SyscallOutcome};
 use bathyscope_catalog::{
     constants::Arch,
     types::{Kind, Types},
@@ -145,18 +146,6 @@ impl RecordFlags {
     pub const STACK: i64 = 128;
 }
 
-/// Which results are recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Outcome {
-    /// All.
-    #[default]
-    Any,
-    /// Errors.
-    Failed,
-    /// All but errors.
-    Succeeded,
-}
-
 /// Where the kernel keeps how a thread ended, in bytes from the beginning of the structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndPlaces {
@@ -222,7 +211,7 @@ pub struct SyscallProbe {
     /// Processes whose calls are not recorded: those that record, whose own calls would make more calls.
     pub excluded: Vec<u32>,
     /// Which results.
-    pub outcome: Outcome,
+    pub outcome: SyscallOutcome,
     /// Only calls that took so long, 0 for all.
     pub min_duration_ns: u64,
     /// Only calls with a path that begins so, at most [`MAX_PATH_BYTES`].
@@ -251,7 +240,7 @@ pub struct SyscallProbe {
     /// Whether the stacks of threads are recorded that call, or get a signal.
     pub stacks: bool,
     /// Only processes that descend from this one, and whether only those that it has made itself.
-    pub below: Option<(u32, bool)>,
+    pub below: Option<Below>,
     /// Whether it is recorded from which processes the caller's descends, and whose it is.
     pub ancestors: bool,
 }

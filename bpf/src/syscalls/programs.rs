@@ -1,7 +1,7 @@
 //! The programs at the entries and exits of calls.
 
 use super::{
-    COUNTERS, COUNTERS_BYTES, HEADER_BYTES, MAX_THREADS, Outcome, Place, RING, RecordFlags, SAMPLED, SAMPLED_SHIFT,
+    COUNTERS, COUNTERS_BYTES, HEADER_BYTES, MAX_THREADS, Place, RING, RecordFlags, SAMPLED, SAMPLED_SHIFT,
     SyscallError, SyscallProbe, SyscallPrograms, TARGET_WILL_EXECUTE,
     copy::{Copier, Sizes},
     plan,
@@ -13,6 +13,7 @@ use crate::{
     },
     probe::{COMM_BYTES, TargetFilter, targets_map},
 };
+use bathyscope_capture::SyscallOutcome;
 use bathyscope_catalog::constants::{Arch, syscall_number};
 
 /// Where the records of `raw_syscalls` have their fields; the tracepoints' formats are part of the kernel's interface. A raw
@@ -403,7 +404,7 @@ impl<'a> Writer<'a> {
         self.b.ret(0);
         self.b.switch_to(last);
         self.store(state, Place::FLAGS, Size::B4, RecordFlags::NO_RETURN);
-        if self.probe.outcome == Outcome::Any && self.probe.min_duration_ns == 0 {
+        if self.probe.outcome == SyscallOutcome::Any && self.probe.min_duration_ns == 0 {
             self.require_path(state, filtered);
             self.count(Counter::Hits);
             self.submit(state, start);

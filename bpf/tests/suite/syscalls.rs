@@ -21,10 +21,11 @@ use bathyscope_bpf::{
     compile, object,
     probe::{TARGETS_MAP, TargetFilter},
     syscalls::{
-        COUNTERS, COUNTERS_WORDS, CompatPlace, EndPlaces, KernelPlaces, Outcome, RING, Record, SyscallProbe,
+        COUNTERS, COUNTERS_WORDS, CompatPlace, EndPlaces, KernelPlaces, RING, Record, SyscallProbe,
         TARGET_WILL_EXECUTE, What, programs,
     },
 };
+use bathyscope_capture::{Below, SyscallOutcome};
 use bathyscope_catalog::{
     constants::{Arch, syscall_number},
     syscalls::{Beside, Style, decode, result_text, select, signal_text},
@@ -71,7 +72,7 @@ fn probe(calls: &str, target: TargetFilter) -> SyscallProbe {
         calls: select(Arch::HOST, calls).unwrap(),
         target,
         excluded: Vec::new(),
-        outcome: Outcome::Any,
+        outcome: SyscallOutcome::Any,
         min_duration_ns: 0,
         path: None,
         string_bytes: 32,
@@ -249,8 +250,8 @@ fn calls_are_filtered_by_result_time_and_path() {
         r#"openat(AT_FDCWD, "/nowhere/bathyscope-1", O_RDONLY|O_CLOEXEC) = -1 ENOENT (No such file or directory)"#;
     let all = probe("openat,clock_nanosleep", target);
     assert_eq!(recorded(&all).len(), 3);
-    assert_eq!(recorded(&SyscallProbe { outcome: Outcome::Failed, ..all.clone() }), [missing]);
-    assert_eq!(recorded(&SyscallProbe { outcome: Outcome::Succeeded, ..all.clone() }).len(), 2);
+    assert_eq!(recorded(&SyscallProbe { outcome: SyscallOutcome::Failed, ..all.clone() }), [missing]);
+    assert_eq!(recorded(&SyscallProbe { outcome: SyscallOutcome::Succeeded, ..all.clone() }).len(), 2);
     assert_eq!(recorded(&SyscallProbe { path: Some(b"/nowhere/".to_vec()), ..all.clone() }), [missing]);
     let slow = recorded(&SyscallProbe { min_duration_ns: 100_000_000, ..all });
     assert!(matches!(slow.as_slice(), [one] if one.starts_with("clock_nanosleep(CLOCK_")), "{slow:?}");
@@ -368,7 +369,10 @@ fn calls_of_others_are_passed_over_and_counted_apart() {
     assert!(filtered < 40_000, "{filtered}");
     drop(tracing);
     // Of what descends from this process, and of nothing else: it has made no other that does so much.
-    let below = SyscallProbe { below: Some((std::process::id(), true)), ..probe("read,write", TargetFilter::System) };
+    let below = SyscallProbe {
+        below: Some(Below { pid: std::process::id(), direct: true }),
+        ..probe("read,write", TargetFilter::System)
+    };
     let mut tracing = Tracing::start(&below, None);
     let mut child = Waiting::new("dd if=/dev/zero of=/dev/null bs=1 count=5000 status=none");
     child.go();
@@ -413,7 +417,10 @@ fn what_a_child_executes_is_read_though_it_has_touched_nothing() {
     let script = script.to_str().unwrap();
     // Whoever runs the program is not recorded, but its children are.
     let mut command = Waiting::new(&format!("{program} {script}"));
-    let below = SyscallProbe { below: Some((command.0.id(), true)), ..probe("execve", TargetFilter::System) };
+    let below = SyscallProbe {
+        below: Some(Below { pid: command.0.id(), direct: true }),
+        ..probe("execve", TargetFilter::System)
+    };
     let mut tracing = Tracing::start(&below, None);
     command.go();
     command.0.wait().unwrap();
@@ -512,11 +519,22 @@ fn the_verifier_accepts_every_form() {
         SyscallProbe { compat: None, ..any.clone() },
         SyscallProbe { calls: select(Arch::HOST, "read").unwrap(), ..any.clone() },
         SyscallProbe { string_bytes: 0, path: Some(vec![b'/'; 128]), ..any.clone() },
-        SyscallProbe { cpu_time: true, addresses: true, ancestors: true, below: Some((1, false)), ..any.clone() },
+        SyscallProbe {
+            cpu_time: true,
+            addresses: true,
+            ancestors: true,
+            below: Some(Below { pid: 1, direct: false }),
+            ..any.clone()
+        },
         SyscallProbe { stacks: true, ..any.clone() },
         SyscallProbe { inodes: false, places: KernelPlaces::default(), raw: false, ..any.clone() },
         SyscallProbe { raw: false, ..any.clone() },
-        SyscallProbe { outcome: Outcome::Failed, min_duration_ns: u64::MAX, target: TargetFilter::Targets, ..any },
+        SyscallProbe {
+            outcome: SyscallOutcome::Failed,
+            min_duration_ns: u64::MAX,
+            target: TargetFilter::Targets,
+            ..any
+        },
     ];
     for form in &forms {
         drop(Tracing::start(form, None));

@@ -3,17 +3,13 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use bathyscope_bpf::lang::host::Features;
-use bathyscope_capture::{
-    Below, CallGraph, CaptureSpec, CountPer, CountSpec, DynamicProbe, EventProbe, Limits, Method, ProfileSpec,
-    SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec, visible,
-};
+use bathyscope_capture::{CaptureSpec, Limits, Method, ProfileSpec, Target, visible};
 use bathyscope_catalog::perf_events::{PerfEvent, parse_event};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, BpfLink, BpfProgram, Budget, Capability, ContainerName, DynamicEvents, KernelFile,
     MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES,
     PerfEventInfo, ProcessFile, Readings, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptRefused, ScriptStage,
-    ScriptStarted, Started, UnwindTable, WireCallGraph, WireCountPer, WireMethod, WireOutcome, WireProfile, WireScript,
-    WireTarget, WireTrace, WireTraceEvent,
+    ScriptStarted, Started, UnwindTable, WireMethod, WireScript,
 };
 
 use crate::error::failed;
@@ -29,7 +25,7 @@ pub struct Plan {
     /// What to record.
     pub method: WireMethod,
     /// Whose events.
-    pub target: WireTarget,
+    pub target: Target,
     /// Bytes of each stream's ring, a power of two within the limits.
     pub ring_bytes: u32,
 }
@@ -39,9 +35,9 @@ impl Plan {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn checked(method: WireMethod, target: WireTarget, ring_bytes: u32) -> Result<Self, AgentError> {
+    pub fn checked(method: WireMethod, target: Target, ring_bytes: u32) -> Result<Self, AgentError> {
         let invalid = |why: String| failed(AgentErrorKind::Invalid, "checking the capture", why, "");
-        spec_of(&method, &target).validate().map_err(|error| invalid(error.to_string()))?;
+        check(&method, &target)?;
         match &method {
             WireMethod::Count(count) if count.groups.is_empty() => return Err(invalid("it counts nothing".to_owned())),
             WireMethod::Count(count) => drop(read_events(&count.groups)?),
@@ -63,110 +59,24 @@ impl Plan {
     }
 }
 
-/// The same request as a spec, whose own rules then hold for the wire too.
-fn spec_of(method: &WireMethod, target: &WireTarget) -> CaptureSpec {
-    let method = match method {
-        WireMethod::Events { probes } => Method::Events {
-            probes: probes
-                .iter()
-                .map(|probe| EventProbe {
-                    tracepoint: probe.tracepoint.clone(),
-                    fields: probe.fields.clone(),
-                    predicate: probe.predicate.clone(),
-                })
-                .collect(),
-        },
-        WireMethod::Profile(profile) => Method::Profile(profile_of(profile)),
-        WireMethod::Count(count) => Method::Count(CountSpec {
-            groups: count.groups.clone(),
-            interval_ms: count.interval_ms,
-            per: match count.per {
-                WireCountPer::Total => CountPer::Total,
-                WireCountPer::Cpu => CountPer::Cpu,
-                WireCountPer::Thread => CountPer::Thread,
-            },
-            cpus: count.cpus.clone(),
-            everywhere: count.everywhere,
-            cgroup: count.cgroup.clone(),
-            detail: 0,
-            dynamic: count.dynamic.iter().map(|line| DynamicProbe::of_line(line)).collect(),
-            delay_ms: count.delay_ms,
-        }),
-        WireMethod::Trace(trace) => Method::Trace(trace_spec(trace)),
-        WireMethod::Syscalls(wire) => Method::Syscalls(SyscallSpec {
-            calls: wire.calls.clone(),
-            outcome: match wire.outcome {
-                WireOutcome::Any => SyscallOutcome::Any,
-                WireOutcome::Failed => SyscallOutcome::Failed,
-                WireOutcome::Succeeded => SyscallOutcome::Succeeded,
-            },
-            min_duration_ns: wire.min_duration_ns,
-            path: wire.path.clone(),
-            string_bytes: wire.string_bytes,
-            fd_paths: false,
-            signals: wire.signals,
-            below: wire.below.map(|(pid, direct)| Below { pid, direct }),
-            cpu_time: wire.cpu_time,
-            addresses: wire.addresses,
-            ..SyscallSpec::default()
-        }),
+/// Checks a method and a target by the rules of specs.
+fn check(method: &WireMethod, target: &Target) -> Result<(), AgentError> {
+    let invalid = |why: String| failed(AgentErrorKind::Invalid, "checking the capture", why, "");
+    let method = match method.clone() {
+        WireMethod::Events { probes } => Method::Events { probes },
+        WireMethod::Profile(profile) => Method::Profile(profile),
+        WireMethod::Count(count) => Method::Count(count),
+        WireMethod::Trace(trace) => Method::Trace(*trace),
+        WireMethod::Syscalls(wanted) => Method::Syscalls(wanted.calls),
     };
-    CaptureSpec { name: String::new(), method, target: target_of(target), limits: Limits::default() }
+    let spec = CaptureSpec { name: String::new(), method, target: target.clone(), limits: Limits::default() };
+    spec.validate().map_err(|error| invalid(error.to_string()))
 }
 
-fn target_of(wire: &WireTarget) -> Target {
-    match wire.clone() {
-        WireTarget::System => Target::System,
-        WireTarget::Process { pid, children } => Target::Process { pid, children },
-        WireTarget::Processes { pids, children } => Target::Processes { pids, children },
-        WireTarget::Threads { tids, children } => Target::Threads { tids, children },
-        WireTarget::Command { argv, user, children } => Target::Command { argv, user, children },
-        WireTarget::During { argv, user, of } => Target::during(argv, user, target_of(&of)),
-        WireTarget::Cgroup { path } => Target::Cgroup { path },
-        WireTarget::User { user } => Target::User { user },
-        WireTarget::Comm { pattern } => Target::Comm { pattern },
-    }
-}
-
-fn trace_spec(wire: &WireTrace) -> TraceSpec {
-    let event = |wire: &WireTraceEvent| TraceEvent { event: wire.event.clone(), filter: wire.filter.clone() };
-    TraceSpec {
-        tracer: wire.tracer.clone(),
-        functions: wire.functions.clone(),
-        not_functions: wire.not_functions.clone(),
-        graph_roots: wire.graph_roots.clone(),
-        graph_not: wire.graph_not.clone(),
-        max_depth: wire.max_depth,
-        events: wire.events.iter().map(event).collect(),
-        dynamic: wire.dynamic.iter().map(|line| DynamicProbe::of_line(line)).collect(),
-        options: wire.options.clone(),
-        clock: wire.clock.clone(),
-        buffer_kib: wire.buffer_kib,
-        overwrite: wire.overwrite,
-    }
-}
-
-pub(crate) fn profile_of(profile: &WireProfile) -> ProfileSpec {
-    ProfileSpec {
-        frequency_hz: profile.frequency_hz,
-        kernel_stacks: profile.kernel_stacks,
-        user_stacks: profile.user_stacks,
-        event: profile.event.clone(),
-        period: profile.period,
-        call_graph: match profile.call_graph {
-            WireCallGraph::FramePointer => CallGraph::FramePointer,
-            WireCallGraph::Dwarf => CallGraph::Dwarf,
-            WireCallGraph::Lbr => CallGraph::Lbr,
-        },
-        stack_bytes: profile.stack_bytes,
-        memory: profile.memory,
-        branches: profile.branches.clone(),
-        cpus: profile.cpus.clone(),
-        filter: profile.filter.clone(),
-        delay_ms: profile.delay_ms,
-        more: profile.more.clone(),
-        group: profile.group,
-    }
+/// Why the agent does not look for a unit or a container: it parses no names of others, the console does.
+pub(crate) fn unresolved(name: &str) -> AgentError {
+    let doing = format!("looking for the processes of `{}`", visible(name.as_bytes()));
+    failed(AgentErrorKind::Invalid, doing, "the agent takes control groups by their path only", "")
 }
 
 /// The event that a text names. The console has read it too, but it may be anybody by now.
@@ -200,7 +110,7 @@ pub struct ScriptPlan {
     /// What to run.
     pub script: WireScript,
     /// Whose events.
-    pub target: WireTarget,
+    pub target: Target,
     /// Bytes of its ring, a power of two within the limits.
     pub ring_bytes: u32,
     /// The most bytes that its maps may take, with the ring.
@@ -215,26 +125,11 @@ impl ScriptPlan {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn checked(script: WireScript, target: WireTarget, ring_bytes: u32) -> Result<Self, AgentError> {
+    pub fn checked(script: WireScript, target: Target, ring_bytes: u32) -> Result<Self, AgentError> {
         check_script_sizes(&script)?;
         // The rules for targets and rings are those of other captures, whatever is recorded.
-        let any = WireMethod::Profile(WireProfile {
-            frequency_hz: 1,
-            kernel_stacks: true,
-            user_stacks: true,
-            event: None,
-            period: None,
-            call_graph: WireCallGraph::FramePointer,
-            stack_bytes: None,
-            memory: false,
-            branches: Vec::new(),
-            cpus: Vec::new(),
-            filter: None,
-            delay_ms: None,
-            more: Vec::new(),
-            group: false,
-        });
-        if let WireTarget::Threads { .. } = &target {
+        let any = WireMethod::Profile(ProfileSpec::default());
+        if let Target::Threads { .. } = &target {
             let remedy = "Choose their process; tid is the thread's id in a script, such as /tid == 7/.";
             return Err(failed(AgentErrorKind::Invalid, "checking the script", "scripts are not of threads", remedy));
         }

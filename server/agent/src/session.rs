@@ -15,11 +15,10 @@ use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, CaptureHandle, Connection, ContainerName, MAX_BPF_PAGE, MAX_CAPTURES,
     MAX_CONTAINER_IDS, MAX_CONTAINER_NAME_BYTES, MAX_GROUP_PAGE_BYTES, MAX_MESSAGE_FDS, MAX_PROCESS_PAGE,
     PROTOCOL_VERSION, ProcessUse, ProtocolError, Readings, Reply, Request, ScriptStarted, Started, WireMethod,
-    WireTarget,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
-use bathyscope_capture::MAX_BUDGET_CPU_PERMILLE;
+use bathyscope_capture::{MAX_BUDGET_CPU_PERMILLE, Target};
 
 use crate::{
     backend::{Backend, Plan, RunningCapture, RunningScript},
@@ -350,7 +349,7 @@ impl Session<'_> {
         &mut self,
         handle: CaptureHandle,
         method: WireMethod,
-        target: WireTarget,
+        target: Target,
         ring_bytes: u32,
     ) -> Result<Result<Reply, AgentError>, Violation> {
         if let Some(error) = self.no_room_for(handle)? {
@@ -372,8 +371,8 @@ impl Session<'_> {
     }
 
     /// As whom the command of a target runs, if it has one.
-    fn command_user(&self, target: &WireTarget) -> Option<String> {
-        let (WireTarget::Command { user, .. } | WireTarget::During { user, .. }) = target else { return None };
+    fn command_user(&self, target: &Target) -> Option<String> {
+        let (Target::Command { user, .. } | Target::During { user, .. }) = target else { return None };
         self.backend.command_user(user.as_deref())
     }
 

@@ -17,6 +17,7 @@
 mod parse;
 #[cfg(test)]
 mod tests;
+pub(crate) mod text;
 
 use std::fmt;
 

@@ -99,9 +99,11 @@ pub struct EventProbe {
     /// Which tracepoint.
     pub tracepoint: TracepointName,
     /// Names of its own fields to record, beside time, CPU, pid, tid and comm, which are always recorded.
+    #[serde(default)]
     pub fields: Vec<String>,
-    /// Evaluated in the kernel; a hit that does not satisfy it is counted as filtered and costs no record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Evaluated in the kernel; a hit that does not satisfy it is counted as filtered and costs no record. In JSON it is text,
+    /// empty for none; the trees of older captures are read too.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::predicate::text")]
     pub predicate: Option<Predicate>,
 }
 

@@ -3,7 +3,7 @@
 
 use bathyscope_capture::{Target, visible};
 use bathyscope_catalog::groups::{Container, GroupName, name_of};
-use bathyscope_protocol::WireTarget;
+
 use serde::Serialize;
 
 use crate::{recorder::LinkError, script::ScriptAgent};
@@ -115,19 +115,12 @@ fn described(path: String) -> Group {
 ///
 /// # Errors
 /// If there is none of that name, or more than one.
-pub fn wire_target(agent: &mut impl ScriptAgent, target: &Target) -> Result<WireTarget, TargetError> {
-    Ok(match target.clone() {
-        Target::System => WireTarget::System,
-        Target::Process { pid, children } => WireTarget::Process { pid, children },
-        Target::Processes { pids, children } => WireTarget::Processes { pids, children },
-        Target::Threads { tids, children } => WireTarget::Threads { tids, children },
-        Target::Command { argv, user, children } => WireTarget::Command { argv, user, children },
-        Target::During { argv, user, of } => WireTarget::During { argv, user, of: Box::new(wire_target(agent, &of)?) },
-        Target::Cgroup { path } => WireTarget::Cgroup { path },
-        Target::User { user } => WireTarget::User { user },
-        Target::Comm { pattern } => WireTarget::Comm { pattern },
-        Target::Unit { name } => WireTarget::Cgroup { path: unit(&groups(agent)?, &name)? },
-        Target::Container { name } => WireTarget::Cgroup { path: container(&groups(agent)?, &name)? },
+pub fn resolved_target(agent: &mut impl ScriptAgent, target: &Target) -> Result<Target, TargetError> {
+    Ok(match target {
+        Target::Unit { name } => Target::Cgroup { path: unit(&groups(agent)?, name)? },
+        Target::Container { name } => Target::Cgroup { path: container(&groups(agent)?, name)? },
+        Target::During { argv, user, of } => Target::during(argv.clone(), user.clone(), resolved_target(agent, of)?),
+        other => other.clone(),
     })
 }
 

@@ -11,9 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bathyscope_capture::{EventProbe, Target};
 use bathyscope_protocol::{
     AgentClient, AgentError, AgentErrorKind, ClientError, Door, KernelFile, PROTOCOL_VERSION, ProcessFile, Reply,
-    Request, TargetState, WireMethod, WireProbe, WireScript, WireTarget,
+    Request, TargetState, WireMethod, WireScript,
 };
 
 const SOON: Duration = Duration::from_secs(60);
@@ -59,18 +60,18 @@ impl Drop for Agent {
 
 fn events() -> WireMethod {
     let tracepoint = "sched:sched_process_exec".parse().unwrap();
-    WireMethod::Events { probes: vec![WireProbe { tracepoint, fields: vec![], predicate: None }] }
+    WireMethod::Events { probes: vec![EventProbe { tracepoint, fields: vec![], predicate: None }] }
 }
 
-fn command(words: &[&str], user: Option<&str>) -> WireTarget {
+fn command(words: &[&str], user: Option<&str>) -> Target {
     let argv = words.iter().map(|word| (*word).to_owned()).collect();
-    WireTarget::Command { argv, user: user.map(str::to_owned), children: true }
+    Target::Command { argv, user: user.map(str::to_owned), children: true }
 }
 
 /// The same as what runs while others are watched.
-fn during(words: &[&str], user: Option<&str>) -> WireTarget {
+fn during(words: &[&str], user: Option<&str>) -> Target {
     let argv = words.iter().map(|word| (*word).to_owned()).collect();
-    WireTarget::During { argv, user: user.map(str::to_owned), of: Box::new(WireTarget::System) }
+    Target::During { argv, user: user.map(str::to_owned), of: Box::new(Target::System) }
 }
 
 fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> AgentError {
@@ -81,7 +82,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, ClientError>) -> AgentError {
 }
 
 /// Runs a command for a capture; gives what it printed and its end.
-fn run(client: &mut AgentClient, target: WireTarget) -> (String, TargetState) {
+fn run(client: &mut AgentClient, target: Target) -> (String, TargetState) {
     let started = client.start(1, events(), target, RING_BYTES).unwrap();
     let rings = client.take_rings(1, &started).unwrap();
     client.enable(1).unwrap();
@@ -181,13 +182,13 @@ fn p58_all_rings_of_an_agent_share_a_limit_and_a_larger_wish_is_cut() {
     File::from(client.open_kernel_file(KernelFile::AvailableEvents).unwrap()).read_to_string(&mut names).unwrap();
     let names: Vec<&str> = names.lines().filter(|name| name.starts_with("syscalls:sys_enter_")).take(64).collect();
     assert_eq!(names.len(), 64);
-    let probe = |name: &&str| WireProbe { tracepoint: name.parse().unwrap(), fields: vec![], predicate: None };
+    let probe = |name: &&str| EventProbe { tracepoint: name.parse().unwrap(), fields: vec![], predicate: None };
     let method = || WireMethod::Events { probes: names.iter().map(probe).collect() };
     let limit = (memory("MemTotal:") / 16).max(8 << 20);
     let mut held = 0;
     for capture in 1.. {
         let begin = Instant::now();
-        match client.start(capture, method(), WireTarget::System, LARGEST) {
+        match client.start(capture, method(), Target::System, LARGEST) {
             Ok(started) => {
                 let rings: u64 = started.rings.iter().map(|ring| u64::from(ring.data_bytes)).sum();
                 held += rings;
@@ -208,7 +209,7 @@ fn p58_all_rings_of_an_agent_share_a_limit_and_a_larger_wish_is_cut() {
     // What is discarded can be had again.
     client.stop(1, false).unwrap();
     client.discard(1).unwrap();
-    client.start(1, events(), WireTarget::System, RING_BYTES).unwrap();
+    client.start(1, events(), Target::System, RING_BYTES).unwrap();
 }
 
 /// A console that hangs after it has made or stopped captures holds their programs, and a command that waits, no longer than
@@ -227,8 +228,8 @@ fn p25_what_a_hanging_console_has_made_or_stopped_is_let_go() {
     assert_eq!(waiting.command_user.as_deref(), Some("54321"), "the agent tells as whom it runs");
     let text = "tracepoint:sched:sched_process_exec { @[pid] = count(); }".to_owned();
     let script = WireScript { text, ..WireScript::default() };
-    client.start_script(2, script.clone(), WireTarget::System, RING_BYTES).unwrap();
-    client.start_script(3, script, WireTarget::System, RING_BYTES).unwrap();
+    client.start_script(2, script.clone(), Target::System, RING_BYTES).unwrap();
+    client.start_script(3, script, Target::System, RING_BYTES).unwrap();
     client.enable_script(3).unwrap();
     client.stop(3, false).unwrap();
     let made: Vec<u32> = ids(&mut client).difference(&before).copied().collect();
@@ -258,7 +259,7 @@ fn p25_what_a_hanging_console_has_made_or_stopped_is_let_go() {
 fn p20_requests_that_open_something_leave_no_descriptor_with_the_agent() {
     let Some(agent) = Agent::start("descriptors of the agent", &["--scripts", "off"]) else { return };
     let mut client = agent.client();
-    let started = client.start(1, events(), WireTarget::System, RING_BYTES).unwrap();
+    let started = client.start(1, events(), Target::System, RING_BYTES).unwrap();
     let open = || std::fs::read_dir(format!("/proc/{}/fd", agent.child.id())).unwrap().count();
     let ask_all = |client: &mut AgentClient| {
         let _counters = client.open_counters(1).unwrap();
@@ -317,10 +318,10 @@ fn p20_the_real_agent_refuses_what_a_taken_over_console_may_not_have() {
         of_process("/etc/shadow"),
         Request::OpenProcessFile { pid: 1, file: ProcessFile::Mapped { start: 0, end: u64::MAX } },
         Request::DetachOthers { group: "bathyscope_1_2_3_4".to_owned(), name: "x".to_owned() },
-        Request::StartScript { capture: 1, script, target: WireTarget::System, ring_bytes: RING_BYTES },
-        Request::Start { capture: 1, method: trace, target: WireTarget::System, ring_bytes: RING_BYTES },
+        Request::StartScript { capture: 1, script, target: Target::System, ring_bytes: RING_BYTES },
+        Request::Start { capture: 1, method: trace, target: Target::System, ring_bytes: RING_BYTES },
         Request::TryEvent { line: "p:x vfs_read".to_owned() },
-        Request::Start { capture: 1, method: events(), target: WireTarget::System, ring_bytes: u32::MAX },
+        Request::Start { capture: 1, method: events(), target: Target::System, ring_bytes: u32::MAX },
         Request::Start { capture: 1, method: events(), target: command(&ATTACK, None), ring_bytes: RING_BYTES },
     ];
     for request in requests {

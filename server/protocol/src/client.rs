@@ -5,12 +5,13 @@ mod script;
 
 use std::{os::fd::OwnedFd, time::Duration};
 
+use bathyscope_capture::Target;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     AgentError, Budget, Capability, CaptureHandle, Connection, ContainerName, Door, DynamicEvents, KernelFile,
     MAX_CONTAINER_IDS, MAX_MESSAGE_FDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply,
-    Request, ScriptRefused, Started, WireMethod, WireTarget,
+    Request, ScriptRefused, Started, WireMethod,
     counters::CounterView,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
@@ -270,7 +271,7 @@ impl AgentClient {
         &mut self,
         capture: CaptureHandle,
         method: WireMethod,
-        target: WireTarget,
+        target: Target,
         ring_bytes: u32,
     ) -> Result<Started, ClientError> {
         match self.call(&Request::Start { capture, method, target, ring_bytes }, SLOW_CALL_TIMEOUT)? {

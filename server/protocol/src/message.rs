@@ -7,7 +7,7 @@ mod readings;
 mod started;
 
 use bathyscope_bpf::lang::host::Features;
-use bathyscope_capture::{Budgets, TracepointName, USUAL_BUDGET_BYTES_PER_S};
+use bathyscope_capture::{Budgets, Target, TracepointName, USUAL_BUDGET_BYTES_PER_S};
 use serde::{Deserialize, Serialize};
 
 use crate::script::{
@@ -22,7 +22,7 @@ pub use readings::*;
 pub use started::*;
 
 /// Both sides must speak the same version; they are the same binary, so there is no negotiation.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 /// The largest packet.
 pub const MAX_MESSAGE_BYTES: usize = 128 << 10;
 /// The most descriptors with one packet (the kernel's limit is 253).
@@ -93,7 +93,7 @@ pub enum Request {
         /// What to record.
         method: WireMethod,
         /// Whose events.
-        target: WireTarget,
+        target: Target,
         /// Bytes of each stream's ring; rounded up to a power of two within the agent's limits.
         ring_bytes: u32,
     },
@@ -178,7 +178,7 @@ pub enum Request {
         /// What to run.
         script: WireScript,
         /// Whose events.
-        target: WireTarget,
+        target: Target,
         /// Bytes of the script's ring; rounded up to a power of two within the agent's limits. The script's own setting
         /// goes before it.
         ring_bytes: u32,
@@ -256,7 +256,7 @@ pub enum Request {
     DetachEvents {
         /// Which capture; a trace that is enabled.
         capture: CaptureHandle,
-        /// Their indices in [`WireTrace::dynamic`].
+        /// Their indices in [`bathyscope_capture::TraceSpec::dynamic`].
         events: Vec<u16>,
     },
     /// Switch a dynamic event off that another agent of this program records, whose capture goes on with the rest. Only an
@@ -271,7 +271,7 @@ pub enum Request {
     /// Make a dynamic event that is never switched on, and remove it again: only the kernel knows where the instructions of
     /// its functions begin. Answered by [`Reply::Done`].
     TryEvent {
-        /// A line as in [`WireTrace::dynamic`].
+        /// A line as in [`bathyscope_capture::TraceSpec::dynamic`].
         line: String,
     },
     /// Let the kernel replace breakpoints of its probes by jumps, or not, for the whole machine. Answered by

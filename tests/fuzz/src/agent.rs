@@ -3,9 +3,10 @@
 use std::{os::fd::AsFd as _, thread::JoinHandle, time::Duration};
 
 use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation, serve};
+use bathyscope_capture::{EventProbe, Target};
 use bathyscope_protocol::{
     Budget, Bytes, Connection, KernelFile, PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, WireMethod,
-    WireProbe, WireScript, WireTarget,
+    WireScript,
 };
 
 /// How long an answer may take.
@@ -51,7 +52,7 @@ pub(crate) fn bytes(input: &[u8]) {
 }
 
 fn events() -> WireMethod {
-    let probe = WireProbe { tracepoint: "sched:sched_switch".parse().unwrap(), fields: Vec::new(), predicate: None };
+    let probe = EventProbe { tracepoint: "sched:sched_switch".parse().unwrap(), fields: Vec::new(), predicate: None };
     WireMethod::Events { probes: vec![probe] }
 }
 
@@ -74,8 +75,8 @@ fn request(kind: u8, small: u8) -> Request {
         6 => Request::OpenProcessFile { pid: u32::from(small), file: ProcessFile::Maps },
         7 => Request::ListProcesses { after: u32::from(small) },
         8 => Request::ListGroups { after: String::new() },
-        9 | 10 => Request::Start { capture, method: events(), target: WireTarget::System, ring_bytes: 1 << 16 },
-        11 => Request::StartScript { capture, script: script(text), target: WireTarget::System, ring_bytes: 1 << 16 },
+        9 | 10 => Request::Start { capture, method: events(), target: Target::System, ring_bytes: 1 << 16 },
+        11 => Request::StartScript { capture, script: script(text), target: Target::System, ring_bytes: 1 << 16 },
         12 => Request::TakeRings { capture, from: u32::from(small / 4) },
         13 => Request::SetBudget { capture, budget: Budget::of_cpu(u32::from(small) + 1, small.is_multiple_of(2)) },
         14 | 15 => Request::Enable { capture },

@@ -18,9 +18,10 @@ use std::{
     time::Instant,
 };
 
+use bathyscope_capture::CountSpec;
 use bathyscope_catalog::perf_events::ToolEvent;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, WireCount,
+    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
     rings::SimulatedBpfRing,
 };
 use rustix::event::EventfdFlags;
@@ -29,7 +30,7 @@ use super::{
     estimates,
     perf::Event,
     stats::{CostMeter, Estimate, Guarded},
-    target::Target,
+    target::ResolvedTarget,
     trace::{MadeEvents, make_events},
 };
 use crate::{
@@ -71,7 +72,7 @@ struct Slot {
 pub(crate) struct CountCapture {
     started: Started,
     ring: OwnedFd,
-    target: Target,
+    target: ResolvedTarget,
     /// The kernel enables the events itself when the command is executed.
     on_exec: bool,
     ready: Option<Reader>,
@@ -115,8 +116,8 @@ fn own(borrowed: &[BorrowedFd<'_>]) -> io::Result<Vec<OwnedFd>> {
 impl CountCapture {
     /// Opens everything, disabled.
     pub(crate) fn make(
-        wish: &WireCount,
-        target: Target,
+        wish: &CountSpec,
+        target: ResolvedTarget,
         ring_bytes: u32,
         rights: ScriptRights,
     ) -> Result<Self, AgentError> {
@@ -124,8 +125,8 @@ impl CountCapture {
         target.must_be_known_by_thread("counts")?;
         let of_group;
         let wish = match target.watched() {
-            Target::Cgroup { path, .. } => {
-                of_group = WireCount { cgroup: Some(path.clone()), everywhere: true, ..wish.clone() };
+            ResolvedTarget::Cgroup { path, .. } => {
+                of_group = CountSpec { cgroup: Some(path.clone()), everywhere: true, ..wish.clone() };
                 &of_group
             }
             _ => wish,

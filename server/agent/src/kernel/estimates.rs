@@ -3,8 +3,8 @@
 //! That of samples is from the benchmark of costs (`tests/bench/cost.mjs`) on a virtual machine, whose timers cost an exit; the
 //! others are what such things are known to take, and were not measured. Whoever shows them calls them estimates.
 
+use bathyscope_capture::{CallGraph, ProfileSpec, TraceSpec};
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
-use bathyscope_protocol::{WireCallGraph, WireProfile, WireTrace};
 
 /// An event of the kernel written into a buffer of ftrace.
 const EVENT_NS: f64 = 250.0;
@@ -28,7 +28,7 @@ const COUNTED_SOFTWARE_NS: f64 = 50.0;
 const COUNTED_ACCESS_NS: f64 = 2000.0;
 
 /// An event written by a trace, of whatever kind is likely to be most of them.
-pub(crate) fn of_trace(trace: &WireTrace) -> f64 {
+pub(crate) fn of_trace(trace: &TraceSpec) -> f64 {
     match trace.tracer.as_deref() {
         Some("function") => FUNCTION_NS,
         Some("function_graph") => GRAPH_NS,
@@ -39,10 +39,10 @@ pub(crate) fn of_trace(trace: &WireTrace) -> f64 {
 }
 
 /// A sample of a profile.
-pub(crate) fn of_sample(profile: &WireProfile, stack_bytes: u32) -> f64 {
+pub(crate) fn of_sample(profile: &ProfileSpec, stack_bytes: u32) -> f64 {
     let copied = match profile.call_graph {
-        WireCallGraph::Dwarf => f64::from(stack_bytes) * STACK_BYTE_NS,
-        WireCallGraph::FramePointer | WireCallGraph::Lbr => 0.0,
+        CallGraph::Dwarf => f64::from(stack_bytes) * STACK_BYTE_NS,
+        CallGraph::FramePointer | CallGraph::Lbr => 0.0,
     };
     let walked = if profile.kernel_stacks || profile.user_stacks { SAMPLE_NS } else { BARE_SAMPLE_NS };
     walked + copied

@@ -14,11 +14,11 @@ use std::{
 use bathyscope_bpf::probe::{
     self, ColumnPlace, Encoding, ProbeError, ProbeProgram, TargetFilter, TracepointProbe, fork_program, free_program,
 };
-use bathyscope_capture::TracepointName;
+use bathyscope_capture::{EventProbe, TracepointName};
 use bathyscope_catalog::{EventFormat, parse_event_format};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, ColumnEncoding, ColumnLayout, ProbeReading, Readings, RingContent, RingInfo,
-    RingKind, Started, StreamLayout, WireProbe,
+    RingKind, Started, StreamLayout,
 };
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 
@@ -29,7 +29,7 @@ use super::{
     retire::{HoldsEvents, close_links, drop_aside},
     sideband::Sideband,
     stats::{Asked, CostMeter, Guarded, Written, cpu_permille_now},
-    target::Target,
+    target::ResolvedTarget,
     trace::busy,
     tracefs::Tracefs,
 };
@@ -89,7 +89,7 @@ pub(crate) struct EventsCapture {
     follow: Vec<Attachment>,
     links: Arc<Mutex<Vec<OwnedFd>>>,
     sideband: Sideband,
-    target: Target,
+    target: ResolvedTarget,
     budget: Budget,
     /// Until the guard takes it.
     allowance: Option<Allowance>,
@@ -126,7 +126,7 @@ struct Compiled {
     follow: Vec<(Described, String)>,
 }
 
-fn compile_all(probes: &[WireProbe], target: &Target, ring_bytes: u32) -> Result<Compiled, AgentError> {
+fn compile_all(probes: &[EventProbe], target: &ResolvedTarget, ring_bytes: u32) -> Result<Compiled, AgentError> {
     let tracefs = Tracefs::find()?;
     let filter = target.filter();
     let mut programs = Vec::new();
@@ -273,8 +273,8 @@ impl EventsCapture {
     /// Compiles, loads, and opens everything; attaches nothing.
     pub(crate) fn make(
         loader: &mut Loader,
-        probes: &[WireProbe],
-        target: Target,
+        probes: &[EventProbe],
+        target: ResolvedTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
         let clock = Instant::now();
@@ -340,7 +340,7 @@ impl EventsCapture {
 fn describe_started(
     compiled: &Compiled,
     sideband: &Sideband,
-    target: &Target,
+    target: &ResolvedTarget,
     ring_bytes: u32,
     [compile_ns, load_ns, attach_ns]: [u64; 3],
 ) -> Started {

@@ -197,7 +197,7 @@ impl Backend for KernelBackend {
     }
 
     fn start(&mut self, plan: &Plan) -> Result<Box<dyn RunningCapture>, AgentError> {
-        let target = target::Target::take(&plan.target, &self.commands)?;
+        let target = target::ResolvedTarget::take(&plan.target, &self.commands)?;
         match &plan.method {
             WireMethod::Events { probes } => {
                 let capture = events::EventsCapture::make(&mut self.loader, probes, target, plan.ring_bytes)?;

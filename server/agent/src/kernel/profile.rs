@@ -13,11 +13,10 @@ use std::{
 };
 
 use bathyscope_bpf::probe::{SampleFilter, sample_filter_program};
-use bathyscope_capture::visible;
+use bathyscope_capture::{CallGraph, ProfileSpec, visible};
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, Started, USER_REGISTERS,
-    WireCallGraph, WireProfile,
 };
 use perf_event_open_sys::bindings as sys;
 
@@ -32,10 +31,10 @@ use super::{
     perf::{self, Buffer, Event, Scope},
     perf_event, sideband,
     stats::{CostMeter, Estimate, Guarded},
-    target::Target,
+    target::ResolvedTarget,
 };
 use crate::{
-    backend::{MIN_RING_BYTES, RunningCapture, monotonic_ns, profile_of, read_event},
+    backend::{MIN_RING_BYTES, RunningCapture, monotonic_ns, read_event},
     error::{failed, refused},
     needs::Need,
 };
@@ -51,7 +50,7 @@ const READ_FORMAT: u64 = sys::PERF_FORMAT_LOST as u64;
 /// What to sample.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
-    profile: WireProfile,
+    profile: ProfileSpec,
     event: Option<PerfEvent>,
     /// Bytes of stack to copy with each sample.
     stack_bytes: u32,
@@ -61,13 +60,13 @@ pub(crate) struct Wish {
 
 impl Wish {
     /// What a request that was checked asks for.
-    pub(crate) fn new(profile: &WireProfile, ring_bytes: u32) -> Result<Self, AgentError> {
-        if profile.call_graph == WireCallGraph::Dwarf && !cfg!(target_arch = "x86_64") {
+    pub(crate) fn new(profile: &ProfileSpec, ring_bytes: u32) -> Result<Self, AgentError> {
+        if profile.call_graph == CallGraph::Dwarf && !cfg!(target_arch = "x86_64") {
             let why = "stacks can be found by unwind tables on x86_64 only";
             let remedy = "Use frame pointers.";
             return Err(failed(AgentErrorKind::Unsupported, "choosing how stacks are found", why, remedy));
         }
-        let stack_bytes = profile_of(profile).copied_stack_bytes();
+        let stack_bytes = profile.copied_stack_bytes();
         let event = read_event(profile.event.as_deref())?;
         Ok(Self { profile: profile.clone(), event, stack_bytes, ring_bytes })
     }
@@ -77,7 +76,7 @@ impl Wish {
         let mut parts = vec![self.clone()];
         for more in &self.profile.more {
             let event = Some(more.event.clone());
-            let profile = WireProfile { event, period: more.period, ..self.profile.clone() };
+            let profile = ProfileSpec { event, period: more.period, ..self.profile.clone() };
             parts.push(Self::new(&profile, self.ring_bytes)?);
         }
         Ok(parts)
@@ -86,8 +85,8 @@ impl Wish {
     /// What its samples hold.
     fn sample_type(&self) -> u64 {
         let extra = match self.profile.call_graph {
-            WireCallGraph::FramePointer | WireCallGraph::Lbr => 0,
-            WireCallGraph::Dwarf => sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER,
+            CallGraph::FramePointer | CallGraph::Lbr => 0,
+            CallGraph::Dwarf => sys::PERF_SAMPLE_REGS_USER | sys::PERF_SAMPLE_STACK_USER,
         };
         SAMPLE_TYPE | u64::from(extra) | records::sample_type(&self.profile)
     }
@@ -180,9 +179,9 @@ impl Source {
         attributes.read_format = READ_FORMAT;
         attributes.set_sample_id_all(1);
         attributes.set_exclude_callchain_kernel(u64::from(!wish.profile.kernel_stacks));
-        let by_kernel = wish.profile.call_graph == WireCallGraph::FramePointer && wish.profile.user_stacks;
+        let by_kernel = wish.profile.call_graph == CallGraph::FramePointer && wish.profile.user_stacks;
         attributes.set_exclude_callchain_user(u64::from(!by_kernel));
-        if wish.profile.call_graph == WireCallGraph::Dwarf {
+        if wish.profile.call_graph == CallGraph::Dwarf {
             attributes.sample_regs_user = USER_REGISTERS;
             attributes.sample_stack_user = wish.stack_bytes;
         }
@@ -249,7 +248,7 @@ pub(crate) struct ProfileCapture {
     /// Of each event its own, where programs choose.
     filters: Vec<Filter>,
     following: Vec<Following>,
-    target: Target,
+    target: ResolvedTarget,
     /// What a sample takes, about.
     ns_per_sample: f64,
     /// How often samples of each event are taken.
@@ -305,7 +304,7 @@ fn cannot_sample(error: &io::Error, wish: &Wish, source: Source, cpu: u32) -> Ag
         let remedy = format!("Ask for at most {most} Hz, or raise kernel.perf_event_max_sample_rate.");
         return refused(doing, error, remedy);
     }
-    if wish.profile.call_graph == WireCallGraph::Lbr {
+    if wish.profile.call_graph == CallGraph::Lbr {
         let why = "the CPU keeps no record of branches for this event";
         let remedy = "Use frame pointers, or DWARF; virtual machines and software events have no such record.";
         return failed(AgentErrorKind::Unsupported, doing, why, remedy);
@@ -322,7 +321,11 @@ fn cannot_sample(error: &io::Error, wish: &Wish, source: Source, cpu: u32) -> Ag
 }
 
 impl Filter {
-    fn load(loader: &mut Loader, target: &Target, skip_idle: bool) -> Result<(Self, Option<Following>), AgentError> {
+    fn load(
+        loader: &mut Loader,
+        target: &ResolvedTarget,
+        skip_idle: bool,
+    ) -> Result<(Self, Option<Following>), AgentError> {
         let doing = "loading the program that chooses samples";
         let filter = target.filter();
         let wish = SampleFilter { name: "sample", target: filter, skip_idle };
@@ -402,9 +405,9 @@ struct Threads {
 }
 
 impl Threads {
-    fn of(target: &Target, delay: Duration) -> Result<Option<Self>, AgentError> {
+    fn of(target: &ResolvedTarget, delay: Duration) -> Result<Option<Self>, AgentError> {
         target.must_be_known_by_thread("samples of tracepoints")?;
-        if let Target::Cgroup { .. } = target.watched() {
+        if let ResolvedTarget::Cgroup { .. } = target.watched() {
             let why = "samples of tracepoints are made by thread";
             let remedy = "Choose a process, a command or the whole system, or count the event in the group.";
             return Err(failed(AgentErrorKind::Unsupported, "choosing the target", why, remedy));
@@ -452,7 +455,7 @@ impl Threads {
 
 impl ProfileCapture {
     /// Opens everything, disabled.
-    pub(crate) fn make(loader: &mut Loader, wish: &Wish, target: Target) -> Result<Self, AgentError> {
+    pub(crate) fn make(loader: &mut Loader, wish: &Wish, target: ResolvedTarget) -> Result<Self, AgentError> {
         let clock = Instant::now();
         let parts = wish.parts()?;
         let by_thread = parts.iter().any(Wish::is_tracepoint) || !target.threads().is_empty();

@@ -14,7 +14,7 @@ use bathyscope_bpf::{
     ir::Program,
     probe::TargetFilter,
     syscalls::{
-        COUNTERS, COUNTERS_WORDS, CompatPlace, EndPlaces, KernelPlaces, Outcome, RING, SyscallProbe, TARGET_RUNS,
+        COUNTERS, COUNTERS_WORDS, CompatPlace, EndPlaces, KernelPlaces, RING, SyscallProbe, TARGET_RUNS,
         TARGET_WILL_EXECUTE, programs,
     },
 };
@@ -22,7 +22,7 @@ use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{constants::Arch, parse_event_format, syscalls::select};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, GuardStage, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
-    StreamLayout, WireOutcome, WireSyscalls,
+    StreamLayout, WireSyscalls,
 };
 
 use super::{
@@ -33,7 +33,7 @@ use super::{
     retire::{HoldsEvents, close_links, drop_aside},
     sideband::Sideband,
     stats::{Asked, CostMeter, Guarded},
-    target::Target,
+    target::ResolvedTarget,
     tracefs::Tracefs,
 };
 use crate::{
@@ -88,7 +88,7 @@ pub(crate) struct SyscallCapture {
     inside: Option<OwnedFd>,
     links: Arc<Mutex<Vec<OwnedFd>>>,
     sideband: Sideband,
-    target: Target,
+    target: ResolvedTarget,
     budget: Budget,
     cost: Option<CostMeter>,
     /// Keeps the maps that nothing else holds.
@@ -104,15 +104,11 @@ pub(crate) fn probe_of(
     target: TargetFilter,
     ring_bytes: u32,
 ) -> Result<SyscallProbe, AgentError> {
+    let WireSyscalls { calls: wanted, ancestors } = wanted;
     let words = if wanted.calls.is_empty() { "all".to_owned() } else { wanted.calls.join(",") };
     let invalid = |why: String, remedy: &str| failed(AgentErrorKind::Invalid, "choosing system calls", why, remedy);
     let calls = select(Arch::HOST, &words)
         .map_err(|error| invalid(error.to_string(), "Name calls, or sets such as %file, %network or %process."))?;
-    let outcome = match wanted.outcome {
-        WireOutcome::Any => Outcome::Any,
-        WireOutcome::Failed => Outcome::Failed,
-        WireOutcome::Succeeded => Outcome::Succeeded,
-    };
     // The agent's own calls, and those of who started it, would make more calls when the system is recorded.
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
     Ok(SyscallProbe {
@@ -120,7 +116,7 @@ pub(crate) fn probe_of(
         calls,
         target,
         excluded: std::iter::once(std::process::id()).chain(parent.filter(|pid| *pid > 1)).collect(),
-        outcome,
+        outcome: wanted.outcome,
         min_duration_ns: wanted.min_duration_ns,
         path: wanted.path.as_ref().map(|path| path.clone().into_bytes()),
         string_bytes: wanted.string_bytes,
@@ -130,16 +126,16 @@ pub(crate) fn probe_of(
         compat: None,
         places: KernelPlaces::default(),
         raw: false,
-        inodes: wanted.inodes,
+        inodes: wanted.fd_paths,
         cpu_time: wanted.cpu_time,
         addresses: wanted.addresses,
         stacks: wanted.stacks,
         below: wanted.below,
-        ancestors: wanted.ancestors,
+        ancestors: *ancestors,
     })
 }
 
-fn filter_of(target: &Target) -> TargetFilter {
+fn filter_of(target: &ResolvedTarget) -> TargetFilter {
     // A command is in the map even without its children, because the map tells when it begins.
     if target.is_command() { TargetFilter::Targets } else { target.filter() }
 }
@@ -195,7 +191,7 @@ impl SyscallCapture {
         loader: &mut Loader,
         host: &KernelHost,
         wanted: &WireSyscalls,
-        target: Target,
+        target: ResolvedTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
         let doing = "loading the programs for system calls";
@@ -203,7 +199,7 @@ impl SyscallCapture {
         let filter = filter_of(&target);
         let mut probe = probe_of(wanted, filter, ring_bytes)?;
         // A kernel that does not tell its types does not tell how processes ended.
-        probe.ends = if wanted.signals { EndPlaces::find(host.types()) } else { None };
+        probe.ends = if wanted.calls.signals { EndPlaces::find(host.types()) } else { None };
         probe.compat = compat_place(host);
         probe.places = KernelPlaces::find(host.types());
         probe.raw = probe.places.family.is_some();

@@ -6,7 +6,8 @@ use std::{
 };
 
 use bathyscope_bpf::probe::{CommPattern, TargetFilter};
-use bathyscope_protocol::{AgentError, AgentErrorKind, TargetState, WireTarget};
+use bathyscope_capture::Target;
+use bathyscope_protocol::{AgentError, AgentErrorKind, TargetState};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -15,6 +16,7 @@ use rustix::{
 
 use super::{command::Command, host::Group};
 use crate::{
+    backend::unresolved,
     commands::{self, CommandRights},
     error::{failed, refused},
 };
@@ -76,7 +78,7 @@ impl HeldThread {
 
 /// A target, held: a process by its pidfd, so that its id cannot pass to another one unnoticed.
 #[derive(Debug)]
-pub(crate) enum Target {
+pub(crate) enum ResolvedTarget {
     /// Everybody.
     System,
     /// Processes that ran already.
@@ -105,7 +107,7 @@ pub(crate) enum Target {
         /// The program.
         command: Command,
         /// Whose events.
-        of: Box<Target>,
+        of: Box<ResolvedTarget>,
     },
     /// The processes of a control group and of those below it.
     Cgroup {
@@ -120,32 +122,33 @@ pub(crate) enum Target {
     Comm(CommPattern),
 }
 
-impl Target {
+impl ResolvedTarget {
     /// Takes hold of a target; a command is forked and waits.
-    pub(crate) fn take(wanted: &WireTarget, rights: &CommandRights) -> Result<Self, AgentError> {
+    pub(crate) fn take(wanted: &Target, rights: &CommandRights) -> Result<Self, AgentError> {
         match wanted {
-            WireTarget::System => Ok(Self::System),
-            WireTarget::Process { pid, children } => Self::hold(&[*pid], *children),
-            WireTarget::Processes { pids, children } => Self::hold(pids, *children),
-            WireTarget::Threads { tids, children } => {
+            Target::System => Ok(Self::System),
+            Target::Process { pid, children } => Self::hold(&[*pid], *children),
+            Target::Processes { pids, children } => Self::hold(pids, *children),
+            Target::Threads { tids, children } => {
                 need_first_pid_namespace()?;
                 let held = tids.iter().map(|tid| HeldThread::hold(*tid)).collect::<Result<_, AgentError>>()?;
                 Ok(Self::Threads { held, children: *children })
             }
-            WireTarget::Command { argv, user, children } => {
+            Target::Command { argv, user, children } => {
                 need_first_pid_namespace()?;
                 let command = Command::prepare(argv, user.as_deref(), rights)?;
                 Ok(Self::Command { command, children: *children })
             }
-            WireTarget::During { argv, user, of } => {
+            Target::During { argv, user, of } => {
                 // Whoever is to be watched is looked for first: a command that was made for nothing is none too many.
                 let of = Box::new(Self::take(of, &CommandRights::Off)?);
                 let command = Command::prepare(argv, user.as_deref(), rights)?;
                 Ok(Self::During { command, of })
             }
-            WireTarget::Cgroup { path } => Ok(Self::Cgroup { path: path.clone(), group: find_group(path)? }),
-            WireTarget::User { user } => Ok(Self::User(commands::find(user)?.uid)),
-            WireTarget::Comm { pattern } => {
+            Target::Unit { name } | Target::Container { name } => Err(unresolved(name)),
+            Target::Cgroup { path } => Ok(Self::Cgroup { path: path.clone(), group: find_group(path)? }),
+            Target::User { user } => Ok(Self::User(commands::find(user)?.uid)),
+            Target::Comm { pattern } => {
                 let bad = || {
                     let why = format!("`{}` is longer than names are", bathyscope_capture::visible(pattern.as_bytes()));
                     failed(AgentErrorKind::Invalid, "choosing threads by name", why, "Names have at most 15 bytes.")
@@ -400,7 +403,7 @@ mod tests {
     #[test]
     fn missing_processes_and_threads_are_told_in_words() {
         let process =
-            |pid| Target::take(&WireTarget::Process { pid, children: false }, &CommandRights::Off).unwrap_err();
+            |pid| ResolvedTarget::take(&Target::Process { pid, children: false }, &CommandRights::Off).unwrap_err();
         if need_first_pid_namespace().is_err() {
             println!("SKIPPED: process targets — the host's pid namespace");
             return;
@@ -408,12 +411,12 @@ mod tests {
         assert_eq!(process(4_194_304).why, "there is no such process (any more)");
         let thread = std::thread::spawn(|| {
             let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
-            Target::take(&WireTarget::Process { pid: tid, children: false }, &CommandRights::Off).unwrap_err()
+            ResolvedTarget::take(&Target::Process { pid: tid, children: false }, &CommandRights::Off).unwrap_err()
         });
         let error = thread.join().unwrap();
         assert_eq!(error.remedy, format!("Choose its process, {}.", std::process::id()));
         let threads =
-            |tid| Target::take(&WireTarget::Threads { tids: vec![tid], children: false }, &CommandRights::Off);
+            |tid| ResolvedTarget::take(&Target::Threads { tids: vec![tid], children: false }, &CommandRights::Off);
         assert_eq!(threads(4_194_304).unwrap_err().why, "there is no such thread (any more)");
     }
 
@@ -429,8 +432,8 @@ mod tests {
             tell.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();
             let _told = ended.recv();
         });
-        let wanted = WireTarget::Threads { tids: vec![told.recv().unwrap()], children: false };
-        let mut target = Target::take(&wanted, &CommandRights::Off).unwrap();
+        let wanted = Target::Threads { tids: vec![told.recv().unwrap()], children: false };
+        let mut target = ResolvedTarget::take(&wanted, &CommandRights::Off).unwrap();
         assert_eq!((target.state(), target.pids()), (TargetState::Running, vec![std::process::id()]));
         end.send(()).unwrap();
         thread.join().unwrap();

@@ -4,9 +4,10 @@
 //! mistake of a person and ends the connection.
 
 use bathyscope_bpf::lang::plan::{AttachPoint, Plan};
+use bathyscope_capture::Target;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_PATH_BYTES, MAX_STACK_IDS, MapPage, Reply, Request,
-    WireScript, WireTarget, large,
+    WireScript, large,
 };
 
 use super::{Answer, Entry, Running, Session, Stage, Violation, plain, watch::Watched};
@@ -82,7 +83,7 @@ impl Session<'_> {
         &mut self,
         handle: CaptureHandle,
         script: WireScript,
-        target: WireTarget,
+        target: Target,
         ring_bytes: u32,
     ) -> Result<Reply, Violation> {
         if let Some(error) = self.no_room_for(handle)? {

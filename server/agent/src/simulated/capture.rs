@@ -8,10 +8,10 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_capture::TextPattern;
+use bathyscope_capture::{Target, TextPattern};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, GuardStage, ProbeReading, Readings, RingInfo, Started, StreamLayout,
-    TargetState, TraceFacts, WireTarget,
+    TargetState, TraceFacts,
 };
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
     world::{COMMAND_PID, PROCESSES, Process, SHORT_LIVED_PID, process},
 };
 use crate::{
-    backend::{RunningCapture, monotonic_ns},
+    backend::{RunningCapture, monotonic_ns, unresolved},
     error::{failed, refused},
     guard::{Action, Cost, Guard},
 };
@@ -47,21 +47,22 @@ pub(super) struct MadeTarget {
 }
 
 impl MadeTarget {
-    pub(super) fn of(wanted: &WireTarget) -> Result<Self, AgentError> {
+    pub(super) fn of(wanted: &Target) -> Result<Self, AgentError> {
         match wanted {
-            WireTarget::System => Ok(Self { pid: None, among: None, argv: None }),
-            WireTarget::Process { pid, .. } => Ok(Self::one(made_process(*pid)?, None)),
-            WireTarget::Processes { pids, .. } => {
+            Target::System => Ok(Self { pid: None, among: None, argv: None }),
+            Target::Process { pid, .. } => Ok(Self::one(made_process(*pid)?, None)),
+            Target::Processes { pids, .. } => {
                 let among = pids.iter().map(|pid| made_process(*pid)).collect::<Result<_, _>>()?;
                 Ok(Self { pid: None, among: Some(among), argv: None })
             }
-            WireTarget::Threads { tids, .. } => {
+            Target::Threads { tids, .. } => {
                 let among = tids.iter().map(|tid| made_process(*tid)).collect::<Result<_, _>>()?;
                 Ok(Self { pid: None, among: Some(among), argv: None })
             }
-            WireTarget::During { argv, of, .. } => Ok(Self { argv: Some(argv.clone()), ..Self::of(of)? }),
-            WireTarget::Command { argv, .. } => Ok(Self::one(COMMAND_PID, Some(argv.clone()))),
-            WireTarget::Cgroup { path } => {
+            Target::During { argv, of, .. } => Ok(Self { argv: Some(argv.clone()), ..Self::of(of)? }),
+            Target::Command { argv, .. } => Ok(Self::one(COMMAND_PID, Some(argv.clone()))),
+            Target::Unit { name } | Target::Container { name } => Err(unresolved(name)),
+            Target::Cgroup { path } => {
                 let below = format!("{}/", path.trim_end_matches('/'));
                 let made = Self::some(|process| process.group == path || process.group.starts_with(&below));
                 made.ok_or_else(|| {
@@ -70,7 +71,7 @@ impl MadeTarget {
                     failed(AgentErrorKind::NotFound, doing, "there is no such group", "Choose one that exists.")
                 })
             }
-            WireTarget::User { user } => {
+            Target::User { user } => {
                 let uid = match user.as_str() {
                     "root" | "0" => 0,
                     "user" | "1000" => 1000,
@@ -86,7 +87,7 @@ impl MadeTarget {
                 };
                 Ok(Self::some(|process| process.uid() == uid).unwrap_or_else(|| Self::one(0, None)))
             }
-            WireTarget::Comm { pattern } => {
+            Target::Comm { pattern } => {
                 let pattern = TextPattern::new(pattern);
                 let among = PROCESSES.iter().filter(|it| pattern.matches(it.comm)).map(|it| it.pid).collect();
                 Ok(Self { pid: None, among: Some(among), argv: None })

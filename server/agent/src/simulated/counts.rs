@@ -2,10 +2,10 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use bathyscope_capture::{CountPer, CountSpec};
 use bathyscope_catalog::perf_events::{Listed, PerfEvent, listed};
 use bathyscope_protocol::{
-    AgentError, PerfEventInfo, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, WireCount, WireCountPer,
-    rings::SimulatedBpfRing,
+    AgentError, PerfEventInfo, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, rings::SimulatedBpfRing,
 };
 
 use super::{
@@ -46,7 +46,7 @@ pub(super) struct CountWork {
 impl CountWork {
     pub(super) fn make(
         simulation: &Simulation,
-        wish: &WireCount,
+        wish: &CountSpec,
         target: &MadeTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
@@ -60,11 +60,11 @@ impl CountWork {
             None => row,
         };
         let scopes: Vec<CountRow> = match wish.per {
-            WireCountPer::Cpu => (0..CPUS)
+            CountPer::Cpu => (0..CPUS)
                 .filter(|cpu| wish.cpus.is_empty() || wish.cpus.contains(cpu))
                 .map(|cpu| CountRow { cpu, scope: format!("CPU{cpu}"), ..CountRow::default() })
                 .collect(),
-            WireCountPer::Total | WireCountPer::Thread => {
+            CountPer::Total | CountPer::Thread => {
                 vec![CountRow { scope: "all".to_owned(), ..CountRow::default() }]
             }
         };

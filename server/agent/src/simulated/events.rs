@@ -3,11 +3,11 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use bathyscope_bpf::probe::{ColumnPlace, Encoding, TargetFilter, TracepointProbe, tracepoint_program};
-use bathyscope_capture::{Predicate, Value};
+use bathyscope_capture::{EventProbe, Predicate, Value};
 use bathyscope_catalog::parse_event_format;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ColumnEncoding, ColumnLayout, ProbeReading, RingContent, RingInfo, RingKind,
-    StreamLayout, WireProbe,
+    StreamLayout,
     rings::{SimulatedBpfRing, SimulatedPerfRing},
 };
 
@@ -48,7 +48,7 @@ pub(super) struct EventWork {
     begun: bool,
 }
 
-fn make_stream(probe: &WireProbe, index: usize, ring_bytes: u32) -> Result<Stream, AgentError> {
+fn make_stream(probe: &EventProbe, index: usize, ring_bytes: u32) -> Result<Stream, AgentError> {
     let name = &probe.tracepoint;
     let (number, made) =
         world::tracepoint(name.system(), name.name()).ok_or_else(|| no_such_tracepoint(&name.to_string()))?;
@@ -184,11 +184,11 @@ impl Stream {
 impl EventWork {
     pub(super) fn make(
         simulation: &Simulation,
-        probes: &[WireProbe],
+        probes: &[EventProbe],
         target: &MadeTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
-        let make = |(index, probe): (usize, &WireProbe)| make_stream(probe, index, ring_bytes);
+        let make = |(index, probe): (usize, &EventProbe)| make_stream(probe, index, ring_bytes);
         let streams = probes.iter().enumerate().map(make).collect::<Result<_, _>>()?;
         let sideband = SimulatedPerfRing::create(SIDEBAND_BYTES)
             .map_err(|error| refused("making a simulated ring", &error, ""))?;

@@ -3,12 +3,13 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use bathyscope_bpf::syscalls::{HEADER_BYTES, Place};
+use bathyscope_capture::{SyscallOutcome, SyscallSpec};
 use bathyscope_catalog::{
     constants::{Arch, syscall_number},
     syscalls::{Beside, select},
 };
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, WireOutcome, WireSyscalls,
+    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, WireSyscalls,
     rings::{SimulatedBpfRing, SimulatedPerfRing},
 };
 
@@ -51,7 +52,7 @@ const CALLS: [Made; 8] = [
 pub(super) struct SyscallWork {
     simulation: Simulation,
     target: MadeTarget,
-    wanted: WireSyscalls,
+    wanted: SyscallSpec,
     /// Numbers that are recorded.
     calls: std::collections::BTreeSet<i64>,
     ring: SimulatedBpfRing,
@@ -68,6 +69,7 @@ impl SyscallWork {
         target: &MadeTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
+        let wanted = &wanted.calls;
         let trouble = |error: std::io::Error| refused("making a simulated ring", &error, "");
         let words = if wanted.calls.is_empty() { "all".to_owned() } else { wanted.calls.join(",") };
         let calls = select(Arch::HOST, &words).map_err(|error| {
@@ -88,15 +90,15 @@ impl SyscallWork {
 
     fn is_wanted(&self, made: &Made, number: i64, pid: u32) -> bool {
         let outcome = match self.wanted.outcome {
-            WireOutcome::Any => true,
-            WireOutcome::Failed => made.result < 0,
-            WireOutcome::Succeeded => made.result >= 0,
+            SyscallOutcome::Any => true,
+            SyscallOutcome::Failed => made.result < 0,
+            SyscallOutcome::Succeeded => made.result >= 0,
         };
         let path = self.wanted.path.as_ref().is_none_or(|path| {
             made.name == "openat" && made.text.is_some_and(|(_, _, text)| text.starts_with(path.as_bytes()))
         });
         // All processes of the made host are made by its first one.
-        let below = self.wanted.below.is_none_or(|(of, _direct)| of == 1 && pid != 1);
+        let below = self.wanted.below.is_none_or(|below| below.pid == 1 && pid != 1);
         outcome && path && below && self.calls.contains(&number) && self.target.includes(pid)
     }
 

@@ -5,9 +5,10 @@ use std::{
     os::fd::{AsFd as _, OwnedFd},
 };
 
+use bathyscope_capture::TraceSpec;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, TraceFacts, TraceFormat,
-    WireTrace, rings::SimulatedPerfRing,
+    rings::SimulatedPerfRing,
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 
@@ -117,7 +118,7 @@ struct Cpu {
 /// A capture of made calls.
 pub(super) struct TraceWork {
     simulation: Simulation,
-    wanted: WireTrace,
+    wanted: TraceSpec,
     events: Vec<(u16, &'static MadeTracepoint)>,
     target: MadeTarget,
     processes: Vec<&'static Process>,
@@ -129,7 +130,7 @@ pub(super) struct TraceWork {
 }
 
 impl TraceWork {
-    pub(super) fn make(simulation: &Simulation, wanted: &WireTrace, target: &MadeTarget) -> Result<Self, AgentError> {
+    pub(super) fn make(simulation: &Simulation, wanted: &TraceSpec, target: &MadeTarget) -> Result<Self, AgentError> {
         if !matches!(wanted.tracer.as_deref(), None | Some("function_graph")) || !wanted.dynamic.is_empty() {
             let why = "the simulated kernel has only the tracer function_graph, and no dynamic events";
             let remedy = "Record calls, events or a profile, or start without --simulate.";

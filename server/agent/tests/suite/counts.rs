@@ -6,9 +6,8 @@ use crate::common;
 
 use std::{collections::BTreeMap, process::Command};
 
-use bathyscope_protocol::{
-    AgentClient, AgentErrorKind, ClientError, TargetState, WireCount, WireCountPer, WireMethod, WireTarget,
-};
+use bathyscope_capture::{CountPer, CountSpec, Target};
+use bathyscope_protocol::{AgentClient, AgentErrorKind, ClientError, TargetState, WireMethod};
 use common::{Rings, count, kernel, number, simulated, start, text, wait_for};
 
 fn possible(what: &str) -> bool {
@@ -19,11 +18,11 @@ fn possible(what: &str) -> bool {
     false
 }
 
-fn command(words: &[&str]) -> WireTarget {
-    WireTarget::Command { argv: words.iter().map(|word| (*word).to_owned()).collect(), user: None, children: true }
+fn command(words: &[&str]) -> Target {
+    Target::Command { argv: words.iter().map(|word| (*word).to_owned()).collect(), user: None, children: true }
 }
 
-fn dd(blocks: u32) -> WireTarget {
+fn dd(blocks: u32) -> Target {
     command(&["dd", "if=/dev/zero", "of=/dev/null", "bs=1", &format!("count={blocks}")])
 }
 
@@ -55,7 +54,7 @@ fn read(rings: &mut Rings, sums: &mut Sums) {
 }
 
 /// Runs a command to its end and sums what was counted.
-fn run(client: &mut AgentClient, wish: WireCount, target: WireTarget) -> Sums {
+fn run(client: &mut AgentClient, wish: CountSpec, target: Target) -> Sums {
     let mut rings = start(client, WireMethod::Count(wish), target, 1 << 20);
     client.enable(1).unwrap();
     let mut sums = Sums::new();
@@ -88,7 +87,7 @@ fn tracepoints_of_a_command_are_counted_exactly() {
     assert!(value(&sums, "syscalls:sys_enter_read") >= 5000);
     assert!(value(&sums, "task-clock") > 100_000 && value(&sums, "page-faults:u") > 10, "{sums:?}");
     // The same by interval: nothing is counted twice or left out between two readings.
-    let often = run(&mut client, WireCount { interval_ms: 10, ..wish }, dd(400_000));
+    let often = run(&mut client, CountSpec { interval_ms: 10, ..wish }, dd(400_000));
     let writes = value(&often, "syscalls:sys_enter_write");
     assert!((400_001..=400_005).contains(&writes), "{writes}");
     assert!(often.values().any(|sum| sum.rows > 3), "{often:?}");
@@ -104,8 +103,8 @@ fn children_are_counted_if_asked_for() {
     let wish = count(&["syscalls:sys_enter_write"]);
     let all = run(&mut client, wish.clone(), command(&["/bin/sh", "-c", script]));
     assert!((300..=330).contains(&value(&all, "syscalls:sys_enter_write")), "{all:?}");
-    let WireTarget::Command { argv, user, .. } = command(&["/bin/sh", "-c", script]) else { unreachable!() };
-    let own = run(&mut client, wish, WireTarget::Command { argv, user, children: false });
+    let Target::Command { argv, user, .. } = command(&["/bin/sh", "-c", script]) else { unreachable!() };
+    let own = run(&mut client, wish, Target::Command { argv, user, children: false });
     assert!(value(&own, "syscalls:sys_enter_write") < 10, "{own:?}");
 }
 
@@ -115,7 +114,7 @@ fn what_cannot_be_counted_has_a_row_in_words() {
         return;
     }
     let mut client = kernel();
-    let wish = WireCount {
+    let wish = CountSpec {
         groups: vec![vec!["cycles".to_owned(), "instructions".to_owned()], vec!["context-switches".to_owned()]],
         ..count(&[])
     };
@@ -125,11 +124,11 @@ fn what_cannot_be_counted_has_a_row_in_words() {
         Sum { state, .. } if state.is_empty() => assert!(value(&sums, "instructions") > 100_000),
         Sum { state, .. } => assert!(state.starts_with("not supported: "), "{state}"),
     }
-    let mut refused =
-        |events: &[&str]| match client.start(1, WireMethod::Count(count(events)), WireTarget::System, 1 << 16) {
-            Err(ClientError::Refused(error)) => error,
-            other => panic!("{other:?}"),
-        };
+    let mut refused = |events: &[&str]| match client.start(1, WireMethod::Count(count(events)), Target::System, 1 << 16)
+    {
+        Err(ClientError::Refused(error)) => error,
+        other => panic!("{other:?}"),
+    };
     assert_eq!(refused(&["sched:no_such_event", "cs"]).kind, AgentErrorKind::NotFound);
     let error = refused(&["no_such_pmu/event=1/"]);
     assert_eq!(error.kind, AgentErrorKind::Unsupported, "{error}");
@@ -141,22 +140,22 @@ fn cpus_and_threads_have_rows_of_their_own() {
         return;
     }
     let mut client = kernel();
-    let by_cpu = WireCount { per: WireCountPer::Cpu, everywhere: true, ..count(&["context-switches", "cpu-clock"]) };
+    let by_cpu = CountSpec { per: CountPer::Cpu, everywhere: true, ..count(&["context-switches", "cpu-clock"]) };
     let sums = run(&mut client, by_cpu.clone(), dd(20_000));
     let cpus = std::thread::available_parallelism().unwrap().get();
     assert!(sums.len() >= 2 * cpus, "{sums:?}");
     let clocks: Vec<u64> = sums.iter().filter(|((name, _), _)| name == "cpu-clock").map(|(_, sum)| sum.value).collect();
     // Each CPU's clock goes as long as the command runs.
     assert!(clocks.iter().all(|ns| ns.abs_diff(clocks[0]) < clocks[0] / 2 + 5_000_000), "{clocks:?}");
-    let one = run(&mut client, WireCount { cpus: vec![0], ..by_cpu }, dd(10));
+    let one = run(&mut client, CountSpec { cpus: vec![0], ..by_cpu }, dd(10));
     assert!(one.keys().all(|(_, scope)| scope == "CPU0"), "{one:?}");
 
     let mut busy = Command::new("sleep").arg("60").spawn().unwrap();
     // Whoever starts a program goes on a little before the program has its name.
     let comm = format!("/proc/{}/comm", busy.id());
     wait_for("its name", || std::fs::read_to_string(&comm).unwrap() == "sleep\n");
-    let wish = WireCount { per: WireCountPer::Thread, interval_ms: 10, ..count(&["task-clock"]) };
-    let target = WireTarget::Process { pid: busy.id(), children: true };
+    let wish = CountSpec { per: CountPer::Thread, interval_ms: 10, ..count(&["task-clock"]) };
+    let target = Target::Process { pid: busy.id(), children: true };
     let mut rings = start(&mut client, WireMethod::Count(wish), target, 1 << 20);
     client.enable(1).unwrap();
     let mut sums = Sums::new();
@@ -174,8 +173,8 @@ fn cpus_and_threads_have_rows_of_their_own() {
 #[test]
 fn counts_are_simulated_too() {
     let mut client = simulated("rate=1000");
-    let wish = WireCount { interval_ms: 10, ..count(&["context-switches", "cycles", "task-clock"]) };
-    let mut rings = start(&mut client, WireMethod::Count(wish), WireTarget::System, 1 << 20);
+    let wish = CountSpec { interval_ms: 10, ..count(&["context-switches", "cycles", "task-clock"]) };
+    let mut rings = start(&mut client, WireMethod::Count(wish), Target::System, 1 << 20);
     client.enable(1).unwrap();
     let mut sums = Sums::new();
     wait_for("some rows", || {

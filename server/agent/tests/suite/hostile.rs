@@ -9,11 +9,10 @@ use std::{
 };
 
 use bathyscope_agent::{SessionEnd, SimulatedBackend, Simulation};
-use bathyscope_capture::BranchFilter;
+use bathyscope_capture::{BranchFilter, CallGraph, CountPer, CountSpec, ProfileSpec, Target};
 use bathyscope_protocol::{
     AgentErrorKind, Budget, Bytes, Connection, KernelFile, MAX_CAPTURES, MAX_KEYS, MAX_MESSAGE_BYTES, MAX_STACK_IDS,
-    PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, StreamLayout, WireCallGraph, WireCount, WireCountPer,
-    WireMethod, WireProfile, WireScript, WireTarget,
+    PROTOCOL_VERSION, ProcessFile, ProtocolError, Reply, Request, StreamLayout, WireMethod, WireScript,
 };
 use common::{SOON, events, probe, raw_agent, raw_agent_with_lease};
 
@@ -34,7 +33,7 @@ fn ask(connection: &Connection, request: &Request) -> Reply {
 
 fn start(capture: u32) -> Request {
     let method = events(&[probe("sched:sched_switch", &[], "")]);
-    Request::Start { capture, method, target: WireTarget::System, ring_bytes: 1 << 16 }
+    Request::Start { capture, method, target: Target::System, ring_bytes: 1 << 16 }
 }
 
 fn must_close(connection: &Connection, thread: std::thread::JoinHandle<SessionEnd>, what: &str) {
@@ -94,7 +93,7 @@ fn p20_whatever_is_out_of_order_closes_the_connection() {
 fn start_script(capture: u32) -> Request {
     let text = "tracepoint:sched:sched_switch { @[pid] = count(); printf(\"x\"); }".to_owned();
     let script = WireScript { text, ..WireScript::default() };
-    Request::StartScript { capture, script, target: WireTarget::System, ring_bytes: 1 << 16 }
+    Request::StartScript { capture, script, target: Target::System, ring_bytes: 1 << 16 }
 }
 
 /// Numbers, keys and states that do not fit the plan that the console was given.
@@ -196,20 +195,23 @@ fn p20_unknown_and_oversized_messages_and_descriptors_close_the_connection() {
 fn p14_wrong_targets_and_choices_of_samples_are_refused() {
     let (connection, _thread) = greeted();
     let words = || vec!["ls".to_owned()];
-    let command = || WireTarget::Command { argv: words(), user: None, children: false };
-    let during = |argv: Vec<String>, of: WireTarget| WireTarget::During { argv, user: None, of: Box::new(of) };
-    let of = |pids: Vec<u32>| WireTarget::Processes { pids, children: false };
+    let command = || Target::Command { argv: words(), user: None, children: false };
+    let during = |argv: Vec<String>, of: Target| Target::During { argv, user: None, of: Box::new(of) };
+    let of = |pids: Vec<u32>| Target::Processes { pids, children: false };
     let one = || events(&[probe("sched:sched_switch", &[], "")]);
-    let sampled = |it: WireProfile| (WireMethod::Profile(it), WireTarget::System);
+    let sampled = |it: ProfileSpec| (WireMethod::Profile(it), Target::System);
     let cases = [
-        (one(), during(vec![], WireTarget::System)),
+        (one(), during(vec![], Target::System)),
         (one(), during(words(), command())),
-        (one(), during(words(), during(words(), WireTarget::System))),
+        (one(), during(words(), during(words(), Target::System))),
+        // Only the console knows names of units and containers.
+        (one(), Target::Unit { name: "cron.service".into() }),
+        (one(), during(words(), Target::Container { name: "web".into() })),
         (one(), of(vec![])),
         (one(), of(vec![1; 2])),
         (one(), of((1..999).collect())),
-        sampled(WireProfile { filter: Some("a > 1".into()), ..common::profile(9) }),
-        sampled(WireProfile { cpus: vec![0; 9000], ..common::profile(9) }),
+        sampled(ProfileSpec { filter: Some("a > 1".into()), ..common::profile(9) }),
+        sampled(ProfileSpec { cpus: vec![0; 9000], ..common::profile(9) }),
     ];
     for (method, target) in cases {
         let request = Request::Start { capture: 1, method, target, ring_bytes: 1 << 16 };
@@ -224,15 +226,15 @@ fn p14_wrong_targets_and_choices_of_samples_are_refused() {
 #[test]
 fn p14_wrong_sizes_and_names_are_refused() {
     let (connection, _thread) = greeted();
-    let system = WireTarget::System;
+    let system = Target::System;
     let one = events(&[probe("sched:sched_switch", &[], "")]);
-    let with = |method: WireMethod, target: WireTarget, ring_bytes: u32| (method, target, ring_bytes);
-    let command = |argv: Vec<String>| WireTarget::Command { argv, user: None, children: false };
+    let with = |method: WireMethod, target: Target, ring_bytes: u32| (method, target, ring_bytes);
+    let command = |argv: Vec<String>| Target::Command { argv, user: None, children: false };
     let profile = |frequency_hz, stacks| {
-        WireMethod::Profile(WireProfile { kernel_stacks: stacks, user_stacks: stacks, ..common::profile(frequency_hz) })
+        WireMethod::Profile(ProfileSpec { kernel_stacks: stacks, user_stacks: stacks, ..common::profile(frequency_hz) })
     };
-    let sampled = |it: WireProfile| WireMethod::Profile(it);
-    let counted = |it: WireCount| WireMethod::Count(it);
+    let sampled = |it: ProfileSpec| WireMethod::Profile(it);
+    let counted = |it: CountSpec| WireMethod::Count(it);
     let (count, event) = (|| common::count(&["context-switches"]), || Some("cs".to_owned()));
     let invalid = AgentErrorKind::Invalid;
     let fields = vec!["prev_pid"; 2];
@@ -254,52 +256,48 @@ fn p14_wrong_sizes_and_names_are_refused() {
         (with(profile(1_000_000, true), system.clone(), 1 << 16), AgentErrorKind::Invalid),
         (with(profile(99, false), system.clone(), 1 << 16), AgentErrorKind::Invalid),
         (
-            with(sampled(WireProfile { event: Some("nope".into()), ..common::profile(9) }), system.clone(), 1 << 16),
+            with(sampled(ProfileSpec { event: Some("nope".into()), ..common::profile(9) }), system.clone(), 1 << 16),
             invalid,
         ),
         (
-            with(sampled(WireProfile { event: Some("x".repeat(300)), ..common::profile(9) }), system.clone(), 1 << 16),
+            with(sampled(ProfileSpec { event: Some("x".repeat(300)), ..common::profile(9) }), system.clone(), 1 << 16),
             invalid,
         ),
         (
             with(
-                sampled(WireProfile { period: Some(0), event: event(), ..common::profile(9) }),
+                sampled(ProfileSpec { period: Some(0), event: event(), ..common::profile(9) }),
                 system.clone(),
                 1 << 16,
             ),
             invalid,
         ),
-        (with(sampled(WireProfile { period: Some(5), ..common::profile(9) }), system.clone(), 1 << 16), invalid),
-        (with(sampled(WireProfile { stack_bytes: Some(512), ..common::profile(9) }), system.clone(), 1 << 16), invalid),
+        (with(sampled(ProfileSpec { period: Some(5), ..common::profile(9) }), system.clone(), 1 << 16), invalid),
+        (with(sampled(ProfileSpec { stack_bytes: Some(512), ..common::profile(9) }), system.clone(), 1 << 16), invalid),
         (
             with(
-                sampled(WireProfile {
-                    stack_bytes: Some(1 << 20),
-                    call_graph: WireCallGraph::Dwarf,
-                    ..common::profile(9)
-                }),
+                sampled(ProfileSpec { stack_bytes: Some(1 << 20), call_graph: CallGraph::Dwarf, ..common::profile(9) }),
                 system.clone(),
                 1 << 16,
             ),
             invalid,
         ),
-        (with(counted(WireCount { groups: vec![], ..count() }), system.clone(), 1 << 16), invalid),
-        (with(counted(WireCount { groups: vec![vec![]], ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(CountSpec { groups: vec![], ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(CountSpec { groups: vec![vec![]], ..count() }), system.clone(), 1 << 16), invalid),
         (with(counted(common::count(&["a/../../x=1/"])), system.clone(), 1 << 16), invalid),
         (with(counted(common::count(&["../x:y"])), system.clone(), 1 << 16), invalid),
         (with(counted(common::count(&["cs\n"])), system.clone(), 1 << 16), invalid),
         (with(counted(common::count(&["cs"; 1025])), system.clone(), 1 << 16), invalid),
-        (with(counted(WireCount { interval_ms: 0, ..count() }), system.clone(), 1 << 16), invalid),
-        (with(counted(WireCount { interval_ms: u32::MAX, ..count() }), system.clone(), 1 << 16), invalid),
-        (with(counted(WireCount { per: WireCountPer::Thread, ..count() }), system.clone(), 1 << 16), invalid),
-        (with(counted(WireCount { cgroup: Some("a\0b".into()), ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(CountSpec { interval_ms: 0, ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(CountSpec { interval_ms: u32::MAX, ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(CountSpec { per: CountPer::Thread, ..count() }), system.clone(), 1 << 16), invalid),
+        (with(counted(CountSpec { cgroup: Some("a\0b".into()), ..count() }), system.clone(), 1 << 16), invalid),
         (
-            with(counted(WireCount { cgroup: Some("x".into()), ..count() }), command(vec!["ls".into()]), 1 << 16),
+            with(counted(CountSpec { cgroup: Some("x".into()), ..count() }), command(vec!["ls".into()]), 1 << 16),
             invalid,
         ),
-        (with(counted(WireCount { cpus: vec![0; 9000], ..count() }), system.clone(), 1 << 16), invalid),
-        (with(one.clone(), WireTarget::Process { pid: 0, children: false }, 1 << 16), AgentErrorKind::Invalid),
-        (with(one.clone(), WireTarget::Process { pid: 999_999, children: false }, 1 << 16), AgentErrorKind::NotFound),
+        (with(counted(CountSpec { cpus: vec![0; 9000], ..count() }), system.clone(), 1 << 16), invalid),
+        (with(one.clone(), Target::Process { pid: 0, children: false }, 1 << 16), AgentErrorKind::Invalid),
+        (with(one.clone(), Target::Process { pid: 999_999, children: false }, 1 << 16), AgentErrorKind::NotFound),
         (with(one.clone(), command(vec![]), 1 << 16), AgentErrorKind::Invalid),
         (with(one.clone(), command(vec!["a\0b".into()]), 1 << 16), AgentErrorKind::Invalid),
         (with(one, command(vec!["x".into(); 300]), 1 << 16), AgentErrorKind::Invalid),
@@ -323,18 +321,18 @@ fn p14_wrong_sizes_and_names_are_refused() {
 fn p14_a_filter_of_branches_has_limits() {
     let (connection, _thread) = greeted();
     let start = |branches: Vec<BranchFilter>, call_graph| {
-        let method = WireMethod::Profile(WireProfile { branches, call_graph, ..common::profile(9) });
-        ask(&connection, &Request::Start { capture: 1, method, target: WireTarget::System, ring_bytes: 1 << 16 })
+        let method = WireMethod::Profile(ProfileSpec { branches, call_graph, ..common::profile(9) });
+        ask(&connection, &Request::Start { capture: 1, method, target: Target::System, ring_bytes: 1 << 16 })
     };
     for (branches, call_graph) in
-        [(vec![BranchFilter::U; 15], WireCallGraph::FramePointer), (vec![BranchFilter::Any], WireCallGraph::Lbr)]
+        [(vec![BranchFilter::U; 15], CallGraph::FramePointer), (vec![BranchFilter::Any], CallGraph::Lbr)]
     {
         match start(branches, call_graph) {
             Reply::Failed(error) => assert_eq!(error.kind, AgentErrorKind::Invalid, "{error}"),
             reply => panic!("{reply:?}"),
         }
     }
-    match start(BranchFilter::ALL.to_vec(), WireCallGraph::FramePointer) {
+    match start(BranchFilter::ALL.to_vec(), CallGraph::FramePointer) {
         Reply::Started(started) => {
             assert_eq!(started.streams, [StreamLayout::PerfSamples, StreamLayout::PerfBranches]);
         }

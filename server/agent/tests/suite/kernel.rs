@@ -13,9 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bathyscope_capture::Target;
 use bathyscope_protocol::{
     AgentClient, AgentErrorKind, CapabilityState, ClientError, KernelFile, RingContent, TargetState, WireMethod,
-    WireTarget,
 };
 use common::{Rings, events, kernel, number, probe, start, text, wait_for};
 
@@ -43,7 +43,7 @@ fn system_calls_of_a_busy_process_balance() {
     }
     let mut client = kernel();
     let method = events(&[probe("raw_syscalls:sys_enter", &["id"], "")]);
-    let mut rings = start(&mut client, method, WireTarget::System, 8 << 20);
+    let mut rings = start(&mut client, method, Target::System, 8 << 20);
     let (pid, id) = (rings.column(0, "pid"), rings.column(0, "id"));
     client.enable(1).unwrap();
     let mut dd = dd("100k");
@@ -77,7 +77,7 @@ fn a_ring_that_nobody_reads_balances_too() {
     }
     let mut client = kernel();
     let method = events(&[probe("raw_syscalls:sys_enter", &["id", "args"], "")]);
-    let mut rings = start(&mut client, method, WireTarget::System, 64 << 10);
+    let mut rings = start(&mut client, method, Target::System, 64 << 10);
     client.enable(1).unwrap();
     assert!(dd("20k").wait().unwrap().success());
     let last = client.stop(1, false).unwrap().probes[0].clone();
@@ -94,7 +94,7 @@ fn predicates_and_targets_filter_in_the_kernel() {
     }
     let mut client = kernel();
     let mut dd = dd("100000000");
-    let target = WireTarget::Process { pid: dd.id(), children: false };
+    let target = Target::Process { pid: dd.id(), children: false };
     let method = events(&[probe("raw_syscalls:sys_enter", &["id"], "id == 1")]);
     let mut rings = start(&mut client, method, target, 4 << 20);
     let (pid, id, comm) = (rings.column(0, "pid"), rings.column(0, "id"), rings.column(0, "comm"));
@@ -128,7 +128,7 @@ fn a_command_is_recorded_from_its_execution_with_its_children() {
     // `timeout` forks before it executes `dd`.
     let argv = ["timeout", "60", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000"];
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-    let target = WireTarget::Command { argv, user: None, children: true };
+    let target = Target::Command { argv, user: None, children: true };
     let method = events(&[
         probe("syscalls:sys_enter_execve", &["filename"], ""),
         probe("syscalls:sys_enter_write", &["fd", "count"], "count == 1"),
@@ -168,7 +168,7 @@ fn a_command_that_cannot_run_is_told_in_words() {
         return;
     }
     let mut client = kernel();
-    let command = |argv: &[&str], user: Option<&str>| WireTarget::Command {
+    let command = |argv: &[&str], user: Option<&str>| Target::Command {
         argv: argv.iter().map(|word| (*word).to_owned()).collect(),
         user: user.map(str::to_owned),
         children: false,
@@ -179,7 +179,7 @@ fn a_command_that_cannot_run_is_told_in_words() {
     };
     assert_eq!(refused(command(&["no-such-program-here"], None)).kind, AgentErrorKind::NotFound);
     assert_eq!(refused(command(&["true"], Some("no-such-user-here"))).kind, AgentErrorKind::NotFound);
-    assert_eq!(refused(WireTarget::Process { pid: 4_194_303, children: true }).kind, AgentErrorKind::NotFound);
+    assert_eq!(refused(Target::Process { pid: 4_194_303, children: true }).kind, AgentErrorKind::NotFound);
 }
 
 /// Keeps a CPU busy until it is dropped, even by a test that fails.
@@ -224,8 +224,8 @@ fn samples_with_stacks_come_from_a_busy_process() {
     }
     let mut client = kernel();
     let busy = busy();
-    for target in [WireTarget::System, WireTarget::Process { pid: busy.id(), children: true }] {
-        let only_it = target != WireTarget::System;
+    for target in [Target::System, Target::Process { pid: busy.id(), children: true }] {
+        let only_it = target != Target::System;
         let method = WireMethod::Profile(common::profile(499));
         let mut rings = start(&mut client, method, target, 4 << 20);
         client.enable(1).unwrap();
@@ -265,7 +265,7 @@ fn captures_follow_each_other_and_tell_what_attaching_took() {
         let tracepoint = "raw_syscalls:sys_enter".parse().unwrap();
         read_some(&mut client, KernelFile::EventFormat { tracepoint });
         let clock = Instant::now();
-        let started = client.start(1, method, WireTarget::System, 1 << 20).unwrap();
+        let started = client.start(1, method, Target::System, 1 << 20).unwrap();
         let made = clock.elapsed();
         client.enable(1).unwrap();
         let attached = clock.elapsed();
@@ -296,7 +296,7 @@ fn many_probes_are_detached_quickly() {
     let calls = calls.iter().map(|name| probe(&format!("syscalls:sys_enter_{name}"), &[], ""));
     let probes: Vec<_> = sched.chain(calls).cycle().take(64).collect();
     let clock = Instant::now();
-    let mut rings = start(&mut client, events(&probes), WireTarget::System, 64 << 10);
+    let mut rings = start(&mut client, events(&probes), Target::System, 64 << 10);
     client.enable(1).unwrap();
     let attached = clock.elapsed();
     let clock = Instant::now();
@@ -372,7 +372,7 @@ fn a_console_that_goes_leaves_nothing_attached() {
     }
     let mut client = kernel();
     let mut rings: Rings =
-        start(&mut client, events(&[probe("raw_syscalls:sys_enter", &["id"], "")]), WireTarget::System, 1 << 20);
+        start(&mut client, events(&[probe("raw_syscalls:sys_enter", &["id"], "")]), Target::System, 1 << 20);
     client.enable(1).unwrap();
     wait_for("records", || rings.stream(0, &mut |_record| ()) > 0);
     drop(client);

@@ -12,9 +12,10 @@ use std::{
 
 use bathyscope_agent::ScriptRights;
 use bathyscope_bpf::lang::plan::{Action, UserFile};
+use bathyscope_capture::Target;
 use bathyscope_protocol::{
     AgentClient, AgentErrorKind, ClientError, RingContent, Rows, ScriptStage, ScriptStarted, TargetState, UnwindTable,
-    WireScript, WireTarget, rings::RingReader,
+    WireScript, rings::RingReader,
 };
 use common::{kernel, kernel_with, simulated, wait_for};
 
@@ -31,7 +32,7 @@ struct Run {
 }
 
 impl Run {
-    fn start(client: &mut AgentClient, text: &str, target: WireTarget) -> Self {
+    fn start(client: &mut AgentClient, text: &str, target: Target) -> Self {
         let started = client.start_script(1, script(text), target, 1 << 20).unwrap();
         let mut taken = client.take_rings(1, &started.started).unwrap();
         assert_eq!(started.started.rings[0].content, RingContent::Script);
@@ -82,7 +83,7 @@ fn simulated_scripts_print_count_and_lose_what_is_known() {
         tracepoint:syscalls:sys_enter_openat { printf(\"%s %s\\n\", comm, str(args.filename)); @opens[comm] = count(); }
         tracepoint:syscalls:sys_exit_openat { @ret = hist(args.ret); }
         end { printf(\"done\\n\"); }";
-    let mut run = Run::start(&mut client, text, WireTarget::System);
+    let mut run = Run::start(&mut client, text, Target::System);
     let enabled = client.enable_script(1).unwrap();
     assert_eq!((enabled.attached, enabled.failed.len()), (4, 0));
     wait_for("hits", || client.readings(1).unwrap().probes[1].hits > 100);
@@ -111,7 +112,7 @@ fn simulated_scripts_are_the_same_each_time() {
         let mut client = simulated("rate=1000,seed=3");
         let text = "tracepoint:sched:sched_switch { printf(\"%d %s %d\\n\", pid, args.next_comm, args.next_pid); }
             interval:ms:50 { printf(\"tick %d\\n\", cpu); }";
-        let mut run = Run::start(&mut client, text, WireTarget::System);
+        let mut run = Run::start(&mut client, text, Target::System);
         client.enable_script(1).unwrap();
         let mut records = Vec::new();
         wait_for("records", || {
@@ -129,7 +130,7 @@ fn simulated_scripts_are_the_same_each_time() {
 fn simulated_stacks_lead_to_their_bodies() {
     let mut client = simulated("rate=1000");
     let text = "profile:hz:499 { @[kstack, ustack] = count(); }";
-    let run = Run::start(&mut client, text, WireTarget::System);
+    let run = Run::start(&mut client, text, Target::System);
     client.enable_script(1).unwrap();
     wait_for("samples", || client.readings(1).unwrap().probes[0].hits > 200);
     let last = client.stop(1, false).unwrap();
@@ -150,7 +151,7 @@ fn simulated_stacks_lead_to_their_bodies() {
 fn scripts_that_are_wrong_are_told_where() {
     let mut client = simulated("");
     let text = "tracepoint:sched:sched_switch { @ = args.no_such_field; }";
-    let refused = client.start_script(1, script(text), WireTarget::System, 1 << 20).unwrap_err();
+    let refused = client.start_script(1, script(text), Target::System, 1 << 20).unwrap_err();
     let ClientError::Script(refused) = refused else { panic!("{refused:?}") };
     let first = &refused.diagnostics[0];
     assert!(text[first.start as usize..first.end as usize].contains("no_such_field"), "{first:?}");
@@ -198,7 +199,7 @@ fn scripts_run_on_the_kernel_from_text_to_detached() {
         tracepoint:sched:sched_switch { @[kstack] = count(); }
         interval:ms:5 { printf(\"%d\\n\", cpu); }
         end { printf(\"done\\n\"); }";
-    let mut run = Run::start(&mut client, text, WireTarget::System);
+    let mut run = Run::start(&mut client, text, Target::System);
     client.enable_script(1).unwrap();
     let mut records = Vec::new();
     wait_for("hits", || {
@@ -255,7 +256,7 @@ fn kernel_functions_are_probed_from_text() {
     } else {
         println!("SKIPPED: fentry from text — {features:?}");
     }
-    let run = Run::start(&mut client, &text, WireTarget::System);
+    let run = Run::start(&mut client, &text, Target::System);
     assert_eq!(client.enable_script(1).unwrap().failed, []);
     let mut names = vec!["@raw", "@faults", "@tasks"];
     names.extend(features.kprobe.then_some(["@k", "@ns", "@returns"]).into_iter().flatten());
@@ -276,7 +277,7 @@ fn a_commands_children_are_counted_too() {
     let mut client = kernel();
     let argv = ["timeout", "60", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000"];
     let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-    let target = WireTarget::Command { argv, user: None, children: true };
+    let target = Target::Command { argv, user: None, children: true };
     let text = "tracepoint:syscalls:sys_enter_write { @[comm] = count(); }";
     let run = Run::start(&mut client, text, target);
     client.enable_script(1).unwrap();
@@ -305,7 +306,7 @@ fn starting_and_stopping_tell_what_they_took() {
         "tracepoint:syscalls:sys_enter_* { @[probe] = count(); }",
     ] {
         let clock = Instant::now();
-        let started = client.start_script(1, script(text), WireTarget::System, 1 << 20).unwrap();
+        let started = client.start_script(1, script(text), Target::System, 1 << 20).unwrap();
         let made = clock.elapsed();
         let enabled = client.enable_script(1).unwrap();
         let attached = clock.elapsed();
@@ -337,7 +338,7 @@ fn a_console_that_goes_leaves_no_program_of_a_script() {
         return;
     }
     let mut client = kernel();
-    let mut run = Run::start(&mut client, "interval:ms:1 { printf(\"%d\\n\", cpu); }", WireTarget::System);
+    let mut run = Run::start(&mut client, "interval:ms:1 { printf(\"%d\\n\", cpu); }", Target::System);
     client.enable_script(1).unwrap();
     wait_for("records", || !run.records().is_empty());
     drop(client);
@@ -356,7 +357,7 @@ fn scripts_do_only_what_the_agent_was_started_for() {
     let start = |rights: ScriptRights, allow_unsafe: bool| {
         let mut client = kernel_with(rights);
         let wanted = WireScript { allow_unsafe, ..script("begin { signal(9); }") };
-        match client.start_script(1, wanted, WireTarget::System, 1 << 20) {
+        match client.start_script(1, wanted, Target::System, 1 << 20) {
             Err(ClientError::Refused(error)) => Some(error.kind),
             Err(ClientError::Script(refused)) => {
                 assert!(!refused.diagnostics.is_empty());

@@ -5,10 +5,10 @@ use crate::common;
 
 use std::{collections::BTreeSet, io::Read as _};
 
-use bathyscope_capture::TracepointName;
+use bathyscope_capture::{Target, TracepointName};
 use bathyscope_catalog::{parse_available_events, parse_event_format};
 use bathyscope_protocol::{
-    AgentClient, ClientError, KernelFile, ProbeReading, ProcessFile, RingContent, TargetState, WireMethod, WireTarget,
+    AgentClient, ClientError, KernelFile, ProbeReading, ProcessFile, RingContent, TargetState, WireMethod,
 };
 use common::{Rings, events, number, probe, simulated, start, text, wait_for};
 
@@ -40,7 +40,7 @@ fn the_books_balance_with_known_losses() {
     ] {
         let mut client = simulated(options);
         let method = events(&[probe("sched:sched_switch", &["prev_pid", "next_comm"], predicate)]);
-        let mut rings = start(&mut client, method, WireTarget::System, 1 << 20);
+        let mut rings = start(&mut client, method, Target::System, 1 << 20);
         let (last, records) = run(&mut client, &mut rings, 5000);
         let stored = records.len() as u64;
         assert_eq!(last.hits, last.filtered + last.ring_full + stored, "{options}");
@@ -59,7 +59,7 @@ fn the_books_balance_with_known_losses() {
 fn a_ring_that_nobody_reads_overflows_and_counts() {
     let mut client = simulated("rate=200000");
     let method = events(&[probe("raw_syscalls:sys_enter", &["id", "args"], "")]);
-    let mut rings = start(&mut client, method, WireTarget::System, 1 << 16);
+    let mut rings = start(&mut client, method, Target::System, 1 << 16);
     client.enable(1).unwrap();
     wait_for("an overflow", || client.readings(1).unwrap().probes[0].ring_full > 1000);
     let last = client.stop(1, false).unwrap().probes[0].clone();
@@ -72,7 +72,7 @@ fn events_are_the_same_for_the_same_seed() {
     let take = |options: &str| -> Vec<(u64, u64, Option<Vec<u8>>)> {
         let mut client = simulated(options);
         let method = events(&[probe("syscalls:sys_enter_openat", &["filename", "flags"], "")]);
-        let mut rings = start(&mut client, method, WireTarget::System, 1 << 20);
+        let mut rings = start(&mut client, method, Target::System, 1 << 20);
         let (_last, records) = run(&mut client, &mut rings, 1000);
         let (tid, flags, name) = (rings.column(0, "tid"), rings.column(0, "flags"), rings.column(0, "filename"));
         let row = |record: &Vec<u8>| (number(record, &tid), number(record, &flags), text(record, &name));
@@ -90,7 +90,7 @@ fn events_are_the_same_for_the_same_seed() {
 fn times_ascend_from_the_moment_of_enabling() {
     let mut client = simulated("rate=100000");
     let method = events(&[probe("sched:sched_wakeup", &["pid", "comm"], "")]);
-    let mut rings = start(&mut client, method, WireTarget::System, 1 << 20);
+    let mut rings = start(&mut client, method, Target::System, 1 << 20);
     let names: Vec<String> = rings.columns(0).iter().map(|column| column.name.clone()).collect();
     assert_eq!(names, ["time", "cpu", "pid", "tid", "comm", "args.pid", "args.comm"]);
     let (_last, records) = run(&mut client, &mut rings, 2000);
@@ -141,7 +141,7 @@ fn every_process_has_its_files() {
 fn samples_balance_and_come_with_process_history() {
     let mut client = simulated("lose_every=7");
     let method = WireMethod::Profile(common::profile(2000));
-    let mut rings = start(&mut client, method, WireTarget::System, 1 << 20);
+    let mut rings = start(&mut client, method, Target::System, 1 << 20);
     let mut kinds = std::collections::BTreeMap::<u32, u64>::new();
     let mut count = |record: &[u8]| *kinds.entry(u32::from_le_bytes(record[..4].try_into().unwrap())).or_default() += 1;
     client.enable(1).unwrap();
@@ -161,7 +161,7 @@ fn samples_balance_and_come_with_process_history() {
 #[test]
 fn commands_print_and_end_and_short_lived_processes_go() {
     let mut client = simulated("");
-    let target = WireTarget::Command { argv: vec!["work".into(), "hard".into()], user: None, children: true };
+    let target = Target::Command { argv: vec!["work".into(), "hard".into()], user: None, children: true };
     let mut rings = start(&mut client, events(&[probe("raw_syscalls:sys_enter", &["id"], "")]), target, 1 << 16);
     let pid = u64::from(rings.started.target_pid.unwrap());
     let pid_column = rings.column(0, "pid");
@@ -176,7 +176,7 @@ fn commands_print_and_end_and_short_lived_processes_go() {
     assert_eq!(printed, "simulated run of work hard\nsimulated: done\n");
     client.discard(1).unwrap();
 
-    let target = WireTarget::Process { pid: 1644, children: false };
+    let target = Target::Process { pid: 1644, children: false };
     let _rings = start(&mut client, events(&[probe("sched:sched_switch", &[], "")]), target, 1 << 16);
     assert_eq!(client.readings(1).unwrap().target, TargetState::Running);
     client.enable(1).unwrap();

@@ -17,9 +17,10 @@ use std::{
 };
 
 use bathyscope_agent::{ScriptRights, cleanup};
+use bathyscope_capture::{DynamicProbe, Target, TraceEvent, TraceSpec};
 use bathyscope_protocol::{
     AgentClient, AgentError, AgentErrorKind, Budget, ClientError, KernelFile, RingContent, RingKind, Started,
-    TakenRings, TargetState, WireMethod, WireTarget, WireTrace, WireTraceEvent,
+    TakenRings, TargetState, WireMethod,
 };
 use common::{kernel, kernel_with, wait_for};
 use object::{Object as _, ObjectSegment as _};
@@ -48,20 +49,25 @@ fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn event(name: &str, filter: Option<&str>) -> WireTraceEvent {
-    WireTraceEvent { event: name.parse().unwrap(), filter: filter.map(str::to_owned) }
+/// Probes as lines that the kernel is told as they are.
+fn probes(list: &[&str]) -> Vec<DynamicProbe> {
+    list.iter().map(|line| DynamicProbe::of_line(line)).collect()
 }
 
-fn command(argv: &[&str]) -> WireTarget {
-    WireTarget::Command { argv: words(argv), user: None, children: true }
+fn event(name: &str, filter: Option<&str>) -> TraceEvent {
+    TraceEvent { event: name.parse().unwrap(), filter: filter.map(str::to_owned) }
 }
 
-fn method(trace: WireTrace) -> WireMethod {
+fn command(argv: &[&str]) -> Target {
+    Target::Command { argv: words(argv), user: None, children: true }
+}
+
+fn method(trace: TraceSpec) -> WireMethod {
     WireMethod::Trace(Box::new(trace))
 }
 
-fn refused(client: &mut AgentClient, trace: WireTrace) -> AgentError {
-    match client.start(1, method(trace), WireTarget::System, 1 << 20) {
+fn refused(client: &mut AgentClient, trace: TraceSpec) -> AgentError {
+    match client.start(1, method(trace), Target::System, 1 << 20) {
         Err(ClientError::Refused(error)) => error,
         other => panic!("it was not refused: {other:?}"),
     }
@@ -88,7 +94,7 @@ struct Pages {
 }
 
 impl Pages {
-    fn start(client: &mut AgentClient, trace: WireTrace, target: WireTarget) -> Self {
+    fn start(client: &mut AgentClient, trace: TraceSpec, target: Target) -> Self {
         let started = client.start(1, method(trace), target, 1 << 20).unwrap();
         let TakenRings { rings, .. } = client.take_rings(1, &started).unwrap();
         let (mut files, mut rest) = (Vec::new(), Vec::new());
@@ -158,7 +164,7 @@ fn walk(page: &[u8], records: &mut BTreeMap<u16, Vec<i32>>) {
 }
 
 /// Runs a command with a trace to its end.
-fn trace_command(client: &mut AgentClient, trace: WireTrace, argv: &[&str]) -> (Pages, Vec<(u64, u64, u64)>) {
+fn trace_command(client: &mut AgentClient, trace: TraceSpec, argv: &[&str]) -> (Pages, Vec<(u64, u64, u64)>) {
     let mut pages = Pages::start(client, trace, command(argv));
     client.enable(1).unwrap();
     wait_for("the end of the command", || {
@@ -202,13 +208,13 @@ fn events_of_a_command_and_its_children_are_recorded_in_an_instance_of_their_own
     }
     let _alone = alone();
     let mut client = kernel();
-    let trace = WireTrace {
+    let trace = TraceSpec {
         events: vec![
             event("sched:sched_process_exec", None),
             event("sched:sched_process_exit", Some("prio > 0")),
             event("raw_syscalls:sys_enter", Some("id == 100000")),
         ],
-        ..WireTrace::default()
+        ..TraceSpec::default()
     };
     let before = tracefs("set_event");
     let mut during = None;
@@ -235,8 +241,8 @@ fn a_process_that_is_not_the_target_is_not_recorded() {
     let _alone = alone();
     let mut client = kernel();
     let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let trace = WireTrace { events: vec![event("raw_syscalls:sys_enter", None)], ..WireTrace::default() };
-    let target = WireTarget::Process { pid: cat.id(), children: false };
+    let trace = TraceSpec { events: vec![event("raw_syscalls:sys_enter", None)], ..TraceSpec::default() };
+    let target = Target::Process { pid: cat.id(), children: false };
     let mut pages = Pages::start(&mut client, trace, target);
     client.enable(1).unwrap();
     cat.stdin.as_mut().unwrap().write_all(b"x\n").unwrap();
@@ -262,8 +268,8 @@ fn probes_in_programs_are_made_counted_and_removed() {
     let (path, offset) = program(folder.path());
     let mut client = kernel();
     let path = path.to_str().unwrap();
-    let dynamic = vec![format!("p:begin {path}:{offset:#x} ip=%ip sp=%sp"), format!("p {path}:{offset:#x}")];
-    let (pages, readings) = trace_command(&mut client, WireTrace { dynamic, ..WireTrace::default() }, &[path]);
+    let dynamic = probes(&[&format!("p:begin {path}:{offset:#x} ip=%ip sp=%sp"), &format!("p {path}:{offset:#x}")]);
+    let (pages, readings) = trace_command(&mut client, TraceSpec { dynamic, ..TraceSpec::default() }, &[path]);
     assert_eq!(pages.of("begin").len(), 1);
     assert_eq!(pages.of(&format!("p_traced_{offset:#x}")).len(), 1, "a name is made where none was given");
     assert_eq!(readings.len(), 3);
@@ -286,7 +292,7 @@ fn refusals_of_the_kernel_are_told_with_the_place() {
     let path = path.to_str().unwrap();
     let mut client = kernel();
     let line = format!("p:bad {path}:{offset:#x} a=%ip b=%zz");
-    let error = refused(&mut client, WireTrace { dynamic: vec![line.clone()], ..WireTrace::default() });
+    let error = refused(&mut client, TraceSpec { dynamic: probes(&[&line]), ..TraceSpec::default() });
     assert_eq!((error.kind, error.why.as_str()), (AgentErrorKind::Invalid, "Invalid register name"));
     let (shown, mark) = error.detail.split_once('\n').unwrap();
     let place = line.find("%zz").unwrap();
@@ -295,19 +301,19 @@ fn refusals_of_the_kernel_are_told_with_the_place() {
     assert!([place, place - 2].contains(&mark.find('^').unwrap()), "{}", error.detail);
 
     let bad = event("sched:sched_switch", Some("prev_pid >> 1"));
-    let error = refused(&mut client, WireTrace { events: vec![bad], ..WireTrace::default() });
+    let error = refused(&mut client, TraceSpec { events: vec![bad], ..TraceSpec::default() });
     assert_eq!(error.kind, AgentErrorKind::Invalid);
     assert!(error.detail.starts_with("prev_pid >> 1\n") && error.detail.ends_with('^'), "{error:?}");
 
     let missing = event("sched:no_such_event", None);
-    let error = refused(&mut client, WireTrace { events: vec![missing], ..WireTrace::default() });
+    let error = refused(&mut client, TraceSpec { events: vec![missing], ..TraceSpec::default() });
     assert_eq!(error.kind, AgentErrorKind::NotFound);
-    let tracer = WireTrace { tracer: Some("no_such_tracer".to_owned()), ..WireTrace::default() };
+    let tracer = TraceSpec { tracer: Some("no_such_tracer".to_owned()), ..TraceSpec::default() };
     assert!(refused(&mut client, tracer).why.contains("it has:"));
     let option = vec![("no_such_option".to_owned(), true)];
     let events = vec![event("sched:sched_switch", None)];
     assert!(
-        refused(&mut client, WireTrace { options: option, events, ..WireTrace::default() }).kind
+        refused(&mut client, TraceSpec { options: option, events, ..TraceSpec::default() }).kind
             == AgentErrorKind::Invalid
     );
     wait_for("what failed is undone", nothing_left);
@@ -319,7 +325,7 @@ fn p22_probes_follow_the_rights_of_scripts() {
         return;
     }
     let mut off = kernel_with(ScriptRights::Off);
-    let trace = |line: &str| WireTrace { dynamic: words(&[line]), ..WireTrace::default() };
+    let trace = |line: &str| TraceSpec { dynamic: probes(&[line]), ..TraceSpec::default() };
     assert_eq!(refused(&mut off, trace("p:x vfs_read")).kind, AgentErrorKind::Denied);
     let mut observe = kernel();
     assert_eq!(refused(&mut observe, trace("p:x 0xffffffff81000000")).kind, AgentErrorKind::Denied);
@@ -329,12 +335,12 @@ fn p22_probes_follow_the_rights_of_scripts() {
 
 /// Whether this kernel traces functions; otherwise checks that it says why not.
 fn functions(client: &mut AgentClient, tracer: &str) -> bool {
-    let trace = WireTrace {
+    let trace = TraceSpec {
         tracer: Some(tracer.to_owned()),
         functions: words(&["vfs_read", "vfs_open"]),
-        ..WireTrace::default()
+        ..TraceSpec::default()
     };
-    match client.start(1, method(trace), WireTarget::System, 1 << 20) {
+    match client.start(1, method(trace), Target::System, 1 << 20) {
         Ok(_started) => {
             client.stop(1, false).unwrap();
             client.discard(1).unwrap();
@@ -361,13 +367,13 @@ fn functions_are_traced() {
     if !functions(&mut client, "function") {
         return;
     }
-    let trace = WireTrace {
+    let trace = TraceSpec {
         tracer: Some("function".to_owned()),
         functions: words(&["vfs_*"]),
         not_functions: words(&["vfs_write"]),
         events: vec![event("sched:sched_process_exec", None)],
         options: vec![("func_stack_trace".to_owned(), false)],
-        ..WireTrace::default()
+        ..TraceSpec::default()
     };
     let (pages, _readings) = trace_command(&mut client, trace, &["/usr/bin/true"]);
     assert!(pages.of("ftrace:function").len() > 3);
@@ -375,10 +381,10 @@ fn functions_are_traced() {
     let pid = i32::try_from(pages.started.target_pid.unwrap()).unwrap();
     assert!(pages.of("ftrace:function").iter().all(|thread| *thread == pid));
     drop(pages);
-    let none = WireTrace {
+    let none = TraceSpec {
         tracer: Some("function".to_owned()),
         functions: words(&["no_such_function"]),
-        ..WireTrace::default()
+        ..TraceSpec::default()
     };
     assert_eq!(refused(&mut client, none).kind, AgentErrorKind::NotFound);
     wait_for("the removal of the instance", nothing_left);
@@ -403,14 +409,14 @@ fn state_around_a_graph(client: &mut AgentClient) -> Option<Vec<String>> {
     Some(before)
 }
 
-fn graph() -> WireTrace {
-    WireTrace {
+fn graph() -> TraceSpec {
+    TraceSpec {
         tracer: Some("function_graph".to_owned()),
         graph_roots: words(&["vfs_read"]),
         max_depth: Some(2),
         events: vec![event("sched:sched_process_exec", None)],
         options: vec![("funcgraph-proc".to_owned(), true)],
-        ..WireTrace::default()
+        ..TraceSpec::default()
     }
 }
 
@@ -471,9 +477,9 @@ fn p24_a_trace_over_its_budget_is_unhooked_while_its_pages_are_open() {
         wait_for("the end of the attempt", || state() == before);
         let functions = words(&["vfs_*"]);
         let events = vec![event("sched:sched_process_exec", None)];
-        let trace = WireTrace { tracer: Some(tracer.to_owned()), functions, events, ..WireTrace::default() };
+        let trace = TraceSpec { tracer: Some(tracer.to_owned()), functions, events, ..TraceSpec::default() };
         let load = Load(Command::new("/bin/dd").args(["if=/dev/zero", "of=/dev/null", "bs=1"]).spawn().unwrap());
-        let pages = Pages::start(&mut client, trace, WireTarget::System);
+        let pages = Pages::start(&mut client, trace, Target::System);
         assert!(hooked("vfs_") > 5);
         let budget = Budget { bytes_per_s: Some(65_536), ..Budget::of_cpu(1, true) };
         client.set_budget(1, budget).unwrap();
@@ -508,9 +514,9 @@ fn functions_of_the_kernel_are_probed() {
     }
     let _alone = alone();
     let mut client = kernel();
-    let trace = |lines: &[&str]| WireTrace { dynamic: words(lines), ..WireTrace::default() };
+    let trace = |lines: &[&str]| TraceSpec { dynamic: probes(lines), ..TraceSpec::default() };
     let lines = ["p:opened do_sys_openat2 dfd=%di", "r:done do_sys_openat2 ret=$retval", "p vfs_open"];
-    match client.start(1, method(trace(&lines)), WireTarget::System, 1 << 20) {
+    match client.start(1, method(trace(&lines)), Target::System, 1 << 20) {
         Ok(_started) => client.discard_stopped(),
         Err(ClientError::Refused(error)) => {
             assert!(matches!(error.kind, AgentErrorKind::Denied | AgentErrorKind::Unsupported), "{error:?}");
@@ -539,9 +545,9 @@ fn probes_on_events_are_made() {
     }
     let _alone = alone();
     let mut client = kernel();
-    let dynamic = words(&["e:gone sched.sched_process_exit who=$pid:u32"]);
-    let trace = || WireTrace { dynamic: dynamic.clone(), ..WireTrace::default() };
-    match client.start(1, method(trace()), WireTarget::System, 1 << 20) {
+    let dynamic = probes(&["e:gone sched.sched_process_exit who=$pid:u32"]);
+    let trace = || TraceSpec { dynamic: dynamic.clone(), ..TraceSpec::default() };
+    match client.start(1, method(trace()), Target::System, 1 << 20) {
         Ok(_started) => client.discard_stopped(),
         Err(ClientError::Refused(error)) => {
             assert_eq!(error.kind, AgentErrorKind::Unsupported, "{error:?}");
@@ -576,8 +582,8 @@ fn other_tracers_go_on() {
     }
     let _alone = alone();
     let mut client = kernel();
-    let trace = WireTrace { events: vec![event("sched:sched_process_exec", None)], ..WireTrace::default() };
-    let mut pages = Pages::start(&mut client, trace, WireTarget::System);
+    let trace = TraceSpec { events: vec![event("sched:sched_process_exec", None)], ..TraceSpec::default() };
+    let mut pages = Pages::start(&mut client, trace, Target::System);
     client.enable(1).unwrap();
     let others: [(&str, &[&str]); 3] = [
         ("perf", &["stat", "-x,", "-e", "sched:sched_process_exec", "/usr/bin/true"]),
@@ -616,7 +622,7 @@ fn victim() {
     let Ok(line) = std::env::var(VICTIM) else { return };
     let mut client = kernel();
     if line == GRAPH {
-        client.start(1, method(graph()), WireTarget::System, 1 << 20).unwrap();
+        client.start(1, method(graph()), Target::System, 1 << 20).unwrap();
         client.enable(1).unwrap();
         println!("ready 0");
         // Until it is killed.
@@ -625,12 +631,12 @@ fn victim() {
     }
     let clock = Instant::now();
     for cycle in 0_u32.. {
-        let trace = WireTrace {
+        let trace = TraceSpec {
             events: vec![event("sched:sched_process_exec", None)],
-            dynamic: words(&[&line]),
-            ..WireTrace::default()
+            dynamic: probes(&[&line]),
+            ..TraceSpec::default()
         };
-        client.start(1, method(trace), WireTarget::System, 1 << 20).unwrap();
+        client.start(1, method(trace), Target::System, 1 << 20).unwrap();
         client.enable(1).unwrap();
         client.stop(1, false).unwrap();
         client.discard(1).unwrap();

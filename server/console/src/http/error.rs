@@ -27,7 +27,7 @@ use crate::{
     import::ImportError,
     recorder::{DetachError, LinkError, StartError, words},
     script::ScriptFailure,
-    wire::{self, WireSpecError},
+    wire::{self, SpecRefusal},
 };
 
 /// What kind of trouble; each has one status and a stable name.
@@ -374,8 +374,8 @@ impl From<DetachError> for ApiError {
     }
 }
 
-impl From<WireSpecError> for ApiError {
-    fn from(error: WireSpecError) -> Self {
+impl From<SpecRefusal> for ApiError {
+    fn from(error: SpecRefusal) -> Self {
         Self::invalid("reading what to record", words(&error))
     }
 }

@@ -11,14 +11,13 @@ use std::{
 
 use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
-    CallGraph, CaptureId, CaptureSpec, CountPer, CountSpec, DynamicProbe, Method, OverBudget, ProfileSpec, ScriptProbe,
-    ScriptRecord, ScriptSpec, StreamKind, StreamSchema, SyscallOutcome, Target, TraceEvent, TraceSpec,
+    CaptureId, CaptureSpec, CountSpec, DynamicProbe, Method, OverBudget, ProfileSpec, ScriptProbe, ScriptRecord,
+    ScriptSpec, StreamKind, StreamSchema, SyscallSpec, Target,
 };
 use bathyscope_catalog::perf_events::{detailed_events, usual_events};
 use bathyscope_protocol::{
     Budget, CaptureHandle, ProbeFailure, RingContent, RingKind, ScriptStarted, Started, StreamLayout, TakenRings,
-    WireCallGraph, WireCount, WireCountPer, WireMethod, WireOutcome, WireProbe, WireProfile, WireSyscalls, WireTrace,
-    WireTraceEvent, counters::CounterView, rings::RingReader,
+    WireMethod, WireSyscalls, counters::CounterView, rings::RingReader,
 };
 use bathyscope_store::{CaptureState, End, NewCapture};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
@@ -117,6 +116,10 @@ async fn resolved(inner: &Inner, spec: CaptureSpec) -> Result<CaptureSpec, Start
     Ok(spec)
 }
 
+fn lines_of(probes: &[DynamicProbe]) -> Vec<String> {
+    probes.iter().map(|probe| probe.line().to_owned()).collect()
+}
+
 async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Begun, StartError> {
     let handle = inner.next_handle();
     let method = match &spec.method {
@@ -131,7 +134,7 @@ async fn make(inner: &Inner, spec: &CaptureSpec) -> Result<Begun, StartError> {
     };
     let finding = tokio::task::spawn_blocking(move || {
         super::go_returns::refuse(&mut link, &dynamic)?;
-        Ok::<_, StartError>(crate::groups::wire_target(&mut link, &wanted)?)
+        Ok::<_, StartError>(crate::groups::resolved_target(&mut link, &wanted)?)
     });
     let found = finding.await;
     let target =
@@ -505,89 +508,22 @@ async fn guard(
 
 fn wire_method(method: &Method, target: &Target) -> WireMethod {
     match method {
-        Method::Events { probes } => WireMethod::Events {
-            probes: probes
-                .iter()
-                .map(|probe| WireProbe {
-                    tracepoint: probe.tracepoint.clone(),
-                    fields: probe.fields.clone(),
-                    predicate: probe.predicate.clone(),
-                })
-                .collect(),
-        },
+        Method::Events { probes } => WireMethod::Events { probes: probes.clone() },
         Method::Syscalls(spec) => WireMethod::Syscalls(WireSyscalls {
-            calls: spec.calls.clone(),
-            outcome: match spec.outcome {
-                SyscallOutcome::Any => WireOutcome::Any,
-                SyscallOutcome::Failed => WireOutcome::Failed,
-                SyscallOutcome::Succeeded => WireOutcome::Succeeded,
-            },
-            min_duration_ns: spec.min_duration_ns,
-            path: spec.path.clone(),
-            string_bytes: spec.string_bytes,
-            signals: spec.signals,
-            inodes: spec.fd_paths || spec.filter.is_some(),
-            cpu_time: spec.cpu_time,
-            addresses: spec.addresses,
-            stacks: spec.stacks,
-            below: spec.below.map(|below| (below.pid, below.direct)),
+            // Conditions on files need what new descriptors are as well.
+            calls: SyscallSpec { fd_paths: spec.fd_paths || spec.filter.is_some(), ..spec.clone() },
             ancestors: syscall_rows::filter_of(spec).ok().flatten().is_some_and(|filter| filter.asks_for_family()),
         }),
-        Method::Profile(profile) => WireMethod::Profile(wire_profile(profile)),
-        Method::Count(count) => WireMethod::Count(wire_count(count, target)),
+        Method::Profile(profile) => WireMethod::Profile(profile.clone()),
+        Method::Count(count) => WireMethod::Count(counted(count, target)),
         // A script is made by a request of its own.
         Method::Script(_) => WireMethod::Events { probes: Vec::new() },
-        Method::Trace(trace) => WireMethod::Trace(Box::new(wire_trace(trace))),
+        Method::Trace(trace) => WireMethod::Trace(Box::new(trace.clone())),
     }
 }
 
-fn wire_trace(trace: &TraceSpec) -> WireTrace {
-    let event = |it: &TraceEvent| WireTraceEvent { event: it.event.clone(), filter: it.filter.clone() };
-    WireTrace {
-        tracer: trace.tracer.clone(),
-        functions: trace.functions.clone(),
-        not_functions: trace.not_functions.clone(),
-        graph_roots: trace.graph_roots.clone(),
-        graph_not: trace.graph_not.clone(),
-        max_depth: trace.max_depth,
-        events: trace.events.iter().map(event).collect(),
-        dynamic: lines_of(&trace.dynamic),
-        options: trace.options.clone(),
-        clock: trace.clock.clone(),
-        buffer_kib: trace.buffer_kib,
-        overwrite: trace.overwrite,
-    }
-}
-
-fn lines_of(probes: &[DynamicProbe]) -> Vec<String> {
-    probes.iter().map(|probe| probe.line().to_owned()).collect()
-}
-
-fn wire_profile(profile: &ProfileSpec) -> WireProfile {
-    WireProfile {
-        frequency_hz: profile.frequency_hz,
-        kernel_stacks: profile.kernel_stacks,
-        user_stacks: profile.user_stacks,
-        event: profile.event.clone(),
-        period: profile.period,
-        call_graph: match profile.call_graph {
-            CallGraph::FramePointer => WireCallGraph::FramePointer,
-            CallGraph::Dwarf => WireCallGraph::Dwarf,
-            CallGraph::Lbr => WireCallGraph::Lbr,
-        },
-        stack_bytes: profile.stack_bytes,
-        memory: profile.memory,
-        branches: profile.branches.clone(),
-        cpus: profile.cpus.clone(),
-        filter: profile.filter.clone(),
-        delay_ms: profile.delay_ms,
-        more: profile.more.clone(),
-        group: profile.group,
-    }
-}
-
-/// The agent is told the events one by one, also where the spec leaves them open.
-fn wire_count(count: &CountSpec, target: &Target) -> WireCount {
+/// The counts with their events one by one, also where the spec leaves them open.
+fn counted(count: &CountSpec, target: &Target) -> CountSpec {
     let everywhere = count.everywhere || *target.watched() == Target::System;
     let alone = |event: &str| vec![event.to_owned()];
     // Events that are made for this are counted, whether or not they are named.
@@ -601,20 +537,7 @@ fn wire_count(count: &CountSpec, target: &Target) -> WireCount {
         [] => usual_events(count.detail, everywhere).into_iter().map(alone).collect(),
         groups => groups.iter().cloned().chain(detailed_events(count.detail).into_iter().map(alone)).collect(),
     };
-    WireCount {
-        groups: groups.into_iter().chain(made).collect(),
-        dynamic: lines_of(&count.dynamic),
-        interval_ms: count.interval_ms,
-        per: match count.per {
-            CountPer::Total => WireCountPer::Total,
-            CountPer::Cpu => WireCountPer::Cpu,
-            CountPer::Thread => WireCountPer::Thread,
-        },
-        cpus: count.cpus.clone(),
-        everywhere: count.everywhere,
-        cgroup: count.cgroup.clone(),
-        delay_ms: count.delay_ms,
-    }
+    CountSpec { groups: groups.into_iter().chain(made).collect(), detail: 0, ..count.clone() }
 }
 
 /// The events that are sampled, if there are several.

@@ -64,7 +64,7 @@ pub(crate) fn make(
     request: &ScriptRequest,
 ) -> Result<Made, ScriptFailure> {
     let mut script = places::wire_script(agent, request)?;
-    let target = crate::groups::wire_target(agent, &request.target)?;
+    let target = crate::groups::resolved_target(agent, &request.target)?;
     let tables = places::tables_of(agent, &request.text, &target);
     script.unwind = tables.tables;
     let ring_bytes = request.ring_bytes;

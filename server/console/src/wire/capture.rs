@@ -1,11 +1,10 @@
 //! A capture, and a line of the list of captures.
 
-use bathyscope_capture::{CaptureId, HostFacts, Ledger, Reading, StreamKind, visible};
+use bathyscope_capture::{CaptureId, CaptureSpec, HostFacts, Ledger, Reading, StreamKind, visible};
 use bathyscope_store::{CaptureRecord, CaptureState, CaptureSummary, Origin, Room};
 use bathyscope_views::{ColumnHead, heads};
 use serde::Serialize;
 
-use super::WireSpec;
 use crate::retention::RetentionRule;
 
 /// A line of the list of captures.
@@ -112,7 +111,7 @@ pub struct Capture {
     title: String,
     state: CaptureState,
     reason: String,
-    spec: WireSpec,
+    spec: CaptureSpec,
     host: HostFacts,
     started_unix_ns: i64,
     start_ns: u64,
@@ -159,7 +158,7 @@ impl From<CaptureRecord> for Capture {
             title: shown(&record.title),
             state: record.state,
             reason: shown(&record.reason),
-            spec: WireSpec::from(&record.spec),
+            spec: record.spec.clone(),
             host: host(record.host),
             started_unix_ns: record.started_unix_ns,
             start_ns: record.start_ns,

@@ -11,4 +11,4 @@ mod spec;
 pub(crate) use capture::shown;
 pub use capture::{Capture, CaptureItem, Retention, Stream};
 pub use script::{Probe, ScriptMessage};
-pub use spec::{WireSpec, WireSpecError};
+pub use spec::{SpecRefusal, check_spec};

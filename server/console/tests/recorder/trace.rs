@@ -12,7 +12,7 @@ use bathyscope_capture::{
 };
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, KernelFile, Reply, RingContent, RingInfo, RingKind, Started, StreamLayout, TraceFacts,
-    TraceFormat, WireTrace,
+    TraceFormat,
 };
 
 use super::{Behaviour, bench, unlimited};
@@ -35,7 +35,7 @@ fn scenario(tracer: Option<&str>, overwrite: bool) -> &'static str {
 }
 
 /// What an agent would make, with the recorded pages as buffers.
-pub(crate) fn make(wire: &WireTrace) -> (Started, Vec<OwnedFd>) {
+pub(crate) fn make(wire: &TraceSpec) -> (Started, Vec<OwnedFd>) {
     let pages = folder().join(scenario(wire.tracer.as_deref(), wire.overwrite));
     let (mut rings, mut descriptors) = (Vec::new(), Vec::new());
     for cpu in 0..2 {

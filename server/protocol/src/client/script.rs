@@ -3,12 +3,12 @@
 use std::os::fd::OwnedFd;
 
 use bathyscope_bpf::lang::host::Features;
+use bathyscope_capture::Target;
 
 use super::{AgentClient, CALL_TIMEOUT, ClientError, SLOW_CALL_TIMEOUT};
 use crate::{
     AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_MAP_PAGE_BYTES, MAX_STACK_IDS, ProtocolError,
-    Reply, Request, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript, WireTarget,
-    large,
+    Reply, Request, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript, large,
 };
 
 /// Bytes of a stack's id and number of frames.
@@ -97,7 +97,7 @@ impl AgentClient {
         &mut self,
         capture: CaptureHandle,
         script: WireScript,
-        target: WireTarget,
+        target: Target,
         ring_bytes: u32,
     ) -> Result<ScriptStarted, ClientError> {
         match self.call(&Request::StartScript { capture, script, target, ring_bytes }, SLOW_CALL_TIMEOUT)? {

@@ -5,9 +5,9 @@ use std::{
     os::fd::{AsRawFd as _, OwnedFd},
 };
 
-use bathyscope_capture::TracepointName;
+use bathyscope_capture::{CountPer, CountSpec, TracepointName};
 use bathyscope_catalog::perf_events::{EventSource, PerfEvent};
-use bathyscope_protocol::{AgentError, AgentErrorKind, WireCount, WireCountPer};
+use bathyscope_protocol::{AgentError, AgentErrorKind};
 use perf_event_open_sys::bindings as sys;
 
 use super::{Counter, Slot};
@@ -18,7 +18,7 @@ use crate::{
         cpus, host,
         perf::{Attributes, Event, Scope},
         perf_event,
-        target::{Target, threads},
+        target::{ResolvedTarget, threads},
     },
 };
 
@@ -57,10 +57,10 @@ struct Places {
 /// # Errors
 /// If none of them can be counted, or one does not exist.
 pub(super) fn open(
-    wish: &WireCount,
+    wish: &CountSpec,
     groups: &[Vec<PerfEvent>],
     names: &[(String, TracepointName)],
-    target: &Target,
+    target: &ResolvedTarget,
 ) -> Result<Opened, AgentError> {
     let everywhere = wish.everywhere || target.pids().is_empty();
     let places = places(wish, target, everywhere)?;
@@ -96,7 +96,7 @@ enum Inherit {
 }
 
 impl Inherit {
-    fn of(target: &Target, everywhere: bool) -> Self {
+    fn of(target: &ResolvedTarget, everywhere: bool) -> Self {
         match (everywhere, target.follows_children()) {
             (true, _) => Self::Nobody,
             // A chosen thread's own threads are not it.
@@ -229,12 +229,12 @@ fn cannot_count(event: &PerfEvent, error: &io::Error) -> AgentError {
     }
 }
 
-fn places(wish: &WireCount, target: &Target, everywhere: bool) -> Result<Places, AgentError> {
+fn places(wish: &CountSpec, target: &ResolvedTarget, everywhere: bool) -> Result<Places, AgentError> {
     let chosen = cpus::chosen(&wish.cpus)?;
     if everywhere { on_cpus(wish, &chosen) } else { of_threads(wish, target, &chosen) }
 }
 
-fn on_cpus(wish: &WireCount, cpus: &[u32]) -> Result<Places, AgentError> {
+fn on_cpus(wish: &CountSpec, cpus: &[u32]) -> Result<Places, AgentError> {
     let cgroup = match &wish.cgroup {
         None => None,
         Some(path) => Some(host::open_cgroup(path).ok_or_else(|| {
@@ -245,10 +245,10 @@ fn on_cpus(wish: &WireCount, cpus: &[u32]) -> Result<Places, AgentError> {
     };
     let place = |(index, cpu): (usize, &u32)| Place {
         scope: cgroup.as_ref().map_or(Scope::Cpu(*cpu), |folder| Scope::Cgroup(folder.as_raw_fd(), *cpu)),
-        row: if wish.per == WireCountPer::Cpu { index } else { 0 },
+        row: if wish.per == CountPer::Cpu { index } else { 0 },
     };
     let places = cpus.iter().enumerate().map(place).collect();
-    let rows = if wish.per == WireCountPer::Cpu { cpus.iter().map(|cpu| cpu_row(*cpu)).collect() } else { vec![all()] };
+    let rows = if wish.per == CountPer::Cpu { cpus.iter().map(|cpu| cpu_row(*cpu)).collect() } else { vec![all()] };
     Ok(Places { places, rows, _cgroup: cgroup })
 }
 
@@ -282,7 +282,7 @@ fn comm_of(pid: u32, tid: u32) -> String {
 }
 
 /// The threads of a target, each with its process, when it begins.
-pub(in crate::kernel) fn threads_of_target(target: &Target) -> Result<Vec<(u32, u32)>, AgentError> {
+pub(in crate::kernel) fn threads_of_target(target: &ResolvedTarget) -> Result<Vec<(u32, u32)>, AgentError> {
     let chosen = target.threads();
     if !chosen.is_empty() {
         return Ok(chosen.iter().map(|held| (held.pid, held.tid)).collect());
@@ -294,15 +294,15 @@ pub(in crate::kernel) fn threads_of_target(target: &Target) -> Result<Vec<(u32, 
     Ok(threads)
 }
 
-fn of_threads(wish: &WireCount, target: &Target, cpus: &[u32]) -> Result<Places, AgentError> {
+fn of_threads(wish: &CountSpec, target: &ResolvedTarget, cpus: &[u32]) -> Result<Places, AgentError> {
     let (threads, pids) = (threads_of_target(target)?, target.pids());
-    let by_cpu = wish.per == WireCountPer::Cpu || !wish.cpus.is_empty();
+    let by_cpu = wish.per == CountPer::Cpu || !wish.cpus.is_empty();
     let mut places = Vec::new();
     for (thread, (_, tid)) in threads.iter().enumerate() {
         let row = |cpu| match wish.per {
-            WireCountPer::Total => 0,
-            WireCountPer::Cpu => cpu,
-            WireCountPer::Thread => thread,
+            CountPer::Total => 0,
+            CountPer::Cpu => cpu,
+            CountPer::Thread => thread,
         };
         if by_cpu {
             let on = |(index, cpu): (usize, &u32)| Place { scope: Scope::ThreadOnCpu(*tid, *cpu), row: row(index) };
@@ -317,9 +317,9 @@ fn of_threads(wish: &WireCount, target: &Target, cpus: &[u32]) -> Result<Places,
         _ => row,
     };
     let rows = match wish.per {
-        WireCountPer::Total => vec![of_process(all())],
-        WireCountPer::Cpu => cpus.iter().map(|cpu| of_process(cpu_row(*cpu))).collect(),
-        WireCountPer::Thread => threads
+        CountPer::Total => vec![of_process(all())],
+        CountPer::Cpu => cpus.iter().map(|cpu| of_process(cpu_row(*cpu))).collect(),
+        CountPer::Thread => threads
             .iter()
             .map(|(pid, tid)| {
                 let comm = comm_of(*pid, *tid);

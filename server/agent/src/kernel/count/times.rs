@@ -12,7 +12,7 @@ use std::{
 use bathyscope_catalog::perf_events::ToolEvent;
 use bathyscope_protocol::CpuTime;
 
-use crate::kernel::{command::Used, target::Target};
+use crate::kernel::{command::Used, target::ResolvedTarget};
 
 /// Whose time on the CPUs is read.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) struct Times {
 
 impl Times {
     /// Of a target; of everybody if `everywhere`.
-    pub(super) fn of(target: &Target, everywhere: bool) -> io::Result<Self> {
+    pub(super) fn of(target: &ResolvedTarget, everywhere: bool) -> io::Result<Self> {
         let whose = match (target.is_command(), target.command()) {
             _ if everywhere => Whose::Everybody,
             (true, Some(command)) => Whose::Command {

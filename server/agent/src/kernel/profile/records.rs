@@ -2,8 +2,9 @@
 
 use std::io;
 
+use bathyscope_capture::{CallGraph, ProfileSpec};
 use bathyscope_catalog::{perf_events::PerfEvent, perf_samples::branch_sample_type};
-use bathyscope_protocol::{AgentError, AgentErrorKind, StreamLayout, WireCallGraph, WireProfile};
+use bathyscope_protocol::{AgentError, AgentErrorKind, StreamLayout};
 use perf_event_open_sys::bindings as sys;
 
 use super::perf::{Attributes, Event, Scope};
@@ -19,22 +20,22 @@ const CALL_STACK: u64 = (sys::PERF_SAMPLE_BRANCH_USER
     | sys::PERF_SAMPLE_BRANCH_NO_CYCLES) as u64;
 
 /// The bits of `sample_type` for what is wanted.
-pub(super) fn sample_type(profile: &WireProfile) -> u64 {
+pub(super) fn sample_type(profile: &ProfileSpec) -> u64 {
     let memory = if profile.memory { MEMORY } else { 0 };
     let branches = if branches(profile) != 0 { u64::from(sys::PERF_SAMPLE_BRANCH_STACK) } else { 0 };
     memory | branches
 }
 
 /// `branch_sample_type`: for stacks, for rows, or zero.
-pub(super) fn branches(profile: &WireProfile) -> u64 {
+pub(super) fn branches(profile: &ProfileSpec) -> u64 {
     match profile.call_graph {
-        WireCallGraph::Lbr => CALL_STACK,
-        WireCallGraph::FramePointer | WireCallGraph::Dwarf => branch_sample_type(&profile.branches),
+        CallGraph::Lbr => CALL_STACK,
+        CallGraph::FramePointer | CallGraph::Dwarf => branch_sample_type(&profile.branches),
     }
 }
 
 /// The streams of a profile.
-pub(super) fn streams(profile: &WireProfile) -> Vec<StreamLayout> {
+pub(super) fn streams(profile: &ProfileSpec) -> Vec<StreamLayout> {
     let branches = (!profile.branches.is_empty()).then_some(StreamLayout::PerfBranches);
     std::iter::once(StreamLayout::PerfSamples).chain(branches).collect()
 }
@@ -43,7 +44,7 @@ pub(super) fn streams(profile: &WireProfile) -> Vec<StreamLayout> {
 /// opens, or it is the CPU's counters that are missing and nothing else could tell of branches.
 pub(super) fn refusal(
     wanted: Attributes,
-    profile: &WireProfile,
+    profile: &ProfileSpec,
     event: Option<&PerfEvent>,
     (doing, cpu, error): (&str, u32, &io::Error),
 ) -> Option<AgentError> {

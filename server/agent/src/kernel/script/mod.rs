@@ -37,7 +37,7 @@ use super::{
     events::Following,
     host::{KernelFacts, KernelHost},
     sideband::Sideband,
-    target::Target,
+    target::ResolvedTarget,
 };
 use crate::{
     backend::{ScriptPlan, ScriptTrouble},
@@ -93,7 +93,7 @@ pub(super) fn start(
     commands: &CommandRights,
     rights: ScriptRights,
 ) -> Result<KernelScript, ScriptTrouble> {
-    let target = Target::take(&plan.target, commands)?;
+    let target = ResolvedTarget::take(&plan.target, commands)?;
     let filter = target.filter();
     let clock = Instant::now();
     let around =
@@ -113,7 +113,7 @@ fn make(
     host: &KernelHost,
     compiled: CompiledScript,
     wanted: &ScriptPlan,
-    target: Target,
+    target: ResolvedTarget,
     compile_ns: u64,
 ) -> Result<KernelScript, ScriptTrouble> {
     let CompiledScript { mut codes, mut plan } = compiled;

@@ -31,7 +31,7 @@ use crate::{
         retire::{close_links, drop_aside},
         sideband::Sideband,
         stats::{CostMeter, Guarded, cpu_permille_now},
-        target::Target,
+        target::ResolvedTarget,
     },
 };
 
@@ -45,7 +45,7 @@ pub(crate) struct KernelScript {
     object: Object,
     contents: Vec<Content>,
     sideband: Option<Sideband>,
-    target: Target,
+    target: ResolvedTarget,
     links: Arc<Mutex<Vec<Link>>>,
     budget: Budget,
     cost: Option<CostMeter>,
@@ -68,7 +68,7 @@ impl KernelScript {
         object: Object,
         contents: Vec<Content>,
         sideband: Option<Sideband>,
-        target: Target,
+        target: ResolvedTarget,
     ) -> Self {
         let last = vec![ProbeReading::default(); started.plan.programs.len()];
         Self {

@@ -13,7 +13,8 @@ use bathyscope_bpf::lang::{
     plan::{Action, AttachPoint, Config, MapPlan, MapType, MissingProbes, Period, Site, SiteField, UserFile},
     types::{Aggregation, Shown, Type},
 };
-use bathyscope_protocol::{TargetState, WireTarget, rings::RingReader};
+use bathyscope_capture::Target;
+use bathyscope_protocol::{TargetState, rings::RingReader};
 
 use super::*;
 use crate::backend::RunningScript;
@@ -94,8 +95,8 @@ fn compiled(probes: Vec<hir::Probe>, config: Config) -> CompiledScript {
 }
 
 fn start_with(probes: Vec<hir::Probe>, config: Config) -> Result<KernelScript, ScriptTrouble> {
-    let target = Target::take(&WireTarget::System, &CommandRights::Off).unwrap();
-    let plan = ScriptPlan::checked(WireScript::default(), WireTarget::System, 1 << 16).unwrap();
+    let target = ResolvedTarget::take(&Target::System, &CommandRights::Off).unwrap();
+    let plan = ScriptPlan::checked(WireScript::default(), Target::System, 1 << 16).unwrap();
     make(&KernelHost::default(), compiled(probes, config), &plan, target, 1)
 }
 

@@ -8,7 +8,7 @@
 use std::{collections::BTreeSet, os::fd::OwnedFd};
 
 use bathyscope_bpf::lang::denied_function;
-use bathyscope_capture::visible;
+use bathyscope_capture::{DynamicProbe, visible};
 use bathyscope_catalog::dynamic::{Definition, DynamicError, End, FilePlace, Line, Place, parse_dynamic};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
@@ -143,22 +143,23 @@ fn check_place(line: &str, place: &Place, rights: ScriptRights) -> Result<(), Ag
 }
 
 /// Reads all lines, opens the files that they name, and gives each event a name of its own.
-pub(crate) fn prepare(lines: &[String], rights: ScriptRights) -> Result<Vec<Dynamic>, AgentError> {
+pub(crate) fn prepare(probes: &[DynamicProbe], rights: ScriptRights) -> Result<Vec<Dynamic>, AgentError> {
+    let lines: Vec<&str> = probes.iter().map(DynamicProbe::line).collect();
     if let Some(line) = lines.first().filter(|_line| rights == ScriptRights::Off) {
         // Their arguments read whatever memory they name, as scripts do.
         let doing = format!("reading the probe `{}`", visible(line.as_bytes()));
         let remedy = "Whoever starts the console can allow them: `bathyscope serve --scripts on`.";
         return Err(failed(AgentErrorKind::Denied, doing, "probes with arguments are switched off here", remedy));
     }
-    let parsed = lines.iter().map(|line| parse(line)).collect::<Result<Vec<_>, _>>()?;
+    let parsed = lines.iter().copied().map(parse).collect::<Result<Vec<_>, _>>()?;
     let mut names = BTreeSet::new();
-    for (line, one) in lines.iter().zip(&parsed) {
+    for (line, one) in lines.iter().copied().zip(&parsed) {
         if let Some(name) = one.event.as_ref().filter(|name| !names.insert((*name).clone())) {
             return Err(wrong(line, format!("there are two with the name `{name}`"), "Give each its own name."));
         }
     }
     let mut events = Vec::new();
-    for (line, one) in lines.iter().zip(parsed) {
+    for (line, one) in lines.iter().copied().zip(parsed) {
         check_place(line, &one.place, rights)?;
         let name = one.event.clone().unwrap_or_else(|| unused(&made_name(&one), &mut names));
         events.push(Dynamic::of(line, one, name)?);
@@ -254,8 +255,8 @@ mod tests {
     use super::*;
 
     fn prepared(lines: &[&str]) -> Result<Vec<Dynamic>, AgentError> {
-        let lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-        prepare(&lines, ScriptRights::Observe)
+        let probes: Vec<DynamicProbe> = lines.iter().map(|line| DynamicProbe::of_line(line)).collect();
+        prepare(&probes, ScriptRights::Observe)
     }
 
     #[test]
@@ -294,8 +295,8 @@ mod tests {
         let address = prepared(&["p 0xffffffff81000000"]).unwrap_err();
         assert_eq!(address.kind, AgentErrorKind::Denied);
         assert!(address.remedy.contains("--allow-unsafe-scripts"));
-        assert!(prepare(&["p 0xffffffff81000000".to_owned()], ScriptRights::Change).is_ok());
-        assert_eq!(prepare(&["p vfs_read".to_owned()], ScriptRights::Off).unwrap_err().kind, AgentErrorKind::Denied);
+        assert!(prepare(&["p 0xffffffff81000000".into()], ScriptRights::Change).is_ok());
+        assert_eq!(prepare(&["p vfs_read".into()], ScriptRights::Off).unwrap_err().kind, AgentErrorKind::Denied);
     }
 
     #[test]

@@ -7,8 +7,8 @@
 
 use std::io;
 
-use bathyscope_capture::visible;
-use bathyscope_protocol::{AgentError, AgentErrorKind, WireTrace};
+use bathyscope_capture::{TraceSpec, visible};
+use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use super::{area::Area, journal::Restore};
 use crate::error::{failed, refused};
@@ -97,7 +97,7 @@ fn restore(file: impl Into<String>, before: &str) -> Restore {
 }
 
 /// Checks that the machine's own instance is idle. Returns how all that the trace sets there is put back.
-pub(crate) fn take(machine: &Area, wire: &WireTrace, group: &str, cpus: &[u32]) -> Result<Vec<Restore>, AgentError> {
+pub(crate) fn take(machine: &Area, wire: &TraceSpec, group: &str, cpus: &[u32]) -> Result<Vec<Restore>, AgentError> {
     let doing = "taking the machine's own tracing instance";
     let trouble = |error: io::Error| refused(doing, &error, super::area::remedy_of(&error));
     if let Some(why) = busy(machine, cpus).map_err(trouble)? {
@@ -130,7 +130,7 @@ pub(crate) fn take(machine: &Area, wire: &WireTrace, group: &str, cpus: &[u32]) 
     Ok(all)
 }
 
-fn graph_settings(wire: &WireTrace) -> Vec<Restore> {
+fn graph_settings(wire: &TraceSpec) -> Vec<Restore> {
     let mut all = Vec::new();
     if !wire.graph_roots.is_empty() {
         all.push(restore("set_graph_function", ""));
@@ -146,7 +146,7 @@ fn graph_settings(wire: &WireTrace) -> Vec<Restore> {
 
 /// Checks that roots and depth of graphs, which are the machine's, are nobody's, and that no other instance draws graphs
 /// where this trace sets them. Returns how they are put back.
-pub(crate) fn take_graph(machine: &Area, own: &Area, wire: &WireTrace) -> Result<Vec<Restore>, AgentError> {
+pub(crate) fn take_graph(machine: &Area, own: &Area, wire: &TraceSpec) -> Result<Vec<Restore>, AgentError> {
     let doing = "setting roots and depth of the graph";
     let set = ["set_graph_function", "set_graph_notrace"]
         .into_iter()
@@ -207,7 +207,7 @@ mod tests {
         std::fs::write(directory.join("set_graph_function"), "#### all functions enabled ####\nvfs_read\n").unwrap();
         let tracefs = std::sync::Arc::new(crate::kernel::tracefs::Tracefs::at(&directory).unwrap());
         let (machine, own) = (Area::machine(&tracefs), Area::instance(&tracefs, "x"));
-        let error = take_graph(&machine, &own, &WireTrace::default()).unwrap_err();
+        let error = take_graph(&machine, &own, &TraceSpec::default()).unwrap_err();
         std::fs::remove_dir_all(&directory).unwrap();
         assert!(error.why.contains("(`vfs_read`)"), "{}", error.why);
         assert!(error.remedy.contains("echo >") && !error.remedy.contains("6.12"), "{}", error.remedy);

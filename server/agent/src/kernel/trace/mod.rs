@@ -28,9 +28,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bathyscope_capture::TraceSpec;
 use bathyscope_protocol::{
     AgentError, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout, TraceFacts,
-    WireTrace,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -46,7 +46,7 @@ use super::{
     estimates,
     sideband::Sideband,
     stats::{CostMeter, Estimate, Guarded, Written},
-    target::Target,
+    target::ResolvedTarget,
 };
 use crate::{
     backend::{RunningCapture, monotonic_ns},
@@ -77,7 +77,7 @@ pub(crate) struct TraceCapture {
     started: Started,
     pages: Vec<OwnedFd>,
     sideband: Sideband,
-    target: Target,
+    target: ResolvedTarget,
     set: Set,
     /// What each dynamic event counted when it was last known.
     hits: Vec<Hits>,
@@ -110,7 +110,7 @@ fn clock_ahead_ns(clock: &str) -> i64 {
 
 impl TraceCapture {
     /// Sets everything up; records nothing.
-    pub(crate) fn make(wire: &WireTrace, target: Target, rights: ScriptRights) -> Result<Self, AgentError> {
+    pub(crate) fn make(wire: &TraceSpec, target: ResolvedTarget, rights: ScriptRights) -> Result<Self, AgentError> {
         let clock = Instant::now();
         let events = dynamic::prepare(&wire.dynamic, rights)?;
         let compile_ns = elapsed_ns(clock);

@@ -2,9 +2,9 @@
 
 use std::{io, sync::Arc};
 
-use bathyscope_capture::{TracepointName, visible};
+use bathyscope_capture::{DynamicProbe, TraceSpec, TracepointName, visible};
 use bathyscope_catalog::parse_event_format;
-use bathyscope_protocol::{AgentError, AgentErrorKind, TraceFormat, WireTrace};
+use bathyscope_protocol::{AgentError, AgentErrorKind, TraceFormat};
 
 use super::{
     area::{Area, no_function, remedy_of},
@@ -22,7 +22,7 @@ use crate::{
     kernel::{
         cpus,
         host::function_bytes,
-        target::{Target, threads},
+        target::{ResolvedTarget, threads},
         tracefs::Tracefs,
     },
     needs::Need,
@@ -62,7 +62,7 @@ impl Set {
 }
 
 struct Setup<'a> {
-    wire: &'a WireTrace,
+    wire: &'a TraceSpec,
     tracefs: Arc<Tracefs>,
     area: Area,
     group: String,
@@ -71,7 +71,7 @@ struct Setup<'a> {
 }
 
 /// Sets up what `wire` asks for, of the processes of `target`.
-pub(super) fn set_up(wire: &WireTrace, dynamic: Vec<Dynamic>, target: &Target) -> Result<Set, AgentError> {
+pub(super) fn set_up(wire: &TraceSpec, dynamic: Vec<Dynamic>, target: &ResolvedTarget) -> Result<Set, AgentError> {
     let tracefs = Arc::new(Tracefs::find()?);
     let owner = Owner::this().ok_or_else(no_owner)?;
     let cpus = cpus::online().map_err(|error| refused("listing the CPUs", &error, ""))?;
@@ -109,12 +109,12 @@ pub(crate) struct MadeEvents {
 }
 
 /// Makes the events of these lines in a group of their own.
-pub(crate) fn make_events(lines: &[String], rights: ScriptRights) -> Result<MadeEvents, AgentError> {
-    let dynamic = super::dynamic::prepare(lines, rights)?;
+pub(crate) fn make_events(probes: &[DynamicProbe], rights: ScriptRights) -> Result<MadeEvents, AgentError> {
+    let dynamic = super::dynamic::prepare(probes, rights)?;
     let tracefs = Arc::new(Tracefs::find()?);
     let owner = Owner::this().ok_or_else(no_owner)?;
     let area = Area::machine(&tracefs);
-    let (group, undo, wire) = (owner.name('_'), Undo::new(area.clone()), WireTrace::default());
+    let (group, undo, wire) = (owner.name('_'), Undo::new(area.clone()), TraceSpec::default());
     let mut setup = Setup { wire: &wire, tracefs, area, group, cpus: Vec::new(), undo };
     let mut names = Vec::new();
     for event in &dynamic {
@@ -129,7 +129,7 @@ pub(crate) fn make_events(lines: &[String], rights: ScriptRights) -> Result<Made
 
 /// Makes an event that nobody switches on, and removes it.
 pub(crate) fn try_event(line: &str, rights: ScriptRights) -> Result<(), AgentError> {
-    make_events(&[line.to_owned()], rights).map(drop)
+    make_events(&[DynamicProbe::of_line(line)], rights).map(drop)
 }
 
 fn no_owner() -> AgentError {
@@ -264,7 +264,7 @@ impl Setup<'_> {
     }
 
     fn choose_functions(&self) -> Result<(), AgentError> {
-        let WireTrace { functions, not_functions, graph_roots, graph_not, max_depth, .. } = self.wire;
+        let TraceSpec { functions, not_functions, graph_roots, graph_not, max_depth, .. } = self.wire;
         self.area.set_functions("set_ftrace_filter", functions)?;
         self.area.set_functions("set_ftrace_notrace", not_functions)?;
         self.with_graph_file("set_graph_function").set_functions("set_graph_function", graph_roots)?;
@@ -280,12 +280,12 @@ impl Setup<'_> {
     }
 
     /// The kernel filters by thread, so all threads of the target are named.
-    fn choose_processes(&self, target: &Target) -> Result<(), AgentError> {
+    fn choose_processes(&self, target: &ResolvedTarget) -> Result<(), AgentError> {
         let overwrite = if self.wire.overwrite { "1" } else { "0" };
         self.area.set("options/overwrite", overwrite)?;
         target.must_be_known_by_thread("traces")?;
         let threads: Box<dyn Fn() -> Vec<u32>> = match target.watched() {
-            Target::Cgroup { path, .. } => Box::new(move || crate::kernel::host::group_threads(path)),
+            ResolvedTarget::Cgroup { path, .. } => Box::new(move || crate::kernel::host::group_threads(path)),
             watched => {
                 let pids = watched.pids();
                 if pids.is_empty() {
@@ -298,7 +298,7 @@ impl Setup<'_> {
         let files = ["set_event_pid", "set_ftrace_pid"].into_iter().filter(|file| self.area.has(file));
         let files: Vec<_> = files.filter(|file| self.wire.tracer.is_some() || *file != "set_ftrace_pid").collect();
         // Whoever is forked in a control group is in it.
-        let follows = target.follows_children() || matches!(target.watched(), Target::Cgroup { .. });
+        let follows = target.follows_children() || matches!(target.watched(), ResolvedTarget::Cgroup { .. });
         let follow = if follows { "1" } else { "0" };
         for option in ["options/event-fork", "options/function-fork"] {
             if self.area.has(option) {

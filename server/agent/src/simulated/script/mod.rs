@@ -15,9 +15,10 @@ use bathyscope_bpf::{
     lang::plan::{AttachPoint, KERNEL_STACKS, MapPlan, Plan, RING, USER_STACKS},
     probe::{TARGETS_MAP, TargetFilter},
 };
+use bathyscope_capture::Target;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, Detaching, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked,
-    ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript, WireTarget,
+    ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript,
 };
 
 pub(crate) use self::host::SimulatedFacts;
@@ -46,11 +47,11 @@ pub(super) fn facts(script: &WireScript, offset: u32) -> Result<ScriptFacts, Age
 /// Compiles a script and makes its machine.
 pub(super) fn start(simulation: &Simulation, plan: &ScriptPlan) -> Result<SimulatedScript, ScriptTrouble> {
     let target = MadeTarget::of(&plan.target)?;
-    let watched = if let WireTarget::During { of, .. } = &plan.target { of } else { &plan.target };
+    let watched = if let Target::During { of, .. } = &plan.target { of } else { &plan.target };
     let children = match watched {
-        WireTarget::Process { children, .. }
-        | WireTarget::Processes { children, .. }
-        | WireTarget::Command { children, .. } => *children,
+        Target::Process { children, .. } | Target::Processes { children, .. } | Target::Command { children, .. } => {
+            *children
+        }
         _ => false,
     };
     let filter = match (&target.among, target.pid) {

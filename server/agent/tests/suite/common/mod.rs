@@ -12,9 +12,10 @@ use bathyscope_agent::{
     Backend, CommandRights, KernelBackend, ScriptRights, SessionEnd, SimulatedBackend, Simulation, serve,
     serve_with_lease,
 };
+use bathyscope_capture::{CountSpec, EventProbe, ProfileSpec};
 use bathyscope_protocol::{
-    AgentClient, ColumnEncoding, ColumnLayout, Connection, RingContent, Started, StreamLayout, TakenRings,
-    WireCallGraph, WireCount, WireCountPer, WireMethod, WireProbe, WireProfile, rings::RingReader,
+    AgentClient, ColumnEncoding, ColumnLayout, Connection, RingContent, Started, StreamLayout, TakenRings, WireMethod,
+    rings::RingReader,
 };
 
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -62,50 +63,26 @@ pub(crate) fn kernel_with(scripts: ScriptRights) -> AgentClient {
     AgentClient::over(raw_agent(move || Box::new(KernelBackend::new(commands).with_scripts(scripts))).0).unwrap()
 }
 
-pub(crate) fn probe(tracepoint: &str, fields: &[&str], predicate: &str) -> WireProbe {
-    WireProbe {
+pub(crate) fn probe(tracepoint: &str, fields: &[&str], predicate: &str) -> EventProbe {
+    EventProbe {
         tracepoint: tracepoint.parse().unwrap(),
         fields: fields.iter().map(|field| (*field).to_owned()).collect(),
         predicate: (!predicate.is_empty()).then(|| bathyscope_capture::Predicate::parse(predicate).unwrap()),
     }
 }
 
-pub(crate) fn events(probes: &[WireProbe]) -> WireMethod {
+pub(crate) fn events(probes: &[EventProbe]) -> WireMethod {
     WireMethod::Events { probes: probes.to_vec() }
 }
 
 /// Stacks at so many hertz.
-pub(crate) fn profile(frequency_hz: u32) -> WireProfile {
-    WireProfile {
-        frequency_hz,
-        kernel_stacks: true,
-        user_stacks: true,
-        event: None,
-        period: None,
-        call_graph: WireCallGraph::FramePointer,
-        stack_bytes: None,
-        memory: false,
-        branches: Vec::new(),
-        cpus: Vec::new(),
-        filter: None,
-        delay_ms: None,
-        more: Vec::new(),
-        group: false,
-    }
+pub(crate) fn profile(frequency_hz: u32) -> ProfileSpec {
+    ProfileSpec { frequency_hz, ..ProfileSpec::default() }
 }
 
 /// Counts of events, each a group of its own.
-pub(crate) fn count(events: &[&str]) -> WireCount {
-    WireCount {
-        groups: events.iter().map(|event| vec![(*event).to_owned()]).collect(),
-        interval_ms: 1000,
-        per: WireCountPer::Total,
-        cpus: Vec::new(),
-        everywhere: false,
-        cgroup: None,
-        dynamic: Vec::new(),
-        delay_ms: None,
-    }
+pub(crate) fn count(events: &[&str]) -> CountSpec {
+    CountSpec { groups: events.iter().map(|event| vec![(*event).to_owned()]).collect(), ..CountSpec::default() }
 }
 
 /// The mapped rings of a capture.
@@ -178,7 +155,7 @@ pub(crate) fn text(record: &[u8], column: &ColumnLayout) -> Option<Vec<u8>> {
 pub(crate) fn start(
     client: &mut AgentClient,
     method: WireMethod,
-    target: bathyscope_protocol::WireTarget,
+    target: bathyscope_capture::Target,
     ring: u32,
 ) -> Rings {
     let started = client.start(1, method, target, ring).unwrap();

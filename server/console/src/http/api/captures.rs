@@ -19,11 +19,7 @@ use super::super::{
     state::{AppState, to_its_end},
 };
 use super::{CaptureAddress, commands, scripts};
-use crate::{
-    recorder::StartError,
-    script::ScriptFailure,
-    wire::{self, WireSpec},
-};
+use crate::{recorder::StartError, script::ScriptFailure, wire};
 
 /// The most captures on a page of the list.
 const MOST_LISTED: u32 = 500;
@@ -75,9 +71,9 @@ pub(in crate::http) async fn list(
 pub(in crate::http) async fn start(
     Operator(who): Operator,
     State(state): State<AppState>,
-    extract::Json(wire): extract::Json<WireSpec>,
+    extract::Json(spec): extract::Json<CaptureSpec>,
 ) -> Result<Response, ApiError> {
-    let spec = CaptureSpec::try_from(wire)?;
+    wire::check_spec(&spec)?;
     commands::admit(&state, &who, &spec)?;
     let script = match &spec.method {
         Method::Script(script) => {

@@ -35,7 +35,7 @@ use super::super::{
 };
 use crate::{
     script::{ScriptFailure, ScriptOptions, ScriptRequest, check_script},
-    wire::{ScriptMessage, WireSpecError},
+    wire::{ScriptMessage, SpecRefusal},
 };
 
 /// How long compiling may take before nobody waits for it any more.
@@ -152,7 +152,7 @@ impl Draft {
         let script = ScriptSpec { text, file, params, allow_unsafe };
         let method = Method::Script(script.clone());
         let spec = CaptureSpec { name: String::new(), method, target: target.clone(), limits: Limits::default() };
-        spec.validate().map_err(WireSpecError::from)?;
+        spec.validate().map_err(SpecRefusal::from)?;
         Ok(ScriptRequest {
             name: if script.file.is_empty() { "script".to_owned() } else { script.file },
             text: script.text,

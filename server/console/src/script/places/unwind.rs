@@ -5,8 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bathyscope_capture::Target;
 use bathyscope_catalog::elf::{ElfFile, Needed};
-use bathyscope_protocol::{MAX_UNWIND_FILES, MAX_UNWIND_ROWS, Rows, UnwindTable, WireTarget};
+use bathyscope_protocol::{MAX_UNWIND_FILES, MAX_UNWIND_ROWS, Rows, UnwindTable};
 
 use super::file::{Files, OpenFile};
 use crate::script::ScriptAgent;
@@ -28,24 +29,25 @@ pub(in crate::script) struct Tables {
 }
 
 /// The tables that a script needs; none if it does not walk stacks by them.
-pub(in crate::script) fn tables_of(agent: &mut impl ScriptAgent, text: &str, target: &WireTarget) -> Tables {
+pub(in crate::script) fn tables_of(agent: &mut impl ScriptAgent, text: &str, target: &Target) -> Tables {
     if !text.contains(WORD) || !cfg!(target_arch = "x86_64") {
         return Tables::default();
     }
     let mut making =
         Making { files: Files::new(agent, None, Vec::new()), made: Made::default(), until: Instant::now() + PATIENCE };
-    let watched = if let WireTarget::During { of, .. } = target { of } else { target };
-    let begun = match watched {
-        WireTarget::Process { pid, .. } => making.process(*pid),
-        WireTarget::Processes { pids, .. } => pids.iter().try_for_each(|pid| making.process(*pid)),
-        WireTarget::Command { argv, .. } => making.command(argv),
+    let begun = match target.watched() {
+        Target::Process { pid, .. } => making.process(*pid),
+        Target::Processes { pids, .. } => pids.iter().try_for_each(|pid| making.process(*pid)),
+        Target::Command { argv, .. } => making.command(argv),
         // Whose stacks these will be is not known before they run.
-        WireTarget::System
-        | WireTarget::Threads { .. }
-        | WireTarget::During { .. }
-        | WireTarget::Cgroup { .. }
-        | WireTarget::User { .. }
-        | WireTarget::Comm { .. } => making.system(),
+        Target::System
+        | Target::Threads { .. }
+        | Target::During { .. }
+        | Target::Cgroup { .. }
+        | Target::Unit { .. }
+        | Target::Container { .. }
+        | Target::User { .. }
+        | Target::Comm { .. } => making.system(),
     };
     let mut made = making.made;
     made.trouble = begun.err();

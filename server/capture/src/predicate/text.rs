@@ -1,0 +1,50 @@
+//! Predicates in JSON: text, as people write them. Captures of before hold trees, which are read for ever.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use super::Predicate;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Tree(Predicate),
+}
+
+#[allow(clippy::ref_option, reason = "serde asks so")]
+pub(crate) fn serialize<S: Serializer>(predicate: &Option<Predicate>, serializer: S) -> Result<S::Ok, S::Error> {
+    predicate.as_ref().map(ToString::to_string).serialize(serializer)
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Predicate>, D::Error> {
+    match Option::<Written>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(Written::Tree(tree)) => Ok(Some(tree)),
+        Some(Written::Text(text)) if text.trim().is_empty() => Ok(None),
+        Some(Written::Text(text)) => {
+            let told = |error| D::Error::custom(format_args!("the predicate cannot be read: {error}"));
+            Predicate::parse(text.trim()).map(Some).map_err(told)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
+
+    use crate::EventProbe;
+
+    #[test]
+    fn text_is_written_and_trees_are_still_read() {
+        let tree =
+            r#"{"tracepoint":"a:b","fields":[],"predicate":{"compare":{"field":"pid","op":"eq","value":{"int":1}}}}"#;
+        let text = r#"{"tracepoint":"a:b","fields":[],"predicate":"pid == 1"}"#;
+        let [of_tree, of_text]: [EventProbe; 2] = [tree, text].map(|json| serde_json::from_str(json).unwrap());
+        assert_eq!(of_tree, of_text);
+        assert_eq!(serde_json::to_string(&of_tree).unwrap(), text);
+        let empty: EventProbe = serde_json::from_str(r#"{"tracepoint":"a:b","predicate":" "}"#).unwrap();
+        assert_eq!((empty.predicate, empty.fields.len()), (None, 0));
+        let wrong = serde_json::from_str::<EventProbe>(r#"{"tracepoint":"a:b","predicate":"pid =="}"#).unwrap_err();
+        assert!(wrong.to_string().contains("the predicate cannot be read"), "{wrong}");
+    }
+}

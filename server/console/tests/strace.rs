@@ -69,7 +69,7 @@ fn options_are_taken_at_their_place_or_refused_with_what_helps() {
         ("--seccomp-bpf ls", "It needs ptrace"),
         ("-e inject=openat:error=ENOENT ls", "It needs ptrace"),
         ("-ft --frobnicate ls", "is no option of `strace`"),
-        ("-k ls", "profile"),
+        ("-Y ls", "--json has the name of the thread"),
         ("-o |cat ls", "not written to a program"),
         ("-e signal=SIGFOO ls", "there is no signal"),
         ("--filter fd.prot=80", "is no field"),

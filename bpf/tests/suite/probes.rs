@@ -488,10 +488,10 @@ fn programs_share_maps_in_an_object() {
     let bytes = object(&[&record, &fork]).unwrap();
     assert_eq!(&bytes[..4], b"\x7fELF");
     let twice = object(&[&record, &record]).unwrap_err();
-    assert_eq!(twice.to_string(), "two programs are called `bathy_p0`");
+    assert_eq!(twice.to_string(), "two programs have the name `bathy_p0`");
     let mut other = fork;
     other.maps[0].max_entries = 1;
-    assert_eq!(object(&[&record, &other]).unwrap_err().to_string(), "two different maps are called `targets`");
+    assert_eq!(object(&[&record, &other]).unwrap_err().to_string(), "two different maps have the name `targets`");
 }
 
 fn text_of(alphabet: &'static str, most: usize) -> impl Strategy<Value = Vec<u8>> + Clone {

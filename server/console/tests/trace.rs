@@ -88,7 +88,7 @@ fn the_letters_of_trace_cmd_list_tracers_options_and_clocks() {
     let cases: [(&[&str], bool, &str); 8] = [
         (&["-o"], true, "sym-offset                   off"),
         (&["options", "event*"], true, "event-fork"),
-        (&["-C"], true, "mono         that of captures"),
+        (&["-C"], true, "mono         the default of captures"),
         (&["clocks", "local"], true, "chosen for the machine's own instance"),
         (&["-t"], true, "function_graph"),
         (&["-f", "vfs_*"], true, "vfs_read"),

@@ -371,7 +371,7 @@ fn is_let_go(connection: &Connection, capture: u32) -> bool {
         Reply::Readings(_) => false,
         Reply::Failed(error) => {
             assert_eq!(error.kind, AgentErrorKind::NotFound, "{error}");
-            assert!(error.why.contains("nobody asked for it"), "{error}");
+            assert!(error.why.contains("no request for it came"), "{error}");
             true
         }
         reply => panic!("{reply:?}"),

@@ -149,7 +149,7 @@ fn what_is_missing_is_said_in_words() {
     let cases = [
         ("vfs_read", "/proc/kcore"),
         ("LazyCompile:f", "run-time compiler"),
-        ("[vdso]", "lends"),
+        ("[vdso]", "maps this code into every process"),
         ("main", "when a profile ends"),
         ("[b+0x20]", "no symbol"),
     ];

@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn frames_look_as_straces_do() {
         let stack = row(Cell::Stack { id: 1, top: String::new(), depth: 4 });
-        let expected = " > /usr/lib/libc.so.6(write+0x14) [0xf7a04]\n > /bin/a\\x0ab() [0xf7a04]\n \
+        let expected = " > /usr/lib/libc.so.6(write+0x14) [0xf7a04]\n > /bin/a\\nb() [0xf7a04]\n \
                         > [the stack goes on, and was not copied farther]\n > [nothing is mapped there] [0xf7a04]\n";
         assert_eq!(stacks().lines(&stack), expected);
         assert_eq!(stacks().lines(&row(Cell::Null)), NONE);

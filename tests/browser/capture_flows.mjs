@@ -217,7 +217,7 @@ export async function chooseByName(page, origin) {
   await listed.first().click();
   assert.match(await field.inputValue(), /^\d+$/);
   await field.fill('webserv');
-  await page.getByLabel('After').fill('1');
+  await page.getByLabel('After', { exact: true }).fill('1');
   await page.getByRole('button', { name: /^Start capture/ }).click();
   await page.waitForURL(/\/captures\/[0-9a-f]{16}/);
   await ended(page);

@@ -105,7 +105,7 @@ test('4. a profile of the whole system as a flame graph, also of a range', async
   await page.getByRole('tab', { name: 'Profile', selected: true }).waitFor();
   await page.getByRole('radio', { name: 'A command' }).check();
   await page.getByLabel('Command with arguments').fill(`${ROOT}/target/test-programs/spin 2500`);
-  await page.getByLabel('After').fill('20');
+  await page.getByLabel('After', { exact: true }).fill('20');
   ids.profile = await startCapture(page);
   await ended(page);
   await walkFlame(page, { expects: ['spin_inner', 'spin_outer', 'main'], search: 'spin_mid' });

@@ -97,7 +97,7 @@ export async function runScript(page, { title }) {
   await writeScript(page, SCRIPT);
   await verdict(page).getByText(/^Compiles in/).waitFor();
   await page.getByLabel('Title').fill(title);
-  await page.getByLabel('After').fill('300');
+  await page.getByLabel('After', { exact: true }).fill('300');
   await page.getByLabel('when exceeded', { exact: true }).selectOption('only warn');
   await editor(page).click();
   await page.keyboard.press('Control+Enter');

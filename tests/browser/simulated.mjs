@@ -126,7 +126,7 @@ test('results of SQL as tracks of the timeline', async () => {
 test('a profile as a flame graph', async () => {
   await page.goto(`${server.origin}/new?method=profile`);
   await page.getByRole('radio', { name: 'Whole system' }).check();
-  await page.getByLabel('After').fill('1');
+  await page.getByLabel('After', { exact: true }).fill('1');
   await startCapture(page);
   await ended(page);
   const answer = await (await page.request.get(page.url().replace('/captures/', '/api/captures/').replace(/\?.*/, '') + '/flame')).json();
@@ -155,7 +155,7 @@ test('memory and branches of samples: chosen, read, run again', async () => {
   await page.goto(`${server.origin}/new?method=profile`);
   await chooseRecords(page, { typed: 'any_c', word: 'any_call', then: 'save_type' });
   await page.getByRole('radio', { name: 'Whole system' }).check();
-  await page.getByLabel('After').fill('1');
+  await page.getByLabel('After', { exact: true }).fill('1');
   const made = await startCapture(page);
   await ended(page);
   await readRecords(page, { stream: 'branches' });
@@ -172,7 +172,7 @@ test('memory and branches of samples: chosen, read, run again', async () => {
 test('system calls: chosen by a set, recorded, run again', async () => {
   await page.goto(`${server.origin}/new?method=syscalls`);
   await chooseCalls(page, { typed: '%fi', set: '%file', results: 'only errors' });
-  await page.getByLabel('After').fill('1');
+  await page.getByLabel('After', { exact: true }).fill('1');
   const made = await startCapture(page);
   await ended(page);
   await openTab(page, 'Events');
@@ -190,7 +190,7 @@ test('a filter line of sysdig fills the form', async () => {
 test('calls of functions: as a tree, ranked, over time, folded', async () => {
   await page.goto(`${server.origin}/new?method=trace`);
   await chooseGraph(page, { event: 'irq:irq_handler_entry' });
-  await page.getByLabel('After').fill('2');
+  await page.getByLabel('After', { exact: true }).fill('2');
   await startCapture(page);
   await ended(page);
   await walkCalls(page);

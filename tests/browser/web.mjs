@@ -156,7 +156,7 @@ test('the script editor comes when it is needed', async () => {
 test('the start of a capture shows at once that it is being done', async () => {
   await page.goto(`${server.origin}/new?method=profile`);
   await page.getByRole('radio', { name: 'Whole system' }).check();
-  await page.getByLabel('After').fill('1');
+  await page.getByLabel('After', { exact: true }).fill('1');
   let answer;
   await page.route('**/api/captures', (route) => { answer = () => route.continue(); });
   const clicked = Date.now();

@@ -27,57 +27,41 @@ pub struct WallTime {
 /// Facts of the outside. An answer that is not known is none; rendering then shows the number.
 pub trait Names {
     /// The kernel's symbol at an address.
-    fn kernel_symbol(&self, address: u64) -> Option<Symbol>;
+    fn kernel_symbol(&self, _address: u64) -> Option<Symbol> {
+        None
+    }
     /// A process's symbol at an address.
-    fn user_symbol(&self, pid: u32, address: u64) -> Option<Symbol>;
+    fn user_symbol(&self, _pid: u32, _address: u64) -> Option<Symbol> {
+        None
+    }
     /// The build id (bytes) of the file at an address of a process, and the place in that file.
-    fn build_id(&self, pid: u32, address: u64) -> Option<(Vec<u8>, u64)>;
+    fn build_id(&self, _pid: u32, _address: u64) -> Option<(Vec<u8>, u64)> {
+        None
+    }
     /// The name of a thread or process: as it is now, or as it was last if it is gone.
-    fn process_name(&self, pid: u32) -> Option<String>;
+    fn process_name(&self, _pid: u32) -> Option<String> {
+        None
+    }
     /// A user's name.
-    fn user_name(&self, uid: u32) -> Option<String>;
+    fn user_name(&self, _uid: u32) -> Option<String> {
+        None
+    }
     /// Paths of a cgroup, as `hierarchy:path` joined with commas; hierarchies match `filter`, if it is not empty.
-    fn cgroup_path(&self, id: u64, filter: &str) -> Option<String>;
+    fn cgroup_path(&self, _id: u64, _filter: &str) -> Option<String> {
+        None
+    }
     /// The addresses of a stack, innermost first, by the id that programs gave it.
-    fn stack(&self, user: bool, id: u64) -> Option<Vec<u64>>;
+    fn stack(&self, _user: bool, _id: u64) -> Option<Vec<u64>> {
+        None
+    }
     /// The moment at which `clock` had this value.
-    fn wall_time(&self, clock: Clock, ns: u64) -> Option<WallTime>;
+    fn wall_time(&self, _clock: Clock, _ns: u64) -> Option<WallTime> {
+        None
+    }
 }
 
 /// Nothing is known: everything is shown as numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoNames;
 
-impl Names for NoNames {
-    fn kernel_symbol(&self, _address: u64) -> Option<Symbol> {
-        None
-    }
-
-    fn user_symbol(&self, _pid: u32, _address: u64) -> Option<Symbol> {
-        None
-    }
-
-    fn build_id(&self, _pid: u32, _address: u64) -> Option<(Vec<u8>, u64)> {
-        None
-    }
-
-    fn process_name(&self, _pid: u32) -> Option<String> {
-        None
-    }
-
-    fn user_name(&self, _uid: u32) -> Option<String> {
-        None
-    }
-
-    fn cgroup_path(&self, _id: u64, _filter: &str) -> Option<String> {
-        None
-    }
-
-    fn stack(&self, _user: bool, _id: u64) -> Option<Vec<u64>> {
-        None
-    }
-
-    fn wall_time(&self, _clock: Clock, _ns: u64) -> Option<WallTime> {
-        None
-    }
-}
+impl Names for NoNames {}

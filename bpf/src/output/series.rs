@@ -139,27 +139,6 @@ mod tests {
     struct Wall(i128);
 
     impl Names for Wall {
-        fn kernel_symbol(&self, _address: u64) -> Option<crate::output::Symbol> {
-            None
-        }
-        fn user_symbol(&self, _pid: u32, _address: u64) -> Option<crate::output::Symbol> {
-            None
-        }
-        fn build_id(&self, _pid: u32, _address: u64) -> Option<(Vec<u8>, u64)> {
-            None
-        }
-        fn process_name(&self, _pid: u32) -> Option<String> {
-            None
-        }
-        fn user_name(&self, _uid: u32) -> Option<String> {
-            None
-        }
-        fn cgroup_path(&self, _id: u64, _filter: &str) -> Option<String> {
-            None
-        }
-        fn stack(&self, _user: bool, _id: u64) -> Option<Vec<u64>> {
-            None
-        }
         fn wall_time(&self, _clock: Clock, ns: u64) -> Option<WallTime> {
             Some(WallTime { unix_ns: i128::from(ns) + self.0, ..WallTime::default() })
         }

@@ -36,8 +36,7 @@ mod tests {
 
     #[test]
     fn text_is_written_and_trees_are_still_read() {
-        let tree =
-            r#"{"tracepoint":"a:b","fields":[],"predicate":{"compare":{"field":"pid","op":"eq","value":{"number":1}}}}"#;
+        let tree = r#"{"tracepoint":"a:b","fields":[],"predicate":{"compare":{"field":"pid","op":"eq","value":{"number":1}}}}"#;
         let text = r#"{"tracepoint":"a:b","fields":[],"predicate":"pid == 1"}"#;
         let [of_tree, of_text]: [EventProbe; 2] = [tree, text].map(|json| serde_json::from_str(json).unwrap());
         assert_eq!(of_tree, of_text);

@@ -18,7 +18,7 @@ use std::{
 use bathyscope_tests::{
     books,
     command_line::json_of,
-    is_root,
+    is_root, proc,
     server::{Server, signal},
     skip,
     wait::{pass, until},
@@ -144,7 +144,10 @@ fn p73_events_lost_while_the_console_hangs_and_the_agent_is_killed_are_told() {
     let server = Server::start(data.path(), &["--simulate=rate=900000"]);
     let id = server.capture(&spec());
     let (console, agent) = (stopped_console(&server, &id), server.child("agent"));
-    pass(Duration::from_secs(5));
+    // On a busy machine the events take longer to be made than seconds of the clock; the lease ends after 30.
+    let before_ms = proc::cpu_ms(agent);
+    pass(Duration::from_secs(4));
+    until("enough events", || (proc::cpu_ms(agent) > before_ms + 300).then_some(()));
     signal(agent, Signal::KILL);
     signal(console, Signal::CONT);
     let ended = server.ended(&id);

@@ -102,7 +102,7 @@ fn p81_questions_are_typed_bounded_and_checked() {
             }
         }
     });
-    assert!(endless.why.contains("questions about this host"), "{endless:?}");
+    assert!(endless.why.contains("facts about this host"), "{endless:?}");
     // One that always lacks a list does not keep the agent busy.
     let script = script("begin { exit() }");
     let job = Job::Facts(0);

@@ -376,7 +376,7 @@ fn p49_the_capabilities_that_the_container_gets_are_enough() {
     let spec = json!({
         "method": {"profile": {"frequency_hz": 99, "kernel_stacks": true, "user_stacks": true}},
         "target": {"process": {"pid": load.id(), "children": false}},
-        "limits": {"duration_ms": 1500}
+        "limits": {"duration_ms": 3000}
     });
     let id = server.capture(&spec);
     let capture = server.ended(&id);

@@ -216,7 +216,7 @@ fn p75_memory_of_a_query_that_was_ended_goes_back() {
     server.ended(&id);
     let console = server.child("console");
     let resident_kib = || -> u64 {
-        let status = bathyscope_tests::proc::status(console);
+        let status = proc::status(console);
         status["VmRSS"].trim_end_matches("kB").trim().parse().expect("a size")
     };
     let before = resident_kib();

@@ -363,7 +363,11 @@ fn open_cpu(
     // What data lies in, is only of interest with the addresses of data.
     reports.set_mmap_data(u64::from(wish.profile.memory));
     let sampler = match threads {
-        None => Event::open_in(&mut attributes, Scope::Cpu(cpu), leader.map(|leader| &leader.sampler))?,
+        None => {
+            // Members go on and off with their leader: the kernel does not schedule one that is enabled behind it.
+            attributes.set_disabled(u64::from(leader.is_none()));
+            Event::open_in(&mut attributes, Scope::Cpu(cpu), leader.map(|leader| &leader.sampler))?
+        }
         Some(_) => {
             // Nor does it report: kernels mark the maps of a second reporter by the first one's way of naming files.
             let mut nothing = sideband::attributes(SAMPLE_TYPE, false);

@@ -55,5 +55,29 @@ pub fn run(args: ConsoleArgs) -> Outcome {
     // Before there is a thread: Landlock holds for the thread that asks for it, and for those that it starts.
     crate::launch::restrict_files(&args.data.directory()?, args.listen.listen.port())?;
     crate::launch::filter_system_calls()?;
-    super::runtime()?.block_on(crate::server::run(&args, door, reader))
+    to_the_end(super::runtime()?, crate::server::run(&args, door, reader))
+}
+
+/// Runs `serving`. What then still works on a thread that cannot be interrupted, such as reading a large file of symbols, ends
+/// with the process: dropping the runtime would wait for it, until the supervisor kills this process and tells a failure.
+fn to_the_end<T>(runtime: tokio::runtime::Runtime, serving: impl Future<Output = T>) -> T {
+    let outcome = runtime.block_on(serving);
+    runtime.shutdown_background();
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_waits_for_a_thread_that_still_works() {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let serving = async move {
+            tokio::task::spawn_blocking(move || ended.recv());
+            7
+        };
+        assert_eq!(to_the_end(crate::cli::runtime().expect("a runtime"), serving), 7);
+        drop(end);
+    }
 }

@@ -416,7 +416,7 @@ fn what_a_child_executes_is_read_though_it_has_touched_nothing() {
     fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let script = script.to_str().unwrap();
     // Whoever runs the program is not recorded, but its children are.
-    let mut command = Waiting::new(&format!("{program} {script}"));
+    let mut command = Waiting::new(&format!("'{program}' '{script}'"));
     let below = SyscallProbe {
         below: Some(Below { pid: command.0.id(), direct: true }),
         ..probe("execve", TargetFilter::System)

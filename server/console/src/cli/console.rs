@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn nothing_waits_for_a_thread_that_still_works() {
-        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let (end, ended) = std::sync::mpsc::sync_channel::<()>(1);
         let serving = async move {
             tokio::task::spawn_blocking(move || ended.recv());
             7

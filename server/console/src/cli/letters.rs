@@ -257,6 +257,17 @@ pub(crate) fn arranged(mut words: Vec<OsString>) -> Result<Arranged, LettersErro
     Ok(Arranged { words, notes: arranged.notes })
 }
 
+/// Why `word`, which begins with `-`, is no option of that verb; none if it is one, or if the verb's options are not those of a
+/// tool.
+pub(crate) fn unknown(verb: &str, word: &str) -> Option<LettersError> {
+    let letters = Letters::of_verb(verb)?;
+    let read = match word.strip_prefix("--") {
+        Some(name) => letters.long(name, None, &mut Vec::new()),
+        None => letters.short(word, None, &mut Vec::new()),
+    };
+    read.err()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

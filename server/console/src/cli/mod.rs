@@ -169,7 +169,13 @@ pub fn parse() -> Cli {
 pub fn read(words: Vec<OsString>) -> Result<(Cli, Vec<String>), clap::Error> {
     let verb = words.get(1).and_then(|verb| verb.to_str()).map(str::to_owned);
     let arranged = letters::arranged(trace::order::arranged(words)).map_err(|error| refused(verb.as_deref(), error))?;
-    Ok((Cli::try_parse_from(arranged.words)?, arranged.notes))
+    let cli = Cli::try_parse_from(arranged.words)?;
+    if let Some(Verb::Trace(args)) = &cli.verb
+        && let Some(error) = trace::unknown_option(args).and_then(|word| letters::unknown("trace", word))
+    {
+        return Err(refused(verb.as_deref(), error));
+    }
+    Ok((cli, arranged.notes))
 }
 
 /// An option that is refused before the parser reads it, with how the verb is used.
@@ -250,6 +256,26 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_option_that_trace_does_not_have_is_told_with_what_was_meant_and_the_usage() {
+        let said = |line: &str| match read(line.split(' ').map(OsString::from).collect()) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        for (line, words) in [
+            ("bathyscope trace --bogus", "`bathyscope trace --help` lists its options"),
+            ("bathyscope trace --quite", "Did you mean `--quiet`?"),
+            ("bathyscope trace -l --bogus", "`--bogus` is no option of `trace`"),
+            ("bathyscope trace -q --bogus x.bt", "`--bogus` is no option of `trace`"),
+        ] {
+            let said = said(line);
+            assert!(said.contains(words) && said.contains("Usage: bathyscope trace"), "{line}: {said}");
+        }
+        for line in ["bathyscope trace x.bt --bogus", "bathyscope trace -e begin{} --bogus", "bathyscope trace -"] {
+            assert_eq!(said(line), "", "{line}");
+        }
     }
 
     /// Options of other programs that messages name.

@@ -28,7 +28,7 @@ use crate::{
     recorder::{AgentLink, Recorder, RecorderOptions, StartError, words},
     signals::EndSignals,
 };
-pub(super) use arguments::{duration, missing_option, read_script};
+pub(super) use arguments::{duration, missing_option, read_script, unknown_option};
 pub(super) use foreign::FOREIGN;
 use rows::Printer;
 

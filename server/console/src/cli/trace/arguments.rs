@@ -82,6 +82,12 @@ fn for_lists(args: &TraceArgs) -> Result<(), Failure> {
     }
 }
 
+/// A word that stands where a script's file or a pattern is expected and looks like an option, which it then should be.
+pub(in crate::cli) fn unknown_option(args: &TraceArgs) -> Option<&str> {
+    let first = args.words.first().filter(|_| args.events.is_empty())?;
+    (first.starts_with('-') && first != "-").then_some(first)
+}
+
 /// The patterns of `-l`: the words, with commas between them or not; or the attach points of a script.
 fn patterns(args: &TraceArgs) -> Result<Vec<String>, Failure> {
     if let Some(word) = args.words.iter().find(|word| word.starts_with('-')) {
@@ -147,10 +153,7 @@ fn script(args: &TraceArgs) -> Result<ScriptArgs, Failure> {
         ([], Some((file, params))) if file == "-" || !file.starts_with('-') => {
             (file.clone(), read_script(file)?, for_script(params))
         }
-        ([], Some((word, _))) => {
-            return Err(Failure::new(format!("there is no option {}", visible(word.as_bytes())))
-                .remedy("`bathyscope trace --help` lists them. A script's own options follow its file."));
-        }
+        ([], Some((word, _))) => return Err(missing_option(word, "trace")),
         ([], None) => {
             return Err(Failure::new("there is nothing to trace")
                 .remedy("Give a script (-e TEXT or a FILE), a tracepoint (-e SYSTEM:EVENT), --profile, or -l."));

@@ -13,11 +13,11 @@ use std::{
 
 use bathyscope_bpf::lang::{
     CheckOptions, CompileOptions, compile,
-    host::{Features, Host, KernelFunction, UserPlaces},
-    plan::ProgramType,
+    host::{Host, KernelFunction},
     recorded::RecordedHost,
 };
 use bathyscope_catalog::{EventFormat, types::Types};
+use bathyscope_plan::{Features, ProgramType, UserPlaces};
 
 static HOST: LazyLock<RecordedHost> = LazyLock::new(|| RecordedHost::new("6.12").unwrap());
 

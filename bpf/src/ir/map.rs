@@ -1,5 +1,6 @@
 //! Maps.
 
+use bathyscope_plan::MapType;
 use serde::{Deserialize, Serialize};
 
 /// The kind of a map.
@@ -28,6 +29,19 @@ pub enum MapKind {
     /// As [`Self::Global`], but of given content that nobody can change ([`MapDefinition::content`]): texts for
     /// [`super::Helper::Strncmp`], tables.
     Constant,
+}
+
+impl From<MapType> for MapKind {
+    fn from(kind: MapType) -> Self {
+        match kind {
+            MapType::Hash => Self::Hash,
+            MapType::LruHash => Self::LruHash,
+            MapType::PerCpuHash => Self::PerCpuHash,
+            MapType::PerCpuLruHash => Self::LruPerCpuHash,
+            MapType::Array => Self::Array,
+            MapType::PerCpuArray => Self::PerCpuArray,
+        }
+    }
 }
 
 impl MapKind {

@@ -1,15 +1,6 @@
 //! The syntax tree of a script: what was written, with its places, and nothing about what it means.
 
-use super::Diagnostic;
-
-/// A range of bytes of the script's text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Span {
-    /// The first byte.
-    pub start: u32,
-    /// The first byte after it.
-    pub end: u32,
-}
+use bathyscope_plan::{Diagnostic, Span};
 
 /// A name with its place. Without the `$` or `@` that introduces it.
 #[derive(Clone, Debug, PartialEq, Eq)]

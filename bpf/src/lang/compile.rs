@@ -1,8 +1,8 @@
 //! The whole way: from a script's text to an object that a loader takes.
 
 use super::{
-    CheckOptions, Diagnostic, ExpandOptions, LowerOptions, Lowered, Span, TaskOffsets, ast, check, expand, hir,
-    host::Host, lower::lower_within, parse, plan::Plan, print,
+    CheckOptions, ExpandOptions, LowerOptions, Lowered, TaskOffsets, ast, check, expand, hir, host::Host,
+    lower::lower_within, parse, print,
 };
 use crate::{
     Code, CompileError, disassemble, ir, object,
@@ -11,6 +11,7 @@ use crate::{
     unwind::{MappingOffsets, Tables},
 };
 use bathyscope_catalog::types::Kind;
+use bathyscope_plan::{Diagnostic, Plan, Span};
 
 /// What the compiler is told beside the script.
 #[derive(Clone, Debug)]

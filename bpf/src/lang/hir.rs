@@ -4,12 +4,7 @@
 //! One [`Probe`] here is one program: a body of the script checked for one layout of its context. A body that is attached
 //! at several places of one layout is one program with several attach points.
 
-use super::{
-    Diagnostic,
-    ast::Span,
-    plan::{AttachPoint, Config, MapPlan, Site},
-    types::{Shown, Space, Type},
-};
+use bathyscope_plan::{AttachPoint, Config, Diagnostic, MapPlan, Shown, Site, Space, Span, Type};
 
 /// A checked script.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -179,7 +174,7 @@ pub enum ExprKind {
     Register { offset: u32 },
     /// A kernel word on the stack of a probed function: the `index`-th argument that does not fit into registers.
     StackArgument { index: u32, space: Space },
-    /// A marker's argument, by the argument of [`super::plan::UsdtArgument`] of the attach point.
+    /// A marker's argument, by the argument of [`bathyscope_plan::UsdtArgument`] of the attach point.
     UsdtArgument { index: u32 },
     /// Text of a tracepoint's `__data_loc` (or `__rel_loc`) field whose word is at `offset`.
     DynamicText { offset: u32, relative: bool },
@@ -293,7 +288,7 @@ pub enum Builtin {
     CpuCount,
     Cgroup,
     /// Nanoseconds of the clock.
-    Nanoseconds(super::types::Clock),
+    Nanoseconds(bathyscope_plan::Clock),
     /// Nanoseconds on this CPU as `bpf_ktime_get_coarse` has them.
     CoarseNanoseconds,
     /// Since the begin of tracing.
@@ -302,7 +297,7 @@ pub enum Builtin {
     Random,
     /// Address of the task_struct.
     CurrentTask,
-    /// Index of the attach point in [`super::plan::Plan::probes`].
+    /// Index of the attach point in [`bathyscope_plan::Plan::probes`].
     Probe,
     /// Instruction pointer or address of the probed function: a number, or (`func`) of type [`Shown::Function`] with the
     /// process's id put beside it in user space.

@@ -1,32 +1,27 @@
 //! The probe language: scripts in the language of bpftrace, from text to programs, in this process.
 //!
-//! text → [`syntax`](ast) → expand → check → [`hir`] → lower → programs of [`crate::ir`] and a [`plan::Plan`]. What is wrong is told as a
-//! [`Diagnostic`]; facts about the host come through [`host::Host`].
+//! text → [`syntax`](ast) → expand → check → [`hir`] → lower → programs of [`crate::ir`] and a [`bathyscope_plan::Plan`]. What is wrong is told as a
+//! [`bathyscope_plan::Diagnostic`]; facts about the host come through [`host::Host`].
 
 pub mod ast;
 mod check;
 mod compile;
-mod diagnostic;
 mod expand;
 pub mod hir;
 pub mod host;
 pub mod limits;
 mod lower;
-pub mod plan;
 #[cfg(feature = "recorded")]
 pub mod recorded;
 mod render;
 mod show;
 mod syntax;
-pub mod types;
 
-pub use ast::Span;
 pub use check::{
     CheckOptions, Completion, CompletionKind, Group, Hover, Reference, check, complete, denied_function, hover,
     reference,
 };
 pub use compile::{CompileOptions, Compiled, Stage, compile, compile_checked};
-pub use diagnostic::{Diagnostic, Severity};
 pub use expand::{ExpandOptions, Expanded, OptionKind, ScriptOption, expand, script_options, user_symbols};
 pub use lower::{LowerOptions, Lowered, TaskOffsets, lower};
 pub use render::{Place, place, render};

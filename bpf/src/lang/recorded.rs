@@ -8,11 +8,9 @@ use bathyscope_catalog::{
     recorded::{RecordedError, kernel},
     types::{Kind, Types},
 };
+use bathyscope_plan::{Architecture, Features, ProgramType, UserPlaces};
 
-use super::{
-    host::{Architecture, Features, Host, KernelFunction, UserPlaces},
-    plan::ProgramType,
-};
+use super::host::{Host, KernelFunction};
 
 /// Where made-up addresses begin.
 const TEXT: u64 = 0xffff_ffff_8100_0000;

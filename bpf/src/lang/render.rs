@@ -1,6 +1,6 @@
 //! A message about a script as text: where, what, the line with a mark under the place, and what would be right.
 
-use super::{Diagnostic, Severity, ast::Span};
+use bathyscope_plan::{Diagnostic, Severity, Span};
 
 /// The most columns of the script's line that are shown.
 const MAX_COLUMNS: usize = 140;

@@ -3,14 +3,14 @@
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
+use bathyscope_plan::{Action, FormatPiece, MapPlan, Site, Space, Type};
+
 use super::{
     check::describe,
     hir::{
         ArithmeticOp, CompareOp, Countable, Expr, ExprKind, MapId, MapRead, Probe, Script, Statement, StatementKind,
         UnaryOp,
     },
-    plan::{Action, FormatPiece, MapPlan, Site},
-    types::{Space, Type},
 };
 
 /// The most attach points of a probe that are shown.

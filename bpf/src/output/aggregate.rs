@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use bathyscope_plan::{Aggregation, SeriesOf};
+
 use super::{
     DecodeError,
     value::{integer, slice},
 };
-use crate::lang::types::{Aggregation, SeriesOf};
 
 /// An aggregation over all CPUs.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::lang::types::Aggregation;
+use bathyscope_plan::Aggregation;
 
 /// Width of the longest bar.
 const BAR: usize = 52;

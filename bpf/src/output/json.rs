@@ -1,10 +1,11 @@
 //! JSON: one object a line, always valid UTF-8.
 
+use bathyscope_plan::{Aggregation, Shown, Type};
+
 use super::{
     Aggregated, Bucket, Value, histogram, series,
     text::{Context, Part, part_types},
 };
-use crate::lang::types::{Aggregation, Shown, Type};
 
 /// `{"type": …, "data": …}` with what is JSON already.
 pub(super) fn line(kind: &str, data: &str) -> Vec<u8> {

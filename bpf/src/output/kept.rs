@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use bathyscope_plan::{Aggregation, MapPlan};
+
 use super::{Aggregated, Entry, Point, Snapshot, Value, histogram, series};
-use crate::lang::{plan::MapPlan, types::Aggregation};
 
 /// A row of a map's stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,13 +92,8 @@ mod tests {
     use bathyscope_capture::StreamSchema;
 
     use super::*;
-    use crate::{
-        lang::{
-            plan::{MapType, Plan},
-            types::{SeriesOf, Type},
-        },
-        output::{Cell, MapRows, NoNames},
-    };
+    use crate::output::{Cell, MapRows, NoNames};
+    use bathyscope_plan::{MapType, Plan, SeriesOf, Type};
 
     fn map(key: Vec<Type>, value: Type) -> MapPlan {
         let (name, object_name) = ("@m".to_owned(), "m".to_owned());

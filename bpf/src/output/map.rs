@@ -2,12 +2,13 @@
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
+use bathyscope_plan::{MARK_BUCKET, MapPlan};
+
 use super::{
     Aggregated, DecodeError, Value, aggregate,
     record::add_stacks,
     value::{integer, list},
 };
-use crate::lang::{plan::MapPlan, types::MARK_BUCKET};
 
 /// What a map held at some moment, in the order in which it is printed: by value for numbers, by count for histograms, by
 /// key for the rest.
@@ -49,7 +50,7 @@ impl Snapshot {
             return Err(MapError::NoSize);
         }
         let mut snapshot = Self::default();
-        if plan.aggregation().is_some_and(crate::lang::types::Aggregation::is_sparse) {
+        if plan.aggregation().is_some_and(bathyscope_plan::Aggregation::is_sparse) {
             snapshot.read_sparse(plan, elements);
         } else {
             // Nothing was put into a map without keys yet, or it was removed.

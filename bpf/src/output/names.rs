@@ -1,6 +1,6 @@
 //! What rendering asks about the outside.
 
-use crate::lang::types::Clock;
+use bathyscope_plan::Clock;
 
 /// A named place in code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

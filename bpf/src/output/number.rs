@@ -1,6 +1,6 @@
 //! Conversions of printf.
 
-use crate::lang::plan::Conversion;
+use bathyscope_plan::Conversion;
 
 /// The widest field; formats come from scripts, which may ask for anything.
 const MAX_WIDTH: u32 = 4096;

@@ -1,13 +1,11 @@
 //! Records of the ring.
 
+use bathyscope_plan::{COMM_BYTES, HEADER_BYTES, Plan, Site, SiteField, Type};
+
 use super::{
     Value,
     text::part_types,
     value::{integer, number32, slice, until_nul},
-};
-use crate::lang::{
-    plan::{COMM_BYTES, HEADER_BYTES, Plan, Site, SiteField},
-    types::Type,
 };
 
 /// Why bytes are not what their description says. Nothing of the bytes is in the message: they may be anything.

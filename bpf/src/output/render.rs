@@ -1,13 +1,11 @@
 //! What is written for each record and map, as text or as JSON.
 
+use bathyscope_plan::{Action, Aggregation, Clock, MapPlan, Output, Plan, Site, Type};
+
 use super::{
     Aggregated, Entry, Names, Record, Snapshot, Value, aggregate, histogram, json, series,
     text::{Context, INDENT},
     time,
-};
-use crate::lang::{
-    plan::{Action, MapPlan, Output, Plan, Site},
-    types::{Aggregation, Clock, Type},
 };
 
 /// How output is written.

@@ -5,14 +5,11 @@
 //! what the value is: for a histogram a row for each bucket with `low`, `high` and `count`.
 
 use bathyscope_capture::{Column, ColumnType, Display, StreamKind, StreamSchema, column_name_of_field};
+use bathyscope_plan::{Action, Aggregation, Clock, MapPlan, Plan, Shown, Site, Type};
 
 use super::{
     Aggregated, Entry, Names, Record, Snapshot, Value, aggregate, histogram,
     text::{Context, INDENT, part_types},
-};
-use crate::lang::{
-    plan::{Action, MapPlan, Plan, Site},
-    types::{Aggregation, Clock, Shown, Type},
 };
 
 /// The most columns of a stream, the common ones among them. Values with more parts stay whole, as text.

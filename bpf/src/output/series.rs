@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use bathyscope_plan::{Aggregation, Clock};
+
 use super::{Names, Point, WallTime, time};
-use crate::lang::types::{Aggregation, Clock};
 
 /// What stands above the times.
 const HEADING: &str = "hh:mm:ss.ns";

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use bathyscope_plan::StackMode;
+
 use super::{Names, Symbol, terminal::safe_text};
-use crate::lang::types::StackMode;
 
 /// A stack: an empty line, then a line for each frame.
 pub(super) struct Shape {

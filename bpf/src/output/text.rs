@@ -3,16 +3,13 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use bathyscope_catalog::constants::{self, Arch};
+use bathyscope_plan::{Conversion, FormatPiece, Plan, Shown, SiteField, Type};
 
 use super::{
     Names, Value, gfp, number,
     stack::{self, Shape},
     terminal::{safe_in_a_line, safe_text},
     time,
-};
-use crate::lang::{
-    plan::{Conversion, FormatPiece, Plan, SiteField},
-    types::{Shown, Type},
 };
 
 /// Blanks before frames of stacks in printed values.

@@ -1,7 +1,8 @@
 //! Values of the script's types, read from memory.
 
+use bathyscope_plan::{Shown, StructType, Type, layout};
+
 use super::{Aggregated, DecodeError, aggregate};
-use crate::lang::types::{Shown, StructType, Type, layout};
 
 /// The deepest nesting of a type that is read.
 const MAX_DEPTH: u32 = 32;
@@ -125,7 +126,7 @@ fn read_shown(shown: &Shown, bytes: &[u8]) -> Result<Value, DecodeError> {
 }
 
 fn structure(it: &StructType, bytes: &[u8], depth: u32) -> Result<Value, DecodeError> {
-    let member = |field: &crate::lang::types::StructField| {
+    let member = |field: &bathyscope_plan::StructField| {
         let size = field.ty.bytes();
         let own = slice(bytes, field.offset, size)?;
         let value = read(&field.ty, own, depth + 1)?;

@@ -51,7 +51,7 @@ fn example(tool: &Tool) -> Vec<String> {
 #[test]
 fn every_script_is_read_and_does_what_its_header_says() {
     for tool in tools() {
-        let report = |errors: Vec<crate::lang::Diagnostic>| -> String {
+        let report = |errors: Vec<bathyscope_plan::Diagnostic>| -> String {
             errors.iter().map(|it| render(tool.text, tool.name, it) + "\n").collect()
         };
         let script = parse_script(tool.text).map_err(report).unwrap_or_else(|it| panic!("{it}"));

@@ -28,9 +28,9 @@ pub const FILES_MAP: &str = "unwind_files";
 /// Rows in one value of [`ROWS_MAP`].
 pub const CHUNK_ROWS: u32 = 512;
 /// The most rows of all files.
-pub const MAX_ROWS: u32 = 1 << 20;
+pub const MAX_ROWS: u32 = bathyscope_plan::MAX_UNWIND_ROWS;
 /// The most files.
-pub const MAX_FILES: u32 = 2048;
+pub const MAX_FILES: u32 = bathyscope_plan::MAX_UNWIND_FILES;
 
 /// Where things are in the kernel's structures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,16 +5,12 @@ use std::{collections::BTreeMap, sync::LazyLock};
 
 use bathyscope_bpf::{
     disassemble,
-    lang::{
-        CompileOptions, Compiled, compile,
-        plan::{CallSide, Plan},
-        recorded::RecordedHost,
-        render,
-    },
+    lang::{CompileOptions, Compiled, compile, recorded::RecordedHost, render},
     machine::Machine,
     output::{Decoder, Form, NoNames, Renderer},
     syscalls::CompatPlace,
 };
+use bathyscope_plan::{CallSide, Plan};
 
 use crate::hand;
 

@@ -8,11 +8,10 @@
 use std::{env, fmt::Write as _, fs, path::PathBuf};
 
 use bathyscope_bpf::lang::{
-    CheckOptions, CompileOptions, Diagnostic, ExpandOptions, Severity, check, compile, expand, hir,
-    host::{UserPlace, UserPlaces, UserSymbol},
-    parse,
-    plan::{ProgramType, UsdtArgument, UsdtPlace, UserFile},
-    recorded::RecordedHost,
+    CheckOptions, CompileOptions, ExpandOptions, check, compile, expand, hir, parse, recorded::RecordedHost,
+};
+use bathyscope_plan::{
+    Diagnostic, ProgramType, Severity, UsdtArgument, UsdtPlace, UserFile, UserPlace, UserPlaces, UserSymbol,
 };
 
 fn directory() -> PathBuf {

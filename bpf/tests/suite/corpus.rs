@@ -12,13 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_bpf::lang::{
-    CheckOptions, CompileOptions, Compiled, Diagnostic, compile,
-    host::{UserPlace, UserPlaces},
-    plan::UserFile,
-    recorded::RecordedHost,
-    render,
-};
+use bathyscope_bpf::lang::{CheckOptions, CompileOptions, Compiled, compile, recorded::RecordedHost, render};
+use bathyscope_plan::{Diagnostic, UserFile, UserPlace, UserPlaces};
 use hand::load;
 
 const CORPUS: &str = "tests/corpus";

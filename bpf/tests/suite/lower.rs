@@ -4,12 +4,10 @@
 use crate::hand;
 
 use bathyscope_bpf::{
-    lang::{
-        hir::*,
-        types::{Aggregation, SeriesOf, StackMode, Type},
-    },
+    lang::hir::*,
     output::{Aggregated, Snapshot, Value},
 };
+use bathyscope_plan::{Aggregation, SeriesOf, StackMode, Type};
 use hand::*;
 
 fn signed(value: i64) -> Value {

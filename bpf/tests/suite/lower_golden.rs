@@ -7,13 +7,8 @@ use crate::hand;
 
 use std::{fs, path::Path};
 
-use bathyscope_bpf::{
-    disassemble,
-    lang::{
-        hir::*,
-        types::{Aggregation, StackMode, Type},
-    },
-};
+use bathyscope_bpf::{disassemble, lang::hir::*};
+use bathyscope_plan::{Aggregation, StackMode, Type};
 use hand::*;
 
 fn count(key: Option<Expr>) -> Hand {
@@ -57,7 +52,7 @@ fn scripts() -> Vec<(&'static str, Hand)> {
     let mut hand = Hand::new();
     let start = hand.map(vec![integer(4, false)], Type::U64);
     let tid = || builtin(Builtin::Tid);
-    let now = || builtin(Builtin::Nanoseconds(bathyscope_bpf::lang::types::Clock::Monotonic));
+    let now = || builtin(Builtin::Nanoseconds(bathyscope_plan::Clock::Monotonic));
     hand.push(StatementKind::SetMap { map: start, key: Some(tid()), value: now() });
     all.push(("latency_begin", hand));
 

@@ -4,15 +4,10 @@
 use crate::hand;
 
 use bathyscope_bpf::{
-    lang::{
-        LowerOptions, TaskOffsets,
-        hir::*,
-        host::Architecture,
-        plan::{AttachPoint, UsdtArgument, UsdtPlace, UserFile},
-        types::{Aggregation, Shown, Space, Type},
-    },
+    lang::{LowerOptions, TaskOffsets, hir::*},
     output::Value,
 };
+use bathyscope_plan::{Aggregation, Architecture, AttachPoint, Shown, Space, Type, UsdtArgument, UsdtPlace, UserFile};
 use hand::*;
 
 fn signed(value: i64) -> Value {

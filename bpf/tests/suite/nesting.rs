@@ -6,16 +6,11 @@ use crate::hand;
 
 use bathyscope_bpf::{
     Code, disassemble,
-    lang::{
-        CheckOptions, CompileOptions, Compiled, compile,
-        host::{UserPlace, UserPlaces},
-        plan::UserFile,
-        recorded::RecordedHost,
-        render,
-    },
+    lang::{CheckOptions, CompileOptions, Compiled, compile, recorded::RecordedHost, render},
     machine::{Interruption, Machine, World},
     output::{Decoder, Form, NoNames, Renderer},
 };
+use bathyscope_plan::{UserFile, UserPlace, UserPlaces};
 
 const CPU: u32 = 1;
 /// The most runs that one CPU can have begun: what arrays of small pieces have.

@@ -8,15 +8,12 @@
 
 use std::{collections::HashMap, path::PathBuf};
 
-use bathyscope_bpf::{
-    lang::{
-        plan::{
-            Action, AttachPoint, Config, Conversion, FormatPiece, MapPlan, MapType, Output, Plan, ProbePlan, Site,
-            SiteField,
-        },
-        types::{Aggregation, Clock, Pointee, SeriesOf, Shown, Space, StackMode, StructField, StructType, Type},
-    },
-    output::{Cell, DecodeError, Decoder, Form, MapRows, Names, Renderer, SiteRows, Snapshot, Symbol, WallTime},
+use bathyscope_bpf::output::{
+    Cell, DecodeError, Decoder, Form, MapRows, Names, Renderer, SiteRows, Snapshot, Symbol, WallTime,
+};
+use bathyscope_plan::{
+    Action, Aggregation, AttachPoint, Clock, Config, Conversion, FormatPiece, MapPlan, MapType, Output, Plan, Pointee,
+    ProbePlan, SeriesOf, Shown, Site, SiteField, Space, StackMode, StructField, StructType, Type,
 };
 use proptest::prelude::*;
 

@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 
 use bathyscope_bpf::{
     disassemble,
-    lang::{CheckOptions, CompileOptions, Compiled, compile, plan::ProgramType, recorded::RecordedHost, render},
+    lang::{CheckOptions, CompileOptions, Compiled, compile, recorded::RecordedHost, render},
     machine::Machine,
     output::{Decoder, Form, NoNames, Renderer, Snapshot},
     probe::TargetFilter,
 };
+use bathyscope_plan::ProgramType;
 
 static HOST: LazyLock<RecordedHost> = LazyLock::new(|| RecordedHost::new("6.12").unwrap());
 

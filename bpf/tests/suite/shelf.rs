@@ -9,13 +9,10 @@ use crate::hand::load;
 use std::{fs, path::Path};
 
 use bathyscope_bpf::lang::{
-    CheckOptions, CompileOptions, Compiled, Diagnostic, ExpandOptions, Severity, compile, expand,
-    host::{UserPlace, UserPlaces},
-    parse,
-    plan::{UsdtArgument, UsdtPlace, UserFile},
-    recorded::RecordedHost,
-    render, user_points,
+    CheckOptions, CompileOptions, Compiled, ExpandOptions, compile, expand, parse, recorded::RecordedHost, render,
+    user_points,
 };
+use bathyscope_plan::{Diagnostic, Severity, UsdtArgument, UsdtPlace, UserFile, UserPlace, UserPlaces};
 
 /// What stands for a tool's positional parameters.
 const PARAMETERS: [(&str, &[&str]); 11] = [

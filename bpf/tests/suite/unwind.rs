@@ -5,17 +5,12 @@ use crate::hand;
 
 use bathyscope_bpf::{
     compile,
-    lang::{
-        Compiled, LowerOptions,
-        hir::*,
-        host::Architecture,
-        plan::{AttachPoint, Period, UserFile},
-        types::{Aggregation, StackMode, Type},
-    },
+    lang::{Compiled, LowerOptions, hir::*},
     machine::Machine,
     unwind::{CHUNK_ROWS, MappingOffsets, REGISTERED_MAP, ROWS_MAP, Tables, register_program},
 };
 use bathyscope_catalog::elf::{Rule, unwind_row};
+use bathyscope_plan::{Aggregation, Architecture, AttachPoint, Period, StackMode, Type, UserFile};
 use hand::*;
 
 const OFFSETS: MappingOffsets = MappingOffsets {

@@ -2,9 +2,9 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{CaptureSpec, Limits, Method, ProfileSpec, Target, visible};
 use bathyscope_catalog::perf_events::{PerfEvent, parse_event};
+use bathyscope_plan::Features;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, BpfLink, BpfProgram, Budget, Capability, ContainerName, DynamicEvents, KernelFile,
     MAX_PARAMETER_BYTES, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_UNWIND_FILES, MAX_UNWIND_ROWS, MAX_USER_PLACES,

@@ -12,12 +12,10 @@ use std::{sync::Arc, time::Instant};
 use bathyscope_bpf::{
     Code,
     ir::Source,
-    lang::{
-        self, CheckOptions, CompileOptions, Compiled, Diagnostic, ExpandOptions, Severity, Stage, host::Host,
-        plan::Plan,
-    },
+    lang::{self, CheckOptions, CompileOptions, Compiled, ExpandOptions, Stage, host::Host},
     probe::TargetFilter,
 };
+use bathyscope_plan::{Diagnostic, Plan, Severity};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ScriptChecked, ScriptCompletion, ScriptFacts, ScriptHover, ScriptRefused, ScriptStage,
     WireScript,

@@ -2,11 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use bathyscope_bpf::{
-    lang::plan::{Action, AttachPoint, Plan, Site},
-    output::safe_for_terminal,
-};
+use bathyscope_bpf::output::safe_for_terminal;
 use bathyscope_capture::{Method, ScriptRecord, StreamKind, StreamSchema, visible};
+use bathyscope_plan::{Action, AttachPoint, Plan, Site};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{Cancel, MapKind, MapShape, Source, Unit, ViewError, snapshots};
 use serde::Serialize;

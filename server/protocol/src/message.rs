@@ -6,8 +6,8 @@ mod method;
 mod readings;
 mod started;
 
-use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::{Budgets, Target, TracepointName, USUAL_BUDGET_BYTES_PER_S};
+use bathyscope_plan::Features;
 use serde::{Deserialize, Serialize};
 
 use crate::script::{
@@ -531,7 +531,7 @@ pub enum Reply {
     },
     /// To [`Request::OpenUserFile`].
     UserFile {
-        /// Device and inode of the file, which name it for `lang::plan::UserFile`.
+        /// Device and inode of the file, which name it for [`bathyscope_plan::UserFile`].
         device: u64,
         /// See `device`.
         inode: u64,

@@ -2,11 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use bathyscope_bpf::lang::{
-    Diagnostic,
-    host::UserPlaces,
-    plan::{Plan, UserFile},
-};
+use bathyscope_plan::{Diagnostic, Plan, UserFile, UserPlaces};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::{AgentError, Started};
@@ -28,9 +24,9 @@ pub const MAX_MAP_PAGE_BYTES: usize = 4 << 20;
 /// The longest key of a map.
 pub const MAX_KEY_BYTES: usize = 16 << 10;
 /// The most rows of unwind tables, of all files together.
-pub const MAX_UNWIND_ROWS: usize = bathyscope_bpf::unwind::MAX_ROWS as usize;
+pub const MAX_UNWIND_ROWS: usize = bathyscope_plan::MAX_UNWIND_ROWS as usize;
 /// The most files with unwind tables.
-pub const MAX_UNWIND_FILES: usize = bathyscope_bpf::unwind::MAX_FILES as usize;
+pub const MAX_UNWIND_FILES: usize = bathyscope_plan::MAX_UNWIND_FILES as usize;
 /// Digits of a row on the wire.
 const ROW_DIGITS: usize = 16;
 /// The longest path of a file of user space.
@@ -237,7 +233,7 @@ pub struct ScriptEnabled {
     pub attach_ns: u64,
 }
 
-/// Elements of a map. In the descriptor there is for each its key ([`key_bytes`](bathyscope_bpf::lang::plan::MapPlan), the
+/// Elements of a map. In the descriptor there is for each its key ([`key_bytes`](bathyscope_plan::MapPlan), the
 /// index of 4 bytes in an array), and its value: one of each CPU in a per-CPU map, in the CPUs' order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bathyscope_catalog::{EventFormat, Field, FieldKind};
+use bathyscope_plan::{Pointee, Space, Span, Type};
 
 use super::{
     Checked, Failed,
@@ -12,10 +13,8 @@ use super::{
     values::Operand,
 };
 use crate::lang::{
-    Span,
     ast::Name,
     hir::{Expr, ExprKind},
-    types::{Pointee, Space, Type},
 };
 
 impl Body<'_, '_> {

@@ -1,5 +1,7 @@
 //! Operators with two sides.
 
+use bathyscope_plan::{Action, FormatPiece, Output, Pointee, Shown, Span, Type};
+
 use super::{
     Checked,
     body::Body,
@@ -8,11 +10,8 @@ use super::{
     values::symbol,
 };
 use crate::lang::{
-    Span,
     ast::{self, BinaryOp},
     hir::{ArithmeticOp, CompareOp, Expr, ExprKind},
-    plan::{Action, FormatPiece, Output},
-    types::{Pointee, Shown, Type},
 };
 
 impl Body<'_, '_> {

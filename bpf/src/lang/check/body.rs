@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use bathyscope_plan::{Diagnostic, Span, Type};
+
 use super::{
     Checked, Failed,
     checker::Checker,
@@ -9,10 +11,8 @@ use super::{
     describe::{Join, describe, number},
 };
 use crate::lang::{
-    Diagnostic, Span,
     ast::{self, Name, Probe},
     hir::{Expr, ExprKind, Local, LocalId},
-    types::Type,
 };
 
 /// What a variable's name stands for.

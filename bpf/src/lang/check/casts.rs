@@ -1,16 +1,14 @@
 //! Casts: `(type)x`.
 
+use bathyscope_plan::{Pointee, Space, Span, Type};
+
 use super::{
     Checked, Failed,
     body::Body,
     describe::{Join, describe, join, number},
     values::{Operand, Place},
 };
-use crate::lang::{
-    Span,
-    hir::{Expr, ExprKind},
-    types::{Pointee, Space, Type},
-};
+use crate::lang::hir::{Expr, ExprKind};
 
 impl Body<'_, '_> {
     /// `(type)x`.

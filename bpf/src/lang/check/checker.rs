@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bathyscope_catalog::types::{TypeId, Types};
+use bathyscope_plan::{Config, Diagnostic, Severity, Site, Space, Span, Type};
 
 use super::{
     CheckOptions,
@@ -17,13 +18,11 @@ use super::{
     points::{Group, Unit},
 };
 use crate::lang::{
-    Diagnostic, Expanded, Severity, Span,
+    Expanded,
     ast::{self, Item},
     hir,
     host::Host,
     limits::MAX_DIAGNOSTICS,
-    plan::{Config, Site},
-    types::{Space, Type},
 };
 
 /// How often the bodies are checked at most. A chain of maps of which each takes its type from the next, in the wrong order,

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use bathyscope_catalog::types::Kind as TypeKind;
+use bathyscope_plan::Span;
 
 use super::{
     checker::Watch,
@@ -11,7 +12,7 @@ use super::{
     points::{HARDWARE_EVENTS, ITERATORS, SOFTWARE_EVENTS},
     reference::{Group, reference},
 };
-use crate::lang::{PROVIDERS, Span, host::Host};
+use crate::lang::{PROVIDERS, host::Host};
 
 /// The most that is offered at once.
 const MAX_OFFERED: usize = 200;

@@ -3,13 +3,9 @@
 use std::sync::Arc;
 
 use bathyscope_catalog::{EventFormat, types::TypeId};
+use bathyscope_plan::{Architecture, ProgramType, Space, UsdtArgument};
 
-use crate::lang::{
-    hir::Context,
-    host::Architecture,
-    plan::{ProgramType, UsdtArgument},
-    types::Space,
-};
+use crate::lang::hir::Context;
 
 /// A kind of attach point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

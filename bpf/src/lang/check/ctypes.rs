@@ -1,6 +1,7 @@
 //! C types as types of the language, members, and types as they are written.
 
 use bathyscope_catalog::types::{Field, Kind as TypeKind, Type as CType, TypeId};
+use bathyscope_plan::{Pointee, Shown, Space, Span, StructField, StructType, Type};
 
 use super::{
     Checked, Failed,
@@ -11,10 +12,8 @@ use super::{
     values::{Operand, Place},
 };
 use crate::lang::{
-    Span,
     ast::{self, Name, PathStep, TypeBase, TypeSuffix, TypeText},
     hir::{Expr, ExprKind},
-    types::{Pointee, Shown, Space, StructField, StructType, Type},
 };
 
 /// Where a member is, the bits of its value that are its own, and its type.

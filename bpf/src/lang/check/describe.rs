@@ -1,6 +1,6 @@
 //! Types as messages name them, and how types come together.
 
-use crate::lang::types::{Aggregation, Pointee, Shown, Space, StackMode, Type};
+use bathyscope_plan::{Aggregation, Pointee, Shown, Space, StackMode, Type};
 
 /// What a type is called in messages, by `typeinfo` and in the editor.
 pub(in crate::lang) fn describe(ty: &Type) -> String {

@@ -1,5 +1,7 @@
 //! Expressions that are not calls.
 
+use bathyscope_plan::{Span, Type};
+
 use super::{
     Checked, Failed,
     body::{Binding, Body},
@@ -8,10 +10,8 @@ use super::{
     values::Operand,
 };
 use crate::lang::{
-    Span,
     ast::{self, ExprKind as Ast, Name, UnaryOp},
     hir::{Expr, ExprKind, Statement, UnaryOp as HirUnary},
-    types::Type,
 };
 
 impl Body<'_, '_> {

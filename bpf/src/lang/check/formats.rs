@@ -1,16 +1,13 @@
 //! Formats of `printf` and its kin.
 
+use bathyscope_plan::{Conversion, FormatPiece, Shown, Span, Type};
+
 use super::{
     Checked,
     body::Body,
     describe::{describe, number},
 };
-use crate::lang::{
-    Span,
-    hir::Expr,
-    plan::{Conversion, FormatPiece},
-    types::{Shown, Type},
-};
+use crate::lang::hir::Expr;
 
 /// The largest width or precision.
 const MAX_WIDTH: u32 = 4096;

@@ -1,5 +1,7 @@
 //! What the editor shows about the thing under the cursor.
 
+use bathyscope_plan::{Pointee, Span, Type};
+
 use super::{
     CheckOptions,
     body::Body,
@@ -8,12 +10,7 @@ use super::{
     reference::reference,
     values::Operand,
 };
-use crate::lang::{
-    ExpandOptions, Expanded, Span, expand,
-    host::Host,
-    parse,
-    types::{Pointee, Type},
-};
+use crate::lang::{ExpandOptions, Expanded, expand, host::Host, parse};
 
 /// The most members of a type that are told.
 const MAX_MEMBERS: usize = 2048;

@@ -1,5 +1,7 @@
 //! Keys of maps.
 
+use bathyscope_plan::{MapType, Span, Type};
+
 use super::{
     Checked, Failed,
     body::Body,
@@ -7,10 +9,8 @@ use super::{
     maps::{Element, Map},
 };
 use crate::lang::{
-    Span, ast,
+    ast,
     hir::{Expr, ExprKind, MapId},
-    plan::MapType,
-    types::Type,
 };
 
 impl Body<'_, '_> {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use bathyscope_plan::{Aggregation, Diagnostic, MapPlan, MapType, Span, Type, layout};
+
 use super::{
     Checked, Failed,
     body::{Body, is_natural},
@@ -9,11 +11,8 @@ use super::{
     describe::{Join, aggregation_name, describe, number},
 };
 use crate::lang::{
-    Diagnostic, Span,
     ast::{self, Item},
     hir::{Expr, ExprKind, MapId, MapRead},
-    plan::{MapPlan, MapType},
-    types::{Aggregation, Type, layout},
 };
 
 /// The most entries of a map.
@@ -294,8 +293,7 @@ impl Body<'_, '_> {
             return Ok(ty);
         }
         // Why a probe cannot be had was told; what only it puts into maps is then of no interest.
-        let only_there =
-            self.cx.has_missing && self.cx.config.missing_probes == crate::lang::plan::MissingProbes::Error;
+        let only_there = self.cx.has_missing && self.cx.config.missing_probes == bathyscope_plan::MissingProbes::Error;
         if only_there || self.cx.maps.get(map).is_some_and(|map| map.doubtful) {
             return Err(Failed);
         }

@@ -38,7 +38,8 @@ pub use hover::{Hover, hover};
 pub use points::denied_function;
 pub use reference::{Group, Reference, reference};
 
-use super::{Diagnostic, Expanded, hir, host::Host};
+use super::{Expanded, hir, host::Host};
+use bathyscope_plan::Diagnostic;
 
 /// What the checker is told beside the script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

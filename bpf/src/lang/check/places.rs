@@ -1,5 +1,7 @@
 //! Elements, parts, and what addresses point to.
 
+use bathyscope_plan::{Pointee, Space, Span, Type};
+
 use super::{
     Checked,
     body::Body,
@@ -8,9 +10,8 @@ use super::{
     values::{Operand, Place},
 };
 use crate::lang::{
-    Span, ast,
+    ast,
     hir::{ArithmeticOp, Expr, ExprKind},
-    types::{Pointee, Space, Type},
 };
 
 impl Body<'_, '_> {

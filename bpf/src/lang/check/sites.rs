@@ -1,12 +1,11 @@
 //! What programs send to user space: sites, and the names of their columns.
 
+use bathyscope_plan::{Action, Output, Site, SiteField, Span, Type};
+
 use super::{Checked, body::Body, describe::describe};
 use crate::lang::{
-    Span,
     ast::{self, ExprKind as Ast},
     hir::{Expr, SiteId, Statement, StatementKind},
-    plan::{Action, Output, Site, SiteField},
-    types::Type,
 };
 
 /// The largest record.

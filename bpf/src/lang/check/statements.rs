@@ -1,5 +1,7 @@
 //! Statements.
 
+use bathyscope_plan::{Aggregation, Span, Type};
+
 use super::{
     Checked, Failed,
     body::{Binding, Body},
@@ -9,11 +11,9 @@ use super::{
     maps::{Element, read_type},
 };
 use crate::lang::{
-    Span,
     ast::{self, BinaryOp, Block, ExprKind as Ast, Name, StatementKind as Stmt, TypeText},
     hir::{Expr, ExprKind, Statement, StatementKind},
     limits::MAX_UNROLLED_PARTS,
-    types::{Aggregation, Type},
 };
 
 /// How often a block is repeated at most by `unroll`.

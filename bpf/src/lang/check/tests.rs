@@ -108,7 +108,7 @@ fn a_chain_of_maps_is_understood() {
     let script = "end { @a = @b; @b = @c; @c = @d; @d = @e; @e = nsecs; print(@a); }";
     let expanded = expand(&parse(script).unwrap(), &ExpandOptions::default()).unwrap();
     let checked = check(&expanded, script, host(), &CheckOptions::default()).unwrap();
-    assert!(checked.maps.iter().all(|map| map.value == crate::lang::types::Type::U64), "{checked}");
+    assert!(checked.maps.iter().all(|map| map.value == bathyscope_plan::Type::U64), "{checked}");
 }
 
 /// What is offered where `|` stands, by its labels.

@@ -1,16 +1,16 @@
 //! Values on their way through the checker: places in memory that are read only when their value is needed, numbers that are
 //! known, and how one type is made of another.
 
+use bathyscope_plan::{Pointee, Shown, Space, Span, Type, layout};
+
 use super::{
     Checked, Failed,
     body::Body,
     describe::{Join, describe, fits, join, join_all, literal_type, number, truncate},
 };
 use crate::lang::{
-    Span,
     ast::BinaryOp,
     hir::{ArithmeticOp, Expr, ExprKind, LocalId, StatementKind},
-    types::{Pointee, Shown, Space, Type, layout},
 };
 
 /// The largest value that is copied out of memory at once.

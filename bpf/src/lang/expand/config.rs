@@ -1,11 +1,10 @@
 //! Settings: the `config` block, and variables of the environment, which win over it.
 
+use bathyscope_plan::{Config, Diagnostic, MissingProbes, Span, StackMode};
+
 use super::super::{
-    Diagnostic, Span,
     ast::{Expr, ExprKind, Setting},
-    plan::{Config, MissingProbes},
     suggest,
-    types::StackMode,
 };
 
 /// How a setting's value is read and where it goes.

@@ -13,11 +13,10 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Diagnostic,
     ast::{ExprKind, Item, Script},
     limits::MAX_DIAGNOSTICS,
-    plan::Config,
 };
+use bathyscope_plan::{Config, Diagnostic};
 
 pub use params::script_options;
 

@@ -1,8 +1,9 @@
 //! The words given to a script: positional parameters and options.
 
+use bathyscope_plan::{Diagnostic, Span};
+
 use super::{
     super::{
-        Diagnostic, Span,
         ast::{Expr, ExprKind, Script, UnaryOp},
         limits::{MAX_PARAMETER_BYTES, MAX_PARAMETERS},
         suggest, syntax,

@@ -2,8 +2,10 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
+use bathyscope_plan::{MissingProbes, StackMode};
+
 use super::{
-    super::{parse, plan::MissingProbes, print, render, types::StackMode},
+    super::{parse, print, render},
     *,
 };
 

@@ -1,6 +1,8 @@
 //! Aggregations: the element is looked up and changed in place; where there is none, one is made, and if another CPU was
 //! faster its element is taken.
 
+use bathyscope_plan::{Aggregation, MapPlan, SeriesOf, Type};
+
 use super::{
     Result,
     maps::{ONLY_NEW, is_sparse},
@@ -8,11 +10,7 @@ use super::{
 };
 use crate::{
     ir::{BinaryOp, Helper, MapId, Memory, Op, Operand, Reg, Size, Test, Width},
-    lang::{
-        hir::{self, Expr},
-        plan::MapPlan,
-        types::{Aggregation, SeriesOf, Type},
-    },
+    lang::hir::{self, Expr},
 };
 
 /// Values up to this are made with their first content, others of zeros.

@@ -6,11 +6,10 @@
 
 use std::collections::HashMap;
 
+use bathyscope_plan::Type;
+
 use super::walk;
-use crate::lang::{
-    hir::{Builtin, Expr, ExprKind, LocalId, Probe, Statement, StatementKind},
-    types::Type,
-};
+use crate::lang::hir::{Builtin, Expr, ExprKind, LocalId, Probe, Statement, StatementKind};
 
 /// Loops in which the verifier meets more decisions than this are callbacks: it walks through every round of an ordinary
 /// loop, and in loops it rarely sees that two ways have come together again.

@@ -1,12 +1,14 @@
 //! Arithmetic, by the width and sign of the result's type.
 
+use bathyscope_plan::Type;
+
 use super::{
     program::{Lower, is_signed},
     scalar::normal,
 };
 use crate::{
     ir::{BinaryOp, Op, Operand, Test, Width},
-    lang::{hir::ArithmeticOp, types::Type},
+    lang::hir::ArithmeticOp,
 };
 
 impl Lower<'_> {

@@ -1,10 +1,9 @@
 //! Which bucket of a histogram a number belongs to.
 
+use bathyscope_plan::Aggregation;
+
 use super::program::Lower;
-use crate::{
-    ir::{BinaryOp, Operand, Reg, Test, UnaryOp},
-    lang::types::Aggregation,
-};
+use crate::ir::{BinaryOp, Operand, Reg, Test, UnaryOp};
 
 impl Lower<'_> {
     /// The bucket of a number: 0 for negative ones; else one for each number below `2^bits`, and then `2^bits` for each

@@ -1,13 +1,11 @@
 //! The parameterless values.
 
+use bathyscope_plan::{Architecture, Clock, Space, Type};
+
 use super::{Result, TaskOffsets, program::Lower};
 use crate::{
     ir::{BinaryOp, Helper, Operand, ProgramKind, Reg, Size, Test, Width},
-    lang::{
-        hir::{Builtin, Context},
-        host::Architecture,
-        types::{Clock, Space, Type},
-    },
+    lang::hir::{Builtin, Context},
 };
 
 impl Lower<'_> {

@@ -14,15 +14,12 @@ use bathyscope_catalog::{
     constants::{Arch, syscall_number},
     syscalls::MAX_CALLS,
 };
+use bathyscope_plan::{Architecture, AttachPoint, CallSide};
 
 use super::{LowerOptions, program::Lower, walk};
 use crate::{
     ir::{BinaryOp, Helper, MapDefinition, Operand, Reg, Size, Test},
-    lang::{
-        hir::{self, ExprKind, ProbePoint},
-        host::Architecture,
-        plan::{AttachPoint, CallSide},
-    },
+    lang::hir::{self, ExprKind, ProbePoint},
     syscalls::CompatPlace,
 };
 

@@ -1,13 +1,12 @@
 //! Comparisons of values in memory, in forms that the verifier of Linux 6.1 follows: at constant places where one side is
 //! constant, else in loops of a constant number of rounds, a word in each round.
 
+use bathyscope_plan::{Shown, Type};
+
 use super::{Result, program::Lower};
 use crate::{
     ir::{BinaryOp, BlockId, Helper, Memory, Op, Operand, Parameter, Reg, Size, Test, UnaryOp, Width},
-    lang::{
-        hir::{Expr, ExprKind},
-        types::{Shown, Type},
-    },
+    lang::hir::{Expr, ExprKind},
 };
 
 /// A byte of 1 in each byte of a word.

@@ -1,13 +1,12 @@
 //! Elements of arrays, and bytes of texts.
 
+use bathyscope_plan::{Space, Type};
+
 use super::{Result, program::Lower};
 use crate::{
     expand::moved,
     ir::{BinaryOp, BlockId, Memory, Operand, Test},
-    lang::{
-        hir::{Expr, ExprKind},
-        types::{Space, Type},
-    },
+    lang::hir::{Expr, ExprKind},
 };
 
 impl Lower<'_> {

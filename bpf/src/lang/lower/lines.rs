@@ -1,6 +1,6 @@
 //! Lines and columns of the script.
 
-use crate::lang::Span;
+use bathyscope_plan::Span;
 
 /// Where the lines of a text begin.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! Loops. Small ones are loops of the program; all others are callbacks that the kernel calls in turn, because the
 //! verifier walks through every round of an ordinary loop, and once through a callback.
 
+use bathyscope_plan::{MARK_BUCKET, Type};
+
 use super::{
     Result,
     analysis::{Callback, FRAME_CONTEXT, FRAME_RESULT, FRAME_RETURNED},
@@ -10,10 +12,7 @@ use super::{
 use crate::{
     expand::moved,
     ir::{BinaryOp, Helper, MapDefinition, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
-    lang::{
-        hir::{self, Expr, ExprKind, LocalId, Statement, StatementKind},
-        types::{MARK_BUCKET, Type},
-    },
+    lang::hir::{self, Expr, ExprKind, LocalId, Statement, StatementKind},
 };
 
 /// The most rounds that the kernel does of a callback.

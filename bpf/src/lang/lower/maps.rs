@@ -1,5 +1,7 @@
 //! Maps of the script that hold plain values.
 
+use bathyscope_plan::{MARK_BUCKET, MapPlan, Type, layout};
+
 use super::{
     Result,
     program::{Counter, Lower, Where, is_signed, size_of},
@@ -7,11 +9,7 @@ use super::{
 use crate::{
     expand::moved,
     ir::{AtomicOp, BinaryOp, Helper, MapId, Memory, Operand, Parameter, Reg, Size, Test, Width},
-    lang::{
-        hir::{self, Expr, ExprKind, MapRead},
-        plan::MapPlan,
-        types::{MARK_BUCKET, Type, layout},
-    },
+    lang::hir::{self, Expr, ExprKind, MapRead},
 };
 
 /// Update only what is not there.
@@ -184,7 +182,7 @@ impl Lower<'_> {
 
     /// Removes all buckets of a sparse histogram's element, each of which is an element of the kernel's map.
     fn delete_buckets(&mut self, map: MapId, plan: &MapPlan, key: Option<&Expr>) -> Result<()> {
-        let buckets = plan.aggregation().and_then(crate::lang::types::Aggregation::buckets).unwrap_or(0);
+        let buckets = plan.aggregation().and_then(bathyscope_plan::Aggregation::buckets).unwrap_or(0);
         let piece = self.piece(plan.key_bytes)?;
         let to = self.reach(Where::Scratch(piece));
         if let Some(key) = key {
@@ -392,5 +390,5 @@ impl Lower<'_> {
 
 /// Whether the last 8 bytes of its keys are a bucket's number.
 pub(super) fn is_sparse(plan: &MapPlan) -> bool {
-    plan.aggregation().is_some_and(crate::lang::types::Aggregation::is_sparse)
+    plan.aggregation().is_some_and(bathyscope_plan::Aggregation::is_sparse)
 }

@@ -3,6 +3,8 @@
 //! [`Lower::write`] builds a value at its destination, so that a text read for a record is read into the record. What is
 //! *padded* has a NUL in every byte after a text's end and in every gap; keys and values of maps are.
 
+use bathyscope_plan::{Shown, Space, Type, layout};
+
 use super::{
     Result,
     analysis::is_padded,
@@ -12,10 +14,7 @@ use super::{
 use crate::{
     expand::moved,
     ir::{BinaryOp, Helper, Memory, Op, Operand, Reg, Size, Test},
-    lang::{
-        hir::{self, Context, Expr, ExprKind},
-        types::{Shown, Space, Type, layout},
-    },
+    lang::hir::{self, Context, Expr, ExprKind},
 };
 
 impl Lower<'_> {

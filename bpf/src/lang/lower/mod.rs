@@ -32,7 +32,9 @@ mod walk;
 
 use std::sync::Arc;
 
-use super::{Diagnostic, hir, host::Architecture, plan::Plan};
+use bathyscope_plan::{Architecture, Diagnostic, Plan};
+
+use super::hir;
 use crate::{ir, probe::TargetFilter, syscalls::CompatPlace};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -94,7 +96,7 @@ pub struct Lowered {
     /// What to know about them.
     pub plan: Plan,
     /// The probe that each program comes from.
-    pub spans: Vec<super::Span>,
+    pub spans: Vec<bathyscope_plan::Span>,
 }
 
 impl LowerOptions {

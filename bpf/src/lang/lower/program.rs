@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use bathyscope_plan::{COUNTER_WORDS, COUNTERS, Diagnostic, RING, Span, Type};
+
 use super::{
     LowerOptions, Result,
     analysis::Analysis,
@@ -18,11 +20,7 @@ use crate::{
         AtomicOp, BinaryOp, BlockId, Builder, Helper, MapDefinition, MapId, Memory, Op, Operand, ProgramKind, Reg,
         Size, SlotId, Source, Test, Width,
     },
-    lang::{
-        Diagnostic, Span, hir,
-        plan::{COUNTER_WORDS, COUNTERS, RING},
-        types::Type,
-    },
+    lang::hir,
 };
 
 /// What is counted, by word of the program's entry in the counters.
@@ -139,7 +137,7 @@ pub(super) fn is_signed(ty: &Type) -> bool {
     match ty {
         Type::Integer { signed, .. } | Type::Enum { signed, .. } => *signed,
         Type::Shown(shown) => {
-            matches!(shown, crate::lang::types::Shown::Strerror | crate::lang::types::Shown::SignalName)
+            matches!(shown, bathyscope_plan::Shown::Strerror | bathyscope_plan::Shown::SignalName)
         }
         _ => false,
     }
@@ -202,7 +200,7 @@ impl<'a> Lower<'a> {
     }
 
     /// A map of the script.
-    pub(super) fn script_map(&mut self, id: hir::MapId) -> Result<(MapId, &'a crate::lang::plan::MapPlan)> {
+    pub(super) fn script_map(&mut self, id: hir::MapId) -> Result<(MapId, &'a bathyscope_plan::MapPlan)> {
         let Some(plan) = self.shared.script.maps.get(id.0 as usize) else {
             return self.error("the checked script names a map that it does not have");
         };
@@ -387,7 +385,7 @@ impl<'a> Lower<'a> {
 const MAX_PREALLOCATED: u64 = 4 << 20;
 
 /// How the kernel knows a map of the script.
-fn definition(plan: &crate::lang::plan::MapPlan, cpus: u32) -> MapDefinition {
+fn definition(plan: &bathyscope_plan::MapPlan, cpus: u32) -> MapDefinition {
     use crate::ir::MapKind;
     let kind = MapKind::from(plan.kind);
     let definition = MapDefinition::new(&plan.object_name, kind, plan.key_bytes, plan.value_bytes, plan.max_entries);

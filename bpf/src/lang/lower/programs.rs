@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use bathyscope_plan::{AttachPoint, CallSide, Diagnostic, Plan, ProbePlan, ProgramPlan, ProgramType, Site};
+
 use super::{
     LowerOptions, Lowered, Result,
     analysis::Analysis,
@@ -16,10 +18,8 @@ use super::{
 use crate::{
     ir::{Program, ProgramKind, Source},
     lang::{
-        Diagnostic,
         hir::{self, ExprKind, ProbePoint},
         limits::MAX_SCRIPT_OPS,
-        plan::{AttachPoint, CallSide, Plan, ProbePlan, ProgramPlan, ProgramType, Site},
     },
 };
 

@@ -4,6 +4,8 @@
 //! their room for that. A record with longer texts is put together in scratch memory, where each text is read to where it
 //! belongs, and copied to the ring with its real length.
 
+use bathyscope_plan::{Action, COMM_BYTES, HEADER_BYTES, Shown, Site, Type};
+
 use super::{
     Result,
     program::{Counter, Lower, size_of},
@@ -12,11 +14,7 @@ use super::{
 use crate::{
     expand::moved,
     ir::{BinaryOp, Helper, Memory, Operand, Reg, Size, Test},
-    lang::{
-        hir::{Builtin, Expr, ExprKind, SiteId},
-        plan::{Action, COMM_BYTES, HEADER_BYTES, Site},
-        types::{Shown, Type},
-    },
+    lang::hir::{Builtin, Expr, ExprKind, SiteId},
 };
 
 /// A flag of `ringbuf_submit` and `ringbuf_output`: nobody is woken; readers poll.

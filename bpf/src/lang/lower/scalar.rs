@@ -1,6 +1,8 @@
 //! Values in registers: numbers, pointers, and what is shown as something else. Each is extended to 64 bits by the sign
 //! of its type, always.
 
+use bathyscope_plan::{AttachPoint, Space, Type, UsdtPlace};
+
 use super::{
     Result,
     program::{Counter, Home, Lower, Where, is_signed, size_of},
@@ -8,11 +10,7 @@ use super::{
 use crate::{
     expand::moved,
     ir::{BinaryOp, BlockId, Helper, Memory, Op, Operand, ProgramKind, Reg, Size, Test, UnaryOp},
-    lang::{
-        hir::{self, ArithmeticOp, Context, Countable, Expr, ExprKind},
-        plan::{AttachPoint, UsdtPlace},
-        types::{Space, Type},
-    },
+    lang::hir::{self, ArithmeticOp, Context, Countable, Expr, ExprKind},
 };
 
 /// The first bytes of a tracepoint's record, which a program cannot read.
@@ -231,7 +229,7 @@ impl Lower<'_> {
     }
 
     fn stack_argument(&mut self, index: u32, space: Space, ty: &Type) -> Result<Operand> {
-        use crate::lang::host::Architecture;
+        use bathyscope_plan::Architecture;
         let (pointer, first) = match self.shared.options.architecture {
             // Below the arguments is the return address.
             Architecture::X86_64 => (152, 8),

@@ -1,16 +1,14 @@
 //! Stacks: each body is kept once, under the hash of its frames, which is the stack's value.
 
+use bathyscope_plan::{KERNEL_STACKS, STACK_FRAMES, Type, USER_STACKS};
+
 use super::{
     Result,
     program::{Counter, Lower},
 };
 use crate::{
     ir::{BinaryOp, Helper, MapDefinition, MapId, MapKind, Memory, Operand, Reg, Size, Test},
-    lang::{
-        hir::Expr,
-        plan::{KERNEL_STACKS, STACK_FRAMES, USER_STACKS},
-        types::Type,
-    },
+    lang::hir::Expr,
 };
 
 /// Bytes of a body.

@@ -1,5 +1,7 @@
 //! Statements.
 
+use bathyscope_plan::Diagnostic;
+
 use super::{
     Result,
     program::{Around, Counter, Lower},
@@ -7,7 +9,6 @@ use super::{
 use crate::{
     ir::{Helper, Operand},
     lang::{
-        Diagnostic,
         hir::{Expr, Statement, StatementKind},
         limits::MAX_PROGRAM_OPS,
     },
@@ -110,7 +111,7 @@ impl Lower<'_> {
                 self.statements(statements)?;
                 self.effect(value)
             }
-            _ if expr.ty == crate::lang::types::Type::None => Ok(()),
+            _ if expr.ty == bathyscope_plan::Type::None => Ok(()),
             _ if expr.ty.is_scalar() => self.scalar(expr).map(|_value| ()),
             _ => self.place(expr).map(|_place| ()),
         }

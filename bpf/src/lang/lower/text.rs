@@ -1,5 +1,7 @@
 //! Texts: reading them, writing them to a place, joining them.
 
+use bathyscope_plan::{COMM_BYTES, Space, Type};
+
 use super::{
     Result,
     program::{Counter, Lower},
@@ -7,11 +9,7 @@ use super::{
 use crate::{
     expand::moved,
     ir::{BinaryOp, Helper, MapDefinition, Memory, Op, Operand, Reg, Size, Test},
-    lang::{
-        hir::{Builtin, Expr, ExprKind},
-        plan::COMM_BYTES,
-        types::{Space, Type},
-    },
+    lang::hir::{Builtin, Expr, ExprKind},
 };
 
 /// Longer constants come from a map of constants.

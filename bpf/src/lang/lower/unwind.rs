@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{
     ir::{BinaryOp, BlockId, FunctionId, Helper, MapDefinition, MapId, Memory, Op, Parameter, Reg, Size, Test, Width},
-    lang::plan::STACK_FRAMES,
     unwind::{Mapping, Tables, find_function, read_kernel, read_user, rule_at},
 };
 use bathyscope_catalog::elf::Rule;
+use bathyscope_plan::STACK_FRAMES;
 
 /// The scratch memory of walks; other values never need so much of it.
 pub(super) const WALK_CHUNK: u32 = 99;

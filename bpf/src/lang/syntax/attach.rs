@@ -3,9 +3,10 @@
 //! They are not made of the language's tokens: a path may contain nearly anything. A part ends at a colon, the whole at a
 //! blank, a comma, a brace, or (but for paths) the `/` of a predicate. `"…"` and `\` take away a character's meaning.
 
+use bathyscope_plan::{Diagnostic, Span};
+
 use super::{
     super::{
-        Diagnostic, Span,
         ast::{AttachText, Name},
         limits::MAX_POINT_BYTES,
     },

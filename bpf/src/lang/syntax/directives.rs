@@ -2,9 +2,10 @@
 //!
 //! Each line is carried out once, when the lexer first comes to it; when it comes again it goes past the same bytes.
 
+use bathyscope_plan::{Diagnostic, Span};
+
 use super::{
     super::{
-        Diagnostic, Span,
         ast::Name,
         limits::{MAX_CONDITIONS, MAX_DEFINES, MAX_DIAGNOSTICS},
     },

@@ -1,8 +1,9 @@
 //! Expressions.
 
+use bathyscope_plan::Span;
+
 use super::{
     super::{
-        Span,
         ast::{BinaryOp, Expr, ExprKind, Name, PathStep, TypeBase, TypeText, UnaryOp},
         suggest,
     },
@@ -219,7 +220,7 @@ impl Parser<'_> {
             (keys, height) = self.list("]", "a map's key")?;
             if keys.is_empty() {
                 let span = self.since(start);
-                let trouble = super::super::Diagnostic::error(span, format!("`@{name}[]` has no key"));
+                let trouble = bathyscope_plan::Diagnostic::error(span, format!("`@{name}[]` has no key"));
                 return Err(self.report(trouble.hint(format!("a map without keys is written `@{name}`"))));
             }
         }
@@ -377,13 +378,13 @@ impl Parser<'_> {
             height = height.max(value.height);
             if fields.iter().any(|(it, _)| it.text == name.text) {
                 let message = format!("the record has two fields `{}`", name.text);
-                self.report(super::super::Diagnostic::error(name.span, message));
+                self.report(bathyscope_plan::Diagnostic::error(name.span, message));
             }
             fields.push((name, value.of));
             if fields.len() > super::super::limits::MAX_FIELDS {
                 let message = format!("a record has at most {} fields", super::super::limits::MAX_FIELDS);
                 let span = self.since(start);
-                return Err(self.report(super::super::Diagnostic::error(span, message)));
+                return Err(self.report(bathyscope_plan::Diagnostic::error(span, message)));
             }
             if !self.take_mark(",") && !self.is_mark(0, ")") {
                 return Err(self.unexpected("`,` or `)` in a record"));

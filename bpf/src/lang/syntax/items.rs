@@ -1,8 +1,9 @@
 //! The parts of a script: definitions, settings, macros, declarations of maps, probes.
 
+use bathyscope_plan::{Diagnostic, Span};
+
 use super::{
     super::{
-        Diagnostic, Span,
         ast::{AttachText, Define, Item, Macro, MapDeclaration, Name, Parameter, Probe, Script, Setting},
         limits::MAX_POINTS,
         suggest,

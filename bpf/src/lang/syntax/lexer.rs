@@ -1,7 +1,8 @@
 //! Text → tokens, one at a time and from any place, since attach points are read by rules of their own.
 
+use bathyscope_plan::{Diagnostic, Span};
+
 use super::{
-    super::{Diagnostic, Span},
     directives::Directives,
     token::{Placed, Token, is_word_byte, mark, number, text},
 };

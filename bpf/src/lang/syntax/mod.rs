@@ -15,9 +15,10 @@ mod types;
 #[cfg(test)]
 mod tests;
 
+use bathyscope_plan::{Diagnostic, Span};
+
 use super::{
-    ast::{AttachText, Item, Script, Span},
-    diagnostic::Diagnostic,
+    ast::{AttachText, Item, Script},
     limits::{MAX_DIAGNOSTICS, MAX_SCRIPT_BYTES},
 };
 

@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use bathyscope_plan::{Diagnostic, Span};
+
 use super::{
     super::{
-        Diagnostic, Span,
         ast::{Expr, ExprKind, Name},
         limits::{MAX_DEPTH, MAX_DIAGNOSTICS},
     },

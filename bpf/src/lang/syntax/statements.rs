@@ -1,10 +1,9 @@
 //! Blocks and statements.
 
+use bathyscope_plan::{Diagnostic, Span};
+
 use super::{
-    super::{
-        Diagnostic, Span,
-        ast::{BinaryOp, Block, Expr, ExprKind, Name, Statement, StatementKind},
-    },
+    super::ast::{BinaryOp, Block, Expr, ExprKind, Name, Statement, StatementKind},
     expressions::from_to,
     parser::{Node, Parsed, Parser},
     token::Token,

@@ -2,6 +2,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
+use bathyscope_plan::Diagnostic;
 use proptest::prelude::*;
 
 use super::{super::limits::*, super::*, parse_counted};

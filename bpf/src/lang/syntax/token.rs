@@ -1,6 +1,6 @@
 //! The words of a script, and how numbers and texts are read.
 
-use super::super::{Diagnostic, Span};
+use bathyscope_plan::{Diagnostic, Span};
 
 /// Words that name parts of the language and so nothing else.
 pub(super) const RESERVED: &[&str] = &[

@@ -59,7 +59,7 @@ impl Parser<'_> {
                 if suffixes.len() > super::super::limits::MAX_TYPE_SUFFIXES {
                     let span = parser.since(start);
                     let message = "the type is a pointer to a pointer to a pointer … too often";
-                    return Err(parser.report(super::super::Diagnostic::error(span, message)));
+                    return Err(parser.report(bathyscope_plan::Diagnostic::error(span, message)));
                 }
             }
             Ok(Node { of: TypeText { base, suffixes, span: parser.since(start) }, height: height + 1 })

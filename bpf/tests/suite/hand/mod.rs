@@ -5,15 +5,13 @@
 pub(crate) mod load;
 
 use bathyscope_bpf::{
-    lang::{
-        Compiled, LowerOptions, Span, ast, compile_checked,
-        hir::*,
-        host::Architecture,
-        plan::{Action, AttachPoint, Conversion, FormatPiece, MapPlan, MapType, Output, Site, SiteField},
-        types::{Aggregation, Type, layout},
-    },
+    lang::{Compiled, LowerOptions, ast, compile_checked, hir::*},
     machine::Machine,
     output::{Decoder, Record, Value},
+};
+use bathyscope_plan::{
+    Action, Aggregation, Architecture, AttachPoint, Conversion, FormatPiece, MapPlan, MapType, Output, Site, SiteField,
+    Span, Type, layout,
 };
 
 pub(crate) fn span() -> Span {
@@ -72,7 +70,7 @@ pub(crate) fn same(left: Expr, right: Expr) -> Expr {
 }
 
 pub(crate) fn user_text(address: Expr, bytes: u32) -> Expr {
-    let space = bathyscope_bpf::lang::types::Space::User;
+    let space = bathyscope_plan::Space::User;
     expr(ExprKind::ReadText { address: Box::new(address), space, length: None }, Type::Text { bytes })
 }
 

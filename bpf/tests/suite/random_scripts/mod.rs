@@ -11,7 +11,8 @@ use crate::hand::load;
 
 use std::collections::BTreeMap;
 
-use bathyscope_bpf::lang::{CheckOptions, CompileOptions, Severity, compile, recorded::RecordedHost, render};
+use bathyscope_bpf::lang::{CheckOptions, CompileOptions, compile, recorded::RecordedHost, render};
+use bathyscope_plan::Severity;
 
 const COUNT: u64 = 400;
 /// In the lab, where everything is emulated.

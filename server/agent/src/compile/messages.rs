@@ -1,12 +1,7 @@
 //! What agent and child say to each other. The agent treats what comes from the child as hostile.
 
-use bathyscope_bpf::{
-    Code,
-    lang::{
-        Diagnostic,
-        plan::{Plan, ProgramType},
-    },
-};
+use bathyscope_bpf::Code;
+use bathyscope_plan::{Diagnostic, Plan, ProgramType};
 use bathyscope_protocol::{MAX_PATH_BYTES, ScriptChecked, ScriptFacts, ScriptStage};
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,7 @@ mod points;
 #[cfg(test)]
 mod tests;
 
-use bathyscope_bpf::lang::plan::{Action, Plan};
+use bathyscope_plan::{Action, Plan};
 use bathyscope_protocol::{AgentError, AgentErrorKind, WireScript};
 
 use super::{CompiledScript, ScriptRights};

@@ -36,7 +36,7 @@ pub(crate) use host::first_mount as first_group_mount;
 pub(crate) use trace::usual_kib as usual_trace_kib;
 pub use trace::{Leftover, cleanup};
 
-use bathyscope_bpf::lang::host::Features;
+use bathyscope_plan::Features;
 use bathyscope_protocol::{
     AgentError, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile, PerfEventInfo, ProcessFile,
     ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,

@@ -13,7 +13,6 @@ use std::{
     os::fd::{AsRawFd as _, OwnedFd},
 };
 
-use bathyscope_bpf::lang::plan;
 use bathyscope_capture::visible;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
@@ -50,7 +49,7 @@ pub(crate) fn open_user_file(path: &str, in_process: Option<u32>) -> Result<User
 }
 
 /// Opens the file of an attach point again, which must be the one that the console found.
-pub(crate) fn open_same(file: &plan::UserFile) -> Result<OwnedFd, AgentError> {
+pub(crate) fn open_same(file: &bathyscope_plan::UserFile) -> Result<OwnedFd, AgentError> {
     let opened = open(&file.path, file.in_process, Wanted::Any)?;
     if (opened.device, opened.inode) == (file.device, file.inode) {
         return Ok(opened.file);
@@ -201,7 +200,8 @@ mod tests {
     fn p26_a_replaced_file_is_not_the_one_that_was_found() {
         let own = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
         let found = open_user_file(&own, None).unwrap();
-        let file = |inode| plan::UserFile { path: own.clone(), in_process: None, device: found.device, inode };
+        let file =
+            |inode| bathyscope_plan::UserFile { path: own.clone(), in_process: None, device: found.device, inode };
         assert!(open_same(&file(found.inode)).is_ok());
         // What is probed need not be a program: nobody reads it.
         let folder = tempfile::tempdir().unwrap();
@@ -209,7 +209,7 @@ mod tests {
         std::fs::write(&archive, b"PK".repeat(100)).unwrap();
         let stat = rustix::fs::stat(&archive).unwrap();
         let path = archive.to_str().unwrap().to_owned();
-        let archive = plan::UserFile { path, in_process: None, device: stat.st_dev, inode: stat.st_ino };
+        let archive = bathyscope_plan::UserFile { path, in_process: None, device: stat.st_dev, inode: stat.st_ino };
         assert!(open_same(&archive).is_ok());
         assert_eq!(open_same(&file(found.inode + 1)).unwrap_err().kind, AgentErrorKind::NotFound);
     }

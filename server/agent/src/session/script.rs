@@ -3,8 +3,8 @@
 //! Numbers and keys of the console are checked here against the plan that it was given: one that does not fit is no
 //! mistake of a person and ends the connection.
 
-use bathyscope_bpf::lang::plan::{AttachPoint, Plan};
 use bathyscope_capture::Target;
+use bathyscope_plan::{AttachPoint, Plan};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_PATH_BYTES, MAX_STACK_IDS, MapPage, Reply, Request,
     WireScript, large,

@@ -20,7 +20,7 @@ mod world;
 
 use std::os::fd::OwnedFd;
 
-use bathyscope_bpf::lang::host::Features;
+use bathyscope_plan::Features;
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, BpfLink, BpfProgram, Capability, ContainerName, DynamicEvents, KernelFile,
     PerfEventInfo, ProcessFile, ScriptChecked, ScriptFacts, ScriptStage, WireMethod, WireScript,

@@ -11,8 +11,8 @@ use std::{
 };
 
 use bathyscope_agent::ScriptRights;
-use bathyscope_bpf::lang::plan::{Action, UserFile};
 use bathyscope_capture::Target;
+use bathyscope_plan::{Action, UserFile};
 use bathyscope_protocol::{
     AgentClient, AgentErrorKind, ClientError, RingContent, Rows, ScriptStage, ScriptStarted, TargetState, UnwindTable,
     WireScript, rings::RingReader,

@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::visible;
 use bathyscope_catalog::{
     KernelFunctions, Probing, bpf_link_kind, bpf_typed_attach,
@@ -15,6 +14,7 @@ use bathyscope_catalog::{
     parse_available_events, parse_dynamic_events, parse_modules, tracers,
     types::{Btf, BtfId, Kind, Type, Types},
 };
+use bathyscope_plan::Features;
 use bathyscope_protocol::{AgentClient, AgentErrorKind, BpfLink, BpfPlace, BpfProgram, KernelFile, ProcessFile};
 use bathyscope_symbols::ProcessMaps;
 

@@ -9,12 +9,13 @@ use std::{
     sync::Arc,
 };
 
-use bathyscope_bpf::lang::host::{Features, Host, KernelFunction, UserPlaces};
+use bathyscope_bpf::lang::host::{Host, KernelFunction};
 use bathyscope_capture::{Target, TracepointName};
 use bathyscope_catalog::{
     EventFormat, parse_available_events, parse_event_format,
     types::{Btf, Kind, Types},
 };
+use bathyscope_plan::{Features, UserPlaces};
 use bathyscope_protocol::{AgentErrorKind, ClientError, KernelFile};
 
 use crate::{

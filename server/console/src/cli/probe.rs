@@ -8,9 +8,10 @@ mod foreign;
 use std::fmt::Write as _;
 
 use bathyscope_agent::Simulation;
-use bathyscope_bpf::lang::{Diagnostic, Severity, place};
+use bathyscope_bpf::lang::place;
 use bathyscope_capture::visible;
 use bathyscope_catalog::dynamic::{Dialect, Passed, Variable, read_typed};
+use bathyscope_plan::{Diagnostic, Severity};
 use bathyscope_protocol::{AgentClient, DynamicEvent, DynamicEvents};
 use clap::{Args, ValueEnum};
 use serde::Serialize;

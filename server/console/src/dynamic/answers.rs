@@ -1,7 +1,7 @@
 //! Answers to what `perf probe` can be asked, for those who paste such a question among their probes.
 
-use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_catalog::dynamic::{Asked, Question};
+use bathyscope_plan::Diagnostic;
 
 use super::{Checked, KernelFacts, functions_of, one, span, variables_of};
 use crate::script::{ScriptAgent, matches};

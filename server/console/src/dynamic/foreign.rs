@@ -1,8 +1,8 @@
 //! Probes that somebody else has made by a text (`perf probe`, `echo … >> kprobe_events`) are events among the kernel's, but
 //! programs cannot read their fields: a capture of rows that names one is recorded by ftrace.
 
-use bathyscope_bpf::lang::{Diagnostic, ast::Span};
 use bathyscope_capture::{CompareOp, EventProbe, Literal, Method, Predicate, TraceEvent, TraceSpec};
+use bathyscope_plan::{Diagnostic, Span};
 
 use crate::script::ScriptAgent;
 

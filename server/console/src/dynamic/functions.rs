@@ -1,11 +1,11 @@
 //! Functions that a trace names: whether this kernel has them, and what somebody should know about them.
 
-use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_capture::{CaptureSpec, DynamicProbe, Method, TraceSpec};
 use bathyscope_catalog::{
     dynamic::{Line, Place, parse_dynamic},
     kernel_names::seldom_called,
 };
+use bathyscope_plan::Diagnostic;
 
 use super::{KernelFacts, span};
 use crate::script::ScriptAgent;

@@ -13,7 +13,7 @@ mod removals;
 
 use std::collections::BTreeSet;
 
-use bathyscope_bpf::lang::{Diagnostic, Severity, ast::Span, denied_function};
+use bathyscope_bpf::lang::denied_function;
 use bathyscope_capture::{CaptureSpec, DynamicProbe, Method};
 use bathyscope_catalog::{
     dynamic::{
@@ -23,6 +23,7 @@ use bathyscope_catalog::{
     kernel_names::tracepoint_for,
     pasted::Plain,
 };
+use bathyscope_plan::{Diagnostic, Severity, Span};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 pub use answers::Answer;

@@ -6,7 +6,7 @@ use axum::{
     body::Body,
     response::{IntoResponse, Response},
 };
-use bathyscope_bpf::lang::Diagnostic;
+use bathyscope_plan::Diagnostic;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use bathyscope_query::QueryError;
 use bathyscope_store::{Role, StoreError};

@@ -83,8 +83,8 @@ use std::{
     time::Duration,
 };
 
-use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, CaptureSpec, SpecError, visible};
+use bathyscope_plan::Plan;
 use bathyscope_protocol::{CpuTime, TargetState};
 use bathyscope_store::{Store, StoreError};
 use tokio::sync::{Notify, Semaphore};
@@ -146,7 +146,7 @@ pub enum StartError {
         /// What was written, a line each.
         text: String,
         /// What is wrong, with places in the text.
-        diagnostics: Vec<bathyscope_bpf::lang::Diagnostic>,
+        diagnostics: Vec<bathyscope_plan::Diagnostic>,
     },
     /// The store refused.
     #[error("the capture cannot be stored")]

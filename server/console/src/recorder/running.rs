@@ -5,8 +5,8 @@ use std::sync::{
     atomic::{AtomicU8, Ordering},
 };
 
-use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{CaptureId, FrameId, FunctionCode, Symbol};
+use bathyscope_plan::Plan;
 use bathyscope_protocol::{CaptureHandle, CpuTime, Started, TargetState, TraceFormat};
 use bathyscope_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, watch};

@@ -8,14 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_bpf::{
-    lang::{
-        plan::{Action, Plan},
-        types::Clock,
-    },
-    output::{Cell, MapRows, Names, Record, Snapshot, Symbol, WallTime},
-};
+use bathyscope_bpf::output::{Cell, MapRows, Names, Record, Snapshot, Symbol, WallTime};
 use bathyscope_capture::{Batch, ColumnData, StackId, StreamSchema, StringDictionary, visible};
+use bathyscope_plan::{Action, Clock, Plan};
 use bathyscope_symbols::{FileOptions, FileResolver, Place};
 use bathyscope_views::Cell as Shown;
 

@@ -2,15 +2,9 @@
 
 use std::collections::HashSet;
 
-use bathyscope_bpf::{
-    lang::{
-        self,
-        plan::{Action, MapPlan, Plan, Site},
-        types::{Aggregation, Shown, Type},
-    },
-    output::{MapRows, SiteRows},
-};
+use bathyscope_bpf::output::{MapRows, SiteRows};
 use bathyscope_capture::{ScriptProbe, StreamKind, StreamSchema};
+use bathyscope_plan::{Action, Aggregation, MapPlan, Plan, Shown, Site, Type};
 use bathyscope_views::MapKind;
 
 use super::script_places::{header_at, is_constant, is_of_no_thread, tool_name};
@@ -162,9 +156,9 @@ fn is_number(column: &str) -> bool {
 fn word_of(action: &Action) -> &'static str {
     match action {
         Action::Print { to, .. } => match to {
-            lang::plan::Output::Out => "printf",
-            lang::plan::Output::Error => "errorf",
-            lang::plan::Output::Warning => "warnf",
+            bathyscope_plan::Output::Out => "printf",
+            bathyscope_plan::Output::Error => "errorf",
+            bathyscope_plan::Output::Warning => "warnf",
         },
         Action::Time { .. } => "time",
         Action::Join { .. } => "join",
@@ -205,7 +199,7 @@ pub(crate) fn shows_user_addresses(plan: &Plan) -> bool {
 
 /// The programs of a plan before anything has run.
 pub(crate) fn probes_of(plan: &Plan) -> Vec<ScriptProbe> {
-    let probe = |(index, program): (usize, &lang::plan::ProgramPlan)| {
+    let probe = |(index, program): (usize, &bathyscope_plan::ProgramPlan)| {
         let own = || plan.probes.iter().filter(move |probe| probe.program as usize == index);
         let attached = own().count();
         let names: Vec<&str> = own().take(NAMES_OF_PROBES).map(|probe| probe.name.as_str()).collect();

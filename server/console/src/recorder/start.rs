@@ -9,12 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::{
     CaptureId, CaptureSpec, CountSpec, DynamicProbe, Method, OverBudget, ProfileSpec, ScriptProbe, ScriptRecord,
     ScriptSpec, StreamKind, StreamSchema, SyscallSpec, Target,
 };
 use bathyscope_catalog::perf_events::{detailed_events, usual_events};
+use bathyscope_plan::Plan;
 use bathyscope_protocol::{
     Budget, CaptureHandle, ProbeFailure, RingContent, RingKind, ScriptStarted, Started, StreamLayout, TakenRings,
     WireMethod, WireSyscalls, counters::CounterView, rings::RingReader,

@@ -1,9 +1,7 @@
 //! What a running script says.
 
-use bathyscope_bpf::{
-    lang::plan::{MapPlan, Plan},
-    output::{Record, Snapshot},
-};
+use bathyscope_bpf::output::{Record, Snapshot};
+use bathyscope_plan::{MapPlan, Plan};
 
 /// Something that a script's records ask for, in their order.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,13 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use bathyscope_bpf::{
-    lang::{
-        plan::{Action, MapPlan, Plan, Site},
-        types::{Aggregation, Type, layout},
-    },
-    output::{Decoder, Record, Value},
-};
+use bathyscope_bpf::output::{Decoder, Record, Value};
+use bathyscope_plan::{Action, Aggregation, MapPlan, Plan, Site, Type, layout};
 use bathyscope_protocol::CaptureHandle;
 
 use super::{MapSnapshot, ScriptAgent, ScriptEvent};

@@ -16,8 +16,8 @@ mod sideband;
 
 use std::path::PathBuf;
 
-use bathyscope_bpf::lang::Diagnostic;
 use bathyscope_capture::Target;
+use bathyscope_plan::Diagnostic;
 use bathyscope_protocol::{AgentError, ScriptFacts};
 
 pub use agent::ScriptAgent;
@@ -110,7 +110,7 @@ pub enum ScriptFailure {
 }
 
 fn first(diagnostics: &[Diagnostic]) -> &str {
-    let worst = |it: &&Diagnostic| it.severity == bathyscope_bpf::lang::Severity::Error;
+    let worst = |it: &&Diagnostic| it.severity == bathyscope_plan::Severity::Error;
     let worst = diagnostics.iter().find(worst).or(diagnostics.first());
     worst.map_or("it is not known why", |it| it.message.as_str())
 }

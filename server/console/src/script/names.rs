@@ -9,10 +9,8 @@ use std::{
     sync::Arc,
 };
 
-use bathyscope_bpf::{
-    lang::types::Clock,
-    output::{Names, Symbol, WallTime},
-};
+use bathyscope_bpf::output::{Names, Symbol, WallTime};
+use bathyscope_plan::Clock;
 use bathyscope_symbols::Kallsyms;
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 

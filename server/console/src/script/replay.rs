@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use bathyscope_bpf::{
-    lang::{
-        plan::{Plan, Site},
-        types::{Clock, Type},
-    },
-    output::{Form, KeptRow, Names, Record, Renderer, Snapshot, Symbol, Value, WallTime, value_columns},
+use bathyscope_bpf::output::{
+    Form, KeptRow, Names, Record, Renderer, Snapshot, Symbol, Value, WallTime, value_columns,
 };
 use bathyscope_capture::{Batch, ColumnData, ColumnType, FrameId, StreamSchema, column_name_of_field};
+use bathyscope_plan::{Clock, Plan, Site, Type};
 use bathyscope_views::Dictionaries;
 
 use super::names::local;
@@ -114,7 +111,7 @@ fn kept(ty: &Type) -> Type {
         Type::Integer { .. } | Type::Bool | Type::Pointer { .. } | Type::Buffer { .. } | Type::Text { .. } => {
             ty.clone()
         }
-        Type::Shown(bathyscope_bpf::lang::types::Shown::Time { clock: Clock::Monotonic, .. }) => ty.clone(),
+        Type::Shown(bathyscope_plan::Shown::Time { clock: Clock::Monotonic, .. }) => ty.clone(),
         Type::Tuple(parts) => Type::Tuple(parts.iter().map(kept).collect()),
         Type::Record(parts) => Type::Record(parts.iter().map(|(name, part)| (name.clone(), kept(part))).collect()),
         Type::Struct(it) => {

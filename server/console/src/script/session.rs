@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_bpf::lang::{Diagnostic, Span, plan::Plan};
+use bathyscope_plan::{Diagnostic, Plan, Span};
 use bathyscope_protocol::{
     CaptureHandle, ProbeFailure, Readings, RingContent, ScriptEnabled, ScriptStarted, rings::RingReader,
 };

@@ -1,7 +1,8 @@
 //! What is said about scripts.
 
-use bathyscope_bpf::lang::{Diagnostic, Severity, place};
+use bathyscope_bpf::lang::place;
 use bathyscope_capture::{ScriptProbe, visible};
+use bathyscope_plan::{Diagnostic, Severity};
 use serde::Serialize;
 
 /// A message about a script, with its place.

@@ -2,8 +2,8 @@
 
 use std::os::fd::OwnedFd;
 
-use bathyscope_bpf::lang::host::Features;
 use bathyscope_capture::Target;
+use bathyscope_plan::Features;
 
 use super::{AgentClient, CALL_TIMEOUT, ClientError, SLOW_CALL_TIMEOUT};
 use crate::{

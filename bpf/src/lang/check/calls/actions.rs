@@ -1,12 +1,12 @@
 //! What changes the traced system. All of it must be allowed.
 
 use bathyscope_catalog::constants::signal_number;
+use bathyscope_plan::{Space, Type};
 
 use super::Call;
 use crate::lang::{
     check::{Checked, Failed, body::Body, context::Kind, describe::describe},
     hir::{Expr, ExprKind, Statement, StatementKind},
-    types::{Space, Type},
 };
 
 /// The most bytes that `write_user` copies.

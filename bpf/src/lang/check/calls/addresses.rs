@@ -1,5 +1,7 @@
 //! Addresses, symbols and registers.
 
+use bathyscope_plan::{Pointee, Shown, Space, Type};
+
 use super::Call;
 use crate::lang::{
     ast::ExprKind as Ast,
@@ -8,7 +10,6 @@ use crate::lang::{
         values::Operand,
     },
     hir::{Builtin, CompareOp, Expr, ExprKind},
-    types::{Pointee, Shown, Space, Type},
 };
 
 /// The first kernel that tells programs at returns in user space where the function is.

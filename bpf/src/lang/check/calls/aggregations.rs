@@ -1,12 +1,12 @@
 //! What maps aggregate.
 
+use bathyscope_plan::{Aggregation, SeriesOf, Span, Type};
+
 use super::Call;
 use crate::lang::{
-    Span,
     ast::{self, Name},
     check::{Checked, body::Body, describe::number},
     hir::Expr,
-    types::{Aggregation, SeriesOf, Type},
 };
 
 /// The most bits of precision of `hist`.

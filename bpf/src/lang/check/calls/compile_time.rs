@@ -1,5 +1,7 @@
 //! What is answered when the script is compiled.
 
+use bathyscope_plan::{FormatPiece, Type};
+
 use super::Call;
 use crate::lang::{
     ast::ExprKind as Ast,
@@ -10,8 +12,6 @@ use crate::lang::{
         formats::pieces,
     },
     hir::{Expr, ExprKind},
-    plan::FormatPiece,
-    types::Type,
 };
 
 fn truth(value: bool, call: &Call<'_>) -> Expr {

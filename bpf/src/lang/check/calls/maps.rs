@@ -1,13 +1,12 @@
 //! Functions on maps.
 
+use bathyscope_plan::{Action, Span, Type};
+
 use super::Call;
 use crate::lang::{
-    Span,
     ast::{self, ExprKind as Ast, Name},
     check::{Checked, Failed, body::Body, describe::describe, maps::Element},
     hir::{Countable, Expr, ExprKind, MapId, Statement, StatementKind},
-    plan::Action,
-    types::Type,
 };
 
 /// An argument that is a map as a whole.

@@ -10,6 +10,7 @@ pub(super) mod texts;
 pub(super) mod values;
 
 use bathyscope_catalog::constants;
+use bathyscope_plan::{Architecture, Span, Type};
 
 use super::{
     Checked,
@@ -18,11 +19,8 @@ use super::{
     values::Operand,
 };
 use crate::lang::{
-    Span,
     ast::{self, Name},
     hir::Expr,
-    host::Architecture,
-    types::Type,
 };
 
 /// A call as written.
@@ -75,7 +73,7 @@ impl Body<'_, '_> {
         }
         if let Some(constant) = self.cx.types.constant(name) {
             let (value, of) = (constant.value, constant.of);
-            let ty = self.cx.c_type(of, crate::lang::types::Space::Kernel);
+            let ty = self.cx.c_type(of, bathyscope_plan::Space::Kernel);
             return Ok(Operand::Value(Expr::integer(value, ty, span)));
         }
         let architecture = self.cx.host.features().architecture;

@@ -1,13 +1,12 @@
 //! What is shown.
 
+use bathyscope_plan::{Action, FormatPiece, Output, Pointee, Span, Type};
+
 use super::{Call, maps::map_argument};
 use crate::lang::{
-    Span,
     ast::{self, ExprKind as Ast},
     check::{Checked, Failed, body::Body, describe::describe, sites::column, values::Operand},
     hir::{CompareOp, Expr, ExprKind, MapRead, Statement, StatementKind},
-    plan::{Action, FormatPiece, Output},
-    types::{Pointee, Type},
 };
 
 /// The most words that `join` puts together.

@@ -1,8 +1,9 @@
 //! Texts and memory.
 
+use bathyscope_plan::{Pointee, Shown, Space, Span, Type};
+
 use super::Call;
 use crate::lang::{
-    Span,
     ast::ExprKind as Ast,
     check::{
         Checked, Failed,
@@ -11,7 +12,6 @@ use crate::lang::{
         values::{Operand, Place},
     },
     hir::{CompareOp, Expr, ExprKind},
-    types::{Pointee, Shown, Space, Type},
 };
 
 /// The most bytes that `memcmp` compares.

@@ -1,8 +1,9 @@
 //! Values that need no arguments, or only choose among themselves.
 
+use bathyscope_plan::{Architecture, Clock, MissingProbes, Pointee, Shown, Space, Span, StackMode, Type};
+
 use super::Call;
 use crate::lang::{
-    Span,
     ast::{self, ExprKind as Ast},
     check::{
         Checked,
@@ -11,9 +12,6 @@ use crate::lang::{
         describe::{describe, stack_mode},
     },
     hir::{Builtin, Expr, ExprKind},
-    host::Architecture,
-    plan::MissingProbes,
-    types::{Clock, Pointee, Shown, Space, StackMode, Type},
 };
 
 const U8: Type = Type::Integer { bytes: 1, signed: false };
@@ -265,7 +263,7 @@ pub(in crate::lang::check) fn stack(body: &mut Body<'_, '_>, call: &Call<'_>) ->
     }
     let user = call.name == "ustack" || unwound;
     let mut mode: StackMode = body.cx.config.stack_mode;
-    let mut frames = crate::lang::plan::STACK_FRAMES;
+    let mut frames = bathyscope_plan::STACK_FRAMES;
     for argument in call.arguments {
         if let Ast::Identifier(word) = &argument.kind {
             match stack_mode(word) {
@@ -277,7 +275,7 @@ pub(in crate::lang::check) fn stack(body: &mut Body<'_, '_>, call: &Call<'_>) ->
             }
             continue;
         }
-        frames = body.count(argument, "the depth of a stack", u64::from(crate::lang::plan::STACK_FRAMES))?;
+        frames = body.count(argument, "the depth of a stack", u64::from(bathyscope_plan::STACK_FRAMES))?;
     }
     let frames = u16::try_from(frames).unwrap_or(u16::MAX);
     let kind = if unwound { ExprKind::UnwoundStack } else { ExprKind::Stack };

@@ -1,11 +1,9 @@
 //! Attach points without a place in code: begin and end, timers, counters of events.
 
+use bathyscope_plan::{AttachPoint, Period};
+
 use super::{Found, Kind, Shape, Trouble, parts};
-use crate::lang::{
-    ast::AttachText,
-    host::Host,
-    plan::{AttachPoint, Period},
-};
+use crate::lang::{ast::AttachText, host::Host};
 
 /// The most samples a second on each CPU; the kernel's own limit is below.
 const MAX_HERTZ: u64 = 100_000;

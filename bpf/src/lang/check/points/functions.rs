@@ -1,6 +1,7 @@
 //! Kernel functions: kprobes and trampolines.
 
 use bathyscope_catalog::{kernel_names, types::Types};
+use bathyscope_plan::AttachPoint;
 
 use super::{
     Found, Kind, Shape, Trouble, Wildcards, alternatives::alternative, denied::denied, has_wildcard, limit_matches,
@@ -13,7 +14,6 @@ use crate::lang::{
         context::{Args, Returned, Word},
     },
     host::KernelFunction,
-    plan::AttachPoint,
 };
 
 /// What a function's attach point names.

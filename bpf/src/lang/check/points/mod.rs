@@ -12,6 +12,8 @@ pub use denied::denied as denied_function;
 pub(super) use events::{HARDWARE_EVENTS, SOFTWARE_EVENTS};
 pub(super) use tracepoints::ITERATORS;
 
+use bathyscope_plan::{AttachPoint, Config, Diagnostic, MissingProbes, Span};
+
 use super::{
     body::Hint,
     checker::Checker,
@@ -19,10 +21,8 @@ use super::{
     visit::Uses,
 };
 use crate::lang::{
-    Diagnostic, Span,
     ast::{self, AttachText},
     hir::ProbePoint,
-    plan::{AttachPoint, Config, MissingProbes},
 };
 
 /// How many names a message shows.

@@ -3,6 +3,7 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use bathyscope_catalog::{EventFormat, types::Kind as TypeKind};
+use bathyscope_plan::{AttachPoint, Space};
 
 use super::{Found, Kind, SHOWN_NAMES, Shape, Trouble, Wildcards, has_wildcard, limit_matches, matches, parts};
 use crate::lang::{
@@ -12,8 +13,6 @@ use crate::lang::{
         context::{Args, Word},
         visit::Uses,
     },
-    plan::AttachPoint,
-    types::Space,
 };
 
 /// What can be iterated over, with the members of its context beside `meta`.

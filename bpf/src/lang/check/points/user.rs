@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
+use bathyscope_plan::{AttachPoint, Diagnostic, UserPlace};
+
 use super::{Found, Kind, Shape, Trouble, limit_matches, parts};
 use crate::lang::{
-    Diagnostic,
     ast::AttachText,
     check::{checker::Checker, context::Args, visit::Uses},
-    host::UserPlace,
-    plan::AttachPoint,
 };
 
 impl Checker<'_> {
@@ -126,7 +125,7 @@ impl Checker<'_> {
         let point = AttachPoint::Watchpoint { address, bytes, read, write, execute, pid };
         let mut shape = Shape::new(Kind::Watchpoint, &text.text);
         if pid.is_some() {
-            shape.space = crate::lang::types::Space::User;
+            shape.space = bathyscope_plan::Space::User;
         }
         Ok(vec![Found { name, point, shape, layout: String::new() }])
     }

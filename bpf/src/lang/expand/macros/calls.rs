@@ -1,8 +1,12 @@
 //! What names and calls stand for: arguments, macros, `#define`s, parameters, options.
 
+use bathyscope_plan::{Diagnostic, Span};
+
 use super::{
-    super::super::ast::{BinaryOp, Block, Define, Expr, ExprKind, Macro, Name, Parameter},
-    super::super::{Diagnostic, Span, limits::MAX_EXPANSION_DEPTH},
+    super::super::{
+        ast::{BinaryOp, Block, Define, Expr, ExprKind, Macro, Name, Parameter},
+        limits::MAX_EXPANSION_DEPTH,
+    },
     Argument, Expander, Scope, params, walk,
 };
 

@@ -7,11 +7,11 @@ mod calls;
 
 use std::collections::{HashMap, HashSet};
 
+use bathyscope_plan::{Diagnostic, Span};
 use calls::{kind_of, name_of};
 
 use super::{
     super::{
-        Diagnostic, Span,
         ast::{
             Block, Define, Expr, ExprKind, Item, Macro, MapDeclaration, Name, PathStep, Probe, Script, Setting,
             Statement, StatementKind, TypeBase, TypeSuffix, TypeText,

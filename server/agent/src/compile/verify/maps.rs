@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use bathyscope_bpf::{
     Code,
     ir::{MapDefinition, MapKind},
-    lang::plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, MapPlan, Plan, RING, STACK_FRAMES, USER_STACKS},
     probe::TARGETS_MAP,
     unwind::{FILES_MAP, REGISTERED_MAP, ROWS_MAP},
 };
+use bathyscope_plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, MapPlan, Plan, RING, STACK_FRAMES, USER_STACKS};
 use bathyscope_protocol::AgentError;
 
 use super::{is_name, unexpected};

@@ -2,14 +2,9 @@
 
 use std::collections::HashSet;
 
-use bathyscope_bpf::{
-    Code,
-    lang::{
-        denied_function,
-        plan::{Action, AttachPoint, Plan, ProgramPlan, ProgramType, UserFile},
-    },
-};
+use bathyscope_bpf::{Code, lang::denied_function};
 use bathyscope_capture::{TracepointName, visible};
+use bathyscope_plan::{Action, AttachPoint, Plan, ProgramPlan, ProgramType, UserFile};
 use bathyscope_protocol::{AgentError, WireScript};
 
 use super::{Allowed, denied, is_name, unexpected};

@@ -3,8 +3,8 @@
 use bathyscope_bpf::{
     Code,
     ir::{MapDefinition, MapKind, ProgramKind},
-    lang::plan::{AttachPoint, COUNTERS, KERNEL_STACKS, MapType, Period, RING, UserFile},
 };
+use bathyscope_plan::{AttachPoint, COUNTERS, KERNEL_STACKS, MapType, Period, RING, UserFile};
 
 use super::*;
 use crate::{
@@ -160,7 +160,7 @@ fn p82_maps_are_what_the_agent_reads_them_as() {
         all.codes[0].maps.push(map);
     });
     for change in [
-        (|map: &mut bathyscope_bpf::lang::plan::MapPlan| map.kind = MapType::Array) as fn(&mut _),
+        (|map: &mut bathyscope_plan::MapPlan| map.kind = MapType::Array) as fn(&mut _),
         |map| map.key_bytes += 8,
         |map| map.value_bytes += 8,
         |map| map.max_entries = u32::MAX,
@@ -174,7 +174,7 @@ fn p82_maps_are_what_the_agent_reads_them_as() {
 }
 
 fn point(all: &mut CompiledScript, program: usize, kind: ProgramKind, point: AttachPoint) {
-    use bathyscope_bpf::lang::plan::ProgramType;
+    use bathyscope_plan::ProgramType;
     all.codes[program].kind = kind;
     all.plan.programs[program].kind = match (&point, kind) {
         (AttachPoint::Fentry { .. }, _) => ProgramType::Fentry,
@@ -192,7 +192,7 @@ fn point(all: &mut CompiledScript, program: usize, kind: ProgramKind, point: Att
 fn p82_programs_are_at_places_that_are_allowed() {
     refused("a program of another type", |all| all.codes[1].kind = ProgramKind::Kprobe);
     refused("a plan of another type", |all| {
-        all.plan.programs[1].kind = bathyscope_bpf::lang::plan::ProgramType::PerfEvent;
+        all.plan.programs[1].kind = bathyscope_plan::ProgramType::PerfEvent;
     });
     refused("a point of another type", |all| {
         all.plan.probes[1].point = AttachPoint::Interval { every: Period::Hertz(1) };

@@ -3,8 +3,8 @@
 //! The kernel keeps lists of them, by type of program, that cannot be read. So a program is loaded that does nothing but call
 //! the function: the verifier refuses it in any case for the arguments that are missing, unless it refuses the call itself.
 
-use bathyscope_bpf::lang::plan::ProgramType;
 use bathyscope_catalog::types::{Kind, Types};
+use bathyscope_plan::ProgramType;
 
 use crate::kernel::bpf::programs::{self, Load};
 

@@ -5,8 +5,8 @@
 
 use std::{io, os::fd::AsFd as _};
 
-use bathyscope_bpf::lang::host::{Architecture, Features};
 use bathyscope_catalog::types::{Kind, Types};
+use bathyscope_plan::{Architecture, Features};
 use perf_event_open_sys::bindings as sys;
 
 use crate::kernel::{

@@ -2,14 +2,12 @@
 
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
-use bathyscope_bpf::lang::{
-    host::{Features, Host, KernelFunction, UserPlaces},
-    plan::ProgramType,
-};
+use bathyscope_bpf::lang::host::{Host, KernelFunction};
 use bathyscope_catalog::{
     EventFormat, parse_event_format,
     types::{Kind, Types},
 };
+use bathyscope_plan::{Features, ProgramType, UserPlaces};
 use bathyscope_protocol::WireScript;
 
 use super::{KernelHost, PER_CPU_OFFSET, cgroup_id};

@@ -20,15 +20,13 @@ use std::{
     sync::Arc,
 };
 
-use bathyscope_bpf::lang::{
-    host::{Features, KernelFunction},
-    plan::{AttachPoint, ProgramType},
-};
+use bathyscope_bpf::lang::host::KernelFunction;
 use bathyscope_capture::TracepointName;
 use bathyscope_catalog::{
     EventFormat, parse_event_format,
     types::{Btf, BtfBytes, Kind, MAX_BTF_BYTES, Types},
 };
+use bathyscope_plan::{AttachPoint, Features, ProgramType};
 
 pub use cgroups::cgroup_id;
 pub(crate) use cgroups::{Group, first_mount, group, group_threads, open_cgroup};

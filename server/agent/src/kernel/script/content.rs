@@ -8,7 +8,7 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
 };
 
-use bathyscope_bpf::lang::plan::{MapPlan, MapType, STACK_FRAMES};
+use bathyscope_plan::{MapPlan, MapType, STACK_FRAMES};
 use bathyscope_protocol::{AgentError, MAX_MAP_PAGE_BYTES};
 
 use crate::{

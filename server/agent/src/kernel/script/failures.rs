@@ -1,12 +1,7 @@
 //! Telling what is wrong with a script at its place in the text.
 
-use bathyscope_bpf::{
-    Code,
-    lang::{
-        Diagnostic, Span,
-        plan::{MissingProbes, Plan},
-    },
-};
+use bathyscope_bpf::Code;
+use bathyscope_plan::{Diagnostic, MissingProbes, Plan, Span};
 use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure, ScriptRefused};
 
 use crate::{

@@ -17,15 +17,8 @@ mod tests;
 
 use std::{os::fd::AsFd as _, time::Instant};
 
-use bathyscope_bpf::{
-    Code,
-    lang::{
-        Diagnostic, Span,
-        plan::{COUNTERS, KERNEL_STACKS, Plan, RING, STACK_FRAMES, USER_STACKS},
-        types::{Shown, Type},
-    },
-    probe::TARGETS_MAP,
-};
+use bathyscope_bpf::{Code, probe::TARGETS_MAP};
+use bathyscope_plan::{COUNTERS, Diagnostic, KERNEL_STACKS, Plan, RING, STACK_FRAMES, Shown, Span, Type, USER_STACKS};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ObjectStats, RingContent, RingInfo, RingKind, ScriptChecked, ScriptFacts, ScriptStage,
     ScriptStarted, Started, WireScript,
@@ -214,7 +207,7 @@ fn contents(plan: &Plan, object: &Object, cpus: u32) -> Result<Vec<Content>, Age
 
 /// The maps that every script has are of fixed sizes.
 fn check_fixed_maps(plan: &Plan, object: &Object) -> Result<(), AgentError> {
-    let counters = 8 * bathyscope_bpf::lang::plan::COUNTER_WORDS;
+    let counters = 8 * bathyscope_plan::COUNTER_WORDS;
     let sizes = [(COUNTERS, 4, counters), (KERNEL_STACKS, 8, 8 * STACK_FRAMES), (USER_STACKS, 8, 8 * STACK_FRAMES)];
     for (name, key, value) in sizes {
         let found = object.map(name).map(|map| (map.definition.key_bytes, map.definition.value_bytes));

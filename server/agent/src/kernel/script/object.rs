@@ -13,9 +13,9 @@ use std::{
 use bathyscope_bpf::{
     Code, ProgramTypes,
     ir::{MapDefinition, MapKind},
-    lang::plan::RING,
     type_info,
 };
+use bathyscope_plan::RING;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 
 use crate::{

@@ -13,14 +13,9 @@ use std::{
     time::Instant,
 };
 
-use bathyscope_bpf::{
-    Code,
-    lang::{
-        host::Features,
-        plan::{AttachPoint, CallSide, Plan, ProgramType, UserFile},
-    },
-};
+use bathyscope_bpf::Code;
 use bathyscope_catalog::types::{Kind, TypeId, Types};
+use bathyscope_plan::{AttachPoint, CallSide, Features, Plan, ProgramType, UserFile};
 use bathyscope_protocol::{AgentError, AgentErrorKind, ProbeFailure};
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 

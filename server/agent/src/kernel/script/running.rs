@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use bathyscope_bpf::lang::plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, RING, USER_STACKS};
+use bathyscope_plan::{COUNTER_WORDS, COUNTERS, KERNEL_STACKS, RING, USER_STACKS};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, ProbeFailure, ProbeReading, Readings, ScriptEnabled, ScriptStarted,
 };

@@ -1,6 +1,6 @@
 //! Events that come by themselves: timers, counters that overflow, accesses of memory.
 
-use bathyscope_bpf::lang::plan::{AttachPoint, Period};
+use bathyscope_plan::{AttachPoint, Period};
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use perf_event_open_sys::bindings as sys;
 

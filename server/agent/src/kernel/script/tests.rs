@@ -7,13 +7,14 @@ use std::{
 };
 
 use bathyscope_bpf::lang::{
-    Compiled, LowerOptions, Span, ast, compile_checked,
+    Compiled, LowerOptions, ast, compile_checked,
     hir::{self, Builtin, Context, Expr, ExprKind, MapId, ProbePoint, SiteId, Statement, StatementKind},
-    host::Architecture,
-    plan::{Action, AttachPoint, Config, MapPlan, MapType, MissingProbes, Period, Site, SiteField, UserFile},
-    types::{Aggregation, Shown, Type},
 };
 use bathyscope_capture::Target;
+use bathyscope_plan::{
+    Action, Aggregation, Architecture, AttachPoint, Config, MapPlan, MapType, MissingProbes, Period, Shown, Site,
+    SiteField, Span, Type, UserFile,
+};
 use bathyscope_protocol::{TargetState, rings::RingReader};
 
 use super::*;

@@ -3,8 +3,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use bathyscope_bpf::lang::host::{Architecture, Features, Host, KernelFunction, UserPlaces};
+use bathyscope_bpf::lang::host::{Host, KernelFunction};
 use bathyscope_catalog::{EventFormat, parse_event_format, types::Types};
+use bathyscope_plan::{Architecture, Features, UserPlaces};
 use bathyscope_protocol::WireScript;
 
 use crate::{

@@ -11,11 +11,9 @@ use std::{
     time::Instant,
 };
 
-use bathyscope_bpf::{
-    lang::plan::{AttachPoint, KERNEL_STACKS, MapPlan, Plan, RING, USER_STACKS},
-    probe::{TARGETS_MAP, TargetFilter},
-};
+use bathyscope_bpf::probe::{TARGETS_MAP, TargetFilter};
 use bathyscope_capture::Target;
+use bathyscope_plan::{AttachPoint, KERNEL_STACKS, MapPlan, Plan, RING, USER_STACKS};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, Detaching, MAX_MAP_PAGE_BYTES, ObjectStats, Readings, ScriptChecked,
     ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript,

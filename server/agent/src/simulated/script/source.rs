@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bathyscope_bpf::{
-    lang::plan::{AttachPoint, Period, Plan},
-    machine::World,
-};
+use bathyscope_bpf::machine::World;
+use bathyscope_plan::{AttachPoint, Period, Plan};
 
 use crate::simulated::{
     events::CPUS,

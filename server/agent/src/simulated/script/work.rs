@@ -6,12 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_bpf::{
-    Code,
-    ir::Helper,
-    lang::plan::{COUNTER_WORDS, COUNTERS, Plan, RING},
-    machine::Machine,
-};
+use bathyscope_bpf::{Code, ir::Helper, machine::Machine};
+use bathyscope_plan::{COUNTER_WORDS, COUNTERS, Plan, RING};
 use bathyscope_protocol::{
     ProbeReading, RingContent, RingInfo, RingKind, StreamLayout,
     rings::{SimulatedBpfRing, SimulatedPerfRing},

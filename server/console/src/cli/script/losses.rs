@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use bathyscope_bpf::lang::plan::Plan;
 use bathyscope_capture::visible;
+use bathyscope_plan::Plan;
 use bathyscope_protocol::ProbeReading;
 
 /// A line for each kind of loss of each program; empty if nothing was lost.
@@ -53,7 +53,7 @@ fn name(plan: &Plan, program: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bathyscope_bpf::lang::plan::{AttachPoint, ProbePlan};
+    use bathyscope_plan::{AttachPoint, ProbePlan};
 
     use super::*;
 

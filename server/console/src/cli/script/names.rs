@@ -12,10 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_bpf::{
-    lang::types::Clock,
-    output::{Names, Symbol, WallTime},
-};
+use bathyscope_bpf::output::{Names, Symbol, WallTime};
+use bathyscope_plan::Clock;
 use bathyscope_protocol::{KernelFile, ProcessFile};
 use bathyscope_symbols::{FileOptions, FileResolver, Kallsyms, Place, ProcessMaps};
 

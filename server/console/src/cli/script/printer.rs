@@ -3,14 +3,11 @@
 use std::{path::Path, sync::Arc};
 
 use bathyscope_bpf::{
-    lang::{
-        Diagnostic,
-        plan::{Action, Output, Plan},
-        render,
-    },
+    lang::render,
     output::{Form, Message, Record, Renderer, safe_for_terminal},
 };
 use bathyscope_capture::visible;
+use bathyscope_plan::{Action, Diagnostic, Output, Plan};
 
 use super::{
     names::ScriptNames,

@@ -15,9 +15,9 @@
 //! * `POST /api/host/kprobes` (admin) `{optimization}`: the machine's `debug.kprobes-optimization`.
 
 use axum::{Json, extract::State};
-use bathyscope_bpf::lang::Severity;
 use bathyscope_capture::{CaptureId, visible};
 use bathyscope_catalog::dynamic::{Argument, Place, Variable};
+use bathyscope_plan::Severity;
 use bathyscope_protocol::{DynamicEvent, ProbeLimit};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};

@@ -20,9 +20,9 @@
 use std::time::Duration;
 
 use axum::{Json, extract::State};
-use bathyscope_bpf::lang::{self, Diagnostic, Severity};
 use bathyscope_capture::{CaptureSpec, Limits, Method, ScriptSpec, Target, visible};
 use bathyscope_catalog::pasted::{Plain, behind_program, unquoted};
+use bathyscope_plan::{Diagnostic, Severity};
 use bathyscope_protocol::{ScriptChecked, ScriptStage};
 use bathyscope_views::MapKind;
 use serde::{Deserialize, Serialize};
@@ -284,7 +284,7 @@ fn describe(text: &str, checked: &ScriptChecked) -> Checked {
     described
 }
 
-fn map_name(map: &lang::plan::MapPlan) -> &str {
+fn map_name(map: &bathyscope_plan::MapPlan) -> &str {
     &map.name
 }
 

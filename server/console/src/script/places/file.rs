@@ -9,16 +9,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bathyscope_bpf::lang::{
-    host::{UserPlaces, UserSymbol},
-    limits::MAX_DIAGNOSTICS,
-    plan::UserFile,
-    suggest,
-};
+use bathyscope_bpf::lang::{limits::MAX_DIAGNOSTICS, suggest};
 use bathyscope_catalog::{
     constants::Arch,
     elf::{ElfFile, Library, ReadAt, find_library, parse_library_cache, stored_file},
 };
+use bathyscope_plan::{UserFile, UserPlaces, UserSymbol};
 use bathyscope_protocol::{AgentClient, ProcessFile};
 use bathyscope_symbols::ProcessMaps;
 

@@ -1,7 +1,7 @@
 //! Functions: by name, pattern, offset, address, or demangled name.
 
-use bathyscope_bpf::lang::host::{UserPlace, UserPlaces};
 use bathyscope_catalog::elf::{ElfFile, Functions, ReadAt as _, Symbol, demangle, demangle_without_parameters};
+use bathyscope_plan::{UserPlace, UserPlaces};
 
 use super::{
     file::{Files, OpenFile, Suggestions},

@@ -1,7 +1,7 @@
 //! Single places in files, for dynamic events: the same files and functions as scripts find.
 
-use bathyscope_bpf::lang::host::UserPlaces;
 use bathyscope_catalog::elf::ElfFile;
+use bathyscope_plan::UserPlaces;
 
 use super::{
     file::{Files, OpenFile},

@@ -1,10 +1,7 @@
 //! USDT markers.
 
-use bathyscope_bpf::lang::{
-    host::{UserPlace, UserPlaces},
-    plan::{UsdtArgument, UsdtPlace},
-};
 use bathyscope_catalog::elf::{ElfFile, Marker, MarkerArgument, Place};
+use bathyscope_plan::{UsdtArgument, UsdtPlace, UserPlace, UserPlaces};
 
 use super::{
     file::{Files, OpenFile},

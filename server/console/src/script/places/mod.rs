@@ -13,9 +13,10 @@ mod unwind;
 
 use std::collections::BTreeSet;
 
-use bathyscope_bpf::lang::{self, ExpandOptions, ast::AttachText, host::UserPlaces};
+use bathyscope_bpf::lang::{self, ExpandOptions, ast::AttachText};
 use bathyscope_capture::Target;
 use bathyscope_catalog::Wildcards;
+use bathyscope_plan::UserPlaces;
 use bathyscope_protocol::{ScriptChecked, ScriptStage, WireScript};
 
 use super::{ScriptAgent, ScriptFailure, ScriptRequest};

@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::types::{Aggregation, StackMode, Type};
+use crate::{Aggregation, Diagnostic, StackMode, Type};
 
 /// The per-CPU array of counters: an entry for each program, by index in [`Plan::programs`].
 pub const COUNTERS: &str = "counters";
@@ -30,10 +30,15 @@ pub const STACK_FRAMES: u32 = 127;
 /// which too many other runs had begun on the CPU and not ended.
 pub const COUNTER_WORDS: u32 = 7;
 
+/// The most rows of unwind tables, of all files of a script together.
+pub const MAX_UNWIND_ROWS: u32 = 1 << 20;
+/// The most files with unwind tables.
+pub const MAX_UNWIND_FILES: u32 = 2048;
+
 /// How each record begins, little endian: `site`, `probe` (index in [`Plan::probes`], or of the program's first one where
 /// the program cannot know which it was), `time_ns` (monotonic), `pid`, `tid` (of the host), `cpu`, and `reserved` (0).
 /// If [`Plan::comm`] is set, 16 bytes of the thread's name follow. From `time_ns` on a record is zeros where nobody asked for
-/// more than what it shows ([`super::CompileOptions::bare`]).
+/// more than what it shows (`CompileOptions::bare` of the compiler).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "described above")]
 pub struct RecordHeader {
@@ -71,7 +76,7 @@ pub struct Plan {
     /// The settings.
     pub config: Config,
     /// Warnings of the compiler.
-    pub warnings: Vec<super::Diagnostic>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl Plan {
@@ -406,19 +411,6 @@ pub enum MapType {
     PerCpuLruHash,
     Array,
     PerCpuArray,
-}
-
-impl From<MapType> for crate::ir::MapKind {
-    fn from(kind: MapType) -> Self {
-        match kind {
-            MapType::Hash => Self::Hash,
-            MapType::LruHash => Self::LruHash,
-            MapType::PerCpuHash => Self::PerCpuHash,
-            MapType::PerCpuLruHash => Self::LruPerCpuHash,
-            MapType::Array => Self::Array,
-            MapType::PerCpuArray => Self::PerCpuArray,
-        }
-    }
 }
 
 /// Something that programs send to user space.

@@ -63,7 +63,7 @@ pub enum Type {
     Tuple(Vec<Type>),
     /// Values by name, laid out as a tuple.
     Record(Vec<(String, Type)>),
-    /// A stack: the 8-byte id of its body in the map [`super::plan::Plan::kernel_stacks`] or `user_stacks`. For a user stack
+    /// A stack: the 8-byte id of its body in the map [`crate::Plan::kernel_stacks`] or `user_stacks`. For a user stack
     /// 16 bytes: the id, then the `u32` process id, then 4 zero bytes.
     Stack {
         /// Whether of user space.
@@ -109,7 +109,7 @@ pub enum Shown {
         /// Which clock.
         clock: Clock,
     },
-    /// `probe`: 4 bytes, index in [`super::plan::Plan::probes`].
+    /// `probe`: 4 bytes, index in [`crate::Plan::probes`].
     Probe,
     /// `ntop()`: 20 bytes: `u32` address family, then 16 bytes of address in network order (4 used for IPv4).
     Inet,

@@ -2,7 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ast::Span;
+/// A range of bytes of the script's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// The first byte after it.
+    pub end: u32,
+}
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

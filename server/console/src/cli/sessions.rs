@@ -92,18 +92,17 @@ fn json_line(access: &AccessList) -> Result<String, Failure> {
 }
 
 fn listed(access: &AccessList) -> String {
-    let time = |seconds: u64| text::duration(seconds.saturating_mul(1_000_000_000));
     let mut out = String::new();
     for one in &access.sessions {
         let _infallible = writeln!(
             out,
-            "{}  session  {:8}  {}  since {}, last used {} ago, ends in {}",
+            "{}  session  {:8}  {}  began {} ago, last used {} ago, ends in {}",
             one.id,
             one.role,
             visible(one.user.as_bytes()),
-            time(one.age_s),
-            time(one.unused_s),
-            time(one.ends_in_s)
+            text::span(one.age_s),
+            text::span(one.unused_s),
+            text::span(one.ends_in_s)
         );
     }
     for one in &access.links {
@@ -113,8 +112,8 @@ fn listed(access: &AccessList) -> String {
             one.id,
             one.role,
             visible(one.user.as_bytes()),
-            time(one.ends_in_s),
-            time(one.session_ends_in_s)
+            text::span(one.ends_in_s),
+            text::span(one.session_ends_in_s)
         );
     }
     if out.is_empty() {

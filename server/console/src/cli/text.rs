@@ -39,6 +39,20 @@ pub(crate) fn duration(ns: u64) -> String {
     format!("{ns:.0} ns")
 }
 
+/// How long something has lasted or will last, in two units at most: `40 s`, `59 min`, `3 h 20 min`, `6 d 23 h`.
+pub(crate) fn span(seconds: u64) -> String {
+    let two = |larger: u64, unit: &str, smaller: u64, smaller_unit: &str| match smaller {
+        0 => format!("{larger} {unit}"),
+        _ => format!("{larger} {unit} {smaller} {smaller_unit}"),
+    };
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86_400 => two(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+        _ => two(seconds / 86_400, "d", seconds % 86_400 / 3600, "h"),
+    }
+}
+
 fn three_digits(number: f64) -> String {
     let decimals = if number < 9.995 {
         2
@@ -59,6 +73,22 @@ pub(crate) fn wall_time(unix_ns: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_have_two_units_at_most() {
+        let spans = [
+            (0, "0 s"),
+            (59, "59 s"),
+            (3599, "59 min"),
+            (3600, "1 h"),
+            (12_000, "3 h 20 min"),
+            (604_799, "6 d 23 h"),
+            (604_800, "7 d"),
+        ];
+        for (seconds, expected) in spans {
+            assert_eq!(span(seconds), expected);
+        }
+    }
 
     #[test]
     fn numbers_have_three_digits() {

@@ -104,7 +104,7 @@ test('4. a profile of the whole system as a flame graph, also of a range', async
   await page.getByRole('link', { name: 'Profile CPU' }).click();
   await page.getByRole('tab', { name: 'Profile', selected: true }).waitFor();
   await page.getByRole('radio', { name: 'A command' }).check();
-  await page.getByLabel('Command with arguments').fill(`${ROOT}/target/test-programs/spin 2500`);
+  await page.getByLabel('Command with arguments').fill(`'${ROOT}/target/test-programs/spin' 2500`);
   await page.getByLabel('After', { exact: true }).fill('20');
   ids.profile = await startCapture(page);
   await ended(page);

@@ -2,7 +2,8 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -17,7 +18,7 @@ use crate::workspace::root;
 pub fn program(name: &str) -> Option<PathBuf> {
     let found = built(name, name, &["-pthread"])?;
     assert!(found.is_ok(), "tests/programs/{name}.c does not compile");
-    found.ok()
+    found.ok().map(|built| without_blanks(&built))
 }
 
 /// The program that makes calls of 32-bit programs, compiled for so many bits; nothing where there is no compiler for them.
@@ -27,7 +28,27 @@ pub fn program(name: &str) -> Option<PathBuf> {
 pub fn narrow(bits: u8) -> Option<PathBuf> {
     let bits_word = format!("-m{bits}");
     let alone = ["-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-fno-pie", "-no-pie"];
-    built("narrow", &format!("narrow{bits}"), &[&[bits_word.as_str()][..], &alone].concat())?.ok()
+    let found = built("narrow", &format!("narrow{bits}"), &[&[bits_word.as_str()][..], &alone].concat())?;
+    found.ok().map(|built| without_blanks(&built))
+}
+
+/// The program itself, or a copy where its path has blanks: scripts, lines of probes and the kernel take none there.
+fn without_blanks(built: &Path) -> PathBuf {
+    if !built.to_string_lossy().contains(char::is_whitespace) {
+        return built.to_owned();
+    }
+    let folder = std::env::temp_dir().join(format!("bathyscope-test-programs-{}", rustix::process::geteuid().as_raw()));
+    let copy = folder.join(built.file_name().expect("a program has a name"));
+    let bytes = fs::read(built).expect("a built program");
+    if fs::read(&copy).is_ok_and(|there| there == bytes) {
+        return copy;
+    }
+    fs::create_dir_all(&folder).expect("a folder for programs");
+    let fresh = copy.with_extension(format!("{}-{:?}", std::process::id(), std::thread::current().id()));
+    fs::write(&fresh, bytes).expect("a copy of a program");
+    fs::set_permissions(&fresh, fs::Permissions::from_mode(0o755)).expect("a program can be executed");
+    fs::rename(&fresh, &copy).expect("a file can be renamed");
+    copy
 }
 
 /// A compiler that does not compile this.

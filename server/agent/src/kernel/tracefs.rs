@@ -9,6 +9,7 @@ use std::{
 };
 
 use bathyscope_capture::TracepointName;
+use bathyscope_catalog::dynamic::missing_dynamic_event;
 use bathyscope_protocol::{AgentError, AgentErrorKind};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
@@ -28,6 +29,13 @@ const MAX_FORMAT_BYTES: u64 = 1 << 20;
 pub(crate) struct Tracefs {
     root: OwnedFd,
     path: PathBuf,
+}
+
+/// There is no such tracepoint, with what helps.
+fn missing(doing: &str, tracepoint: &TracepointName) -> AgentError {
+    let remedy = missing_dynamic_event(tracepoint.system(), tracepoint.name())
+        .unwrap_or_else(|| "Look it up with `bathyscope list`; a module that has it may have to be loaded.".to_owned());
+    failed(AgentErrorKind::NotFound, doing, "this kernel has no such tracepoint", &remedy)
 }
 
 fn open_directory(path: &Path) -> io::Result<OwnedFd> {
@@ -203,12 +211,7 @@ impl Tracefs {
         self.open(&name).map_err(|error| {
             let doing = format!("opening the format of {tracepoint}");
             match error.raw_os_error() {
-                Some(libc::ENOENT) => failed(
-                    AgentErrorKind::NotFound,
-                    doing,
-                    "this kernel has no such tracepoint",
-                    "Look it up with `bathyscope list`; a module that has it may have to be loaded.",
-                ),
+                Some(libc::ENOENT) => missing(&doing, tracepoint),
                 _ => refused(doing, &error, Need::Files),
             }
         })
@@ -219,12 +222,7 @@ impl Tracefs {
         let doing = format!("looking for the tracepoint {tracepoint}");
         let text = self.read(&format!("events/{}/{}/id", tracepoint.system(), tracepoint.name()));
         let text = text.map_err(|error| match error.raw_os_error() {
-            Some(libc::ENOENT) => failed(
-                AgentErrorKind::NotFound,
-                &doing,
-                "this kernel has no such tracepoint",
-                "Look it up with `bathyscope list`; a module that has it may have to be loaded.",
-            ),
+            Some(libc::ENOENT) => missing(&doing, tracepoint),
             _ => refused(&doing, &error, Need::Files),
         })?;
         let wrong = || failed(AgentErrorKind::Internal, &doing, "its id is no number", "");

@@ -19,7 +19,7 @@ mod typed;
 pub use error::{DynamicError, DynamicProblem};
 pub use functions::KernelFunctions;
 pub use line::parse_dynamic;
-pub use perf::parse_perf_probe;
+pub use perf::{missing_dynamic_event, parse_perf_probe};
 pub use resolve::{Variable, variables};
 pub use typed::{Asked, Dialect, Passed, Question, Reading, Removal, Typed, argument_places, read_typed};
 

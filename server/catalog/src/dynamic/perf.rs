@@ -8,6 +8,7 @@ use super::{
     fetch::{self, Word},
     line::{arguments_of, is_name, kernel_place, words},
 };
+use crate::kernel_names::other_names;
 
 /// Reads the text after `--add`; `file` is the one after `-x`, an absolute path.
 ///
@@ -99,6 +100,26 @@ fn event_name(place: &str, returns: bool) -> Option<String> {
         name = format!("abs_{name}");
     }
     is_name(&name, MAX_NAME_BYTES).then_some(name)
+}
+
+/// What helps where there is no event `system:name`, if the group is one of dynamic events: they are there once somebody has
+/// made their probes, as a person does before with `perf probe`.
+pub fn missing_dynamic_event(system: &str, name: &str) -> Option<String> {
+    let file = system.strip_prefix("probe_");
+    if !(file.is_some() || ["probe", "kprobes", "uprobes"].contains(&system)) {
+        return None;
+    }
+    let exec = file.map_or_else(String::new, |file| format!("--exec {file} "));
+    let others = if file.is_none() { other_names(name) } else { Vec::new() };
+    let others = match others.as_slice() {
+        [] => String::new(),
+        others => format!(" Other kernels call that function {}.", others.join(", ")),
+    };
+    Some(format!(
+        "Events of the group `{system}` are there once their probes are made. Here a probe is made with the capture that records \
+         or counts it, and removed with it: `{exec}--probe {name}` of `bathyscope record` and `stat`, or \"Own probes\" of a new \
+         capture.{others}"
+    ))
 }
 
 /// `probe`, or `probe_` and the file's name up to its first point or other mark.

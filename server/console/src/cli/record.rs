@@ -12,7 +12,7 @@ use std::{
 use bathyscope_capture::{
     CaptureId, CaptureSpec, DynamicProbe, MAX_TRACE_EVENTS, Method, Target, TraceEvent, TraceSpec, TracepointName,
 };
-use bathyscope_catalog::{matches_wildcards, parse_available_events};
+use bathyscope_catalog::{closest, dynamic::missing_dynamic_event, matches_wildcards, parse_available_events};
 use bathyscope_protocol::{AgentClient, ClientError, KernelFile, ProtocolError};
 use bathyscope_store::{Options, Store};
 use bathyscope_views::ViewError;
@@ -300,6 +300,21 @@ fn target(args: &RecordArgs) -> Result<Target, Failure> {
     })
 }
 
+/// What helps where no event has the name that was asked for.
+fn missing_event(first: &str, second: Option<&str>, available: &[TracepointName]) -> String {
+    if let Some(remedy) = second.and_then(|name| missing_dynamic_event(first, name)) {
+        return remedy;
+    }
+    let names: Vec<String> = match second {
+        Some(_) => available.iter().map(ToString::to_string).collect(),
+        None => available.iter().map(|name| name.name().to_owned()).collect(),
+    };
+    let asked = second.map_or_else(|| first.to_owned(), |second| format!("{first}:{second}"));
+    let near = closest(&asked, names.iter().map(String::as_str));
+    let near = near.map_or_else(String::new, |near| format!("Did you mean `{near}`? "));
+    format!("{near}`bathyscope list WORD` finds events by a part of their name.")
+}
+
 /// The events that one `-e` names: `NAME`, `SYSTEM:NAME`, `SYSTEM`, each with patterns, and a filter behind one more `:`.
 fn events_of(asked: &str, filter: Option<&str>, available: &[TracepointName]) -> Result<Vec<TraceEvent>, Failure> {
     let mut parts = asked.splitn(3, ':');
@@ -327,7 +342,7 @@ fn events_of(asked: &str, filter: Option<&str>, available: &[TracepointName]) ->
     }
     if found.is_empty() {
         let failure = Failure::new(format!("this kernel has no event `{asked}`"));
-        return Err(failure.remedy("`bathyscope list WORD` finds events by a part of their name."));
+        return Err(failure.remedy(missing_event(first, second, available)));
     }
     if found.len() > MAX_TRACE_EVENTS {
         let failure = Failure::new(format!(
@@ -508,7 +523,7 @@ mod tests {
             let show = |event: &TraceEvent| format!("{}[{}]", event.event, event.filter.as_deref().unwrap_or(""));
             Ok(trace.events.iter().map(show).collect::<Vec<_>>().join(" "))
         };
-        let cases: [(&[&str], Result<&str, &str>); 13] = [
+        let cases: [(&[&str], Result<&str, &str>); 17] = [
             (&["-e", "sched_switch"], Ok("sched:sched_switch[]")),
             (&["-e", "sched"], Ok("sched:sched_switch[] sched:sched_wakeup[]")),
             (&["-e", "sched:*switch"], Ok("sched:sched_switch[]")),
@@ -530,6 +545,10 @@ mod tests {
             ),
             (&["-f", "a == 1", "-e", "kmalloc"], Err("has no event before it")),
             (&["-e", "nothing"], Err("this kernel has no event")),
+            (&["-e", "sched_swich"], Err("Did you mean `sched_switch`?")),
+            (&["-e", "sched:sched_swich"], Err("Did you mean `sched:sched_switch`?")),
+            (&["-e", "probe_libc:malloc"], Err("`--exec libc --probe malloc`")),
+            (&["-e", "probe:clear_huge_page"], Err("Other kernels call that function folio_zero_user")),
             (&["ls"], Err("a trace needs a tracer")),
         ];
         for (words, expected) in cases {

@@ -8,7 +8,10 @@ use bathyscope_capture::{CaptureId, Severity, visible};
 use bathyscope_store::{CaptureRecord, CaptureSummary, Store, StoreError, SummaryQuery};
 use clap::{Args, Subcommand};
 
-use super::{open, text};
+use super::{
+    chosen::{ChosenCapture, no_captures},
+    open, text,
+};
 use crate::{Failure, Outcome, config::DataArgs, recorder::words, wire};
 
 /// What `captures` takes.
@@ -42,8 +45,8 @@ pub enum CapturesVerb {
     },
     /// Show one: spec, host, streams, ledger
     Show {
-        /// Which
-        id: CaptureId,
+        /// Which: its id, or `newest`
+        id: ChosenCapture,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -123,7 +126,9 @@ pub fn run(args: CapturesArgs) -> Outcome {
             let query = SummaryQuery { text: words.join(" "), limit, offset: 0 };
             open::reading(&data, async |store| list(&store, &query, json).await)?
         }
-        CapturesVerb::Show { id, json, data } => open::reading(&data, async |store| show(&store, id, json).await)?,
+        CapturesVerb::Show { id, json, data } => {
+            open::reading(&data, async |store| show(&store, id, json).await)?.ok_or_else(no_captures)?
+        }
         CapturesVerb::Check { ids, json, data } => {
             let checked = open::reading(&data, async |store| check(&store, ids).await)?;
             print(&if json { checked.json() } else { checked.text() })?;
@@ -237,12 +242,10 @@ fn summary(capture: &CaptureSummary) -> String {
     )
 }
 
-async fn show(store: &Store, id: CaptureId, json: bool) -> Result<String, StoreError> {
+async fn show(store: &Store, chosen: ChosenCapture, json: bool) -> Result<Option<String>, StoreError> {
+    let Some(id) = chosen.id(store).await? else { return Ok(None) };
     let record = store.capture(id).await?;
-    if json {
-        return Ok(json_line(&wire::Capture::from(record)));
-    }
-    Ok(described(&record))
+    Ok(Some(if json { json_line(&wire::Capture::from(record)) } else { described(&record) }))
 }
 
 fn described(record: &CaptureRecord) -> String {

@@ -13,7 +13,10 @@ use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{Cancel, ViewError};
 use clap::Args;
 
-use super::open;
+use super::{
+    chosen::{ChosenCapture, no_captures},
+    open,
+};
 use crate::{
     Failure, Outcome,
     config::DataArgs,
@@ -33,8 +36,8 @@ Examples:
   bathyscope export 00f1e2d3c4b5a697 --format csv --filter 'pid == 1' -o rows.csv
   bathyscope export 00f1e2d3c4b5a697 --format bathy -o elsewhere.bathy")]
 pub struct ExportArgs {
-    /// Which capture
-    pub id: CaptureId,
+    /// Which capture: its id, or `newest`
+    pub id: ChosenCapture,
     /// In which format
     #[arg(long, value_enum)]
     pub format: Format,
@@ -72,8 +75,11 @@ pub fn run(args: ExportArgs) -> Outcome {
         end: args.end,
         ..ViewQuery::default()
     };
-    let (id, format) = (args.id, args.format);
+    let format = args.format;
     let dir = args.data.directory()?;
+    let Some(id) = open::reading(&args.data, async |store| args.id.id(&store).await)? else {
+        return Err(no_captures());
+    };
     let to_stdout = args.output == Path::new("-");
     let written = open::reading(&args.data, async |store| write(store, &dir, id, format, query, &mut out).await)
         .and_then(|written| match written {

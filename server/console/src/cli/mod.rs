@@ -11,6 +11,7 @@ pub mod agent;
 pub mod budgets;
 mod capture_file;
 pub mod captures;
+mod chosen;
 pub mod cleanup;
 pub mod compile;
 pub mod completions;

@@ -3,18 +3,20 @@
 use std::{
     io::{self, BufWriter, Read as _, Write},
     process::ExitCode,
-    str::FromStr,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
-use bathyscope_capture::{CaptureId, Display, ParseIdError};
+use bathyscope_capture::Display;
 use bathyscope_formats::write_csv_text;
 use bathyscope_query::{Answer, Capture, Cell, ColumnKind, Cut, Limits, QueryError, TableInfo};
-use bathyscope_store::{Store, StoreError, SummaryQuery};
+use bathyscope_store::{Store, StoreError};
 use clap::Args;
 
-use super::open;
+use super::{
+    chosen::{ChosenCapture, no_captures},
+    open,
+};
 use crate::{Failure, Outcome, config::DataArgs, view_source::CaptureCache};
 
 /// The longest query that is read from standard input.
@@ -36,7 +38,7 @@ Examples:
   bathyscope query newest - --csv < question.sql > answer.csv")]
 pub struct QueryArgs {
     /// Which capture: its id, or `newest`
-    pub capture: Which,
+    pub capture: ChosenCapture,
     /// One SELECT, or `-` to read it from standard input; without it the tables are listed
     pub sql: Option<String>,
     /// One JSON object with columns and rows
@@ -56,23 +58,6 @@ pub struct QueryArgs {
     pub data: DataArgs,
 }
 
-/// A capture by its id, or the newest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// The one that began last.
-    Newest,
-    /// This one.
-    Id(CaptureId),
-}
-
-impl FromStr for Which {
-    type Err = ParseIdError;
-
-    fn from_str(text: &str) -> Result<Self, ParseIdError> {
-        if text == "newest" { Ok(Self::Newest) } else { text.parse().map(Self::Id) }
-    }
-}
-
 /// Answers it.
 ///
 /// # Errors
@@ -83,7 +68,7 @@ pub fn run(args: QueryArgs) -> Outcome {
         given => given.map(str::to_owned),
     };
     let Some(capture) = open::reading(&args.data, async |store| found(store, &args, sql.as_deref()).await)? else {
-        return Err(Failure::new("there are no captures").remedy("Make one with `bathyscope record`."));
+        return Err(no_captures());
     };
     let written = match capture {
         Done::Tables(tables) => write_tables(&tables?, args.json),
@@ -109,16 +94,7 @@ enum Done {
 }
 
 async fn found(store: Store, args: &QueryArgs, sql: Option<&str>) -> Result<Option<Done>, StoreError> {
-    let id = match args.capture {
-        Which::Id(id) => id,
-        Which::Newest => {
-            let newest = store.summaries(&SummaryQuery { text: String::new(), limit: 1, offset: 0 }).await?;
-            match newest.items.first() {
-                Some(newest) => newest.id,
-                None => return Ok(None),
-            }
-        }
-    };
+    let Some(id) = args.capture.id(&store).await? else { return Ok(None) };
     let capture = CaptureCache::new(store).view(id, false).await?.to_query().await?;
     Ok(Some(match sql {
         None => Done::Tables(tokio::task::block_in_place(|| tables(&capture))),

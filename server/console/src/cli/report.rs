@@ -11,13 +11,15 @@ use std::{
     process::ExitCode,
 };
 
-use bathyscope_capture::CaptureId;
 use bathyscope_formats::{write_report_note, write_trace_report};
-use bathyscope_store::{Store, StoreError, SummaryQuery};
+use bathyscope_store::{Store, StoreError};
 use bathyscope_views::{Cancel, RowCursor, RowsQuery, Source as _, ViewError};
 use clap::Args;
 
-use super::open;
+use super::{
+    chosen::{ChosenCapture, no_captures},
+    open,
+};
 use crate::{
     Failure, Outcome,
     calls_query::{WirePart, WireRank},
@@ -41,8 +43,8 @@ Examples:
   bathyscope report --functions                         functions of a profile by their own samples
   bathyscope report --annotate spin_inner               instructions of one by the samples at each")]
 pub struct ReportArgs {
-    /// Which capture [default: the newest]
-    pub id: Option<CaptureId>,
+    /// Which capture: its id, or `newest` [default: newest]
+    pub id: Option<ChosenCapture>,
     /// Filters.
     #[command(flatten)]
     pub filters: filters::FilterArgs,
@@ -91,9 +93,7 @@ pub fn run(args: ReportArgs) -> Outcome {
         Err(error) => Err(Failure::because("reporting the capture", error)),
         Ok(Printed::All) => Ok(ExitCode::SUCCESS),
         Ok(Printed::Refused(failure)) => Err(failure),
-        Ok(Printed::NoCapture) => {
-            Err(Failure::new("there are no captures").remedy("Make one with `bathyscope record`."))
-        }
+        Ok(Printed::NoCapture) => Err(no_captures()),
     }
 }
 
@@ -105,16 +105,8 @@ enum Printed {
 }
 
 async fn print(store: Store, args: &ReportArgs) -> Result<Result<Printed, ViewError>, StoreError> {
-    let id = match args.id {
-        Some(id) => id,
-        None => {
-            let newest = store.summaries(&SummaryQuery { text: String::new(), limit: 1, offset: 0 }).await?;
-            match newest.items.first() {
-                Some(newest) => newest.id,
-                None => return Ok(Ok(Printed::NoCapture)),
-            }
-        }
-    };
+    let chosen = args.id.unwrap_or(ChosenCapture::Newest);
+    let Some(id) = chosen.id(&store).await? else { return Ok(Ok(Printed::NoCapture)) };
     let view = CaptureCache::new(store.clone()).view(id, false).await?;
     if let Some(function) = &args.annotate {
         let written = annotate::write(&store, &view, args, function).await?;

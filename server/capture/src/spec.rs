@@ -75,6 +75,17 @@ pub enum Method {
     Syscalls(SyscallSpec),
 }
 
+impl Method {
+    /// Whether what a hit costs is an estimate: the kernel keeps no time for ftrace, samples and counters, as it does for
+    /// programs of its own.
+    pub fn cost_is_estimated(&self) -> bool {
+        match self {
+            Self::Trace(_) | Self::Profile(_) | Self::Count(_) => true,
+            Self::Events { .. } | Self::Script(_) | Self::Syscalls(_) => false,
+        }
+    }
+}
+
 /// A script with everything that it needs to be run again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -415,12 +415,12 @@ export function targetText(target, join, name = "") {
 
 /** Said beside costs that were not measured. */
 export const ESTIMATED =
-  "Estimated: the kernel keeps no time for ftrace and samples, so what one usually takes is multiplied with how many there were.";
+  "Estimated: the kernel keeps no time for ftrace, samples and counters, so what one usually takes is multiplied with how many there were.";
 
 /**
  * Whether what a capture's probes cost is an estimate.
  * @param {{method: object}} spec
  */
 export function costIsEstimated(spec) {
-  return Boolean(spec.method.trace ?? spec.method.profile);
+  return Boolean(spec.method.trace ?? spec.method.profile ?? spec.method.count);
 }

@@ -35,7 +35,9 @@ fn text(record: &CaptureRecord, saved: bool, detached: bool) -> String {
         if let Some(reading) = stream.reading
             && let (Some(ns), Some(permille)) = (reading.ns_per_hit, reading.cpu_permille)
         {
-            text.push_str(&format!("; {ns:.0} ns a hit, {:.1} % of one CPU", permille / 10.0));
+            let (about, estimate) =
+                if record.spec.method.cost_is_estimated() { ("about ", " (estimated)") } else { ("", "") };
+            text.push_str(&format!("; {about}{ns:.0} ns a hit, {:.1} % of one CPU{estimate}", permille / 10.0));
         }
         text.push('\n');
     }

@@ -285,7 +285,7 @@ fn p54_the_consoles_user_is_nobody_elses_and_gets_no_link() {
 fn p55_descriptors_of_whoever_starts_it_are_closed() {
     let Some(_alone) = alone("inherited descriptors") else { return };
     let folder = data();
-    let shell = format!("exec 9</etc/shadow; exec {} \"$@\"", binary().display());
+    let shell = format!("exec 9</etc/shadow; exec '{}' \"$@\"", binary().display());
     let words = ["/bin/sh", "-c", &shell, "sh"].map(str::to_owned);
     let server = Server::start_by(&words, folder.path(), &["--simulate"]);
     for pid in [server.supervisor(), server.child("agent"), server.child("console")] {
@@ -381,7 +381,7 @@ fn p57_a_command_of_whoever_is_root_anyway_runs_as_the_shell_would_run_it() {
     fs::write(&secret, "of the ninth\n").unwrap();
     let script = "id -u; id -G; echo mark=$MARK; cat <&9; cat; grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/$$/status; \
         cut -d' ' -f5,6 /proc/$$/stat; pwd; umask; trap | cat; kill -HUP $$; echo survived";
-    let verb = format!("{} strace -o {}/calls", binary().display(), path(&folder));
+    let verb = format!("'{}' strace -o {}/calls", binary().display(), path(&folder));
     let run = |prefix: &str| {
         let line = format!(
             "exec 9<{}; export MARK=shell; umask 027; cd {}; trap '' HUP; \
@@ -423,7 +423,7 @@ fn p59_a_script_that_unrolls_without_end_is_refused_at_once() {
     let file = texts.path().join("bomb.bt");
     fs::write(&file, BOMB).unwrap();
     // With less memory than the bomb takes, whatever refuses it.
-    let limited = format!("ulimit -v 4000000; exec {} compile --simulate {}", binary().display(), file.display());
+    let limited = format!("ulimit -v 4000000; exec '{}' compile --simulate {}", binary().display(), file.display());
     let output = Command::new("/bin/sh").args(["-c", &limited]).stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{:?}: {said}", output.status);

@@ -28,6 +28,8 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use crate::answers;
+
 /// By which the console of a test goes.
 pub const HOST: &str = "127.0.0.1:7070";
 
@@ -197,7 +199,11 @@ impl Console {
 
     /// Asks as an own page does.
     pub async fn ask(&self, method: &str, path: &str, cookie: Option<&str>, body: Option<&str>) -> Answer {
-        Answer::of(self.send(own_page(method, path, cookie, body)).await).await
+        let answer = Answer::of(self.send(own_page(method, path, cookie, body)).await).await;
+        if path.starts_with("/api/") && answer.header("content-type") == "application/json" {
+            answers::compare(method, path, answer.status, &answer.json());
+        }
+        answer
     }
 
     pub async fn get(&self, path: &str, cookie: &str) -> Answer {

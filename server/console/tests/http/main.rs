@@ -11,6 +11,7 @@
 
 mod access;
 mod anonymous;
+mod answers;
 mod bounds;
 mod calls;
 mod catalog;

@@ -1,0 +1,294 @@
+//! Shapes of JSON, as serde's derive makes them of a type.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use syn::{Fields, GenericArgument, Item, PathArguments, Type};
+
+use super::source::{Sources, TypeId};
+
+/// What a JSON value looks like.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// Nothing, not even null.
+    Absent,
+    Null,
+    Bool,
+    Number,
+    Text,
+    /// Exactly this text.
+    Word(String),
+    Array(Box<Shape>),
+    Tuple(Vec<Shape>),
+    /// An object whose keys are data.
+    Map(Box<Shape>),
+    Object(Vec<Field>),
+    Union(Vec<Shape>),
+    Named(TypeId),
+}
+
+/// A field of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    pub name: String,
+    pub shape: Shape,
+    /// Whether it can be missing.
+    pub optional: bool,
+}
+
+/// Shapes that have names.
+#[derive(Default)]
+pub struct Shapes {
+    pub by_id: BTreeMap<TypeId, Option<Shape>>,
+}
+
+/// What types write that implement `Serialize` by hand, by crate and name.
+const BY_HAND: [(&str, &str, &str); 6] = [
+    ("bathyscope_views", "Cell", "cell"),
+    ("bathyscope_query", "Cell", "cell"),
+    ("bathyscope_views", "KeyId", "text"),
+    ("bathyscope_views", "CodePlace", "text"),
+    ("bathyscope_views", "NodeId", "text"),
+    ("bathyscope_views", "NodeKind", "number"),
+];
+
+/// Fields that a module of ours writes: `#[serde(with = "…")]`.
+const WITH: [(&str, Shape); 1] = [("crate::predicate::text", Shape::Text)];
+
+/// Serde's attributes of a type, a variant or a field.
+#[derive(Default)]
+struct Attributes {
+    rename: Option<String>,
+    snake_case: bool,
+    flatten: bool,
+    skip: bool,
+    optional: Option<String>,
+    untagged: bool,
+    into: Option<String>,
+    with: Option<String>,
+}
+
+impl Shapes {
+    /// The type of a module, by its name.
+    pub fn named(&mut self, sources: &Sources, crate_name: &str, module: &[&str], name: &str) -> Shape {
+        let file = sources.file(crate_name, module);
+        self.of_path(sources, file, &[name.to_owned()])
+    }
+
+    /// Makes the shapes of all names, and of those that they name; and forgets names that nothing of `roots` has in it.
+    pub fn finish(&mut self, sources: &Sources, roots: &[&Shape]) {
+        while let Some(id) = self.by_id.iter().find(|(_, shape)| shape.is_none()).map(|(id, _)| *id) {
+            let shape = self.of_item(sources, id);
+            self.by_id.insert(id, Some(shape));
+        }
+        let mut used = BTreeSet::new();
+        for root in roots {
+            self.note_used(root, &mut used);
+        }
+        self.by_id.retain(|id, _| used.contains(id));
+    }
+
+    fn note_used(&self, shape: &Shape, used: &mut BTreeSet<TypeId>) {
+        match shape {
+            Shape::Absent | Shape::Null | Shape::Bool | Shape::Number | Shape::Text | Shape::Word(_) => {}
+            Shape::Array(of) | Shape::Map(of) => self.note_used(of, used),
+            Shape::Tuple(parts) | Shape::Union(parts) => parts.iter().for_each(|part| self.note_used(part, used)),
+            Shape::Object(fields) => fields.iter().for_each(|field| self.note_used(&field.shape, used)),
+            Shape::Named(id) if used.insert(*id) => self.note_used(self.by_id[id].as_ref().unwrap(), used),
+            Shape::Named(_) => {}
+        }
+    }
+
+    pub fn of_path(&mut self, sources: &Sources, file: usize, path: &[String]) -> Shape {
+        let id = sources.resolve(file, path);
+        if let Item::Type(alias) = sources.item(id) {
+            return self.of_type(sources, id.file, &alias.ty);
+        }
+        self.by_id.entry(id).or_default();
+        Shape::Named(id)
+    }
+
+    pub fn of_type(&mut self, sources: &Sources, file: usize, ty: &Type) -> Shape {
+        match ty {
+            Type::Reference(reference) => self.of_type(sources, file, &reference.elem),
+            Type::Paren(inner) => self.of_type(sources, file, &inner.elem),
+            Type::Slice(slice) => Shape::Array(Box::new(self.of_type(sources, file, &slice.elem))),
+            Type::Array(array) => Shape::Array(Box::new(self.of_type(sources, file, &array.elem))),
+            Type::Tuple(tuple) if tuple.elems.is_empty() => Shape::Null,
+            Type::Tuple(tuple) => {
+                Shape::Tuple(tuple.elems.iter().map(|one| self.of_type(sources, file, one)).collect())
+            }
+            Type::Path(path) => {
+                let names: Vec<String> = path.path.segments.iter().map(|part| part.ident.to_string()).collect();
+                let inner = type_arguments(&path.path.segments.last().unwrap().arguments);
+                self.of_name(sources, file, &names, &inner)
+            }
+            _ => panic!("{}: a type of this form is not known here", sources.files[file].module.join("::")),
+        }
+    }
+
+    fn of_name(&mut self, sources: &Sources, file: usize, names: &[String], inner: &[&Type]) -> Shape {
+        let mut last = || Box::new(self.of_type(sources, file, inner.last().unwrap()));
+        match names.last().unwrap().as_str() {
+            "bool" => Shape::Bool,
+            "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "i8" | "i16" | "i32" | "i64" | "i128" | "isize"
+            | "f32" | "f64" | "NonZeroU32" | "NonZeroU64" => Shape::Number,
+            "str" | "String" | "char" | "PathBuf" | "Path" => Shape::Text,
+            "Option" => Shape::Union(vec![*last(), Shape::Null]),
+            "Vec" | "VecDeque" | "BTreeSet" => Shape::Array(last()),
+            "Box" | "Arc" | "Cow" => *last(),
+            "BTreeMap" | "HashMap" => Shape::Map(last()),
+            _ => self.of_path(sources, file, names),
+        }
+    }
+
+    pub fn of_item(&mut self, sources: &Sources, id: TypeId) -> Shape {
+        match sources.item(id) {
+            Item::Struct(item) => {
+                let attributes = Attributes::read(&item.attrs);
+                if let Some(into) = attributes.into {
+                    return self.of_type(sources, id.file, &syn::parse_str(&into).unwrap());
+                }
+                self.of_fields(sources, id.file, &item.fields)
+            }
+            Item::Enum(item) => {
+                let attributes = Attributes::read(&item.attrs);
+                if let Some(into) = attributes.into {
+                    return self.of_type(sources, id.file, &syn::parse_str(&into).unwrap());
+                }
+                let kept = item.variants.iter().filter(|variant| !Attributes::read(&variant.attrs).skip);
+                Shape::Union(kept.map(|variant| self.of_variant(sources, id.file, &attributes, variant)).collect())
+            }
+            Item::Impl(item) => {
+                let Type::Path(path) = &*item.self_ty else { panic!("only paths implement Serialize here") };
+                by_hand(&sources.files[id.file].crate_name, &path.path.segments.last().unwrap().ident.to_string())
+            }
+            _ => panic!("this item is no type"),
+        }
+    }
+
+    fn of_variant(&mut self, sources: &Sources, file: usize, of: &Attributes, variant: &syn::Variant) -> Shape {
+        let own = Attributes::read(&variant.attrs).rename;
+        let name = variant.ident.to_string();
+        let name = own.unwrap_or_else(|| if of.snake_case { snake_case(&name) } else { name });
+        match &variant.fields {
+            Fields::Unit if of.untagged => Shape::Null,
+            Fields::Unit => Shape::Word(name),
+            fields => {
+                let shape = self.of_fields(sources, file, fields);
+                if of.untagged { shape } else { Shape::Object(vec![Field { name, shape, optional: false }]) }
+            }
+        }
+    }
+
+    fn of_fields(&mut self, sources: &Sources, file: usize, fields: &Fields) -> Shape {
+        match fields {
+            Fields::Unit => Shape::Null,
+            Fields::Unnamed(fields) if fields.unnamed.len() == 1 => self.of_type(sources, file, &fields.unnamed[0].ty),
+            Fields::Unnamed(fields) => {
+                Shape::Tuple(fields.unnamed.iter().map(|field| self.of_type(sources, file, &field.ty)).collect())
+            }
+            Fields::Named(fields) => {
+                let mut made = Vec::new();
+                for field in &fields.named {
+                    self.add_field(sources, file, field, &mut made);
+                }
+                Shape::Object(made)
+            }
+        }
+    }
+
+    fn add_field(&mut self, sources: &Sources, file: usize, field: &syn::Field, made: &mut Vec<Field>) {
+        let attributes = Attributes::read(&field.attrs);
+        if attributes.skip {
+            return;
+        }
+        let shape = match &attributes.with {
+            Some(with) => WITH.iter().find(|(known, _)| known == with).map(|(_, shape)| shape.clone()).unwrap(),
+            None => self.of_type(sources, file, &field.ty),
+        };
+        if attributes.flatten {
+            let Shape::Named(id) = shape else { panic!("only named types are flattened here") };
+            let Shape::Object(fields) = self.of_item(sources, id) else { panic!("only structs are flattened here") };
+            made.extend(fields);
+            return;
+        }
+        // What is left out where it is none is never null.
+        let shape = match (attributes.optional.as_deref(), shape) {
+            (Some("Option::is_none"), Shape::Union(mut parts)) => {
+                parts.retain(|part| *part != Shape::Null);
+                if parts.len() == 1 { parts.remove(0) } else { Shape::Union(parts) }
+            }
+            (_, shape) => shape,
+        };
+        let name = attributes.rename.unwrap_or_else(|| field.ident.as_ref().unwrap().to_string());
+        made.push(Field { name, shape, optional: attributes.optional.is_some() });
+    }
+}
+
+impl Attributes {
+    fn read(attributes: &[syn::Attribute]) -> Self {
+        let mut read = Self::default();
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+            let parsed = attribute.parse_nested_meta(|meta| {
+                let name = meta.path.require_ident()?.to_string();
+                let value =
+                    meta.value().ok().map(|value| value.parse::<syn::LitStr>()).transpose()?.map(|text| text.value());
+                read.note(&name, value);
+                Ok(())
+            });
+            parsed.unwrap();
+        }
+        read
+    }
+
+    fn note(&mut self, name: &str, value: Option<String>) {
+        match (name, value) {
+            ("rename", value) => self.rename = value,
+            ("rename_all", Some(case)) if case == "snake_case" => self.snake_case = true,
+            ("flatten", None) => self.flatten = true,
+            ("skip" | "skip_serializing", None) => self.skip = true,
+            ("skip_serializing_if", value) => self.optional = value,
+            ("untagged", None) => self.untagged = true,
+            ("into", value) => self.into = value,
+            ("with", value) => self.with = value,
+            // What is only read.
+            ("default" | "deny_unknown_fields" | "from" | "try_from" | "alias", _) => {}
+            (name, value) => panic!("#[serde({name} = {value:?})] is not known here"),
+        }
+    }
+}
+
+fn by_hand(crate_name: &str, name: &str) -> Shape {
+    let known = BY_HAND.iter().find(|(of, known, _)| (*of, *known) == (crate_name, name));
+    match known.map(|(_, _, form)| *form) {
+        Some("text") => Shape::Text,
+        Some("number") => Shape::Number,
+        Some("cell") => {
+            let field = |name: &str, shape| Field { name: name.to_owned(), shape, optional: false };
+            let stack = [field("id", Shape::Number), field("top", Shape::Text), field("depth", Shape::Number)];
+            Shape::Union(vec![Shape::Null, Shape::Number, Shape::Text, Shape::Object(stack.to_vec())])
+        }
+        _ => panic!("{crate_name}::{name} is serialised by hand: say in BY_HAND what it writes"),
+    }
+}
+
+fn type_arguments(arguments: &PathArguments) -> Vec<&Type> {
+    let PathArguments::AngleBracketed(arguments) = arguments else { return Vec::new() };
+    let types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    types.collect()
+}
+
+/// A variant's name as `rename_all = "snake_case"` writes it.
+fn snake_case(name: &str) -> String {
+    let mut out = String::new();
+    for (at, letter) in name.char_indices() {
+        if at > 0 && letter.is_uppercase() {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}

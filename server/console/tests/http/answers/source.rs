@@ -1,0 +1,220 @@
+//! Types that are serialised, and handlers, as they are written in the sources of the workspace.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use syn::{Item, ItemFn, UseTree};
+
+/// A file: where it is, and what its names mean.
+pub struct SourceFile {
+    pub crate_name: String,
+    pub module: Vec<String>,
+    /// Paths of imported names, beginning with the crate.
+    uses: BTreeMap<String, Vec<String>>,
+    pub items: Vec<Item>,
+}
+
+/// A type by where it is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TypeId {
+    pub file: usize,
+    item: usize,
+}
+
+/// All files of the workspace that serialise something or handle requests.
+pub struct Sources {
+    pub files: Vec<SourceFile>,
+    /// Types that are serialised or aliases, by name.
+    types: BTreeMap<String, Vec<TypeId>>,
+}
+
+impl Sources {
+    pub fn read() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut files = Vec::new();
+        let mut folders: Vec<PathBuf> =
+            fs::read_dir(root.join("server")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        folders.push(root.join("bpf"));
+        folders.sort();
+        for folder in folders {
+            let name = folder.file_name().unwrap().to_str().unwrap();
+            let crate_name = if name == "console" { "bathyscope".to_owned() } else { format!("bathyscope_{name}") };
+            read_folder(&folder.join("src"), &crate_name, &mut Vec::new(), &mut files);
+        }
+        let mut types: BTreeMap<String, Vec<TypeId>> = BTreeMap::new();
+        for (file, source) in files.iter().enumerate() {
+            for (item, found) in source.items.iter().enumerate() {
+                if let Some(name) = serialised_name(found) {
+                    types.entry(name).or_default().push(TypeId { file, item });
+                }
+            }
+        }
+        Self { files, types }
+    }
+
+    pub fn item(&self, id: TypeId) -> &Item {
+        &self.files[id.file].items[id.item]
+    }
+
+    pub fn name(&self, id: TypeId) -> String {
+        serialised_name(self.item(id)).unwrap()
+    }
+
+    /// The place of a module's file.
+    pub fn file(&self, crate_name: &str, module: &[&str]) -> usize {
+        let is_it = |file: &SourceFile| file.crate_name == crate_name && file.module == module;
+        self.files.iter().position(is_it).unwrap_or_else(|| panic!("{crate_name} has no file of {}", module.join("::")))
+    }
+
+    pub fn function(&self, file: usize, name: &str) -> &ItemFn {
+        let found = self.files[file].items.iter().find_map(|item| match item {
+            Item::Fn(function) if function.sig.ident == name => Some(function),
+            _ => None,
+        });
+        found.unwrap_or_else(|| panic!("{} has no function {name}", self.files[file].module.join("::")))
+    }
+
+    /// The type that `path` means in a file.
+    pub fn resolve(&self, file: usize, path: &[String]) -> TypeId {
+        let source = &self.files[file];
+        let full = source.full_path(path);
+        let (name, place) = full.split_last().unwrap();
+        let all = self.types.get(name).map(Vec::as_slice).unwrap_or_default();
+        let of_crate: Vec<TypeId> =
+            all.iter().copied().filter(|id| place.first() == Some(&self.files[id.file].crate_name)).collect();
+        let within = |exact: bool| {
+            let fits = |id: &&TypeId| {
+                let module = &self.files[id.file].module;
+                if exact { module == &place[1..] } else { module.starts_with(&place[1..]) }
+            };
+            of_crate.iter().filter(fits).copied().collect::<Vec<_>>()
+        };
+        // Where it is said to be; below that, as it is named there again; in its crate; anywhere.
+        for candidates in [within(true), within(false), of_crate.clone(), all.to_vec()] {
+            match candidates[..] {
+                [] => {}
+                [one] => return one,
+                _ => panic!("{}: {} could be several types", source.module.join("::"), path.join("::")),
+            }
+        }
+        panic!("{}::{}: no serialised type is called {}", source.crate_name, source.module.join("::"), path.join("::"))
+    }
+}
+
+impl SourceFile {
+    /// A path as it is written here, from its crate on.
+    fn full_path(&self, path: &[String]) -> Vec<String> {
+        let (first, rest) = path.split_first().unwrap();
+        let here = || std::iter::once(self.crate_name.clone()).chain(self.module.iter().cloned());
+        let begin: Vec<String> = match self.uses.get(first) {
+            Some(used) => used.clone(),
+            None if first == "crate" => vec![self.crate_name.clone()],
+            None if first == "self" => here().collect(),
+            None if first == "super" => here().take(self.module.len()).collect(),
+            None if first.starts_with("bathyscope") => vec![first.clone()],
+            None => here().chain([first.clone()]).collect(),
+        };
+        begin.into_iter().chain(rest.iter().cloned()).collect()
+    }
+}
+
+fn read_folder(folder: &Path, crate_name: &str, module: &mut Vec<String>, files: &mut Vec<SourceFile>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if path.is_dir() {
+            module.push(name);
+            read_folder(&path, crate_name, module, files);
+            module.pop();
+        } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests" {
+            let own = !matches!(name.as_str(), "mod" | "lib" | "main");
+            let module = module.iter().cloned().chain(own.then_some(name)).collect();
+            files.extend(read_file(&path, crate_name, module));
+        }
+    }
+}
+
+fn read_file(path: &Path, crate_name: &str, module: Vec<String>) -> Option<SourceFile> {
+    let text = fs::read_to_string(path).unwrap();
+    let is_http = crate_name == "bathyscope" && module.first().is_some_and(|room| room == "http");
+    if !is_http && !text.contains("Serialize") {
+        return None;
+    }
+    let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut file = SourceFile { crate_name: crate_name.to_owned(), module, uses: BTreeMap::new(), items: parsed.items };
+    let mut uses = BTreeMap::new();
+    for item in &file.items {
+        if let Item::Use(used) = item {
+            note_uses(&file, &mut Vec::new(), &used.tree, &mut uses);
+        }
+    }
+    file.uses = uses;
+    Some(file)
+}
+
+fn note_uses(file: &SourceFile, before: &mut Vec<String>, tree: &UseTree, uses: &mut BTreeMap<String, Vec<String>>) {
+    let mut note = |name: String, path: Vec<String>| {
+        let path = match path.first().map(String::as_str) {
+            Some("super") => {
+                let up = path.iter().take_while(|part| *part == "super").count();
+                let module = &file.module[..file.module.len().saturating_sub(up)];
+                [std::slice::from_ref(&file.crate_name), module, &path[up..]].concat()
+            }
+            // The crate's other names and modules of this file.
+            Some(first) if !matches!(first, "std" | "core" | "serde" | "axum" | "http") => file.full_path(&path),
+            _ => path,
+        };
+        uses.insert(name, path);
+    };
+    match tree {
+        UseTree::Path(path) => {
+            before.push(path.ident.to_string());
+            note_uses(file, before, &path.tree, uses);
+            before.pop();
+        }
+        UseTree::Name(name) if name.ident == "self" => note(before.last().unwrap().clone(), before.clone()),
+        UseTree::Name(name) => note(name.ident.to_string(), [before.as_slice(), &[name.ident.to_string()]].concat()),
+        UseTree::Rename(name) => note(name.rename.to_string(), [before.as_slice(), &[name.ident.to_string()]].concat()),
+        UseTree::Group(group) => {
+            for tree in &group.items {
+                note_uses(file, before, tree, uses);
+            }
+        }
+        UseTree::Glob(_) => {}
+    }
+}
+
+/// The name of a type that serde writes, derived or by hand, or of an alias.
+fn serialised_name(item: &Item) -> Option<String> {
+    let derives = |attributes: &[syn::Attribute]| {
+        let has = |attribute: &syn::Attribute| {
+            let mut found = false;
+            if attribute.path().is_ident("derive") {
+                let read = attribute.parse_nested_meta(|meta| {
+                    found |= meta.path.segments.last().is_some_and(|last| last.ident == "Serialize");
+                    Ok(())
+                });
+                read.unwrap();
+            }
+            found
+        };
+        attributes.iter().any(has)
+    };
+    match item {
+        Item::Struct(found) if derives(&found.attrs) => Some(found.ident.to_string()),
+        Item::Enum(found) if derives(&found.attrs) => Some(found.ident.to_string()),
+        Item::Type(found) => Some(found.ident.to_string()),
+        Item::Impl(found) => {
+            let (_, path, _) = found.trait_.as_ref()?;
+            let syn::Type::Path(of) = &*found.self_ty else { return None };
+            let is_serialize = path.segments.last()?.ident == "Serialize";
+            is_serialize.then(|| of.path.segments.last().unwrap().ident.to_string())
+        }
+        _ => None,
+    }
+}

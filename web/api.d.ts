@@ -1,0 +1,1648 @@
+// What the server answers, route by route. Made from the Rust types that handlers return, by the test
+// `the_pages_know_every_route_and_what_it_answers` (server/console/tests/http/answers), which also compares every answer
+// that a test gets with it. Not to be edited: BLESS=1 cargo test --workspace --test http the_pages_know
+
+export type AgentState = "connected" | "restarting" | "absent";
+
+export interface AgentStatus {
+  state: AgentState;
+  simulated: boolean;
+  message: string;
+}
+
+export interface Annotation {
+  function: string;
+  samples: number;
+  own: number;
+  places: PlaceLine[];
+  more_places: number;
+  shown: ShownCode | null;
+}
+
+export interface AnswerAnswer {
+  columns: AnswerColumnHead[];
+  rows: AnswerCell[][];
+  truncated?: AnswerCut;
+  elapsed_ms: number;
+  scanned: Scanned;
+}
+
+export type AnswerCell = null | number | string | {
+  id: number;
+  top: string;
+  depth: number;
+};
+
+export interface AnswerColumnHead {
+  name: string;
+  type: ColumnKind;
+  display: Display;
+}
+
+export type AnswerCut = "rows" | "bytes";
+
+export interface Answered {
+  asked: string;
+  start: number;
+  lines: string[];
+}
+
+export interface ApiDynamicProbe {
+  typed: string;
+  start: number;
+  name: string;
+  line: string;
+  place: string;
+  returns: boolean;
+  arguments: WireArgument[];
+  notes: string[];
+}
+
+export interface Asked {
+  target: Target | null;
+  syscalls: SyscallSpec;
+  notes: string[];
+}
+
+export interface At {
+  snapshot: number;
+  time: number;
+}
+
+export interface AuditEntry {
+  number: number;
+  time_unix_ns: number;
+  user: string;
+  role: string;
+  action: string;
+  object: string;
+  detail: string;
+}
+
+export interface Below {
+  pid: number;
+  direct: boolean;
+}
+
+export type BranchFilter = "any" | "any_call" | "any_ret" | "ind_call" | "ind_jmp" | "cond" | "call" | "u" | "k" | "hv" | "in_tx" | "no_tx" | "abort_tx" | "save_type";
+
+export interface Bucket {
+  low: CellCell;
+  high: CellCell;
+  count: number;
+}
+
+export interface Budgets {
+  rows_per_s?: number;
+  bytes_per_s?: number;
+  agent_cpu_permille: number;
+  agent_bytes: number;
+}
+
+export interface CallBoxes {
+  id: number[];
+  start: number[];
+  duration: number[];
+  level: number[];
+  name: number[];
+  state: number[];
+  more: number[];
+}
+
+export interface CallChart {
+  start: number;
+  end: number;
+  width: number;
+  by: Lanes;
+  coarse: boolean;
+  lanes: Lane[];
+  names: string[];
+  more_lanes: number;
+  hidden: number;
+  left_out: number;
+}
+
+export type CallGraph = "frame_pointer" | "dwarf" | "lbr";
+
+export interface CallLine {
+  id: number;
+  function: string;
+  start: number;
+  duration: number;
+  own: number;
+  cpu: number;
+  pid: number;
+  tid: number;
+  comm: string;
+  depth: number;
+  state: CallState;
+  children: number;
+  inner: number;
+  hit: boolean;
+  gap: boolean;
+}
+
+export interface CallPage {
+  total: number;
+  offset: number;
+  calls: CallLine[];
+  chosen: number;
+  left_out: number;
+  threads?: CallThread[];
+}
+
+export interface CallPlace {
+  path: CallStep[];
+  call: CallLine;
+}
+
+export type CallState = "returned" | "unfinished" | "unstarted";
+
+export interface CallStep {
+  id: number;
+  index: number;
+}
+
+export interface CallThread {
+  tid: number;
+  pid: number;
+  comm: string;
+  calls: number;
+}
+
+export interface Capability {
+  id: string;
+  title: string;
+  purpose: string;
+  state: CapabilityState;
+  finding: string;
+  remedy: string;
+}
+
+export type CapabilityState = "available" | "missing_privilege" | "missing_kernel_feature" | "refused" | "missing_hardware" | "unknown";
+
+export interface Capture {
+  id: CaptureId;
+  title: string;
+  state: CaptureState;
+  reason: string;
+  spec: CaptureSpec;
+  host: HostFacts;
+  started_unix_ns: number;
+  start_ns: number;
+  end_ns: number;
+  streams: Stream[];
+  ledger: Ledger;
+  lost: number;
+  lost_at_least: boolean;
+  readings: (Reading | null)[];
+  output_bytes: number;
+  bytes: number;
+  pinned: boolean;
+  imported: boolean;
+  simulated: boolean;
+  owner: string;
+  hints: string[];
+  running: boolean;
+  can_change: boolean;
+  can_delete: boolean;
+  can_pin: boolean;
+  kept_until_unix_ns: number | null;
+}
+
+export interface CaptureAddress {
+  id: CaptureId;
+  url: string;
+}
+
+export type CaptureId = string;
+
+export interface CaptureItem {
+  id: CaptureId;
+  title: string;
+  state: CaptureState;
+  method: string;
+  target: string;
+  host: string;
+  started_unix_ns: number;
+  duration_ns: number;
+  rows: number;
+  bytes: number;
+  lost: number;
+  lost_at_least: boolean;
+  pinned: boolean;
+  kept_until_unix_ns?: number;
+  can_pin?: boolean;
+  owner: string;
+  imported: boolean;
+  simulated: boolean;
+}
+
+export interface CaptureSpec {
+  name: string;
+  method: Method;
+  target: Target;
+  limits: Limits;
+}
+
+export type CaptureState = "recording" | "finished" | "interrupted" | "failed" | "agent_lost";
+
+export interface CapturesList {
+  total: number;
+  items: CaptureItem[];
+  retention: Retention;
+}
+
+export interface CatalogFound {
+  total: number;
+  kinds: KindCount[];
+  items: WireItem[];
+}
+
+export type CellCell = null | number | string | {
+  id: number;
+  top: string;
+  depth: number;
+};
+
+export interface CellColumnHead {
+  name: string;
+  type: ColumnType;
+  display: Display;
+}
+
+export interface CheckedMap {
+  name: string;
+  kind: MapKind;
+}
+
+export interface CheckedProbe {
+  name: string;
+  line: number;
+  attached: number;
+}
+
+export type CodePlace = string;
+
+export interface CodeRow {
+  at: number;
+  address: number | null;
+  bytes: string;
+  text: string;
+  flow: Flow;
+  target: number | null;
+  calls: string | null;
+  samples: number;
+  source: number | null;
+  left_out: number;
+}
+
+export interface ColumnInfo {
+  name: string;
+  type: ColumnKind;
+  display: Display;
+}
+
+export type ColumnKind = "i64" | "f64" | "text" | "stack" | "any";
+
+export type ColumnType = "u64" | "i64" | "text" | "stack";
+
+export interface Commands {
+  may_run: boolean;
+  why: string;
+  remedy: string;
+  start: string;
+  users: string[];
+  any_user: boolean;
+}
+
+export interface Completion {
+  label: string;
+  insert: string;
+  kind: string;
+  detail: string;
+}
+
+export interface Completions {
+  start: number;
+  items: Completion[];
+}
+
+export interface CountLine {
+  of: number;
+  values: (number | null)[];
+}
+
+export type CountPer = "total" | "cpu" | "thread";
+
+export interface CountSpec {
+  groups: string[][];
+  interval_ms: number;
+  per: CountPer;
+  cpus?: number[];
+  everywhere?: boolean;
+  cgroup?: string;
+  detail?: number;
+  dynamic?: DynamicProbe[];
+  delay_ms?: number;
+}
+
+export interface CountView {
+  counts: Counted[];
+  at: number[];
+  joined: number;
+  lines: CountLine[];
+  more_lines: number;
+  left_out: number;
+}
+
+export interface Counted {
+  event: string;
+  scope: string;
+  value: number;
+  is_clock: boolean;
+  counted: boolean;
+  running_ns: number;
+  span_ns: number;
+  share: number | null;
+  derived: Derived | null;
+  state: string;
+}
+
+export interface Cursor {
+  time: number;
+  skip: number;
+}
+
+export interface Derived {
+  value: number;
+  unit: string;
+}
+
+export interface DescribedField {
+  name: string;
+  column: string;
+  type: string;
+  kind: string;
+  signed: boolean;
+  size: number;
+  recordable: boolean;
+  note: string;
+}
+
+export interface Detached {
+  detached: string[];
+}
+
+export type Display = "decimal" | "hex" | "time_ns" | "duration_ns" | "text";
+
+export interface DynamicAnswer {
+  ok: boolean;
+  probes: ApiDynamicProbe[];
+  messages: ScriptMessage[];
+  skipped: Skipped[];
+  answers: Answered[];
+  notes: string[];
+}
+
+export type DynamicProbe = Written;
+
+export interface Entries {
+  items: AuditEntry[];
+}
+
+export interface Event {
+  group: string;
+  name: string;
+  line: string;
+  hits: number | null;
+  missed: number | null;
+  marks: string[] | null;
+  owner: EventOwner | null;
+  detached: boolean;
+  capture: CaptureId | null;
+  label: string | null;
+  can_detach: boolean;
+}
+
+export interface EventOwner {
+  pid: number;
+  this: boolean;
+  ended: boolean;
+}
+
+export interface EventProbe {
+  tracepoint: TracepointName;
+  fields: string[];
+  predicate?: string;
+}
+
+export interface Events {
+  events: Event[];
+  optimization: boolean | null;
+  limits: ProbeLimit[];
+}
+
+export interface ExamplesExample {
+  title: string;
+  sql: string;
+}
+
+export interface FlameCut {
+  nodes: number;
+  samples: number;
+}
+
+export interface FlameGraph {
+  unit: string;
+  total: number;
+  focus_total: number;
+  focus: NodeId | null;
+  max_depth: number;
+  names: string[];
+  nodes: Nodes;
+  cut: FlameCut;
+  matched_samples: number;
+  unresolved: number;
+}
+
+export type Flow = "next" | "jump" | "call" | "return";
+
+export interface FoundCall {
+  total: number;
+  number: number;
+  place: CallPlace | null;
+}
+
+export interface FunctionRow {
+  function: string;
+  part?: string;
+  cpu?: number;
+  tid?: number;
+  calls: number;
+  cut: number;
+  total: number;
+  own: number;
+  average: number;
+  median: number;
+  p99: number;
+  longest: number;
+  longest_id: number | null;
+  irqs?: IrqShare[];
+}
+
+export interface Functions {
+  file: string | null;
+  total: number;
+  items: string[];
+  hint?: string;
+}
+
+export interface FunctionsPage {
+  total: number;
+  offset: number;
+  rows: FunctionRow[];
+  chosen: number;
+  left_out: number;
+  own: number;
+  irqs: boolean;
+}
+
+export interface Groups {
+  total: number;
+  items: GroupsGroup[];
+}
+
+export interface GroupsGroup {
+  path: string;
+  unit?: string;
+  container?: NamedContainer;
+}
+
+export interface HeatColumn {
+  from: number;
+  snapshot: number;
+  time: number;
+  counts: number[];
+}
+
+export interface HeatView {
+  buckets: [CellCell, CellCell][];
+  columns: HeatColumn[];
+  most: number;
+  snapshots_per_column: number;
+  unit: Unit;
+}
+
+export type HexTexts = "none" | "non_ascii" | "all";
+
+export interface Hidden {
+  what: string;
+  remedy: string;
+}
+
+export interface HistogramView {
+  at: At | null;
+  since: At | null;
+  unit: Unit;
+  keys: KeyTotal[];
+  more_keys: number;
+  buckets: Bucket[];
+  total: number;
+}
+
+export interface HostDescribed {
+  facts: HostFacts;
+  agent: AgentStatus;
+  capabilities: Capability[];
+  trouble: string | null;
+  panics: number;
+}
+
+export interface HostFacts {
+  hostname: string;
+  kernel_release: string;
+  machine: string;
+  cpus: number;
+  memory_bytes: number;
+  boot_id: string;
+  kernel_build_id: string;
+  target_name?: string;
+}
+
+export interface Hover {
+  title: string;
+  text: string;
+  start: number;
+  end: number;
+}
+
+export interface Hovered {
+  hover: Hover | null;
+}
+
+export interface ImportAnswer {
+  id: CaptureId;
+  url: string;
+  read_cpu_ns: number | null;
+}
+
+export interface IrqShare {
+  name: string;
+  count: number;
+}
+
+export interface Item {
+  name: string;
+  title: string;
+  about: string;
+  id: CaptureId | null;
+}
+
+export type KeyId = string;
+
+export interface KeyTotal {
+  id: KeyId;
+  key: CellCell[];
+  total: number;
+}
+
+export interface KindCount {
+  kind: string;
+  count: number;
+}
+
+export interface Kinds {
+  kinds: WireKind[];
+}
+
+export interface Lane {
+  key: string;
+  label: string;
+  sub: string;
+  calls: number;
+  levels: number;
+  boxes: CallBoxes;
+}
+
+export type Lanes = "thread" | "cpu";
+
+export interface Language {
+  examples: LanguageExample[];
+  entries: LanguageEntry[];
+}
+
+export interface LanguageEntry {
+  name: string;
+  group: string;
+  signature: string;
+  about: string;
+}
+
+export interface LanguageExample {
+  name: string;
+  section: string;
+  title: string;
+  about: string;
+  script: string;
+}
+
+export interface Ledger {
+  streams: StreamTotals[];
+  losses: Loss[];
+}
+
+export interface Limits {
+  duration_ms: number | null;
+  max_events: number | null;
+  max_bytes: number | null;
+  budget_cpu_permille: number;
+  budgets?: Budgets;
+  over_budget?: OverBudget;
+}
+
+export interface LinkItem {
+  id: string;
+  user: string;
+  role: Role;
+  ends_in_s: number;
+  session_ends_in_s: number;
+}
+
+export interface Listed {
+  sessions: Shown[];
+  links: LinkItem[];
+}
+
+export interface Listing {
+  text: string;
+  messages: ScriptMessage[];
+}
+
+export interface Loss {
+  stream: number | null;
+  stage: LossStage;
+  count: number;
+  start_ns: number;
+  end_ns: number;
+}
+
+export type LossStage = "kernel_missed" | "limited" | "ring_full" | "map_full" | "stack_lost" | "helper_failed" | "decode" | "store" | "interrupted";
+
+export interface MapInfo {
+  n: number;
+  name: string;
+  kind: MapKind;
+  key: string[];
+  value: string[];
+  snapshots: number;
+  last: number;
+  resets: boolean;
+  unit: Unit;
+  views: string[];
+}
+
+export type MapKind = "histogram" | "time_series" | "stats" | "count" | "sum" | "min" | "max" | "average" | "value";
+
+export interface MapTable {
+  at: At | null;
+  since: At | null;
+  main_column: number | null;
+  unit: Unit;
+  columns: CellColumnHead[];
+  key_columns: number;
+  rows: CellCell[][];
+  total: number;
+  offset: number;
+  sum: CellCell | null;
+}
+
+export interface MapTick {
+  name: string;
+  elements: number;
+  read_us: number;
+  every_ms: number;
+  too_large: boolean;
+}
+
+export interface Maps {
+  maps: MapInfo[];
+}
+
+export type Method = {
+  events: {
+    probes: EventProbe[];
+  };
+  profile?: undefined;
+  count?: undefined;
+  script?: undefined;
+  trace?: undefined;
+  syscalls?: undefined;
+} | {
+  profile: ProfileSpec;
+  events?: undefined;
+  count?: undefined;
+  script?: undefined;
+  trace?: undefined;
+  syscalls?: undefined;
+} | {
+  count: CountSpec;
+  events?: undefined;
+  profile?: undefined;
+  script?: undefined;
+  trace?: undefined;
+  syscalls?: undefined;
+} | {
+  script: ScriptSpec;
+  events?: undefined;
+  profile?: undefined;
+  count?: undefined;
+  trace?: undefined;
+  syscalls?: undefined;
+} | {
+  trace: TraceSpec;
+  events?: undefined;
+  profile?: undefined;
+  count?: undefined;
+  script?: undefined;
+  syscalls?: undefined;
+} | {
+  syscalls: SyscallSpec;
+  events?: undefined;
+  profile?: undefined;
+  count?: undefined;
+  script?: undefined;
+  trace?: undefined;
+};
+
+export interface NamedContainer {
+  runtime: string;
+  id: string;
+  name?: string;
+  image?: string;
+}
+
+export type NodeId = string;
+
+export type NodeKind = number;
+
+export interface Nodes {
+  id: NodeId[];
+  depth: number[];
+  x: number[];
+  value: number[];
+  own: number[];
+  name: number[];
+  kind: NodeKind[];
+  match: number[];
+}
+
+export interface Output {
+  items: OutputItem[];
+  offset: number;
+}
+
+export interface OutputItem {
+  time: number;
+  stream: string;
+  lines: string[];
+}
+
+export type OverBudget = "warn" | "detach";
+
+export interface Parameter {
+  name: string;
+  default: string | null;
+  about: string;
+}
+
+export interface Parts {
+  typed: string;
+  file?: string;
+  line?: string;
+}
+
+export interface Pasted {
+  text: string;
+  notes: string[];
+}
+
+export interface PerfEventInfo {
+  name: string;
+  alias: string | null;
+  kind: string;
+  meaning: string;
+  works: boolean;
+  why: string;
+}
+
+export interface PerfEvents {
+  items: PerfEventInfo[];
+}
+
+export interface PlaceLine {
+  place: CodePlace;
+  function: string;
+  module: string;
+  samples: number;
+}
+
+export interface ProbeLimit {
+  name: string;
+  value: string;
+  effect: string;
+  remedy: string;
+}
+
+export interface ProbeTick {
+  name: string;
+  line: number;
+  hits: number;
+  filtered: number;
+  lost: number;
+  helper_failed: number;
+  ns_per_hit: number | null;
+}
+
+export interface Process {
+  pid: number;
+  comm: string;
+  command: string;
+  user: string;
+  age_s: number;
+  cpu_ms: number;
+  kernel: boolean;
+}
+
+export interface Processes {
+  total: number;
+  items: Process[];
+}
+
+export interface ProfileSpec {
+  frequency_hz: number;
+  kernel_stacks: boolean;
+  user_stacks: boolean;
+  event?: string;
+  period?: number;
+  call_graph?: CallGraph;
+  stack_bytes?: number;
+  memory?: boolean;
+  branches?: BranchFilter[];
+  cpus?: number[];
+  filter?: string;
+  delay_ms?: number;
+  more?: SampledEvent[];
+  group?: boolean;
+}
+
+export interface Rate {
+  start: number;
+  end: number;
+  bins: number;
+  streams: StreamRate[];
+  losses: RateLoss[];
+}
+
+export interface RateLoss {
+  stream: number | null;
+  stage: LossStage;
+  count: number;
+  start: number;
+  end: number;
+}
+
+export interface Reading {
+  time_ns: number;
+  hits_per_s: number;
+  ns_per_hit: number | null;
+  cpu_permille: number | null;
+  lost: number;
+}
+
+export interface Retention {
+  keep_days: number | null;
+  keep_bytes: number | null;
+  captures_bytes: number;
+  pinned_bytes: number;
+  database_bytes: number;
+  free_bytes: number;
+  reserve_bytes: number;
+}
+
+export type Role = "viewer" | "operator" | "admin";
+
+export interface RowsPage {
+  columns: CellColumnHead[];
+  rows: CellCell[][];
+  texts?: (string | null)[];
+  total: number;
+  matched: number;
+  offset: number;
+}
+
+export interface Running {
+  items: RunningCapture[];
+}
+
+export interface RunningCapture {
+  id: CaptureId;
+  title: string;
+  owner: string;
+  state: string;
+  rows_per_s: number;
+  lost: number;
+  cpu_permille: number | null;
+}
+
+export interface SampledEvent {
+  event: string;
+  period?: number;
+}
+
+export interface SampledFunction {
+  name: string;
+  kind: NodeKind;
+  own: number;
+  total: number;
+}
+
+export interface SampledFunctions {
+  unit: string;
+  samples: number;
+  total: number;
+  functions: SampledFunction[];
+}
+
+export interface SamplesList {
+  items: Item[];
+}
+
+export interface Scanned {
+  rows: number;
+  chunks: number;
+  skipped: number;
+}
+
+export interface Script {
+  text: string;
+  file: string;
+  params: string[];
+  allow_unsafe: boolean;
+  exit_code: number | null;
+  probes: WireScriptProbe[];
+}
+
+export interface ScriptMessage {
+  severity: string;
+  message: string;
+  hint: string;
+  line: number;
+  column: number;
+  end_line: number;
+  end_column: number;
+  start: number;
+  end: number;
+  detail?: string;
+}
+
+export interface ScriptSpec {
+  text: string;
+  file?: string;
+  params?: string[];
+  allow_unsafe?: boolean;
+}
+
+export interface ScriptViewLine {
+  time: number;
+  stream: number;
+  text: string;
+  snapshot?: number;
+  left_out?: number;
+}
+
+export interface Scripts {
+  may_run: boolean;
+  allow_unsafe: boolean;
+  why: string;
+}
+
+export interface ScriptsChecked {
+  ok: boolean;
+  messages: ScriptMessage[];
+  probes: CheckedProbe[];
+  maps: CheckedMap[];
+  compile_ms: number;
+  pasted?: Pasted;
+}
+
+export interface SeriesView {
+  at: At[];
+  lines: TableLine[];
+  more_keys: number;
+  unit: Unit;
+}
+
+export interface Shown {
+  id: string;
+  user: string;
+  role: Role;
+  age_s: number;
+  unused_s: number;
+  ends_in_s: number;
+  current: boolean;
+}
+
+export interface ShownCode {
+  place: CodePlace;
+  samples: number;
+  length: number;
+  kept: number;
+  note: string;
+  rows: CodeRow[];
+  hottest: number[];
+  sources: SourceLine[];
+  outside: number;
+}
+
+export interface Skipped {
+  text: string;
+  why: string;
+}
+
+export interface SourceLine {
+  function: string;
+  file: string;
+  line: number;
+}
+
+export interface Stack {
+  frames: StackFrame[];
+}
+
+export interface StackFrame {
+  name: string;
+  kind: NodeKind;
+  module: string;
+}
+
+export interface Stopped {
+  stopped: boolean;
+}
+
+export interface Stream {
+  index: number;
+  name: string;
+  kind: StreamKind;
+  columns: CellColumnHead[];
+  rows: number;
+}
+
+export type StreamKind = "events" | "samples" | "map";
+
+export interface StreamRate {
+  stream: number;
+  name: string;
+  counts: number[];
+}
+
+export interface StreamTick {
+  name: string;
+  hits_per_s: number;
+  rows_per_s: number;
+  stored: number;
+  emitted: number;
+  filtered: number;
+  lost: number;
+  ns_per_hit: number | null;
+  cpu_permille: number | null;
+}
+
+export interface StreamTotals {
+  hits: number;
+  filtered: number;
+  emitted: number;
+  stored: number;
+}
+
+export interface SyscallLook {
+  hex: HexTexts;
+  verbose: boolean;
+  sockets: boolean;
+  raw: string[];
+  abbreviated?: string[];
+  structures?: string[];
+  devices?: boolean;
+  processes?: boolean;
+  no_paths?: boolean;
+}
+
+export type SyscallOutcome = "any" | "failed" | "succeeded";
+
+export interface SyscallSpec {
+  calls: string[];
+  outcome: SyscallOutcome;
+  min_duration_ns: number;
+  path?: string;
+  string_bytes: number;
+  fd_paths: boolean;
+  signals: boolean;
+  filter?: string;
+  below?: Below;
+  look?: SyscallLook;
+  cpu_time?: boolean;
+  addresses?: boolean;
+  stacks?: boolean;
+}
+
+export interface TableInfo {
+  name: string;
+  alias?: string;
+  about: string;
+  rows: number;
+  columns: ColumnInfo[];
+}
+
+export interface TableLine {
+  id: KeyId;
+  key: CellCell[];
+  values: CellCell[];
+}
+
+export interface Tables {
+  tables: TableInfo[];
+  examples: ExamplesExample[];
+}
+
+export type Target = "system" | {
+  process: {
+    pid: number;
+    children: boolean;
+  };
+  processes?: undefined;
+  threads?: undefined;
+  command?: undefined;
+  during?: undefined;
+  cgroup?: undefined;
+  unit?: undefined;
+  container?: undefined;
+  user?: undefined;
+  comm?: undefined;
+} | {
+  processes: {
+    pids: number[];
+    children: boolean;
+  };
+  process?: undefined;
+  threads?: undefined;
+  command?: undefined;
+  during?: undefined;
+  cgroup?: undefined;
+  unit?: undefined;
+  container?: undefined;
+  user?: undefined;
+  comm?: undefined;
+} | {
+  threads: {
+    tids: number[];
+    children: boolean;
+  };
+  process?: undefined;
+  processes?: undefined;
+  command?: undefined;
+  during?: undefined;
+  cgroup?: undefined;
+  unit?: undefined;
+  container?: undefined;
+  user?: undefined;
+  comm?: undefined;
+} | {
+  command: {
+    argv: string[];
+    user?: string;
+    children: boolean;
+  };
+  process?: undefined;
+  processes?: undefined;
+  threads?: undefined;
+  during?: undefined;
+  cgroup?: undefined;
+  unit?: undefined;
+  container?: undefined;
+  user?: undefined;
+  comm?: undefined;
+} | {
+  during: {
+    argv: string[];
+    user?: string;
+    of: Target;
+  };
+  process?: undefined;
+  processes?: undefined;
+  threads?: undefined;
+  command?: undefined;
+  cgroup?: undefined;
+  unit?: undefined;
+  container?: undefined;
+  user?: undefined;
+  comm?: undefined;
+} | {
+  cgroup: {
+    path: string;
+  };
+  process?: undefined;
+  processes?: undefined;
+  threads?: undefined;
+  command?: undefined;
+  during?: undefined;
+  unit?: undefined;
+  container?: undefined;
+  user?: undefined;
+  comm?: undefined;
+} | {
+  unit: {
+    name: string;
+  };
+  process?: undefined;
+  processes?: undefined;
+  threads?: undefined;
+  command?: undefined;
+  during?: undefined;
+  cgroup?: undefined;
+  container?: undefined;
+  user?: undefined;
+  comm?: undefined;
+} | {
+  container: {
+    name: string;
+  };
+  process?: undefined;
+  processes?: undefined;
+  threads?: undefined;
+  command?: undefined;
+  during?: undefined;
+  cgroup?: undefined;
+  unit?: undefined;
+  user?: undefined;
+  comm?: undefined;
+} | {
+  user: {
+    user: string;
+  };
+  process?: undefined;
+  processes?: undefined;
+  threads?: undefined;
+  command?: undefined;
+  during?: undefined;
+  cgroup?: undefined;
+  unit?: undefined;
+  container?: undefined;
+  comm?: undefined;
+} | {
+  comm: {
+    pattern: string;
+  };
+  process?: undefined;
+  processes?: undefined;
+  threads?: undefined;
+  command?: undefined;
+  during?: undefined;
+  cgroup?: undefined;
+  unit?: undefined;
+  container?: undefined;
+  user?: undefined;
+};
+
+export interface Text {
+  lines: ScriptViewLine[];
+  next: Cursor | null;
+}
+
+export interface Tick {
+  elapsed: number;
+  streams: StreamTick[];
+  probes?: ProbeTick[];
+  maps?: MapTick[];
+  console_cpu_permille: number;
+  agent_cpu_permille: number;
+  console_peak_bytes: number;
+  agent_peak_bytes: number;
+  bytes: number;
+  guard?: string;
+}
+
+export interface Timeline {
+  start: number;
+  end: number;
+  width: number;
+  group: TimelineGroup;
+  tracks: Track[];
+  names: string[];
+  more_tracks: number;
+  has_longest: boolean;
+  has_values: boolean;
+}
+
+export type TimelineGroup = "cpu" | "thread" | "counter";
+
+export interface Tool {
+  name: string;
+  title: string;
+  group: string;
+  purpose: string;
+  parameters: Parameter[];
+  view: string;
+  needs: string[];
+  since: string | null;
+  usual: string | null;
+  text?: string;
+}
+
+export interface Tools {
+  items: Tool[];
+}
+
+export interface TraceEvent {
+  event: TracepointName;
+  filter?: string;
+}
+
+export interface TraceSpec {
+  tracer?: string;
+  functions?: string[];
+  not_functions?: string[];
+  graph_roots?: string[];
+  graph_not?: string[];
+  max_depth?: number;
+  events?: TraceEvent[];
+  dynamic?: DynamicProbe[];
+  options?: [string, boolean][];
+  clock?: string;
+  buffer_kib?: number;
+  overwrite?: boolean;
+}
+
+export type TracepointName = string;
+
+export interface TracepointsChecked {
+  ok: boolean;
+  normal?: string;
+  message?: string;
+  offset?: number;
+}
+
+export interface TracepointsDescribed {
+  name: TracepointName;
+  fields: DescribedField[];
+}
+
+export interface TracepointsFound {
+  total: number;
+  items: TracepointName[];
+}
+
+export interface Track {
+  key: string;
+  label: string;
+  sub: string;
+  rows: number;
+  pid: number | null;
+  tid: number | null;
+  cpu: number | null;
+  is_clock?: boolean;
+}
+
+export type Tree = CallPage | {
+  places: CallPlace[];
+} | FoundCall;
+
+export type Unit = "hits" | "samples" | "nanoseconds" | "microseconds" | "milliseconds" | "seconds" | "bytes" | "values";
+
+export interface Users {
+  items: string[];
+}
+
+export interface Variables {
+  function: string;
+  variables: WireVariable[];
+  notes: string[];
+}
+
+export interface Wire {
+  error: WireError;
+}
+
+export interface WireAction {
+  label: string;
+  path: string;
+  params: [string, string][];
+}
+
+export interface WireArgument {
+  name: string | null;
+  text: string;
+}
+
+export interface WireCode {
+  title: string;
+  language: string;
+  text: string;
+}
+
+export interface WireCount {
+  total: number;
+  usable: number;
+}
+
+export interface WireEntry {
+  kind: string;
+  title: string;
+  name: string;
+  shown?: string;
+  raw?: string;
+  in?: string;
+  facts: WireFact[];
+  means: WireMeans[];
+  code: WireCode[];
+  actions: WireAction[];
+  fields: DescribedField[];
+}
+
+export interface WireError {
+  kind: string;
+  doing: string;
+  why: string;
+  remedy: string;
+  request_id: string;
+  diagnostics?: ScriptMessage[];
+}
+
+export interface WireFact {
+  label: string;
+  value: string;
+}
+
+export interface WireItem {
+  kind: string;
+  name: string;
+  shown?: string;
+  raw?: string;
+  in?: string;
+  note: string;
+  works: boolean;
+}
+
+export interface WireKind {
+  kind: string;
+  title: string;
+  count: number | null;
+  state: string;
+  age_ms: number | null;
+  error: string | null;
+  hidden: Hidden[];
+}
+
+export interface WireMeans {
+  id: string;
+  purpose: string;
+  works: boolean;
+  why_not: string | null;
+}
+
+export interface WireScriptProbe {
+  name: string;
+  line: number;
+  attached: number;
+  hits: number;
+  filtered: number;
+  ring_full: number;
+  map_full: number;
+  helper_failed: number;
+  stack_lost: number;
+  missed: number;
+  nested: number;
+  ns_per_hit: number | null;
+}
+
+export interface WireVariable {
+  name: string;
+  type: string;
+  declaration: string;
+  argument: string | null;
+  pointer: boolean;
+  members: string[];
+}
+
+export type Written = string | Parts;
+
+/** What is answered instead where a request failed. */
+export type Failure = Wire;
+
+/** The head of the binary timeline. */
+export type TimelineHead = Timeline;
+
+/** JSON by method and route; null where there is nothing in the answer. */
+export interface Answers {
+  DELETE: {
+    "/api/captures/{id}": null;
+    "/api/access/sessions/{id}": null;
+    "/api/access/links/{id}": null;
+  };
+  GET: {
+    "/api/host": HostDescribed;
+    "/api/tracepoints": TracepointsFound;
+    "/api/tracepoints/{system}/{name}": TracepointsDescribed;
+    "/api/perf_events": PerfEvents;
+    "/api/catalog": CatalogFound;
+    "/api/catalog/kinds": Kinds;
+    "/api/catalog/entry": WireEntry;
+    "/api/catalog/count": WireCount;
+    "/api/predicate": TracepointsChecked;
+    "/api/syscalls/filter": Asked;
+    "/api/processes": Processes;
+    "/api/users": Users;
+    "/api/groups": Groups;
+    "/api/dynamic": Events;
+    "/api/dynamic/variables": Variables;
+    "/api/dynamic/functions": Functions;
+    "/api/captures": CapturesList;
+    "/api/captures/{id}": Capture;
+    "/api/captures/{id}/output": Output;
+    "/api/captures/{id}/rows": RowsPage;
+    "/api/captures/{id}/rate": Rate;
+    "/api/captures/{id}/counts": CountView;
+    "/api/captures/{id}/calls": Tree;
+    "/api/captures/{id}/calls/functions": FunctionsPage;
+    "/api/captures/{id}/calls/chart": CallChart;
+    "/api/captures/{id}/flame": FlameGraph;
+    "/api/captures/{id}/flame/functions": SampledFunctions;
+    "/api/captures/{id}/flame/annotate": Annotation;
+    "/api/captures/{id}/stacks/{stack}": Stack;
+    "/api/captures/{id}/script": Script;
+    "/api/captures/{id}/maps": Maps;
+    "/api/captures/{id}/maps/{n}": HistogramView | HeatView | SeriesView | MapTable | FlameGraph;
+    "/api/captures/{id}/text": Text;
+    "/api/captures/{id}/query": Tables;
+    "/api/commands": Commands;
+    "/api/scripts": Scripts;
+    "/api/tools": Tools;
+    "/api/tools/{name}": Tool;
+    "/api/language": Language;
+    "/api/samples": SamplesList;
+    "/api/access": Listed;
+    "/api/audit": Entries;
+  };
+  PATCH: {
+    "/api/captures/{id}": null;
+  };
+  POST: {
+    "/api/host/check": HostDescribed;
+    "/api/catalog/refresh": Kinds;
+    "/api/dynamic/check": DynamicAnswer;
+    "/api/host/kprobes": null;
+    "/api/captures": CaptureAddress;
+    "/api/captures/import": ImportAnswer;
+    "/api/captures/{id}/stop": Stopped;
+    "/api/captures/{id}/probes/detach": Detached;
+    "/api/captures/{id}/query": AnswerAnswer;
+    "/api/scripts/check": ScriptsChecked;
+    "/api/scripts/compile": Listing;
+    "/api/scripts/complete": Completions;
+    "/api/scripts/hover": Hovered;
+    "/api/samples/{name}": CaptureAddress;
+  };
+}
+
+/** Routes that answer bytes or text. */
+export type ByteRoute = "/api/captures/{id}/timeline" | "/api/captures/{id}/calls/text" | "/api/captures/{id}/export";
+
+/** Streams: what comes with each event. */
+export interface Streams {
+  "/api/captures/{id}/live": {
+    state: {
+      state: CaptureState;
+      message: string;
+    };
+    rows: {
+      stream: number;
+      rows: CellCell[][];
+      not_shown: number;
+    };
+    map: {
+      stream: number;
+      rows: CellCell[][];
+      not_shown: number;
+    };
+    tick: Tick;
+    lagged: {
+      missed: number;
+    };
+    ended: {
+      state: CaptureState;
+      reason: string;
+    };
+  };
+  "/api/live": {
+    running: Running;
+  };
+}

@@ -78,7 +78,12 @@ fn read_modules(folder: &Path, root: &Path, sources: &mut BTreeMap<String, Strin
     Ok(())
 }
 
-/// Writes each file below `from` but modules to the same path below `to`, with `.gz` added to its name.
+/// Whether `path` only says what a script holds, for those who check modules that use it.
+fn is_declaration(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(".d.ts")
+}
+
+/// Writes each file below `from` but modules and declarations to the same path below `to`, with `.gz` added to its name.
 fn compress_folder(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -88,7 +93,7 @@ fn compress_folder(from: &Path, to: &Path) -> io::Result<()> {
             if has_files(&path)? {
                 compress_folder(&path, &to.join(name))?;
             }
-        } else if !is_module(&path) {
+        } else if !is_module(&path) && !is_declaration(&path) {
             name.push(".gz");
             write_compressed(&to.join(name), &fs::read(path)?)?;
         }

@@ -157,7 +157,15 @@ do_whole() {
 
 do_web() {
     command -v node >/dev/null || { skip 'the front end'"'"'s modules' nodejs; return 77; }
-    watched node --test --test-reporter=tap web/tests/*.test.js
+    watched node --test --test-reporter=tap web/tests/*.test.js || return
+    check_types
+}
+
+# The front end's types: what its comments say of its own, and web/api.d.ts of the server's answers.
+check_types() {
+    local checker=tests/browser/node_modules/.bin/tsc
+    [ -x "$checker" ] || { skip 'the types of the front end' 'typescript (tests/setup)' || true; return 0; }
+    watched "$checker" --project web
 }
 
 do_browser() {

@@ -179,6 +179,7 @@ mod tests {
         }
         assert!(get("js/dom.js").is_none(), "joined with others, not served by itself");
         assert!(get("js/script_editor.js").is_some() && get("js/vendor/codemirror.js").is_some(), "loaded later");
+        assert!(get("js/vendor/codemirror.d.ts").is_none(), "only for the check of types");
     }
 
     /// P10: the policy forbids these; nothing may depend on them.

@@ -18,7 +18,7 @@ test("a typed name is taken if one process has it, else there is a list", () => 
       [process(7, "burn"), process(8, "bus"), process(9, "bu/0", true)],
       { several: [process(7, "burn"), process(8, "bus")] },
     ],
-    ["nothing", [], { none: true }],
+    ["nothing", [], { several: [] }],
   ])
     assert.deepEqual(chooseProcess(typed, items), choice, typed);
 });

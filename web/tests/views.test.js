@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { ApiError } from "../static/js/lib/api.js";
 import { CaptureContext } from "../static/js/page/capture_context.js";
+import { Emitter } from "../static/js/lib/emitter.js";
 import { firstTab } from "../static/js/view/first_view.js";
 import { PanelView } from "../static/js/view/panel_view.js";
 import { parseView } from "../static/js/page/url_state.js";
@@ -58,7 +60,7 @@ class Place {
 function view(takesFilter, filter, answers) {
   globalThis.document = { createElement: () => new Place(), getElementById: () => null };
   const told = [];
-  const state = new EventTarget();
+  const state = new Emitter();
   const context = { state, view: { filter }, filterIs: (problem) => told.push(problem?.message ?? null) };
   class One extends PanelView {
     seen = [];
@@ -74,15 +76,14 @@ function view(takesFilter, filter, answers) {
     }
   }
   const one = new One(context, new Place(), ["start"]);
-  const change = (...parts) =>
-    state.dispatchEvent(Object.assign(new Event("change"), { detail: { parts: new Set(parts) } }));
+  const change = (...parts) => state.emit("change", { parts: new Set(parts) });
   return { one, told, change };
 }
 const settle = () =>
   new Promise((resolve) => {
     setTimeout(resolve, 0);
   });
-const wrong = (status) => () => Promise.reject(Object.assign(new Error("wrong"), { status, why: "wrong" }));
+const wrong = (status) => () => Promise.reject(new ApiError({ status, why: "wrong" }));
 
 test("a view asks again when it is in sight and what it shows is not true any more", async () => {
   const { one, change } = view(

@@ -2,8 +2,12 @@
 
 import { bytes, count, duration, exact, plural } from "./format.js";
 
-/** Units of time, as nanoseconds. */
+/**
+ * Units of time, as nanoseconds.
+ * @type {Record<string, number>}
+ */
 const TIMES = { nanoseconds: 1, microseconds: 1e3, milliseconds: 1e6, seconds: 1e9 };
+/** @type {Record<string, string>} */
 const SIGNS = { nanoseconds: "ns", microseconds: "µs", milliseconds: "ms", seconds: "s", bytes: "bytes" };
 
 /**

@@ -1,8 +1,10 @@
-// Requests to the server, with its errors as values that can be shown.
+// Requests to the server, with its errors as values that can be shown. What each route answers is in web/api.d.ts.
+
+/** @import { Answers, ByteRoute, Failure } from "../../../api.js" */
 
 /** What the server, or the way to it, answered instead of a result. */
 export class ApiError extends Error {
-  /** @param {{status?: number, kind?: string, doing?: string, why?: string, remedy?: string, request_id?: string, body?: object}} parts */
+  /** @param {Partial<Failure["error"]> & {status?: number, body?: Partial<Failure>}} parts */
   constructor(parts) {
     super([parts.doing, parts.why].filter(Boolean).join(": ") || "The request failed");
     this.status = parts.status ?? 0;
@@ -17,6 +19,23 @@ export class ApiError extends Error {
 }
 
 /**
+ * What was thrown, with the parts that errors of the server have.
+ * @param {unknown} thrown
+ * @returns {ApiError}
+ */
+export function problemOf(thrown) {
+  return thrown instanceof ApiError ? thrown : new ApiError({ why: messageOf(thrown) });
+}
+
+/**
+ * What was thrown, in words.
+ * @param {unknown} thrown
+ */
+export function messageOf(thrown) {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/**
  * Whether an error only says that the request was given up here.
  * @param {unknown} error
  */
@@ -27,13 +46,18 @@ export function isAborted(error) {
 /**
  * A path with a query string; parts that are null, undefined or empty are left out.
  * @param {string} path
- * @param {Record<string, any>} params
+ * @param {Record<string, unknown>} params
  */
 export function withParams(path, params) {
   const kept = Object.entries(params).filter(([, value]) => value !== null && value !== undefined && value !== "");
   return kept.length ? `${path}?${new URLSearchParams(kept.map(([name, value]) => [name, String(value)]))}` : path;
 }
 
+/**
+ * @param {string} path
+ * @param {RequestInit} options
+ * @returns {Promise<Response>}
+ */
 async function request(path, options) {
   let response;
   try {
@@ -62,41 +86,63 @@ async function request(path, options) {
 }
 
 /**
+ * The address of a route. What `{…}` in its path stands for is among the parameters; the others go into the query.
+ * @param {string} path as in the server's table of routes
+ * @param {Record<string, unknown>} params
+ */
+export function addressOf(path, params) {
+  const rest = { ...params };
+  const filled = path.replace(/\{(\w+)\}/g, (_all, name) => {
+    const value = encodeURIComponent(String(rest[name]));
+    delete rest[name];
+    return value;
+  });
+  return withParams(filled, rest);
+}
+
+/**
  * GET, JSON.
- * @param {string} path
- * @param {Record<string, any>} [params]
+ * @template {keyof Answers["GET"]} Path
+ * @param {Path} path of the route
+ * @param {Record<string, unknown>} [params] as {@link addressOf} takes them
  * @param {AbortSignal} [signal]
+ * @returns {Promise<Answers["GET"][Path]>}
  */
 export async function get(path, params = {}, signal = undefined) {
-  return (await request(withParams(path, params), { signal, headers: { accept: "application/json" } })).json();
+  return (await request(addressOf(path, params), { signal, headers: { accept: "application/json" } })).json();
 }
 
 /**
  * GET, bytes.
- * @param {string} path
- * @param {Record<string, any>} [params]
+ * @param {ByteRoute} path of the route
+ * @param {Record<string, unknown>} [params] as {@link addressOf} takes them
  * @param {AbortSignal} [signal]
  */
 export async function getBytes(path, params = {}, signal = undefined) {
-  return (await request(withParams(path, params), { signal })).arrayBuffer();
+  return (await request(addressOf(path, params), { signal })).arrayBuffer();
 }
 
 /**
  * POST, PATCH or DELETE with a JSON body; the answer's JSON, or null where it has none.
- * @param {string} method
- * @param {string} path
- * @param {any} [body]
+ * @template {Exclude<keyof Answers, "GET">} Method
+ * @template {keyof Answers[Method] & string} Path
+ * @param {Method} method
+ * @param {Path} path of the route
+ * @param {Record<string, unknown>} [params] as {@link addressOf} takes them
+ * @param {unknown} [body]
  * @param {AbortSignal} [signal]
+ * @returns {Promise<Answers[Method][Path]>}
  */
-export async function send(method, path, body = undefined, signal = undefined) {
+export async function send(method, path, params = {}, body = undefined, signal = undefined) {
   const json =
     body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
-  const text = await (await request(path, { method, signal, ...json })).text();
-  return text ? JSON.parse(text) : null;
+  const text = await (await request(addressOf(path, params), { method, signal, ...json })).text();
+  return JSON.parse(text || "null");
 }
 
 /** Keeps only the newest of several requests for one thing: beginning one gives up the one before. */
 export class Latest {
+  /** @type {AbortController|null} */
   #controller = null;
 
   /**

@@ -21,7 +21,7 @@ export function unitOffset(text, offset) {
   let at = 0;
   for (const character of text) {
     if (bytes >= offset) return at;
-    const code = character.codePointAt(0);
+    const code = character.codePointAt(0) ?? 0;
     bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     at += character.length;
   }

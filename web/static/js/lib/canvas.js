@@ -12,8 +12,12 @@ export class Canvas {
    * @param {(canvas: Canvas) => void} draw
    */
   constructor(element, colors, draw) {
+    const place = element.parentElement;
+    const context = element.getContext("2d");
+    if (!place || !context) throw new Error("a canvas is drawn in its place on the page");
+    this.place = place;
     this.element = element;
-    this.context = element.getContext("2d");
+    this.context = context;
     this.width = 0;
     this.height = 0;
     this.ratio = 1;
@@ -23,7 +27,7 @@ export class Canvas {
     this.redraw = framed(() => {
       if (this.width > 0 && this.height > 0) draw(this);
     });
-    new ResizeObserver(() => this.#measure()).observe(element.parentElement);
+    new ResizeObserver(() => this.#measure()).observe(place);
     themeEvents.addEventListener("change", () => {
       this.colors = resolved(this.names);
       this.redraw();
@@ -32,7 +36,7 @@ export class Canvas {
   }
 
   #measure() {
-    const { clientWidth, clientHeight } = this.element.parentElement;
+    const { clientWidth, clientHeight } = this.place;
     const ratio = window.devicePixelRatio || 1;
     if (clientWidth === this.width && clientHeight === this.height && ratio === this.ratio) return;
     Object.assign(this, { width: clientWidth, height: clientHeight, ratio });
@@ -50,6 +54,10 @@ export class Canvas {
  * Slanted stripes, so that a loss is not told by colour alone.
  * @param {CanvasRenderingContext2D} context
  * @param {string} color
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width
+ * @param {number} height
  */
 export function hatch(context, color, x, y, width, height) {
   context.save();
@@ -70,6 +78,11 @@ export function hatch(context, color, x, y, width, height) {
 /**
  * A selected range: a tint between two lines.
  * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {number} left
+ * @param {number} right
+ * @param {number} height
+ * @param {number} [top]
  */
 export function drawSelection(ctx, colors, left, right, height, top = 0) {
   ctx.fillStyle = colors["--selection"];

@@ -20,7 +20,10 @@ export function fnv1a(name) {
   return hash >>> 0;
 }
 
-/** What names of one kind have in common: numbers at the end do not count. */
+/**
+ * What names of one kind have in common: numbers at the end do not count.
+ * @param {string} name
+ */
 const kindOf = (name) => name.replace(/[/:.-]?\d[\d:/u.-]*$/, "");
 /** Colours that were given by rank. */
 const ranked = new Map();
@@ -74,6 +77,7 @@ export function resolved(names) {
   const probe = document.createElement("span");
   probe.hidden = true;
   document.body.append(probe);
+  /** @type {Record<string, string>} */
   const out = {};
   for (const name of names) {
     probe.style.color = `var(${name})`;

@@ -1,7 +1,13 @@
 // A text field with suggestions, as the ARIA combobox pattern says.
 
-import { Latest } from "./api.js";
+import { Latest, messageOf } from "./api.js";
 import { h, put, settled } from "./dom.js";
+
+/**
+ * By how many suggestions a key goes on.
+ * @type {Record<string, number>}
+ */
+const MOVES = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 };
 
 let nextId = 0;
 
@@ -11,6 +17,7 @@ let nextId = 0;
  * @property {string} [text] what is put into the field
  * @property {string} [detail] shown beside the label
  * @property {boolean} [wide] the detail is what may be cut, not the label
+ * @property {boolean} [plain] the label is words, not a name
  * @property {string} [group] heading above the first of each group
  * @property {any} [value] for whoever handles the choice
  */
@@ -18,7 +25,9 @@ let nextId = 0;
 /** Suggestions below a text field. */
 export class Combobox {
   #latest = new Latest();
+  /** @type {Item[]} */
   #items = [];
+  /** @type {HTMLElement[]} */
   #options = [];
   #active = -1;
   #ask;
@@ -70,7 +79,7 @@ export class Combobox {
     try {
       items = await this.#latest.run((signal) => Promise.resolve(this.parts.source(query, signal)));
     } catch (error) {
-      this.#say(error.message);
+      this.#say(messageOf(error));
       return;
     }
     if (items === undefined || document.activeElement !== this.input) return;
@@ -90,6 +99,7 @@ export class Combobox {
     this.input.removeAttribute("aria-activedescendant");
   }
 
+  /** @param {string} text */
   #say(text) {
     this.#items = [];
     this.#options = [];
@@ -99,6 +109,7 @@ export class Combobox {
 
   #draw() {
     let group = "";
+    /** @type {HTMLElement[]} */
     const children = [];
     this.#options = this.#items.map((item, i) => {
       if (item.group && item.group !== group)
@@ -125,6 +136,7 @@ export class Combobox {
     this.#activate(this.parts.firstIsActive && this.#items.length ? 0 : -1);
   }
 
+  /** @param {number} index */
   #activate(index) {
     this.#options[this.#active]?.setAttribute("aria-selected", "false");
     this.#active = index;
@@ -135,6 +147,7 @@ export class Combobox {
     else this.input.removeAttribute("aria-activedescendant");
   }
 
+  /** @param {number} index */
   #choose(index) {
     const item = this.#items[index];
     if (!item) return;
@@ -143,8 +156,9 @@ export class Combobox {
     this.parts.pick(item);
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    const move = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
+    const move = MOVES[event.key];
     if (move && this.#items.length) {
       const last = this.#items.length - 1;
       const next = this.#active + move;

@@ -20,6 +20,7 @@ export function addCommands(...commands) {
   all.push(...commands);
 }
 
+/** @param {string} path */
 const go = (path) => () => location.assign(path);
 
 /** The commands that every page has. */

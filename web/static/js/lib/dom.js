@@ -2,13 +2,21 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** @typedef {{[E in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[E]) => void}} Listeners */
+/** @typedef {Node|string|null|undefined|false} Child strings become text */
+/**
+ * @typedef {{class?: string|null|false, text?: string|null, on?: Listeners, data?: Record<string, string>,
+ *   [attribute: string]: unknown}} Props
+ */
+
 /**
  * An element with properties and children. Keys of `props`: `class`, `text`, `on` (listeners by event), `data`
  * (dataset), anything else is an attribute; `true` writes an empty one, `false`, `null` and `undefined` none.
- * @param {string} tag
- * @param {object} [props]
- * @param {...(Node|string|null|undefined|false)} children strings become text
- * @returns {HTMLElement}
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Props} [props]
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[T]}
  */
 export function h(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
@@ -17,54 +25,114 @@ export function h(tag, props = {}, ...children) {
 /**
  * The same for SVG.
  * @param {string} tag
- * @param {object} [props]
- * @param {...(Node|string)} children
+ * @param {Props} [props]
+ * @param {...Child} children
  * @returns {SVGElement}
  */
 export function s(tag, props = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }
 
+/**
+ * @template {HTMLElement|SVGElement} E
+ * @param {E} element
+ * @param {Props} props
+ * @param {Child[]} children
+ * @returns {E}
+ */
 function fill(element, props, children) {
-  for (const [name, value] of Object.entries(props)) {
+  const { class: classes, text, on, data, ...attributes } = props;
+  if (typeof classes === "string") element.setAttribute("class", classes);
+  if (text !== null && text !== undefined) element.textContent = text;
+  for (const [event, run] of Object.entries(on ?? {}))
+    element.addEventListener(event, /** @type {EventListener} */ (run));
+  if (data) Object.assign(element.dataset, data);
+  for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name === "class") element.setAttribute("class", value);
-    else if (name === "text") element.textContent = value;
-    else if (name === "on") for (const [event, run] of Object.entries(value)) element.addEventListener(event, run);
-    else if (name === "data") Object.assign(element.dataset, value);
-    else element.setAttribute(name, value === true ? "" : String(value));
+    element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.filter(isNode));
   return element;
 }
 
 /**
- * The element with this id; it must exist.
+ * Whether a child is one.
+ * @param {Child} child
+ * @returns {child is Node|string}
+ */
+const isNode = (child) => child !== null && child !== undefined && child !== false;
+
+/**
+ * The element with this id; it must exist, and be of this kind.
+ * @template {HTMLElement} [T=HTMLElement]
  * @param {string} id
+ * @param {new () => T} [kind]
+ * @returns {T}
+ */
+export function byId(id, kind = undefined) {
+  const element = document.getElementById(id);
+  if (!element || (kind && !(element instanceof kind))) throw new Error(`the page has no such element #${id}`);
+  return /** @type {T} */ (element);
+}
+
+/**
+ * The field of a form with this id.
+ * @param {string} id
+ * @returns {HTMLInputElement|HTMLSelectElement|HTMLTextAreaElement}
+ */
+export function fieldOf(id) {
+  const field = byId(id);
+  if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement || field instanceof HTMLTextAreaElement)
+    return field;
+  throw new Error(`#${id} is no field`);
+}
+
+/**
+ * The text field, box or other input with this id.
+ * @param {string} id
+ */
+export const inputOf = (id) => byId(id, HTMLInputElement);
+
+/**
+ * The innermost element that an event is in and a selector fits.
+ * @param {Event} event
+ * @param {string} selector
+ * @returns {HTMLElement|null}
+ */
+export function closest({ target }, selector) {
+  return target instanceof Element ? target.closest(selector) : null;
+}
+
+/**
+ * The first element within another one that a selector fits; there must be one.
+ * @param {ParentNode} place
+ * @param {string} selector
  * @returns {HTMLElement}
  */
-export function byId(id) {
-  const element = document.getElementById(id);
-  if (!element) throw new Error(`the page has no element #${id}`);
-  return element;
+export function within(place, selector) {
+  const found = place.querySelector(selector);
+  if (!(found instanceof HTMLElement)) throw new Error(`the page has no ${selector}`);
+  return found;
 }
 
 /**
  * Puts `children` in place of everything in `element`.
  * @param {Element} element
- * @param {...(Node|string|null|undefined|false)} children
+ * @param {...Child} children
  */
 export function put(element, ...children) {
-  element.replaceChildren(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  element.replaceChildren(...children.filter(isNode));
 }
 
 /**
  * Runs `run` once after `ms` without another call.
+ * @template {unknown[]} A
  * @param {number} ms
- * @param {(...args: any[]) => void} run
+ * @param {(...args: A) => void} run
  */
 export function settled(ms, run) {
   let timer = 0;
+  /** @param {A} args as `run` takes them */
   const later = (...args) => {
     clearTimeout(timer);
     timer = setTimeout(run, ms, ...args);
@@ -106,7 +174,7 @@ export async function copyText(text) {
     area.select();
     const done = document.execCommand("copy");
     area.remove();
-    before?.focus?.();
+    if (before instanceof HTMLElement) before.focus();
     return done;
   }
 }

@@ -15,14 +15,18 @@ const EDGE_PIXELS = 5;
  * @param {(range: {start: number, end: number}) => void} parts.done
  */
 export function dragRange(element, parts) {
+  /** @type {number|null} */
   let from = null;
   let moved = false;
   let x0 = 0;
+  /** @param {PointerEvent} event */
   const x = (event) => event.clientX - element.getBoundingClientRect().left;
+  /** @param {PointerEvent} event */
   const range = (event) => {
     const to = parts.time(x(event));
-    return { start: Math.min(from, to), end: Math.max(from, to) };
+    return { start: Math.min(from ?? to, to), end: Math.max(from ?? to, to) };
   };
+  /** @param {number} at */
   const edge = (at) => {
     const selection = parts.selection();
     if (!selection) return null;
@@ -45,6 +49,7 @@ export function dragRange(element, parts) {
     moved ||= Math.abs(x(event) - x0) >= LEAST_PIXELS;
     if (moved) parts.preview(range(event));
   });
+  /** @param {PointerEvent} event */
   const end = (event) => {
     if (from === null) return;
     const selected = range(event);

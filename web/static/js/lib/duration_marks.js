@@ -1,6 +1,9 @@
 // The marks that the kernel puts before long calls. Pure.
 
-/** Longer than so many nanoseconds: the mark, and what it says. */
+/**
+ * Longer than so many nanoseconds: the mark, and what it says.
+ * @type {[least: number, mark: string, meaning: string][]}
+ */
 export const MARKS = [
   [1e9, "$", "longer than 1 s"],
   [1e8, "@", "longer than 100 ms"],
@@ -20,6 +23,12 @@ export function durationMark(ns) {
 }
 
 /**
+ * Units of time by what they are written as, in nanoseconds.
+ * @type {Record<string, number>}
+ */
+const UNITS = { ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9 };
+
+/**
  * A length of time as a person types it, in nanoseconds: `10us`, `1.5 ms`, `2s`; without a unit it is µs. Null if it is none.
  * @param {string} text
  * @returns {number|null}
@@ -27,7 +36,7 @@ export function durationMark(ns) {
 export function parseDuration(text) {
   const found = /^\s*(\d{1,12}(?:[.,]\d{1,9})?)\s*(ns|us|µs|μs|ms|s)?\s*$/i.exec(text);
   if (!found) return text.trim() === "" ? 0 : null;
-  const scale = { ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9 }[(found[2] ?? "us").toLowerCase()];
+  const scale = UNITS[(found[2] ?? "us").toLowerCase()];
   const ns = Math.round(Number(found[1].replace(",", ".")) * scale);
   return Number.isSafeInteger(ns) ? ns : null;
 }

@@ -4,7 +4,10 @@ const SI = ["", "k", "M", "G", "T", "P", "E"];
 const BINARY = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 20 });
 
-/** The longest text of `value` with at most three significant digits and no exponent. */
+/**
+ * The longest text of `value` with at most three significant digits and no exponent.
+ * @param {number} value
+ */
 function three(value) {
   const size = Math.abs(value);
   if (size >= 100) return value.toFixed(0);
@@ -12,10 +15,16 @@ function three(value) {
   return trimZeros(value.toFixed(2));
 }
 
+/** @param {string} text */
 function trimZeros(text) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
+/**
+ * @param {number|string|bigint} value
+ * @param {number} base
+ * @param {string[]} units
+ */
 function scaled(value, base, units) {
   let size = Number(value);
   let step = 0;
@@ -44,7 +53,9 @@ export function count(value) {
 export function exact(value) {
   if (value === null || value === undefined) return "–";
   if (typeof value === "string" && /^-?\d+$/.test(value)) return GROUPED.format(BigInt(value));
-  return typeof value === "bigint" || Number.isFinite(Number(value)) ? GROUPED.format(value) : String(value);
+  if (typeof value === "bigint") return GROUPED.format(value);
+  const number = Number(value);
+  return Number.isFinite(number) ? GROUPED.format(number) : String(value);
 }
 
 /**
@@ -71,6 +82,12 @@ export function duration(ns) {
   if (size < 59.95e9) return `${three(value / 1e9)} s`;
   const sign = value < 0 ? "−" : "";
   const seconds = Math.round(size / 1e9);
+  /**
+   * @param {number} large
+   * @param {string} largeUnit
+   * @param {number} small
+   * @param {string} smallUnit
+   */
   const two = (large, largeUnit, small, smallUnit) =>
     `${sign}${large} ${largeUnit}${small ? ` ${small} ${smallUnit}` : ""}`;
   if (seconds < 3600) return two(Math.floor(seconds / 60), "min", seconds % 60, "s");
@@ -103,7 +120,8 @@ export function ticks(start, end, most) {
   if (!(span > 0) || most < 1) return { step: 1, at: [] };
   const rough = span / most;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999999);
+  const step =
+    [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999999) ?? 10 * power;
   const at = [];
   for (let i = Math.ceil(start / step); i * step <= end; i += 1) at.push(i * step);
   return { step, at };
@@ -164,6 +182,7 @@ export function percent(part, whole) {
 export function wall(unixNs, fine = false) {
   const date = new Date(Number(unixNs) / 1e6);
   if (Number.isNaN(date.getTime())) return "–";
+  /** @param {number} number */
   const two = (number) => String(number).padStart(2, "0");
   const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
   const time = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
@@ -195,8 +214,8 @@ export function plural(number, one, many = `${one}s`) {
 
 /**
  * A cell of a row as text, by how its column is displayed.
- * @param {number|string|null|{top: string, depth: number}} cell
- * @param {{type?: string, ty?: string, display: string}} column
+ * @param {number|string|null|undefined|{top: string}} cell
+ * @param {{display?: string}} column
  */
 export function cell(cell, column) {
   if (cell === null || cell === undefined) return "";
@@ -215,13 +234,14 @@ export function cell(cell, column) {
 
 /**
  * A column's heading: with the unit of its cells where all have one; lengths of time have their own each.
- * @param {{name: string, display: string}} column
+ * @param {{name: string, display?: string}} column
  */
 export function columnHeading({ name, display }) {
   if (display === "time_ns") return `${name}, s`;
   return display === "duration_ns" ? name.replace(/_ns$/, "") : name;
 }
 
+/** @param {number|string} value */
 function hex(value) {
   const number = BigInt(value);
   return number < 0n ? `-0x${(-number).toString(16)}` : `0x${number.toString(16)}`;
@@ -247,12 +267,4 @@ export function lostNumber({ lost, lost_at_least: atLeast }) {
 export function lostText(capture) {
   if (capture.lost > 0) return `${lostNumber(capture)} lost`;
   return capture.lost_at_least ? "Losses unknown" : "No losses";
-}
-
-/**
- * A column's type, whichever of its two names the answer uses.
- * @param {{type?: string, ty?: string}} column
- */
-export function columnType(column) {
-  return column.type ?? column.ty;
 }

@@ -168,6 +168,7 @@ export const KEYS = {
   "calls.clear": { context: "calls", press: ["Escape"], what: "Clear call and selection" },
 };
 
+/** @type {Record<string, string>} */
 const SIGNS = {
   ArrowLeft: "←",
   ArrowRight: "→",

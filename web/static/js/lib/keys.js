@@ -31,11 +31,13 @@ export function isTyping(event) {
   );
 }
 
+/** @param {string} spec */
 function matcher(spec) {
   const parts = spec.split("+");
   const key = parts.pop() || "+";
   const want = { ctrl: parts.includes("Ctrl"), shift: parts.includes("Shift"), alt: parts.includes("Alt") };
   const code = /^code:/.test(key) ? key.slice(5) : "";
+  /** @param {KeyboardEvent} event */
   return (event) => {
     if ((event.ctrlKey || event.metaKey) !== want.ctrl || event.altKey !== want.alt) return false;
     // Which of the shifted characters a key gives depends on the layout, so Shift counts only where it is asked for.
@@ -69,6 +71,7 @@ export function hasKeys(context) {
   contexts.add(context);
 }
 
+/** @param {KeyboardEvent} event */
 function dispatch(event) {
   if (event.defaultPrevented || event.isComposing) return;
   if (document.querySelector("dialog[open]")) return;

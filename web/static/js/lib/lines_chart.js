@@ -10,13 +10,38 @@ const BOTTOM = 22;
 const TOP = 8;
 const CATEGORIES = Array.from({ length: 12 }, (_, i) => `--cat-${i}`);
 
+/**
+ * @typedef {object} LinesView
+ * @property {{time: number}[]} at the moments, ascending
+ * @property {{key: import("./map_words.js").KeyPart[], values: (number|string|null)[]}[]} lines a value for each moment
+ * @property {boolean} [plain] not over time but over plain numbers
+ */
+
+/**
+ * @typedef {object} Axes
+ * @property {(time: number) => number} x
+ * @property {(value: number) => number} y
+ * @property {number} first
+ * @property {number} span
+ * @property {number} least
+ * @property {number} most
+ * @property {number} width
+ * @property {number} base
+ * @property {Record<string, string>} colors
+ * @property {string} font
+ */
+
 /** The chart. */
 export class LinesChart {
   /** @param {{readout: (text: string) => void}} parts */
   constructor(parts) {
     this.parts = parts;
+    /** @type {LinesView} */
     this.view = { at: [], lines: [] };
+    /** @type {Canvas|undefined} */
+    this.drawing = undefined;
     this.moment = -1;
+    /** @type {Map<string, number>} */
     this.categories = new Map();
     this.canvas = h("canvas", {
       class: "lines-canvas",
@@ -38,7 +63,10 @@ export class LinesChart {
     });
   }
 
-  /** Shows another view; `plain` says that it is not over time but over plain numbers. The element must be in the page by now. */
+  /**
+   * Shows another view. The element must be in the page by now.
+   * @param {LinesView} view
+   */
   show(view) {
     this.view = view;
     this.moment = -1;
@@ -55,7 +83,7 @@ export class LinesChart {
   #drawLegend() {
     const entries = this.view.lines.map((line) => {
       const name = keyText(line.key);
-      const value = this.moment >= 0 ? line.values[this.moment] : line.values.findLast((one) => one !== null);
+      const value = this.moment >= 0 ? line.values[this.moment] : (line.values.findLast((one) => one !== null) ?? null);
       return h(
         "li",
         { title: name },
@@ -66,11 +94,12 @@ export class LinesChart {
     this.legend.replaceChildren(...entries);
   }
 
+  /** @param {number} x */
   #nearest(x) {
     const { at } = this.view;
     if (at.length === 0) return -1;
-    const share = (x - LEFT) / Math.max(1, this.drawing.width - LEFT);
-    const time = at[0].time + share * (at.at(-1).time - at[0].time);
+    const share = (x - LEFT) / Math.max(1, (this.drawing?.width ?? 0) - LEFT);
+    const time = at[0].time + share * (at[at.length - 1].time - at[0].time);
     let best = 0;
     at.forEach((one, i) => {
       if (Math.abs(one.time - time) < Math.abs(at[best].time - time)) best = i;
@@ -78,14 +107,16 @@ export class LinesChart {
     return best;
   }
 
+  /** @param {number} moment */
   #go(moment) {
     this.moment = moment;
-    const at = moment >= 0 && this.view.at[moment].time;
+    const at = moment >= 0 ? this.view.at[moment].time : 0;
     this.parts.readout(moment < 0 ? "" : `at ${this.view.plain ? exact(at) : duration(at)}`);
     this.#drawLegend();
     this.drawing?.redraw();
   }
 
+  /** @param {Canvas} canvas */
   #draw({ context, width, height, ratio, colors, font }) {
     const { at, lines } = this.view;
     const base = height - BOTTOM;
@@ -99,12 +130,14 @@ export class LinesChart {
     const most = Math.max(1, ...values);
     const least = Math.min(0, ...values);
     const first = at[0].time;
-    const span = Math.max(1, at.at(-1).time - first);
+    const span = Math.max(1, at[at.length - 1].time - first);
+    /** @param {number} time */
     const x = (time) => LEFT + ((time - first) / span) * (width - LEFT - 8);
+    /** @param {number} value */
     const y = (value) => base - ((value - least) / (most - least)) * (base - TOP);
     this.#axes(context, { x, y, first, span, least, most, width, base, colors, font });
     for (const line of lines) {
-      context.strokeStyle = colors[CATEGORIES[this.categories.get(keyText(line.key))]];
+      context.strokeStyle = colors[CATEGORIES[this.categories.get(keyText(line.key)) ?? 0]];
       context.lineWidth = 1.5;
       context.beginPath();
       let open = false;
@@ -129,6 +162,10 @@ export class LinesChart {
     }
   }
 
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {Axes} axes
+   */
   #axes(context, { x, y, first, span, least, most, width, base, colors, font }) {
     context.font = font;
     context.lineWidth = 1;

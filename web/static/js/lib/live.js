@@ -1,16 +1,25 @@
 // Server-sent events that behave: one connection while the page is visible, none while it is not (a browser allows six
 // to one server, over all tabs), and a reconnect that waits longer each time.
 
+import { addressOf } from "./api.js";
+
+/** @import { Streams } from "../../../api.js" */
+
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 
 /**
- * Listens to `path`.
- * @param {string} path
- * @param {Record<string, (data: any) => void>} handlers by event name; also `connection` with true or false
+ * Listens to a stream of events.
+ * @template {keyof Streams} Path
+ * @param {Path} path of the route
+ * @param {Record<string, unknown>} params as {@link addressOf} takes them
+ * @param {{[Name in keyof Streams[Path]]?: (data: Streams[Path][Name]) => void}} handlers by event name
+ * @param {(there: boolean) => void} [connected] hears whether there is a connection
  * @returns {() => void} ends it
  */
-export function listen(path, handlers) {
+export function listen(path, params, handlers, connected = () => {}) {
+  const address = addressOf(path, params);
+  /** @type {EventSource|null} */
   let source = null;
   let timer = 0;
   let wait = FIRST_WAIT_MS;
@@ -24,19 +33,20 @@ export function listen(path, handlers) {
   const open = () => {
     close();
     if (ended || document.hidden) return;
-    source = new EventSource(path);
-    source.addEventListener("open", () => {
+    const opened = new EventSource(address);
+    source = opened;
+    opened.addEventListener("open", () => {
       wait = FIRST_WAIT_MS;
-      handlers.connection?.(true);
+      connected(true);
     });
-    source.addEventListener("error", () => {
-      handlers.connection?.(false);
+    opened.addEventListener("error", () => {
+      connected(false);
       close();
       timer = setTimeout(open, wait);
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
     });
-    for (const [name, handle] of Object.entries(handlers)) {
-      if (name !== "connection") source.addEventListener(name, (event) => !ended && handle(parsed(event.data)));
+    for (const [name, handle] of /** @type {[string, (data: unknown) => void][]} */ (Object.entries(handlers))) {
+      opened.addEventListener(name, (event) => !ended && handle(parsed(event.data)));
     }
   };
   const visibility = () => (document.hidden ? close() : open());
@@ -54,6 +64,7 @@ export function listen(path, handlers) {
   };
 }
 
+/** @param {string} text */
 function parsed(text) {
   try {
     return JSON.parse(text);

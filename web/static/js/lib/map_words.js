@@ -2,6 +2,7 @@
 
 import { cell, exact } from "./format.js";
 
+/** @type {[size: bigint, unit: string][]} */
 const BINARY = [
   [1n << 60n, "E"],
   [1n << 50n, "P"],
@@ -13,9 +14,11 @@ const BINARY = [
 const NO_LOW = -(1n << 63n);
 const NO_HIGH = (1n << 63n) - 1n;
 
+/** @typedef {number|string} Limit of a bucket; a string where a number would be rounded */
+
 /**
  * A limit of a bucket: `512`, `4K`, `1M`; powers of 1024 only where nothing is lost by it.
- * @param {number|string} value
+ * @param {Limit} value
  */
 export function limit(value) {
   const number = BigInt(value);
@@ -28,8 +31,8 @@ export function limit(value) {
 
 /**
  * A bucket from `low` until before `high`: `[4, 8)`, `0`, `[64, ∞)`.
- * @param {number|string} low
- * @param {number|string} high
+ * @param {Limit} low
+ * @param {Limit} high
  */
 export function bucket(low, high) {
   const from = BigInt(low);
@@ -38,9 +41,11 @@ export function bucket(low, high) {
   return `${from <= NO_LOW ? "(" : "["}${limit(low)}, ${limit(high)})`;
 }
 
+/** @typedef {number|string|null|{top: string}} KeyPart */
+
 /**
  * A key's parts as one text.
- * @param {Array<number|string|null|{top: string}>} parts
+ * @param {KeyPart[]} parts
  */
 export function keyText(parts) {
   return parts.length === 0 ? "all" : parts.map((part) => cell(part, { display: "text" }) || "–").join(", ");
@@ -59,7 +64,10 @@ export const KINDS = {
   value: "values",
 };
 
-/** What is shown, in words. */
+/**
+ * What is shown, in words.
+ * @type {Record<string, string>}
+ */
 export const SHOWS = {
   histogram: "Histogram",
   heatmap: "Heat map",

@@ -1,14 +1,15 @@
 // What the page says by itself: errors at their place, short notes at the bottom, and what is being waited for.
 
 import { h, put } from "./dom.js";
-import { isAborted } from "./api.js";
+import { ApiError, isAborted, problemOf } from "./api.js";
 
 /**
  * An error as a paragraph: what failed, why, what to do.
- * @param {Error & {doing?: string, why?: string, remedy?: string, requestId?: string}} error
+ * @param {unknown} thrown
  * @param {() => void} [retry] adds a button
  */
-export function errorNotice(error, retry = undefined) {
+export function errorNotice(thrown, retry = undefined) {
+  const error = problemOf(thrown);
   const head = error.doing ? `${error.doing.replace(/\.$/, "")}: ${error.why}` : error.why || error.message;
   return h(
     "div",
@@ -64,7 +65,7 @@ export function note(text, action = {}) {
         on: {
           click: () => {
             close();
-            action.run();
+            action.run?.();
           },
         },
       }),
@@ -79,16 +80,18 @@ export function note(text, action = {}) {
  * @param {unknown} error
  */
 export function noteError(error) {
-  if (!isAborted(error)) note([error.message, error.remedy].filter(Boolean).join(". "), { stop: true, ms: 12000 });
+  if (isAborted(error)) return;
+  const { message, remedy } = problemOf(error);
+  note([message, remedy].filter(Boolean).join(". "), { stop: true, ms: 12000 });
 }
 
 /**
  * Whether an error says that the filter of rows is wrong, which is told below the filter.
- * @param {Error & {status?: number}} error
+ * @param {unknown} error
  * @param {string} filter as it was asked with
  */
 export function isFilterProblem(error, filter) {
-  return error.status === 400 && filter !== "";
+  return error instanceof ApiError && error.status === 400 && filter !== "";
 }
 
 const waiting = new Map();

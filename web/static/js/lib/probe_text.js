@@ -1,5 +1,7 @@
 // Definitions of probes as text and as a spec has them. Pure.
 
+/** @import { DynamicProbe } from "../../../api.js" */
+
 /**
  * A definition as `perf probe` takes it; empty without a function.
  * @param {{func: string, at: string, offset: string, chosen: string[], more: string}} parts
@@ -14,7 +16,7 @@ export function definitionOf({ func, at, offset, chosen, more }) {
 
 /**
  * A spec's probes as lines of text: what was written, with its file as `perf probe` names it.
- * @param {(string | {typed: string, file?: string})[]} dynamic
+ * @param {DynamicProbe[]} dynamic
  */
 export function probeLines(dynamic) {
   return dynamic.map((probe) => {
@@ -25,11 +27,13 @@ export function probeLines(dynamic) {
   });
 }
 
+/** @param {string} text */
 const quoted = (text) => (text.includes("'") ? `"${text}"` : `'${text}'`);
 
 /**
  * Lines of text as a spec's probes: what {@link probeLines} makes of a file becomes one again, all else stays as it is.
  * @param {string} text
+ * @returns {DynamicProbe[]}
  */
 export function probesOf(text) {
   return text
@@ -43,7 +47,10 @@ export function probesOf(text) {
     });
 }
 
-/** What the kernel was told by a probe of a stored spec; empty where that is what was written. */
+/**
+ * What the kernel was told by a probe of a stored spec; empty where that is what was written.
+ * @param {DynamicProbe} probe
+ */
 export function kernelLine(probe) {
   return typeof probe === "string" || probe.line === probe.typed ? "" : (probe.line ?? "");
 }

@@ -104,16 +104,35 @@ const TYPES =
   /^(?:bool|u?int(?:8|16|32|64)|u(?:8|16|32|64)|s(?:8|16|32|64)|string|buffer|inet|void|char|short|int|long|unsigned|signed|\w+_t)$/;
 const NUMBER = /^(?:0[xX][0-9a-fA-F_]+|\d[\d_]*(?:e\d+)?)(?:ns|us|ms|[smhd]|[uUlL]+)?\b/;
 
+/** @returns {State} */
+/** @typedef {{comment: boolean, depth: number, points: boolean}} State where in a script a line begins */
+
+/**
+ * @typedef {object} CharacterStream a line
+ * @property {string} string
+ * @property {number} pos
+ * @property {() => string|undefined|null|void} next
+ * @property {() => string|undefined|null|void} peek
+ * @property {() => boolean} eatSpace
+ * @property {(what: string|RegExp) => RegExpMatchArray|string[]|boolean|null} match what it found
+ * @property {() => void} skipToEnd
+ */
+
 /** What a new document starts with: between probes, not in a comment. */
 export function startState() {
   return { comment: false, depth: 0, points: true };
 }
 
-/** An independent copy, as the editor keeps one for each line. */
+/**
+ * An independent copy, as the editor keeps one for each line.
+ * @param {State} state
+ * @returns {State}
+ */
 export function copyState(state) {
   return { ...state };
 }
 
+/** @param {CharacterStream} stream */
 function string(stream) {
   stream.next();
   let c;
@@ -121,12 +140,21 @@ function string(stream) {
   return "string";
 }
 
+/**
+ * @param {CharacterStream} stream
+ * @param {State} state
+ */
 function comment(stream, state) {
   state.comment = !stream.match(/^.*?\*\//);
   if (state.comment) stream.skipToEnd();
   return "comment";
 }
 
+/**
+ * @param {CharacterStream} stream
+ * @param {State} state
+ * @param {string} text
+ */
 function word(stream, state, text) {
   if (KEYWORDS.has(text)) return "keyword";
   if (state.depth === 0 && state.points) {
@@ -145,8 +173,12 @@ function word(stream, state, text) {
   return TYPES.test(text) ? "type" : "name";
 }
 
+/**
+ * @param {CharacterStream} stream
+ * @param {State} state
+ */
 function punctuation(stream, state) {
-  const c = stream.next();
+  const c = stream.next() ?? "";
   if (c === "{") {
     state.depth += 1;
     state.points = false;
@@ -162,8 +194,8 @@ function punctuation(stream, state) {
 
 /**
  * Reads one token.
- * @param {{string: string, pos: number, next: Function, peek: Function, eatSpace: Function, match: Function, skipToEnd: Function}} stream a line
- * @param {ReturnType<typeof startState>} state
+ * @param {CharacterStream} stream
+ * @param {State} state
  * @returns {string|null} its style
  */
 export function token(stream, state) {
@@ -179,6 +211,6 @@ export function token(stream, state) {
   if (stream.match(/^\$(?:\w+|#)/)) return "variable";
   if (stream.match(NUMBER)) return "number";
   const found = stream.match(/^[A-Za-z_]\w*/);
-  if (found) return word(stream, state, found[0]);
+  if (found && found !== true) return word(stream, state, found[0]);
   return punctuation(stream, state);
 }

@@ -5,6 +5,7 @@ import { startState, token } from "./script_language.js";
 
 /** One line as `token` reads it. */
 class Line {
+  /** @param {string} string */
   constructor(string) {
     this.string = string;
     this.pos = 0;
@@ -28,6 +29,10 @@ class Line {
     return this.pos > from;
   }
 
+  /**
+   * @param {string|RegExp} what
+   * @returns {RegExpMatchArray|string[]|null}
+   */
   match(what) {
     const rest = this.string.slice(this.pos);
     const found = typeof what === "string" ? (rest.startsWith(what) ? [what] : null) : rest.match(what);
@@ -43,6 +48,7 @@ class Line {
  */
 export function pieces(text) {
   const state = startState();
+  /** @type {{text: string, style: string|null}[]} */
   const found = [];
   text.split("\n").forEach((string, number, all) => {
     const line = new Line(string);

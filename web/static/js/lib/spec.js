@@ -13,12 +13,21 @@ import {
   traceOf,
 } from "./spec_methods.js";
 
+/** @import { CaptureSpec, Limits, Method, ProfileSpec, SampledEvent, ScriptSpec, Target } from "../../../api.js" */
+/** @import { Budgets, DescribedField, EventProbe } from "../../../api.js" */
+/** @typedef {ReturnType<typeof emptyForm>} Form */
+/** @typedef {(text: string) => {words: string[], problem: string}} Split turns a command line into words */
+/** @typedef {(words: string[]) => string} Join turns words into a command line */
+/** @typedef {Omit<Limits, "budgets"> & {budgets?: Partial<Budgets>}} AskedLimits */
+/** @typedef {Omit<CaptureSpec, "limits"> & {limits: AskedLimits}} AskedSpec a spec as the API takes it */
+/** @typedef {Partial<Omit<AskedSpec, "method"|"limits">> & {method: Method, limits?: Partial<AskedLimits>}} KnownSpec as it was stored by any release */
+
 /** The form as it is before anything is filled in. */
 export function emptyForm() {
   return {
     method: "events",
     name: "",
-    probes: [],
+    probes: /** @type {{tracepoint: string, fields: string[], predicate: string}[]} */ ([]),
     // `sampling` is what the form does not show: the bytes of stack that are copied.
     frequency: "99",
     kernel: true,
@@ -29,9 +38,9 @@ export function emptyForm() {
     memory: false,
     branches: "",
     delay: "",
-    sampling: {},
+    sampling: /** @type {Partial<ProfileSpec>} */ ({}),
     ...emptyMethods(),
-    script: { text: "", file: "", params: [], allow_unsafe: false },
+    script: { text: "", file: "", params: /** @type {string[]} */ ([]), allow_unsafe: false },
     target: "system",
     pid: "",
     tids: "",
@@ -57,16 +66,19 @@ export function emptyForm() {
   };
 }
 
+/** @type {Record<string, number>} */
 const SECONDS = { s: 1, min: 60, h: 3600 };
+/** @type {Record<string, number>} */
 const SIZES = { MiB: 1 << 20, GiB: 2 ** 30 };
 
 /**
  * The form as a spec for the API, with what is wrong in words.
- * @param {ReturnType<typeof emptyForm>} form
- * @param {(text: string) => {words: string[], problem: string}} split turns a command line into words
- * @returns {{spec: object, problems: string[]}}
+ * @param {Form} form
+ * @param {Split} split
+ * @returns {{spec: AskedSpec, problems: string[]}}
  */
 export function specOf(form, split) {
+  /** @type {string[]} */
   const problems = [];
   const spec = {
     name: form.name.trim(),
@@ -77,6 +89,11 @@ export function specOf(form, split) {
   return { spec, problems };
 }
 
+/**
+ * @param {Form} form
+ * @param {string[]} problems
+ * @returns {Method}
+ */
 function methodOf(form, problems) {
   if (form.method === "profile") return { profile: profileOf(form, problems) };
   if (form.method === "syscalls") return { syscalls: syscallsOf(form.syscalls, problems) };
@@ -113,6 +130,10 @@ export const BRANCH_WORDS = [
   ["save_type", "with the kind of each"],
 ];
 
+/**
+ * @param {Form} form
+ * @param {string[]} problems
+ */
 function branchesOf(form, problems) {
   const words = form.branches.split(/[\s,]+/).filter(Boolean);
   const wrong = words.find((word) => !BRANCH_WORDS.some(([known]) => known === word));
@@ -124,7 +145,11 @@ function branchesOf(form, problems) {
   return words;
 }
 
-/** The events that are sampled: one, several, or one group in braces. What was asked of each of them before stays. */
+/**
+ * The events that are sampled: one, several, or one group in braces. What was asked of each of them before stays.
+ * @param {Form} form
+ * @param {string[]} problems
+ */
 function sampledOf(form, problems) {
   const groups = groupsOf(form.event, problems);
   const group = groups.some((one) => one.length > 1);
@@ -138,6 +163,11 @@ function sampledOf(form, problems) {
   return { event, more: { ...(more.length ? { more } : {}), ...(group ? { group } : {}) } };
 }
 
+/**
+ * @param {Form} form
+ * @param {string[]} problems
+ * @returns {ProfileSpec}
+ */
 function profileOf(form, problems) {
   const { stack_bytes: bytes, more: _before, ...sampling } = form.sampling;
   const { event, more } = sampledOf(form, problems);
@@ -153,17 +183,23 @@ function profileOf(form, problems) {
     user_stacks: form.user,
     ...(event ? { event } : {}),
     ...(form.period.trim() ? { period: number(form.period, "The period", problems, { least: 1 }) } : {}),
-    ...(form.callGraph === "frame_pointer" ? {} : { call_graph: form.callGraph }),
+    ...(form.callGraph === "frame_pointer"
+      ? {}
+      : { call_graph: /** @type {ProfileSpec["call_graph"]} */ (form.callGraph) }),
     // Only DWARF takes a copy of the stack.
     ...(bytes && form.callGraph === "dwarf" ? { stack_bytes: bytes } : {}),
     ...(form.memory ? { memory: true } : {}),
-    ...(branches.length > 0 ? { branches } : {}),
+    ...(branches.length > 0 ? { branches: /** @type {ProfileSpec["branches"]} */ (branches) } : {}),
     ...delayOf(form.delay, problems),
     ...more,
   };
 }
 
-/** Without what is as usual. */
+/**
+ * Without what is as usual.
+ * @param {Form["script"]} script
+ * @returns {ScriptSpec}
+ */
 function scriptOf({ text, file, params, allow_unsafe }) {
   return {
     text,
@@ -173,11 +209,20 @@ function scriptOf({ text, file, params, allow_unsafe }) {
   };
 }
 
-/** Whether the form starts a command: as the target, or beside another one. */
+/**
+ * Whether the form starts a command: as the target, or beside another one.
+ * @param {Pick<Form, "target"|"during">} form
+ */
 export function startsCommand(form) {
   return form.target === "command" || form.during;
 }
 
+/**
+ * @param {Form} form
+ * @param {Split} split
+ * @param {string[]} problems
+ * @returns {Target}
+ */
 function targetOf(form, split, problems) {
   if (!startsCommand(form)) return watchedOf(form, problems);
   const { words, problem } = split(form.argv);
@@ -189,7 +234,12 @@ function targetOf(form, split, problems) {
     : { during: { ...command, of: watchedOf(form, problems) } };
 }
 
-/** One process, or several with commas between them. */
+/**
+ * One process, or several with commas between them.
+ * @param {Form} form
+ * @param {string[]} problems
+ * @returns {Target}
+ */
 function processesOf(form, problems) {
   const pids = form.pid
     .split(",")
@@ -200,7 +250,12 @@ function processesOf(form, problems) {
     : { processes: { pids, children: form.children } };
 }
 
-/** Threads with commas between them. */
+/**
+ * Threads with commas between them.
+ * @param {Form} form
+ * @param {string[]} problems
+ * @returns {Target}
+ */
 function threadsOf(form, problems) {
   if (form.method !== "profile" && form.method !== "count")
     problems.push("Only profiles and counts are of threads; choose their process, and filter by tid.");
@@ -211,25 +266,41 @@ function threadsOf(form, problems) {
   return { threads: { tids, children: form.children } };
 }
 
-/** Whose events, of targets that start no command. */
+/**
+ * Whose events, of targets that start no command.
+ * @param {Form} form
+ * @param {string[]} problems
+ * @returns {Target}
+ */
 function watchedOf(form, problems) {
   if (form.target === "process") return processesOf(form, problems);
   if (form.target === "thread") return threadsOf(form, problems);
   // Blanks at the ends are part of a group's path and of a thread's name.
+  /**
+   * @param {string} text
+   * @param {string} what
+   */
   const named = (text, what, whole = false) => {
     if (!text.trim()) problems.push(what);
     return whole ? text : text.trim();
   };
   if (form.target === "group") {
     const name = named(form.group, "Choose a service, container or control group.", form.groupKind === "cgroup");
-    return form.groupKind === "cgroup" ? { cgroup: { path: name } } : { [form.groupKind]: { name } };
+    if (form.groupKind === "cgroup") return { cgroup: { path: name } };
+    return form.groupKind === "container" ? { container: { name } } : { unit: { name } };
   }
   if (form.target === "user") return { user: { user: named(form.ofUser, "Choose a user.") } };
   if (form.target === "comm") return { comm: { pattern: named(form.comm, "Write the threads' name.", true) } };
   return "system";
 }
 
+/**
+ * @param {Form} form
+ * @param {string[]} problems
+ * @returns {AskedLimits}
+ */
 function limitsOf(form, problems) {
+  /** @type {AskedLimits} */
   const limits = { duration_ms: null, max_events: null, max_bytes: null, budget_cpu_permille: 50 };
   if (form.duration.trim()) {
     const most = (7 * 24 * 3600) / SECONDS[form.durationUnit];
@@ -252,33 +323,52 @@ function limitsOf(form, problems) {
   limits.budget_cpu_permille = Math.round(
     number(form.budget, "The budget", problems, { least: 0.1, most: 100, whole: false }) * 10,
   );
-  if (form.overBudget) limits.over_budget = form.overBudget;
+  if (form.overBudget) limits.over_budget = /** @type {Limits["over_budget"]} */ (form.overBudget);
   const budgets = budgetsOf(form, problems);
   if (Object.keys(budgets).length > 0) limits.budgets = budgets;
   return limits;
 }
 
-/** What else it may cost; without what is as usual. */
+/**
+ * What else it may cost; without what is as usual.
+ * @param {Form} form
+ * @param {string[]} problems
+ * @returns {Partial<Budgets>}
+ */
 function budgetsOf(form, problems) {
+  /**
+   * @param {string} text
+   * @param {string} what
+   * @param {import("./spec_methods.js").Range} range
+   */
   const amount = (text, what, range) => (text.trim() ? number(text, what, problems, range) : null);
-  const all = {
-    rows_per_s: amount(form.budgetRows, "The rows a second", { least: 100 }),
-    bytes_per_s: amount(form.budgetBytes, "The MiB a second", { least: 0.0625, most: 1 << 20, whole: false }),
-    agent_cpu_permille: amount(form.budgetAgent, "The agent's share of a CPU", { least: 0.1, most: 400, whole: false }),
-    agent_bytes: amount(form.budgetMemory, "The agent's memory", { least: 64, most: 1 << 20, whole: false }),
-  };
-  const scale = { rows_per_s: 1, bytes_per_s: SIZES.MiB, agent_cpu_permille: 10, agent_bytes: SIZES.MiB };
-  return Object.fromEntries(
-    Object.entries(all)
-      .filter(([, value]) => value !== null)
-      .map(([key, value]) => [key, Math.round(value * scale[key])]),
-  );
+  /** @type {[name: string, value: number|null, scale: number][]} */
+  const all = [
+    ["rows_per_s", amount(form.budgetRows, "The rows a second", { least: 100 }), 1],
+    [
+      "bytes_per_s",
+      amount(form.budgetBytes, "The MiB a second", { least: 0.0625, most: 1 << 20, whole: false }),
+      SIZES.MiB,
+    ],
+    [
+      "agent_cpu_permille",
+      amount(form.budgetAgent, "The agent's share of a CPU", { least: 0.1, most: 400, whole: false }),
+      10,
+    ],
+    [
+      "agent_bytes",
+      amount(form.budgetMemory, "The agent's memory", { least: 64, most: 1 << 20, whole: false }),
+      SIZES.MiB,
+    ],
+  ];
+  const given = all.flatMap(([name, value, scale]) => (value === null ? [] : [[name, Math.round(value * scale)]]));
+  return Object.fromEntries(given);
 }
 
 /**
  * The form that makes this spec.
- * @param {object} spec as the API gives it, predicates as text
- * @param {(words: string[]) => string} join turns words into a command line
+ * @param {KnownSpec} spec as the API gives it, predicates as text
+ * @param {Join} join
  */
 export function formOf(spec, join) {
   const form = emptyForm();
@@ -326,15 +416,27 @@ export function formOf(spec, join) {
   return Object.assign(form, limitsForm(spec.limits ?? {}));
 }
 
+/**
+ * @param {string|undefined} first
+ * @param {SampledEvent[]} [more]
+ * @param {boolean} [group]
+ */
 function sampledText(first, more = [], group = false) {
   const events = [first ?? "", ...more.map(({ event }) => event)].join(", ");
   return group ? `{${events}}` : events;
 }
 
+/**
+ * @param {Target|undefined} target
+ * @param {Join} join
+ * @returns {Partial<Form>}
+ */
 function targetForm(target, join) {
-  const { process, processes, threads, command, during, cgroup, unit, container, user, comm } =
-    typeof target === "object" ? target : {};
+  const parts = typeof target === "object" ? target : null;
+  /** @type {Partial<Form>} */
   const form = {};
+  if (!parts) return form;
+  const { process, processes, threads, command, during, cgroup, unit, container, user, comm } = parts;
   if (during)
     Object.assign(form, targetForm(during.of ?? "system", join), {
       during: true,
@@ -360,6 +462,7 @@ function targetForm(target, join) {
   return form;
 }
 
+/** @param {Partial<AskedLimits>} limits */
 function limitsForm(limits) {
   const seconds = (limits.duration_ms ?? 0) / 1000;
   const unit = seconds && seconds % 3600 === 0 ? "h" : seconds && seconds % 60 === 0 ? "min" : "s";
@@ -378,9 +481,13 @@ function limitsForm(limits) {
   };
 }
 
-/** A number in a unit; empty where there is none. */
+/**
+ * A number in a unit; empty where there is none.
+ * @param {number|null|undefined} value
+ */
 const shown = (value, unit = 1) => (value === undefined || value === null ? "" : String(value / unit));
 
+/** @param {Partial<Budgets>} budgets */
 function budgetsForm(budgets) {
   return {
     budgetRows: shown(budgets.rows_per_s, 1),
@@ -392,24 +499,27 @@ function budgetsForm(budgets) {
 
 /**
  * A target in words.
- * @param {string|object} target
- * @param {(words: string[]) => string} join
+ * @param {Target|undefined} target
+ * @param {Join} join
+ * @param {string} [name] of what is watched
+ * @returns {string}
  */
 export function targetText(target, join, name = "") {
-  if (target?.process)
+  if (typeof target !== "object") return "whole system";
+  if (target.process)
     return `${name ? `${name} (pid ${target.process.pid})` : `pid ${target.process.pid}`}${target.process.children ? " and its children" : ""}`;
-  if (target?.processes)
+  if (target.processes)
     return `${name ? `${name} (` : ""}pids ${target.processes.pids.join(", ")}${name ? ")" : ""}${target.processes.children ? " and their children" : ""}`;
-  if (target?.threads)
+  if (target.threads)
     return `${name ? `${name} (` : ""}${target.threads.tids.length > 1 ? "threads" : "thread"} ${target.threads.tids.join(", ")}${name ? ")" : ""}${target.threads.children ? " and what they start" : ""}`;
-  if (target?.during)
+  if (target.during)
     return `${targetText(target.during.of ?? "system", join, name)} while ${join(target.during.argv)} runs${target.during.user ? ` as ${target.during.user}` : ""}`;
-  if (target?.command) return `${join(target.command.argv)}${target.command.user ? ` as ${target.command.user}` : ""}`;
-  if (target?.cgroup) return `control group ${target.cgroup.path}`;
-  if (target?.unit) return target.unit.name;
-  if (target?.container) return `container ${target.container.name}`;
-  if (target?.user) return `user ${target.user.user}`;
-  if (target?.comm) return `threads called ${target.comm.pattern}`;
+  if (target.command) return `${join(target.command.argv)}${target.command.user ? ` as ${target.command.user}` : ""}`;
+  if (target.cgroup) return `control group ${target.cgroup.path}`;
+  if (target.unit) return target.unit.name;
+  if (target.container) return `container ${target.container.name}`;
+  if (target.user) return `user ${target.user.user}`;
+  if (target.comm) return `threads called ${target.comm.pattern}`;
   return "whole system";
 }
 
@@ -419,7 +529,7 @@ export const ESTIMATED =
 
 /**
  * Whether what a capture's probes cost is an estimate.
- * @param {{method: object}} spec
+ * @param {{method: Method}} spec
  */
 export function costIsEstimated(spec) {
   return Boolean(spec.method.trace ?? spec.method.profile ?? spec.method.count);

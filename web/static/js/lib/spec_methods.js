@@ -3,7 +3,15 @@
 
 import { probeLines, probesOf } from "./probe_text.js";
 
+/** @import { CountSpec, DynamicProbe, SyscallSpec, TraceSpec } from "../../../api.js" */
+/** @typedef {{least?: number, most?: number, whole?: boolean}} Range what a number may be */
+/** @typedef {ReturnType<typeof emptyMethods>["syscalls"]} SyscallsForm */
+/** @typedef {ReturnType<typeof emptyMethods>["trace"]} TraceForm */
+/** @typedef {ReturnType<typeof emptyMethods>["count"]} CountForm */
+
+/** @type {Record<string, number>} */
 export const TIMES = { ns: 1, us: 1e3, ms: 1e6, s: 1e9 };
+/** @type {Record<string, number>} */
 const INTERVALS = { ms: 1, s: 1000 };
 const MOST_CPUS = 8192;
 
@@ -22,7 +30,7 @@ export function emptyMethods() {
       stringBytes: "32",
       fdPaths: true,
       signals: true,
-      rest: {},
+      rest: /** @type {Partial<SyscallSpec>} */ ({}),
     },
     trace: {
       tracer: "",
@@ -31,7 +39,7 @@ export function emptyMethods() {
       graphRoots: "",
       graphNot: "",
       maxDepth: "",
-      events: [],
+      events: /** @type {{event: string, filter: string}[]} */ ([]),
       dynamic: "",
       options: "",
       clock: "",
@@ -53,7 +61,13 @@ export function emptyMethods() {
   };
 }
 
-/** Reads a number, or says what it must be. */
+/**
+ * Reads a number, or says what it must be.
+ * @param {string} text
+ * @param {string} what
+ * @param {string[]} problems
+ * @param {Range} [range]
+ */
 export function number(text, what, problems, { least = 0, most = Number.MAX_SAFE_INTEGER, whole = true } = {}) {
   const value = Number(text);
   if (
@@ -68,21 +82,29 @@ export function number(text, what, problems, { least = 0, most = Number.MAX_SAFE
   return value;
 }
 
-/** Words with blanks or commas between them. */
+/**
+ * Words with blanks or commas between them.
+ * @param {string} text
+ */
 const wordsOf = (text) => text.split(/[\s,]+/).filter(Boolean);
 
-/** The largest unit in which a number is whole. */
+/**
+ * The largest unit in which a number is whole.
+ * @param {number} value
+ * @param {Record<string, number>} units
+ * @returns {[string, string]}
+ */
 function inUnit(value, units) {
-  const [name, size] = Object.entries(units)
-    .sort(([, a], [, b]) => b - a)
-    .find(([, one]) => value % one === 0);
+  const sorted = Object.entries(units).sort(([, a], [, b]) => b - a);
+  const [name, size] = sorted.find(([, one]) => value % one === 0) ?? sorted[sorted.length - 1];
   return [String(value / size), name];
 }
 
 /**
  * System calls as the spec has them.
- * @param {ReturnType<typeof emptyMethods>["syscalls"]} form
+ * @param {SyscallsForm} form
  * @param {string[]} problems gets what is wrong, in words
+ * @returns {SyscallSpec}
  */
 export function syscallsOf(form, problems) {
   const calls = wordsOf(form.calls);
@@ -93,7 +115,7 @@ export function syscallsOf(form, problems) {
     problems.push("The beginning of the path can have 128 bytes at most; shorten it.");
   return {
     calls,
-    outcome: form.outcome,
+    outcome: /** @type {SyscallSpec["outcome"]} */ (form.outcome),
     min_duration_ns: form.minDuration.trim()
       ? Math.round(number(form.minDuration, "The least duration", problems, { whole: false }) * TIMES[form.minUnit])
       : 0,
@@ -114,7 +136,11 @@ export function syscallsOf(form, problems) {
   };
 }
 
-/** The form for these system calls; what the spec does not say is as usual. */
+/**
+ * The form for these system calls; what the spec does not say is as usual.
+ * @param {Partial<SyscallSpec>} spec
+ * @returns {SyscallsForm}
+ */
 export function syscallsForm({
   calls = [],
   outcome = "any",
@@ -144,13 +170,18 @@ export function syscallsForm({
   };
 }
 
-/** An option with `no` before it is switched off, as in the kernel's own file. */
+/**
+ * An option with `no` before it is switched off, as in the kernel's own file.
+ * @param {string} word
+ * @returns {[name: string, on: boolean]}
+ */
 const optionOf = (word) => (/^no./.test(word) ? [word.slice(2), false] : [word, true]);
 
 /**
  * A trace as the spec has it: without what is as usual. What only the graph tracer has is left out for others.
- * @param {ReturnType<typeof emptyMethods>["trace"]} form
+ * @param {TraceForm} form
  * @param {string[]} problems gets what is wrong, in words
+ * @returns {TraceSpec}
  */
 export function traceOf(form, problems) {
   const tracer = form.tracer.trim();
@@ -183,9 +214,15 @@ export function traceOf(form, problems) {
   };
 }
 
-/** The form for this trace. */
+/**
+ * The form for this trace.
+ * @param {TraceSpec} trace
+ * @returns {TraceForm}
+ */
 export function traceForm(trace) {
+  /** @param {string[]|undefined} list */
   const words = (list) => (list ?? []).join(" ");
+  /** @param {number|null|undefined} value */
   const digits = (value) => (value === undefined || value === null ? "" : String(value));
   return {
     tracer: trace.tracer ?? "",
@@ -203,7 +240,10 @@ export function traceForm(trace) {
   };
 }
 
-/** Splits at commas that are neither in braces nor between the slashes of a PMU's event. */
+/**
+ * Splits at commas that are neither in braces nor between the slashes of a PMU's event.
+ * @param {string} text
+ */
 function splitEvents(text) {
   const parts = [];
   let [part, braces, slashes] = ["", false, false];
@@ -222,6 +262,11 @@ function splitEvents(text) {
   return [...parts, part.trim()].filter(Boolean);
 }
 
+/**
+ * @param {string} text
+ * @param {string[]} problems
+ * @returns {string[][]}
+ */
 export function groupsOf(text, problems) {
   return splitEvents(text).map((part) => {
     if (!/[{}]/.test(part)) return [part];
@@ -236,7 +281,11 @@ export function groupsOf(text, problems) {
   });
 }
 
-/** `0-3,8` as numbers. */
+/**
+ * `0-3,8` as numbers.
+ * @param {string} text
+ * @param {string[]} problems
+ */
 function cpusOf(text, problems) {
   const cpus = [];
   for (const part of wordsOf(text)) {
@@ -250,7 +299,9 @@ function cpusOf(text, problems) {
   return cpus;
 }
 
+/** @param {number[]} cpus */
 function cpusText(cpus) {
+  /** @type {[from: number, to: number][]} */
   const runs = [];
   for (const cpu of cpus) {
     const run = runs.at(-1);
@@ -262,9 +313,10 @@ function cpusText(cpus) {
 
 /**
  * Counts as the spec has them.
- * @param {ReturnType<typeof emptyMethods>["count"]} form
+ * @param {CountForm} form
  * @param {boolean} ofSome whether the target is less than the whole system
  * @param {string[]} problems gets what is wrong, in words
+ * @returns {CountSpec}
  */
 export function countOf(form, ofSome, problems) {
   const [cpus, dynamic] = [cpusOf(form.cpus, problems), probesOf(form.dynamic)];
@@ -283,7 +335,7 @@ export function countOf(form, ofSome, problems) {
   return {
     groups: groupsOf(form.events, problems),
     interval_ms: Math.round(interval * unit),
-    per: form.per,
+    per: /** @type {CountSpec["per"]} */ (form.per),
     ...(cpus.length ? { cpus } : {}),
     ...(form.everywhere ? { everywhere: true } : {}),
     ...(form.cgroup ? { cgroup: form.cgroup } : {}),
@@ -293,13 +345,22 @@ export function countOf(form, ofSome, problems) {
   };
 }
 
-/** Milliseconds before the first sample or count, if any. */
+/**
+ * Milliseconds before the first sample or count, if any.
+ * @param {string} text
+ * @param {string[]} problems
+ * @returns {{delay_ms?: number}}
+ */
 export function delayOf(text, problems) {
   if (!text.trim() || text.trim() === "0") return {};
   return { delay_ms: number(text, "The delay in milliseconds", problems, { most: 3600000 }) };
 }
 
-/** The form for these counts; what the spec does not say is as usual. */
+/**
+ * The form for these counts; what the spec does not say is as usual.
+ * @param {Partial<CountSpec>} spec
+ * @returns {CountForm}
+ */
 export function countForm({
   groups = [],
   interval_ms: every = 1000,
@@ -309,7 +370,7 @@ export function countForm({
   cgroup = "",
   detail = 0,
   dynamic = [],
-  delay_ms: delay = null,
+  delay_ms: delay = 0,
 }) {
   const [interval, intervalUnit] = inUnit(every, INTERVALS);
   const events = groups.map((group) => (group.length > 1 ? `{${group.join(", ")}}` : group[0])).join(", ");
@@ -333,6 +394,6 @@ export function countForm({
  * @returns {{before: string, word: string}}
  */
 export function lastWord(text) {
-  const [, before, word] = /^((?:[^]*[\s,{])?!?)([^\s,{]*)$/.exec(text);
+  const [, before, word] = /^((?:[^]*[\s,{])?!?)([^\s,{]*)$/.exec(text) ?? ["", "", text];
   return { before, word };
 }

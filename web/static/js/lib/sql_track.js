@@ -21,16 +21,23 @@ const DURATION =
 /** Numbers that tell who and not how much. */
 export const WHO = /(^|[._])(cpu|pid|tid|tgid|uid|gid|id|fd|nr|irq|parent|stack|frame|prio|state|flags|mode)$/i;
 
+/** @typedef {{name: string, type: string, display: string}} Column */
+/** @typedef {"instants"|"slices"|"counters"} Kind */
+/** @typedef {(number|string|null|{top: string})[]} Row */
+
+/** @param {{type: string}} column */
 const isNumeric = ({ type }) => type === "i64" || type === "f64";
 
 /**
  * Which columns of a result say when, until when, how long, how much and who; -1 for none.
- * @param {{name: string, type: string, display: string}[]} columns
+ * @param {Column[]} columns
  */
 export function rolesOf(columns) {
+  /** @param {(column: Column) => boolean} fits */
   const first = (fits) => columns.findIndex((column) => isNumeric(column) && fits(column));
   const typed = first(({ name, display }) => display === "time_ns" && !END.test(name));
   const time = typed >= 0 ? typed : first(({ name, display }) => display !== "duration_ns" && TIME.test(name));
+  /** @param {(column: Column) => boolean} fits */
   const other = (fits) => columns.findIndex((column, i) => i !== time && isNumeric(column) && fits(column));
   const length = other(({ name, display }) => display === "duration_ns" || DURATION.test(name));
   const end = other(({ name }) => END.test(name));
@@ -49,42 +56,51 @@ export function rolesOf(columns) {
 
 /**
  * The kinds that a result can be shown as, the most telling first; none without a time.
- * @param {{name: string, type: string, display: string}[]} columns
+ * @param {Column[]} columns
  * @returns {("instants"|"slices"|"counters")[]}
  */
 export function kindsOf(columns) {
   const { time, length, end, value } = rolesOf(columns);
   if (time < 0) return [];
+  /** @type {Kind[]} */
   const slices = length >= 0 || end >= 0 ? ["slices"] : [];
+  /** @type {Kind[]} */
   const counters = value >= 0 ? ["counters"] : [];
   const amounts = columns.filter((column, i) => i !== time && i !== end && isNumeric(column) && !WHO.test(column.name));
   // Rows with many numbers are events; with one they are what it was over time.
-  return [...slices, ...(amounts.length === 1 ? [...counters, "instants"] : ["instants", ...counters])];
+  return amounts.length === 1 ? [...slices, ...counters, "instants"] : [...slices, "instants", ...counters];
 }
 
 /**
  * A result as it is drawn: ascending by time.
- * @param {{columns: object[], rows: any[][]}} answer
+ * @param {{columns: Column[], rows: Row[]}} answer
  * @param {"instants"|"slices"|"counters"} kind
- * @returns {{kind: string, n: number, skipped: number, starts: Float64Array, ends: Float64Array, values: Float64Array,
+ * @returns {{kind: Kind, n: number, skipped: number, starts: Float64Array, ends: Float64Array, values: Float64Array,
  *   labels: Int32Array, lanes: Uint8Array, names: string[], more: number, least: number, most: number}} `skipped`: rows
  *   without a time; `more`: lines that a counter has beside those shown
  */
 export function trackOf({ columns, rows }, kind) {
   const roles = rolesOf(columns);
+  /**
+   * @param {Row} row
+   * @param {number} column
+   */
   const at = (row, column) =>
     column < 0 || row[column] === null || row[column] === undefined ? NaN : Number(row[column]);
+  /** @param {Row} row */
   const until = (row) => {
     const start = at(row, roles.time);
     if (kind !== "slices") return start;
     const end = roles.length >= 0 ? start + at(row, roles.length) : at(row, roles.end);
     return end >= start ? end : start;
   };
+  /** @param {Row} row */
   const wanted = (row) =>
     Number.isFinite(at(row, roles.time)) && (kind !== "counters" || Number.isFinite(at(row, roles.value)));
   const kept = rows.filter(wanted).sort((a, b) => at(a, roles.time) - at(b, roles.time));
   const label = labelling(kept, kind, roles, columns);
   const shown = kept.filter((row) => label.index(row) >= 0);
+  /** @param {(row: Row) => number} value */
   const column = (value) => Float64Array.from(shown, value);
   const track = {
     kind,
@@ -106,19 +122,31 @@ export function trackOf({ columns, rows }, kind) {
   return { ...track, lanes: kind === "slices" ? lanesOf(track) : new Uint8Array(track.n) };
 }
 
-/** Names of rows as small numbers. A counter without a text has one line, and of many lines the largest are shown. */
+/**
+ * Names of rows as small numbers. A counter without a text has one line, and of many lines the largest are shown.
+ * @param {Row[]} rows
+ * @param {Kind} kind
+ * @param {{label: number, value: number}} roles
+ * @param {Column[]} columns
+ * @returns {{names: string[], index: (row: Row) => number, more: number}}
+ */
 function labelling(rows, kind, { label, value }, columns) {
+  /** @param {Row} row */
   const text = (row) => (label < 0 ? "" : String(row[label] ?? "–"));
   if (kind === "counters" && label < 0) return { names: [columns[value].name], index: () => 0, more: 0 };
+  /** @type {Map<string, number>} */
   const sums = new Map();
   for (const row of rows) sums.set(text(row), (sums.get(text(row)) ?? 0) + Math.abs(Number(row[value]) || 0));
   const all = [...sums.keys()];
-  const names = kind === "counters" ? all.sort((a, b) => sums.get(b) - sums.get(a)).slice(0, LINES) : all;
+  const names = kind === "counters" ? all.sort((a, b) => (sums.get(b) ?? 0) - (sums.get(a) ?? 0)).slice(0, LINES) : all;
   const places = new Map(names.map((name, i) => [name, i]));
   return { names, index: (row) => places.get(text(row)) ?? -1, more: all.length - names.length };
 }
 
-/** Puts slices that overlap below each other. */
+/**
+ * Puts slices that overlap below each other.
+ * @param {{starts: Float64Array, ends: Float64Array}} track
+ */
 function lanesOf({ starts, ends }) {
   const free = new Float64Array(LANES).fill(-Infinity);
   return Uint8Array.from(starts, (start, i) => {
@@ -166,12 +194,13 @@ export function firstAfter(sorted, value) {
  * A query for the rows of a result that lie in a window. The condition is on the result, so that it means the same for every
  * query; SQLite hands it on to the tables where that changes nothing.
  * @param {string} sql
- * @param {{name: string}[]} columns of its result
+ * @param {Column[]} columns of its result
  * @param {"instants"|"slices"|"counters"} kind
  * @param {{start: number, end: number}} window
  */
 export function windowed(sql, columns, kind, { start, end }) {
   const { time, length, end: until } = rolesOf(columns);
+  /** @param {number} i */
   const name = (i) => `"${columns[i].name.replaceAll('"', '""')}"`;
   const inner = sql.trim().replace(/(;\s*)+$/, "");
   const last = kind === "slices" ? (length >= 0 ? `${name(time)} + ${name(length)}` : name(until)) : name(time);
@@ -185,9 +214,10 @@ export function windowed(sql, columns, kind, { start, end }) {
  */
 export function readTracks(text) {
   try {
+    /** @type {unknown[]} */
     const list = JSON.parse(text || "[]");
     return list
-      .filter(Array.isArray)
+      .filter((one) => Array.isArray(one))
       .slice(0, MOST_TRACKS)
       .filter(([name, sql]) => typeof name === "string" && typeof sql === "string" && sql.trim() !== "")
       .map(([name, sql, kind]) => ({

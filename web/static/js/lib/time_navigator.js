@@ -7,13 +7,25 @@ import { isTyping } from "./keys.js";
 import { panned, within, zoomed } from "./time_window.js";
 
 const WHEEL_ZOOM = 0.0022;
-/** Change per second while a key is held: e-folds of zoom, screens of pan. The keys are in the table of keys. */
+/**
+ * Change per second while a key is held: e-folds of zoom, screens of pan. The keys are in the table of keys.
+ * @type {Record<string, [what: "zoom"|"pan", speed: number]>}
+ */
 const HELD = { KeyW: ["zoom", -2.6], KeyS: ["zoom", 2.6], KeyA: ["pan", -1.2], KeyD: ["pan", 1.2] };
 const TAP_S = 0.07;
 const REPEAT_MS = 120;
 const LINE_PIXELS = 20;
 /** What is left free on both sides of what is fitted. */
 const MARGIN = 0.04;
+
+/**
+ * @typedef {object} NavigatorContext what the navigator needs of the capture
+ * @property {number} duration nanoseconds
+ * @property {{from: number|null, to: number|null}} view the window in the address
+ * @property {{start: number|null, end: number|null}} range what is selected
+ * @property {{set: (patch: {from: number|null, to: number|null}) => void}} state the address
+ * @property {(range: {start: number, end: number}|null) => void} select selects a range
+ */
 
 /**
  * @typedef {object} Chart what the navigator needs of its chart
@@ -32,18 +44,26 @@ export class TimeNavigator {
   #held = new Map();
 
   /**
-   * @param {import("../page/capture_context.js").CaptureContext} context
+   * @param {NavigatorContext} context
    * @param {Chart} chart
    */
   constructor(context, chart) {
     this.context = context;
     this.chart = chart;
-    /** The range that is being dragged. */
+    /**
+     * The range that is being dragged.
+     * @type {{start: number, end: number}|null}
+     */
     this.preview = null;
-    /** Where the pointer is. */
+    /**
+     * Where the pointer is.
+     * @type {{x: number, y: number}|null}
+     */
     this.pointer = null;
     this.remember = settled(200, () => this.#remember());
-    this.restore();
+    const { from, to } = context.view;
+    this.follows = from === null || to === null;
+    this.shown = from === null || to === null ? { start: 0, end: context.duration } : { start: from, end: to };
     this.#startPointer();
     this.#startKeys();
   }
@@ -51,8 +71,8 @@ export class TimeNavigator {
   /** Shows the window that the address says: all, and of a running capture what comes, where it says none. */
   restore() {
     const { from, to } = this.context.view;
-    this.follows = from === null;
-    this.shown = this.follows ? { start: 0, end: this.context.duration } : { start: from, end: to };
+    this.follows = from === null || to === null;
+    this.shown = from === null || to === null ? { start: 0, end: this.context.duration } : { start: from, end: to };
   }
 
   /**
@@ -67,7 +87,7 @@ export class TimeNavigator {
   /** The selected range, if there is one. */
   get selection() {
     const { start, end } = this.context.range;
-    return start === null ? null : { start, end };
+    return start === null || end === null ? null : { start, end };
   }
 
   /** The range to draw as selected. */
@@ -85,12 +105,18 @@ export class TimeNavigator {
     return (this.shown.end - this.shown.start) / this.wide;
   }
 
-  /** The time at a place, in pixels from the left of the chart. */
+  /**
+   * The time at a place, in pixels from the left of the chart.
+   * @param {number} x
+   */
   time(x) {
     return this.shown.start + (x - this.chart.left) * this.pixel;
   }
 
-  /** The other way. */
+  /**
+   * The other way.
+   * @param {number} time
+   */
   place(time) {
     return this.chart.left + (time - this.shown.start) / this.pixel;
   }
@@ -100,7 +126,11 @@ export class TimeNavigator {
     return this.pointer && this.pointer.x >= this.chart.left ? this.time(this.pointer.x) : null;
   }
 
-  /** Shows another window. */
+  /**
+   * Shows another window.
+   * @param {number} start
+   * @param {number} end
+   */
   view(start, end) {
     const { duration } = this.context;
     const before = this.shown.end;
@@ -115,7 +145,11 @@ export class TimeNavigator {
     this.view(0, this.context.duration);
   }
 
-  /** Shows a span with a margin. */
+  /**
+   * Shows a span with a margin.
+   * @param {number} start
+   * @param {number} end
+   */
   around(start, end) {
     const margin = (end - start) * MARGIN;
     this.view(start - margin, end + margin);
@@ -127,19 +161,29 @@ export class TimeNavigator {
     else this.all();
   }
 
-  /** Shows less (`factor` below 1) or more around a moment that stays where it is. */
+  /**
+   * Shows less (`factor` below 1) or more around a moment that stays where it is.
+   * @param {number} factor
+   * @param {number} anchor
+   */
   zoom(factor, anchor) {
     const { start, end } = zoomed(this.shown, factor, anchor, this.context.duration);
     this.view(start, end);
   }
 
-  /** Moves by so many windows. */
+  /**
+   * Moves by so many windows.
+   * @param {number} screens
+   */
   pan(screens) {
     const { start, end } = panned(this.shown, screens, this.context.duration);
     this.view(start, end);
   }
 
-  /** Moves the window by half of itself if the moment is not in it. */
+  /**
+   * Moves the window by half of itself if the moment is not in it.
+   * @param {number} time
+   */
   reveal(time) {
     if (time < this.shown.start || time > this.shown.end) this.pan(time < this.shown.start ? -0.5 : 0.5);
   }
@@ -182,6 +226,7 @@ export class TimeNavigator {
       },
       done: (range) => this.context.select(range),
     });
+    /** @type {number|null} */
     let panFrom = null;
     element.addEventListener("pointerdown", (event) => {
       if ((event.button === 0 && event.shiftKey) || event.button === 1) {
@@ -223,6 +268,7 @@ export class TimeNavigator {
     return this.chart.anchor?.() ?? (this.shown.start + this.shown.end) / 2;
   }
 
+  /** @param {KeyboardEvent} event */
   #hold(event) {
     if (
       !this.chart.visible() ||
@@ -241,12 +287,20 @@ export class TimeNavigator {
     if (this.#held.size === 1) requestAnimationFrame((now) => this.#frame(now, now));
   }
 
+  /**
+   * @param {string} code
+   * @param {number} seconds
+   */
   #apply(code, seconds) {
     const [what, speed] = HELD[code];
     if (what === "zoom") this.zoom(Math.exp(speed * seconds), this.#anchor);
     else this.pan(speed * seconds);
   }
 
+  /**
+   * @param {number} now
+   * @param {number} before
+   */
   #frame(now, before) {
     if (this.#held.size === 0) return;
     const seconds = Math.min(0.05, (now - before) / 1000);

@@ -19,6 +19,9 @@ export function within(start, end, whole) {
 /**
  * The window after zooming by `factor` (below 1 shows less) around a moment that stays where it is.
  * @param {{start: number, end: number}} shown
+ * @param {number} factor
+ * @param {number} anchor
+ * @param {number} whole
  */
 export function zoomed(shown, factor, anchor, whole) {
   const span = shown.end - shown.start;
@@ -30,6 +33,8 @@ export function zoomed(shown, factor, anchor, whole) {
 /**
  * The window moved by a part of itself.
  * @param {{start: number, end: number}} shown
+ * @param {number} screens
+ * @param {number} whole
  */
 export function panned(shown, screens, whole) {
   const by = (shown.end - shown.start) * screens;

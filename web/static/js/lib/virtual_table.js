@@ -1,10 +1,27 @@
 // A table that draws only the rows that are seen, over any number of rows, and is walked through with the keyboard.
 
 import { category } from "./color.js";
-import { copyText, framed, h, put, settled } from "./dom.js";
-import { cell as cellText, columnHeading, columnType } from "./format.js";
+import { closest, copyText, framed, h, put, settled } from "./dom.js";
+import { cell as cellText, columnHeading } from "./format.js";
 import { note } from "./notice.js";
 import { VirtualScroll } from "./virtual_scroll.js";
+
+/**
+ * @typedef {object} TableColumn
+ * @property {string} name
+ * @property {string} [type] what its cells are
+ * @property {string} [display] how they are written
+ * @property {string} [width] where that does not follow from the others
+ */
+/** @typedef {number|string|null|{id?: number, top: string, depth?: number}} TableCell */
+/** @typedef {TableCell[] & {text?: string|null}} TableRow `text`: the line that the kernel would print */
+/** @typedef {{element: HTMLElement, cells: HTMLElement[]}} TableLine what shows a row */
+/**
+ * @typedef {object} TableSource
+ * @property {number} count of rows
+ * @property {(index: number) => TableRow|undefined} row nothing while it is on its way
+ * @property {(first: number, last: number) => void} need rows that are to be seen, `last` not included
+ */
 
 const ROW = 24;
 const PROCESS_NAME = /(^|[._])comm$/;
@@ -21,15 +38,20 @@ const KNOWN = new Map([
   ["value", 15],
 ]);
 
-/** The width of a column, by what is in it. */
+/** @type {Record<string, number>} */
+const WIDTHS = { time_ns: 19, duration_ns: 12, hex: 20, stack: 0, text: 0 };
+
+/**
+ * The width of a column, by what is in it.
+ * @param {TableColumn} column
+ */
 function track(column) {
   if (column.width) return column.width;
   const head = column.name.length + 4;
   if (KNOWN.has(column.name)) return `${KNOWN.get(column.name)}ch`;
-  const chars =
-    { time_ns: 19, duration_ns: 12, hex: 20 }[column.display] ?? { stack: 0, text: 0 }[columnType(column)] ?? 11;
+  const chars = WIDTHS[column.display ?? ""] ?? WIDTHS[column.type ?? ""] ?? 11;
   if (chars) return `${Math.max(chars, head)}ch`;
-  if (columnType(column) === "stack") return "minmax(40ch, 3fr)";
+  if (column.type === "stack") return "minmax(40ch, 3fr)";
   return PROCESS_NAME.test(column.name)
     ? `${Math.max(20, head)}ch`
     : `minmax(${Math.max(column.name === "args" ? 30 : 24, head)}ch, 2fr)`;
@@ -37,13 +59,13 @@ function track(column) {
 
 /**
  * Whether a column's values are numbers, which align at the right.
- * @param {object} column
+ * @param {TableColumn} column
  */
 export function isNumber(column) {
-  return ["u64", "i64", "f64"].includes(columnType(column));
+  return ["u64", "i64", "f64"].includes(column.type ?? "");
 }
 
-/** The table. Its source has `count`, `row(index)` and `need(first, last)`. */
+/** The table. */
 export class VirtualTable {
   /**
    * @param {object} parts
@@ -53,15 +75,18 @@ export class VirtualTable {
    * @param {(index: number) => void} [parts.open] Enter or a double click on a row
    * @param {() => void} [parts.scrolled] by the person
    * @param {(index: number) => boolean} [parts.off] whether a row is of something that cannot be used
-   * @param {(cell: any, column: object) => string} [parts.title] what hovering over a cell says
+   * @param {(cell: TableCell|undefined, column: TableColumn) => string} [parts.title] what hovering over a cell says
    */
   constructor(parts) {
     this.parts = parts;
+    /** @type {TableSource} */
     this.source = { count: 0, row: () => undefined, need: () => {} };
+    /** @type {TableColumn[]} */
     this.columns = [];
     this.scroll = new VirtualScroll(ROW);
     this.row = -1;
     this.column = 0;
+    /** @type {TableLine[]} */
     this.pool = [];
     this.head = h("div", { class: "vt-head", role: "row" });
     this.body = h("div", { class: "vt-body", role: "presentation" });
@@ -78,7 +103,7 @@ export class VirtualTable {
           keydown: (event) => this.#key(event),
           mousedown: (event) => this.#press(event),
           dblclick: (event) => {
-            if (event.target.closest(".vt-row")) this.parts.open?.(this.row);
+            if (closest(event, ".vt-row")) this.parts.open?.(this.row);
           },
         },
       },
@@ -92,7 +117,7 @@ export class VirtualTable {
   }
 
   /**
-   * @param {object[]} columns
+   * @param {TableColumn[]} columns
    * @param {{sort: string, order: string}} order
    */
   setColumns(columns, order = { sort: "", order: "asc" }) {
@@ -106,6 +131,11 @@ export class VirtualTable {
     this.redraw();
   }
 
+  /**
+   * @param {TableColumn} column
+   * @param {number} i
+   * @param {{sort: string, order: string}} sorting
+   */
   #header(column, i, { sort, order }) {
     const sorted = sort === column.name || (!sort && i === 0);
     const label = columnHeading(column);
@@ -122,7 +152,7 @@ export class VirtualTable {
       this.parts.sort
         ? h(
             "button",
-            { type: "button", class: "vt-sort", on: { click: () => this.parts.sort(column.name) } },
+            { type: "button", class: "vt-sort", on: { click: () => this.parts.sort?.(column.name) } },
             label,
             h("span", { "aria-hidden": "true", text: arrow }),
           )
@@ -205,6 +235,7 @@ export class VirtualTable {
     else this.element.removeAttribute("aria-activedescendant");
   }
 
+  /** @returns {TableLine} */
   #newRow() {
     const name = `vt-${this.pool.length}`;
     const cells = this.columns.map((column, i) =>
@@ -215,6 +246,11 @@ export class VirtualTable {
     return { element, cells };
   }
 
+  /**
+   * @param {TableLine} line
+   * @param {number} index
+   * @param {number} y
+   */
   #fill({ element, cells }, index, y) {
     const row = this.source.row(index);
     element.style.transform = `translateY(${y}px)`;
@@ -235,11 +271,12 @@ export class VirtualTable {
     }
   }
 
+  /** @param {MouseEvent} event */
   #press(event) {
-    const row = event.target.closest(".vt-row");
+    const row = closest(event, ".vt-row");
     if (!row) return;
-    const column = [...row.children].indexOf(event.target.closest(".vt-cell"));
-    if (column >= 0) this.column = column;
+    const pressed = closest(event, ".vt-cell");
+    if (pressed) this.column = [...row.children].indexOf(pressed);
     const index = Number(row.dataset.index);
     const moved = index !== this.row;
     this.row = index;
@@ -259,14 +296,16 @@ export class VirtualTable {
     if (text && (await copyText(text))) note(`Copied ${this.columns[this.column].name}.`, { ms: 2000 });
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    if (event.target.closest("button") && ["Enter", " "].includes(event.key)) return;
+    if (closest(event, "button") && ["Enter", " "].includes(event.key)) return;
     const page = Math.max(1, Math.floor(this.scroll.viewport / ROW) - 1);
-    const rows = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[
-      event.key
-    ];
-    const columns = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection().isCollapsed) this.#copy();
+    /** @type {Record<string, number>} */
+    const byRows = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    const rows = byRows[event.key];
+    const columns = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : undefined;
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed)
+      this.#copy();
     else if (event.ctrlKey || event.altKey || event.metaKey) return;
     else if (rows !== undefined) this.go(Math.max(0, this.row + rows));
     else if (columns !== undefined) this.#sideways(columns);
@@ -277,6 +316,7 @@ export class VirtualTable {
     event.stopPropagation();
   }
 
+  /** @param {number} by */
   #sideways(by) {
     this.column = Math.max(0, Math.min(this.columns.length - 1, this.column + by));
     this.redraw();

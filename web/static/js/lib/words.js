@@ -61,6 +61,7 @@ export function splitWords(text) {
  * @param {string[]} words
  */
 export function joinWords(words) {
+  /** @param {string} word */
   const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
   return words.map(quoted).join(" ");
 }

@@ -2,10 +2,15 @@
 
 import { get } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
-import { byId, copyText, h, put } from "../lib/dom.js";
+import { byId, copyText, inputOf, h, put } from "../lib/dom.js";
 import { note, showError } from "../lib/notice.js";
 
-/** Why no command can be started here, and what would allow it. */
+/** @import { Commands } from "../../../api.js" */
+
+/**
+ * Why no command can be started here, and what would allow it.
+ * @param {Commands} about
+ */
 function refusal({ why, remedy, start }) {
   const copy = async () => {
     if (await copyText(start)) note("Copied the command line.", { ms: 2500 });
@@ -26,10 +31,11 @@ function refusal({ why, remedy, start }) {
 
 /** The users that a command can run as. */
 export class CommandForm {
+  /** @type {Promise<Commands|null>|null} */
   #about = null;
 
   constructor() {
-    this.user = byId("run-as");
+    this.user = inputOf("run-as");
     new Combobox({
       input: this.user,
       keepsText: true,
@@ -39,11 +45,16 @@ export class CommandForm {
     });
   }
 
+  /**
+   * @param {string} query
+   * @param {AbortSignal} signal
+   */
   async #users(query, signal) {
-    const { users, any_user: anyUser } = (await this.#about) ?? { users: [], any_user: true };
-    const found = anyUser
-      ? (await get("/api/users", { q: query }, signal)).items
-      : users.filter((name) => name.includes(query));
+    const about = await this.#about;
+    const found =
+      !about || about.any_user
+        ? (await get("/api/users", { q: query }, signal)).items
+        : about.users.filter((name) => name.includes(query));
     return found.map((label) => ({ label }));
   }
 

@@ -1,9 +1,13 @@
 // The condition of one tracepoint: rows of field, operator and value, or text, checked by the server while it is typed.
 
-import { Latest, get } from "../lib/api.js";
+import { Latest, get, messageOf } from "../lib/api.js";
 import { h, put, settled } from "../lib/dom.js";
 import { NUMBER_OPERATORS, TEXT_OPERATORS, predicateText, rowsOf } from "./predicate_rows.js";
 
+/** @import { DescribedField, TracepointsChecked } from "../../../api.js" */
+/** @typedef {import("./predicate_rows.js").Row} Row */
+
+/** @type {[name: string, isText: boolean][]} */
 const COMMON = [
   ["pid", false],
   ["tid", false],
@@ -19,7 +23,7 @@ export class ConditionEditor {
 
   /**
    * @param {string} tracepoint
-   * @param {Array<object>} fields as the API gives them
+   * @param {Pick<DescribedField, "name"|"column"|"kind"|"recordable">[]} fields
    * @param {string} text
    * @param {() => void} changed
    */
@@ -27,32 +31,35 @@ export class ConditionEditor {
     this.tracepoint = tracepoint;
     this.changed = changed;
     /** Field names with whether they hold text. */
-    this.fields = new Map([
-      ...COMMON,
-      ...fields.filter((one) => one.recordable).map((one) => [one.column ?? one.name, TEXT_KINDS.test(one.kind)]),
-    ]);
+    this.fields = new Map(COMMON);
+    for (const one of fields) if (one.recordable) this.fields.set(one.column, TEXT_KINDS.test(one.kind));
+    /** @param {string} field */
     this.isText = (field) => this.fields.get(field) ?? false;
     this.text = text;
     /** Whether the server has found the text to be wrong. */
     this.bad = false;
     const parsed = rowsOf(text);
     this.mode = parsed ? "rows" : "text";
+    /** @type {"all"|"any"} */
     this.join = parsed?.join ?? "all";
+    /** @type {Row[]} */
     this.rows = parsed?.rows ?? [];
     this.verdict = h("p", { class: "verdict", role: "status" });
     this.body = h("div");
-    this.element = h(
-      "div",
-      { class: "condition" },
-      (this.head = h("div", { class: "condition-head" })),
-      this.body,
-      this.verdict,
-    );
+    this.head = h("div", { class: "condition-head" });
+    /** The text as it is typed, and below it where it is wrong. */
+    this.input = h("input");
+    this.caret = h("div");
+    this.element = h("div", { class: "condition" }, this.head, this.body, this.verdict);
     this.#draw();
     if (text) this.#ask();
   }
 
   #draw() {
+    /**
+     * @param {"rows"|"text"} name
+     * @param {string} label
+     */
     const mode = (name, label) =>
       h("button", {
         type: "button",
@@ -83,7 +90,7 @@ export class ConditionEditor {
         "aria-label": "How the rows are joined",
         on: {
           change: () => {
-            this.join = select.value;
+            this.join = select.value === "any" ? "any" : "all";
             this.#fromRows();
           },
         },
@@ -109,9 +116,20 @@ export class ConditionEditor {
     const field = [...this.fields.keys()][0];
     this.rows.push({ field, op: "==", value: "" });
     this.#draw();
-    this.body.querySelectorAll(".condition-row select")[(this.rows.length - 1) * 2]?.focus();
+    this.#focusRow(this.rows.length - 1);
   }
 
+  /** @param {number} i */
+  #focusRow(i) {
+    /** @type {NodeListOf<HTMLSelectElement>} */
+    const choices = this.body.querySelectorAll(".condition-row select");
+    choices[i * 2]?.focus();
+  }
+
+  /**
+   * @param {Row} row
+   * @param {number} i
+   */
   #row(row, i) {
     const field = h(
       "select",
@@ -124,7 +142,7 @@ export class ConditionEditor {
             row.op = "==";
             this.#draw();
             this.#fromRows();
-            this.body.querySelectorAll(".condition-row select")[i * 2]?.focus();
+            this.#focusRow(i);
           },
         },
       },
@@ -198,6 +216,7 @@ export class ConditionEditor {
     this.#ask();
   }
 
+  /** @param {"rows"|"text"} mode */
   #switch(mode) {
     if (mode === this.mode) return;
     if (mode === "rows") {
@@ -209,18 +228,24 @@ export class ConditionEditor {
         );
         return;
       }
-      Object.assign(this, parsed);
+      this.join = parsed.join;
+      this.rows = parsed.rows;
     }
     this.mode = mode;
     this.#draw();
   }
 
+  /** @param {string} text */
   #set(text) {
     this.text = text;
     this.#check();
     this.changed();
   }
 
+  /**
+   * @param {string} text
+   * @param {boolean} bad
+   */
   #say(text, bad) {
     this.verdict.textContent = text;
     this.verdict.classList.toggle("bad", bad);
@@ -239,18 +264,18 @@ export class ConditionEditor {
       );
       if (answer) this.#judge(answer);
     } catch (error) {
-      this.#say(`Not checked: ${error.message}`, false);
+      this.#say(`Not checked: ${messageOf(error)}`, false);
     }
   }
 
+  /** @param {TracepointsChecked} answer */
   #judge(answer) {
     this.bad = !answer.ok;
     if (this.mode === "text") {
       this.input.setAttribute("aria-invalid", String(this.bad));
-      this.caret.textContent =
-        this.bad && answer.offset !== undefined && answer.offset !== null ? `${" ".repeat(answer.offset)}↑` : "";
+      this.caret.textContent = this.bad && answer.offset !== undefined ? `${" ".repeat(answer.offset)}↑` : "";
     }
-    const place = answer.offset === undefined || answer.offset === null ? "" : ` at character ${answer.offset + 1}`;
+    const place = answer.offset === undefined ? "" : ` at character ${answer.offset + 1}`;
     if (this.bad) this.#say(`${answer.message}${this.mode === "text" ? place : ""}`, true);
     else this.#say(this.mode === "rows" && answer.normal ? answer.normal : "", false);
     this.changed();

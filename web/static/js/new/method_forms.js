@@ -1,13 +1,18 @@
 // What the forms for system calls, ftrace, counts and profiles have beside plain fields: suggestions, and the list of
 // events of a trace.
 
-import { get, Latest } from "../lib/api.js";
+import { get, Latest, messageOf } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
-import { byId, h, put, settled } from "../lib/dom.js";
+import { byId, fieldOf, h, inputOf, put, settled } from "../lib/dom.js";
 import { exact, plural } from "../lib/format.js";
 import { sentence } from "../lib/notice.js";
 import { BRANCH_WORDS } from "../lib/spec.js";
 import { lastWord } from "../lib/spec_methods.js";
+
+/** @import { DescribedField, PerfEvents } from "../../../api.js" */
+/** @typedef {import("../lib/combobox.js").Item} Item */
+/** @typedef {(word: string, signal: AbortSignal) => Promise<Item[]>} Source */
+/** @typedef {{event: string, input: HTMLInputElement, element: HTMLElement}} EventRow */
 
 /** Sets of system calls that have a name. */
 const SETS = [
@@ -21,19 +26,33 @@ const SETS = [
 ];
 const MOST = 40;
 
+/**
+ * The words that fit.
+ * @param {string[][]} list words with what they mean
+ * @param {string} word
+ */
 const fitting = (list, word) =>
   list.filter(([label, detail]) => `${label} ${detail}`.includes(word)).map(([label, detail]) => ({ label, detail }));
 
-/** Tracers of ftrace: those of this kernel first, the others with what it would need. */
+/**
+ * Tracers of ftrace: those of this kernel first, the others with what it would need.
+ * @param {string} query
+ * @param {AbortSignal} signal
+ */
 async function tracers(query, signal) {
   const { items } = await get("/api/catalog", { kind: "tracer", q: query.trim(), limit: MOST }, signal);
+  /** @param {boolean} works */
   const group = (works) => (works ? "tracers of this kernel" : "not in this kernel");
   return items
     .sort((a, b) => Number(b.works) - Number(a.works))
     .map(({ name, note, works }) => ({ label: name, detail: note, group: group(works) }));
 }
 
-/** Says below a field how many functions its patterns stand for, before anything is traced. */
+/**
+ * Says below a field how many functions its patterns stand for, before anything is traced.
+ * @param {HTMLInputElement} input
+ * @param {HTMLElement} place
+ */
 function countFunctions(input, place) {
   const latest = new Latest();
   const tell = async () => {
@@ -44,12 +63,16 @@ function countFunctions(input, place) {
       return;
     }
     // A name that moved is told where it went, a pattern how much it stands for.
-    const asked = (pattern, signal) =>
-      /[*?[:]/.test(pattern)
-        ? get("/api/catalog/count", { kind: "function", pattern }, signal)
-        : get("/api/dynamic/functions", { q: pattern, limit: 1 }, signal);
-    const told = ({ total, usable, hint }, pattern) => {
-      if (usable === undefined) return hint && h("div", { class: total === 0 ? "stop" : "" }, sentence(hint));
+    /**
+     * @param {string} pattern
+     * @param {AbortSignal} signal
+     */
+    const told = async (pattern, signal) => {
+      if (!/[*?[:]/.test(pattern)) {
+        const { total, hint } = await get("/api/dynamic/functions", { q: pattern, limit: 1 }, signal);
+        return hint && h("div", { class: total === 0 ? "stop" : "" }, sentence(hint));
+      }
+      const { total, usable } = await get("/api/catalog/count", { kind: "function", pattern }, signal);
       return h(
         "span",
         { class: total === 0 ? "stop" : "" },
@@ -59,25 +82,34 @@ function countFunctions(input, place) {
     };
     try {
       const counts = await latest.run((signal) =>
-        Promise.all(patterns.slice(0, 8).map((pattern) => asked(pattern, signal))),
+        Promise.all(patterns.slice(0, 8).map((pattern) => told(pattern, signal))),
       );
-      if (counts) put(place, ...counts.map((one, i) => told(one, patterns[i])));
+      if (counts) put(place, ...counts);
     } catch (error) {
-      put(place, error.message);
+      put(place, messageOf(error));
     }
   };
   input.addEventListener("input", settled(200, tell));
   return tell;
 }
 
-/** Tracepoints that match. */
+/**
+ * Tracepoints that match.
+ * @param {string} query
+ * @param {AbortSignal} signal
+ */
 async function tracepoints(query, signal) {
   return (await get("/api/tracepoints", { q: query, limit: MOST }, signal)).items;
 }
 
+/** @type {Promise<PerfEvents>|null} */
 let events = null;
 
-/** Events that can be counted: those that work here first, then tracepoints. */
+/**
+ * Events that can be counted: those that work here first, then tracepoints.
+ * @param {string} word
+ * @param {AbortSignal} signal
+ */
 async function perfEvents(word, signal) {
   events ??= get("/api/perf_events").catch((error) => {
     events = null;
@@ -98,6 +130,11 @@ async function perfEvents(word, signal) {
   return [...found, ...names.map((label) => ({ label, group: "tracepoints" }))];
 }
 
+/**
+ * @param {string} word
+ * @param {AbortSignal} signal
+ * @returns {Promise<Item[]>}
+ */
 async function systemCalls(word, signal) {
   const sets = fitting(SETS, word);
   if (word.startsWith("%") || word === "") return sets;
@@ -109,7 +146,12 @@ async function systemCalls(word, signal) {
   return [...calls.slice(0, MOST), ...sets];
 }
 
-/** Suggests the last word of a list; what stands before it stays. */
+/**
+ * Suggests the last word of a list; what stands before it stays.
+ * @param {HTMLInputElement} input
+ * @param {Source} source
+ * @param {string} [after]
+ */
 function suggestWords(input, source, after = ", ") {
   new Combobox({
     input,
@@ -124,11 +166,12 @@ function suggestWords(input, source, after = ", ") {
 
 /** The events of a trace, each with a filter. */
 class TraceEvents {
+  /** @type {EventRow[]} */
   #rows = [];
 
   constructor() {
     this.list = byId("trace-events");
-    this.adding = byId("trace-add");
+    this.adding = inputOf("trace-add");
     new Combobox({
       input: this.adding,
       firstIsActive: true,
@@ -145,6 +188,10 @@ class TraceEvents {
     });
   }
 
+  /**
+   * Adds an event, unless it is there.
+   * @param {{event: string, filter: string}} one
+   */
   add({ event, filter }) {
     this.adding.value = "";
     if (this.#rows.some((row) => row.event === event)) return;
@@ -156,8 +203,7 @@ class TraceEvents {
       spellcheck: "false",
     });
     input.value = filter;
-    const row = { event, input };
-    row.element = h(
+    const element = h(
       "div",
       { class: "trace-event", role: "group", "aria-label": event },
       h("code", { text: event }),
@@ -170,16 +216,19 @@ class TraceEvents {
         on: { click: () => this.#remove(row) },
       }),
     );
+    const row = { event, input, element };
     this.#rows.push(row);
     this.list.append(row.element);
+    /** @type {DescribedField[]|null} */
     let fields = null;
+    const [system, name] = event.split(":");
     suggestWords(
       input,
       async (word, signal) => {
-        fields ??= await get(`/api/tracepoints/${event.split(":").map(encodeURIComponent).join("/")}`, {}, signal);
+        fields ??= (await get("/api/tracepoints/{system}/{name}", { system, name }, signal)).fields;
         return word
           ? fitting(
-              fields.fields.map((one) => [one.name, one.type]),
+              fields.map((one) => [one.name, one.type]),
               word,
             )
           : [];
@@ -188,12 +237,14 @@ class TraceEvents {
     );
   }
 
+  /** @param {EventRow} row */
   #remove(row) {
     this.#rows = this.#rows.filter((one) => one !== row);
     row.element.remove();
     this.adding.focus();
   }
 
+  /** The events with their filters. */
   value() {
     return this.#rows.map(({ event, input }) => ({ event, filter: input.value }));
   }
@@ -201,7 +252,7 @@ class TraceEvents {
 
 /** Shows what only the graph tracer has. */
 export function showGraph() {
-  byId("trace-graph").hidden = byId("trace-tracer").value.trim() !== "function_graph";
+  byId("trace-graph").hidden = fieldOf("trace-tracer").value.trim() !== "function_graph";
 }
 
 /** Sets and calls that are about signals and ends. */
@@ -221,7 +272,7 @@ export function wantsEnds(calls) {
 
 /** Whoever chooses calls gets no ends of threads beside them, unless they say so. */
 function startEnds() {
-  const [calls, ends] = [byId("sys-calls"), byId("sys-signals")];
+  const [calls, ends] = [inputOf("sys-calls"), inputOf("sys-signals")];
   ends.addEventListener("change", () => {
     ends.dataset.chosen = "1";
   });
@@ -237,16 +288,16 @@ function startEnds() {
  * events of a trace
  */
 export function startMethods() {
-  suggestWords(byId("sys-calls"), systemCalls);
+  suggestWords(inputOf("sys-calls"), systemCalls);
   startEnds();
-  suggestWords(byId("count-events"), perfEvents);
-  suggestWords(byId("event"), perfEvents, "");
-  suggestWords(byId("branches"), async (word) => fitting(BRANCH_WORDS, word));
-  new Combobox({ input: byId("trace-tracer"), keepsText: true, source: tracers, pick: showGraph });
-  for (const id of ["trace-functions", "trace-roots"]) countFunctions(byId(id), byId(`${id}-count`));
+  suggestWords(inputOf("count-events"), perfEvents);
+  suggestWords(inputOf("event"), perfEvents, "");
+  suggestWords(inputOf("branches"), async (word) => fitting(BRANCH_WORDS, word));
+  new Combobox({ input: inputOf("trace-tracer"), keepsText: true, source: tracers, pick: showGraph });
+  for (const id of ["trace-functions", "trace-roots"]) countFunctions(inputOf(id), byId(`${id}-count`));
   byId("trace-tracer").addEventListener("input", showGraph);
   new Combobox({
-    input: byId("count-cgroup"),
+    input: inputOf("count-cgroup"),
     keepsText: true,
     source: async (query, signal) =>
       (await get("/api/groups", { q: query.trim(), limit: MOST }, signal)).items.map(({ path }) => ({ label: path })),

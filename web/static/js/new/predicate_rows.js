@@ -1,5 +1,6 @@
 // Conditions as rows of a form, and as the predicate language. Pure.
 
+/** @typedef {[kind: "operator"|"text"|"number"|"word", text: string]} Token */
 /** @typedef {{field: string, op: string, value: string}} Row */
 
 /** What can be asked of a number: what is chosen, and how it is written. */
@@ -44,7 +45,9 @@ export function quoted(text) {
 export function rowText(row, isText) {
   if (!row.field) return "";
   if (!isText) return row.value.trim() ? `${row.field} ${row.op} ${row.value.trim()}` : "";
-  const pattern = { begins: `${row.value}*`, contains: `*${row.value}*`, ends: `*${row.value}` }[row.op];
+  /** @type {Record<string, string>} */
+  const patterns = { begins: `${row.value}*`, contains: `*${row.value}*`, ends: `*${row.value}` };
+  const pattern = patterns[row.op];
   if (pattern !== undefined) return row.value ? `${row.field} ~ ${quoted(pattern)}` : "";
   return `${row.field} ${row.op} ${quoted(row.value)}`;
 }
@@ -65,7 +68,12 @@ export function predicateText(rows, join, isText) {
 const TOKEN =
   /\s*(?:(&&|\|\||==|!=|<=|>=|!~|[<>&~])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(-?0[xX][0-9a-fA-F]+|-?\d+)|([A-Za-z_][\w.]*(?:\[\d+\])?)|(.))/gy;
 
+/**
+ * @param {string} text
+ * @returns {Token[]|null}
+ */
 function tokens(text) {
+  /** @type {Token[]} */
   const found = [];
   for (const match of text.trim().matchAll(TOKEN)) {
     const [, operator, string, number, word, other] = match;
@@ -80,9 +88,16 @@ function tokens(text) {
   return found;
 }
 
+/** @type {Record<string, string>} */
+const ESCAPES = { n: "\n", t: "\t", r: "\r" };
+
+/**
+ * What a text in quotes says; null where an escape is not known.
+ * @param {string} literal
+ */
 function unquoted(literal) {
   if (!/^(?:[^\\]|\\[\\"'ntr])*$/.test(literal)) return null;
-  return literal.slice(1, -1).replace(/\\(.)/g, (_all, c) => ({ n: "\n", t: "\t", r: "\r" })[c] ?? c);
+  return literal.slice(1, -1).replace(/\\(.)/g, (_all, c) => ESCAPES[c] ?? c);
 }
 
 /**
@@ -102,7 +117,7 @@ export function rowsOf(text) {
     const row =
       value[0] === "text"
         ? textRow(field[1], operator[1], unquoted(value[1]))
-        : numberRow(field[1], operator[1], value);
+        : numberRow(field[1], operator[1], ...value);
     if (!row) return null;
     rows.push(row);
   }
@@ -110,12 +125,25 @@ export function rowsOf(text) {
   return { join: joins.has("||") ? "any" : "all", rows };
 }
 
-function numberRow(field, op, [kind, value]) {
+/**
+ * @param {string} field
+ * @param {string} op
+ * @param {Token[0]} kind
+ * @param {string} value
+ * @returns {Row|null}
+ */
+function numberRow(field, op, kind, value) {
   return kind === "number" && NUMBER.test(value) && NUMBER_OPERATORS.some(([known]) => known === op)
     ? { field, op, value }
     : null;
 }
 
+/**
+ * @param {string} field
+ * @param {string} op
+ * @param {string|null} value
+ * @returns {Row|null}
+ */
 function textRow(field, op, value) {
   if (value === null) return null;
   if (op === "==" || op === "!=") return { field, op, value };

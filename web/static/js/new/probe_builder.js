@@ -1,16 +1,22 @@
 // Probes of one's own in the form for ftrace: a text of definitions, checked while it is written, and a builder that puts
 // lines into it: a function, where in it, and what of its parameters.
 
-import { Latest, get, send } from "../lib/api.js";
+import { Latest, get, problemOf, send } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
-import { byId, h, put, settled } from "../lib/dom.js";
+import { byId, fieldOf, h, inputOf, put, settled } from "../lib/dom.js";
 import { definitionOf, probeLines } from "../lib/probe_text.js";
+
+/** @import { Answers, Variables } from "../../../api.js" */
 
 const MOST = 40;
 /** Members that are offered one by one; others can be typed. */
 const MOST_MEMBERS = 60;
 
-/** The check of a text: what it becomes, or what is wrong where. */
+/**
+ * The check of a text: what it becomes, or what is wrong where.
+ * @param {Answers["POST"]["/api/dynamic/check"]} answer
+ * @param {string[]} lines of the text
+ */
 function shownCheck({ probes, messages, skipped, answers, notes }, lines) {
   const wrong = messages.map((message) =>
     h(
@@ -62,7 +68,7 @@ export class ProbeText {
 
   /** @param {string} id of the text; its check is shown in the element of that id with `-checked` behind it */
   constructor(id) {
-    this.input = byId(id);
+    this.input = fieldOf(id);
     this.checked = byId(`${id}-checked`);
     this.input.addEventListener(
       "input",
@@ -75,12 +81,16 @@ export class ProbeText {
     if (this.input.value.trim()) this.check();
   }
 
-  /** Puts a line behind the others. */
+  /**
+   * Puts a line behind the others.
+   * @param {string} line
+   */
   add(line) {
     this.input.value = [this.input.value.trimEnd(), line].filter(Boolean).join("\n");
     this.check();
   }
 
+  /** Says what the text becomes, or what is wrong in it. */
   async check() {
     const text = this.input.value;
     if (!text.trim()) {
@@ -88,10 +98,10 @@ export class ProbeText {
       return;
     }
     try {
-      const answer = await this.#checks.run((signal) => send("POST", "/api/dynamic/check", { text }, signal));
+      const answer = await this.#checks.run((signal) => send("POST", "/api/dynamic/check", {}, { text }, signal));
       if (answer) put(this.checked, ...shownCheck(answer, text.split("\n")));
     } catch (error) {
-      put(this.checked, h("p", { class: "quiet small", text: error.why || String(error.message) }));
+      put(this.checked, h("p", { class: "quiet small", text: problemOf(error).why || problemOf(error).message }));
     }
   }
 }
@@ -100,18 +110,20 @@ export class ProbeText {
 export class ProbeBuilder {
   #variables = new Latest();
   #previews = new Latest();
+  /** @type {Variables["variables"]} */
   #known = [];
   #asked = " ";
 
   constructor() {
     this.text = new ProbeText("trace-dynamic");
-    this.file = byId("probe-file");
-    this.func = byId("probe-function");
-    this.at = byId("probe-at");
-    this.offset = byId("probe-offset");
-    this.more = byId("probe-more");
+    this.file = inputOf("probe-file");
+    this.func = inputOf("probe-function");
+    this.at = fieldOf("probe-at");
+    this.offset = inputOf("probe-offset");
+    this.more = inputOf("probe-more");
     this.list = byId("probe-arguments");
     this.preview = byId("probe-preview");
+    this.adding = byId("probe-add", HTMLButtonElement);
     const preview = settled(200, () => this.#preview());
     for (const input of [this.file, this.func, this.offset, this.more]) input.addEventListener("input", preview);
     this.at.addEventListener("change", () => {
@@ -121,7 +133,7 @@ export class ProbeBuilder {
     this.file.addEventListener("change", () => this.#lookUp());
     this.func.addEventListener("change", () => this.#lookUp());
     this.list.addEventListener("change", () => this.#preview());
-    byId("probe-add").addEventListener("click", () => this.#add());
+    this.adding.addEventListener("click", () => this.#add());
     new Combobox({
       input: this.func,
       keepsText: true,
@@ -168,11 +180,12 @@ export class ProbeBuilder {
       this.#known = found.variables;
       this.#showVariables(found.notes);
     } catch (error) {
-      put(this.list, h("p", { class: "quiet small", text: error.why || String(error.message) }));
+      put(this.list, h("p", { class: "quiet small", text: problemOf(error).why || problemOf(error).message }));
     }
     this.#preview();
   }
 
+  /** @param {string[]} [notes] */
   #showVariables(notes = []) {
     if (this.#known.length === 0) return;
     const returns = this.at.value === "return";
@@ -211,7 +224,7 @@ export class ProbeBuilder {
 
   /** The definition as it is now; empty without a function. */
   #definition() {
-    const chosen = [...this.list.querySelectorAll("input:checked")].map((box) => box.value);
+    const chosen = [...this.list.querySelectorAll("input")].filter((box) => box.checked).map((box) => box.value);
     return definitionOf({
       func: this.func.value,
       at: this.at.value,
@@ -223,7 +236,7 @@ export class ProbeBuilder {
 
   async #preview() {
     const definition = this.#definition();
-    byId("probe-add").disabled = !definition;
+    this.adding.disabled = !definition;
     if (!definition) {
       put(this.preview);
       return;
@@ -231,18 +244,19 @@ export class ProbeBuilder {
     try {
       const file = this.file.value.trim();
       const answer = await this.#previews.run((signal) =>
-        send("POST", "/api/dynamic/check", { text: definition, ...(file ? { file } : {}) }, signal),
+        send("POST", "/api/dynamic/check", {}, { text: definition, ...(file ? { file } : {}) }, signal),
       );
       if (answer) put(this.preview, ...shownCheck(answer, [definition]));
     } catch (error) {
-      put(this.preview, h("p", { class: "quiet small", text: error.why || String(error.message) }));
+      put(this.preview, h("p", { class: "quiet small", text: problemOf(error).why || problemOf(error).message }));
     }
   }
 
   #add() {
     const definition = this.#definition();
     if (!definition) return;
-    const [line] = probeLines([{ typed: definition, file: this.file.value.trim() || undefined }]);
+    const file = this.file.value.trim();
+    const [line] = probeLines([file ? { typed: definition, file } : definition]);
     this.text.add(line);
     this.func.value = "";
     this.more.value = "";

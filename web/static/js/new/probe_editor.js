@@ -6,6 +6,8 @@ import { h, put } from "../lib/dom.js";
 import { plural } from "../lib/format.js";
 import { showError } from "../lib/notice.js";
 
+/** @import { DescribedField } from "../../../api.js" */
+
 /** Edits one probe. */
 export class ProbeEditor {
   /**
@@ -17,6 +19,7 @@ export class ProbeEditor {
     this.chosen = probe.fields ? new Set(probe.fields) : null;
     this.predicate = probe.predicate;
     this.parts = parts;
+    /** @type {ConditionEditor|null} */
     this.condition = null;
     this.body = h("div", {}, h("p", { class: "quiet small", text: "Reading its fields" }));
     this.element = h(
@@ -42,17 +45,22 @@ export class ProbeEditor {
   async #load() {
     const [system, name] = this.tracepoint.split(":");
     try {
-      const { fields } = await get(`/api/tracepoints/${encodeURIComponent(system)}/${encodeURIComponent(name ?? "")}`);
-      this.chosen ??= new Set(fields.filter((one) => one.recordable).map((one) => one.name));
+      const { fields } = await get("/api/tracepoints/{system}/{name}", { system, name: name ?? "" });
+      const chosen = this.chosen ?? new Set(fields.filter((one) => one.recordable).map((one) => one.name));
+      this.chosen = chosen;
       this.condition = new ConditionEditor(this.tracepoint, fields, this.predicate, this.parts.changed);
-      put(this.body, ...this.#fields(fields), this.condition.element);
+      put(this.body, ...this.#fields(fields, chosen), this.condition.element);
       this.parts.changed();
     } catch (error) {
       showError(this.body, error, () => this.#load());
     }
   }
 
-  #fields(fields) {
+  /**
+   * @param {DescribedField[]} fields
+   * @param {Set<string>} chosen
+   */
+  #fields(fields, chosen) {
     if (fields.length === 0)
       return [
         h("p", {
@@ -60,11 +68,13 @@ export class ProbeEditor {
           text: "It has no fields of its own. Time, CPU, pid, tid and comm are always recorded.",
         }),
       ];
+    /** @type {HTMLInputElement[]} */
     const boxes = [];
     const counted = h("span");
     const tell = () => {
-      counted.textContent = `Records ${this.chosen.size} of ${plural(fields.length, "field")}, besides time, CPU, pid, tid and comm`;
+      counted.textContent = `Records ${chosen.size} of ${plural(fields.length, "field")}, besides time, CPU, pid, tid and comm`;
     };
+    /** @param {boolean} on */
     const all = (on) => () => {
       for (const box of boxes) if (!box.disabled && box.checked !== on) box.click();
     };
@@ -74,13 +84,13 @@ export class ProbeEditor {
         disabled: !one.recordable,
         on: {
           change: () => {
-            this.chosen[box.checked ? "add" : "delete"](one.name);
+            chosen[box.checked ? "add" : "delete"](one.name);
             tell();
             this.parts.changed();
           },
         },
       });
-      box.checked = one.recordable && this.chosen.has(one.name);
+      box.checked = one.recordable && chosen.has(one.name);
       boxes.push(box);
       return h(
         "label",

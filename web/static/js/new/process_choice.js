@@ -3,11 +3,14 @@
 import { h } from "../lib/dom.js";
 import { duration } from "../lib/format.js";
 
+/** @import { Process } from "../../../api.js" */
+
 /**
  * What a typed text stands for.
  * @param {string} typed
- * @param {{pid: number, comm: string, kernel: boolean}[]} items what the server found for it, the likeliest first
- * @returns {{pid: number}|{several: object[]}|{none: true}}
+ * @param {P[]} items what the server found for it, the likeliest first
+ * @template {Pick<Process, "pid"|"comm"|"kernel">} P
+ * @returns {{pid: number}|{pid?: undefined, several: P[]}}
  */
 export function chooseProcess(typed, items) {
   const text = typed.trim();
@@ -18,12 +21,12 @@ export function chooseProcess(typed, items) {
     if (some.length === 1) return { pid: some[0].pid };
     if (some.length > 1) return { several: some };
   }
-  return { none: true };
+  return { several: [] };
 }
 
 /**
  * What tells a process from others of its name: command line, user, age, CPU time.
- * @param {{command: string, user: string, age_s: number, cpu_ms: number, kernel: boolean}} process
+ * @param {Pick<Process, "command"|"user"|"age_s"|"cpu_ms"|"kernel">} process
  */
 export function processDetail({ command, user, age_s: age, cpu_ms: cpu, kernel }) {
   return [
@@ -39,12 +42,13 @@ export function processDetail({ command, user, age_s: age, cpu_ms: cpu, kernel }
 /**
  * The processes to choose from, as buttons.
  * @param {string} typed
- * @param {object[]} items
+ * @param {Process[]} items
  * @param {number} total
  * @param {(pid: number) => void} chosen
  * @returns {HTMLElement}
  */
 export function processList(typed, items, total, chosen) {
+  /** @param {Process} one */
   const button = (one) =>
     h(
       "li",

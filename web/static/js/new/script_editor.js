@@ -3,7 +3,9 @@
 // The library is large, so this module is only imported where a script is edited.
 
 import * as codemirror from "../vendor/codemirror.js";
+import { isAborted } from "../lib/api.js";
 import { byteOffset, unitOffset } from "../lib/byte_offsets.js";
+import { Emitter } from "../lib/emitter.js";
 import { h } from "../lib/dom.js";
 import { copyState, startState, token } from "../lib/script_language.js";
 
@@ -39,6 +41,11 @@ const {
   tags,
   toggleComment,
 } = codemirror;
+
+/** @import { CompletionContext, EditorView as View, Diagnostic as Shown } from "../vendor/codemirror.js" */
+/** @import { Completion, Completions, Hover, ScriptMessage, ScriptsChecked } from "../../../api.js" */
+/** @typedef {{start: number, end: number}} Span bytes of a script */
+/** @typedef {ScriptsChecked | {messages: ScriptMessage[], ok?: boolean, error?: unknown, pasted?: undefined}} Verdict */
 
 /** How long typing rests before the server is asked for its verdict. */
 const SETTLE_MS = 300;
@@ -106,22 +113,28 @@ const typedOver = EditorView.domEventHandlers({
     const { from, to, empty } = view.state.selection.main;
     if (
       event.inputType !== "insertText" ||
-      !event.data ||
+      event.data === null ||
+      event.data === "" ||
       event.isComposing ||
       empty ||
       view.composing ||
       view.state.readOnly
     )
       return false;
+    const { data } = event;
     const typed = () =>
-      view.state.update(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
-    if (!view.state.facet(EditorView.inputHandler).some((handler) => handler(view, from, to, event.data, typed)))
+      view.state.update(view.state.replaceSelection(data), { userEvent: "input.type", scrollIntoView: true });
+    if (!view.state.facet(EditorView.inputHandler).some((handler) => handler(view, from, to, data, typed)))
       view.dispatch(typed());
     return true;
   },
 });
 
-/** A position of the server in the text, at least one unit long so that it can be seen. */
+/**
+ * A position of the server in the text, at least one unit long so that it can be seen.
+ * @param {string} text
+ * @param {Span} place
+ */
 function range(text, { start, end }) {
   const from = unitOffset(text, start);
   const to = Math.max(unitOffset(text, end), from);
@@ -130,11 +143,16 @@ function range(text, { start, end }) {
     : { from, to };
 }
 
+/**
+ * @param {string} text
+ * @param {ScriptMessage} diagnostic
+ * @returns {Shown}
+ */
 function shown(text, diagnostic) {
   const { severity, message, hint, detail } = diagnostic;
   return {
     ...range(text, diagnostic),
-    severity,
+    severity: /** @type {Shown["severity"]} */ (severity),
     message,
     renderMessage: () =>
       h(
@@ -147,15 +165,21 @@ function shown(text, diagnostic) {
   };
 }
 
-/** One editor. Sends `change` when the text is another, `verdict` with the server's answer. */
-export class ScriptEditor extends EventTarget {
+/**
+ * One editor. Sends `change` when the text is another, `verdict` with the server's answer.
+ * @extends {Emitter<{change: null, verdict: Verdict|null}>}
+ */
+export class ScriptEditor extends Emitter {
+  /** @type {Record<"checking"|"completing"|"explaining", AbortController|null>} */
+  #asked = { checking: null, completing: null, explaining: null };
+
   /**
    * @param {HTMLElement} parent
    * @param {object} options
    * @param {string} options.text
-   * @param {(text: string, signal: AbortSignal) => Promise<{messages: object[]}>} options.check asks for the verdict
-   * @param {(text: string, offset: number, signal: AbortSignal) => Promise<{items: object[], start: number}>} options.complete asks what fits at a byte
-   * @param {(text: string, offset: number, signal: AbortSignal) => Promise<object|null>} options.explain asks what stands at a byte
+   * @param {(text: string, signal: AbortSignal) => Promise<ScriptsChecked|null>} options.check asks for the verdict
+   * @param {(text: string, offset: number, signal: AbortSignal) => Promise<Completions|null>} options.complete asks what fits at a byte
+   * @param {(text: string, offset: number, signal: AbortSignal) => Promise<Hover|null>} options.explain asks what stands at a byte
    * @param {() => void} options.run what Ctrl+Enter does
    */
   constructor(parent, options) {
@@ -187,7 +211,10 @@ export class ScriptEditor extends EventTarget {
     this.view.focus();
   }
 
-  /** Shows and selects a place that the server named. */
+  /**
+   * Shows and selects a place that the server named.
+   * @param {Span} diagnostic
+   */
   reveal(diagnostic) {
     const { from, to } = range(this.text, diagnostic);
     this.view.dispatch({ selection: { anchor: from, head: to }, scrollIntoView: true });
@@ -195,9 +222,7 @@ export class ScriptEditor extends EventTarget {
   }
 
   #extensions() {
-    const changed = EditorView.updateListener.of(
-      (update) => update.docChanged && this.dispatchEvent(new Event("change")),
-    );
+    const changed = EditorView.updateListener.of((update) => update.docChanged && this.emit("change", null));
     const run = {
       key: "Mod-Enter",
       run: () => {
@@ -242,35 +267,41 @@ export class ScriptEditor extends EventTarget {
     ];
   }
 
-  /** Only the newest question of a kind is of interest. */
+  /**
+   * Only the newest question of a kind is of interest.
+   * @param {"checking"|"completing"|"explaining"} kind
+   */
   #newest(kind) {
-    this[kind]?.abort();
-    this[kind] = new AbortController();
-    return this[kind].signal;
+    this.#asked[kind]?.abort();
+    const controller = new AbortController();
+    this.#asked[kind] = controller;
+    return controller.signal;
   }
 
+  /** @param {View} view */
   async #check(view) {
     const text = view.state.doc.toString();
     if (text.trim() === "") {
-      this.dispatchEvent(new CustomEvent("verdict", { detail: null }));
+      this.emit("verdict", null);
       return [];
     }
     try {
       const verdict = await this.options.check(text, this.#newest("checking"));
-      this.dispatchEvent(new CustomEvent("verdict", { detail: verdict }));
+      this.emit("verdict", verdict);
       return (verdict?.messages ?? []).map((diagnostic) => shown(text, diagnostic));
     } catch (error) {
-      if (error?.name !== "AbortError") this.dispatchEvent(new CustomEvent("verdict", { detail: { error } }));
+      if (!isAborted(error)) this.emit("verdict", { messages: [], error });
       return [];
     }
   }
 
+  /** @param {CompletionContext} context */
   async #complete(context) {
     // Without a word or a separator before the caret the list only comes when it is asked for.
     if (!context.explicit && !context.matchBefore(/[\w.:@$>]$/)) return null;
     const text = context.state.doc.toString();
     const signal = this.#newest("completing");
-    context.addEventListener("abort", () => this.completing?.abort());
+    context.addEventListener("abort", () => this.#asked.completing?.abort());
     try {
       const found = await this.options.complete(text, byteOffset(text, context.pos), signal);
       if (!found || found.items.length === 0) return null;
@@ -280,6 +311,10 @@ export class ScriptEditor extends EventTarget {
     }
   }
 
+  /**
+   * @param {View} view
+   * @param {number} at
+   */
   async #explain(view, at) {
     const text = view.state.doc.toString();
     try {
@@ -305,12 +340,12 @@ export class ScriptEditor extends EventTarget {
   }
 }
 
-function option({ label, kind, detail, insert, documentation }) {
+/** @param {Completion} item */
+function option({ label, kind, detail, insert }) {
   return {
     label,
     type: kind,
     detail,
-    apply: insert ?? label,
-    info: documentation ? () => h("p", { text: documentation }) : undefined,
+    apply: insert,
   };
 }

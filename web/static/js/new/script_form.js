@@ -1,11 +1,15 @@
 // The Script tab of the form for a new capture: the editor, the server's verdict on it, tools to begin with, parameters.
 
-import { get, send } from "../lib/api.js";
+import { ApiError, get, send } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
-import { byId, h, put } from "../lib/dom.js";
+import { byId, h, inputOf, put } from "../lib/dom.js";
 import { duration, plural } from "../lib/format.js";
 import { errorNotice, note, noteError } from "../lib/notice.js";
 import { joinWords, splitWords } from "../lib/words.js";
+
+/** @import { CheckedProbe, ScriptMessage, ScriptsChecked } from "../../../api.js" */
+/** @typedef {import("./script_editor.js").ScriptEditor} Editor */
+/** @typedef {import("./script_editor.js").Verdict} Verdict */
 
 /** What the editor shows first. */
 const FIRST = `// Which processes open which files. Ctrl+Enter runs it; Ctrl+Space shows what fits.
@@ -14,13 +18,19 @@ tracepoint:syscalls:sys_enter_openat {
 }
 `;
 
-/** What the places of a kind of probe are called. */
+/**
+ * What the places of a kind of probe are called.
+ * @param {string} name
+ */
 function placeWord(name) {
   if (/^(kprobe|kretprobe|k|kr|fentry|fexit|kfunc|kretfunc|uprobe|uretprobe|u|ur):/.test(name)) return "function";
   return /^(tracepoint|t|rawtracepoint|rt):/.test(name) ? "tracepoint" : "place";
 }
 
-/** How many places each pattern stands for, before anything is attached. */
+/**
+ * How many places each pattern stands for, before anything is attached.
+ * @param {CheckedProbe[]} probes
+ */
 function patterns(probes) {
   const found = probes
     .filter(({ name }) => /[*?[]/.test(name))
@@ -28,7 +38,10 @@ function patterns(probes) {
   return found.length ? ` ${found.join("; ")}.` : "";
 }
 
-/** What a script that can run will do. */
+/**
+ * What a script that can run will do.
+ * @param {ScriptsChecked} verdict
+ */
 function compiled({ probes, maps, compile_ms: ms }) {
   const sites = probes.reduce((sum, { attached }) => sum + attached, 0);
   const kept = maps.length ? `, keeps ${maps.map(({ name }) => name).join(", ")}` : "";
@@ -37,7 +50,9 @@ function compiled({ probes, maps, compile_ms: ms }) {
 
 /** The tab. The editor is loaded when it is shown for the first time. */
 export class ScriptForm {
+  /** @type {Editor|null} */
   #editor = null;
+  /** @type {Promise<void>|null} */
   #loading = null;
   #text = "";
   #file = "";
@@ -45,10 +60,10 @@ export class ScriptForm {
   /** @param {{run: () => void, named: (name: string) => void, changed: () => void}} parts */
   constructor(parts) {
     this.parts = parts;
-    this.params = byId("script-params");
+    this.params = inputOf("script-params");
     this.params.addEventListener("input", () => this.#showWords());
     new Combobox({
-      input: byId("script-tool"),
+      input: inputOf("script-tool"),
       keepsText: true,
       empty: "No matching tool.",
       source: async (query, signal) => {
@@ -70,15 +85,18 @@ export class ScriptForm {
     return mayRun;
   }
 
-  /** Puts a tool's script into the editor. */
+  /**
+   * Puts a tool's script into the editor.
+   * @param {string} name
+   */
   async openTool(name) {
     try {
-      const tool = await get(`/api/tools/${encodeURIComponent(name)}`);
-      this.setText(tool.text);
+      const tool = await get("/api/tools/{name}", { name });
+      this.setText(tool.text ?? "");
       this.#file = tool.name;
       this.parts.named(tool.name);
       await this.show();
-      this.#editor.focus();
+      this.#editor?.focus();
     } catch (error) {
       put(byId("script-verdict"), errorNotice(error));
     }
@@ -95,16 +113,22 @@ export class ScriptForm {
     this.#editor?.focus();
   }
 
-  /** A whole form, as a spec has it. */
+  /**
+   * A whole form, as a spec has it.
+   * @param {import("../lib/spec.js").Form["script"]} script
+   */
   fill({ text, file, params, allow_unsafe }) {
     this.setText(text);
     this.#file = file;
     this.params.value = joinWords(params);
-    byId("script-unsafe").checked = allow_unsafe;
+    inputOf("script-unsafe").checked = allow_unsafe;
     this.#showWords();
   }
 
-  /** Another script. */
+  /**
+   * Another script.
+   * @param {string} text
+   */
   setText(text) {
     this.#text = text;
     if (this.#editor) this.#editor.text = text;
@@ -116,7 +140,7 @@ export class ScriptForm {
       text: this.#editor?.text ?? this.#text,
       file: this.#file,
       params: splitWords(this.params.value).words,
-      allow_unsafe: byId("script-unsafe").checked,
+      allow_unsafe: inputOf("script-unsafe").checked,
     };
   }
 
@@ -129,10 +153,13 @@ export class ScriptForm {
     return found;
   }
 
-  /** What the server said of a start that it refused: its diagnostics go where they belong. */
+  /**
+   * What the server said of a start that it refused: its diagnostics go where they belong.
+   * @param {unknown} error
+   */
   refused(error) {
-    const messages = error.body?.error?.diagnostics;
-    if (!Array.isArray(messages) || messages.length === 0) return false;
+    const messages = error instanceof ApiError ? (error.body.error?.diagnostics ?? []) : [];
+    if (messages.length === 0) return false;
     this.#show({ ok: false, messages });
     return true;
   }
@@ -144,21 +171,24 @@ export class ScriptForm {
       noteError(error);
       return true;
     });
-    const ask = async (path, body, signal) => ((await allowed) ? send("POST", path, body, signal) : null);
-    this.#editor = new ScriptEditor(byId("script-editor"), {
+    const editor = new ScriptEditor(byId("script-editor"), {
       text: this.#text || FIRST,
-      check: (text, signal) => ask("/api/scripts/check", { ...this.value(), text }, signal),
-      complete: (text, offset, signal) => ask("/api/scripts/complete", { text, offset }, signal),
+      check: async (text, signal) =>
+        (await allowed) ? send("POST", "/api/scripts/check", {}, { ...this.value(), text }, signal) : null,
+      complete: async (text, offset, signal) =>
+        (await allowed) ? send("POST", "/api/scripts/complete", {}, { text, offset }, signal) : null,
       explain: async (text, offset, signal) =>
-        (await ask("/api/scripts/hover", { text, offset }, signal))?.hover ?? null,
+        (await allowed) ? (await send("POST", "/api/scripts/hover", {}, { text, offset }, signal)).hover : null,
       run: () => this.parts.run(),
     });
-    this.#editor.addEventListener("verdict", ({ detail }) => this.#show(detail));
-    this.#editor.addEventListener("change", () => this.parts.changed());
+    this.#editor = editor;
+    editor.on("verdict", (verdict) => this.#show(verdict));
+    editor.on("change", () => this.parts.changed());
   }
 
+  /** @param {Verdict|null} verdict */
   #show(verdict) {
-    if (verdict?.pasted) {
+    if (verdict?.pasted && this.#editor) {
       // What runs is what stands there.
       this.#editor.text = verdict.pasted.text;
       note(verdict.pasted.notes.map((text) => `${text}.`).join(" "));
@@ -169,10 +199,11 @@ export class ScriptForm {
     const errors = messages.filter(({ severity }) => severity === "error").length;
     place.classList.toggle("bad", errors > 0);
     if (!verdict) put(place);
-    else if (verdict.error) put(place, errorNotice(verdict.error));
-    else put(place, verdict.ok ? compiled(verdict) : `Cannot run: ${plural(errors, "error")}.`);
+    else if ("error" in verdict) put(place, errorNotice(verdict.error));
+    else put(place, "probes" in verdict && verdict.ok ? compiled(verdict) : `Cannot run: ${plural(errors, "error")}.`);
   }
 
+  /** @param {ScriptMessage} one */
   #problem(one) {
     const { line, column, message, hint, severity } = one;
     const go = h("button", {
@@ -180,7 +211,7 @@ export class ScriptForm {
       class: "plain mono",
       title: "Go there",
       text: `${line}:${column}`,
-      on: { click: () => this.#editor.reveal(one) },
+      on: { click: () => this.#editor?.reveal(one) },
     });
     return h(
       "li",

@@ -5,6 +5,9 @@ import { h, put } from "../lib/dom.js";
 import { duration } from "../lib/format.js";
 import { note, showError, waitFor } from "../lib/notice.js";
 
+/** @import { LinkItem, Shown as SessionItem } from "../../../api.js" */
+
+/** @param {number} seconds */
 const time = (seconds) => duration(seconds * 1e9);
 
 /**
@@ -34,7 +37,15 @@ export async function showAccess(element) {
 }
 
 // The first column is text, those after it are lengths of time.
+/**
+ * @param {string[]} heads
+ * @param {HTMLElement[]} rows
+ */
 function table(heads, rows) {
+  /**
+   * @param {string} text
+   * @param {number} index
+   */
   const head = (text, index) => h("th", { scope: "col", class: index > 0 && "num", text });
   return h(
     "div",
@@ -49,18 +60,24 @@ function table(heads, rows) {
 }
 
 // A user with the role below.
+/** @param {{user: string, role: string}} one */
 function who({ user, role }) {
   return h("td", { class: "name" }, user, h("div", { class: "quiet", text: role }));
 }
 
-function endButton(what, path, again) {
+/**
+ * @param {string} what
+ * @param {() => Promise<unknown>} send ends it
+ * @param {() => void} again
+ */
+function endButton(what, send, again) {
   const end = async () => {
     try {
-      await waitFor(`Ending ${what}`, send("DELETE", path));
+      await waitFor(`Ending ${what}`, send());
       note(`Ended ${what}.`);
       again();
     } catch (error) {
-      showError(button.parentElement, error, again);
+      showError(button.parentElement ?? button, error, again);
     }
   };
   const button = h("button", {
@@ -73,6 +90,10 @@ function endButton(what, path, again) {
   return button;
 }
 
+/**
+ * @param {SessionItem} one
+ * @param {() => void} again
+ */
 function sessionRow(one, again) {
   const what = `the session of ${one.user}`;
   const used = one.current ? "now, by you" : `${time(one.unused_s)} ago`;
@@ -82,17 +103,26 @@ function sessionRow(one, again) {
     who(one),
     h("td", { class: "num" }, used, h("div", { class: "quiet", text: `logged in ${time(one.age_s)} ago` })),
     h("td", { class: "num", text: time(one.ends_in_s) }),
-    h("td", {}, one.current ? "" : endButton(what, `/api/access/sessions/${one.id}`, again)),
+    h(
+      "td",
+      {},
+      one.current ? "" : endButton(what, () => send("DELETE", "/api/access/sessions/{id}", { id: one.id }), again),
+    ),
   );
 }
 
+/**
+ * @param {LinkItem} one
+ * @param {() => void} again
+ */
 function linkRow(one, again) {
+  const end = () => send("DELETE", "/api/access/links/{id}", { id: one.id });
   return h(
     "tr",
     {},
     who(one),
     h("td", { class: "num", text: time(one.session_ends_in_s) }),
     h("td", { class: "num", text: time(one.ends_in_s) }),
-    h("td", {}, endButton(`the link for ${one.user}`, `/api/access/links/${one.id}`, again)),
+    h("td", {}, endButton(`the link for ${one.user}`, end, again)),
   );
 }

@@ -1,21 +1,27 @@
 // One capture on its page: what the server says of it, and the view that the person has of it. All views share this.
 
-import { get, getBytes } from "../lib/api.js";
+import { ApiError, get, getBytes } from "../lib/api.js";
 import { rankColors } from "../lib/color.js";
 import { firstStream } from "../view/first_view.js";
-import { columnType } from "../lib/format.js";
+import { Emitter } from "../lib/emitter.js";
 import { decodeTimeline } from "../view/timeline/timeline_decode.js";
 import { namesByRows } from "../view/timeline/timeline_legend.js";
+
+/** @import { Capture } from "../../../api.js" */
 
 /** How finely the whole capture is looked at for its most frequent names. */
 const RANKED_BINS = 512;
 const RANKED_TRACKS = 256;
 
-/** Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `filter` when it is known whether the filter is right. */
-export class CaptureContext extends EventTarget {
+/**
+ * Sends `info` when the capture's facts are new, `gone` when it was deleted, `colors` when names have other colours, `filter`
+ * when it is known whether the filter is right, with what is wrong.
+ * @extends {Emitter<{info: null, gone: null, colors: null, filter: unknown}>}
+ */
+export class CaptureContext extends Emitter {
   /**
    * @param {string} id
-   * @param {object} info from the API
+   * @param {Capture} info from the API
    * @param {import("./url_state.js").ViewState} state
    */
   constructor(id, info, state) {
@@ -26,6 +32,7 @@ export class CaptureContext extends EventTarget {
     this.path = `/api/captures/${encodeURIComponent(id)}`;
     /** Whether it was deleted while it was open. */
     this.gone = false;
+    this.checking = false;
   }
 
   /** The view's parts. */
@@ -53,7 +60,7 @@ export class CaptureContext extends EventTarget {
   /** Whether any stream has stacks. */
   get hasStacks() {
     return this.info.streams.some(
-      (stream) => stream.kind === "samples" || stream.columns.some((column) => columnType(column) === "stack"),
+      (stream) => stream.kind === "samples" || stream.columns.some((column) => column.type === "stack"),
     );
   }
 
@@ -109,26 +116,28 @@ export class CaptureContext extends EventTarget {
       group: "cpu",
       limit_tracks: RANKED_TRACKS,
     };
-    const names = namesByRows(decodeTimeline(await getBytes(`${this.path}/timeline`, query))).map(([name]) => name);
+    const names = namesByRows(
+      decodeTimeline(await getBytes("/api/captures/{id}/timeline", { id: this.id, ...query })),
+    ).map(([name]) => name);
     rankColors(
       streams.toSorted((a, b) => b.rows - a.rows).map(({ name }) => name),
       names,
     );
-    this.dispatchEvent(new Event("colors"));
+    this.emit("colors", null);
   }
 
   /**
    * Tells whether the filter is right, for the line below it.
-   * @param {Error|null} problem what is wrong with it
+   * @param {unknown} problem what is wrong with it; null for nothing
    */
   filterIs(problem) {
-    this.dispatchEvent(new CustomEvent("filter", { detail: problem }));
+    this.emit("filter", problem);
   }
 
   /** Asks the server for the capture's facts again. */
   async refresh() {
-    this.info = await get(this.path);
-    this.dispatchEvent(new Event("info"));
+    this.info = await get("/api/captures/{id}", { id: this.id });
+    this.emit("info", null);
   }
 
   /** Finds out whether the capture still exists; sends `gone` when it does not. */
@@ -136,11 +145,11 @@ export class CaptureContext extends EventTarget {
     if (this.gone || this.checking) return;
     this.checking = true;
     try {
-      await get(this.path);
+      await get("/api/captures/{id}", { id: this.id });
     } catch (error) {
-      if (error.status !== 404 || this.gone) return;
+      if (!(error instanceof ApiError) || error.status !== 404 || this.gone) return;
       this.gone = true;
-      this.dispatchEvent(new Event("gone"));
+      this.emit("gone", null);
     } finally {
       this.checking = false;
     }
@@ -151,7 +160,10 @@ export class CaptureContext extends EventTarget {
    * @param {{start: number, end: number}|null} range
    */
   select(range) {
-    if (!range) return this.state.set({ start: null, end: null });
+    if (!range) {
+      this.state.set({ start: null, end: null });
+      return;
+    }
     const start = Math.max(0, Math.round(Math.min(range.start, range.end)));
     const end = Math.min(Math.ceil(this.duration), Math.round(Math.max(range.start, range.end)));
     if (end > start) this.state.set({ start, end });

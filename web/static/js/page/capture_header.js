@@ -3,7 +3,7 @@
 import { get, send } from "../lib/api.js";
 import { captureState } from "./capture_list.js";
 import { addCommands, mayRecord } from "../lib/commands.js";
-import { byId, copyText, h, put } from "../lib/dom.js";
+import { byId, closest, copyText, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, duration, lostText, permille, plural, wall } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
 import { note, noteError, sentence } from "../lib/notice.js";
@@ -11,6 +11,9 @@ import { PINS } from "./retention.js";
 import { ESTIMATED, costIsEstimated, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
 
+/** @import { Capture } from "../../../api.js" */
+
+/** @type {[format: string, label: string, end: string, stacks: boolean][]} */
 const EXPORTS = [
   ["svg", "Flame graph", "SVG", true],
   ["folded", "Folded stacks", "text", true],
@@ -32,8 +35,11 @@ export class CaptureHeader {
     this.context = context;
     this.details = details;
     this.stopping = false;
-    context.addEventListener("info", () => this.draw());
-    context.addEventListener("gone", () => this.draw());
+    this.editing = false;
+    /** @type {string|undefined} Whether recording works again after the agent has ended; undefined before it was asked. */
+    this.recordingAgain = undefined;
+    context.on("info", () => this.draw());
+    context.on("gone", () => this.draw());
     this.#startKeys();
     this.draw();
   }
@@ -82,7 +88,7 @@ export class CaptureHeader {
         .filter(Boolean)
         .join(" · "),
     );
-    if (info.state === "finished") byId("cap-meta").firstChild.remove();
+    if (info.state === "finished") byId("cap-meta").firstChild?.remove();
     byId("cap-meta").title =
       `${info.host.hostname}, kernel ${info.host.kernel_release}, started ${wall(info.started_unix_ns, true)}`;
     this.#drawChips(info);
@@ -90,6 +96,7 @@ export class CaptureHeader {
     this.#drawProblem(info);
   }
 
+  /** @param {Capture} info */
   #drawChips(info) {
     const { lost } = this.context;
     const cost = info.readings.reduce((sum, reading) => sum + (reading?.cpu_permille ?? 0), 0);
@@ -97,6 +104,12 @@ export class CaptureHeader {
       (reading) => reading?.cpu_permille !== null && reading?.cpu_permille !== undefined,
     );
     const estimated = costIsEstimated(info.spec);
+    /**
+     * @param {string} text
+     * @param {string} section
+     * @param {string} name
+     * @param {string} title
+     */
     const chip = (text, section, name, title) =>
       h("button", { type: "button", class: `chip ${name}`, title, text, on: { click: () => this.details(section) } });
     put(
@@ -124,9 +137,13 @@ export class CaptureHeader {
     );
   }
 
+  /** @param {Capture} info */
   #drawActions(info) {
-    if (this.context.gone)
-      return put(byId("cap-actions"), h("a", { class: "button", href: "/captures", text: "All captures" }));
+    if (this.context.gone) {
+      put(byId("cap-actions"), h("a", { class: "button", href: "/captures", text: "All captures" }));
+      return;
+    }
+    /** @type {HTMLElement[]} */
     const actions = [];
     if (info.running && info.can_change) {
       actions.push(
@@ -142,7 +159,7 @@ export class CaptureHeader {
       actions.push(h("a", { class: "button", href: this.#again, text: "Run again" }));
     }
     actions.push(
-      this.#exportMenu(info),
+      this.#exportMenu(),
       h("button", { type: "button", text: "Copy link", on: { click: () => this.#copyLink() } }),
     );
     if (info.can_change && !this.editing)
@@ -163,13 +180,18 @@ export class CaptureHeader {
     if (held === "stop" || held === "pin") document.getElementById(held)?.focus();
   }
 
+  /** @param {Capture} info */
   #drawProblem(info) {
-    if (this.context.gone)
-      return put(
+    if (this.context.gone) {
+      put(
         byId("cap-problem"),
         h("p", { class: "notice notice-stop", role: "alert" }, h("strong", { text: "Deleted. " }), GONE),
       );
+      return;
+    }
     const bad = {
+      recording: "",
+      finished: "",
       failed: "This capture failed. ",
       interrupted: "This capture was interrupted. ",
       agent_lost: `The agent ended at ${duration(this.context.duration)}. `,
@@ -192,7 +214,7 @@ export class CaptureHeader {
         ),
       !info.running &&
         info.streams.every((stream) => stream.rows === 0) &&
-        info.hints?.length > 0 &&
+        info.hints.length > 0 &&
         h(
           "p",
           { class: "notice" },
@@ -200,10 +222,13 @@ export class CaptureHeader {
           ...info.hints.map((hint) => `${sentence(hint)} `),
         ),
     );
-    if (isLost && this.recordingAgain === undefined) this.#askAgent(now);
+    if (now && this.recordingAgain === undefined) this.#askAgent(now);
   }
 
-  /** Says whether recording works again after the agent has ended. */
+  /**
+   * Says whether recording works again after the agent has ended.
+   * @param {HTMLElement} place
+   */
   async #askAgent(place) {
     this.recordingAgain = "";
     try {
@@ -219,6 +244,7 @@ export class CaptureHeader {
   #exportMenu() {
     const list = h("ul", { hidden: true });
     const button = h("button", { type: "button", "aria-haspopup": "true", "aria-expanded": "false", text: "Export" });
+    /** @param {boolean} open */
     const toggle = (open) => {
       list.hidden = !open;
       button.setAttribute("aria-expanded", String(open));
@@ -240,17 +266,17 @@ export class CaptureHeader {
       );
       list.querySelector("a")?.focus();
     };
-    button.addEventListener("click", () => toggle(list.hidden));
+    button.addEventListener("click", () => toggle(list.hidden === true));
     const menu = h(
       "div",
       {
         class: "menu",
         on: {
           focusout: (event) => {
-            if (!menu.contains(event.relatedTarget)) toggle(false);
+            if (!(event.relatedTarget instanceof Node && menu.contains(event.relatedTarget))) toggle(false);
           },
           click: (event) => {
-            if (event.target.closest("a")) toggle(false);
+            if (closest(event, "a")) toggle(false);
           },
           keydown: (event) =>
             this.#menuKey(event, list, () => {
@@ -265,10 +291,15 @@ export class CaptureHeader {
     return menu;
   }
 
+  /**
+   * @param {KeyboardEvent} event
+   * @param {HTMLElement} list
+   * @param {() => void} close
+   */
   #menuKey(event, list, close) {
     const links = [...list.querySelectorAll("a")];
-    const at = links.indexOf(document.activeElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
+    const at = links.findIndex((link) => link === document.activeElement);
+    const to = event.key === "ArrowDown" ? at + 1 : event.key === "ArrowUp" ? at - 1 : undefined;
     if (event.key === "Escape" && !list.hidden) close();
     else if (to !== undefined && links.length) links[(to + links.length) % links.length].focus();
     else return;
@@ -276,6 +307,7 @@ export class CaptureHeader {
     event.stopPropagation();
   }
 
+  /** @param {string} format */
   #exportPath(format) {
     const { start, end, filter, focus, search, invert, by } = this.context.view;
     const stream = Math.max(0, this.context.info.streams.indexOf(this.context.stream));
@@ -312,7 +344,7 @@ export class CaptureHeader {
     const { info } = this.context;
     if (!info.can_pin || this.#isGone()) return;
     try {
-      await send("PATCH", this.context.path, { pinned: !info.pinned });
+      await send("PATCH", "/api/captures/{id}", { id: this.context.id }, { pinned: !info.pinned });
       await this.context.refresh();
       note(
         this.context.info.pinned
@@ -330,7 +362,7 @@ export class CaptureHeader {
     this.stopping = true;
     this.draw();
     try {
-      await send("POST", `${this.context.path}/stop`);
+      await send("POST", "/api/captures/{id}/stop", { id: this.context.id });
     } catch (error) {
       noteError(error);
       this.stopping = false;
@@ -345,6 +377,7 @@ export class CaptureHeader {
     input.value = this.context.info.title;
     this.editing = true;
     let over = false;
+    /** @param {boolean} keep */
     const finish = async (keep) => {
       if (over) return;
       over = true;
@@ -352,7 +385,7 @@ export class CaptureHeader {
       const text = input.value.trim();
       if (keep && text && text !== this.context.info.title) {
         try {
-          await send("PATCH", this.context.path, { title: text });
+          await send("PATCH", "/api/captures/{id}", { id: this.context.id }, { title: text });
           await this.context.refresh();
           note(`Renamed to “${this.context.info.title}”.`, { ms: 3000 });
         } catch (error) {

@@ -1,9 +1,12 @@
 // Captures as a table, for the start page and the history.
 
-import { h, put } from "../lib/dom.js";
+import { closest, h, put } from "../lib/dom.js";
 import { UNKNOWN_LOSS, ago, bytes, count, duration, exact, lostNumber, wall } from "../lib/format.js";
 import { PINS, keptFor } from "./retention.js";
 
+/** @import { CaptureItem } from "../../../api.js" */
+
+/** @type {Record<string, string>} */
 const STATES = {
   recording: "Recording",
   finished: "Finished",
@@ -20,9 +23,16 @@ export function captureState(state) {
   return h("span", { class: `state state-${state}`, text: STATES[state] ?? state });
 }
 
+/**
+ * @param {number} value
+ * @param {string} text
+ */
 const exactly = (value, text) => h("td", { class: "num", title: exact(value), text });
 
-/** Columns by name: heading, whether it is a number, how a cell is made. */
+/**
+ * Columns by name: heading, whether it is a number, how a cell is made.
+ * @type {Record<string, [heading: string, isNumber: boolean, make: (one: CaptureItem) => HTMLElement]>}
+ */
 const COLUMNS = {
   title: [
     "Title",
@@ -74,7 +84,7 @@ export class CaptureTable {
   /**
    * @param {Element} place
    * @param {string[]} columns
-   * @param {(one: object) => HTMLElement|null} [action] last cell of each row
+   * @param {(one: CaptureItem) => HTMLElement|null} [action] last cell of each row
    */
   constructor(place, columns, action = undefined) {
     this.columns = columns.map((name) => COLUMNS[name]);
@@ -102,13 +112,17 @@ export class CaptureTable {
     );
   }
 
-  /** @param {Array<object>} items */
+  /** @param {CaptureItem[]} items */
   show(items) {
-    const focused = document.activeElement?.closest?.("tr")?.dataset.id;
+    const focused = document.activeElement?.closest("tr")?.dataset.id;
     put(this.body, ...items.map((one, i) => this.#row(one, i === 0)));
-    if (focused) this.body.querySelector(`tr[data-id="${CSS.escape(focused)}"]`)?.focus();
+    if (focused) [...this.body.rows].find((row) => row.dataset.id === focused)?.focus();
   }
 
+  /**
+   * @param {CaptureItem} one
+   * @param {boolean} first
+   */
   #row(one, first) {
     const last = this.action?.(one);
     return h(
@@ -119,30 +133,36 @@ export class CaptureTable {
     );
   }
 
+  /** @param {MouseEvent} event */
   #click(event) {
-    const row = event.target.closest("tr");
-    if (row && !event.target.closest("a, button") && getSelection().isCollapsed) row.querySelector("a").click();
+    const row = closest(event, "tr");
+    if (row && !closest(event, "a, button") && getSelection()?.isCollapsed) row.querySelector("a")?.click();
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    const row = event.target.closest("tr");
-    if (event.target !== row) return;
-    const to = {
+    const row = closest(event, "tr");
+    if (!row || event.target !== row) return;
+    /** @type {Record<string, Element|null>} */
+    const ways = {
       ArrowDown: row.nextElementSibling,
       ArrowUp: row.previousElementSibling,
       Home: this.body.firstElementChild,
       End: this.body.lastElementChild,
-    }[event.key];
-    if (to) {
+    };
+    const to = ways[event.key];
+    /** @param {string} selector */
+    const press = (selector) => /** @type {HTMLElement|null} */ (row.querySelector(selector))?.click();
+    if (to instanceof HTMLElement) {
       row.tabIndex = -1;
       to.tabIndex = 0;
       to.focus();
     } else if (event.key === "Enter") {
-      row.querySelector("a").click();
+      press("a");
     } else if (event.key === "Delete") {
-      row.querySelector("button.danger")?.click();
+      press("button.danger");
     } else if (event.key.toLowerCase() === "k" && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      row.querySelector("button.pin")?.click();
+      press("button.pin");
     } else {
       return;
     }

@@ -11,10 +11,12 @@ const MOST = 4096;
  */
 export function parseAddress(search) {
   const params = new URLSearchParams(search);
+  /** @param {string} name */
   const text = (name) => {
     const value = params.get(name) ?? "";
     return value.length <= MOST ? value : "";
   };
+  /** @param {string} name */
   const kind = (name) => (KINDS.includes(text(name)) ? text(name) : "");
   const name = text("name");
   const entry = name && kind("of") ? { kind: kind("of"), name, within: text("from") } : null;
@@ -27,6 +29,6 @@ export function parseAddress(search) {
  */
 export function formatAddress({ q, kind, within, entry }) {
   const parts = { q, kind, in: within, of: entry?.kind, name: entry?.name, from: entry?.within };
-  const kept = Object.entries(parts).filter(([, value]) => value);
+  const kept = Object.entries(parts).flatMap(([name, value]) => (value ? [[name, value]] : []));
   return kept.length ? `?${new URLSearchParams(kept)}` : "";
 }

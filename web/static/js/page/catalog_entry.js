@@ -5,44 +5,54 @@ import { copyText, h } from "../lib/dom.js";
 import { note, sentence } from "../lib/notice.js";
 import { scriptText } from "../lib/script_text.js";
 
+/** @import { DescribedField, WireAction, WireCode, WireEntry, WireMeans } from "../../../api.js" */
+
+/**
+ * @param {string} text
+ * @param {string} what
+ */
 const copy = (text, what) => async () => {
   if (await copyText(text)) note(`Copied ${what}.`, { ms: 2000 });
 };
 
+/**
+ * @param {WireMeans[]} means
+ * @returns {HTMLElement|false}
+ */
 function meansList(means) {
-  return (
-    means.length > 0 &&
+  if (means.length === 0) return false;
+  return h(
+    "section",
+    {},
+    h("h3", { text: "How it can be traced" }),
     h(
-      "section",
-      {},
-      h("h3", { text: "How it can be traced" }),
-      h(
-        "ul",
-        { class: "means" },
-        ...means.map(({ id, purpose, works, why_not: why }) =>
+      "ul",
+      { class: "means" },
+      ...means.map(({ id, purpose, works, why_not: why }) =>
+        h(
+          "li",
+          { class: works ? "" : "quiet" },
           h(
-            "li",
-            { class: works ? "" : "quiet" },
-            h(
-              "span",
-              { class: `state state-${works ? "available" : "missing_kernel_feature"}` },
-              h("code", { text: id }),
-            ),
-            h(
-              "span",
-              {},
-              h("span", { text: purpose }),
-              why && h("span", { class: "means-why", text: sentence(`${works ? "" : "Not here: "}${why}`) }),
-            ),
+            "span",
+            { class: `state state-${works ? "available" : "missing_kernel_feature"}` },
+            h("code", { text: id }),
+          ),
+          h(
+            "span",
+            {},
+            h("span", { text: purpose }),
+            why && h("span", { class: "means-why", text: sentence(`${works ? "" : "Not here: "}${why}`) }),
           ),
         ),
       ),
-    )
+    ),
   );
 }
 
+/** @param {DescribedField[]} fields */
 function fieldTable(fields) {
   if (fields.length === 0) return false;
+  /** @param {DescribedField} field */
   const row = ({ name, type, kind, recordable, note: why }) =>
     h(
       "tr",
@@ -59,6 +69,7 @@ function fieldTable(fields) {
   );
 }
 
+/** @param {WireCode} code */
 function text({ title, language, text: content }) {
   return h(
     "section",
@@ -75,8 +86,9 @@ function text({ title, language, text: content }) {
 
 /**
  * The pieces that show an entry.
- * @param {object} entry as the server tells it
+ * @param {WireEntry} entry
  * @param {() => void} close
+ * @returns {import("../lib/dom.js").Child[]}
  */
 export function entryView(entry, close) {
   const name = entry.shown ?? entry.name;
@@ -85,6 +97,10 @@ export function entryView(entry, close) {
     ...entry.facts.filter(({ label }) => label !== "symbol"),
   ];
   const [main, ...others] = entry.actions;
+  /**
+   * @param {WireAction} one
+   * @param {boolean} primary
+   */
   const action = ({ label, path, params }, primary) =>
     h("a", {
       class: primary ? "button primary" : "button",

@@ -4,6 +4,9 @@ import { h } from "../lib/dom.js";
 import { bytes } from "../lib/format.js";
 import { sentence } from "../lib/notice.js";
 
+/** @import { AgentStatus, Capability, HostFacts } from "../../../api.js" */
+
+/** @type {Record<string, string>} */
 const STATES = {
   available: "Available",
   missing_privilege: "Missing privilege",
@@ -37,7 +40,7 @@ export function troubleNotice(trouble) {
 
 /**
  * What the agent is, in words; null where there is nothing to say.
- * @param {{state: string, simulated: boolean, message: string}} agent
+ * @param {AgentStatus} agent
  * @param {boolean} full also when all is well
  */
 export function agentNotice(agent, full = false) {
@@ -73,7 +76,7 @@ export function agentNotice(agent, full = false) {
 
 /**
  * Capabilities as a short list: what does not work says why and what to change.
- * @param {Array<object>} capabilities
+ * @param {Capability[]} capabilities
  */
 export function shortCapabilities(capabilities) {
   return h(
@@ -96,13 +99,17 @@ export function shortCapabilities(capabilities) {
   );
 }
 
+/**
+ * @param {string} finding
+ * @param {string} remedy
+ */
 function joined(finding, remedy) {
   return [finding && !/[.!?]$/.test(finding) ? `${finding}.` : finding, remedy].filter(Boolean).join(" ");
 }
 
 /**
  * Capabilities in full, as a table.
- * @param {Array<object>} capabilities
+ * @param {Capability[]} capabilities
  */
 export function fullCapabilities(capabilities) {
   return h(
@@ -136,22 +143,23 @@ export function fullCapabilities(capabilities) {
 
 /**
  * Facts of a host as the entries of a definition list.
- * @param {object} facts
+ * @param {HostFacts} facts
  * @returns {HTMLElement[]}
  */
 export function factEntries(facts) {
+  /** @type {[name: string, value: string][]} */
   const rows = [
     ["Host name", facts.hostname],
     ["Kernel", [facts.kernel_release, facts.machine].filter(Boolean).join(", ")],
-    ["Processors online", facts.cpus || ""],
+    ["Processors online", facts.cpus ? String(facts.cpus) : ""],
     ["Memory", facts.memory_bytes ? bytes(facts.memory_bytes) : ""],
     ["Boot", facts.boot_id],
     ["Kernel build id", facts.kernel_build_id],
   ];
   return rows
-    .filter(([, value]) => value !== "" && value !== undefined)
+    .filter(([, value]) => value !== "")
     .flatMap(([name, value]) => [
       h("dt", { text: name }),
-      h("dd", { class: /id|Boot/.test(name) ? "mono" : "", text: String(value) }),
+      h("dd", { class: /id|Boot/.test(name) ? "mono" : "", text: value }),
     ]);
 }

@@ -6,9 +6,13 @@ import { h, put } from "../lib/dom.js";
 import { bytes, percent, plural } from "../lib/format.js";
 import { errorNotice, note } from "../lib/notice.js";
 
+/** @import { ImportAnswer } from "../../../api.js" */
+
 /** What is sent, and the files that wait for their turn. */
-let sending = null;
+let sending = /** @type {ReturnType<typeof post>|null} */ (null);
+/** @type {File[]} */
 const waiting = [];
+/** @type {ImportAnswer[]} */
 const imported = [];
 
 /** Where an import says how far it is, above the page. */
@@ -25,9 +29,15 @@ function clear() {
   document.getElementById("import-panel")?.remove();
 }
 
-/** Sends a file; `tell` gets how many of its bytes are sent. */
+/**
+ * Sends a file; `tell` gets how many of its bytes are sent.
+ * @param {File} file
+ * @param {(sent: number) => void} tell
+ * @returns {{done: Promise<ImportAnswer|null>, cancel: () => void}} `done` is null where it was cancelled
+ */
 function post(file, tell) {
   const request = new XMLHttpRequest();
+  /** @type {Promise<ImportAnswer|null>} */
   const done = new Promise((resolve, reject) => {
     request.upload.addEventListener("progress", ({ loaded }) => tell(loaded));
     request.addEventListener("abort", () => resolve(null));
@@ -64,9 +74,11 @@ function post(file, tell) {
   return { done, cancel: () => request.abort() };
 }
 
+/** @param {File} file */
 async function importOne(file) {
   const said = h("span", { role: "status" });
   const bar = h("progress", { max: Math.max(1, file.size), value: 0, "aria-label": `Import of ${file.name}` });
+  /** @param {number} sent */
   const tell = (sent) => {
     bar.value = sent;
     const left = waiting.length ? `; ${plural(waiting.length, "more file")}` : "";
@@ -77,7 +89,8 @@ async function importOne(file) {
     // How long reading takes is not known.
     if (sent >= file.size) bar.removeAttribute("value");
   };
-  sending = post(file, tell);
+  const sent = post(file, tell);
+  sending = sent;
   put(
     panel(),
     h("p", {}, said),
@@ -94,13 +107,14 @@ async function importOne(file) {
     }),
   );
   tell(0);
-  const answer = await sending.done;
+  const answer = await sent.done;
   if (answer) imported.push(answer);
   return Boolean(answer);
 }
 
 async function importAll() {
-  let file = null;
+  /** @type {File|undefined} */
+  let file;
   try {
     while ((file = waiting.shift())) {
       if (!(await importOne(file))) note(`The import of ${file.name} was cancelled; nothing of it was stored.`);
@@ -110,13 +124,13 @@ async function importAll() {
     const rest = waiting.splice(0);
     put(
       panel(),
-      h("h2", { text: `${file.name} was not imported` }),
+      h("h2", { text: `${file?.name} was not imported` }),
       errorNotice(error),
       rest.length > 0 &&
         h("p", { text: `Nor ${rest.length === 1 ? "was" : "were"} ${rest.map(({ name }) => name).join(", ")}.` }),
       h("button", { type: "button", text: "Close", on: { click: clear } }),
     );
-    panel().querySelector("button").focus();
+    panel().querySelector("button")?.focus();
   } finally {
     sending = null;
   }
@@ -145,7 +159,7 @@ export function chooseFiles() {
     type: "file",
     multiple: true,
     accept: ".bathy",
-    on: { change: () => importFiles(input.files) },
+    on: { change: () => importFiles(input.files ?? []) },
   });
   input.click();
 }
@@ -160,6 +174,7 @@ export function importButton() {
   });
 }
 
+/** @param {DragEvent} event */
 const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
 
 /** Takes files that are dropped anywhere. A browser would open them instead of this page. */
@@ -172,11 +187,12 @@ export function startDrop() {
     }),
   );
   document.body.append(target);
+  /** @param {DragEvent} event */
   const over = (event) => {
     if (!hasFiles(event)) return;
     event.preventDefault();
     event.stopPropagation();
-    event.dataTransfer.dropEffect = mayRecord() ? "copy" : "none";
+    if (event.dataTransfer) event.dataTransfer.dropEffect = mayRecord() ? "copy" : "none";
     target.hidden = false;
   };
   const options = { capture: true };
@@ -196,7 +212,7 @@ export function startDrop() {
       event.preventDefault();
       event.stopPropagation();
       target.hidden = true;
-      if (mayRecord()) importFiles(event.dataTransfer.files);
+      if (mayRecord()) importFiles(event.dataTransfer?.files ?? []);
     },
     options,
   );

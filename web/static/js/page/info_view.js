@@ -13,6 +13,11 @@ import { scriptText } from "../lib/script_text.js";
 import { ESTIMATED, costIsEstimated, targetText } from "../lib/spec.js";
 import { joinWords } from "../lib/words.js";
 
+/** @import { Capture, DynamicProbe, Limits, Loss, OutputItem, TraceSpec } from "../../../api.js" */
+/** @typedef {import("../lib/dom.js").Child} Child */
+/** @typedef {[text: string, isNumber?: boolean]} Head of a column */
+
+/** @type {Record<string, string>} */
 const STAGES = {
   kernel_missed: "the probe was not run",
   limited: "the limit of rows or bytes a second was reached",
@@ -33,16 +38,32 @@ export function stageText(stage) {
   return STAGES[stage] ?? stage;
 }
 
+/** How stacks are found, where that is not by frame pointers. */
+const WALKS = { frame_pointer: "", dwarf: ", by DWARF", lbr: ", by branch records" };
 /** How often the probes of a running capture are asked for. */
 const PROBES_EVERY_MS = 1500;
 /** What the server gives at one time. */
 const MOST_OUTPUT = 1000;
 
+/** @param {number} value */
 const number = (value) => h("td", { class: "num", title: exact(value), text: exact(value) });
+/**
+ * @param {string} name
+ * @param {...Child} value
+ */
 const entry = (name, ...value) => [h("dt", { text: name }), h("dd", {}, ...value)];
+/**
+ * @param {string} id
+ * @param {string} title
+ * @param {...Child} children
+ */
 const section = (id, title, ...children) =>
   h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title`, text: title }), ...children);
 
+/**
+ * @param {Head[]} heads
+ * @param {HTMLElement[]} rows
+ */
 function table(heads, rows) {
   return h(
     "div",
@@ -60,8 +81,10 @@ function table(heads, rows) {
   );
 }
 
-/** A trace by ftrace: only what was asked for. */
-/** What a capture may cost, of all that it has budgets for. */
+/**
+ * What a capture may cost, of all that it has budgets for.
+ * @param {Limits} limits
+ */
 function budgetsText(limits) {
   const {
     rows_per_s: rows,
@@ -71,14 +94,18 @@ function budgetsText(limits) {
   } = limits.budgets ?? {};
   const all = [
     `${permille(limits.budget_cpu_permille)} of one CPU in probes`,
-    rows && `${exact(rows)} rows/s`,
+    ...(rows ? [`${exact(rows)} rows/s`] : []),
     `${bytes(written ?? 128 * 2 ** 20)}/s of records`,
     `${permille(agent)} of one CPU`,
     `${bytes(memory)} of memory in the agent`,
-  ].filter(Boolean);
+  ];
   return `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
 }
 
+/**
+ * A trace by ftrace: only what was asked for.
+ * @param {TraceSpec} trace
+ */
 function tracedEntries({
   tracer,
   functions = [],
@@ -89,6 +116,10 @@ function tracedEntries({
   events = [],
   dynamic = [],
 }) {
+  /**
+   * @param {string} name
+   * @param {string[]} words
+   */
   const codes = (name, words) => (words.length ? entry(name, h("code", { text: words.join(" ") })) : []);
   return [
     ...codes("Tracer", tracer ? [tracer] : []),
@@ -108,7 +139,10 @@ function tracedEntries({
   ];
 }
 
-/** Probes that were made for the capture. */
+/**
+ * Probes that were made for the capture.
+ * @param {DynamicProbe[]} dynamic
+ */
 function probedEntries(dynamic) {
   return dynamic.flatMap((probe, i) =>
     entry(
@@ -132,7 +166,7 @@ export class InfoView extends PanelView {
     this.outputAsked = -1;
     this.probes = h("div");
     this.probesAsked = -Infinity;
-    context.addEventListener("info", () => this.visible && this.#draw());
+    context.on("info", () => this.visible && this.#draw());
   }
 
   /** The tab is in sight. */
@@ -149,7 +183,10 @@ export class InfoView extends PanelView {
     this.#draw();
   }
 
-  /** Brings one of its sections into sight. */
+  /**
+   * Brings one of its sections into sight.
+   * @param {string} id
+   */
   reveal(id) {
     document.getElementById(id)?.scrollIntoView({ block: "start" });
   }
@@ -181,6 +218,7 @@ export class InfoView extends PanelView {
     if (info.output_bytes > 0 && this.outputAsked !== info.output_bytes) this.#loadOutput();
   }
 
+  /** @param {Capture} info */
   #spec(info) {
     const { spec } = info;
     const { events, profile, script, syscalls, trace, count: counts } = spec.method;
@@ -189,7 +227,7 @@ export class InfoView extends PanelView {
       ? entry(
           "Script",
           script.file && h("code", { text: script.file }),
-          script.params?.length > 0 && h("code", { text: ` ${joinWords(script.params)}` }),
+          script.params && h("code", { text: ` ${joinWords(script.params)}` }),
           scriptText(script.text),
         )
       : counts
@@ -205,14 +243,14 @@ export class InfoView extends PanelView {
                     .map((group) => (group.length > 1 ? `{${group.join(",")}}` : group[0]))
                     .join(", ") || (counts.dynamic?.length ? "those of the probes" : "default events"),
               }),
-              counts.delay_ms && `, begun after ${duration(counts.delay_ms * 1e6)}`,
+              counts.delay_ms ? `, begun after ${duration(counts.delay_ms * 1e6)}` : "",
             ),
             ...probedEntries(counts.dynamic ?? []),
           ]
         : profile
           ? entry(
               "Method",
-              `Profile: ${profile.event ? `${[profile.event, ...(profile.more ?? []).map(({ event }) => event)].join(", ")}${profile.group ? " as one group" : ""}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${{ dwarf: ", by DWARF", lbr: ", by branch records" }[profile.call_graph] ?? ""}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}${profile.delay_ms ? `, begun after ${duration(profile.delay_ms * 1e6)}` : ""}`,
+              `Profile: ${profile.event ? `${[profile.event, ...(profile.more ?? []).map(({ event }) => event)].join(", ")}${profile.group ? " as one group" : ""}, ` : ""}${profile.period ? `one sample for ${exact(profile.period)}` : `${exact(profile.frequency_hz)} samples per second and CPU`}${WALKS[profile.call_graph ?? "frame_pointer"]}, ${[profile.kernel_stacks && "kernel", profile.user_stacks && "user"].filter(Boolean).join(" and ")} stacks${profile.memory ? ", accesses to memory" : ""}${profile.branches?.length ? `, branches (${profile.branches.join(", ")})` : ""}${profile.delay_ms ? `, begun after ${duration(profile.delay_ms * 1e6)}` : ""}`,
             )
           : syscalls
             ? [
@@ -257,7 +295,7 @@ export class InfoView extends PanelView {
             ? "still recording"
             : `after ${duration(this.context.duration)}${info.reason ? `: ${info.reason}` : ""}`,
         ),
-        ...(info.hints ?? []).flatMap((hint) => entry("Note", `${hint}.`)),
+        ...info.hints.flatMap((hint) => entry("Note", `${hint}.`)),
         ...entry("Size", bytes(info.bytes)),
         ...(info.pinned || info.kept_until_unix_ns ? entry("Kept", keptText(info)) : []),
         ...(info.simulated ? entry("Agent", "simulated: the events are made up") : []),
@@ -266,7 +304,10 @@ export class InfoView extends PanelView {
     );
   }
 
-  /** Hits and misses of its own probes, while it runs; each can be detached. */
+  /**
+   * Hits and misses of its own probes, while it runs; each can be detached.
+   * @param {Capture} info
+   */
   #ownProbes(info) {
     if (!info.running || !info.spec.method.trace?.dynamic?.length) return null;
     if (performance.now() - this.probesAsked > PROBES_EVERY_MS) {
@@ -276,9 +317,12 @@ export class InfoView extends PanelView {
     return section("info-probes", "Own probes, now", this.probes);
   }
 
+  /** @param {Capture} info */
   #ledger(info) {
+    /** @param {number} stream */
     const lost = (stream) =>
       info.ledger.losses.filter((loss) => loss.stream === stream).reduce((sum, loss) => sum + loss.count, 0);
+    /** @param {number} stream */
     const open = (stream) =>
       info.ledger.losses.some(
         (loss) => loss.stage === "interrupted" && (loss.stream === stream || loss.stream === null),
@@ -324,8 +368,10 @@ export class InfoView extends PanelView {
     );
   }
 
+  /** @param {Capture} info */
   #losses(info) {
     const { losses } = info.ledger;
+    /** @param {Loss} loss */
     const show = (loss) =>
       h("button", {
         type: "button",
@@ -367,33 +413,34 @@ export class InfoView extends PanelView {
     );
   }
 
+  /** @param {Capture} info */
   #overhead(info) {
     const estimated = costIsEstimated(info.spec);
     const about = estimated ? "≈ " : "";
-    const rows = info.readings
-      .map(
-        (reading, i) =>
-          reading &&
-          h(
-            "tr",
-            {},
-            h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
-            h("td", {
-              class: "num",
-              title: exact(reading.hits_per_s),
-              text: `${count(Math.round(reading.hits_per_s))}/s`,
-            }),
-            h("td", {
-              class: "num",
-              text:
-                reading.ns_per_hit === null || reading.ns_per_hit === undefined
-                  ? "not measured"
-                  : `${about}${Math.round(reading.ns_per_hit)} ns`,
-            }),
-            h("td", { class: "num", text: `${about}${permille(reading.cpu_permille)}` }),
-          ),
-      )
-      .filter(Boolean);
+    const rows = info.readings.flatMap((reading, i) =>
+      reading
+        ? [
+            h(
+              "tr",
+              {},
+              h("td", { class: "mono", text: info.streams[i]?.name ?? String(i) }),
+              h("td", {
+                class: "num",
+                title: exact(reading.hits_per_s),
+                text: `${count(Math.round(reading.hits_per_s))}/s`,
+              }),
+              h("td", {
+                class: "num",
+                text:
+                  reading.ns_per_hit === null || reading.ns_per_hit === undefined
+                    ? "not measured"
+                    : `${about}${Math.round(reading.ns_per_hit)} ns`,
+              }),
+              h("td", { class: "num", text: `${about}${permille(reading.cpu_permille)}` }),
+            ),
+          ]
+        : [],
+    );
     return section(
       "info-overhead",
       info.running ? "Cost of the probes, last reading" : "Cost of the probes, average",
@@ -407,7 +454,11 @@ export class InfoView extends PanelView {
   async #loadOutput() {
     this.outputAsked = this.context.info.output_bytes;
     try {
-      const { items } = await get(`${this.context.path}/output`);
+      const { items } = await get("/api/captures/{id}/output", { id: this.context.id });
+      /**
+       * @param {OutputItem} item
+       * @returns {(text: string) => HTMLElement}
+       */
       const line = (item) => (text) =>
         h("div", {
           class: item.stream === "stderr" ? "stderr" : "",

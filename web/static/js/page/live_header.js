@@ -5,13 +5,21 @@ import { h, put } from "../lib/dom.js";
 import { bytes, count, duration, exact, permille } from "../lib/format.js";
 import { ESTIMATED } from "../lib/spec.js";
 
+/** @import { ProbeTick, StreamTick, Tick } from "../../../api.js" */
+/** @typedef {Pick<StreamTick, "hits_per_s"|"rows_per_s"|"ns_per_hit"|"cpu_permille"|"stored"|"filtered"|"lost">} Sums */
+
 /**
  * Sums of a tick: of a script's programs, which are hit, and of streams, which have rows. Pure.
- * @param {object} tick
- * @param {object|null} before the tick before, for rates of what is only told in totals
- * @returns {{hits_per_s: number, rows_per_s: number, ns_per_hit: number|null, cpu_permille: number|null, stored: number, filtered: number, lost: number}}
+ * @param {Pick<Tick, "elapsed"|"streams"|"probes">} tick
+ * @param {Pick<Tick, "elapsed"|"probes">|null} before the tick before, for rates of what is only told in totals
+ * @returns {Sums}
  */
 export function sumOf(tick, before) {
+  /**
+   * @template {string} Name
+   * @param {{[N in Name]?: number|null}[]} list
+   * @param {Name} name
+   */
   const sum = (list, name) => list.reduce((total, one) => total + (one[name] ?? 0), 0);
   const { streams } = tick;
   const rows = { rows_per_s: sum(streams, "rows_per_s"), stored: sum(streams, "stored"), lost: sum(streams, "lost") };
@@ -21,7 +29,7 @@ export function sumOf(tick, before) {
     const hits = sum(known, "hits_per_s");
     const ns =
       hits > 0
-        ? known.reduce((total, one) => total + one.ns_per_hit * one.hits_per_s, 0) / hits
+        ? known.reduce((total, one) => total + (one.ns_per_hit ?? 0) * one.hits_per_s, 0) / hits
         : (known[0]?.ns_per_hit ?? null);
     const costs = streams.filter(({ cpu_permille: cpu }) => cpu !== null && cpu !== undefined);
     return {
@@ -39,7 +47,7 @@ export function sumOf(tick, before) {
     rate: seconds > 0 ? Math.max(0, one.hits - (earlier.get(`${one.line} ${one.name}`) ?? 0)) / seconds : 0,
   }));
   const known = rates.filter(({ ns_per_hit: ns }) => ns !== null && ns !== undefined);
-  const ns = known.reduce((total, one) => total + one.ns_per_hit * one.rate, 0);
+  const ns = known.reduce((total, one) => total + (one.ns_per_hit ?? 0) * one.rate, 0);
   const hits = known.reduce((total, one) => total + one.rate, 0);
   return {
     ...rows,
@@ -52,6 +60,7 @@ export function sumOf(tick, before) {
 
 /** The line. */
 export class LiveHeader {
+  /** @type {Tick|null} */
   #before = null;
 
   /**
@@ -70,16 +79,26 @@ export class LiveHeader {
     strip.hidden = false;
   }
 
-  /** Says what is being done, or what the guard has done. */
+  /**
+   * Says what is being done, or what the guard has done.
+   * @param {string} text
+   */
   say(text) {
     this.said.textContent = text;
     this.said.title = text;
   }
 
+  /**
+   * @param {string} text
+   * @param {string} label
+   * @param {string} [title]
+   * @param {string} [name]
+   */
   #reading(text, label, title = "", name = "") {
     return h("span", { class: `reading ${name}`, title }, h("b", { text }), ` ${label}`);
   }
 
+  /** @param {Sums} one */
   #readings(one) {
     return [
       this.#reading(
@@ -100,15 +119,28 @@ export class LiveHeader {
     ];
   }
 
-  /** New numbers. */
+  /**
+   * New numbers.
+   * @param {Tick} tick
+   */
   tick(tick) {
     put(
       this.line,
       h("span", { class: "reading" }, h("b", { text: duration(tick.elapsed) })),
       ...this.#readings(sumOf(tick, this.#before)),
     );
+    /**
+     * @param {string} name
+     * @param {HTMLElement[]} readings
+     */
     const own = (name, readings) =>
       h("div", { class: "live-stream" }, h("code", { class: "cut", title: name, text: name }), ...readings);
+    /**
+     * @param {string} name
+     * @param {number} share
+     * @param {number} peak
+     * @param {string} what
+     */
     const used = (name, share, peak, what) =>
       own(name, [
         this.#reading(permille(share), "of a CPU"),
@@ -130,6 +162,7 @@ export class LiveHeader {
       ]),
     );
     // Streams of a script have rows; what is hit are its programs.
+    /** @param {StreamTick} one */
     const rows = (one) => [
       this.#reading(count(Math.round(one.rows_per_s)), "rows/s"),
       this.#reading(count(one.stored), "stored", exact(one.stored)),

@@ -1,11 +1,14 @@
 // The whole capture at a glance: rows per second, losses at their time, the selected range, the timeline's window.
 
-import { Latest, get } from "../lib/api.js";
+import { ApiError, Latest, get } from "../lib/api.js";
 import { Canvas, drawSelection, hatch } from "../lib/canvas.js";
 import { byId, settled } from "../lib/dom.js";
 import { dragRange } from "../lib/drag_range.js";
 import { count, duration, rate, tickLabel, ticks } from "../lib/format.js";
 import { noteError } from "../lib/notice.js";
+
+/** @import { Rate, Tick } from "../../../api.js" */
+/** @typedef {{start: number, end: number}} Span */
 
 const AXIS = 16;
 const BAR = 2;
@@ -33,21 +36,25 @@ export class Minimap {
   constructor(context, readout) {
     this.context = context;
     this.readout = readout;
+    /** @type {Rate|null} */
     this.data = null;
+    /** @type {{from: number, time: number, rows: number, lost: number}[]} What came while this page was open. */
     this.live = [];
+    /** @type {Span|null} */
     this.preview = null;
-    this.canvas = new Canvas(byId("minimap"), COLORS, () => this.#draw());
+    this.heights = new Float64Array(0);
+    this.canvas = new Canvas(byId("minimap", HTMLCanvasElement), COLORS, () => this.#draw());
     const element = this.canvas.element;
     element.addEventListener(
       "measured",
       settled(100, () => this.load()),
     );
-    context.state.addEventListener("change", ({ detail }) => {
-      if (detail.parts.has("filter")) this.load();
+    context.state.on("change", ({ parts }) => {
+      if (parts.has("filter")) this.load();
       this.#tell();
       this.canvas.redraw();
     });
-    context.addEventListener("info", () => this.load());
+    context.on("info", () => this.load());
     dragRange(element, {
       time: (x) => (x / this.canvas.width) * this.span,
       place: (time) => (time / this.span) * this.canvas.width,
@@ -92,23 +99,24 @@ export class Minimap {
     );
     try {
       const data = await this.#latest.run((signal) =>
-        get(`${this.context.path}/rate`, { bins, filter: this.context.view.filter }, signal),
+        get("/api/captures/{id}/rate", { id: this.context.id, bins, filter: this.context.view.filter }, signal),
       );
       if (!data) return;
       this.data = data;
       this.canvas.redraw();
     } catch (error) {
       // A filter that cannot be used is shown at the filter.
-      if (error.status !== 400) noteError(error);
+      if (!(error instanceof ApiError) || error.status !== 400) noteError(error);
     }
   }
 
   /**
    * Rates of a running capture.
-   * @param {{elapsed: number, streams: Array<{rows_per_s: number, lost: number}>}} tick
+   * @param {Tick} tick
    */
   tick(tick) {
-    const sum = (name) => tick.streams.reduce((total, stream) => total + (stream[name] ?? 0), 0);
+    /** @param {"rows_per_s"|"lost"} name */
+    const sum = (name) => tick.streams.reduce((total, stream) => total + stream[name], 0);
     // The first one tells nothing of the time before it, except at the beginning.
     const before = this.live.at(-1)?.time ?? (tick.elapsed < 2e9 ? 0 : tick.elapsed);
     this.live.push({ from: before, time: tick.elapsed, rows: sum("rows_per_s"), lost: sum("lost") });
@@ -119,7 +127,7 @@ export class Minimap {
 
   #selection() {
     const { start, end } = this.context.range;
-    return start === null ? null : { start, end };
+    return start === null || end === null ? null : { start, end };
   }
 
   /** Bars as shares of the highest, with the rate that it stands for. */
@@ -167,6 +175,7 @@ export class Minimap {
     ctx.fillRect(0, 0, width, chart);
     ctx.fillStyle = colors["--bg"];
     ctx.fillRect(0, chart, width, AXIS);
+    /** @param {number} time */
     const place = (time) => (time / this.span) * width;
     const heights = this.#bars();
     const most = heights.reduce((a, b) => Math.max(a, b), 0);
@@ -189,13 +198,23 @@ export class Minimap {
     const selection = this.preview ?? this.#selection();
     if (selection) drawSelection(ctx, colors, place(selection.start), place(selection.end), chart);
     const { from, to, tab } = this.context.view;
-    if ((tab === "timeline" || (tab === "calls" && this.context.view.calls === "chart")) && from !== null) {
+    if (
+      (tab === "timeline" || (tab === "calls" && this.context.view.calls === "chart")) &&
+      from !== null &&
+      to !== null
+    ) {
       ctx.strokeStyle = colors["--accent"];
       ctx.strokeRect(place(from) + 0.5, 0.5, Math.max(2, place(to) - place(from) - 1), chart - 1);
     }
     ctx.font = font;
   }
 
+  /**
+   * @param {CanvasRenderingContext2D} ctx
+   * @param {number} chart
+   * @param {(time: number) => number} place
+   * @param {number} most
+   */
   #drawAxis(ctx, chart, place, most) {
     const { colors, width, font } = this.canvas;
     ctx.font = font;
@@ -219,9 +238,10 @@ export class Minimap {
     }
   }
 
+  /** @param {number} x */
   #hover(x) {
     const at = (x / this.canvas.width) * this.span;
-    const bar = this.heights?.[Math.min(this.heights.length - 1, Math.floor(x / BAR))] ?? 0;
+    const bar = this.heights[Math.min(this.heights.length - 1, Math.floor(x / BAR))] ?? 0;
     const near = (this.span / this.canvas.width) * 3;
     const loss = this.#losses()
       .filter((one) => at >= one.start - near && at <= one.end + near)
@@ -238,10 +258,11 @@ export class Minimap {
     this.canvas.element.setAttribute("aria-valuenow", String(selection?.start ?? 0));
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const direction = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
     const range = this.#selection() ?? { start: 0, end: this.span * 0.1 };
-    const step = this.span * STEP * (direction ?? 0);
+    const step = this.span * STEP * direction;
     if (direction && event.shiftKey)
       this.context.select({ start: range.start, end: Math.max(range.start + this.span / 1000, range.end + step) });
     else if (direction) {

@@ -4,9 +4,12 @@ import { get } from "../lib/api.js";
 import { formatAddress } from "./catalog_address.js";
 import { Combobox } from "../lib/combobox.js";
 import { findCommands, mayRecord } from "../lib/commands.js";
-import { byId } from "../lib/dom.js";
+import { byId, inputOf } from "../lib/dom.js";
 import { ago, exact, plural } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
+
+/** @import { WireItem } from "../../../api.js" */
+/** @typedef {import("../lib/combobox.js").Item} Item */
 
 const PAGES = [
   { label: "Start", path: "/" },
@@ -18,14 +21,24 @@ const PAGES = [
   { label: "Host", path: "/host" },
 ];
 
+/** @param {string} path */
 const link = (path) => ({ value: () => location.assign(path) });
 
-/** A tracepoint can be traced at once; of the others is shown what they are first. */
+/**
+ * A tracepoint can be traced at once; of the others is shown what they are first.
+ * @param {WireItem} item
+ * @param {string} text
+ */
 function toEntry({ kind, name, raw, in: within }, text) {
   if (kind === "tracepoint") return `/new?method=events&tracepoint=${encodeURIComponent(name)}`;
-  return `/catalog${formatAddress({ q: text, entry: { kind, name: raw ?? name, within } })}`;
+  return `/catalog${formatAddress({ q: text, kind: "", within: "", entry: { kind, name: raw ?? name, within: within ?? "" } })}`;
 }
 
+/**
+ * @param {string} query
+ * @param {AbortSignal} signal
+ * @returns {Promise<Item[]>}
+ */
 async function search(query, signal) {
   const text = query.trim();
   if (text.startsWith(">")) {
@@ -42,7 +55,8 @@ async function search(query, signal) {
     (page) => ({ label: page.label, plain: true, group: "Pages", ...link(page.path) }),
   );
   if (!text) return pages;
-  const nothing = { items: [] };
+  /** @type {{items: WireItem[], total: number}} */
+  const nothing = { items: [], total: 0 };
   const [captures, entries] = await Promise.all([
     get("/api/captures", { q: text, limit: 6 }, signal),
     // Without an agent there is no catalogue; captures are found all the same.
@@ -74,7 +88,7 @@ async function search(query, signal) {
             label: `All ${exact(entries.total)} entries`,
             plain: true,
             group: "Catalogue",
-            ...link(`/catalog${formatAddress({ q: text })}`),
+            ...link(`/catalog${formatAddress({ q: text, kind: "", within: "", entry: null })}`),
           },
         ]
       : []),
@@ -83,7 +97,7 @@ async function search(query, signal) {
 
 /** Brings the omnibox of the frame to life. */
 export function startOmnibox() {
-  const input = byId("omni");
+  const input = inputOf("omni");
   const box = new Combobox({
     input,
     list: byId("omni-list"),
@@ -102,6 +116,7 @@ export function startOmnibox() {
     else input.blur();
     box.close();
   });
+  /** @param {string} text */
   const open = (text) => () => {
     input.value = text;
     input.focus();

@@ -11,7 +11,10 @@ export const WITHOUT_OWN = OWN.map((pattern) => `comm !~ "${pattern}"`).join(" &
  */
 export const takesCondition = (filter) => filter === "" || /[=<>~&|!]/.test(filter);
 
-/** Whether a filter leaves Bathyscope out. */
+/**
+ * Whether a filter leaves Bathyscope out.
+ * @param {string} filter
+ */
 export const isWithoutOwn = (filter) => filter === WITHOUT_OWN || filter.endsWith(` && ${WITHOUT_OWN}`);
 
 /**

@@ -1,12 +1,14 @@
 // The page of one capture: loads it, puts the parts together, lets them know of each other.
 
-import { get } from "../lib/api.js";
+import { get, problemOf } from "../lib/api.js";
 import { CaptureContext } from "./capture_context.js";
 import { CaptureHeader } from "./capture_header.js";
 import { addCommands } from "../lib/commands.js";
-import { byId, h, put, settled } from "../lib/dom.js";
+import { byId, h, inputOf, put, settled, within } from "../lib/dom.js";
 import { firstTab } from "../view/first_view.js";
 import { duration, exact } from "../lib/format.js";
+import { EventsView } from "../view/table/events_view.js";
+import { InfoView } from "./info_view.js";
 import { bind } from "../lib/keys.js";
 import { listen } from "../lib/live.js";
 import { LiveHeader } from "./live_header.js";
@@ -19,18 +21,28 @@ import { startTabs } from "../lib/tabs.js";
 import { ViewState } from "./url_state.js";
 import { VIEWS } from "./views.js";
 
+/** @import { CaptureContext as Context } from "./capture_context.js" */
+/** @typedef {Map<string, import("../view/panel_view.js").PanelView>} Views by name */
+
 /** How often stored views of a running capture are asked for again. */
 const GROW_MS = 2000;
+
+/**
+ * Says below the filter what is wrong with it.
+ * @param {unknown} error null for nothing
+ */
 function filterProblem(error) {
+  const { why, remedy } = problemOf(error);
   const place = byId("filter-problem");
   place.hidden = !error;
-  place.textContent = error ? [error.why, error.remedy].map(sentence).filter(Boolean).join(" ") : "";
+  place.textContent = error ? [why, remedy].map(sentence).filter(Boolean).join(" ") : "";
   byId("filter").setAttribute("aria-invalid", String(Boolean(error)));
 }
 
+/** @param {Context} context */
 function startFilter(context) {
   const { state } = context;
-  const input = byId("filter");
+  const input = inputOf("filter");
   const clear = byId("filter-clear");
   const apply = () => state.set({ filter: input.value.trim(), row: null });
   const later = settled(350, apply);
@@ -59,8 +71,8 @@ function startFilter(context) {
       apply();
     } else input.blur();
   });
-  state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
-  context.addEventListener("filter", ({ detail }) => filterProblem(detail));
+  state.on("change", ({ parts }) => parts.has("filter") && write());
+  context.on("filter", filterProblem);
   bind("filter", () => {
     input.focus();
     input.select();
@@ -68,7 +80,10 @@ function startFilter(context) {
   write();
 }
 
-/** One click leaves out what Bathyscope's own processes did, where all of the system was watched. */
+/**
+ * One click leaves out what Bathyscope's own processes did, where all of the system was watched.
+ * @param {Context} context
+ */
 function startOwn(context) {
   const { state } = context;
   const button = byId("without-own");
@@ -79,7 +94,7 @@ function startOwn(context) {
   };
   const turn = () => {
     state.set({ filter: toggleOwn(state.view.filter), row: null });
-    byId("filter").value = state.view.filter;
+    inputOf("filter").value = state.view.filter;
   };
   button.addEventListener("click", turn);
   addCommands({
@@ -88,15 +103,16 @@ function startOwn(context) {
       if (!button.hidden) turn();
     },
   });
-  state.addEventListener("change", ({ detail }) => detail.parts.has("filter") && write());
+  state.on("change", ({ parts }) => parts.has("filter") && write());
   write();
 }
 
+/** @param {Context} context */
 function startRange(context) {
   const line = byId("range-line");
   const write = () => {
     const { start, end } = context.range;
-    if (start === null)
+    if (start === null || end === null)
       put(
         line,
         h("span", {
@@ -114,15 +130,15 @@ function startRange(context) {
         h("button", { type: "button", class: "plain", text: "Clear", on: { click: () => context.select(null) } }),
       );
   };
-  context.state.addEventListener(
-    "change",
-    ({ detail }) => (detail.parts.has("start") || detail.parts.has("end")) && write(),
-  );
-  context.addEventListener("info", write);
+  context.state.on("change", ({ parts }) => (parts.has("start") || parts.has("end")) && write());
+  context.on("info", write);
   write();
   let hovering = false;
   return {
-    /** What is under the pointer; null for nothing. */
+    /**
+     * What is under the pointer; null for nothing.
+     * @param {string|null} text
+     */
     show: (text) => {
       hovering = Boolean(text);
       if (text) put(line, h("span", { class: "mono", text }));
@@ -135,13 +151,19 @@ function startRange(context) {
   };
 }
 
-/** Tabs and panels of the views that the capture has, which can become more while it runs. */
+/**
+ * Tabs and panels of the views that the capture has, which can become more while it runs.
+ * @param {Context} context
+ */
 function startViews(context) {
   const { state } = context;
+  /** @type {Views} */
   const views = new Map();
-  const list = document.querySelector(".cap-bar .tabs");
+  const list = within(document, ".cap-bar .tabs");
   const shown = () => VIEWS.filter(({ shows }) => shows(context));
+  /** @param {string} tab */
   const choose = (tab) => state.set({ tab });
+  /** @param {import("./views.js").View} view */
   const make = ({ name, title, make: build }) => {
     const panel = h("section", {
       id: `panel-${name}`,
@@ -170,20 +192,22 @@ function startViews(context) {
       .filter(({ name }) => !views.has(name))
       .forEach(make);
   arrange();
-  context.addEventListener("info", arrange);
+  context.on("info", arrange);
   // A link without a tab, or with one that this capture has not, shows what the capture is for.
-  if (!views.has(state.view.tab)) state.view.tab = [firstTab(context.info), "events"].find((name) => views.has(name));
+  if (!views.has(state.view.tab))
+    state.view.tab = [firstTab(context.info), "events"].find((name) => views.has(name)) ?? "events";
   const show = startTabs(list, choose);
   const apply = () => {
     show(state.view.tab);
     for (const [name, view] of views) if (name !== state.view.tab) view.hide();
-    views.get(state.view.tab).show();
+    views.get(state.view.tab)?.show();
   };
-  state.addEventListener("change", ({ detail }) => detail.parts.has("tab") && apply());
+  state.on("change", ({ parts }) => parts.has("tab") && apply());
   bind(
     "tab",
     ({ key }) => {
-      if (shown()[key - 1]) choose(shown()[key - 1].name);
+      const wanted = shown()[Number(key) - 1];
+      if (wanted) choose(wanted.name);
     },
     { what: () => shown().map(({ title }) => title) },
   );
@@ -197,7 +221,23 @@ function startViews(context) {
   return views;
 }
 
-/** While the capture runs: rows, counters, and the stored views as they grow. */
+/**
+ * The table of rows, which every capture has.
+ * @param {Views} views
+ */
+function eventsOf(views) {
+  const events = views.get("events");
+  if (!(events instanceof EventsView)) throw new Error("the page has no table of rows");
+  return events;
+}
+
+/**
+ * While the capture runs: rows, counters, and the stored views as they grow.
+ * @param {Context} context
+ * @param {Views} views
+ * @param {Minimap} minimap
+ * @param {ReturnType<typeof startRange>} readout
+ */
 function startLive(context, views, minimap, readout) {
   const header = new LiveHeader(byId("cap-live"), costIsEstimated(context.info.spec));
   let ending = false;
@@ -218,40 +258,45 @@ function startLive(context, views, minimap, readout) {
     try {
       await context.refresh();
       context.rankColors().catch(() => {});
-      views.get("events").setRunning(context.info.running);
+      eventsOf(views).setRunning(context.info.running);
       growAll();
     } catch (error) {
       noteError(error);
     }
   };
-  const stop = listen(`${context.path}/live`, {
-    state: ({ message }) => header.say(message),
-    rows: (message) => views.get("events").liveRows(message),
-    tick: (tick) => {
-      if (context.info.streams.length < tick.streams.length)
-        context
-          .refresh()
-          .then(() => views.get("events").setRunning(true))
-          .catch(noteError);
-      if (tick.guard) header.say(tick.guard);
-      header.tick(tick);
-      minimap.tick(tick);
-      context.info.end_ns = Math.max(context.info.end_ns, context.info.start_ns + tick.elapsed);
-      readout.grown();
-      grow();
+  const stop = listen(
+    "/api/captures/{id}/live",
+    { id: context.id },
+    {
+      state: ({ message }) => header.say(message),
+      rows: (message) => eventsOf(views).liveRows(message),
+      tick: (tick) => {
+        if (context.info.streams.length < tick.streams.length)
+          context
+            .refresh()
+            .then(() => eventsOf(views).setRunning(true))
+            .catch(noteError);
+        if (tick.guard) header.say(tick.guard);
+        header.tick(tick);
+        minimap.tick(tick);
+        context.info.end_ns = Math.max(context.info.end_ns, context.info.start_ns + tick.elapsed);
+        readout.grown();
+        grow();
+      },
+      lagged: ({ missed }) =>
+        note(`This browser was too slow and missed ${exact(missed)} messages. All rows are kept in the capture.`),
+      ended,
     },
-    lagged: ({ missed }) =>
-      note(`This browser was too slow and missed ${exact(missed)} messages. All rows are kept in the capture.`),
-    ended,
-  });
+  );
 }
 
 async function start() {
   const page = byId("capture");
-  const { id } = page.dataset;
+  const { id = "" } = page.dataset;
+  /** @type {import("../../../api.js").Capture} */
   let info;
   try {
-    info = await waitFor("Opening the capture", get(`/api/captures/${id}`));
+    info = await waitFor("Opening the capture", get("/api/captures/{id}", { id }));
   } catch (error) {
     showError(byId("cap-problem"), error, start);
     return;
@@ -263,13 +308,17 @@ async function start() {
   startOwn(context);
   const readout = startRange(context);
   const minimap = new Minimap(context, readout.show);
+  /** @type {Views} */
   let views;
   new CaptureHeader(context, (section) => {
     state.set({ tab: "info" });
-    views.get("info").reveal(section);
+    const view = views.get("info");
+    if (view instanceof InfoView) view.reveal(section);
   });
   views = startViews(context);
-  document.addEventListener("missing", ({ detail }) => detail.startsWith(context.path) && context.check());
+  document.addEventListener("missing", (event) => {
+    if (event instanceof CustomEvent && String(event.detail).startsWith(context.path)) context.check();
+  });
   // Who comes back to the page finds out before something is tried.
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && context.check());
   // Names keep the usual colours where this cannot be told.

@@ -5,12 +5,16 @@ import { formatAddress, KINDS, parseAddress } from "./catalog_address.js";
 import { entryView } from "./catalog_entry.js";
 import { CatalogSource } from "./catalog_source.js";
 import { addCommands } from "../lib/commands.js";
-import { byId, h, put, settled } from "../lib/dom.js";
+import { byId, closest, h, inputOf, put, settled } from "../lib/dom.js";
 import { count, exact, plural } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
 import { sentence, showError, waitFor } from "../lib/notice.js";
 import { startShell } from "./shell.js";
 import { VirtualTable } from "../lib/virtual_table.js";
+
+/** @import { WireKind } from "../../../api.js" */
+/** @typedef {ReturnType<typeof parseAddress>} View */
+/** @typedef {NonNullable<View["entry"]>} Shown the entry that is shown */
 
 const COLUMNS = [
   { name: "name", type: "text", width: "minmax(22ch, 4fr)" },
@@ -19,6 +23,7 @@ const COLUMNS = [
   { name: "how, what for", type: "text", width: "minmax(14ch, 6fr)" },
 ];
 /** What the others are, for a list that is not there. */
+/** @type {Record<string, string>} */
 const EMPTY = {
   user: "Functions of programs and libraries are read file by file: choose a file from the list “Programs and libraries”, or write its path into the address as in=/usr/bin/bash.",
   marker:
@@ -27,11 +32,12 @@ const EMPTY = {
   program: "No BPF program is loaded on this host.",
 };
 
-const search = byId("catalog-search");
+const search = inputOf("catalog-search");
 const pane = byId("catalog-entry");
 const source = new CatalogSource();
 const details = new Latest();
 let view = parseAddress(location.search);
+/** @type {WireKind[]} */
 let kinds = [];
 
 const table = new VirtualTable({
@@ -44,17 +50,19 @@ const table = new VirtualTable({
   move: () => open(table.row),
   open: () => {
     open(table.row);
-    pane.querySelector("a.button, button")?.focus();
+    /** @type {HTMLElement|null} */ (pane.querySelector("a.button, button"))?.focus();
   },
 });
 
 const writeAddress = settled(250, () => history.replaceState(null, "", `${location.pathname}${formatAddress(view)}`));
 
+/** @param {Partial<View>} patch */
 function change(patch) {
   view = { ...view, ...patch };
   writeAddress();
 }
 
+/** @param {WireKind} one */
 function facet({ kind, title, count: all, state, error }) {
   const found = source.kinds.get(kind);
   const shown = view.q.trim() || view.within ? (found ?? 0) : (all ?? found);
@@ -91,6 +99,7 @@ function drawKinds() {
     ),
     ...kinds.map(facet),
   );
+  /** @type {Map<string, string>} */
   const notes = new Map();
   for (const one of kinds.filter(({ kind }) => !view.kind || kind === view.kind))
     for (const { what, remedy } of one.hidden) notes.set(what, remedy);
@@ -108,6 +117,7 @@ function drawKinds() {
   );
 }
 
+/** @param {string} kind */
 function choose(kind) {
   change({ kind, within: ["user", "marker", "function", ""].includes(kind) ? view.within : "" });
   load();
@@ -151,10 +161,13 @@ function load() {
   return waitFor("Reading the catalogue", source.reset({ q: view.q.trim(), kind: view.kind, in: view.within }));
 }
 
-/** Where a function went that this kernel does not have; empty for what is no name of one. */
+/**
+ * Where a function went that this kernel does not have; empty for what is no name of one.
+ * @param {string} name
+ */
 function movedTo(name) {
   const place = h("p", { role: "status" });
-  if (/^[A-Za-z_][\w.]*$/.test(name) && ["", "function"].includes(view.kind ?? "")) {
+  if (/^[A-Za-z_][\w.]*$/.test(name) && ["", "function"].includes(view.kind)) {
     // Without an answer the list is empty all the same.
     get("/api/dynamic/functions", { q: name, limit: 1 }).then(
       ({ hint }) => put(place, hint && sentence(hint)),
@@ -183,7 +196,7 @@ function nothing() {
   );
 }
 
-source.addEventListener("rows", ({ detail: { first } }) => {
+source.on("rows", ({ first }) => {
   if (first) {
     byId("catalog-count").textContent = `${exact(source.count)} ${source.count === 1 ? "entry" : "entries"}`;
     if (source.count === 0) put(byId("catalog-list"), nothing());
@@ -196,9 +209,9 @@ source.addEventListener("rows", ({ detail: { first } }) => {
   }
   table.changed();
 });
-source.addEventListener("error", ({ detail }) => {
+source.on("error", (error) => {
   byId("catalog-count").textContent = "";
-  showError(byId("catalog-list"), detail, load);
+  showError(byId("catalog-list"), error, load);
   readKinds();
 });
 
@@ -211,6 +224,7 @@ function close() {
   table.redraw();
 }
 
+/** @param {Shown} entry */
 async function show(entry) {
   change({ entry });
   pane.hidden = false;
@@ -227,6 +241,7 @@ async function show(entry) {
   }
 }
 
+/** @param {number} index */
 function open(index) {
   const entry = source.entry(index);
   if (entry) show({ kind: entry.kind, name: entry.raw ?? entry.name, within: entry.in ?? "" });
@@ -237,10 +252,13 @@ async function refresh() {
   await load();
 }
 
-/** Links of the pane to this page do not have to load it again. */
+/**
+ * Links of the pane to this page do not have to load it again.
+ * @param {MouseEvent} event
+ */
 function follow(event) {
-  const link = event.target.closest("a[href^='/catalog']");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const link = closest(event, "a[href^='/catalog']");
+  if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   const asked = parseAddress(new URL(link.href).search);
   view = asked;
@@ -292,7 +310,7 @@ addCommands({ name: "Read the catalogue again", run: refresh });
 document.addEventListener(
   "keydown",
   (event) => {
-    if (event.key === "/" && !event.target.closest("input, textarea, select")) {
+    if (event.key === "/" && !closest(event, "input, textarea, select")) {
       event.preventDefault();
       event.stopPropagation();
       search.select();

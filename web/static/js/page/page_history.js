@@ -3,7 +3,7 @@
 import { Latest, get, send } from "../lib/api.js";
 import { CaptureTable } from "./capture_list.js";
 import { mayRecord } from "../lib/commands.js";
-import { byId, h, put, settled } from "../lib/dom.js";
+import { byId, h, inputOf, put, settled } from "../lib/dom.js";
 import { exact, plural } from "../lib/format.js";
 import { importButton } from "./import_files.js";
 import { bind } from "../lib/keys.js";
@@ -13,6 +13,8 @@ import { listSamples } from "./samples.js";
 import { keepInAddress, writeAddress } from "../lib/search_address.js";
 import { startShell } from "./shell.js";
 
+/** @import { CaptureItem } from "../../../api.js" */
+
 const PAGE = 100;
 const UNDO_MS = 6000;
 const COLUMNS = ["title", "state", "target", "host", "owner", "started", "duration", "rows", "bytes", "lost"];
@@ -20,21 +22,30 @@ const COLUMNS = ["title", "state", "target", "host", "owner", "started", "durati
 const WITH_KEPT = [...COLUMNS, "kept"];
 
 const place = byId("history");
-const search = byId("history-search");
+const search = inputOf("history-search");
 const counted = byId("history-count");
 const rule = byId("history-rule");
 const latest = new Latest();
-/** Captures that are about to be deleted, with their timers. */
+/**
+ * Captures that are about to be deleted, with their timers.
+ * @type {Map<string, {timer: number, finish: (keepalive: boolean) => void}>}
+ */
 const leaving = new Map();
+/** @type {CaptureItem[]} */
 let items = [];
 let total = 0;
+/** @type {CaptureTable|null} */
 let table = null;
 let columns = COLUMNS;
 
 function draw() {
   const shown = items.filter((one) => !leaving.has(one.id));
   counted.textContent = search.value.trim() ? `${plural(total, "capture")} found` : plural(total, "capture");
-  if (items.length === 0) return search.value.trim() ? nothingFound() : nothingYet();
+  if (items.length === 0) {
+    if (search.value.trim()) nothingFound();
+    else nothingYet();
+    return;
+  }
   if (!table) {
     const below = h("div", { id: "more" });
     const above = h("div");
@@ -81,6 +92,7 @@ function nothingYet() {
   listSamples(list);
 }
 
+/** @param {CaptureItem} one */
 function buttons(one) {
   const pin =
     one.can_pin &&
@@ -95,9 +107,13 @@ function buttons(one) {
   return h("span", {}, pin, deleteButton(one));
 }
 
+/**
+ * @param {CaptureItem} one
+ * @param {boolean} pinned
+ */
 async function setPinned(one, pinned) {
   try {
-    await send("PATCH", `/api/captures/${encodeURIComponent(one.id)}`, { pinned });
+    await send("PATCH", "/api/captures/{id}", { id: one.id }, { pinned });
     one.pinned = pinned;
     draw();
     note(pinned ? `“${one.title}” stays until somebody deletes it.` : `“${one.title}” is unpinned.`, { ms: 3000 });
@@ -106,6 +122,7 @@ async function setPinned(one, pinned) {
   }
 }
 
+/** @param {CaptureItem} one */
 function deleteButton(one) {
   if (one.state === "recording") return null;
   return h("button", {
@@ -117,12 +134,14 @@ function deleteButton(one) {
   });
 }
 
+/** @param {CaptureItem} one */
 function remove(one) {
+  /** @param {boolean} keepalive */
   const finish = async (keepalive) => {
     leaving.delete(one.id);
     try {
       if (keepalive) fetch(`/api/captures/${encodeURIComponent(one.id)}`, { method: "DELETE", keepalive: true });
-      else await send("DELETE", `/api/captures/${encodeURIComponent(one.id)}`);
+      else await send("DELETE", "/api/captures/{id}", { id: one.id });
       items = items.filter((other) => other.id !== one.id);
       total -= 1;
     } catch (error) {
@@ -131,7 +150,7 @@ function remove(one) {
     draw();
   };
   const undo = () => {
-    clearTimeout(leaving.get(one.id).timer);
+    clearTimeout(leaving.get(one.id)?.timer);
     leaving.delete(one.id);
     draw();
   };
@@ -153,7 +172,10 @@ async function load(offset = 0) {
     total = page.total;
     rule.textContent = ruleText(page.retention);
     const wanted = page.retention.keep_days === null ? COLUMNS : WITH_KEPT;
-    if (wanted !== columns) [columns, table] = [wanted, null];
+    if (wanted !== columns) {
+      columns = wanted;
+      table = null;
+    }
     draw();
   } catch (error) {
     table = null;
@@ -170,7 +192,7 @@ search.addEventListener(
   settled(150, () => load()),
 );
 search.addEventListener("keydown", (event) => {
-  if (event.key === "ArrowDown") place.querySelector("tr[tabindex='0']")?.focus();
+  if (event.key === "ArrowDown") /** @type {HTMLElement|null} */ (place.querySelector("tr[tabindex='0']"))?.focus();
   else if (event.key === "Escape" && search.value) {
     search.value = "";
     writeAddress("");

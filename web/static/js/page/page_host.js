@@ -9,6 +9,7 @@ import { note, showError, waitFor } from "../lib/notice.js";
 import { showProbes } from "./probes_view.js";
 import { startShell } from "./shell.js";
 
+/** @param {import("../../../api.js").HostDescribed} host */
 function show({ facts, agent, capabilities, trouble }) {
   put(byId("facts"), ...factEntries(facts));
   put(byId("agent"), troubleNotice(trouble), agentNotice(agent, true));
@@ -32,7 +33,7 @@ async function load() {
 }
 
 async function check() {
-  const button = byId("check");
+  const button = byId("check", HTMLButtonElement);
   button.disabled = true;
   try {
     await waitFor("Testing what works on this host", send("POST", "/api/host/check"));

@@ -2,16 +2,21 @@
 
 import { get } from "../lib/api.js";
 import { mayRecord } from "../lib/commands.js";
-import { byId, h, put } from "../lib/dom.js";
+import { byId, h, inputOf, put } from "../lib/dom.js";
 import { showError, waitFor } from "../lib/notice.js";
 import { editorLink, prose, scriptText } from "../lib/script_text.js";
 import { keepInAddress } from "../lib/search_address.js";
 import { startShell } from "./shell.js";
 
+/** @import { Language, LanguageEntry, LanguageExample } from "../../../api.js" */
+
+/** @type {LanguageEntry[]} */
 let words = [];
 
+/** @param {string} text */
 const anchor = (text) => text.toLowerCase().replace(/\W+/g, "-");
 
+/** @param {LanguageExample} one */
 function example({ name, title, about, script }) {
   const open = mayRecord() && h("a", { class: "button", href: editorLink(script), text: "Open in the editor" });
   return h(
@@ -22,14 +27,20 @@ function example({ name, title, about, script }) {
   );
 }
 
+/**
+ * @param {string} part
+ * @param {string} title
+ * @param {...HTMLElement} content
+ */
 function section(part, title, ...content) {
   return h("section", { id: anchor(`${part} ${title}`) }, h("h2", { text: title }), ...content);
 }
 
 function showWords() {
-  const wanted = byId("word-filter").value.trim().toLowerCase();
+  const wanted = inputOf("word-filter").value.trim().toLowerCase();
   const fits = words.filter(({ signature, about }) => `${signature} ${about}`.toLowerCase().includes(wanted));
   const groups = Map.groupBy(fits, ({ group }) => group);
+  /** @param {LanguageEntry[]} entries */
   const list = (entries) =>
     h(
       "dl",
@@ -46,10 +57,15 @@ function showWords() {
   );
 }
 
+/** @param {Language} answer */
 function show({ examples, entries }) {
   words = entries;
   const groups = Map.groupBy(examples, ({ section: name }) => name);
   put(byId("examples"), ...[...groups].map(([title, items]) => section("examples", title, ...items.map(example))));
+  /**
+   * @param {string} part
+   * @param {string[]} titles
+   */
   const links = (part, titles) =>
     titles.map((title) => h("a", { href: `#${anchor(`${part} ${title}`)}`, text: title }));
   const kinds = [...new Set(entries.map(({ group }) => group))];
@@ -73,6 +89,6 @@ async function load() {
 }
 
 startShell();
-keepInAddress(byId("word-filter"));
-byId("word-filter").addEventListener("input", showWords);
+keepInAddress(inputOf("word-filter"));
+inputOf("word-filter").addEventListener("input", showWords);
 load();

@@ -1,16 +1,19 @@
 // The login: takes the token out of the address, where the server never sees it, and posts it.
 
-import { byId } from "../lib/dom.js";
+import { byId, inputOf } from "../lib/dom.js";
 
 /** Under which a browser remembers the page that somebody wanted, while they fetch a link and open it in another tab. */
 const WANTED = "bathyscope-wanted";
 const WANTED_MS = 15 * 60 * 1000;
 
-const form = byId("login");
-const field = byId("token");
-const next = byId("next");
+const form = byId("login", HTMLFormElement);
+const field = inputOf("token");
+const next = inputOf("next");
 
-/** The token in a pasted link, or what was pasted. */
+/**
+ * The token in a pasted link, or what was pasted.
+ * @param {string} text
+ */
 function tokenIn(text) {
   const trimmed = text.trim();
   return trimmed.match(/(?:^|[#&?])token=([^&\s]+)/)?.[1] ?? trimmed;
@@ -18,7 +21,10 @@ function tokenIn(text) {
 
 const hasToken = () => location.hash.includes("token=");
 
-/** What the browser remembers is a convenience: without storage the start page follows. */
+/**
+ * What the browser remembers is a convenience: without storage the start page follows.
+ * @param {string} page
+ */
 function remember(page) {
   try {
     if (page) localStorage.setItem(WANTED, JSON.stringify({ page, at: Date.now() }));
@@ -30,7 +36,7 @@ function remember(page) {
 
 function remembered() {
   try {
-    const { page, at } = JSON.parse(localStorage.getItem(WANTED));
+    const { page, at } = JSON.parse(localStorage.getItem(WANTED) ?? "null");
     return Date.now() - at < WANTED_MS ? String(page) : "";
   } catch {
     return "";

@@ -1,10 +1,10 @@
 // The form for a new capture.
 
-import { get, send } from "../lib/api.js";
+import { get, problemOf, send } from "../lib/api.js";
 import { Combobox } from "../lib/combobox.js";
 import { CommandForm } from "../new/command_form.js";
 import { addCommands } from "../lib/commands.js";
-import { byId, h, put } from "../lib/dom.js";
+import { byId, fieldOf, h, inputOf, put, within } from "../lib/dom.js";
 import { agentNotice, troubleNotice } from "./host_view.js";
 import { bind } from "../lib/keys.js";
 import { showGraph, startMethods } from "../new/method_forms.js";
@@ -18,7 +18,12 @@ import { emptyForm, formOf, specOf, startsCommand } from "../lib/spec.js";
 import { startTabs } from "../lib/tabs.js";
 import { joinWords, splitWords } from "../lib/words.js";
 
+/** @import { GroupsGroup } from "../../../api.js" */
+/** @typedef {import("../lib/spec.js").Form} Form */
+/** @typedef {Parameters<typeof specOf>[0]["probes"][number]} Probe */
+
 /** Fields of the form by the id of their element; a dot leads into the part of a method. */
+/** @type {Record<string, string>} */
 const INPUTS = {
   name: "name",
   frequency: "frequency",
@@ -88,9 +93,15 @@ const INPUTS = {
 const params = new URLSearchParams(location.search);
 /** @type {ProbeEditor[]} */
 let editors = [];
-/** What the form does not show of a profile. */
+/**
+ * What the form does not show of a profile.
+ * @type {Form["sampling"]}
+ */
 let sampling = {};
-/** What the form does not show of system calls: how they are written. */
+/**
+ * What the form does not show of system calls: how they are written.
+ * @type {Form["syscalls"]["rest"]}
+ */
 let calling = {};
 const METHODS = ["events", "profile", "syscalls", "trace", "count", "script"];
 let method =
@@ -106,11 +117,11 @@ const commandForm = new CommandForm();
 const script = new ScriptForm({
   run: start,
   named: (name) => {
-    byId("name").value = name;
+    inputOf("name").value = name;
   },
   changed: () => put(byId("problems")),
 });
-const showTab = startTabs(document.querySelector(".tabs"), (name) => {
+const showTab = startTabs(within(document, ".tabs"), (name) => {
   method = name;
   if (name === "script") script.show().then(() => script.focus());
   history.replaceState(null, "", `?method=${name}`);
@@ -118,20 +129,30 @@ const showTab = startTabs(document.querySelector(".tabs"), (name) => {
 });
 
 function target() {
-  return document.querySelector("input[name=target]:checked").value;
+  const chosen = document.querySelector("input[name=target]:checked");
+  return chosen instanceof HTMLInputElement ? chosen.value : "system";
+}
+
+/**
+ * Chooses the target of this name.
+ * @param {string} name
+ */
+function setTarget(name) {
+  const choice = document.querySelector(`input[name=target][value=${name}]`);
+  if (choice instanceof HTMLInputElement) choice.checked = true;
 }
 
 function showTarget() {
   for (const kind of ["process", "thread", "group", "user", "comm"]) byId(`target-${kind}`).hidden = target() !== kind;
   byId("children-line").hidden = !["process", "thread", "command"].includes(target());
   byId("during-line").hidden = target() === "command";
-  const starts = startsCommand({ target: target(), during: byId("during").checked });
+  const starts = startsCommand({ target: target(), during: inputOf("during").checked });
   byId("target-command").hidden = !starts;
   if (starts) commandForm.show();
 }
 
 function showWords() {
-  const { words, problem, notes } = splitWords(byId("argv").value);
+  const { words, problem, notes } = splitWords(fieldOf("argv").value);
   put(
     byId("argv-words"),
     words.length > 0 &&
@@ -145,26 +166,37 @@ function showWords() {
   );
 }
 
-/** Where the value of an input is in a form. */
+/**
+ * Where the value of an input is in a form.
+ * @param {Form} form
+ * @param {string} key
+ * @returns {[part: Record<string, unknown>, name: string]}
+ */
 function placeOf(form, key) {
   const [part, name] = key.split(".");
-  return name ? [form[part], name] : [form, part];
+  const parts = /** @type {Record<string, unknown>} */ (form);
+  return name ? [/** @type {Record<string, unknown>} */ (parts[part]), name] : [parts, part];
 }
 
-/** Fills the inputs; those under "More" are shown where they hold anything unusual. */
+/**
+ * Fills the inputs; those under "More" are shown where they hold anything unusual.
+ * @param {Form} form
+ */
 function fillInputs(form) {
   const usual = emptyForm();
-  for (const more of document.querySelectorAll("details.more")) more.open = false;
+  for (const more of document.querySelectorAll("details")) if (more.matches(".more")) more.open = false;
   for (const [id, key] of Object.entries(INPUTS)) {
-    const input = byId(id);
+    const input = fieldOf(id);
     const [part, name] = placeOf(form, key);
-    input[input.type === "checkbox" ? "checked" : "value"] = part[name];
+    if (input instanceof HTMLInputElement && input.type === "checkbox") input.checked = Boolean(part[name]);
+    else input.value = String(part[name] ?? "");
     const [usualPart] = placeOf(usual, key);
     const more = input.closest("details.more");
-    if (more && part[name] !== usualPart[name]) more.open = true;
+    if (more instanceof HTMLDetailsElement && part[name] !== usualPart[name]) more.open = true;
   }
 }
 
+/** @param {Form} form */
 function fill(form) {
   fillInputs(form);
   sampling = form.sampling;
@@ -173,7 +205,7 @@ function fill(form) {
   showGraph();
   builder.text.filled();
   counted.filled();
-  document.querySelector(`input[name=target][value=${form.target}]`).checked = true;
+  setTarget(form.target);
   method = form.method;
   showTab(method);
   for (const probe of form.probes) addProbe(probe);
@@ -186,9 +218,9 @@ function fill(form) {
 function formNow() {
   const form = emptyForm();
   for (const [id, key] of Object.entries(INPUTS)) {
-    const input = byId(id);
+    const input = fieldOf(id);
     const [part, name] = placeOf(form, key);
-    part[name] = input.type === "checkbox" ? input.checked : input.value;
+    part[name] = input instanceof HTMLInputElement && input.type === "checkbox" ? input.checked : input.value;
   }
   form.trace.events = traced.value();
   form.syscalls.rest = calling;
@@ -202,6 +234,7 @@ function formNow() {
   };
 }
 
+/** @param {Omit<Probe, "fields"> & {fields: string[]|null}} probe `fields` null ticks all */
 function addProbe(probe) {
   const editor = new ProbeEditor(probe, {
     changed: () => {},
@@ -215,10 +248,11 @@ function addProbe(probe) {
   byId("probes").append(editor.element);
 }
 
+/** @param {string} name */
 function addTracepoint(name) {
   const text = name.trim();
   if (!/^[\w.-]+:[\w.-]+$/.test(text)) return;
-  byId("add-event").value = "";
+  inputOf("add-event").value = "";
   const known = editors.find((one) => one.tracepoint === text);
   if (known) known.element.scrollIntoView({ block: "nearest" });
   else addProbe({ tracepoint: text, fields: null, predicate: "" });
@@ -226,13 +260,16 @@ function addTracepoint(name) {
 
 /** Puts the id in place of a name, if one process has it; else says which there are. Resolves to whether it can go on. */
 async function settleProcess() {
-  const input = byId("pid");
+  const input = inputOf("pid");
   const typed = input.value.trim();
   if (target() !== "process" || typed === "" || /^\d+$/.test(typed)) return true;
   const { total, items } = await waitFor("Looking for the process", get("/api/processes", { q: typed, limit: 40 }));
   const choice = chooseProcess(typed, items);
-  if (choice.pid) input.value = String(choice.pid);
-  else if (choice.none)
+  if (choice.pid !== undefined) {
+    input.value = String(choice.pid);
+    return true;
+  }
+  if (choice.several.length === 0)
     put(
       byId("problems"),
       h(
@@ -255,11 +292,9 @@ async function settleProcess() {
         },
       ),
     );
-  if (!choice.pid) {
-    byId("problems").scrollIntoView({ block: "nearest" });
-    byId("problems").querySelector("button")?.focus();
-  }
-  return Boolean(choice.pid);
+  byId("problems").scrollIntoView({ block: "nearest" });
+  byId("problems").querySelector("button")?.focus();
+  return false;
 }
 
 async function start() {
@@ -281,7 +316,7 @@ async function start() {
     return;
   }
   starting = true;
-  const button = byId("start-capture");
+  const button = byId("start-capture", HTMLButtonElement);
   const label = [...button.childNodes];
   button.disabled = true;
   // At once: attaching the probes can take seconds.
@@ -291,7 +326,7 @@ async function start() {
     h("p", { class: "quiet", role: "status", text: "Attaching the probes. The capture opens when they are." }),
   );
   try {
-    const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", spec));
+    const { url } = await waitFor("Attaching the probes", send("POST", "/api/captures", {}, spec));
     location.assign(url);
   } catch (error) {
     const told = method === "script" && script.refused(error);
@@ -311,7 +346,11 @@ async function start() {
   }
 }
 
-/** A control group as people know it. */
+/**
+ * A control group as people know it.
+ * @param {GroupsGroup} group
+ * @returns {import("../lib/combobox.js").Item}
+ */
 function groupItem({ path, unit, container }) {
   if (container) {
     const id = container.id.slice(0, 12);
@@ -327,7 +366,11 @@ function groupItem({ path, unit, container }) {
 
 /** Fills the form from a filter line of sysdig. */
 async function readLine() {
-  const [input, help] = [byId("sys-line"), byId("sys-line-help")];
+  const [input, help] = [inputOf("sys-line"), byId("sys-line-help")];
+  /**
+   * @param {string} text
+   * @param {boolean} bad
+   */
   const say = (text, bad) => {
     help.classList.toggle("stop", bad);
     put(help, text);
@@ -337,12 +380,10 @@ async function readLine() {
     const { target: asked, syscalls, notes } = await get("/api/syscalls/filter", { line: input.value });
     const now = formNow();
     const read = formOf({ method: { syscalls }, target: asked ?? "system", limits: {} }, joinWords);
-    const own = Object.fromEntries(
-      ["pid", "tids", "children", "groupKind", "group", "ofUser", "comm"].map((key) => [key, read[key]]),
-    );
+    const { pid, tids, children, groupKind, group, ofUser, comm } = read;
     fillInputs({
       ...now,
-      ...own,
+      ...{ pid, tids, children, groupKind, group, ofUser, comm },
       syscalls: {
         ...read.syscalls,
         stringBytes: now.syscalls.stringBytes,
@@ -350,14 +391,15 @@ async function readLine() {
         signals: read.syscalls.signals && now.syscalls.signals,
       },
     });
-    document.querySelector(`input[name=target][value=${read.target}]`).checked = true;
+    setTarget(read.target);
     showTarget();
     const done = syscalls.filter
       ? "The form is filled from the filter; what the kernel cannot decide is decided before rows are stored."
       : "The form is filled from the filter.";
     say([done, ...notes.map((text) => `${text}.`)].join(" "), false);
   } catch (error) {
-    say([error.why, error.remedy].filter(Boolean).join(". "), true);
+    const { why, remedy } = problemOf(error);
+    say([why, remedy].filter(Boolean).join(". "), true);
   }
 }
 
@@ -367,7 +409,7 @@ function startFields() {
     event.preventDefault();
     readLine();
   });
-  const adding = byId("add-event");
+  const adding = inputOf("add-event");
   new Combobox({
     input: adding,
     firstIsActive: true,
@@ -387,7 +429,7 @@ function startFields() {
     enter: addTracepoint,
   });
   new Combobox({
-    input: byId("pid"),
+    input: inputOf("pid"),
     keepsText: true,
     empty: "No matching process.",
     source: async (query, signal) =>
@@ -400,20 +442,20 @@ function startFields() {
     pick: () => {},
   });
   new Combobox({
-    input: byId("of-user"),
+    input: inputOf("of-user"),
     keepsText: true,
     source: async (query, signal) =>
       (await get("/api/users", { q: query.trim() }, signal)).items.map((label) => ({ label })),
     pick: () => {},
   });
   new Combobox({
-    input: byId("group"),
+    input: inputOf("group"),
     keepsText: true,
     empty: "No match.",
     source: async (query, signal) =>
       (await get("/api/groups", { q: query.trim(), limit: 40 }, signal)).items.map(groupItem),
     pick: (item) => {
-      byId("group-kind").value = item.value.kind;
+      fieldOf("group-kind").value = item.value.kind;
     },
   });
   for (const radio of document.querySelectorAll("input[name=target]")) radio.addEventListener("change", showTarget);
@@ -428,7 +470,7 @@ function startFields() {
   });
   // Enter in a field must not start something that costs: only the button and Ctrl+Enter do.
   byId("new").addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.ctrlKey && event.target.matches("input")) event.preventDefault();
+    if (event.key === "Enter" && !event.ctrlKey && event.target instanceof HTMLInputElement) event.preventDefault();
   });
   bind("start", start);
   addCommands({ name: "Start this capture", detail: "Ctrl+Enter", run: start });
@@ -448,7 +490,8 @@ function prefilled() {
   const form = { ...emptyForm(), method };
   for (const [name, id] of Object.entries(FROM_ADDRESS)) {
     const [part, key] = placeOf(form, INPUTS[id]);
-    if (params.has(name)) part[key] = params.get(name);
+    const given = params.get(name);
+    if (given !== null) part[key] = given;
   }
   return form;
 }
@@ -457,7 +500,7 @@ async function first() {
   const from = params.get("from");
   if (from && /^[0-9a-f]{16}$/.test(from)) {
     try {
-      const { spec } = await waitFor("Reading the capture to run again", get(`/api/captures/${from}`));
+      const { spec } = await waitFor("Reading the capture to run again", get("/api/captures/{id}", { id: from }));
       fill(formOf(spec, joinWords));
       byId("sys-signals").dataset.chosen = "1";
       return;
@@ -466,9 +509,10 @@ async function first() {
     }
   }
   fill(prefilled());
-  if (params.has("tool")) await script.openTool(params.get("tool"));
-  else if (params.has("script")) script.setText(params.get("script"));
-  else if (params.has("tracepoint")) addTracepoint(params.get("tracepoint"));
+  const [tool, text, tracepoint] = ["tool", "script", "tracepoint"].map((name) => params.get(name));
+  if (tool !== null) await script.openTool(tool);
+  else if (text !== null) script.setText(text);
+  else if (tracepoint !== null) addTracepoint(tracepoint);
   else if (method === "events") byId("add-event").focus();
 }
 

@@ -24,7 +24,9 @@ async function host() {
         : h("p", { class: "empty", text: "Not known: there is no agent." }),
     );
     if (!mayRecord()) return;
+    /** @param {string} id */
     const found = (id) => capabilities.find((one) => one.id === id);
+    /** @param {...string} ids */
     const why = (...ids) => {
       if (agent.state !== "connected") return "Not possible while there is no agent.";
       return ids.some((id) => found(id)?.state === "available")
@@ -39,12 +41,16 @@ async function host() {
   }
 }
 
-/** A way that does not work is still reachable, to be read about, but is not offered first. */
+/**
+ * A way that does not work is still reachable, to be read about, but is not offered first.
+ * @param {string} id
+ * @param {string} why
+ */
 function offer(id, why) {
   const link = byId(id);
   link.classList.toggle("primary", !why);
-  link.closest(".way").querySelector(".way-why")?.remove();
-  if (why) link.closest(".way > *:last-child").before(h("p", { class: "way-why small", text: why }));
+  link.closest(".way")?.querySelector(".way-why")?.remove();
+  if (why) link.closest(".way > *:last-child")?.before(h("p", { class: "way-why small", text: why }));
 }
 
 async function recent() {

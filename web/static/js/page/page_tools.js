@@ -2,11 +2,14 @@
 
 import { get } from "../lib/api.js";
 import { mayRecord } from "../lib/commands.js";
-import { byId, h, put } from "../lib/dom.js";
+import { byId, h, inputOf, put } from "../lib/dom.js";
 import { showError, waitFor } from "../lib/notice.js";
 import { keepInAddress } from "../lib/search_address.js";
 import { startShell } from "./shell.js";
 
+/** @import { Tool } from "../../../api.js" */
+
+/** @type {Record<string, string>} */
 const GROUPS = {
   processes: "Processes",
   cpu: "CPU and scheduler",
@@ -16,8 +19,10 @@ const GROUPS = {
   general: "General",
 };
 
+/** @type {Tool[]} */
 let tools = [];
 
+/** @param {Tool} tool */
 function row(tool) {
   const name = h("code", { text: tool.name });
   const link = mayRecord() ? h("a", { href: `/new?method=script&tool=${encodeURIComponent(tool.name)}` }, name) : name;
@@ -31,6 +36,10 @@ function row(tool) {
   );
 }
 
+/**
+ * @param {string} group
+ * @param {Tool[]} items
+ */
 function section(group, items) {
   const head = h(
     "thead",
@@ -50,7 +59,7 @@ function section(group, items) {
 }
 
 function show() {
-  const words = byId("tool-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = inputOf("tool-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = tools.filter((tool) =>
     words.every((word) => `${tool.name} ${tool.title} ${tool.purpose} ${tool.group}`.toLowerCase().includes(word)),
   );
@@ -73,6 +82,6 @@ async function load() {
 }
 
 startShell();
-keepInAddress(byId("tool-filter"));
-byId("tool-filter").addEventListener("input", show);
+keepInAddress(inputOf("tool-filter"));
+inputOf("tool-filter").addEventListener("input", show);
 load();

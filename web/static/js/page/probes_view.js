@@ -1,10 +1,14 @@
 // The dynamic events of the host as a table: whose they are, hits, how the kernel does them; and its setting for that.
 
-import { get, send } from "../lib/api.js";
+import { ApiError, get, send } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { exact } from "../lib/format.js";
 import { note, showError, waitFor } from "../lib/notice.js";
 
+/** @import { Event as ProbeEvent, ProbeLimit } from "../../../api.js" */
+/** @typedef {[text: string, isNumber?: boolean]} Head of a column */
+
+/** @type {Record<string, string>} */
 const HOW = { OPTIMIZED: "a jump", FTRACE: "ftrace", DISABLED: "off", GONE: "its code is gone" };
 
 /**
@@ -16,7 +20,10 @@ export function howText(marks) {
   return marks.length === 0 ? "a breakpoint" : marks.map((mark) => HOW[mark] ?? mark.toLowerCase()).join(", ");
 }
 
-/** Whose an event is. */
+/**
+ * Whose an event is.
+ * @param {ProbeEvent} event
+ */
 function whose({ capture, owner }) {
   if (capture) return h("a", { href: `/captures/${capture}`, text: "a capture of this console" });
   if (owner?.ended) return "left by an agent that has ended";
@@ -48,22 +55,28 @@ export async function showProbes(element, { capture = "", admin = false } = {}) 
     );
   } catch (error) {
     // Whoever only looks at captures is not told of the host's probes.
-    if (capture && error.status === 404) put(element);
+    if (capture && error instanceof ApiError && error.status === 404) put(element);
     else showError(element, error, again);
   }
 }
 
+/** @param {ProbeLimit} limit */
 const limitText = ({ name, value, effect, remedy }) =>
   h("p", {}, h("code", { text: `${name} = ${value}` }), ` ${effect} ${remedy}`);
 
+/**
+ * @param {boolean} on
+ * @param {boolean} admin
+ * @param {() => void} again
+ */
 function setting(on, admin, again) {
   const change = async () => {
     try {
-      await waitFor("Changing the kernel’s setting", send("POST", "/api/host/kprobes", { optimization: !on }));
+      await waitFor("Changing the kernel’s setting", send("POST", "/api/host/kprobes", {}, { optimization: !on }));
       note(`debug.kprobes-optimization is ${on ? 0 : 1} now and stays so until somebody changes it.`);
       again();
     } catch (error) {
-      showError(button.parentElement, error, again);
+      showError(button.parentElement ?? button, error, again);
     }
   };
   const button = h("button", {
@@ -85,16 +98,23 @@ function setting(on, admin, again) {
   );
 }
 
+/**
+ * @param {ProbeEvent[]} events
+ * @param {() => void} again
+ * @param {boolean} tellsWhose
+ */
 function table(events, again, tellsWhose) {
+  /** @type {Head[]} */
   const heads = [
     ["Event"],
     ["Actions"],
     ["Hits", true],
     ["Missed", true],
     ["Method"],
-    ...(tellsWhose ? [["Owner"]] : []),
+    ...(tellsWhose ? [/** @type {Head} */ (["Owner"])] : []),
     ["Where"],
   ];
+  /** @param {ProbeEvent} event */
   const row = (event) => {
     // The group of a capture's probe tells only who made it.
     const name = event.label ?? (event.owner ? event.name : `${event.group}:${event.name}`);
@@ -102,12 +122,12 @@ function table(events, again, tellsWhose) {
       try {
         await waitFor(
           `Detaching ${name}`,
-          send("POST", `/api/captures/${event.capture}/probes/detach`, { pattern: name }),
+          send("POST", "/api/captures/{id}/probes/detach", { id: event.capture }, { pattern: name }),
         );
         note(`Detached ${name}; the capture goes on.`);
         again();
       } catch (error) {
-        showError(button.parentElement, error, again);
+        showError(button.parentElement ?? button, error, again);
       }
     };
     const button = h("button", {
@@ -117,6 +137,7 @@ function table(events, again, tellsWhose) {
       text: "Detach",
       on: { click: detach },
     });
+    /** @param {number|null} value */
     const number = (value) => h("td", { class: "num", text: value === null ? "" : exact(value) });
     return h(
       "tr",

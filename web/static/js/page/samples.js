@@ -4,10 +4,14 @@ import { get, send } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { noteError, showError, waitFor } from "../lib/notice.js";
 
+/**
+ * @param {string} name
+ * @param {HTMLButtonElement} button
+ */
 async function open(name, button) {
   button.disabled = true;
   try {
-    const { url } = await waitFor("Opening the sample", send("POST", `/api/samples/${encodeURIComponent(name)}`));
+    const { url } = await waitFor("Opening the sample", send("POST", "/api/samples/{name}", { name }));
     location.assign(url);
   } catch (error) {
     noteError(error);
@@ -24,19 +28,11 @@ export async function listSamples(place) {
     const { items } = await get("/api/samples");
     put(
       place,
-      ...items.map((one) =>
-        h(
-          "li",
-          {},
-          h("button", {
-            type: "button",
-            title: one.about,
-            text: one.title,
-            class: "cut",
-            on: { click: (event) => open(one.name, event.currentTarget) },
-          }),
-        ),
-      ),
+      ...items.map(({ name, title, about }) => {
+        const button = h("button", { type: "button", title: about, text: title, class: "cut" });
+        button.addEventListener("click", () => open(name, button));
+        return h("li", {}, button);
+      }),
       items.length === 0 && h("li", { class: "quiet", text: "No samples in this build." }),
     );
   } catch (error) {

@@ -1,7 +1,7 @@
 // What every page behind the login does: the rail, the omnibox, the theme, the help.
 
 import { commonCommands } from "../lib/commands.js";
-import { byId, h, put } from "../lib/dom.js";
+import { byId, h, put, within } from "../lib/dom.js";
 import { count, permille, rate } from "../lib/format.js";
 import { startDrop } from "./import_files.js";
 import { bind, listed } from "../lib/keys.js";
@@ -9,6 +9,9 @@ import { listen } from "../lib/live.js";
 import { startOmnibox } from "./omnibox.js";
 import { nextTheme, theme, themeEvents } from "../lib/theme.js";
 
+/** @import { RunningCapture } from "../../../api.js" */
+
+/** @type {Record<string, string>} */
 const GO = {
   KeyS: "/",
   KeyN: "/new",
@@ -19,6 +22,7 @@ const GO = {
   KeyC: "/catalog",
 };
 
+/** @param {RunningCapture} item */
 function runningItem(item) {
   return h(
     "li",
@@ -49,15 +53,19 @@ function runningItem(item) {
 
 function startRail() {
   const place = byId("running");
-  const list = place.querySelector("ul");
-  listen("/api/live", {
-    running: ({ items = [] }) => {
-      place.hidden = items.length === 0;
-      put(list, ...items.map(runningItem));
+  const list = within(place, "ul");
+  listen(
+    "/api/live",
+    {},
+    {
+      running: ({ items }) => {
+        place.hidden = items.length === 0;
+        put(list, ...items.map(runningItem));
+      },
     },
-  });
+  );
   const button = byId("theme-switch");
-  const label = button.querySelector("span");
+  const label = within(button, "span");
   const write = () => {
     label.textContent = `Theme: ${theme()}`;
   };
@@ -67,7 +75,7 @@ function startRail() {
 }
 
 function startHelp() {
-  const dialog = byId("help");
+  const dialog = byId("help", HTMLDialogElement);
   const open = () => {
     put(
       byId("help-keys"),

@@ -1,6 +1,7 @@
 // The view of a capture is its address. Everything that changes what is shown is here, with a version, so that links
 // made by this release open in later ones.
 
+import { Emitter } from "../lib/emitter.js";
 import { TRACKS_CHARS } from "../lib/sql_track.js";
 
 /** The version that is written. */
@@ -9,31 +10,57 @@ export const VERSION = 2;
 const WRITES_AT_ONCE = 20;
 const MS_PER_WRITE = 400;
 
-/** `UPGRADERS[n]` turns the parameters of version `n` into those of `n + 1`, beginning with 1. */
+/**
+ * `UPGRADERS[n]` turns the parameters of version `n` into those of `n + 1`, beginning with 1.
+ * @type {Record<number, (params: Record<string, string>) => Record<string, string>>}
+ */
 const UPGRADERS = {
   // The first stream and the first map were what a link showed that named none; now it is what the capture is for.
   1: (params) => ({ stream: "0", ...(params.tab === "maps" ? { map: "0" } : {}), ...params }),
 };
 
+/**
+ * A part of a view: what it is usually, and how it is read and written.
+ * @template T
+ * @typedef {{fallback: T, read: (value: string) => T, write: (value: T) => string}} Part
+ */
+
+/** @returns {Part<string>} */
 const text = (fallback = "", most = 1024) => ({
   fallback,
   read: (value) => (value.length <= most ? value : fallback),
   write: String,
 });
+/**
+ * @template {string} T
+ * @param {...T} values
+ * @returns {Part<T>}
+ */
 const oneOf = (...values) => ({
   fallback: values[0],
-  read: (value) => (values.includes(value) ? value : values[0]),
+  read: (value) => values.find((one) => one === value) ?? values[0],
   write: String,
 });
+/**
+ * @template {number|null} T
+ * @param {T} fallback
+ * @param {number} [least]
+ * @returns {Part<number|T>}
+ */
 const whole = (fallback, least = 0) => ({
   fallback,
   read: (value) =>
     /^-?\d{1,16}$/.test(value) && Number(value) >= least && Number.isSafeInteger(Number(value))
       ? Number(value)
       : fallback,
-  write: (value) => String(Math.round(value)),
+  write: (value) => String(Math.round(Number(value))),
 });
+/** @returns {Part<boolean>} */
 const flag = () => ({ fallback: false, read: (value) => value === "1", write: (value) => (value ? "1" : "0") });
+/**
+ * @param {RegExp} shape
+ * @returns {Part<string>}
+ */
 const pattern = (shape) => ({ fallback: "", read: (value) => (shape.test(value) ? value : ""), write: String });
 
 /** All parts of a view, in the order in which they are written. Times are nanoseconds from the capture's start. */
@@ -78,15 +105,18 @@ const PARTS = {
   tracks: text("", TRACKS_CHARS),
 };
 
+/** @typedef {{[Name in keyof typeof PARTS]: (typeof PARTS)[Name]["fallback"]}} ViewParts what a view shows */
+const ALL = /** @type {[name: keyof ViewParts, part: Part<any>][]} */ (Object.entries(PARTS));
+
 /** The view of an address without parameters. */
 export function emptyView() {
-  return Object.fromEntries(Object.entries(PARTS).map(([name, part]) => [name, part.fallback]));
+  return /** @type {ViewParts} */ (Object.fromEntries(ALL.map(([name, part]) => [name, part.fallback])));
 }
 
 /**
  * The view in a query string. What is missing or wrong gets its usual value.
  * @param {string} search with or without `?`
- * @returns {{view: object, newer: boolean}} `newer`: the link is from a later release and may say more than is shown
+ * @returns {{view: ViewParts, newer: boolean}} `newer`: the link is from a later release and may say more than is shown
  */
 export function parseView(search) {
   let params = Object.fromEntries(new URLSearchParams(search));
@@ -94,36 +124,32 @@ export function parseView(search) {
   const version = /^[1-9]\d{0,3}$/.test(params.v ?? "") ? Number(params.v) : VERSION;
   for (let step = version; step < VERSION; step += 1) params = UPGRADERS[step](params);
   const view = emptyView();
-  for (const [name, part] of Object.entries(PARTS)) {
-    if (Object.hasOwn(params, name)) view[name] = part.read(params[name]);
-  }
-  for (const [start, end] of [
-    ["start", "end"],
-    ["from", "to"],
-  ]) {
-    if (view[start] === null || view[end] === null || view[start] >= view[end]) {
-      view[start] = null;
-      view[end] = null;
-    }
-  }
+  for (const [name, part] of ALL)
+    if (Object.hasOwn(params, name)) Object.assign(view, { [name]: part.read(params[name]) });
+  const { start, end, from, to } = view;
+  if (start === null || end === null || start >= end) Object.assign(view, { start: null, end: null });
+  if (from === null || to === null || from >= to) Object.assign(view, { from: null, to: null });
   return { view, newer: version > VERSION };
 }
 
 /**
  * The query string of a view, with `?`. Parts with their usual value are left out.
- * @param {object} view
+ * @param {ViewParts} view
  */
 export function formatView(view) {
   const params = new URLSearchParams({ v: String(VERSION) });
-  for (const [name, part] of Object.entries(PARTS)) {
+  for (const [name, part] of ALL) {
     const value = view[name];
     if (value !== null && value !== undefined && value !== part.fallback) params.set(name, part.write(value));
   }
   return `?${params}`;
 }
 
-/** A view that tells who listens which of its parts changed, and keeps the address up to date. */
-export class ViewState extends EventTarget {
+/**
+ * A view that tells who listens which of its parts changed, and keeps the address up to date.
+ * @extends {Emitter<{change: {parts: Set<string>}}>}
+ */
+export class ViewState extends Emitter {
   #timer = 0;
   /** When the writes so far would have been spread evenly. */
   #spent = -Infinity;
@@ -137,15 +163,16 @@ export class ViewState extends EventTarget {
   }
 
   /**
-   * Changes parts of the view. Sends `change` with `detail.parts`, a set of the names that have other values now.
-   * @param {object} patch
+   * Changes parts of the view. Sends `change` with `parts`, a set of the names that have other values now.
+   * @param {Partial<ViewParts>} patch
    */
   set(patch) {
-    const parts = new Set(Object.keys(patch).filter((name) => this.view[name] !== patch[name]));
+    const names = /** @type {(keyof ViewParts)[]} */ (Object.keys(patch));
+    const parts = new Set(names.filter((name) => this.view[name] !== patch[name]));
     if (parts.size === 0) return;
     Object.assign(this.view, patch);
     this.#write();
-    this.dispatchEvent(new CustomEvent("change", { detail: { parts } }));
+    this.emit("change", { parts });
   }
 
   /** The address of this view, for a link. */

@@ -1,5 +1,9 @@
 // What a capture is for: which tab, which map and which stream a link shows that does not say. Pure.
 
+/** @import { Method } from "../../../api.js" */
+/** @typedef {{name: string, columns: {name: string, type?: string}[]}} Named */
+/** @typedef {Named & {kind: string}} StreamHead a stream as far as it is looked at */
+
 /** The views that a script's header can ask for. */
 const ASKED = ["table", "histogram", "heatmap", "flame", "timeline"];
 /** Last columns of the streams of maps that add up: what `count()`, `sum()`, `hist()` and the others keep. */
@@ -30,15 +34,25 @@ export function askedView(text) {
   return line && ASKED.includes(line[1]) ? line[1] : "";
 }
 
-/** Whether a stream holds what a map was when it was read. */
+/**
+ * Whether a stream holds what a map was when it was read.
+ * @param {{name: string, kind?: string}} stream
+ */
 export const isMap = (stream) => stream.kind === "map" || stream.name.startsWith("@");
 
-/** Whether a stream is what a script only says: headings of its tables. */
+/**
+ * Whether a stream is what a script only says: headings of its tables.
+ * @param {{name: string}} stream
+ */
 export const isHeading = (stream) => stream.name.startsWith("heading:");
 
+/** @param {{name: string}} column */
 const isKey = ({ name }) => /^key\d*(\.|$)/.test(name);
 
-/** The columns of a map that are no key. */
+/**
+ * The columns of a map that are no key.
+ * @param {Named} stream
+ */
 function values(stream) {
   return stream.columns
     .slice(COMMON + 1)
@@ -46,46 +60,66 @@ function values(stream) {
     .map(({ name }) => name);
 }
 
+/** @param {Named} stream */
 const addsUp = (stream) => ADDED_UP.some((names) => names.join() === values(stream).join());
+/** @param {Named} stream */
 const isHistogram = (stream) => values(stream).join() === ADDED_UP[0].join();
-const isStack = (column) => (column.type ?? column.ty) === "stack";
+/** @param {{type?: string}} column */
+const isStack = (column) => column.type === "stack";
+/** @param {StreamHead} stream */
 const keyedByStacks = (stream) =>
   isMap(stream) && stream.columns.slice(COMMON + 1).some((column) => isStack(column) && isKey(column));
+/** @param {StreamHead} stream */
 const hasStacks = (stream) => keyedByStacks(stream) || (!isMap(stream) && stream.columns.some(isStack));
 
 /**
  * Whether a map is only where a script puts something for later: single values that it takes out again and never prints.
- * @param {{name: string, columns: {name: string}[]}} stream
+ * @param {Named} stream
  * @param {string} text of the script
  */
 export function isScratch(stream, text) {
   if (addsUp(stream)) return false;
   const code = text.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g, "");
   const name = stream.name.replace(/[^\w@]/g, "");
+  /** @param {string} verbs */
   const used = (verbs) => new RegExp(`\\b(${verbs})\\s*\\(\\s*${name}(?![\\w])`).test(code);
   return used("delete|clear|zero") && !used("print");
 }
 
-/** How well a map fits what is asked for; the less, the better. */
+/**
+ * What a map must be to be shown as what is asked for.
+ * @type {Record<string, (stream: StreamHead) => boolean>}
+ */
+const FITS = { histogram: isHistogram, heatmap: isHistogram, flame: keyedByStacks };
+
+/**
+ * How well a map fits what is asked for; the less, the better.
+ * @param {StreamHead} stream
+ * @param {string} text
+ * @param {string} asked
+ */
 function rank(stream, text, asked) {
   if (isScratch(stream, text)) return 3;
-  const fits = { histogram: isHistogram, heatmap: isHistogram, flame: keyedByStacks }[asked] ?? (() => true);
+  const fits = FITS[asked] ?? (() => true);
   return (fits(stream) ? 0 : 1) + (addsUp(stream) ? 0 : 0.5);
 }
 
 /**
  * The maps of a script in the order in which they are of interest, and those that held nothing whenever they were read.
- * @param {{n: number, snapshots: number}[]} maps as the API lists them
- * @param {object[]} streams of the capture
+ * @template {{n: number, snapshots: number}} MapHead
+ * @param {MapHead[]} maps as the API lists them
+ * @param {StreamHead[]} streams of the capture
  * @param {string} text of the script
  */
 export function arrangeMaps(maps, streams, text) {
   const asked = askedView(text);
+  /** @param {MapHead} map */
   const held = (map) => (map.snapshots > 0 ? 0 : 1);
+  /** @param {MapHead} map */
   const at = (map) => rank(streams[map.n], text, asked);
   const sorted = maps
     .filter(({ n }) => streams[n])
-    .toSorted((a, b) => (at(a) === 3) - (at(b) === 3) || held(a) - held(b) || at(a) - at(b));
+    .toSorted((a, b) => Number(at(a) === 3) - Number(at(b) === 3) || held(a) - held(b) || at(a) - at(b));
   return {
     shown: sorted.filter((map) => map.snapshots > 0),
     empty: sorted.filter((map) => map.snapshots === 0),
@@ -105,19 +139,17 @@ export function firstShow(views, text) {
 
 /**
  * The stream that the table shows first: rows before headings, and in a script what it prints before what it keeps.
- * @param {object[]} streams
+ * @param {StreamHead[]} streams
  * @returns {number} its index
  */
 export function firstStream(streams) {
-  const found = [(one) => !isHeading(one) && !isMap(one), (one) => !isHeading(one)]
-    .map((good) => streams.findIndex(good))
-    .find((i) => i >= 0);
-  return found ?? 0;
+  const rows = streams.findIndex((one) => !isHeading(one) && !isMap(one));
+  return Math.max(0, rows >= 0 ? rows : streams.findIndex((one) => !isHeading(one)));
 }
 
 /**
  * The tab that a link without one shows.
- * @param {{spec: {method: object}, streams: object[]}} info of the capture
+ * @param {{spec: {method: Method}, streams: StreamHead[]}} info of the capture
  * @returns {string}
  */
 export function firstTab({ spec: { method }, streams }) {

@@ -6,7 +6,7 @@ import { Latest } from "../lib/api.js";
 import { h, put } from "../lib/dom.js";
 import { isFilterProblem, showError, waitFor } from "../lib/notice.js";
 
-/** The base of the views. A view has `load()`, which shows what the address says. */
+/** The base of the views. */
 export class PanelView {
   #latest = new Latest();
 
@@ -24,8 +24,8 @@ export class PanelView {
     /** Where errors are told, and why there is nothing to see. */
     this.problem = h("div");
     if (parts.length > 0) {
-      context.state.addEventListener("change", ({ detail }) => {
-        if (parts.some((part) => detail.parts.has(part))) this.changed(detail.parts);
+      context.state.on("change", ({ parts: others }) => {
+        if (parts.some((part) => others.has(part))) this.changed(others);
       });
     }
   }
@@ -46,8 +46,14 @@ export class PanelView {
     this.visible = false;
   }
 
-  /** A part of the address that it depends on has changed. */
-  changed() {
+  /** Shows what the address says. */
+  load() {}
+
+  /**
+   * A part of the address that it depends on has changed.
+   * @param {Set<string>} _parts that have
+   */
+  changed(_parts) {
     this.expire();
   }
 
@@ -96,7 +102,7 @@ export class PanelView {
 
   /**
    * Tells what went wrong.
-   * @param {Error} error
+   * @param {unknown} error
    * @param {() => void} [again] what *Try again* does
    */
   failed(error, again = () => this.load()) {
@@ -107,7 +113,7 @@ export class PanelView {
   /**
    * Says why there is nothing to see.
    * @param {string} text
-   * @param {...(Node|false)} more below it
+   * @param {...import("../lib/dom.js").Child} more below it
    */
   empty(text, ...more) {
     put(this.problem, h("div", { class: "empty" }, h("p", { text }), ...more));

@@ -3,24 +3,38 @@
 /** Calls of a page. */
 export const PAGE = 200;
 
+/** @import { CallLine } from "../../../../api.js" */
+/**
+ * @typedef {object} CallNode a call that is known
+ * @property {CallLine} call
+ * @property {Level} level that it is in
+ * @property {number} index its place there
+ * @property {Level|null} within what is in it, where it is unfolded
+ */
+
 class Level {
-  /** @param {object|null} around the node that it is in; null for the outermost calls */
+  /** @param {CallNode|null} around the node that it is in; null for the outermost calls */
   constructor(around) {
     this.around = around;
     this.total = around ? around.call.children : 0;
+    /** @type {Map<number, CallNode>} */
     this.nodes = new Map();
-    /** Unfolded nodes by their places, ascending. */
+    /** @type {CallNode[]} Unfolded nodes by their places, ascending. */
     this.unfolded = [];
   }
 
-  /** Rows of this level and of all that is unfolded in it. */
+  /**
+   * Rows of this level and of all that is unfolded in it.
+   * @returns {number}
+   */
   get size() {
-    return this.unfolded.reduce((sum, node) => sum + node.within.size, this.total);
+    return this.unfolded.reduce((sum, { within }) => sum + (within?.size ?? 0), this.total);
   }
 }
 
 /** The tree as rows. */
 export class CallTree {
+  /** @type {Map<number, CallNode>} */
   #byId = new Map();
 
   constructor() {
@@ -32,7 +46,10 @@ export class CallTree {
     return this.root.size;
   }
 
-  /** Whether a call is known. */
+  /**
+   * Whether a call is known.
+   * @param {number} id
+   */
   node(id) {
     return this.#byId.get(id);
   }
@@ -40,7 +57,7 @@ export class CallTree {
   /**
    * What is in a row: its level, its place there, how deep that is, and the node if it is known.
    * @param {number} row
-   * @returns {{level: Level, index: number, depth: number, node: object|undefined}|null}
+   * @returns {{level: Level, index: number, depth: number, node: CallNode|undefined}|null}
    */
   at(row) {
     if (row < 0 || row >= this.count) return null;
@@ -48,8 +65,8 @@ export class CallTree {
     let left = row;
     for (let depth = 0; ; depth += 1) {
       const inside = this.#step(level, left);
-      if (inside.node) {
-        level = inside.node.within;
+      if (inside.within) {
+        level = inside.within;
         left = inside.left;
         continue;
       }
@@ -57,15 +74,19 @@ export class CallTree {
     }
   }
 
+  /**
+   * @param {Level} level
+   * @param {number} row
+   */
   #step(level, row) {
     let left = row;
-    for (const node of level.unfolded) {
-      if (left <= node.index) return { left };
-      const { size } = node.within;
-      if (left <= node.index + size) return { node, left: left - node.index - 1 };
+    for (const { index, within } of level.unfolded) {
+      if (left <= index) return { left, within: null };
+      const size = within?.size ?? 0;
+      if (left <= index + size) return { within, left: left - index - 1 };
       left -= size;
     }
-    return { left };
+    return { left, within: null };
   }
 
   /**
@@ -76,13 +97,13 @@ export class CallTree {
     const node = this.#byId.get(id);
     if (!node) return -1;
     let row = 0;
-    for (let at = node; at; at = at.level.around) {
+    for (let at = /** @type {CallNode|null} */ (node); at; at = at.level.around) {
       if (at !== node) {
         if (!at.within) return -1;
         row += 1;
       }
       row += at.index;
-      for (const before of at.level.unfolded) if (before.index < at.index) row += before.within.size;
+      for (const before of at.level.unfolded) if (before.index < at.index) row += before.within?.size ?? 0;
     }
     return row;
   }
@@ -90,7 +111,7 @@ export class CallTree {
   /**
    * Takes a page of the calls within `parent`; null for the outermost ones.
    * @param {number|null} parent
-   * @param {{total: number, offset: number, calls: object[]}} page
+   * @param {{total: number, offset: number, calls: CallLine[]}} page
    */
   put(parent, { total, offset, calls }) {
     const level = parent === null ? this.root : this.#byId.get(parent)?.within;
@@ -99,12 +120,18 @@ export class CallTree {
     for (const [i, call] of calls.entries()) this.#add(level, offset + i, call);
   }
 
+  /**
+   * @param {Level} level
+   * @param {number} index
+   * @param {CallLine} call
+   */
   #add(level, index, call) {
     const known = level.nodes.get(index);
     if (known?.call.id === call.id) {
       known.call = call;
       return known;
     }
+    /** @type {CallNode} */
     const node = { call, level, index, within: null };
     level.nodes.set(index, node);
     this.#byId.set(call.id, node);
@@ -114,6 +141,7 @@ export class CallTree {
   /**
    * Unfolds a known call.
    * @returns {boolean} whether it was folded
+   * @param {number} id
    */
   unfold(id) {
     const node = this.#byId.get(id);
@@ -127,6 +155,7 @@ export class CallTree {
   /**
    * Folds a call.
    * @returns {boolean} whether it was unfolded
+   * @param {number} id
    */
   fold(id) {
     const node = this.#byId.get(id);
@@ -136,9 +165,13 @@ export class CallTree {
     return true;
   }
 
-  /** The calls that are unfolded, outer ones first. */
+  /**
+   * The calls that are unfolded, outer ones first.
+   * @param {Level|null} [level]
+   * @returns {number[]}
+   */
   unfolded(level = this.root) {
-    return level.unfolded.flatMap((node) => [node.call.id, ...this.unfolded(node.within)]);
+    return (level?.unfolded ?? []).flatMap((node) => [node.call.id, ...this.unfolded(node.within)]);
   }
 
   /**
@@ -150,8 +183,9 @@ export class CallTree {
   missing(first, last) {
     const pages = new Map();
     for (let row = first; row < Math.min(last, this.count); row += 1) {
-      const { level, index, node } = this.at(row);
-      if (node) continue;
+      const at = this.at(row);
+      if (!at || at.node) continue;
+      const { level, index } = at;
       const parent = level.around?.call.id ?? null;
       const offset = Math.floor(index / PAGE) * PAGE;
       pages.set(`${parent}:${offset}`, { parent, offset });

@@ -4,6 +4,7 @@ import { Latest, get } from "../../lib/api.js";
 import { Canvas } from "../../lib/canvas.js";
 import { AXIS, COLORS, LABELS, drawChart } from "./calls_chart_draw.js";
 import { ChartModel, LEVEL, PAD } from "./calls_chart_model.js";
+import { Emitter } from "../../lib/emitter.js";
 import { h, settled } from "../../lib/dom.js";
 import { MARKS, durationMark } from "../../lib/duration_marks.js";
 import { duration, exact, moment, plural } from "../../lib/format.js";
@@ -12,10 +13,17 @@ import { waitFor } from "../../lib/notice.js";
 import { TimeNavigator } from "../../lib/time_navigator.js";
 
 const LANES = 48;
+/** @type {Record<string, "left"|"right"|"out"|"in">} */
+const ARROWS = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "out", ArrowDown: "in" };
 const STATES = ["", ", at least; its return was not recorded", "; its entry was not recorded"];
 
-/** Sends `data` when there is a new picture, `error`, `tell` with the text of the readout. */
-export class CallsChart extends EventTarget {
+/** @import { Spot } from "./calls_chart_model.js" */
+
+/**
+ * Sends `data` when there is a new picture, `error`, `tell` with the text of the readout.
+ * @extends {Emitter<{data: ChartModel, error: unknown, tell: string}>}
+ */
+export class CallsChart extends Emitter {
   #latest = new Latest();
 
   /** @param {import("../../page/capture_context.js").CaptureContext} context */
@@ -24,8 +32,9 @@ export class CallsChart extends EventTarget {
     this.context = context;
     this.visible = false;
     this.query = {};
+    /** @type {ChartModel|null} */
     this.data = null;
-    /** Where a coarse chart was walked to: its boxes have no ids. */
+    /** @type {Spot|null} Where a coarse chart was walked to: its boxes have no ids. */
     this.spot = null;
     this.fetch = settled(50, () => this.#fetch());
     const element = h("canvas", {
@@ -92,17 +101,20 @@ export class CallsChart extends EventTarget {
     };
     try {
       const answer = await this.#latest.run((signal) =>
-        waitFor("Drawing calls", get(`${this.context.path}/calls/chart`, query, signal), () => this.#latest.cancel()),
+        waitFor("Drawing calls", get("/api/captures/{id}/calls/chart", { id: this.context.id, ...query }, signal), () =>
+          this.#latest.cancel(),
+        ),
       );
       if (!answer) return;
-      this.data = new ChartModel(answer);
+      const model = new ChartModel(answer);
+      this.data = model;
       this.spot = null;
       this.#size();
-      this.dispatchEvent(new Event("data"));
+      this.emit("data", model);
       this.#tell();
       this.canvas.redraw();
     } catch (error) {
-      this.dispatchEvent(new CustomEvent("error", { detail: error }));
+      this.emit("error", error);
     }
   }
 
@@ -123,6 +135,10 @@ export class CallsChart extends EventTarget {
     });
   }
 
+  /**
+   * @param {number} x
+   * @param {number} y
+   */
   #hit(x, y) {
     if (!this.data || x < LABELS || y < AXIS) return null;
     return this.data.hit(this.nav.time(x), y - AXIS + this.element.scrollTop, this.nav.pixel * 3);
@@ -138,26 +154,34 @@ export class CallsChart extends EventTarget {
     const { element } = this.canvas;
     element.addEventListener("click", (event) => {
       const hit = event.shiftKey ? null : this.#hit(event.offsetX, event.offsetY);
-      if (hit) this.#choose(hit);
+      if (hit && this.data) this.#choose(this.data, hit);
     });
     element.addEventListener("dblclick", (event) => {
       const hit = this.#hit(event.offsetX, event.offsetY);
-      if (hit) this.#to(hit);
+      if (hit && this.data) this.#to(this.data, hit);
       else this.nav.all();
     });
   }
 
-  #choose(place) {
-    if (this.data.coarse) {
+  /**
+   * @param {ChartModel} model
+   * @param {Spot} place
+   */
+  #choose({ coarse, lanes }, place) {
+    if (coarse) {
       this.spot = place;
       this.canvas.redraw();
     } else {
-      this.context.state.set({ call: this.data.lanes[place.lane].boxes.id[place.box] });
+      this.context.state.set({ call: lanes[place.lane].boxes.id[place.box] });
     }
   }
 
-  #to({ lane, box }) {
-    const { start, duration: took } = this.data.lanes[lane].boxes;
+  /**
+   * @param {ChartModel} model
+   * @param {Spot} place
+   */
+  #to({ lanes }, { lane, box }) {
+    const { start, duration: took } = lanes[lane].boxes;
     this.nav.around(start[box], start[box] + took[box]);
   }
 
@@ -178,27 +202,33 @@ export class CallsChart extends EventTarget {
 
   #fit() {
     const current = this.#current;
-    if (current) this.#to(current);
+    if (current && this.data) this.#to(this.data, current);
     else this.nav.fit();
   }
 
+  /** @param {KeyboardEvent} event */
   #arrow(event) {
-    const where = { ArrowLeft: "left", ArrowRight: "right", ArrowUp: "out", ArrowDown: "in" }[event.key];
+    const where = ARROWS[event.key];
     const current = this.#current;
-    if (event.ctrlKey || event.altKey || event.metaKey || !this.data || this.data.lanes.length === 0) return;
-    if (event.key === "Enter" && current) this.#to(current);
-    else if (where) this.#go(current ? this.data.step(current, where) : { lane: 0, box: 0 });
+    const { data } = this;
+    if (event.ctrlKey || event.altKey || event.metaKey || !data || data.lanes.length === 0) return;
+    if (event.key === "Enter" && current) this.#to(data, current);
+    else if (where) this.#go(data, current ? data.step(current, where) : { lane: 0, box: 0 });
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
-  #go(place) {
+  /**
+   * @param {ChartModel} data
+   * @param {Spot|null} place
+   */
+  #go(data, place) {
     if (!place) return;
-    const lane = this.data.lanes[place.lane];
+    const lane = data.lanes[place.lane];
     const start = lane.boxes.start[place.box];
     this.nav.pointer = null;
-    this.#choose(place);
+    this.#choose(data, place);
     const { shown } = this;
     if (start < shown.start || start > shown.end)
       this.nav.pan((start - (shown.start + shown.end) / 2) / (shown.end - shown.start));
@@ -222,19 +252,23 @@ export class CallsChart extends EventTarget {
     let text = "";
     if (preview)
       text = `${moment(preview.start)} to ${moment(preview.end)} s: ${duration(preview.end - preview.start)}`;
-    else if (place && this.data) text = this.#words(place);
+    else if (place && this.data) text = this.#words(this.data, place);
     else if (pointedTime !== null) text = `${moment(pointedTime)} s`;
-    this.dispatchEvent(new CustomEvent("tell", { detail: text }));
+    this.emit("tell", text);
   }
 
-  #words({ lane, box }) {
-    const { boxes, label } = this.data.lanes[lane];
+  /**
+   * @param {ChartModel} model
+   * @param {Spot} place
+   */
+  #words({ lanes, names, coarse }, { lane, box }) {
+    const { boxes, label } = lanes[lane];
     const took = boxes.duration[box];
     const mark = MARKS.find(([, sign]) => sign === durationMark(took))?.[1] ?? "";
     const more =
       boxes.more[box] > 0
-        ? `; ${plural(boxes.more[box], "more call")} in this pixel${this.data.coarse ? ", of which this is the longest" : ""}`
+        ? `; ${plural(boxes.more[box], "more call")} in this pixel${coarse ? ", of which this is the longest" : ""}`
         : "";
-    return `${this.data.names[boxes.name[box]]}()  ${mark ? `${mark} ` : ""}${duration(took)} (${exact(took)} ns)${STATES[boxes.state[box]]}  at ${moment(boxes.start[box])} s, ${label}${more}`;
+    return `${names[boxes.name[box]]}()  ${mark ? `${mark} ` : ""}${duration(took)} (${exact(took)} ns)${STATES[boxes.state[box]]}  at ${moment(boxes.start[box])} s, ${label}${more}`;
   }
 }

@@ -5,6 +5,21 @@ import { LEVEL, PAD } from "./calls_chart_model.js";
 import { CATEGORIES, category } from "../../lib/color.js";
 import { count, tickLabel, ticks } from "../../lib/format.js";
 
+/** @typedef {{start: number, end: number}} Span */
+/** @typedef {{width: number, height: number, place: (time: number) => number}} Room */
+/** @typedef {import("./calls_chart_model.js").ChartModel} ChartModel */
+/** @typedef {ChartModel["lanes"][number]} PlacedLane */
+/**
+ * @typedef {object} Model what is drawn
+ * @property {Span} shown
+ * @property {ChartModel|null} data
+ * @property {number} scroll
+ * @property {Span[]} losses
+ * @property {Span|null} selection
+ * @property {import("./calls_chart_model.js").Spot|null} current
+ * @property {string} search
+ */
+
 /** Pixels: the labels on the left, the axis on top. */
 export const LABELS = 188;
 export const AXIS = 22;
@@ -28,7 +43,7 @@ export const COLORS = [
 /**
  * Draws everything.
  * @param {import("../../lib/canvas.js").Canvas} canvas
- * @param {object} model `shown`, `data` (a ChartModel), `scroll`, `losses`, `selection`, `current` (`lane` and `box`, or null), `search`, `func`
+ * @param {Model} model
  */
 export function drawChart(canvas, model) {
   const { context: ctx, colors, width, height, ratio, font } = canvas;
@@ -38,6 +53,7 @@ export function drawChart(canvas, model) {
   ctx.fillStyle = colors["--bg"];
   ctx.fillRect(0, 0, width, height);
   const wide = width - LABELS;
+  /** @param {number} time */
   const place = (time) => LABELS + ((time - model.shown.start) / (model.shown.end - model.shown.start)) * wide;
   drawGrid(ctx, colors, model, { width, height, place });
   if (model.data) {
@@ -67,9 +83,14 @@ export function drawChart(canvas, model) {
     }
   }
   drawOverlays(ctx, colors, model, { width, height, place });
-  drawAxis(ctx, colors, model, { width, place });
+  drawAxis(ctx, colors, model, { width, height, place });
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {{lane: PlacedLane, top: number, place: (time: number) => number, width: number, paint: {fill: string, name: string, dim: boolean}[], chosen: number}} lane
+ */
 function drawLane(ctx, colors, { lane, top, place, width, paint, chosen }) {
   const { boxes } = lane;
   let current = null;
@@ -100,12 +121,22 @@ function drawLane(ctx, colors, { lane, top, place, width, paint, chosen }) {
   }
 }
 
-/** An end that was not recorded looks torn, so that it is not told by colour. */
+/**
+ * An end that was not recorded looks torn, so that it is not told by colour.
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {{x: number, y: number, across: number, atEnd: boolean}} box
+ */
 function drawTorn(ctx, colors, { x, y, across, atEnd }) {
   const wide = Math.min(across, 10);
   hatch(ctx, colors["--bg"], atEnd ? x + across - wide : x, y, wide, LEVEL - 2);
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {{lane: PlacedLane, top: number, width: number, height: number}} label
+ */
 function drawLabel(ctx, colors, { lane, top, width, height }) {
   ctx.save();
   ctx.beginPath();
@@ -123,6 +154,11 @@ function drawLabel(ctx, colors, { lane, top, width, height }) {
   if (top + lane.height >= AXIS) ctx.fillRect(0, Math.round(top + lane.height) - 1, width, 1);
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} text
+ * @param {number} most pixels
+ */
 function cut(ctx, text, most) {
   if (ctx.measureText(text).width <= most) return text;
   let length = Math.max(0, Math.floor((most / ctx.measureText(text).width) * text.length) - 1);
@@ -130,6 +166,12 @@ function cut(ctx, text, most) {
   return length > 0 ? `${text.slice(0, length)}…` : "";
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {Model} model
+ * @param {Room} room
+ */
 function drawGrid(ctx, colors, model, { width, height, place }) {
   const { at } = marks(model, width);
   ctx.fillStyle = colors["--line"];
@@ -138,10 +180,20 @@ function drawGrid(ctx, colors, model, { width, height, place }) {
   ctx.globalAlpha = 1;
 }
 
+/**
+ * @param {Model} model
+ * @param {number} width
+ */
 function marks({ shown }, width) {
   return ticks(shown.start, shown.end, Math.max(2, Math.floor((width - LABELS) / 120)));
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {Model} model
+ * @param {Room} room
+ */
 function drawOverlays(ctx, colors, model, { width, height, place }) {
   ctx.save();
   ctx.beginPath();
@@ -162,6 +214,12 @@ function drawOverlays(ctx, colors, model, { width, height, place }) {
   ctx.restore();
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {Model} model
+ * @param {Room} room
+ */
 function drawAxis(ctx, colors, model, { width, place }) {
   ctx.fillStyle = colors["--bg"];
   ctx.fillRect(0, 0, width, AXIS - 3);

@@ -5,19 +5,19 @@ export const LEVEL = 18;
 export const PAD = 6;
 const LEAST_LANE = 30;
 
+/** @typedef {{lane: number, box: number}} Spot where a call is */
+
 /** The answer of the chart's endpoint, with places. */
 export class ChartModel {
-  /** @param {object} answer of the API */
+  /** @param {import("../../../../api.js").CallChart} answer */
   constructor(answer) {
-    Object.assign(this, {
-      start: answer.start,
-      end: answer.end,
-      names: answer.names,
-      coarse: answer.coarse,
-      hidden: answer.hidden,
-      moreLanes: answer.more_lanes,
-      leftOut: answer.left_out,
-    });
+    this.start = answer.start;
+    this.end = answer.end;
+    this.names = answer.names;
+    this.coarse = answer.coarse;
+    this.hidden = answer.hidden;
+    this.moreLanes = answer.more_lanes;
+    this.leftOut = answer.left_out;
     let top = 0;
     this.lanes = answer.lanes.map((lane) => {
       const height = Math.max(LEAST_LANE, lane.levels * LEVEL + PAD * 2);
@@ -28,14 +28,20 @@ export class ChartModel {
     this.height = top;
   }
 
-  /** The lane at a height, or -1. */
+  /**
+   * The lane at a height, or -1.
+   * @param {number} y
+   */
   laneAt(y) {
     return this.lanes.findIndex((lane) => y >= lane.top && y < lane.top + lane.height);
   }
 
   /**
    * The call at a moment and height; `slack` nanoseconds beside it count too, since what is short is hard to hit.
-   * @returns {{lane: number, box: number}|null}
+   * @returns {Spot|null}
+   * @param {number} time
+   * @param {number} y
+   * @param {number} slack
    */
   hit(time, y, slack) {
     const lane = this.laneAt(y);
@@ -58,7 +64,8 @@ export class ChartModel {
 
   /**
    * Where a call is.
-   * @returns {{lane: number, box: number}|null}
+   * @returns {Spot|null}
+   * @param {number} id
    */
   find(id) {
     for (const [lane, { boxes }] of this.lanes.entries()) {
@@ -70,14 +77,16 @@ export class ChartModel {
 
   /**
    * The next call of the same lane in a direction: beside on its level, or the one around or within it.
-   * @param {{lane: number, box: number}} from
+   * @param {Spot} from
    * @param {"left"|"right"|"out"|"in"} where
+   * @returns {Spot|null}
    */
   step({ lane, box }, where) {
     const { boxes } = this.lanes[lane];
-    const level = boxes.level[box] + ({ out: -1, in: 1 }[where] ?? 0);
+    const level = boxes.level[box] + { left: 0, right: 0, out: -1, in: 1 }[where];
     const start = boxes.start[box];
     const end = start + boxes.duration[box];
+    /** @param {number} other */
     const on = (other) => boxes.level[other] === level;
     if (where === "right")
       for (let other = box + 1; other < boxes.start.length; other += 1) if (on(other)) return { lane, box: other };

@@ -5,6 +5,10 @@ import { category } from "../../lib/color.js";
 import { MARKS, durationMark } from "../../lib/duration_marks.js";
 import { duration, exact, percent, plural } from "../../lib/format.js";
 
+/** @import { FunctionRow, FunctionsPage } from "../../../../api.js" */
+/** @typedef {import("../../page/url_state.js").ViewParts["rank"]} Rank */
+
+/** @type {[name: Rank, text: string][]} */
 const COLUMNS = [
   ["calls", "Calls"],
   ["total", "Total"],
@@ -14,6 +18,7 @@ const COLUMNS = [
   ["p99", "p99"],
   ["longest", "Longest"],
 ];
+/** @type {Partial<Record<Rank, string>>} */
 const TITLES = {
   total: "Time in all calls, including the calls that they made",
   self: "Time in the function itself, without the recorded calls that it made",
@@ -35,10 +40,15 @@ export class CallsFunctions {
 
   /**
    * Shows an answer.
-   * @param {object} page
+   * @param {FunctionsPage} page
    */
   show(page) {
     const { rank, turn, part, func } = this.context.view;
+    /**
+     * @param {Rank} name
+     * @param {string} text
+     * @param {boolean} [num]
+     */
     const sort = (name, text, num = true) => {
       const sorted = rank === name;
       const ascending = (name === "name") !== (sorted && turn);
@@ -65,12 +75,17 @@ export class CallsFunctions {
       "tr",
       {},
       sort("name", "Function", false),
-      parted && h("th", { scope: "col", text: { cpu: "CPU", thread: "Thread", irq: "Interrupt" }[part] }),
+      part !== "" && h("th", { scope: "col", text: { cpu: "CPU", thread: "Thread", irq: "Interrupt" }[part] }),
       ...COLUMNS.map(([name, text]) => sort(name, text)),
       h("th", { scope: "col", class: "bar-head", text: "Share of self" }),
       irqs && h("th", { scope: "col", text: "Interrupts" }),
     );
+    /**
+     * @param {number} ns
+     * @param {string} [extra]
+     */
     const time = (ns, extra = "") => h("td", { class: "num mono", title: `${exact(ns)} ns` }, extra, duration(ns));
+    /** @param {FunctionRow} row */
     const line = (row) =>
       h(
         "tr",
@@ -109,22 +124,7 @@ export class CallsFunctions {
         time(row.average),
         time(row.median),
         time(row.p99),
-        h(
-          "td",
-          { class: "num mono" },
-          row.longest_id === null
-            ? "–"
-            : h(
-                "button",
-                {
-                  type: "button",
-                  class: "plain",
-                  title: `${exact(row.longest)} ns${durationMark(row.longest) ? `, ${MARKS.find(([, sign]) => sign === durationMark(row.longest))[2]}` : ""}; show it in the tree`,
-                  on: { click: () => this.reveal(row.longest_id) },
-                },
-                [durationMark(row.longest), duration(row.longest)].filter(Boolean).join(" "),
-              ),
-        ),
+        h("td", { class: "num mono" }, row.longest_id === null ? "–" : this.#longest(row.longest_id, row.longest)),
         h(
           "td",
           { class: "bar-cell", title: `${percent(row.own, page.own)} of the time in calls` },
@@ -153,6 +153,30 @@ export class CallsFunctions {
     );
   }
 
+  /**
+   * The longest call, to be pressed.
+   * @param {number} id
+   * @param {number} took
+   */
+  #longest(id, took) {
+    const mark = durationMark(took);
+    const meaning = MARKS.find(([, sign]) => sign === mark)?.[2];
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "plain",
+        title: `${exact(took)} ns${meaning ? `, ${meaning}` : ""}; show it in the tree`,
+        on: { click: () => this.reveal(id) },
+      },
+      [mark, duration(took)].filter(Boolean).join(" "),
+    );
+  }
+
+  /**
+   * @param {number} value
+   * @param {number} whole
+   */
   #bar(value, whole) {
     const bar = h("span", { class: "bar" });
     bar.style.width = `${whole > 0 ? Math.max(0.5, (value / whole) * 100) : 0}%`;

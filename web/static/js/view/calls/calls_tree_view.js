@@ -3,23 +3,31 @@
 import { get, isAborted } from "../../lib/api.js";
 import { CallTree, PAGE, lostBefore } from "./call_tree.js";
 import { category } from "../../lib/color.js";
-import { framed, h, put, settled } from "../../lib/dom.js";
+import { Emitter } from "../../lib/emitter.js";
+import { closest, framed, h, put, settled } from "../../lib/dom.js";
 import { MARKS, durationMark } from "../../lib/duration_marks.js";
 import { duration, exact, moment, plural } from "../../lib/format.js";
 import { waitFor } from "../../lib/notice.js";
 import { VirtualScroll } from "../../lib/virtual_scroll.js";
 
+/** @import { CallLine, CallPage, CallPlace } from "../../../../api.js" */
+/** @import { CallNode } from "./call_tree.js" */
+/** @typedef {{element: HTMLElement, cells: HTMLElement[]}} Line what shows a row */
+
 const ROW = 24;
 const INDENT = 16;
 /** Calls that an address keeps unfolded. */
 const MOST_UNFOLDED = 48;
+/** @type {Record<CallLine["state"], [] | [state: string, why: string]>} */
 const STATES = {
+  returned: [],
   unfinished: [
     "no return recorded",
     "It had not returned when recording ended, or its return was lost: it took at least this long.",
   ],
   unstarted: ["no entry recorded", "It was called before recording began, or its entry was lost."],
 };
+/** @type {[text: string, isNumber: boolean][]} */
 const HEADS = [
   ["Time, s", true],
   ["CPU", true],
@@ -29,8 +37,12 @@ const HEADS = [
   ["Function", false],
 ];
 
-/** Sends `page` with the answer that has the number of calls, `error`, and `move`. */
-export class CallsTree extends EventTarget {
+/**
+ * Sends `page` with the answer that has the number of calls, `error`, and `copy`.
+ * @extends {Emitter<{page: CallPage, error: unknown, copy: null}>}
+ */
+export class CallsTree extends Emitter {
+  /** @type {Set<string>} */
   #asked = new Set();
   #generation = 0;
   #controller = new AbortController();
@@ -43,6 +55,7 @@ export class CallsTree extends EventTarget {
     this.tree = new CallTree();
     this.scroll = new VirtualScroll(ROW);
     this.row = -1;
+    /** @type {Line[]} */
     this.pool = [];
     this.head = h(
       "div",
@@ -88,14 +101,9 @@ export class CallsTree extends EventTarget {
     this.query = query;
     const tree = new CallTree();
     const wanted = [open, call === null ? "" : String(call)].filter(Boolean).join(".");
-    const asked = [
-      this.#page(null, 0),
-      wanted
-        ? get(`${this.context.path}/calls`, { ...query, places: wanted }, this.#controller.signal)
-        : { places: [] },
-    ];
+    const asked = Promise.all([this.#page(null, 0), wanted ? this.#places(wanted) : []]);
     try {
-      const [first, { places }] = await waitFor("Reading calls", Promise.all(asked), () => this.#controller.abort());
+      const [first, places] = await waitFor("Reading calls", asked, () => this.#controller.abort());
       if (generation !== this.#generation) return;
       this.tree = tree;
       this.#asked.clear();
@@ -104,20 +112,40 @@ export class CallsTree extends EventTarget {
       for (const place of places) await this.#walk(place, unfold);
       if (generation !== this.#generation) return;
       this.row = call === null ? -1 : tree.rowOf(call);
-      this.dispatchEvent(new CustomEvent("page", { detail: first }));
+      this.emit("page", first);
       this.#changed();
       if (this.row >= 0) this.go(this.row, "middle");
     } catch (error) {
-      if (!isAborted(error) && generation === this.#generation)
-        this.dispatchEvent(new CustomEvent("error", { detail: error }));
+      if (!isAborted(error) && generation === this.#generation) this.emit("error", error);
     }
   }
 
-  #page(parent, offset) {
-    return get(`${this.context.path}/calls`, { ...this.query, parent, offset, limit: PAGE }, this.#controller.signal);
+  /**
+   * The ways to calls.
+   * @param {string} wanted their ids
+   * @returns {Promise<CallPlace[]>}
+   */
+  async #places(wanted) {
+    const query = { id: this.context.id, ...this.query, places: wanted };
+    const asked = get("/api/captures/{id}/calls", query, this.#controller.signal);
+    return (await /** @type {Promise<{places: CallPlace[]}>} */ (asked)).places;
   }
 
-  /** Makes the way to a call known, and unfolds what is around it. */
+  /**
+   * @param {number|null} parent
+   * @param {number} offset
+   */
+  #page(parent, offset) {
+    const query = { id: this.context.id, ...this.query, parent, offset, limit: PAGE };
+    const asked = get("/api/captures/{id}/calls", query, this.#controller.signal);
+    return /** @type {Promise<CallPage>} */ (asked);
+  }
+
+  /**
+   * Makes the way to a call known, and unfolds what is around it.
+   * @param {CallPlace} place
+   * @param {Set<number>|null} unfold
+   */
   async #walk({ path }, unfold) {
     const { tree } = this;
     for (const [i, step] of path.entries()) {
@@ -125,13 +153,13 @@ export class CallsTree extends EventTarget {
       if (around !== null) tree.unfold(around);
       if (!tree.node(step.id)) tree.put(around, await this.#page(around, Math.floor(step.index / PAGE) * PAGE));
     }
-    const { id } = path.at(-1);
-    if (unfold?.has(id)) tree.unfold(id);
+    const id = path.at(-1)?.id;
+    if (id !== undefined && unfold?.has(id)) tree.unfold(id);
   }
 
   /**
    * Shows a call, wherever it is.
-   * @param {{path: {id: number, index: number}[], call: object}} place
+   * @param {CallPlace} place
    */
   async show(place) {
     await this.#walk(place, null);
@@ -180,7 +208,7 @@ export class CallsTree extends EventTarget {
           this.tree.put(parent, page);
           this.#changed();
         } catch (error) {
-          if (!isAborted(error)) this.dispatchEvent(new CustomEvent("error", { detail: error }));
+          if (!isAborted(error)) this.emit("error", error);
         } finally {
           this.#asked.delete(`${parent}:${offset}`);
         }
@@ -193,7 +221,11 @@ export class CallsTree extends EventTarget {
     return this.row < 0 ? null : (this.tree.at(this.row)?.node?.call ?? null);
   }
 
-  /** Makes a row the current one. */
+  /**
+   * Makes a row the current one.
+   * @param {number} row
+   * @param {"nearest"|"middle"|"top"} [place]
+   */
   go(row, place = "nearest") {
     if (this.tree.count === 0) return;
     this.row = Math.max(0, Math.min(this.tree.count - 1, row));
@@ -206,14 +238,16 @@ export class CallsTree extends EventTarget {
   #moved() {
     const { current } = this;
     if (current) this.context.state.set({ call: current.id });
-    this.dispatchEvent(new Event("move"));
   }
 
   #remember() {
     this.context.state.set({ open: this.tree.unfolded().slice(0, MOST_UNFOLDED).join(".") });
   }
 
-  /** Folds or unfolds a call. */
+  /**
+   * Folds or unfolds a call.
+   * @param {number} id
+   */
   toggle(id) {
     const current = this.current?.id;
     if (!this.tree.unfold(id)) this.tree.fold(id);
@@ -245,18 +279,26 @@ export class CallsTree extends EventTarget {
     return { element, cells };
   }
 
+  /**
+   * @param {Line} line
+   * @param {number} row
+   * @param {number} y
+   */
   #fill({ element, cells }, row, y) {
-    const { node, depth, level, index } = this.tree.at(row);
+    const at = this.tree.at(row);
+    if (!at) return;
+    const { node, depth, level, index } = at;
     element.style.transform = `translateY(${y}px)`;
     element.dataset.row = String(row);
     element.setAttribute("aria-rowindex", String(row + 2));
     element.setAttribute("aria-level", String(depth + 1));
     element.classList.toggle("is-current", row === this.row);
     element.classList.toggle("is-waiting", !node);
-    element.classList.toggle("is-context", Boolean(node) && !node.call.hit);
+    element.classList.toggle("is-context", node !== undefined && !node.call.hit);
     if (!node) {
       element.removeAttribute("aria-expanded");
-      return cells.forEach((cell) => put(cell));
+      cells.forEach((cell) => put(cell));
+      return;
     }
     const { call } = node;
     if (call.children > 0) element.setAttribute("aria-expanded", String(Boolean(node.within)));
@@ -279,13 +321,19 @@ export class CallsTree extends EventTarget {
     name.title = call.function;
   }
 
+  /** When events were lost. */
   get losses() {
     return this.context.info.ledger.losses.map((loss) => this.context.lossRange(loss));
   }
 
+  /**
+   * @param {CallNode} node
+   * @param {number} depth
+   * @param {boolean} lost
+   */
   #name({ call, within }, depth, lost) {
     const inner = call.children > 0 ? (within ? " {" : " { … }") : "";
-    const [state, why] = STATES[call.state] ?? [];
+    const [state, why] = STATES[call.state];
     const indent = h("span", { class: "call-indent" });
     indent.style.width = `${depth * INDENT}px`;
     return [
@@ -317,25 +365,30 @@ export class CallsTree extends EventTarget {
     ];
   }
 
+  /** @param {MouseEvent} event */
   #press(event) {
-    const row = event.target.closest(".vt-row");
+    const row = closest(event, ".vt-row");
     if (!row) return;
     this.row = Number(row.dataset.row);
-    if (event.target.closest(".call-fold") && this.current?.children) this.toggle(this.current.id);
+    if (closest(event, ".call-fold") && this.current?.children) this.toggle(this.current.id);
     this.#moved();
     this.redraw();
   }
 
+  /** @param {MouseEvent} event */
   #twice(event) {
-    if (event.target.closest(".vt-row") && !event.target.closest(".call-fold") && this.current?.children)
+    if (closest(event, ".vt-row") && !closest(event, ".call-fold") && this.current?.children)
       this.toggle(this.current.id);
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     const page = Math.max(1, Math.floor(this.scroll.viewport / ROW) - 1);
-    const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection().isCollapsed)
-      this.dispatchEvent(new Event("copy"));
+    /** @type {Record<string, number>} */
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    const by = steps[event.key];
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "c" && getSelection()?.isCollapsed)
+      this.emit("copy", null);
     else if (event.ctrlKey || event.altKey || event.metaKey) return;
     else if (by !== undefined) this.go(Math.max(0, this.row + by));
     else if (event.key === "ArrowRight") this.#inward();
@@ -351,7 +404,7 @@ export class CallsTree extends EventTarget {
   #inward() {
     const { current } = this;
     if (!current?.children) return;
-    if (this.tree.node(current.id).within) this.go(this.row + 1);
+    if (this.tree.node(current.id)?.within) this.go(this.row + 1);
     else this.toggle(current.id);
   }
 
@@ -359,7 +412,7 @@ export class CallsTree extends EventTarget {
     const { current } = this;
     if (!current) return;
     const node = this.tree.node(current.id);
-    if (node.within) this.toggle(current.id);
-    else if (node.level.around) this.go(this.tree.rowOf(node.level.around.call.id));
+    if (node?.within) this.toggle(current.id);
+    else if (node?.level.around) this.go(this.tree.rowOf(node.level.around.call.id));
   }
 }

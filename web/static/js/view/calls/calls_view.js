@@ -11,17 +11,24 @@ import { bind, isTyping } from "../../lib/keys.js";
 import { note, noteError, waitFor } from "../../lib/notice.js";
 import { PanelView } from "../panel_view.js";
 
+/** @import { CallPage, CallThread, FoundCall, FunctionsPage } from "../../../../api.js" */
+/** @typedef {"tree"|"functions"|"chart"} Kind */
+/** @typedef {Pick<import("../../page/url_state.js").ViewParts, "calls"|"part"|"lanes">} Choices */
+
+/** @type {[value: Choices["calls"], text: string][]} */
 const KINDS = [
   ["tree", "Tree"],
   ["functions", "Functions"],
   ["chart", "Chart"],
 ];
+/** @type {[value: Choices["part"], text: string][]} */
 const PARTS = [
   ["", "Whole"],
   ["cpu", "By CPU"],
   ["thread", "By thread"],
   ["irq", "By interrupt"],
 ];
+/** @type {[value: Choices["lanes"], text: string][]} */
 const LANES = [
   ["thread", "Threads"],
   ["cpu", "CPUs"],
@@ -43,21 +50,11 @@ export class CallsView extends PanelView {
     this.tree = new CallsTree(context);
     this.functions = new CallsFunctions(context, (id) => this.#reveal(id));
     this.chart = new CallsChart(context);
-    this.#build();
-    this.#listen();
-    this.#startKeys();
-  }
-
-  #segments(label, part, values, more = {}) {
-    const set = (value) => this.context.state.set({ [part]: value, ...more });
-    const buttons = values.map(([value, text]) =>
-      h("button", { type: "button", data: { value }, text, on: { click: () => set(value) } }),
-    );
-    return h("span", { class: "segments", role: "group", "aria-label": label }, ...buttons);
-  }
-
-  #build() {
-    const { state } = this.context;
+    /** @type {CallPage|null} */
+    this.treePage = null;
+    /** @type {FunctionsPage|null} */
+    this.functionsPage = null;
+    const { state } = context;
     this.kinds = this.#segments("View of calls", "calls", KINDS);
     this.parts = this.#segments("Group functions", "part", PARTS);
     this.lanes = this.#segments("Lanes", "lanes", LANES);
@@ -121,23 +118,42 @@ export class CallsView extends PanelView {
       ...Object.values(this.bodies),
     );
     this.#drawControls();
+    this.#listen();
+    this.#startKeys();
+  }
+
+  /**
+   * Buttons of which one is pressed.
+   * @template {keyof Choices} Part
+   * @param {string} label
+   * @param {Part} part of the address
+   * @param {[value: Choices[Part], text: string][]} values
+   */
+  #segments(label, part, values) {
+    /** @param {Choices[Part]} value */
+    const set = (value) => this.context.state.set({ [part]: value });
+    const buttons = values.map(([value, text]) =>
+      h("button", { type: "button", data: { value }, text, on: { click: () => set(value) } }),
+    );
+    return h("span", { class: "segments", role: "group", "aria-label": label }, ...buttons);
   }
 
   #listen() {
-    const failed = ({ detail }) => this.failed(detail, () => this.#again());
-    this.tree.addEventListener("page", ({ detail }) => this.#arrived(detail));
-    this.tree.addEventListener("error", failed);
-    this.tree.addEventListener("copy", () => this.#copy());
-    this.chart.addEventListener("error", failed);
-    this.chart.addEventListener("data", () => this.#charted());
-    this.chart.addEventListener("tell", ({ detail }) => {
-      this.readout.textContent = detail;
+    /** @param {unknown} error */
+    const failed = (error) => this.failed(error, () => this.#again());
+    this.tree.on("page", (page) => this.#arrived(page));
+    this.tree.on("error", failed);
+    this.tree.on("copy", () => this.#copy());
+    this.chart.on("error", failed);
+    this.chart.on("data", (model) => this.#charted(model));
+    this.chart.on("tell", (text) => {
+      this.readout.textContent = text;
     });
-    this.context.state.addEventListener("change", ({ detail }) => this.#changed(detail.parts));
+    this.context.state.on("change", ({ parts }) => this.#changed(parts));
   }
 
   #startKeys() {
-    for (const calls of ["tree", "functions", "chart"])
+    for (const [calls] of KINDS)
       bind(`calls.${calls}`, () => this.context.state.set({ calls }), { when: () => this.visible });
     // Before the box on top of the page, which has the key elsewhere.
     document.addEventListener(
@@ -173,8 +189,13 @@ export class CallsView extends PanelView {
 
   #drawControls() {
     const { view } = this.context;
+    /**
+     * @param {HTMLElement} group
+     * @param {string} value
+     */
     const press = (group, value) => {
-      for (const button of group.children) button.setAttribute("aria-pressed", String(button.dataset.value === value));
+      for (const button of group.querySelectorAll("button"))
+        button.setAttribute("aria-pressed", String(button.dataset.value === value));
     };
     press(this.kinds, view.calls);
     press(this.parts, view.part);
@@ -201,9 +222,10 @@ export class CallsView extends PanelView {
     if (view.calls !== "chart") this.readout.textContent = "";
   }
 
+  /** @param {Set<string>} parts */
   #changed(parts) {
     if (QUERY.some((part) => parts.has(part)))
-      for (const kind of Object.keys(this.old))
+      for (const [kind] of KINDS)
         if (
           kind !== "chart" ||
           !["start", "end"].some((part) => parts.has(part)) ||
@@ -241,7 +263,7 @@ export class CallsView extends PanelView {
 
   /** There may be new calls. */
   grown() {
-    for (const kind of Object.keys(this.old)) this.old[kind] = true;
+    for (const [kind] of KINDS) this.old[kind] = true;
     // A tree that somebody walks through must not move.
     if (this.visible && (this.#kind !== "tree" || this.context.view.call === null)) this.load();
   }
@@ -275,10 +297,11 @@ export class CallsView extends PanelView {
     };
     this.ask(
       "Ranking functions",
-      (signal) => get(`${this.context.path}/calls/functions`, query, signal),
+      (signal) => get("/api/captures/{id}/calls/functions", { id: this.context.id, ...query }, signal),
       (page) => {
         this.functionsPage = page;
-        this.parts.querySelector("[data-value=irq]").hidden = !page.irqs;
+        for (const button of this.parts.querySelectorAll("button"))
+          if (button.dataset.value === "irq") button.hidden = !page.irqs;
         this.functions.show(page);
         this.#say(page);
         this.#threads();
@@ -287,6 +310,7 @@ export class CallsView extends PanelView {
     );
   }
 
+  /** @param {CallPage} page */
   #arrived(page) {
     this.answered();
     this.treePage = page;
@@ -300,8 +324,13 @@ export class CallsView extends PanelView {
     this.#say(page);
   }
 
+  /** @param {CallThread[]} threads */
   #fillThreads(threads) {
     const { thread } = this.context.view;
+    /**
+     * @param {string} value
+     * @param {string} text
+     */
     const option = (value, text) => h("option", { value, text, selected: String(thread ?? "") === value });
     put(
       this.thread,
@@ -316,6 +345,7 @@ export class CallsView extends PanelView {
     return start !== null || filter !== "" || longer > 0 || thread !== null || func !== "";
   }
 
+  /** @param {CallPage|FunctionsPage|null} page */
   #say(page) {
     if (!page) return;
     const parts = [plural(page.chosen, "call")];
@@ -324,9 +354,9 @@ export class CallsView extends PanelView {
     this.said.textContent = parts.join(" · ");
   }
 
-  #charted() {
+  /** @param {import("./calls_chart_model.js").ChartModel} model */
+  #charted({ lanes, hidden, moreLanes, leftOut, coarse }) {
     this.answered();
-    const { lanes, hidden, moreLanes, leftOut, coarse } = this.chart.data;
     const parts = [
       plural(
         lanes.reduce((sum, lane) => sum + lane.calls, 0),
@@ -347,8 +377,9 @@ export class CallsView extends PanelView {
   async #threads() {
     if (this.thread.options.length > 0) return;
     try {
-      const page = await get(`${this.context.path}/calls`, { limit: 1 });
-      if (this.thread.options.length === 0) this.#fillThreads(page.threads);
+      const asked = get("/api/captures/{id}/calls", { id: this.context.id, limit: 1 });
+      const page = await /** @type {Promise<CallPage>} */ (asked);
+      if (this.thread.options.length === 0) this.#fillThreads(page.threads ?? []);
     } catch (error) {
       noteError(error);
     }
@@ -366,12 +397,14 @@ export class CallsView extends PanelView {
     else this.context.state.set({ longer: ns, open: "", call: null });
   }
 
-  async #reveal(id) {
+  /** @param {number} id */
+  #reveal(id) {
     this.context.state.set({ calls: "tree", call: id, func: "" });
     this.old.tree = true;
     this.load();
   }
 
+  /** @param {KeyboardEvent} event */
   async #searchKey(event) {
     if (event.key === "Escape") {
       this.search.value = "";
@@ -395,15 +428,18 @@ export class CallsView extends PanelView {
     else this.bodies[this.#kind].focus();
   }
 
+  /** @param {boolean} back */
   async #next(back) {
     const { call, search } = this.context.view;
     try {
-      const found = await get(`${this.context.path}/calls`, {
+      const asked = get("/api/captures/{id}/calls", {
+        id: this.context.id,
         ...this.#query,
         search,
         after: call,
         back: back ? 1 : null,
       });
+      const found = await /** @type {Promise<FoundCall>} */ (asked);
       this.found.textContent = found.total === 0 ? "none" : `${exact(found.number)} of ${exact(found.total)}`;
       if (!found.place) return;
       if (this.#kind === "tree") await this.tree.show(found.place);
@@ -418,7 +454,7 @@ export class CallsView extends PanelView {
     try {
       const bytes = await waitFor(
         "Writing calls as text",
-        getBytes(`${this.context.path}/calls/text`, { ...this.#query, parent: call }),
+        getBytes("/api/captures/{id}/calls/text", { id: this.context.id, ...this.#query, parent: call }),
       );
       const text = new TextDecoder().decode(bytes);
       if (await copyText(text))

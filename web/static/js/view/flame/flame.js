@@ -3,7 +3,7 @@
 import { amount } from "../../lib/amount.js";
 import { get } from "../../lib/api.js";
 import { mayRecord } from "../../lib/commands.js";
-import { h, put, s, settled } from "../../lib/dom.js";
+import { closest, h, put, s, settled } from "../../lib/dom.js";
 import { arrangeMaps } from "../first_view.js";
 import { FRAME, drawFlame, frameTop } from "./flame_draw.js";
 import { FlameCode } from "./flame_code.js";
@@ -13,6 +13,8 @@ import { percent, plural } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { note } from "../../lib/notice.js";
 import { PanelView } from "../panel_view.js";
+
+/** @import { Answers, FlameGraph } from "../../../../api.js" */
 
 const QUERY = [
   "start",
@@ -41,18 +43,11 @@ export class FlameView extends PanelView {
    */
   constructor(context, panel) {
     super(context, panel, QUERY);
+    /** @type {FlameModel|null} */
     this.model = null;
     this.current = -1;
     this.drawnWidth = 0;
-    this.#build(panel);
-    context.addEventListener("colors", () => {
-      if (this.model?.total) this.#draw();
-    });
-    this.#startKeys();
-  }
-
-  #build(panel) {
-    const state = this.context.state;
+    const { state } = context;
     this.search = h("input", {
       type: "search",
       class: "mono",
@@ -128,13 +123,22 @@ export class FlameView extends PanelView {
       this.code,
       this.said,
     );
+    this.#startPicture();
+    this.#drawControls();
+    context.on("colors", () => {
+      if (this.model?.total) this.#draw(this.model);
+    });
+    this.#startKeys();
+  }
+
+  #startPicture() {
+    const { state } = this.context;
     this.svg.addEventListener("pointerover", (event) => this.#hover(event));
     this.svg.addEventListener("pointerleave", () => this.#tell(this.current));
     this.svg.addEventListener("click", (event) => this.#click(event));
     this.svg.addEventListener("dblclick", () => state.set({ focus: "" }));
     this.svg.addEventListener("keydown", (event) => this.#key(event));
     new ResizeObserver(settled(80, () => this.#resized())).observe(this.scroller);
-    this.#drawControls();
   }
 
   #startKeys() {
@@ -193,7 +197,7 @@ export class FlameView extends PanelView {
 
   #resized() {
     if (!this.visible || this.scroller.clientWidth === 0 || this.scroller.clientWidth === this.drawnWidth) return;
-    if (this.model) this.#draw();
+    if (this.model) this.#draw(this.model);
     this.expire();
   }
 
@@ -214,15 +218,29 @@ export class FlameView extends PanelView {
       );
   }
 
+  /**
+   * @param {number} width
+   * @param {AbortSignal} signal
+   * @returns {Promise<FlameGraph>}
+   */
   async #fold(width, signal) {
     const { start, end, filter, focus, search, invert, by, snapshot } = this.context.view;
     const map = await this.#map();
     const drawn = { focus, search, width, invert: invert ? 1 : 0, by };
-    if (map === null) return get(`${this.context.path}/flame`, { start, end, filter, ...drawn }, signal);
-    return get(
-      `${this.context.path}/maps/${map}`,
-      { view: "flame", ...(snapshot === null ? { start, end } : { snapshot }), ...drawn },
-      signal,
+    if (map === null)
+      return get("/api/captures/{id}/flame", { id: this.context.id, start, end, filter, ...drawn }, signal);
+    return /** @type {Promise<FlameGraph>} */ (
+      get(
+        "/api/captures/{id}/maps/{n}",
+        {
+          id: this.context.id,
+          n: map,
+          view: "flame",
+          ...(snapshot === null ? { start, end } : { snapshot }),
+          ...drawn,
+        },
+        signal,
+      )
     );
   }
 
@@ -231,7 +249,7 @@ export class FlameView extends PanelView {
     const query = { start, end, filter, search, sort: top };
     this.ask(
       "Counting functions",
-      (signal) => get(`${this.context.path}/flame/functions`, query, signal),
+      (signal) => get("/api/captures/{id}/flame/functions", { id: this.context.id, ...query }, signal),
       (answer) => {
         put(
           this.table,
@@ -259,7 +277,7 @@ export class FlameView extends PanelView {
     const query = { start, end, filter, function: code, place: at };
     this.ask(
       "Reading instructions",
-      (signal) => get(`${this.context.path}/flame/annotate`, query, signal),
+      (signal) => get("/api/captures/{id}/flame/annotate", { id: this.context.id, ...query }, signal),
       (answer) => {
         this.instructions.show(answer);
         this.said.textContent = FlameCode.said(answer);
@@ -271,28 +289,32 @@ export class FlameView extends PanelView {
   async #map() {
     if (this.context.view.source) return Number(this.context.view.source.slice(1));
     if (!this.context.isScript) return null;
-    const { maps } = await get(`${this.context.path}/maps`).catch(() => ({ maps: [] }));
+    /** @type {Answers["GET"]["/api/captures/{id}/maps"]} */
+    const none = { maps: [] };
+    const { maps } = await get("/api/captures/{id}/maps", { id: this.context.id }).catch(() => none);
     const { streams } = this.context.info;
     const folded = maps.filter(({ views }) => views.includes("flame"));
     return arrangeMaps(folded, streams, this.context.scriptText).first?.n ?? null;
   }
 
+  /** @param {FlameGraph} answer */
   #show(answer) {
     const before = this.model && this.current >= 0 ? this.model.nodes.id[this.current] : this.context.view.focus;
-    this.model = new FlameModel(answer);
-    this.current = this.model.nodes.id.indexOf(before);
-    if (this.model.total === 0) {
+    const model = new FlameModel(answer);
+    this.model = model;
+    this.current = model.nodes.id.indexOf(before);
+    if (model.total === 0) {
       put(this.svg);
       this.svg.style.height = "0";
       this.empty(whyEmpty(this.context));
       this.said.textContent = "";
-      this.#drawCrumbs();
+      this.#drawCrumbs(model);
       return;
     }
-    this.#draw();
-    this.#drawCrumbs();
+    this.#draw(model);
+    this.#drawCrumbs(model);
     this.#tell(this.current);
-    this.#say();
+    this.#say(model);
   }
 
   #noStacks() {
@@ -308,22 +330,23 @@ export class FlameView extends PanelView {
     );
   }
 
-  #draw() {
+  /** @param {FlameModel} model */
+  #draw(model) {
     const { invert, search } = this.context.view;
-    const height = (this.model.maxDepth + 1) * FRAME;
+    const height = (model.maxDepth + 1) * FRAME;
     const first = this.drawnWidth === 0;
     const atRoot = invert
       ? this.scroller.scrollTop < FRAME
       : this.scroller.scrollTop + this.scroller.clientHeight > this.svg.clientHeight - FRAME;
     this.drawnWidth = this.scroller.clientWidth;
     this.svg.style.height = `${height}px`;
-    put(this.svg, drawFlame(this.model, this.drawnWidth, { invert, searching: search !== "" }));
+    put(this.svg, drawFlame(model, this.drawnWidth, { invert, searching: search !== "" }));
     this.#mark();
     if (first || atRoot) this.scroller.scrollTop = invert ? 0 : height;
   }
 
-  #drawCrumbs() {
-    const { model } = this;
+  /** @param {FlameModel} model */
+  #drawCrumbs(model) {
     const path = model.focus > 0 ? model.path(model.focus) : [];
     put(
       this.crumbs,
@@ -335,24 +358,24 @@ export class FlameView extends PanelView {
           "aria-current": at === path.length - 1 ? "true" : null,
           title: model.name(i),
           text: model.name(i),
-          on: { click: () => this.#zoom(i) },
+          on: { click: () => this.#zoom(model, i) },
         }),
       ]),
     );
     this.crumbs.scrollLeft = this.crumbs.scrollWidth;
   }
 
-  #say() {
-    const { cut, total, unresolved, matched, focusTotal } = this.model;
-    const parts = [this.#amount(total)];
+  /** @param {FlameModel} model */
+  #say({ cut, total, unresolved, matched, focusTotal, unit }) {
+    const parts = [amount(total, unit)];
     if (cut.nodes > 0)
       parts.push(
-        `${plural(cut.nodes, "frame")} with ${this.#amount(cut.samples)} below one pixel not drawn; zoom in to see them`,
+        `${plural(cut.nodes, "frame")} with ${amount(cut.samples, unit)} below one pixel not drawn; zoom in to see them`,
       );
     put(
       this.said,
       parts.join(" · "),
-      unresolved > 0 && ` · ${this.#amount(unresolved)} ${unresolved > 1 ? "have" : "has"} frames without a symbol `,
+      unresolved > 0 && ` · ${amount(unresolved, unit)} ${unresolved > 1 ? "have" : "has"} frames without a symbol `,
       unresolved > 0 &&
         h("button", {
           type: "button",
@@ -362,25 +385,23 @@ export class FlameView extends PanelView {
         }),
     );
     this.found.textContent = this.context.view.search
-      ? `${this.#amount(matched)}, ${percent(matched, focusTotal)}`
+      ? `${amount(matched, unit)}, ${percent(matched, focusTotal)}`
       : "";
   }
 
-  /** So many samples, or so much of what else is folded. */
-  #amount(value) {
-    return amount(value, this.model.unit);
-  }
-
+  /** @param {Event} event */
   #index(event) {
-    const group = event.target.closest("g[data-i]");
+    const group = closest(event, "g[data-i]");
     return group ? Number(group.dataset.i) : -1;
   }
 
+  /** @param {PointerEvent} event */
   #hover(event) {
     const i = this.#index(event);
     if (i >= 0) this.#tell(i);
   }
 
+  /** @param {number} i */
   #tell(i) {
     const { model } = this;
     if (!model || i < 0) {
@@ -396,20 +417,25 @@ export class FlameView extends PanelView {
     put(
       this.readout,
       h("b", { text: model.name(i) }),
-      `  ${KINDS[kind[i]] ?? ""}  ${this.#amount(value[i])}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${this.#amount(own[i])} its own` : ""}`,
+      `  ${KINDS[kind[i]] ?? ""}  ${amount(value[i], model.unit)}, ${percent(value[i], model.total)} of all${zoomed}${own[i] ? `; ${amount(own[i], model.unit)} its own` : ""}`,
     );
   }
 
+  /** @param {MouseEvent} event */
   #click(event) {
     const i = this.#index(event);
-    if (i < 0) return;
+    if (i < 0 || !this.model) return;
     this.current = i;
     this.#mark();
-    this.#zoom(i);
+    this.#zoom(this.model, i);
   }
 
-  #zoom(i) {
-    this.context.state.set({ focus: i === 0 ? "" : this.model.nodes.id[i] });
+  /**
+   * @param {FlameModel} model
+   * @param {number} i
+   */
+  #zoom(model, i) {
+    this.context.state.set({ focus: i === 0 ? "" : model.nodes.id[i] });
   }
 
   #mark() {
@@ -417,40 +443,46 @@ export class FlameView extends PanelView {
     if (this.current >= 0) this.svg.children[this.current]?.classList.add("is-current");
   }
 
-  #go(i) {
+  /**
+   * @param {FlameModel} model
+   * @param {number} i
+   */
+  #go(model, i) {
     if (i < 0) return;
     this.current = i;
     this.#mark();
     this.#tell(i);
-    const top = frameTop(this.model, i, this.context.view.invert);
+    const top = frameTop(model, i, this.context.view.invert);
     const { scrollTop, clientHeight } = this.scroller;
     if (top < scrollTop) this.scroller.scrollTop = top;
     else if (top + FRAME > scrollTop + clientHeight) this.scroller.scrollTop = top + FRAME - clientHeight;
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
     const { model } = this;
     if (!model || model.count === 0 || event.ctrlKey || event.altKey || event.metaKey) return;
     const away = this.context.view.invert ? "ArrowDown" : "ArrowUp";
     const back = this.context.view.invert ? "ArrowUp" : "ArrowDown";
     const from = this.current;
-    if (event.key === away) this.#go(from < 0 ? model.focus : model.widestChild(from));
-    else if (event.key === back) this.#go(from < 0 ? model.focus : model.parents[from]);
+    if (event.key === away) this.#go(model, from < 0 ? model.focus : model.widestChild(from));
+    else if (event.key === back) this.#go(model, from < 0 ? model.focus : model.parents[from]);
     else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
-      this.#go(from < 0 ? model.focus : model.beside(from, event.key === "ArrowLeft" ? -1 : 1));
-    else if (event.key === "Enter" && from >= 0) this.#zoom(from);
+      this.#go(model, from < 0 ? model.focus : model.beside(from, event.key === "ArrowLeft" ? -1 : 1));
+    else if (event.key === "Enter" && from >= 0) this.#zoom(model, from);
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
+  /** @param {KeyboardEvent} event */
   #searchKey(event) {
     if (event.key === "Escape") {
       this.search.value = "";
       this.context.state.set({ search: "" });
       this.svg.focus();
     } else if (event.key === "Enter" && this.model) {
-      this.#go(this.model.nextMatch(this.current, event.shiftKey ? -1 : 1));
+      this.#go(this.model, this.model.nextMatch(this.current, event.shiftKey ? -1 : 1));
     } else {
       return;
     }

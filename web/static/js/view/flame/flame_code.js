@@ -1,7 +1,9 @@
 // The instructions of one function with the samples at each, in place of the table of functions.
 
-import { h, put } from "../../lib/dom.js";
+import { closest, h, put } from "../../lib/dom.js";
 import { exact, percent, plural } from "../../lib/format.js";
+
+/** @import { Annotation, CodeRow, PlaceLine, ShownCode, SourceLine } from "../../../../api.js" */
 
 /** The table. What is chosen goes into the view. */
 export class FlameCode {
@@ -12,19 +14,26 @@ export class FlameCode {
   constructor(context, element) {
     this.context = context;
     this.element = element;
+    /** @type {Annotation|null} */
     this.answer = null;
+    /** @type {HTMLElement[]} */
+    this.lines = [];
     this.current = -1;
+    this.place = h("span", { class: "quiet", role: "status" });
     element.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** What the panel says about the answer in one line. */
+  /**
+   * What the panel says about the answer in one line.
+   * @param {Annotation} answer
+   */
   static said({ own, samples }) {
     return `${plural(own, "sample")} of ${exact(samples)} ended in this function, ${percent(own, samples)}`;
   }
 
   /**
    * Shows an answer.
-   * @param {object} answer
+   * @param {Annotation} answer
    */
   show(answer) {
     const first = this.answer?.shown?.place !== answer.shown?.place || this.answer?.function !== answer.function;
@@ -34,7 +43,7 @@ export class FlameCode {
       this.lines = [];
       put(
         this.element,
-        this.#head(),
+        this.#head(answer),
         h("p", {
           class: "empty",
           text: "No sample of this range and filter ended in this function. It may have called others: the graph shows what.",
@@ -42,7 +51,7 @@ export class FlameCode {
       );
       return;
     }
-    this.lines = shown.rows.map((row, i) => this.#line(row, i));
+    this.lines = shown.rows.map((_row, i) => this.#line(answer, shown, i));
     const gaps = shown.rows.flatMap((row, i) => [
       row.left_out > 0 &&
         h(
@@ -52,6 +61,11 @@ export class FlameCode {
         ),
       this.lines[i],
     ]);
+    /**
+     * @param {string} text
+     * @param {boolean} num
+     * @param {string} [title]
+     */
     const col = (text, num, title) => h("th", { scope: "col", class: num ? "num" : "", title, text });
     const table = h(
       "table",
@@ -74,7 +88,7 @@ export class FlameCode {
     );
     put(
       this.element,
-      this.#head(),
+      this.#head(answer),
       shown.note && h("p", { class: "code-note", text: shown.note }),
       table,
       shown.outside > 0 &&
@@ -116,21 +130,23 @@ export class FlameCode {
     const { scrollTop, clientHeight } = this.element;
     if (top < scrollTop || line.offsetTop + line.offsetHeight > scrollTop + clientHeight)
       this.element.scrollTop = Math.max(0, top - clientHeight / 3);
-    this.place?.replaceChildren(this.#placeInOrder());
+    if (this.answer?.shown) this.place.replaceChildren(this.#placeInOrder(this.answer.shown));
   }
 
-  #placeInOrder() {
-    const order = this.answer.shown.hottest;
+  /** @param {ShownCode} shown */
+  #placeInOrder({ hottest: order }) {
     const at = order.indexOf(this.current);
     return document.createTextNode(
       at < 0 ? "no samples at this instruction" : `hottest ${at + 1} of ${exact(order.length)}`,
     );
   }
 
-  #head() {
-    const { answer } = this;
+  /** @param {Annotation} answer */
+  #head(answer) {
     const { shown, places } = answer;
+    /** @param {Partial<import("../../page/url_state.js").ViewParts>} patch */
     const set = (patch) => this.context.state.set(patch);
+    /** @param {PlaceLine} place */
     const line = ({ function: name, module, samples }) =>
       `${name === answer.function ? "" : `in ${name}, `}${module || "no file"} · ${plural(samples, "sample")}`;
     const choose =
@@ -140,12 +156,19 @@ export class FlameCode {
         {
           class: "mono",
           "aria-label": "Where the code is",
-          on: { change: (event) => set({ at: event.target.value }) },
+          on: { change: () => choose && set({ at: choose.value }) },
         },
         ...places.map((place) =>
           h("option", { value: place.place, selected: place.place === shown?.place, text: line(place) }),
         ),
       );
+    /**
+     * @param {string} text
+     * @param {string} key
+     * @param {string} title
+     * @param {() => void} run
+     * @param {boolean} [hidden]
+     */
     const button = (text, key, title, run, hidden) =>
       !hidden && h("button", { type: "button", title, on: { click: run } }, text, " ", h("kbd", { text: key }));
     this.place = h("span", { class: "quiet", role: "status" });
@@ -173,8 +196,13 @@ export class FlameCode {
     );
   }
 
-  #line(row, i) {
-    const { shown } = this.answer;
+  /**
+   * @param {Annotation} answer
+   * @param {ShownCode} shown
+   * @param {number} i
+   */
+  #line(answer, shown, i) {
+    const row = shown.rows[i];
     const source = row.source === null ? null : shown.sources[row.source];
     const before = shown.rows[i - 1];
     const repeated = before && before.source === row.source && row.left_out === 0;
@@ -202,23 +230,23 @@ export class FlameCode {
         text: row.address === null ? "" : row.address.toString(16),
       }),
       h("td", { class: "mono quiet", text: offset }),
-      h("td", { class: `mono code-text is-${row.flow}` }, text, this.#goes(row)),
+      h("td", { class: `mono code-text is-${row.flow}` }, text, this.#goes(shown, row)),
       h(
         "td",
         { class: "cut mono", title: source && `${source.function}\n${source.file}:${source.line}` },
-        source && !repeated && h("span", {}, sourceText(source, this.#container())),
+        source && !repeated && h("span", {}, sourceText(source, containerOf(answer, shown))),
       ),
     );
   }
 
-  #container() {
-    return this.answer.places.find(({ place }) => place === this.answer.shown.place)?.function ?? this.answer.function;
-  }
-
-  /** Where a jump within the function goes, to be pressed; or whom it calls. */
-  #goes(row) {
+  /**
+   * Where a jump within the function goes, to be pressed; or whom it calls.
+   * @param {ShownCode} shown
+   * @param {CodeRow} row
+   */
+  #goes({ rows }, row) {
     if (row.target !== null) {
-      const to = () => this.answer.shown.rows.findIndex(({ at }) => at === row.target);
+      const to = () => rows.findIndex(({ at }) => at === row.target);
       return h("button", {
         type: "button",
         class: "plain code-target",
@@ -235,19 +263,22 @@ export class FlameCode {
     return row.calls && h("span", { class: "quiet code-target", text: `→ ${row.calls}` });
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("select, input")) return;
-    const last = (this.lines?.length ?? 0) - 1;
-    const to = {
+    if (event.ctrlKey || event.altKey || event.metaKey || closest(event, "select, input")) return;
+    const last = this.lines.length - 1;
+    /** @type {Record<string, number>} */
+    const places = {
       ArrowDown: this.current + 1,
       ArrowUp: this.current - 1,
       Home: 0,
       End: last,
       PageDown: Math.min(last, this.current + 20),
       PageUp: Math.max(0, this.current - 20),
-    }[event.key];
-    if (event.key === "Enter" && event.target === this.lines?.[this.current])
-      event.target.querySelector("button.code-target")?.click();
+    };
+    const to = places[event.key];
+    const line = this.lines[this.current];
+    if (event.key === "Enter" && line && event.target === line) target(line)?.click();
     else if (to === undefined || last < 0) return;
     else this.go(Math.max(0, Math.min(last, to)));
     event.preventDefault();
@@ -255,7 +286,27 @@ export class FlameCode {
   }
 }
 
-/** File and line, and the function where it is another one, which was inlined. */
+/**
+ * The button of a line that goes elsewhere.
+ * @param {HTMLElement} line
+ * @returns {HTMLButtonElement|null}
+ */
+const target = (line) => line.querySelector("button.code-target");
+
+/**
+ * The function that the instructions are of, which can have another one in it.
+ * @param {Annotation} answer
+ * @param {ShownCode} shown
+ */
+function containerOf({ places, function: asked }, shown) {
+  return places.find(({ place }) => place === shown.place)?.function ?? asked;
+}
+
+/**
+ * File and line, and the function where it is another one, which was inlined.
+ * @param {SourceLine} source
+ * @param {string} container
+ */
 function sourceText({ function: name, file, line }, container) {
   const short = `${file.split("/").pop()}:${line}`;
   return name && name !== container ? `${short} ${name}` : short;

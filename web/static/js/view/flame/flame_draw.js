@@ -13,6 +13,7 @@ let perCharacter = 0;
 function characterWidth() {
   if (!perCharacter) {
     const context = document.createElement("canvas").getContext("2d");
+    if (!context) return 7;
     context.font = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--mono")}`;
     perCharacter = context.measureText("0".repeat(50)).width / 50;
   }
@@ -43,6 +44,13 @@ export function frameTop(model, i, invert) {
   return (invert ? depth : model.maxDepth - depth) * FRAME;
 }
 
+/**
+ * @param {import("./flame_model.js").FlameModel} model
+ * @param {number} i
+ * @param {number} width pixels
+ * @param {boolean} invert
+ * @param {boolean} searching
+ */
 function frame(model, i, width, invert, searching) {
   const [left, share] = model.place(i);
   const x = left * width;

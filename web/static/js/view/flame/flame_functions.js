@@ -6,15 +6,22 @@ import { h } from "../../lib/dom.js";
 import { KINDS } from "./flame_model.js";
 import { exact, percent } from "../../lib/format.js";
 
+/** @typedef {"own"|"total"} Order */
+
 /**
  * The table.
- * @param {{unit: string, samples: number, functions: {name: string, kind: string, own: number, total: number}[]}} answer
- * @param {{top: string, sort: (to: string) => void, find: (name: string) => void, open: (name: string) => void}} with `sort`
+ * @param {import("../../../../api.js").SampledFunctions} answer
+ * @param {{top: Order, sort: (to: Order) => void, find: (name: string) => void, open: (name: string) => void}} with `sort`
  *   orders by a column; `find` looks for a function in the graph; `open` shows its instructions
  * @returns {HTMLElement}
  */
 export function functionTable({ unit, samples, functions }, { top, sort, find, open }) {
   if (functions.length === 0) return h("p", { class: "empty", text: "No function in this range, filter and search." });
+  /**
+   * @param {Order} name
+   * @param {string} text
+   * @param {string} title
+   */
   const column = (name, text, title) =>
     h(
       "th",
@@ -36,6 +43,7 @@ export function functionTable({ unit, samples, functions }, { top, sort, find, o
     h("th", { scope: "col", text: "" }),
     h("th", { scope: "col", text: "" }),
   );
+  /** @param {number} value */
   const number = (value) =>
     h("td", {
       class: "num mono",
@@ -44,6 +52,7 @@ export function functionTable({ unit, samples, functions }, { top, sort, find, o
     });
   // Calls have no instructions, and where no sample ended there is nothing to show at any.
   const sampled = unit === "samples";
+  /** @param {import("../../../../api.js").SampledFunction} row */
   const named = (row) => {
     const opens = sampled && row.own > 0;
     const about = {
@@ -58,6 +67,7 @@ export function functionTable({ unit, samples, functions }, { top, sort, find, o
       ...about,
     });
   };
+  /** @param {import("../../../../api.js").SampledFunction} row */
   const line = (row) =>
     h(
       "tr",
@@ -84,6 +94,10 @@ export function functionTable({ unit, samples, functions }, { top, sort, find, o
   return h("table", { class: "list calls-table" }, h("thead", {}, head), h("tbody", {}, ...functions.map(line)));
 }
 
+/**
+ * @param {number} value
+ * @param {number} whole
+ */
 function bar(value, whole) {
   const drawn = h("span", { class: "bar" });
   drawn.style.width = `${whole > 0 ? Math.max(0.5, (value / whole) * 100) : 0}%`;

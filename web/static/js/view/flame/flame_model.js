@@ -9,16 +9,14 @@ export const KINDS = ["all samples", "process", "kernel", "user", "inlined", "JI
 
 /** The answer of the flame endpoint, indexed. */
 export class FlameModel {
-  /** @param {object} answer of the API */
+  /** @param {import("../../../../api.js").FlameGraph} answer */
   constructor(answer) {
-    Object.assign(this, {
-      total: answer.total,
-      focusTotal: answer.focus_total,
-      maxDepth: answer.max_depth,
-      cut: answer.cut,
-      matched: answer.matched_samples,
-      unresolved: answer.unresolved,
-    });
+    this.total = answer.total;
+    this.focusTotal = answer.focus_total;
+    this.maxDepth = answer.max_depth;
+    this.cut = answer.cut;
+    this.matched = answer.matched_samples;
+    this.unresolved = answer.unresolved;
     this.unit = answer.unit;
     this.names = answer.names;
     this.nodes = answer.nodes;
@@ -33,25 +31,37 @@ export class FlameModel {
     return this.names[this.nodes.name[i]] ?? "";
   }
 
-  /** Whether the node is drawn over the whole width because it is below the focus. */
+  /**
+   * Whether the node is drawn over the whole width because it is below the focus.
+   * @param {number} i
+   */
   isAncestor(i) {
     return i < this.focus;
   }
 
-  /** Where a node is, as shares of the width: left, wide. */
+  /**
+   * Where a node is, as shares of the width: left, wide.
+   * @param {number} i
+   */
   place(i) {
     if (this.isAncestor(i) || this.focusTotal === 0) return [0, 1];
     return [this.nodes.x[i] / this.focusTotal, this.nodes.value[i] / this.focusTotal];
   }
 
-  /** The nodes from the root to `i`. */
+  /**
+   * The nodes from the root to `i`.
+   * @param {number} i
+   */
   path(i) {
     const path = [];
     for (let at = i; at >= 0; at = this.parents[at]) path.unshift(at);
     return path;
   }
 
-  /** The widest child, or -1. */
+  /**
+   * The widest child, or -1.
+   * @param {number} i
+   */
   widestChild(i) {
     let best = -1;
     for (let at = i + 1; at < this.count && this.nodes.depth[at] > this.nodes.depth[i]; at += 1) {
@@ -60,7 +70,11 @@ export class FlameModel {
     return best;
   }
 
-  /** The next node of the same level to one side, or -1. */
+  /**
+   * The next node of the same level to one side, or -1.
+   * @param {number} i
+   * @param {number} by
+   */
   beside(i, by) {
     for (let at = i + by; at >= 0 && at < this.count; at += by) {
       if (this.nodes.depth[at] === this.nodes.depth[i] && !this.isAncestor(at)) return at;
@@ -68,7 +82,11 @@ export class FlameModel {
     return -1;
   }
 
-  /** The next node in drawing order whose name matches, or -1; goes round at the end. */
+  /**
+   * The next node in drawing order whose name matches, or -1; goes round at the end.
+   * @param {number} i
+   * @param {number} by
+   */
   nextMatch(i, by) {
     for (let step = 1; step <= this.count; step += 1) {
       const at = (i + by * step + this.count * 2) % this.count;
@@ -83,6 +101,7 @@ export class FlameModel {
  * @param {number[]} depths
  */
 export function parentsOf(depths) {
+  /** @type {number[]} */
   const last = [];
   return depths.map((depth, i) => {
     last[depth] = i;

@@ -7,12 +7,26 @@ import { dragRange } from "../../lib/drag_range.js";
 import { duration, exact, plural, tickLabel, ticks } from "../../lib/format.js";
 import { bucket, limit, shade } from "../../lib/map_words.js";
 
+/** @import { HeatColumn, HeatView } from "../../../../api.js" */
+/** @typedef {{column: number, row: number}} HeatCell */
+/** @typedef {{start: number, end: number}} Span */
+
 const LEFT = 64;
 const BOTTOM = 22;
 const STEPS = 16;
 const CELL_HEIGHT = 24;
 
-/** Whether buckets without anything were left out below this one. */
+/**
+ * Columns and rows that an arrow key goes on by.
+ * @type {Record<string, [columns: number, rows: number]>}
+ */
+const STEPS_OF_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+/**
+ * Whether buckets without anything were left out below this one.
+ * @param {HeatView["buckets"]} buckets
+ * @param {number} row
+ */
 const apart = (buckets, row) => row > 0 && String(buckets[row - 1][1]) !== String(buckets[row][0]);
 
 /** The chart. */
@@ -20,10 +34,17 @@ export class HeatChart {
   /** @param {{readout: (text: string) => void, chosen: (snapshot: number) => void, select: (range: {start: number, end: number}) => void}} parts */
   constructor(parts) {
     this.parts = parts;
-    this.view = { buckets: [], columns: [], most: 0 };
+    /** @type {HeatView} */
+    this.view = { buckets: [], columns: [], most: 0, snapshots_per_column: 1, unit: "values" };
+    /** @type {HeatCell|null} */
     this.at = null;
     this.window = { start: 0, end: 1 };
+    /** @type {Span|null} */
     this.preview = null;
+    /** Whether a range is being dragged. */
+    this.dragged = false;
+    /** @type {Canvas|undefined} */
+    this.drawing = undefined;
     this.canvas = h("canvas", {
       class: "heat-canvas",
       tabindex: "0",
@@ -49,7 +70,7 @@ export class HeatChart {
       preview: (range) => {
         if (range) this.dragged = true;
         this.preview = range;
-        this.drawing.redraw();
+        this.drawing?.redraw();
         this.parts.readout(
           range ? `${duration(range.start)} to ${duration(range.end)}: ${duration(range.end - range.start)}` : "",
         );
@@ -61,7 +82,7 @@ export class HeatChart {
 
   /**
    * Shows another view. The element must be in the page by now.
-   * @param {object} view
+   * @param {HeatView} view
    * @param {{start: number, end: number}} window the time that the width stands for
    */
   show(view, window) {
@@ -79,7 +100,7 @@ export class HeatChart {
   }
 
   get #size() {
-    const { width, height } = this.drawing;
+    const { width, height } = this.drawing ?? { width: 0, height: 0 };
     const { buckets } = this.view;
     return {
       wide: Math.max(1, width - LEFT),
@@ -88,16 +109,22 @@ export class HeatChart {
     };
   }
 
+  /** @param {number} time */
   #place(time) {
     const { start, end } = this.window;
     return LEFT + ((time - start) / Math.max(1, end - start)) * this.#size.wide;
   }
 
+  /** @param {number} x */
   #time(x) {
     const { start, end } = this.window;
     return Math.max(start, Math.min(end, start + ((x - LEFT) / this.#size.wide) * (end - start)));
   }
 
+  /**
+   * @param {MouseEvent} event
+   * @returns {HeatCell|null}
+   */
   #cell(event) {
     const { cellHeight, base } = this.#size;
     const time = this.#time(event.offsetX);
@@ -107,25 +134,35 @@ export class HeatChart {
     return this.view.columns[column] && this.view.buckets[row] ? { column, row } : null;
   }
 
+  /** @param {HeatCell|null} at */
   #go(at) {
     this.at = at;
     this.drawing?.redraw();
-    if (!at) return this.parts.readout("");
+    if (!at) {
+      this.parts.readout("");
+      return;
+    }
     const column = this.view.columns[at.column];
     const [low, high] = this.view.buckets[at.row];
     this.parts.readout(
-      `${duration(Math.max(0, column.from))} to ${duration(column.time)}, ${bucket(low, high)}: ${plural(column.counts[at.row], "value")}`,
+      `${duration(Math.max(0, column.from))} to ${duration(column.time)}, ${bucket(String(low), String(high))}: ${plural(column.counts[at.row], "value")}`,
     );
   }
 
+  /** @param {HeatCell|null} at */
   #choose(at) {
     if (at) this.parts.chosen(this.view.columns[at.column].snapshot);
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    const step = STEPS_OF_KEYS[event.key];
     if (event.key === "Enter") this.#choose(this.at);
     else if (step) {
+      /**
+       * @param {number} value
+       * @param {number} most
+       */
       const within = (value, most) => Math.max(0, Math.min(most - 1, value));
       const { column, row } = this.at ?? { column: -step[0], row: -step[1] };
       this.#go({
@@ -137,6 +174,7 @@ export class HeatChart {
     event.stopPropagation();
   }
 
+  /** @param {Canvas} canvas */
   #draw({ context, width, height, ratio, colors, font }) {
     const { columns, buckets, most } = this.view;
     const { cellHeight, base } = this.#size;
@@ -169,12 +207,19 @@ export class HeatChart {
     }
   }
 
-  /** Where a column begins and ends: from the reading before to its own, as far as they are in the window. */
+  /**
+   * Where a column begins and ends: from the reading before to its own, as far as they are in the window.
+   * @param {HeatColumn} column
+   */
   #sides({ from, time }) {
     const { start, end } = this.window;
     return [this.#place(Math.max(start, Math.min(end, from))), this.#place(Math.max(start, Math.min(end, time)))];
   }
 
+  /**
+   * @param {CanvasRenderingContext2D} context
+   * @param {{buckets: HeatView["buckets"], cellHeight: number, base: number, width: number, colors: Record<string, string>, font: string}} axes
+   */
   #axes(context, { buckets, cellHeight, base, width, colors, font }) {
     context.font = font;
     context.fillStyle = colors["--text-quiet"];
@@ -189,7 +234,7 @@ export class HeatChart {
     context.textBaseline = "middle";
     const every = Math.max(1, Math.ceil(16 / cellHeight));
     for (let row = 0; row < buckets.length; row += every)
-      context.fillText(limit(buckets[row][0]), LEFT - 6, base - row * cellHeight - cellHeight / 2);
+      context.fillText(limit(String(buckets[row][0])), LEFT - 6, base - row * cellHeight - cellHeight / 2);
     context.textBaseline = "top";
     context.textAlign = "left";
     const { start, end } = this.window;
@@ -203,7 +248,14 @@ export class HeatChart {
     }
   }
 
-  /** Buckets without anything are not there; a broken line says where. */
+  /**
+   * Buckets without anything are not there; a broken line says where.
+   * @param {CanvasRenderingContext2D} context
+   * @param {HeatView["buckets"]} buckets
+   * @param {number} base
+   * @param {number} cellHeight
+   * @param {number} right
+   */
   #gaps(context, buckets, base, cellHeight, right) {
     context.setLineDash([3, 3]);
     context.beginPath();

@@ -5,12 +5,25 @@ import { h } from "../../lib/dom.js";
 import { exact, percent } from "../../lib/format.js";
 import { bucket } from "../../lib/map_words.js";
 
-/** Adjacent buckets of powers of two that are empty are left out by the server; a gap is shown where one is. */
+/** @import { Bucket, HistogramView } from "../../../../api.js" */
+
+/**
+ * Adjacent buckets of powers of two that are empty are left out by the server; a gap is shown where one is.
+ * @param {Bucket|undefined} before
+ * @param {Bucket} after
+ */
 function gap(before, after) {
-  return before && BigInt(before.high) !== BigInt(after.low);
+  return before && String(before.high) !== String(after.low);
 }
 
+/**
+ * @param {Bucket} one
+ * @param {number} most
+ * @param {number} total
+ * @param {number} cumulated
+ */
 function row(one, most, total, cumulated) {
+  const [low, high] = [String(one.low), String(one.high)];
   const bar = h("span", { class: "bar" });
   bar.style.width = `${(one.count / most) * 100}%`;
   return h(
@@ -19,8 +32,8 @@ function row(one, most, total, cumulated) {
     h("th", {
       scope: "row",
       class: "num mono",
-      title: `from ${exact(one.low)} to below ${exact(one.high)}`,
-      text: bucket(one.low, one.high),
+      title: `from ${exact(low)} to below ${exact(high)}`,
+      text: bucket(low, high),
     }),
     h("td", { class: "bar-cell" }, bar),
     h("td", { class: "num", text: exact(one.count) }),
@@ -31,7 +44,7 @@ function row(one, most, total, cumulated) {
 
 /**
  * The chart.
- * @param {{buckets: {low: number|string, high: number|string, count: number}[], total: number, unit?: string}} view
+ * @param {Pick<HistogramView, "buckets"|"total"|"unit">} view
  * @returns {HTMLElement}
  */
 export function histogramChart({ buckets, total, unit }) {

@@ -11,6 +11,13 @@ import { KINDS, SHOWS, keyText } from "../../lib/map_words.js";
 import { arrangeMaps, firstShow, isScratch } from "../first_view.js";
 import { PanelView } from "../panel_view.js";
 
+/** @import { At, CellCell, HeatView, HistogramView, MapInfo, MapTable, SeriesView } from "../../../../api.js" */
+/** @typedef {MapInfo["views"][number]} Show */
+/**
+ * @typedef {{show: "histogram", view: HistogramView} | {show: "heatmap", view: HeatView} | {show: "table", view: MapTable}
+ *   | {show: "series", view: SeriesView} | {show: "", view: null}} Drawn what is shown of a map
+ */
+
 /** Rows that a table shows at first, and more of them with each press. */
 const PAGE = 200;
 const QUERY = ["map", "show", "snapshot", "key", "start", "end"];
@@ -25,7 +32,9 @@ export class MapsView extends PanelView {
    */
   constructor(context, panel) {
     super(context, panel, QUERY);
+    /** @type {MapInfo[]} */
     this.maps = [];
+    /** @param {string} text */
     const readout = (text) => {
       this.readout.textContent = text;
     };
@@ -58,7 +67,10 @@ export class MapsView extends PanelView {
     );
   }
 
-  /** Another map, moment or range. */
+  /**
+   * Another map, moment or range.
+   * @param {Set<string>} parts
+   */
   changed(parts) {
     if (parts.has("map")) this.#rows = PAGE;
     this.expire();
@@ -78,9 +90,12 @@ export class MapsView extends PanelView {
     return this.maps.find(({ n }) => n === this.context.view.map) ?? this.#arranged.first;
   }
 
-  /** What is shown: what the address says if that fits this map. */
-  get #shown() {
-    const fits = this.#map.views.filter((one) => one !== "flame");
+  /**
+   * What is shown: what the address says if that fits this map.
+   * @param {MapInfo} map
+   */
+  #shown(map) {
+    const fits = map.views.filter((one) => one !== "flame");
     return fits.includes(this.context.view.show) ? this.context.view.show : firstShow(fits, this.context.scriptText);
   }
 
@@ -93,45 +108,55 @@ export class MapsView extends PanelView {
     );
   }
 
+  /**
+   * @param {AbortSignal} signal
+   * @returns {Promise<Drawn>}
+   */
   async #read(signal) {
-    this.maps = (await get(`${this.context.path}/maps`, {}, signal)).maps;
+    this.maps = (await get("/api/captures/{id}/maps", { id: this.context.id }, signal)).maps;
     const map = this.#map;
-    if (!map || map.snapshots === 0) return { view: null };
+    if (!map || map.snapshots === 0) return { show: "", view: null };
     const { snapshot, key, start, end } = this.context.view;
-    const show = this.#shown;
+    const show = this.#shown(map);
     const when = snapshot === null ? { start, end } : { snapshot };
-    const query = {
+    /** @type {Record<string, object>} */
+    const queries = {
       histogram: { ...when, key },
       heatmap: { start, end, key },
       table: { ...when, limit: this.#rows },
       series: { start, end },
-    }[show];
-    return { show, view: await get(`${this.context.path}/maps/${map.n}`, { view: show, ...query }, signal) };
+    };
+    const query = { id: this.context.id, n: map.n, view: show, ...queries[show] };
+    const view = await get("/api/captures/{id}/maps/{n}", query, signal);
+    return /** @type {Drawn} */ ({ show, view });
   }
 
-  #draw({ show, view }) {
+  /** @param {Drawn} drawn */
+  #draw(drawn) {
     const map = this.#map;
     this.#drawList();
     this.readout.textContent = "";
-    put(this.shows, ...(map ? map.views.map((one) => this.#showButton(map, one, show)) : []));
-    put(this.moment, ...(view?.at?.snapshot ? this.#moments(view) : []));
-    put(this.keys, view?.keys?.length > 1 && this.#keyChoice(view));
-    if (!view) {
+    put(this.shows, ...(map ? map.views.map((one) => this.#showButton(map, one, drawn.show)) : []));
+    const ofOne = drawn.show === "histogram" || drawn.show === "table" ? drawn.view : null;
+    put(this.moment, ...(map && ofOne?.at?.snapshot ? this.#moments(map, ofOne.at, ofOne.since) : []));
+    put(this.keys, drawn.show === "histogram" && drawn.view.keys.length > 1 && this.#keyChoice(drawn.view));
+    if (!map || !drawn.view) {
       put(this.body);
-      return this.empty(
+      this.empty(
         map ? this.#held(map) : "This script keeps nothing in maps. A map is a name with @: @[comm] = count();",
       );
+      return;
     }
-    const draw = {
-      histogram: () => this.#histogram(view),
-      heatmap: () => this.#heat(view),
-      table: () => this.#table(view),
-      series: () => this.#lines(view),
-    };
-    draw[show]();
+    if (drawn.show === "histogram") this.#histogram(drawn.view);
+    else if (drawn.show === "heatmap") this.#heat(drawn.view);
+    else if (drawn.show === "table") this.#table(drawn.view);
+    else this.#lines(drawn.view);
   }
 
-  /** What is said of a map that has nothing. */
+  /**
+   * What is said of a map that has nothing.
+   * @param {MapInfo} map
+   */
   #held({ name, n }) {
     if (this.context.info.running) return `${name} is empty so far.`;
     const scratch = isScratch(this.context.info.streams[n], this.context.scriptText)
@@ -143,6 +168,7 @@ export class MapsView extends PanelView {
   #drawList() {
     const { shown, empty } = this.#arranged;
     const chosen = this.#map;
+    /** @param {MapInfo} map */
     const entry = (map) =>
       h(
         "li",
@@ -158,12 +184,12 @@ export class MapsView extends PanelView {
           h("code", { text: map.name }),
           h("span", {
             class: "quiet small",
-            text: `${KINDS[map.kind] ?? map.kind}${map.views.includes("flame") ? " by stack" : ""}`,
+            text: `${KINDS[map.kind]}${map.views.includes("flame") ? " by stack" : ""}`,
           }),
         ),
       );
     // What is folded away stays in reach; what is shown now is never hidden.
-    const open = empty.includes(chosen) || this.list.querySelector("details")?.open;
+    const open = empty.some((map) => map === chosen) || this.list.querySelector("details")?.open;
     const held = this.context.info.running ? "empty so far" : "held nothing when read";
     put(
       this.list,
@@ -182,17 +208,33 @@ export class MapsView extends PanelView {
     );
   }
 
+  /**
+   * @param {MapInfo} map
+   * @param {string} one
+   * @param {string} shown
+   */
   #showButton(map, one, shown) {
     // Frames need the room and the keys of their own tab.
     const click =
       one === "flame"
         ? () => this.context.state.set({ tab: "flame", source: `@${map.n}` })
-        : () => this.context.state.set({ show: one });
-    return h("button", { type: "button", "aria-pressed": String(one === shown), text: SHOWS[one], on: { click } });
+        : () =>
+            this.context.state.set({ show: /** @type {import("../../page/url_state.js").ViewParts["show"]} */ (one) });
+    return h("button", {
+      type: "button",
+      "aria-pressed": String(one === shown),
+      text: SHOWS[one] ?? one,
+      on: { click },
+    });
   }
 
-  #moments({ at, since }) {
-    const map = this.#map;
+  /**
+   * When it was read, and the ways to other readings.
+   * @param {MapInfo} map
+   * @param {At} at
+   * @param {At|null} since
+   */
+  #moments(map, at, since) {
     // Of a range: what came in between the readings that are nearest to it.
     if (this.context.view.snapshot === null && this.context.range.start !== null) {
       return [
@@ -204,6 +246,7 @@ export class MapsView extends PanelView {
         }),
       ];
     }
+    /** @param {number} by */
     const step = (by) =>
       h("button", {
         type: "button",
@@ -229,6 +272,7 @@ export class MapsView extends PanelView {
     ];
   }
 
+  /** @param {HistogramView} view */
   #keyChoice({ keys, more_keys: more }) {
     const options = [
       h("option", { value: "", text: "All keys together" }),
@@ -244,6 +288,7 @@ export class MapsView extends PanelView {
     return select;
   }
 
+  /** @param {HistogramView} view */
   #histogram(view) {
     put(
       this.body,
@@ -254,22 +299,30 @@ export class MapsView extends PanelView {
     );
   }
 
+  /** @param {HeatView} view */
   #heat(view) {
-    if (view.columns.length === 0)
-      return put(this.body, h("p", { class: "empty", text: this.#nothing("Nothing was counted.") }));
-    put(this.body, this.heat.element, h("p", { class: "quiet small" }));
+    if (view.columns.length === 0) {
+      put(this.body, h("p", { class: "empty", text: this.#nothing("Nothing was counted.") }));
+      return;
+    }
+    const words = h("p", { class: "quiet small" });
+    put(this.body, this.heat.element, words);
     const { start, end } = this.context.range;
     this.heat.show(view, { start: start ?? 0, end: end ?? this.context.duration });
-    this.body.lastChild.textContent = `Values per ${view.snapshots_per_column > 1 ? plural(view.snapshots_per_column, "read") : "read"}; ${this.heat.legend}.`;
+    words.textContent = `Values per ${view.snapshots_per_column > 1 ? plural(view.snapshots_per_column, "read") : "read"}; ${this.heat.legend}.`;
   }
 
-  /** Why a view is empty. */
+  /**
+   * Why a view is empty.
+   * @param {string} words
+   */
   #nothing(words) {
     return this.context.range.start === null || this.context.view.snapshot !== null
       ? words
       : "The map got no values in the selected range, or was not read in it. Maps are read about once a second.";
   }
 
+  /** @param {SeriesView} view */
   #lines(view) {
     put(
       this.body,
@@ -277,19 +330,33 @@ export class MapsView extends PanelView {
       view.more_keys > 0 &&
         h("p", { class: "quiet small", text: `${plural(view.more_keys, "more key")} with lower values` }),
     );
-    this.lines.show(view);
+    // What adds up to a line is a number.
+    const lines = view.lines.map(({ key, values }) => ({
+      key,
+      values: values.map((value) => (typeof value === "object" ? null : value)),
+    }));
+    this.lines.show({ at: view.at, lines });
   }
 
+  /** @param {MapTable} view */
   #table({ columns, key_columns: keys, main_column: main, unit, rows, total, sum }) {
+    /** @param {number} i */
     const number = (i) => i >= keys || ["u64", "i64"].includes(columns[i].type);
     // The unit is of the values; how often something was counted has none.
+    /**
+     * @param {{name: string}} column
+     * @param {number} i
+     */
     const heading = (column, i) => (i >= keys && column.name !== "count" ? headed(column.name, unit) : column.name);
-    const most = Math.max(1, ...rows.map((row) => Number(row[main]) || 0));
+    /** @param {CellCell[]} row */
+    const mainOf = (row) => (main === null ? 0 : Number(row[main]));
+    const most = Math.max(1, ...rows.map((row) => mainOf(row) || 0));
     const barred = sum !== null && main !== null;
+    /** @param {CellCell[]} row */
     const bar = (row) => {
       const place = h("span", { class: "bar" });
-      place.style.width = `${(Math.max(0, Number(row[main])) / most) * 100}%`;
-      return h("td", { class: "bar-cell" }, Number(row[main]) > 0 && place);
+      place.style.width = `${(Math.max(0, mainOf(row)) / most) * 100}%`;
+      return h("td", { class: "bar-cell" }, mainOf(row) > 0 && place);
     };
     const head = h(
       "tr",
@@ -304,6 +371,7 @@ export class MapsView extends PanelView {
         ...(barred && i === main ? [h("th", { scope: "col", class: "bar-head", "aria-hidden": "true" })] : []),
       ]),
     );
+    /** @param {CellCell[]} row */
     const line = (row) =>
       h(
         "tr",
@@ -337,7 +405,7 @@ export class MapsView extends PanelView {
       h(
         "p",
         { class: "row quiet small" },
-        `${plural(total, "entry", "entries")}${sum === null ? "" : `, ${amount(sum, unit)} together`}`,
+        `${plural(total, "entry", "entries")}${sum === null ? "" : `, ${amount(Number(sum), unit)} together`}`,
         more,
       ),
     );

@@ -2,6 +2,9 @@
 
 import { WHO } from "../../lib/sql_track.js";
 
+/** @typedef {import("../../lib/sql_track.js").Column} Column */
+/** @typedef {import("../../lib/virtual_table.js").TableCell} Cell */
+
 /** Lines beside each other that can still be told apart. */
 const LINES = 12;
 const MOST_CHARS = 60;
@@ -9,15 +12,18 @@ const MOST_CHARS = 60;
 const BARS = 100;
 const TIME_NAME = /(^|_)(time|start|at|first)(_ns)?$|_ns$/;
 
+/** @param {{type: string}} column */
 const isNumeric = ({ type }) => type === "i64" || type === "f64";
+/** @param {Column|undefined} column */
 const isMoment = (column) =>
   column !== undefined &&
   (column.display === "time_ns" || (column.display !== "duration_ns" && TIME_NAME.test(column.name)));
+/** @param {Cell|undefined} cell */
 const number = (cell) => (cell === null || cell === undefined ? null : Number(cell));
 
 /**
  * Which column goes along the chart: a moment, or the first number.
- * @param {{name: string, type: string, display: string}[]} columns
+ * @param {Column[]} columns
  */
 function along(columns) {
   const moment = columns.findIndex((column) => isNumeric(column) && column.display === "time_ns");
@@ -29,7 +35,7 @@ function along(columns) {
 /**
  * A result as lines over its first moment or number: a line for each other number, or, where moments repeat and there is a
  * column of text, a line for each text. Null if that would say nothing.
- * @param {{columns: object[], rows: any[][]}} answer
+ * @param {{columns: Column[], rows: Cell[][]}} answer
  * @returns {{at: {time: number}[], lines: {key: string[], values: (number|null)[]}[], plain: boolean, leftOut: number}|null}
  */
 export function chartOf({ columns, rows }) {
@@ -43,11 +49,17 @@ export function chartOf({ columns, rows }) {
   if (moments.length < 2) return null;
   const place = new Map(moments.map((moment, i) => [moment, i]));
   const text = columns.findIndex(({ type }) => type === "text");
+  /** @type {Map<string, {key: string[], values: (number|null)[], sum: number}>} */
   const lines = new Map();
+  /**
+   * @param {string} key
+   * @param {Cell[]} row
+   * @param {number|null} value
+   */
   const add = (key, row, value) => {
-    if (!lines.has(key)) lines.set(key, { key: [key], values: moments.map(() => null), sum: 0 });
-    const line = lines.get(key);
-    line.values[place.get(Number(row[x]))] = value;
+    const line = lines.get(key) ?? { key: [key], values: moments.map(() => null), sum: 0 };
+    lines.set(key, line);
+    line.values[place.get(Number(row[x])) ?? 0] = value;
     line.sum += Math.abs(value ?? 0);
   };
   const splits = text >= 0 && points.length > moments.length;
@@ -68,7 +80,7 @@ export function chartOf({ columns, rows }) {
 
 /**
  * A result as bars: a number for each text, in the order of the result. Null where there is no text or no number.
- * @param {{columns: object[], rows: any[][]}} answer
+ * @param {{columns: Column[], rows: Cell[][]}} answer
  * @returns {{heading: string, value: string, most: number, inTime: boolean, leftOut: number,
  *   bars: {label: string, amount: number|null}[]}|null} `most` is the longest bar
  */
@@ -94,7 +106,8 @@ export function barsOf({ columns, rows }) {
 
 /**
  * Columns with widths after what is in them.
- * @param {object[]} columns
+ * @template {{name: string}} Sized
+ * @param {Sized[]} columns
  * @param {string[][]} texts of the first rows
  */
 export function sized(columns, texts) {
@@ -123,10 +136,10 @@ const WORDS = new Set(
 
 /**
  * A cell as the table wants it: SQL's numbers have signs, addresses have none.
- * @param {any} value
+ * @param {Cell} value
  * @param {{display: string, type: string}} column
  */
 export function shownCell(value, column) {
   const negative = column.display === "hex" && column.type === "i64" && /^-\d+$/.test(String(value));
-  return negative ? BigInt.asUintN(64, BigInt(value)).toString() : value;
+  return negative ? BigInt.asUintN(64, BigInt(String(value))).toString() : value;
 }

@@ -10,6 +10,9 @@ import { barsOf, chartOf, shownCell, sized, written } from "./sql_result.js";
 import { kindsOf, readTracks, withTrack } from "../../lib/sql_track.js";
 import { VirtualTable } from "../../lib/virtual_table.js";
 
+/** @import { Answers, TableInfo, Tables } from "../../../../api.js" */
+/** @typedef {Answers["POST"]["/api/captures/{id}/query"]} Answer */
+
 /** Rows whose width is looked at. */
 const MEASURED = 200;
 /** The longest query that a link holds. */
@@ -23,31 +26,15 @@ export class SqlView extends PanelView {
    */
   constructor(context, panel) {
     super(context, panel);
+    /** @type {Answer|null} */
     this.answer = null;
-  }
-
-  /** The tab is in sight. */
-  show() {
-    this.visible = true;
-    const { sql } = this.context.view;
-    if (this.editor) {
-      // The query of a track was opened.
-      if (sql && sql !== this.ran) {
-        this.editor.value = sql;
-        this.#run(sql);
-      }
-      return;
-    }
-    this.#build();
-    this.#loadTables();
-    if (sql) this.#run(sql);
-    else this.editor.focus();
-  }
-
-  /** A query is asked again only by whoever wrote it. */
-  grown() {}
-
-  #build() {
+    /** @type {Tables["examples"]} */
+    this.known = [];
+    /** The query that was asked last, and that whose answer is shown. */
+    this.ran = "";
+    this.asked = "";
+    this.running = false;
+    this.begun = false;
     this.editor = h("textarea", {
       class: "sql-editor mono",
       rows: "6",
@@ -58,7 +45,6 @@ export class SqlView extends PanelView {
       placeholder: "select comm, count(*) as rows from … group by comm",
       on: { keydown: (event) => this.#key(event) },
     });
-    this.editor.value = this.context.view.sql;
     this.runButton = h(
       "button",
       { type: "button", class: "primary", on: { click: () => this.#run(this.editor.value) } },
@@ -80,10 +66,7 @@ export class SqlView extends PanelView {
     this.modes = h(
       "div",
       { class: "segments", role: "group", "aria-label": "Result as", hidden: true },
-      ...[
-        ["table", "Table"],
-        ["chart", "Chart"],
-      ].map(([mode, text]) =>
+      ...[/** @type {const} */ (["table", "Table"]), /** @type {const} */ (["chart", "Chart"])].map(([mode, text]) =>
         h("button", {
           type: "button",
           data: { mode },
@@ -152,6 +135,29 @@ export class SqlView extends PanelView {
     );
   }
 
+  /** The tab is in sight. */
+  show() {
+    this.visible = true;
+    const { sql } = this.context.view;
+    if (this.begun) {
+      // The query of a track was opened.
+      if (sql && sql !== this.ran) {
+        this.editor.value = sql;
+        this.#run(sql);
+      }
+      return;
+    }
+    this.begun = true;
+    this.editor.value = sql;
+    this.#loadTables();
+    if (sql) this.#run(sql);
+    else this.editor.focus();
+  }
+
+  /** A query is asked again only by whoever wrote it. */
+  grown() {}
+
+  /** @param {KeyboardEvent} event */
   #key(event) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
@@ -166,7 +172,7 @@ export class SqlView extends PanelView {
 
   async #loadTables() {
     try {
-      const { tables, examples } = await get(`${this.context.path}/query`);
+      const { tables, examples } = await get("/api/captures/{id}/query", { id: this.context.id });
       this.known = examples;
       put(
         this.examples,
@@ -179,8 +185,16 @@ export class SqlView extends PanelView {
     }
   }
 
+  /**
+   * @param {TableInfo} table
+   * @param {boolean} open
+   */
   #tableEntry(table, open) {
     const name = table.alias ?? table.name;
+    /**
+     * @param {string} text
+     * @param {string} title
+     */
     const insert = (text, title) =>
       h("button", {
         type: "button",
@@ -217,6 +231,7 @@ export class SqlView extends PanelView {
     );
   }
 
+  /** @param {string} text */
   #insert(text) {
     const { selectionStart: from, selectionEnd: to, value } = this.editor;
     const before = from > 0 && /[\w")]/.test(value[from - 1]) ? " " : "";
@@ -225,7 +240,7 @@ export class SqlView extends PanelView {
   }
 
   #example() {
-    const example = this.known?.[Number(this.examples.value)];
+    const example = this.known[Number(this.examples.value)];
     if (!this.examples.value || !example) return;
     this.examples.value = "";
     this.editor.value = example.sql;
@@ -240,12 +255,14 @@ export class SqlView extends PanelView {
     this.status.textContent = "Cancelled.";
   }
 
+  /** @param {boolean} running */
   #setRunning(running) {
     this.running = running;
     this.cancelButton.disabled = !running;
     this.result.classList.toggle("is-waiting", running);
   }
 
+  /** @param {string} text */
   #run(text) {
     const sql = text.trim();
     if (!sql) return;
@@ -255,7 +272,7 @@ export class SqlView extends PanelView {
     this.status.textContent = "Running…";
     this.ask(
       "Running the query",
-      (signal) => send("POST", `${this.context.path}/query`, { sql }, signal),
+      (signal) => send("POST", "/api/captures/{id}/query", { id: this.context.id }, { sql }, signal),
       (answer) => {
         this.answer = answer;
         this.asked = sql;
@@ -265,7 +282,10 @@ export class SqlView extends PanelView {
     );
   }
 
-  /** What is wrong with a query stands where its result would. */
+  /**
+   * What is wrong with a query stands where its result would.
+   * @param {unknown} error
+   */
   failed(error) {
     this.#setRunning(false);
     this.status.textContent = "";
@@ -279,10 +299,11 @@ export class SqlView extends PanelView {
     const { answer } = this;
     if (!answer) return;
     const { rows, scanned, elapsed_ms: ms, truncated } = answer;
-    const cut = {
+    const words = {
       rows: `only the first ${plural(rows.length, "row")}; `,
       bytes: `cut after ${plural(rows.length, "row")}, which is as much as an answer holds; `,
-    }[truncated];
+    };
+    const cut = truncated && words[truncated];
     this.status.textContent = `${cut ?? `${exact(rows.length)} ${rows.length === 1 ? "row" : "rows"} in `}${exact(ms)} ms; ${exact(scanned.rows)} rows read${scanned.skipped ? `, ${plural(scanned.skipped, "chunk")} skipped` : ""}`;
     const lines = chartOf(answer);
     const bars = lines ? null : barsOf(answer);
@@ -290,12 +311,14 @@ export class SqlView extends PanelView {
     this.modes.hidden = !(lines ?? bars);
     this.trackButton.hidden = kindsOf(answer.columns).length === 0;
     this.pointed.textContent = "";
-    for (const button of this.modes.children) button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
+    for (const button of this.modes.querySelectorAll("button"))
+      button.setAttribute("aria-pressed", String(button.dataset.mode === mode));
     if (mode === "chart" && lines) this.#drawChart(lines);
-    else if (mode === "chart") this.#drawBars(bars);
+    else if (mode === "chart" && bars) this.#drawBars(bars);
     else this.#drawTable(answer);
   }
 
+  /** @param {NonNullable<ReturnType<typeof chartOf>>} lines */
   #drawChart(lines) {
     put(
       this.result,
@@ -310,10 +333,12 @@ export class SqlView extends PanelView {
     this.chart.show(lines);
   }
 
+  /** @param {NonNullable<ReturnType<typeof barsOf>>} drawn */
   #drawBars({ heading, value, most, bars, leftOut, inTime }) {
     const amount = inTime ? duration : exact;
+    /** @param {{label: string, amount: number|null}} bar */
     const line = ({ label, amount: one }) => {
-      const bar = h("span", { class: one < 0 ? "bar is-negative" : "bar" });
+      const bar = h("span", { class: one !== null && one < 0 ? "bar is-negative" : "bar" });
       bar.style.width = `${Math.max(0.3, (Math.abs(one ?? 0) / most) * 100)}%`;
       return h(
         "tr",
@@ -361,6 +386,7 @@ export class SqlView extends PanelView {
     else state.set({ tracks: text, tab: "timeline" });
   }
 
+  /** @param {Answer} answer */
   #drawTable({ columns, rows }) {
     if (rows.length === 0) {
       put(this.result, h("p", { class: "empty", text: "No matching rows." }));

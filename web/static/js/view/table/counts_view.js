@@ -6,11 +6,15 @@ import { count, duration, exact, plural } from "../../lib/format.js";
 import { LinesChart } from "../../lib/lines_chart.js";
 import { PanelView } from "../panel_view.js";
 
+/** @import { CountView, Counted } from "../../../../api.js" */
+/** @typedef {import("../../lib/lines_chart.js").LinesView["lines"]} Lines */
+
 /** Moments of a line at most: about as many as there are pixels. */
 const POINTS = 800;
 /** Lines of one chart: more cannot be told apart. */
 const LINES = 12;
 
+/** @param {number} value */
 const number = (value) => (value >= 100 ? count(Math.round(value)) : String(Number(value.toPrecision(3))));
 
 /** The tab. */
@@ -21,6 +25,7 @@ export class CountsView extends PanelView {
    */
   constructor(context, panel) {
     super(context, panel, ["start", "end"]);
+    /** @type {Map<string, LinesChart>} */
     this.charts = new Map();
     this.readout = h("p", { class: "readout mono", "aria-live": "polite" });
     this.body = h("div", { class: "counts" });
@@ -32,17 +37,19 @@ export class CountsView extends PanelView {
     const query = { ...this.context.range, bins: POINTS };
     return this.ask(
       "Reading the counts",
-      (signal) => get(`${this.context.path}/counts`, query, signal),
+      (signal) => get("/api/captures/{id}/counts", { id: this.context.id, ...query }, signal),
       (view) => this.#draw(view),
     );
   }
 
+  /** @param {CountView} view */
   #draw(view) {
     if (view.counts.length === 0) {
       put(this.body);
-      return this.empty(
+      this.empty(
         this.context.info.running ? "The first interval has not ended yet." : "Nothing was counted in this range.",
       );
+      return;
     }
     const charts = this.#charts(view);
     put(
@@ -58,9 +65,13 @@ export class CountsView extends PanelView {
     for (const { chart, shown } of charts) chart.show(shown);
   }
 
-  /** A chart for each event that was counted, with a line for each CPU or thread. */
+  /**
+   * A chart for each event that was counted, with a line for each CPU or thread.
+   * @param {CountView} view
+   */
   #charts(view) {
     const at = view.at.map((time) => ({ time }));
+    /** @type {Map<string, Lines>} */
     const events = new Map();
     for (const line of view.lines) {
       const of = view.counts[line.of];
@@ -72,15 +83,8 @@ export class CountsView extends PanelView {
       events.set(of.event, lines);
     }
     return [...events].map(([event, lines]) => {
-      if (!this.charts.has(event))
-        this.charts.set(
-          event,
-          new LinesChart({
-            readout: (text) => {
-              this.readout.textContent = text;
-            },
-          }),
-        );
+      const chart = this.charts.get(event) ?? this.#newChart();
+      this.charts.set(event, chart);
       const isClock = view.counts.some((one) => one.event === event && one.is_clock);
       const title = h(
         "h3",
@@ -90,25 +94,41 @@ export class CountsView extends PanelView {
       );
       const more =
         lines.length > LINES && h("p", { class: "quiet small", text: `${plural(lines.length - LINES, "more line")}` });
-      return { title, chart: this.charts.get(event), shown: { at, lines: lines.slice(0, LINES) }, more };
+      return { title, chart, shown: { at, lines: lines.slice(0, LINES) }, more };
     });
   }
 
+  #newChart() {
+    return new LinesChart({
+      readout: (text) => {
+        this.readout.textContent = text;
+      },
+    });
+  }
+
+  /** @param {Counted[]} counts */
   #table(counts) {
     const scoped = counts.some(({ scope }) => scope !== "all");
     const shared = counts.some(({ share }) => share !== null);
+    /**
+     * @param {string} name
+     * @param {boolean} [num]
+     */
     const head = (name, num) => h("th", { scope: "col", class: num ? "num" : "", text: name });
+    /** @param {Counted} one */
     const value = ({ counted, is_clock: isClock, value: number, state }) => {
       if (!counted) return h("td", { class: "num quiet", text: state ? "not supported" : "not counted" });
       return isClock
         ? h("td", { class: "num mono", title: `${exact(number)} ns`, text: duration(number) })
         : h("td", { class: "num mono", text: exact(number) });
     };
+    /** @param {Counted} one */
     const derived = ({ derived: it, state }) =>
       h("td", {
         class: it ? "mono" : "quiet",
         text: it ? `${number(it.value)} ${it.unit}` : state.replace(/^not supported: /, ""),
       });
+    /** @param {Counted} one */
     const line = (one) =>
       h(
         "tr",

@@ -2,13 +2,15 @@
 
 import { h, put } from "../../lib/dom.js";
 import { isHeading } from "../first_view.js";
-import { exact, moment, plural, wall, columnType } from "../../lib/format.js";
+import { exact, moment, plural, wall } from "../../lib/format.js";
 import { bind } from "../../lib/keys.js";
 import { PanelView } from "../panel_view.js";
 import { RowBuffer } from "./row_buffer.js";
 import { RowDetails } from "./row_details.js";
 import { RowSource } from "./row_source.js";
 import { VirtualTable } from "../../lib/virtual_table.js";
+
+/** @import { TableCell, TableColumn, TableRow } from "../../lib/virtual_table.js" */
 
 const LIVE_ROWS = 5000;
 const QUERY = ["stream", "filter", "sort", "order", "start", "end"];
@@ -21,9 +23,12 @@ export class EventsView extends PanelView {
    */
   constructor(context, panel) {
     super(context, panel, QUERY);
+    /** @type {RowBuffer[]|null} */
     this.live = null;
+    /** @type {{atEnd: boolean, time: number|null}|null} Where the live rows were when the stored ones took their place. */
+    this.keep = null;
     this.follow = true;
-    this.source = new RowSource(context.path);
+    this.source = new RowSource(context.id);
     this.bar = h("div", { class: "panel-bar" });
     this.streams = h("span", { class: "segments", role: "group", "aria-label": "Stream" });
     this.counted = h("span", { class: "quiet", role: "status" });
@@ -39,9 +44,9 @@ export class EventsView extends PanelView {
     });
     this.details = new RowDetails(context, () => this.#closeDetails());
     put(panel, this.bar, this.problem, h("div", { class: "events-body" }, this.table.element, this.details.element));
-    this.source.addEventListener("rows", ({ detail }) => this.#rows(detail.first));
-    this.source.addEventListener("error", ({ detail }) => this.failed(detail));
-    context.addEventListener("colors", () => this.table.redraw());
+    this.source.on("rows", ({ first }) => this.#rows(first));
+    this.source.on("error", (error) => this.failed(error));
+    context.on("colors", () => this.table.redraw());
     this.#startKeys();
     this.setRunning(context.info.running);
   }
@@ -84,7 +89,7 @@ export class EventsView extends PanelView {
     this.follow = true;
     this.details.close();
     this.table.parts.sort = undefined;
-    this.table.source = this.live[this.context.info.streams.indexOf(this.context.stream)] ?? new RowBuffer(1);
+    this.table.source = this.live?.[this.context.info.streams.indexOf(this.context.stream)] ?? new RowBuffer(1);
     this.table.setColumns(this.context.stream?.columns ?? []);
     this.table.changed();
     this.#tellLive();
@@ -93,7 +98,7 @@ export class EventsView extends PanelView {
   /** Stored rows take the place of the live ones at the same row, so that nothing jumps. */
   #ended() {
     const buffer = this.table.source;
-    const current = buffer.row?.(Math.floor(this.table.scroll.top / 24));
+    const current = buffer.row(Math.floor(this.table.scroll.top / 24));
     this.keep = { atEnd: this.follow, time: current ? Number(current[0]) : null };
     this.live = null;
     this.table.parts.sort = (name) => this.#sort(name);
@@ -102,33 +107,38 @@ export class EventsView extends PanelView {
 
   /**
    * Rows of a running capture.
-   * @param {{stream: number, rows: any[][], not_shown: number}} message
+   * @param {{stream: number, rows: TableRow[], not_shown: number}} message
    */
   liveRows({ stream, rows, not_shown }) {
     const buffer = this.live?.[stream];
     if (!buffer) return;
-    buffer.push(rows, not_shown ?? 0);
+    buffer.push(rows, not_shown);
     if (this.table.source !== buffer) return;
     this.table.changed();
     if (this.follow) this.table.toEnd();
     this.#tellLive();
   }
 
+  /** What the table shows of a running capture. */
+  get #buffer() {
+    return this.table.source instanceof RowBuffer ? this.table.source : null;
+  }
+
   #tellLive() {
-    const buffer = this.table.source;
+    const buffer = this.#buffer;
+    if (!buffer) return;
     this.counted.textContent = buffer.missing
       ? `${plural(buffer.count, "newest row")}; ${plural(buffer.missing, "row")} kept in the capture and not shown here`
       : plural(buffer.count, "row");
     this.resume.hidden = this.follow;
-    this.resume.textContent = `Follow (${plural(buffer.waiting ?? 0, "new row")})`;
+    this.resume.textContent = `Follow (${plural(buffer.waiting, "new row")})`;
   }
 
   #scrolled() {
     if (!this.live) return;
-    const buffer = this.table.source;
     if (this.follow && !this.table.atEnd) {
       this.follow = false;
-      buffer.freeze?.();
+      this.#buffer?.freeze();
       this.#tellLive();
     } else if (!this.follow && this.table.atEnd) {
       this.#resume();
@@ -137,13 +147,16 @@ export class EventsView extends PanelView {
 
   #resume() {
     this.follow = true;
-    this.table.source.thaw?.();
+    this.#buffer?.thaw();
     this.table.changed();
     this.table.toEnd();
     this.#tellLive();
   }
 
-  /** Another stream, order, range or filter. */
+  /**
+   * Another stream, order, range or filter.
+   * @param {Set<string>} parts
+   */
   changed(parts) {
     if (parts.has("stream")) this.#drawStreams();
     if (this.live) {
@@ -157,12 +170,12 @@ export class EventsView extends PanelView {
     const { streams } = this.context.info;
     // What a script only says is under Output; it is no table.
     const shown = streams
-      .map((stream, i) => [stream, i])
-      .filter(([stream]) => !isHeading(stream) || stream === this.context.stream);
+      .map((stream, i) => ({ stream, i }))
+      .filter(({ stream }) => !isHeading(stream) || stream === this.context.stream);
     put(
       this.streams,
       ...(shown.length > 1
-        ? shown.map(([stream, i]) =>
+        ? shown.map(({ stream, i }) =>
             h("button", {
               type: "button",
               class: "mono",
@@ -184,12 +197,14 @@ export class EventsView extends PanelView {
     const stream = this.context.info.streams.indexOf(this.context.stream);
     if (stream < 0) {
       this.counted.textContent = "";
-      return this.empty("This capture ended before its first stream was made. Its Info tab says why.");
+      this.empty("This capture ended before its first stream was made. Its Info tab says why.");
+      return;
     }
     const near = this.keep?.atEnd ? Math.max(0, this.context.stream.rows - 50) : (row ?? 0);
     this.source.reset({ stream, filter, sort, order: sort || order === "desc" ? order : "", start, end }, near);
   }
 
+  /** @param {boolean} first */
   #rows(first) {
     const { source, table } = this;
     if (first) {
@@ -210,6 +225,7 @@ export class EventsView extends PanelView {
     if (this.details.open) this.#moved(table.row);
   }
 
+  /** @param {number|null} row */
   #placeFirst(row) {
     const { table, keep } = this;
     this.keep = null;
@@ -224,7 +240,10 @@ export class EventsView extends PanelView {
     }
   }
 
-  /** Rows are in the order of time, so a share of the time is about the same share of the rows. */
+  /**
+   * Rows are in the order of time, so a share of the time is about the same share of the rows.
+   * @param {number} time
+   */
   #goToTime(time) {
     this.table.scroll.show(Math.floor((time / this.context.duration) * this.source.count), "top");
     this.table.element.scrollTop = this.table.scroll.settle();
@@ -239,6 +258,7 @@ export class EventsView extends PanelView {
       : "No rows in the selected range.";
   }
 
+  /** @param {string} name */
   #sort(name) {
     const { sort, order } = this.context.view;
     const current = sort || this.table.columns[0]?.name;
@@ -247,16 +267,18 @@ export class EventsView extends PanelView {
     this.context.state.set({ sort: isTime && turned === "asc" ? "" : name, order: turned, row: null });
   }
 
+  /** @param {number} index */
   #moved(index) {
     if (this.details.open) this.details.show(index, this.table.source.row(index), this.table.columns);
     if (!this.live) this.context.state.set({ row: index >= 0 ? index : null });
   }
 
+  /** @param {number} index */
   #open(index) {
     if (index < 0) return;
     if (this.live) {
       this.follow = false;
-      this.table.source.freeze?.();
+      this.#buffer?.freeze();
       this.#tellLive();
     }
     this.details.show(index, this.table.source.row(index), this.table.columns);
@@ -267,11 +289,15 @@ export class EventsView extends PanelView {
     this.table.element.focus();
   }
 
+  /**
+   * @param {TableCell|undefined} value
+   * @param {TableColumn} column
+   */
   #title(value, column) {
-    if (value === null) return "missing: it could not be read";
+    if (value === null || value === undefined) return "missing: it could not be read";
+    if (typeof value === "object") return `${value.top} (${plural(value.depth ?? 0, "frame")})`;
     if (column.display === "time_ns")
       return `${moment(value)} s, ${wall(Number(this.context.info.started_unix_ns) + Number(value), true)}`;
-    if (columnType(column) === "stack") return value ? `${value.top} (${plural(value.depth, "frame")})` : "";
     return typeof value === "number" ? exact(value) : String(value);
   }
 }

@@ -5,6 +5,8 @@ import { h, put } from "../../lib/dom.js";
 import { duration, exact, plural } from "../../lib/format.js";
 import { PanelView } from "../panel_view.js";
 
+/** @import { ScriptViewLine, Text as Printed } from "../../../../api.js" */
+
 /** Lines that are asked for at once, and the most that are kept on the page. */
 const PAGE = 1000;
 const MOST = 20000;
@@ -68,7 +70,7 @@ export class OutputView extends PanelView {
     const atEnd = this.text.scrollTop + this.text.clientHeight >= this.text.scrollHeight - 4;
     return this.ask(
       "Reading the output",
-      (signal) => get(`${this.context.path}/text`, { ...this.#next, limit: PAGE }, signal),
+      (signal) => get("/api/captures/{id}/text", { id: this.context.id, ...this.#next, limit: PAGE }, signal),
       (answer) => {
         this.#add(answer);
         // Whoever reads further up is left where they are.
@@ -77,6 +79,7 @@ export class OutputView extends PanelView {
     );
   }
 
+  /** @param {Printed} answer */
   #add({ lines: read, next: further }) {
     const { end } = this.context.range;
     const lines = end === null ? read : read.filter(({ time }) => time < end);
@@ -84,7 +87,7 @@ export class OutputView extends PanelView {
     this.text.append(...lines.map((line) => this.#line(line)));
     this.#lines += lines.length;
     this.#breaks += lines.reduce((sum, { text }) => sum + (text.match(/\n/g)?.length ?? 0), 0);
-    this.#isOpen = lines.length > 0 ? !lines.at(-1).text.endsWith("\n") : this.#isOpen;
+    this.#isOpen = lines.at(-1)?.text.endsWith("\n") === false || (lines.length === 0 && this.#isOpen);
     this.#next = next ?? this.#after(lines);
     this.more.hidden = !next;
     this.copy.hidden = this.#lines === 0;
@@ -98,7 +101,10 @@ export class OutputView extends PanelView {
       );
   }
 
-  /** At the end of what there is: after the last piece, of which several can have the same time. */
+  /**
+   * At the end of what there is: after the last piece, of which several can have the same time.
+   * @param {ScriptViewLine[]} lines
+   */
   #after(lines) {
     const time = lines.at(-1)?.time;
     if (time === undefined) return this.#next;
@@ -106,6 +112,7 @@ export class OutputView extends PanelView {
     return { time, skip: same + (time === this.#next.time ? this.#next.skip : 0) };
   }
 
+  /** @param {ScriptViewLine} line */
   #line({ time, stream, text, snapshot, left_out }) {
     const said = h("span", { title: `at ${duration(time)}`, text });
     if (snapshot === undefined) return said;

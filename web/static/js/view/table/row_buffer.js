@@ -1,13 +1,17 @@
 // The newest rows of a running capture. Pure.
 
+/** @import { TableRow } from "../../lib/virtual_table.js" */
+
 /** Keeps the last rows that arrived and says how many did not. */
 export class RowBuffer {
   /** @param {number} most rows that are kept */
   constructor(most) {
     this.most = most;
+    /** @type {TableRow[]} */
     this.rows = [];
     /** Rows that were recorded and are not here: thinned out on the way, or pushed out by newer ones. */
     this.missing = 0;
+    /** @type {TableRow[]|null} */
     this.frozen = null;
   }
 
@@ -30,7 +34,7 @@ export class RowBuffer {
   frozenAt = 0;
 
   /**
-   * @param {Array<any[]>} rows
+   * @param {TableRow[]} rows
    * @param {number} notShown
    */
   push(rows, notShown) {

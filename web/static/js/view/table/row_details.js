@@ -3,8 +3,11 @@
 import { Latest, get } from "../../lib/api.js";
 import { FAMILIES } from "../../lib/color.js";
 import { copyText, h, put } from "../../lib/dom.js";
-import { exact, wall, cell as cellText, columnType } from "../../lib/format.js";
+import { exact, wall, cell as cellText } from "../../lib/format.js";
 import { note, showError } from "../../lib/notice.js";
+
+/** @import { TableCell, TableColumn, TableRow } from "../../lib/virtual_table.js" */
+/** @import { Stack } from "../../../../api.js" */
 
 /** The drawer. */
 export class RowDetails {
@@ -16,6 +19,7 @@ export class RowDetails {
    */
   constructor(context, closed) {
     this.context = context;
+    /** @type {Map<number, Stack>} */
     this.stacks = new Map();
     this.body = h("div", { class: "drawer-body" });
     this.title = h("h2");
@@ -46,16 +50,19 @@ export class RowDetails {
   /**
    * Shows a row.
    * @param {number} index
-   * @param {any[]|undefined} row
-   * @param {object[]} columns
+   * @param {TableRow|undefined} row
+   * @param {TableColumn[]} columns
    */
   show(index, row, columns) {
     this.element.hidden = false;
     this.title.textContent = `Row ${exact(index + 1)}`;
-    if (!row) return put(this.body, h("p", { class: "quiet", text: "Loading" }));
+    if (!row) {
+      put(this.body, h("p", { class: "quiet", text: "Loading" }));
+      return;
+    }
     const started = Number(this.context.info.started_unix_ns);
     const entries = columns.flatMap((column, i) => this.#entry(column, row[i]));
-    const stackAt = columns.findIndex((column) => columnType(column) === "stack");
+    const stackAt = columns.findIndex((column) => column.type === "stack");
     const frames = h("div");
     const printed = row.text ? this.#fact("as the kernel prints it", "", row.text, row.text) : [];
     put(
@@ -73,12 +80,22 @@ export class RowDetails {
     if (stackAt >= 0) this.#stack(row[stackAt], frames);
   }
 
+  /**
+   * @param {TableColumn} column
+   * @param {TableCell} value
+   */
   #entry(column, value) {
     const text = value === null ? "missing" : cellText(value, column) + (column.display === "time_ns" ? " s" : "");
     return this.#fact(column.name, "mono", text, value === null ? null : cellText(value, column));
   }
 
-  /** A name and a text that a click copies; `copied` is what of it, or nothing. */
+  /**
+   * A name and a text that a click copies; `copied` is what of it, or nothing.
+   * @param {string} name
+   * @param {string} look
+   * @param {string} text
+   * @param {string|null} copied
+   */
   #fact(name, look, text, copied) {
     return [
       h("dt", { class: look, text: name }),
@@ -100,14 +117,24 @@ export class RowDetails {
     ];
   }
 
+  /**
+   * @param {TableCell|undefined} cell
+   * @param {HTMLElement} place
+   */
   async #stack(cell, place) {
-    if (!cell) return put(place, h("p", { class: "quiet", text: "No stack." }));
+    if (cell === null || typeof cell !== "object" || cell.id === undefined) {
+      put(place, h("p", { class: "quiet", text: "No stack." }));
+      return;
+    }
+    const { id } = cell;
     try {
       const answer =
-        this.stacks.get(cell.id) ??
-        (await this.#latest.run((signal) => get(`${this.context.path}/stacks/${cell.id}`, {}, signal)));
+        this.stacks.get(id) ??
+        (await this.#latest.run((signal) =>
+          get("/api/captures/{id}/stacks/{stack}", { id: this.context.id, stack: id }, signal),
+        ));
       if (!answer) return;
-      this.stacks.set(cell.id, answer);
+      this.stacks.set(id, answer);
       put(
         place,
         h("h3", { text: `Stack, innermost first (${answer.frames.length})` }),
@@ -119,7 +146,7 @@ export class RowDetails {
               "li",
               { class: `frame-${FAMILIES[frame.kind] ?? "unresolved"}` },
               h("span", { class: "mono", text: frame.name }),
-              h("span", { class: "quiet small", text: (frame.module ?? "").split("/").at(-1), title: frame.module }),
+              h("span", { class: "quiet small", text: frame.module.split("/").at(-1), title: frame.module }),
             ),
           ),
         ),

@@ -5,6 +5,21 @@ import { CATEGORIES, category } from "../../lib/color.js";
 import { count, duration } from "../../lib/format.js";
 import { firstAfter } from "../../lib/sql_track.js";
 
+/** @import { trackOf } from "../../lib/sql_track.js" */
+/** @typedef {{start: number, end: number}} Span */
+/**
+ * @typedef {object} Drawing
+ * @property {CanvasRenderingContext2D} ctx
+ * @property {Record<string, string>} colors
+ * @property {string[]} palette a colour for each name
+ * @property {ReturnType<typeof trackOf>} track
+ * @property {Span} shown
+ * @property {(time: number) => number} place
+ * @property {number} width
+ * @property {number} height
+ * @property {boolean} inTime whether a counter's value is a duration
+ */
+
 /** Custom properties that are needed. */
 export const COLORS = [
   "--bg",
@@ -26,8 +41,8 @@ const NAMED = 28;
 /**
  * Draws everything.
  * @param {import("../../lib/canvas.js").Canvas} canvas
- * @param {{track: ReturnType<typeof import("../../lib/sql_track.js").trackOf>|null, shown: {start: number, end: number}, losses: object[],
- *   selection: object|null, current: number, inTime: boolean}} model `current` is the row that the keyboard is at; `inTime`
+ * @param {{track: ReturnType<typeof trackOf>|null, shown: Span, losses: Span[],
+ *   selection: Span|null, current: number, inTime: boolean}} model `current` is the row that the keyboard is at; `inTime`
  *   that the counter's value is a duration
  */
 export function drawSqlTrack(canvas, { track, shown, losses, selection, current, inTime }) {
@@ -37,6 +52,7 @@ export function drawSqlTrack(canvas, { track, shown, losses, selection, current,
   ctx.textBaseline = "middle";
   ctx.fillStyle = colors["--bg"];
   ctx.fillRect(0, 0, width, height);
+  /** @param {number} time */
   const place = (time) => ((time - shown.start) / (shown.end - shown.start)) * width;
   if (track && track.n > 0) {
     const palette = track.names.map((name) => colors[`--cat-${category(name)}`]);
@@ -51,6 +67,7 @@ export function drawSqlTrack(canvas, { track, shown, losses, selection, current,
   if (selection) drawSelection(ctx, colors, place(selection.start), place(selection.end), height);
 }
 
+/** @param {Drawing} drawing */
 function drawInstants({ ctx, palette, track, shown, place, height }) {
   let before = [-1, -1];
   for (let i = firstAfter(track.starts, shown.start) - 1; i < track.n && !(track.starts[i] > shown.end); i += 1) {
@@ -64,6 +81,7 @@ function drawInstants({ ctx, palette, track, shown, place, height }) {
   }
 }
 
+/** @param {Drawing} drawing */
 function drawSlices({ ctx, colors, palette, track, shown, place, width, height }) {
   const lanes = track.lanes.reduce((most, lane) => Math.max(most, lane), 0) + 1;
   const tall = (height - PAD * 2) / lanes;
@@ -90,9 +108,12 @@ function drawSlices({ ctx, colors, palette, track, shown, place, width, height }
   }
 }
 
-function drawCounters({ ctx, colors, palette, track, shown, place, width, height, inTime }) {
+/** @param {Drawing} drawing */
+function drawCounters(drawing) {
+  const { ctx, colors, palette, track, width, height, inTime } = drawing;
   const span = track.most - track.least || 1;
   // The highest value is written above the lines.
+  /** @param {number} value */
   const y = (value) => height - PAD - ((value - track.least) / span) * (height - PAD * 2 - WORDS);
   ctx.strokeStyle = colors["--line"];
   ctx.lineWidth = 1;
@@ -104,7 +125,7 @@ function drawCounters({ ctx, colors, palette, track, shown, place, width, height
   for (let line = 0; line < track.names.length; line += 1) {
     ctx.strokeStyle = palette[line];
     ctx.beginPath();
-    steps(ctx, track, line, shown, place, y);
+    steps(drawing, line, y);
     ctx.stroke();
   }
   ctx.fillStyle = colors["--text-quiet"];
@@ -113,8 +134,14 @@ function drawCounters({ ctx, colors, palette, track, shown, place, width, height
   if (track.least < 0) ctx.fillText(value(track.least), 3, height - PAD - 5);
 }
 
-/** A value lasts until the next one of its line; the last of all until its own moment. */
-function steps(ctx, track, line, shown, place, y) {
+/**
+ * A value lasts until the next one of its line; the last of all until its own moment.
+ * @param {Drawing} drawing
+ * @param {number} line
+ * @param {(value: number) => number} y
+ */
+function steps({ ctx, track, shown, place }, line, y) {
+  /** @type {number|null} */
   let open = null;
   for (let i = 0; i < track.n; i += 1) {
     if (track.labels[i] !== line) continue;
@@ -131,6 +158,10 @@ function steps(ctx, track, line, shown, place, y) {
   if (open !== null) ctx.lineTo(place(track.starts[track.n - 1]) + 2, open);
 }
 
+/**
+ * @param {Drawing} drawing
+ * @param {number} i a row
+ */
 function mark({ ctx, colors, track, place, height }, i) {
   ctx.strokeStyle = colors["--accent"];
   ctx.lineWidth = 2;

@@ -17,18 +17,23 @@ const COARSE = 3.5;
 const REACH_PIXELS = 4;
 const NOUNS = { instants: "instant", slices: "slice", counters: "value" };
 
+/** @import { Answers } from "../../../../api.js" */
+/** @typedef {Answers["POST"]["/api/captures/{id}/query"]} Answer */
+/** @typedef {{start: number, end: number}} Span */
+/** @typedef {{name?: string, kind?: string}} Patch */
+
 /**
- * @typedef {object} Parts
- * @property {() => {start: number, end: number}} shown
- * @property {() => object[]} losses
- * @property {() => object|null} selection what is selected or being dragged
- * @property {(range: object|null) => void} preview
+ * @typedef {object} TimelineParts what the timeline does for its tracks
+ * @property {() => Span} shown
+ * @property {() => Span[]} losses
+ * @property {() => Span|null} selection what is selected or being dragged
+ * @property {(range: Span|null) => void} preview
  * @property {(event: WheelEvent, time: number) => void} wheel
  * @property {(text: string) => void} tell writes the readout; empty for nothing
  * @property {(start: number, end: number) => void} view shows a window
  * @property {() => HTMLElement} back what gets the focus when the last track is gone
- * @property {(row: SqlTrackRow, patch: object|null) => void} change
  */
+/** @typedef {TimelineParts & {change: (row: SqlTrackRow, patch: Patch|null) => void}} Parts */
 
 /** The row. */
 export class SqlTrackRow {
@@ -41,23 +46,24 @@ export class SqlTrackRow {
    * @param {Parts} parts
    */
   constructor(context, sql, parts) {
-    Object.assign(this, {
-      context,
-      sql,
-      parts,
-      kind: "",
-      name: "",
-      whole: null,
-      part: null,
-      track: null,
-      current: -1,
-      asked: false,
-    });
-    this.#build();
-  }
-
-  #build() {
-    const { change } = this.parts;
+    this.context = context;
+    this.sql = sql;
+    this.parts = parts;
+    this.kind = "";
+    this.name = "";
+    /** @type {Answer|null} The answer to the query as it is. */
+    this.whole = null;
+    /** @type {(Span & {answer: Answer})|null} That for a window, where the whole was cut. */
+    this.part = null;
+    /** @type {ReturnType<typeof trackOf>|null} */
+    this.track = null;
+    this.current = -1;
+    this.asked = false;
+    this.stale = false;
+    this.failed = false;
+    this.inTime = false;
+    this.dragging = false;
+    const { change } = parts;
     this.named = h("input", {
       type: "text",
       class: "sql-track-name",
@@ -112,10 +118,14 @@ export class SqlTrackRow {
     });
   }
 
-  /** What the address says of it. */
+  /**
+   * What the address says of it.
+   * @param {{name: string, kind: string}} entry
+   */
   set({ name, kind }) {
     const other = kind !== this.kind;
-    Object.assign(this, { name: name || "Query", kind });
+    this.name = name || "Query";
+    this.kind = kind;
     if (document.activeElement !== this.named) this.named.value = this.name;
     this.remove.setAttribute("aria-label", `Remove the track ${this.name}`);
     this.remove.title = `Remove the track ${this.name}`;
@@ -142,7 +152,10 @@ export class SqlTrackRow {
     else if (this.whole && !this.#enough()) this.#later();
   }
 
-  /** The capture has grown. */
+  /**
+   * The capture has grown.
+   * @param {boolean} visible
+   */
   grown(visible) {
     const quick = !this.whole || this.whole.elapsed_ms < QUICK_MS || !this.context.info.running;
     if (this.failed || this.asked || !quick) return;
@@ -159,12 +172,12 @@ export class SqlTrackRow {
   #enough() {
     const { start, end } = this.parts.shown();
     if (this.stale) return false;
-    if (!this.whole.truncated || kindsOf(this.whole.columns).length === 0) return true;
+    if (!this.whole?.truncated || kindsOf(this.whole.columns).length === 0) return true;
     const { part } = this;
     const all = start <= 0 && end >= this.context.duration;
     if (all) return !part;
     return (
-      Boolean(part) &&
+      part !== null &&
       part.start <= Math.max(0, start) &&
       part.end >= Math.min(this.context.duration, end) &&
       (!part.answer.truncated || part.end - part.start <= COARSE * (end - start))
@@ -185,11 +198,14 @@ export class SqlTrackRow {
       this.part = null;
       return this.#make();
     }
-    const sql = window ? windowed(this.sql, this.whole.columns, this.#shape, window) : this.sql;
+    const sql =
+      window && this.whole ? windowed(this.sql, this.whole.columns, this.#shape(this.whole), window) : this.sql;
     this.asked = true;
     this.element.classList.add("is-waiting");
     try {
-      const answer = await this.#latest.run((signal) => send("POST", `${this.context.path}/query`, { sql }, signal));
+      const answer = await this.#latest.run((signal) =>
+        send("POST", "/api/captures/{id}/query", { id: this.context.id }, { sql }, signal),
+      );
       if (!answer) return;
       this.#arrived(answer, window);
     } catch (error) {
@@ -200,19 +216,30 @@ export class SqlTrackRow {
     if (!this.failed) this.want();
   }
 
+  /**
+   * @param {Answer} answer
+   * @param {Span|null} window
+   */
   #arrived(answer, window) {
     // Columns of a part have lost what they were, so those of the whole count.
-    if (window) this.part = { ...window, answer: { ...answer, columns: this.whole.columns } };
-    else Object.assign(this, { whole: answer, part: null, stale: false });
+    if (window && this.whole) this.part = { ...window, answer: { ...answer, columns: this.whole.columns } };
+    else {
+      this.whole = answer;
+      this.part = null;
+      this.stale = false;
+    }
     this.#make();
   }
 
   #again() {
-    Object.assign(this, { failed: false, whole: null, part: null });
+    this.failed = false;
+    this.whole = null;
+    this.part = null;
     this.#hideProblem();
     this.#load();
   }
 
+  /** @param {HTMLElement} notice */
   #fail(notice) {
     this.failed = true;
     this.amount.textContent = "";
@@ -230,14 +257,19 @@ export class SqlTrackRow {
     put(this.problem);
   }
 
-  /** The kind that is shown: what was chosen where the result can be that. */
-  get #shape() {
-    const kinds = kindsOf(this.whole.columns);
-    return kinds.includes(this.kind) ? this.kind : kinds[0];
+  /**
+   * The kind that is shown: what was chosen where the result can be that.
+   * @param {Answer} answer
+   */
+  #shape({ columns }) {
+    const kinds = kindsOf(columns);
+    return kinds.find((kind) => kind === this.kind) ?? kinds[0];
   }
 
   #make() {
-    const kinds = kindsOf(this.whole.columns);
+    const { whole } = this;
+    if (!whole) return;
+    const kinds = kindsOf(whole.columns);
     if (kinds.length === 0) {
       return this.#fail(
         h(
@@ -248,23 +280,30 @@ export class SqlTrackRow {
         ),
       );
     }
-    const answer = this.part?.answer ?? this.whole;
-    const shape = this.#shape;
+    const answer = this.part?.answer ?? whole;
+    const shape = this.#shape(whole);
     this.track = trackOf(answer, shape);
     this.current = -1;
     const { value } = rolesOf(answer.columns);
     this.inTime = value >= 0 && answer.columns[value].display === "duration_ns";
     put(
       this.kinds,
-      h("option", { value: "", selected: !kinds.includes(this.kind), text: `Auto: ${KINDS[kinds[0]].toLowerCase()}` }),
+      h("option", {
+        value: "",
+        selected: !kinds.some((kind) => kind === this.kind),
+        text: `Auto: ${KINDS[kinds[0]].toLowerCase()}`,
+      }),
       ...kinds.map((kind) => h("option", { value: kind, selected: kind === this.kind, text: KINDS[kind] })),
     );
-    this.#say(answer);
+    this.#say(answer, this.track);
     this.redraw();
   }
 
-  #say({ truncated }) {
-    const { n, skipped, more, kind } = this.track;
+  /**
+   * @param {Answer} answer
+   * @param {ReturnType<typeof trackOf>} track
+   */
+  #say({ truncated }, { n, skipped, more, kind }) {
     this.amount.textContent = count(n);
     this.amount.title = plural(n, NOUNS[kind]);
     const cut =
@@ -297,11 +336,13 @@ export class SqlTrackRow {
     });
   }
 
+  /** @param {number} x */
   #time(x) {
     const { start, end } = this.parts.shown();
     return start + (x / Math.max(1, this.canvas.width)) * (end - start);
   }
 
+  /** @param {HTMLCanvasElement} canvas */
   #startPointer(canvas) {
     const { parts, context } = this;
     dragRange(canvas, {
@@ -324,58 +365,77 @@ export class SqlTrackRow {
     canvas.addEventListener("wheel", (event) => parts.wheel(event, this.#time(event.offsetX)), { passive: false });
   }
 
+  /** @param {number} x */
   #point(x) {
     const time = this.#time(x);
-    const row = this.track ? rowAt(this.track, time, this.#time(x + REACH_PIXELS) - time) : -1;
-    this.parts.tell([row >= 0 && this.#what(row), `${moment(time)} s`].filter(Boolean).join("  "));
+    const { track } = this;
+    const row = track ? rowAt(track, time, this.#time(x + REACH_PIXELS) - time) : -1;
+    this.parts.tell([track && row >= 0 && this.#what(track, row), `${moment(time)} s`].filter(Boolean).join("  "));
   }
 
-  #what(row) {
-    const { track } = this;
+  /**
+   * @param {ReturnType<typeof trackOf>} track
+   * @param {number} row
+   */
+  #what(track, row) {
     const label = track.names[track.labels[row]];
     const value = track.values[row];
     const amount = {
+      instants: "",
       slices: duration(track.ends[row] - track.starts[row]),
       counters: this.inTime ? duration(value) : exact(value),
     }[track.kind];
     return `${this.name}: ${[label, amount].filter(Boolean).join(", ") || "here"}`;
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    const last = (this.track?.n ?? 0) - 1;
-    const from = this.current;
-    const to = {
-      ArrowLeft: from < 0 ? this.#near() : from - 1,
-      ArrowRight: from < 0 ? this.#near() : from + 1,
+    const { track, current: from } = this;
+    if (event.ctrlKey || event.altKey || event.metaKey || !track || track.n === 0) return;
+    const last = track.n - 1;
+    /** @type {Record<string, number>} */
+    const places = {
+      ArrowLeft: from < 0 ? this.#near(track) : from - 1,
+      ArrowRight: from < 0 ? this.#near(track) : from + 1,
       Home: 0,
       End: last,
-    }[event.key];
-    if (event.ctrlKey || event.altKey || event.metaKey || last < 0) return;
-    if (event.key === "Enter" && from >= 0) this.#select(from);
+    };
+    const to = places[event.key];
+    if (event.key === "Enter" && from >= 0) this.#select(track, from);
     else if (to === undefined) return;
-    else this.#go(Math.max(0, Math.min(last, to)));
+    else this.#go(track, Math.max(0, Math.min(last, to)));
     event.preventDefault();
     event.stopPropagation();
   }
 
-  /** The first row in sight. */
-  #near() {
+  /**
+   * The first row in sight.
+   * @param {ReturnType<typeof trackOf>} track
+   */
+  #near({ starts, n }) {
     const { start } = this.parts.shown();
-    const found = this.track.starts.findIndex((time) => time >= start);
-    return found >= 0 ? found : this.track.n - 1;
+    const found = starts.findIndex((time) => time >= start);
+    return found >= 0 ? found : n - 1;
   }
 
-  #go(row) {
+  /**
+   * @param {ReturnType<typeof trackOf>} track
+   * @param {number} row
+   */
+  #go(track, row) {
     this.current = row;
-    const time = this.track.starts[row];
+    const time = track.starts[row];
     const { start, end } = this.parts.shown();
     if (time < start || time > end) this.parts.view(time - (end - start) / 2, time + (end - start) / 2);
-    this.parts.tell(`${this.#what(row)}  ${moment(time)} s`);
+    this.parts.tell(`${this.#what(track, row)}  ${moment(time)} s`);
     this.redraw();
   }
 
-  #select(row) {
-    const { starts, ends, kind, n } = this.track;
+  /**
+   * @param {ReturnType<typeof trackOf>} track
+   * @param {number} row
+   */
+  #select({ starts, ends, kind, n }, row) {
     const until = kind === "slices" ? ends[row] : row + 1 < n ? starts[row + 1] : starts[row] + 1;
     this.context.select({ start: starts[row], end: Math.max(starts[row] + 1, until) });
   }

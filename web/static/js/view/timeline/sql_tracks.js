@@ -8,19 +8,23 @@ import { readTracks, writeTracks } from "../../lib/sql_track.js";
 export class SqlTracks {
   /**
    * @param {import("../../page/capture_context.js").CaptureContext} context
-   * @param {import("./sql_track_row.js").Parts} parts what the timeline does for its tracks
+   * @param {import("./sql_track_row.js").TimelineParts} parts what the timeline does for its tracks
    */
   constructor(context, parts) {
     this.context = context;
     this.parts = parts;
+    /** @type {SqlTrackRow[]} */
     this.rows = [];
     this.visible = false;
     this.element = h("div", { class: "sql-tracks", role: "group", "aria-label": "Tracks of queries", hidden: true });
-    context.state.addEventListener("change", ({ detail }) => detail.parts.has("tracks") && this.#sync());
+    context.state.on("change", ({ parts: changed }) => changed.has("tracks") && this.#sync());
     this.#sync();
   }
 
-  /** The timeline is in sight, or not. */
+  /**
+   * The timeline is in sight, or not.
+   * @param {boolean} visible
+   */
   show(visible) {
     this.visible = visible;
     this.want();
@@ -65,7 +69,11 @@ export class SqlTracks {
     this.want();
   }
 
-  /** Changes a track in the address; null removes it. */
+  /**
+   * Changes a track in the address; null removes it.
+   * @param {SqlTrackRow} row
+   * @param {import("./sql_track_row.js").Patch|null} patch
+   */
   #change(row, patch) {
     const tracks = readTracks(this.context.view.tracks);
     const at = this.rows.indexOf(row);

@@ -19,6 +19,17 @@ const STORED_LATER_NS = 2e9;
 /** What a track is called. */
 const TRACKS = { cpu: "CPU", thread: "thread", counter: "counter" };
 
+/**
+ * Where an arrow key moves the cursor.
+ * @type {Record<string, {sideways?: number, upward?: number}>}
+ */
+const STEPS = {
+  ArrowLeft: { sideways: -1 },
+  ArrowRight: { sideways: 1 },
+  ArrowUp: { upward: -1 },
+  ArrowDown: { upward: 1 },
+};
+
 /** The tab. */
 export class TimelineView extends PanelView {
   /**
@@ -27,33 +38,16 @@ export class TimelineView extends PanelView {
    */
   constructor(context, panel) {
     super(context, panel);
+    /** @type {{track: number|null, time: number}|null} */
     this.cursor = null;
-    this.data = new TimelineData(context.path);
-    this.#build(panel);
-    this.data.addEventListener("data", () => this.#arrived());
-    this.data.addEventListener("error", ({ detail }) => this.failed(detail));
-    context.state.addEventListener("change", ({ detail }) => this.#changed(detail.parts));
-    this.legendLater = settled(60, () => this.#drawLegend());
-    context.addEventListener("colors", () => {
-      this.#drawLegend();
-      this.canvas.redraw();
-    });
-    this.#startKeys();
-  }
-
-  #build(panel) {
-    const group = (name, label) =>
-      h("button", {
-        type: "button",
-        data: { group: name },
-        text: label,
-        on: { click: () => this.context.state.set({ group: name }) },
-      });
+    /** What a track of a query tells; empty for nothing. */
+    this.told = "";
+    this.data = new TimelineData(context.id);
     this.groups = h(
       "span",
       { class: "segments", role: "group", "aria-label": "Tracks" },
-      group("cpu", "CPUs"),
-      group("thread", "Threads"),
+      this.#groupButton("cpu", "CPUs"),
+      this.#groupButton("thread", "Threads"),
     );
     this.groups.hidden = this.context.isCounts;
     this.readout = h("span", { class: "readout mono", "aria-live": "polite" });
@@ -68,16 +62,50 @@ export class TimelineView extends PanelView {
     this.spacer = h("div", { class: "timeline-spacer" });
     this.sticky = h("div", { class: "timeline-sticky" }, element);
     this.scroller = h("div", { class: "timeline-scroll" }, this.sticky, this.spacer);
+    this.queries = new SqlTracks(this.context, this.#forTracks());
     put(
       panel,
       h("div", { class: "panel-bar" }, this.groups, this.more, h("span", { class: "grow" }), this.readout),
       this.legend,
       this.problem,
       this.scroller,
-      this.#buildTracks(),
+      this.queries.element,
     );
     this.canvas = new Canvas(element, COLORS, () => this.#draw());
-    this.nav = new TimeNavigator(this.context, {
+    this.nav = new TimeNavigator(this.context, this.#forNavigator(element));
+    this.legendLater = settled(60, () => this.#drawLegend());
+    this.#startPlace(element);
+    this.#drawGroups();
+    this.data.on("data", () => this.#arrived());
+    this.data.on("error", (error) => this.failed(error));
+    context.state.on("change", ({ parts }) => this.#changed(parts));
+    context.on("colors", () => {
+      this.#drawLegend();
+      this.canvas.redraw();
+    });
+    this.#startKeys();
+  }
+
+  /**
+   * @param {"cpu"|"thread"} name
+   * @param {string} label
+   */
+  #groupButton(name, label) {
+    return h("button", {
+      type: "button",
+      data: { group: name },
+      text: label,
+      on: { click: () => this.context.state.set({ group: name }) },
+    });
+  }
+
+  /**
+   * What the navigator needs.
+   * @param {HTMLCanvasElement} element
+   * @returns {import("../../lib/time_navigator.js").Chart}
+   */
+  #forNavigator(element) {
+    return {
       element,
       left: LABELS,
       width: () => this.canvas.width,
@@ -90,7 +118,11 @@ export class TimelineView extends PanelView {
       },
       anchor: () => this.cursor?.time ?? null,
       pressed: (event) => this.#setCursor(event),
-    });
+    };
+  }
+
+  /** @param {HTMLCanvasElement} element */
+  #startPlace(element) {
     element.addEventListener("dblclick", () => this.nav.all());
     this.scroller.addEventListener("scroll", () => this.canvas.redraw());
     new ResizeObserver(() => {
@@ -101,11 +133,14 @@ export class TimelineView extends PanelView {
       this.queries.element.style.paddingRight = `${this.scroller.offsetWidth - this.scroller.clientWidth}px`;
       this.#want();
     });
-    this.#drawGroups();
   }
 
-  #buildTracks() {
-    this.queries = new SqlTracks(this.context, {
+  /**
+   * What the timeline does for the tracks of queries.
+   * @returns {import("./sql_track_row.js").TimelineParts}
+   */
+  #forTracks() {
+    return {
       shown: () => this.shown,
       losses: () => this.#losses,
       selection: () => this.nav.marked,
@@ -122,8 +157,7 @@ export class TimelineView extends PanelView {
       },
       view: (start, end) => this.nav.view(start, end),
       back: () => this.canvas.element,
-    });
-    return this.queries.element;
+    };
   }
 
   /** Only rows that match the filter are shown. */
@@ -153,6 +187,7 @@ export class TimelineView extends PanelView {
     if (this.visible) this.#want();
   }
 
+  /** @param {Set<string>} parts */
   #changed(parts) {
     if (parts.has("tracks")) this.#arrange();
     if (parts.has("group")) {
@@ -167,7 +202,7 @@ export class TimelineView extends PanelView {
   }
 
   #drawGroups() {
-    for (const button of this.groups.children)
+    for (const button of this.groups.querySelectorAll("button"))
       button.setAttribute("aria-pressed", String(button.dataset.group === this.context.view.group));
   }
 
@@ -203,9 +238,10 @@ export class TimelineView extends PanelView {
 
   /** What the colours stand for and how many tracks there are, of what is in sight. */
   #drawLegend() {
-    if (!this.data.current) return;
-    const { tracks, more_tracks: more, group, has_values: values } = this.data.current;
-    const empty = !values && tracks.every((track) => rowsIn(track, this.data.current, this.shown) === 0);
+    const { current } = this.data;
+    if (!current) return;
+    const { tracks, more_tracks: more, group, has_values: values } = current;
+    const empty = !values && tracks.every((track) => rowsIn(track, current, this.shown) === 0);
     this.more.textContent = empty
       ? "No rows here"
       : more > 0
@@ -220,7 +256,7 @@ export class TimelineView extends PanelView {
               text: "Each has a scale of its own, up to the value beside it. The band is from the least to the greatest value of a pixel.",
             }),
           ]
-        : legend(this.data.current, this.shown)),
+        : legend(current, this.shown)),
     );
   }
 
@@ -265,6 +301,7 @@ export class TimelineView extends PanelView {
     this.#tell();
   }
 
+  /** @param {PointerEvent} event */
   #setCursor(event) {
     const track = this.#trackAt(event.offsetY);
     if (event.offsetX >= LABELS && track !== null && !event.shiftKey)
@@ -289,9 +326,10 @@ export class TimelineView extends PanelView {
     this.canvas.redraw();
   }
 
+  /** @param {KeyboardEvent} event */
   #arrow(event) {
-    const sideways = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const upward = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const sideways = STEPS[event.key]?.sideways;
+    const upward = STEPS[event.key]?.upward;
     const tracks = this.data.current?.tracks.length ?? 0;
     if ((!sideways && !upward) || tracks === 0 || event.ctrlKey || event.altKey) return;
     event.preventDefault();
@@ -299,7 +337,7 @@ export class TimelineView extends PanelView {
     const step = this.nav.pixel * (event.shiftKey ? 50 : 4);
     const from = this.cursor ?? { track: upward ? -upward : 0, time: (this.shown.start + this.shown.end) / 2 };
     this.cursor = {
-      track: Math.max(0, Math.min(tracks - 1, from.track + (upward ?? 0))),
+      track: Math.max(0, Math.min(tracks - 1, (from.track ?? 0) + (upward ?? 0))),
       time: Math.max(0, Math.min(this.context.duration, from.time + step * (sideways ?? 0))),
     };
     this.nav.pointer = null;
@@ -310,12 +348,13 @@ export class TimelineView extends PanelView {
   }
 
   #scrollToCursor() {
-    const top = this.cursor.track * this.#track;
+    const top = (this.cursor?.track ?? 0) * this.#track;
     const room = this.scroller.clientHeight - AXIS;
     if (top < this.scroller.scrollTop) this.scroller.scrollTop = top;
     else if (top + this.#track > this.scroller.scrollTop + room) this.scroller.scrollTop = top + this.#track - room;
   }
 
+  /** @param {number} y */
   #trackAt(y) {
     const index = Math.floor((y - AXIS + this.scroller.scrollTop) / this.#track);
     return y >= AXIS && index < (this.data.current?.tracks.length ?? 0) ? index : null;
@@ -328,32 +367,26 @@ export class TimelineView extends PanelView {
       this.readout.textContent = this.told;
       return;
     }
-    const at = pointedTime === null ? this.cursor : { time: pointedTime, track: this.#trackAt(pointer.y) };
+    const at = pointedTime === null || !pointer ? this.cursor : { time: pointedTime, track: this.#trackAt(pointer.y) };
     if (preview)
       this.readout.textContent = `${moment(preview.start)} to ${moment(preview.end)} s: ${duration(preview.end - preview.start)}`;
     else this.readout.textContent = at ? [this.#what(at), `${moment(at.time)} s`].filter(Boolean).join("  ") : "";
   }
 
+  /** @param {{time: number, track: number|null}} at */
   #what({ time, track: index }) {
-    const track = index === null ? null : this.data.current?.tracks[index];
-    if (!track) return "";
+    const { current } = this.data;
+    const track = index === null ? null : current?.tracks[index];
+    if (!track || !current) return "";
     const counts = new Float32Array(3);
     const names = new Int32Array(3);
     const longest = new Float64Array(3);
     const { pixel } = this.nav;
-    if (track.values) return counterAt(track, this.data.current, { start: time - pixel / 2, end: time + pixel / 2 });
-    project(
-      track,
-      this.data.current,
-      { start: time - pixel * 1.5, end: time + pixel * 1.5 },
-      3,
-      counts,
-      names,
-      longest,
-    );
+    if (track.values) return counterAt(track, current, { start: time - pixel / 2, end: time + pixel / 2 });
+    project(track, current, { start: time - pixel * 1.5, end: time + pixel * 1.5 }, 3, counts, names, longest);
     const best = [1, 2, 0].find((x) => names[x] >= 0);
     if (best === undefined) return `${track.label}: no rows`;
     const took = longest[best] > 0 ? `, the longest ${duration(longest[best])}` : "";
-    return `${track.label}: ${this.data.current.names[names[best]]}, ${exact(counts[best])}${took}`;
+    return `${track.label}: ${current.names[names[best]]}, ${exact(counts[best])}${took}`;
   }
 }

@@ -3,6 +3,8 @@
 import { count, rate } from "../../lib/format.js";
 import { lowerBound } from "./timeline_decode.js";
 
+/** @import { Track } from "./timeline_decode.js" */
+
 /** Values are thousandths a second. Those of clocks are nanoseconds, so that a whole second is one CPU. */
 const THOUSAND = 1000;
 const NS = 1e9;
@@ -54,7 +56,7 @@ export function projectCounter(track, data, shown, columns) {
 /**
  * Draws the tracks that are in sight.
  * @param {import("../../lib/canvas.js").Canvas} canvas
- * @param {object} model as that of the timeline
+ * @param {import("./timeline_draw.js").FullModel} model
  * @param {{left: number, top: number, pad: number, first: number, last: number}} place
  */
 export function drawCounters({ context: ctx, colors, width, height }, model, { left, top, pad, first, last }) {
@@ -65,16 +67,23 @@ export function drawCounters({ context: ctx, colors, width, height }, model, { l
   const columns = Math.max(1, Math.round(width - left));
   for (let index = first; index < last; index += 1) {
     const track = model.data.tracks[index];
-    const values = projectCounter(track, model.data, model.shown, columns);
+    if (!track.values) continue;
+    const values = projectCounter({ bins: track.bins, values: track.values }, model.data, model.shown, columns);
     const most = track.values.most.reduce((a, b) => Math.max(a, b), 0) || 1;
     const bottom = top + (index + 1) * model.track - pad - model.scroll;
+    /** @param {number} value */
     const y = (value) => bottom - (value / most) * (model.track - pad * 2);
-    drawCounter(ctx, colors, { values, columns, left, y, color: colors["--cat-0"] });
+    drawCounter(ctx, { values, columns, left, y, color: colors["--cat-0"] });
   }
   ctx.restore();
 }
 
-function drawCounter(ctx, colors, { values, columns, left, y, color }) {
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {{values: ReturnType<typeof projectCounter>, columns: number, left: number, y: (value: number) => number,
+ *   color: string}} line
+ */
+function drawCounter(ctx, { values, columns, left, y, color }) {
   ctx.fillStyle = color;
   ctx.globalAlpha = 0.35;
   for (let x = 0; x < columns; x += 1) {
@@ -101,14 +110,16 @@ function drawCounter(ctx, colors, { values, columns, left, y, color }) {
 
 /**
  * What a track tells of a moment.
- * @param {object} track
- * @param {object} data
+ * @param {Track} track of a counter
+ * @param {import("./timeline_decode.js").Timeline} data
  * @param {{start: number, end: number}} around a pixel
  */
 export function counterAt(track, data, around) {
-  const { least, most, last } = projectCounter(track, data, around, 1);
+  if (!track.values) return track.label;
+  const { least, most, last } = projectCounter({ bins: track.bins, values: track.values }, data, around, 1);
   if (Number.isNaN(last[0])) return `${track.label}: no value`;
-  const words = (value) => counterWords(value, track.is_clock);
+  /** @param {number} value */
+  const words = (value) => counterWords(value, track.is_clock ?? false);
   const band = most[0] > least[0] ? `, from ${words(least[0])} to ${words(most[0])}` : "";
   return `${track.label}: ${words(last[0])}${band}`;
 }

@@ -2,6 +2,7 @@
 // answer is there.
 
 import { Latest, getBytes } from "../../lib/api.js";
+import { Emitter } from "../../lib/emitter.js";
 import { settled } from "../../lib/dom.js";
 import { decodeTimeline } from "./timeline_decode.js";
 
@@ -39,17 +40,26 @@ export function fits(data, shown, pixels, duration) {
   return ratio > 0.99 && ratio < 2.02;
 }
 
-/** Sends `data` when there is some, `error` with `detail`. */
-export class TimelineData extends EventTarget {
+/** @typedef {ReturnType<typeof decodeTimeline> & {asked: {start: number, end: number, width: number}}} Shown what is drawn */
+/** @typedef {{group: string, filter: string}} Query */
+
+/**
+ * Sends `data` when there is some, `error` with what went wrong.
+ * @extends {Emitter<{data: null, error: unknown}>}
+ */
+export class TimelineData extends Emitter {
   #latest = new Latest();
   #asked = "";
   #fetch = settled(60, () => this.#load());
 
-  /** @param {string} path of the capture in the API */
-  constructor(path) {
+  /** @param {string} id of the capture */
+  constructor(id) {
     super();
-    this.path = path;
+    this.id = id;
+    /** @type {Shown|null} */
     this.current = null;
+    /** @type {{shown: {start: number, end: number}, pixels: number, query: Query, duration: number}|null} */
+    this.wanted = null;
     this.key = "";
   }
 
@@ -57,7 +67,7 @@ export class TimelineData extends EventTarget {
    * Says what is shown now.
    * @param {{start: number, end: number}} shown
    * @param {number} pixels device pixels of the shown window
-   * @param {{group: string, filter: string}} query
+   * @param {Query} query
    * @param {number} duration
    */
   want(shown, pixels, query, duration) {
@@ -77,6 +87,7 @@ export class TimelineData extends EventTarget {
   }
 
   async #load() {
+    if (!this.wanted) return;
     const { shown, pixels, query, duration } = this.wanted;
     const window = paddedWindow(shown, pixels, duration);
     const key = JSON.stringify(query);
@@ -85,14 +96,18 @@ export class TimelineData extends EventTarget {
     this.#asked = asked;
     try {
       const buffer = await this.#latest.run((signal) =>
-        getBytes(`${this.path}/timeline`, { ...window, ...query, limit_tracks: MOST_TRACKS }, signal),
+        getBytes(
+          "/api/captures/{id}/timeline",
+          { id: this.id, ...window, ...query, limit_tracks: MOST_TRACKS },
+          signal,
+        ),
       );
       if (!buffer) return;
       this.current = { ...decodeTimeline(buffer), asked: window };
       this.key = key;
-      this.dispatchEvent(new Event("data"));
+      this.emit("data", null);
     } catch (error) {
-      this.dispatchEvent(new CustomEvent("error", { detail: error }));
+      this.emit("error", error);
     } finally {
       if (this.#asked === asked) this.#asked = "";
     }

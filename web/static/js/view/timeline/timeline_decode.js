@@ -3,23 +3,23 @@
 const MAGIC = 0x314c5442;
 const MAX_HEAD_BYTES = 16 << 20;
 
+/** @import { Track as TrackHead, TimelineHead } from "../../../../api.js" */
+
 /**
- * @typedef {object} Track
- * @property {string} key
- * @property {string} label
- * @property {string} sub
- * @property {number} rows
+ * @typedef {object} TrackBins
  * @property {Uint32Array} bins ascending, each below the window's width
  * @property {Uint32Array} counts rows in the bin
  * @property {Uint32Array} name index of the most frequent name in the bin
  * @property {Float64Array | null} longest nanoseconds that the bin's longest row took; null where rows take no time
  * @property {{least: Float64Array, most: Float64Array, last: Float64Array} | null} values of a counter in the bin, thousandths a second
  */
+/** @typedef {TrackHead & TrackBins} Track */
+/** @typedef {Omit<TimelineHead, "tracks"> & {tracks: Track[]}} Timeline */
 
 /**
  * Reads the answer; throws with what is wrong where it is not one.
  * @param {ArrayBuffer} buffer
- * @returns {{start: number, end: number, width: number, group: string, names: string[], more_tracks: number, tracks: Track[]}}
+ * @returns {Timeline}
  */
 export function decodeTimeline(buffer) {
   const view = new DataView(buffer);
@@ -28,6 +28,7 @@ export function decodeTimeline(buffer) {
   const headBytes = view.getUint32(4, true);
   if (headBytes > MAX_HEAD_BYTES || 8 + headBytes > buffer.byteLength)
     throw new Error("the timeline's data is cut in its head");
+  /** @type {TimelineHead} */
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headBytes)));
   let at = aligned(8 + headBytes);
   const tracks = head.tracks.map((track) => {
@@ -52,13 +53,14 @@ export function decodeTimeline(buffer) {
 
 /**
  * Where the last bin that has rows ends, nanoseconds; 0 where there are none.
- * @param {{start: number, end: number, width: number, tracks: Track[]}} data
+ * @param {{start: number, end: number, width: number, tracks: TrackBins[]}} data
  */
 export function newest({ start, end, width, tracks }) {
-  const last = tracks.reduce((most, { bins }) => Math.max(most, bins.length > 0 ? bins.at(-1) + 1 : 0), 0);
+  const last = tracks.reduce((most, { bins }) => Math.max(most, bins.length > 0 ? bins[bins.length - 1] + 1 : 0), 0);
   return last > 0 ? Math.min(end, start + (last * (end - start)) / width) : 0;
 }
 
+/** @param {number} offset */
 function aligned(offset) {
   return (offset + 7) & ~7;
 }
@@ -81,7 +83,7 @@ export function lowerBound(sorted, value) {
 
 /**
  * The bins of a track that are in a window, as the first index and the one behind the last.
- * @param {Track} track
+ * @param {TrackBins} track
  * @param {{start: number, end: number, width: number}} data the window that the bins divide
  * @param {{start: number, end: number}} shown
  */
@@ -93,7 +95,7 @@ export function binsIn(track, data, shown) {
 
 /**
  * How many rows of a track are in a window: of all bins that it touches, as they are what is drawn.
- * @param {Track} track
+ * @param {TrackBins} track
  * @param {{start: number, end: number, width: number}} data
  * @param {{start: number, end: number}} shown
  */
@@ -107,7 +109,7 @@ export function rowsIn(track, data, shown) {
 /**
  * Puts a track's bins onto the columns of the screen: for each column the sum of counts, the name of its fullest bin, and
  * how long its longest row took.
- * @param {Track} track
+ * @param {TrackBins} track
  * @param {{start: number, end: number, width: number}} data the window that the bins divide
  * @param {{start: number, end: number}} shown the window on the screen
  * @param {number} columns

@@ -6,6 +6,19 @@ import { count, tickLabel, ticks } from "../../lib/format.js";
 import { counterWords, drawCounters } from "./timeline_counters.js";
 import { project, rowsIn } from "./timeline_decode.js";
 
+/** @import { Canvas } from "../../lib/canvas.js" */
+/**
+ * @typedef {object} Model what is drawn
+ * @property {{start: number, end: number}} shown
+ * @property {import("./timeline_decode.js").Timeline|null} data
+ * @property {number} scroll
+ * @property {number} track a track's height
+ * @property {{start: number, end: number}[]} losses
+ * @property {{start: number, end: number}|null} selection
+ * @property {{track: number|null, time: number}|null} cursor
+ */
+/** @typedef {Model & {data: import("./timeline_decode.js").Timeline}} FullModel with something in it */
+
 /** Pixels: the labels on the left, the axis on top, a track at least and at most. */
 export const LABELS = 188;
 export const AXIS = 22;
@@ -39,8 +52,8 @@ export function trackHeight(tracks, room) {
 
 /**
  * Draws everything.
- * @param {import("../../lib/canvas.js").Canvas} canvas
- * @param {object} model `shown`, `data`, `scroll`, `track` (a track's height), `losses`, `selection`, `cursor`
+ * @param {Canvas} canvas
+ * @param {Model} model
  */
 export function drawTimeline(canvas, model) {
   const { context: ctx, colors, width, height, ratio, font } = canvas;
@@ -50,31 +63,41 @@ export function drawTimeline(canvas, model) {
   ctx.fillStyle = colors["--bg"];
   ctx.fillRect(0, 0, width, height);
   if (model.data) {
+    const full = { ...model, data: model.data };
     if (model.data.has_values)
-      drawCounters(canvas, model, {
+      drawCounters(canvas, full, {
         left: LABELS,
         top: AXIS,
         pad: PAD,
-        first: firstTrack(model),
-        last: lastTrack(model, height),
+        first: firstTrack(full),
+        last: lastTrack(full, height),
       });
-    else drawBars(canvas, model);
+    else drawBars(canvas, full);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    drawLabels(ctx, colors, model, height);
+    drawLabels(ctx, colors, full, height);
   }
   drawOverlays(ctx, canvas, model);
   drawAxis(ctx, colors, model, width, height);
 }
 
+/** @param {FullModel} model */
 function firstTrack(model) {
   return Math.max(0, Math.floor(model.scroll / model.track));
 }
 
+/**
+ * @param {FullModel} model
+ * @param {number} height
+ */
 function lastTrack(model, height) {
   return Math.min(model.data.tracks.length, Math.ceil((model.scroll + height - AXIS) / model.track));
 }
 
-/** The tracks' bars as one image: faster than a rectangle for each bin, and exact to the device's pixel. */
+/**
+ * The tracks' bars as one image: faster than a rectangle for each bin, and exact to the device's pixel.
+ * @param {Canvas} canvas
+ * @param {FullModel} model
+ */
 function drawBars({ context: ctx, colors, width, height, ratio }, model) {
   const columns = Math.round((width - LABELS) * ratio);
   const rows = Math.round((height - AXIS) * ratio);
@@ -93,22 +116,21 @@ function drawBars({ context: ctx, colors, width, height, ratio }, model) {
   const most = projected.reduce((max, { counts }) => counts.reduce((a, b) => Math.max(a, b), max), 1);
   for (const [i, bars] of projected.entries()) {
     const bottom = Math.round(((first + i + 1) * model.track - PAD - model.scroll) * ratio);
-    paintTrack(
-      out,
-      columns,
-      rows,
-      bars,
-      bottom,
-      Math.round((model.track - PAD * 2) * ratio),
-      most,
-      palette,
-      Math.max(1, Math.round(ratio * 1.5)),
-    );
+    const tall = Math.round((model.track - PAD * 2) * ratio);
+    const least = Math.max(1, Math.round(ratio * 1.5));
+    paintTrack(out, { columns, rows, most, palette, least }, bars, bottom, tall);
   }
   ctx.putImageData(image, Math.round(LABELS * ratio), Math.round(AXIS * ratio));
 }
 
-function paintTrack(out, columns, rows, { counts, names }, bottom, tall, most, palette, least) {
+/**
+ * @param {Uint32Array} out pixels
+ * @param {{columns: number, rows: number, most: number, palette: number[], least: number}} image `least`: how wide one event is
+ * @param {{counts: Float32Array, names: Int32Array}} bars
+ * @param {number} bottom
+ * @param {number} tall
+ */
+function paintTrack(out, { columns, rows, most, palette, least }, { counts, names }, bottom, tall) {
   // A logarithm, so that one burst does not make everything else look the same.
   const scale = 0.7 / Math.log1p(most);
   let lastX = -least;
@@ -124,6 +146,12 @@ function paintTrack(out, columns, rows, { counts, names }, bottom, tall, most, p
   }
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {FullModel} model
+ * @param {number} height
+ */
 function drawLabels(ctx, colors, model, height) {
   const first = firstTrack(model);
   ctx.save();
@@ -147,7 +175,7 @@ function drawLabels(ctx, colors, model, height) {
     const rows = track.values
       ? counterWords(
           track.values.most.reduce((a, b) => Math.max(a, b), 0),
-          track.is_clock,
+          track.is_clock ?? false,
         )
       : count(rowsIn(track, model.data, model.shown));
     ctx.fillText(rows, LABELS - 14 - ctx.measureText(rows).width, track.sub ? middle - 6 : middle);
@@ -161,6 +189,11 @@ function drawLabels(ctx, colors, model, height) {
   }
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {string} text
+ * @param {number} most pixels
+ */
 function cut(ctx, text, most) {
   if (ctx.measureText(text).width <= most) return text;
   let length = Math.max(1, Math.floor((most / ctx.measureText(text).width) * text.length));
@@ -168,8 +201,14 @@ function cut(ctx, text, most) {
   return `${text.slice(0, length)}…`;
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Canvas} canvas
+ * @param {Model} model
+ */
 function drawOverlays(ctx, { colors, width, height }, model) {
   const wide = width - LABELS;
+  /** @param {number} time */
   const place = (time) => LABELS + ((time - model.shown.start) / (model.shown.end - model.shown.start)) * wide;
   ctx.save();
   ctx.beginPath();
@@ -193,11 +232,18 @@ function drawOverlays(ctx, { colors, width, height }, model) {
     ctx.fillStyle = colors["--accent"];
     const x = Math.round(place(model.cursor.time));
     ctx.fillRect(x, AXIS, 1, height - AXIS);
-    ctx.fillRect(x - 3, AXIS + (model.cursor.track + 1) * model.track - model.scroll - 3, 7, 3);
+    ctx.fillRect(x - 3, AXIS + ((model.cursor.track ?? 0) + 1) * model.track - model.scroll - 3, 7, 3);
   }
   ctx.restore();
 }
 
+/**
+ * @param {CanvasRenderingContext2D} ctx
+ * @param {Record<string, string>} colors
+ * @param {Model} model
+ * @param {number} width
+ * @param {number} height
+ */
 function drawAxis(ctx, colors, model, width, height) {
   const wide = width - LABELS;
   ctx.fillStyle = colors["--bg"];

@@ -9,7 +9,7 @@ const SHOWN = 7;
 
 /**
  * Rows by name over all tracks, the most frequent first. Pure.
- * @param {{start: number, end: number, width: number, names: string[], tracks: import("./timeline_decode.js").Track[]}} data
+ * @param {{start: number, end: number, width: number, names: string[], tracks: import("./timeline_decode.js").TrackBins[]}} data
  * @param {{start: number, end: number}} [shown] only of this window
  * @returns {Array<[string, number]>}
  */

@@ -1,6 +1,7 @@
 //! The console's side: one request, one reply.
 
 mod attached;
+mod call;
 mod script;
 
 use std::{os::fd::OwnedFd, time::Duration};
@@ -16,6 +17,7 @@ use crate::{
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
+use call::{Call, Descriptors};
 pub use script::{MapContent, OpenedUserFile};
 
 /// How long an ordinary request may take.
@@ -76,12 +78,11 @@ impl AgentClient {
 
     fn greet(connection: Connection, timeout: Duration) -> Result<Self, ClientError> {
         let mut client = Self { connection, simulated: false, broken: false };
-        let request = Request::Hello { version: PROTOCOL_VERSION };
-        match client.call(&request, timeout)? {
-            (Reply::Hello { version: PROTOCOL_VERSION, simulated }, _none) => client.simulated = simulated,
-            _other => return Err(client.wrong_reply("hello")),
+        let (version, simulated) = client.ask(Call { timeout, ..call::hello(PROTOCOL_VERSION) })?;
+        if version != PROTOCOL_VERSION {
+            return Err(client.wrong_reply("hello"));
         }
-        Ok(client)
+        Ok(Self { simulated, ..client })
     }
 
     /// Whether its events are made up.
@@ -101,10 +102,7 @@ impl AgentClient {
     /// # Errors
     /// If the connection breaks.
     pub fn capabilities(&mut self) -> Result<Vec<Capability>, ClientError> {
-        match self.call(&Request::Capabilities, SLOW_CALL_TIMEOUT)? {
-            (Reply::Capabilities { capabilities }, _none) => Ok(capabilities),
-            _other => Err(self.wrong_reply("capabilities")),
-        }
+        self.ask(call::capabilities())
     }
 
     /// Tries every event with a name of its own.
@@ -112,10 +110,7 @@ impl AgentClient {
     /// # Errors
     /// If the connection breaks.
     pub fn perf_events(&mut self) -> Result<Vec<PerfEventInfo>, ClientError> {
-        match self.call(&Request::PerfEvents, SLOW_CALL_TIMEOUT)? {
-            (Reply::PerfEvents { events }, _none) => Ok(events),
-            _other => Err(self.wrong_reply("perf_events")),
-        }
+        self.ask(call::perf_events())
     }
 
     /// The dynamic events of the host.
@@ -123,10 +118,7 @@ impl AgentClient {
     /// # Errors
     /// If they cannot be listed, or the connection breaks.
     pub fn dynamic_events(&mut self) -> Result<DynamicEvents, ClientError> {
-        match self.call(&Request::DynamicEvents, CALL_TIMEOUT)? {
-            (Reply::DynamicEvents(events), _none) => Ok(events),
-            _other => Err(self.wrong_reply("dynamic_events")),
-        }
+        self.ask(call::dynamic_events())
     }
 
     /// Whether the kernel takes a dynamic event: it is made and removed at once.
@@ -134,10 +126,7 @@ impl AgentClient {
     /// # Errors
     /// If the kernel or the agent refuses it, or the connection breaks.
     pub fn try_event(&mut self, line: &str) -> Result<(), ClientError> {
-        match self.call(&Request::TryEvent { line: line.to_owned() }, SLOW_CALL_TIMEOUT)? {
-            (Reply::Done, _none) => Ok(()),
-            _other => Err(self.wrong_reply("try_event")),
-        }
+        self.ask(call::try_event(line.to_owned()))
     }
 
     /// Switches dynamic events of a trace off; returns how many.
@@ -145,10 +134,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent cannot, or the connection breaks.
     pub fn detach_events(&mut self, capture: CaptureHandle, events: Vec<u16>) -> Result<u32, ClientError> {
-        match self.call(&Request::DetachEvents { capture, events }, SLOW_CALL_TIMEOUT)? {
-            (Reply::Changed { count }, _none) => Ok(count),
-            _other => Err(self.wrong_reply("detach_events")),
-        }
+        self.ask(call::detach_events(capture, events))
     }
 
     /// Switches a dynamic event of another agent off; returns in how many instances it was on.
@@ -156,10 +142,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent may not, or the connection breaks.
     pub fn detach_others(&mut self, group: String, name: String) -> Result<u32, ClientError> {
-        match self.call(&Request::DetachOthers { group, name }, SLOW_CALL_TIMEOUT)? {
-            (Reply::Changed { count }, _none) => Ok(count),
-            _other => Err(self.wrong_reply("detach_others")),
-        }
+        self.ask(call::detach_others(group, name))
     }
 
     /// Lets the kernel optimise its probes, or not.
@@ -167,10 +150,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent cannot, or the connection breaks.
     pub fn optimize_kprobes(&mut self, on: bool) -> Result<(), ClientError> {
-        match self.call(&Request::OptimizeKprobes { on }, SLOW_CALL_TIMEOUT)? {
-            (Reply::Done, _none) => Ok(()),
-            _other => Err(self.wrong_reply("optimize_kprobes")),
-        }
+        self.ask(call::optimize_kprobes(on))
     }
 
     /// Opens a file of the kernel for reading.
@@ -178,7 +158,7 @@ impl AgentClient {
     /// # Errors
     /// If it does not exist or may not be read, or the connection breaks.
     pub fn open_kernel_file(&mut self, file: KernelFile) -> Result<OwnedFd, ClientError> {
-        self.open(&Request::OpenKernelFile { file }, "open_kernel_file")
+        Ok(self.ask_with(call::open_kernel_file(file))?.1)
     }
 
     /// Opens a file of a process for reading.
@@ -186,7 +166,7 @@ impl AgentClient {
     /// # Errors
     /// If it or the process does not exist or may not be read, or the connection breaks.
     pub fn open_process_file(&mut self, pid: u32, file: ProcessFile) -> Result<OwnedFd, ClientError> {
-        self.open(&Request::OpenProcessFile { pid, file }, "open_process_file")
+        Ok(self.ask_with(call::open_process_file(pid, file))?.1)
     }
 
     /// Says what a capture that is not enabled yet may cost.
@@ -194,10 +174,7 @@ impl AgentClient {
     /// # Errors
     /// If the budget cannot be one, or the connection breaks.
     pub fn set_budget(&mut self, capture: CaptureHandle, budget: Budget) -> Result<(), ClientError> {
-        match self.call(&Request::SetBudget { capture, budget }, CALL_TIMEOUT)? {
-            (Reply::Done, _none) => Ok(()),
-            _other => Err(self.wrong_reply("set_budget")),
-        }
+        self.ask(call::set_budget(capture, budget))
     }
 
     /// All processes, ascending.
@@ -208,18 +185,14 @@ impl AgentClient {
         let mut all: Vec<u32> = Vec::new();
         loop {
             let after = all.last().copied().unwrap_or(0);
-            match self.call(&Request::ListProcesses { after }, CALL_TIMEOUT)? {
-                (Reply::Processes { pids, more }, _none) => {
-                    let ascending = pids.iter().try_fold(after, |last, pid| (*pid > last).then_some(*pid)).is_some();
-                    if !ascending || (more && pids.is_empty()) {
-                        return Err(self.wrong_reply("list_processes"));
-                    }
-                    all.extend(pids);
-                    if !more {
-                        return Ok(all);
-                    }
-                }
-                _other => return Err(self.wrong_reply("list_processes")),
+            let (pids, more) = self.ask(call::list_processes(after))?;
+            let ascending = pids.iter().try_fold(after, |last, pid| (*pid > last).then_some(*pid)).is_some();
+            if !ascending || (more && pids.is_empty()) {
+                return Err(self.wrong_reply("list_processes"));
+            }
+            all.extend(pids);
+            if !more {
+                return Ok(all);
             }
         }
     }
@@ -232,18 +205,14 @@ impl AgentClient {
         let mut all: Vec<String> = Vec::new();
         loop {
             let after = all.last().cloned().unwrap_or_default();
-            match self.call(&Request::ListGroups { after: after.clone() }, CALL_TIMEOUT)? {
-                (Reply::Groups { paths, more }, _none) => {
-                    let first = paths.first().is_none_or(|first| *first > after);
-                    if !first || !paths.is_sorted_by(|a, b| a < b) || (more && paths.is_empty()) {
-                        return Err(self.wrong_reply("list_groups"));
-                    }
-                    all.extend(paths);
-                    if !more {
-                        return Ok(all);
-                    }
-                }
-                _other => return Err(self.wrong_reply("list_groups")),
+            let (paths, more) = self.ask(call::list_groups(after.clone()))?;
+            let first = paths.first().is_none_or(|first| *first > after);
+            if !first || !paths.is_sorted_by(|a, b| a < b) || (more && paths.is_empty()) {
+                return Err(self.wrong_reply("list_groups"));
+            }
+            all.extend(paths);
+            if !more {
+                return Ok(all);
             }
         }
     }
@@ -255,10 +224,11 @@ impl AgentClient {
     pub fn container_names(&mut self, ids: &[String]) -> Result<Vec<ContainerName>, ClientError> {
         let mut all = Vec::with_capacity(ids.len());
         for ids in ids.chunks(MAX_CONTAINER_IDS) {
-            match self.call(&Request::ContainerNames { ids: ids.to_vec() }, CALL_TIMEOUT)? {
-                (Reply::ContainerNames { names }, _none) if names.len() == ids.len() => all.extend(names),
-                _other => return Err(self.wrong_reply("container_names")),
+            let names = self.ask(call::container_names(ids.to_vec()))?;
+            if names.len() != ids.len() {
+                return Err(self.wrong_reply("container_names"));
             }
+            all.extend(names);
         }
         Ok(all)
     }
@@ -274,10 +244,7 @@ impl AgentClient {
         target: Target,
         ring_bytes: u32,
     ) -> Result<Started, ClientError> {
-        match self.call(&Request::Start { capture, method, target, ring_bytes }, SLOW_CALL_TIMEOUT)? {
-            (Reply::Started(started), _none) => Ok(started),
-            _other => Err(self.wrong_reply("start")),
-        }
+        self.ask(call::start(capture, method, target, ring_bytes))
     }
 
     /// Takes the descriptors of a capture that `started` tells of.
@@ -289,10 +256,11 @@ impl AgentClient {
         let mut rings: Vec<OwnedFd> = Vec::new();
         while rings.len() < wanted {
             let from = u32::try_from(rings.len()).unwrap_or(u32::MAX);
-            match self.call(&Request::TakeRings { capture, from }, CALL_TIMEOUT)? {
-                (Reply::Rings { count }, got) if !got.is_empty() && got.len() == count as usize => rings.extend(got),
-                _other => return Err(self.wrong_reply("take_rings")),
+            let (count, got) = self.ask_with(call::take_rings(capture, from))?;
+            if got.is_empty() || got.len() != count as usize {
+                return Err(self.wrong_reply("take_rings"));
             }
+            rings.extend(got);
         }
         let extra = rings.split_off(started.rings.len());
         let output = <[OwnedFd; 2]>::try_from(extra).ok().map(|[stdout, stderr]| (stdout, stderr));
@@ -304,7 +272,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent cannot make it, or the connection breaks.
     pub fn open_counters(&mut self, capture: CaptureHandle) -> Result<CounterView, ClientError> {
-        let file = self.open(&Request::OpenCounters { capture }, "open_counters")?;
+        let ((), file) = self.ask_with(call::open_counters(capture))?;
         CounterView::new(file).map_err(|_not_such_a_file| self.wrong_reply("open_counters"))
     }
 
@@ -313,10 +281,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
     pub fn enable(&mut self, capture: CaptureHandle) -> Result<u64, ClientError> {
-        match self.call(&Request::Enable { capture }, SLOW_CALL_TIMEOUT)? {
-            (Reply::Enabled { time_ns }, _none) => Ok(time_ns),
-            _other => Err(self.wrong_reply("enable")),
-        }
+        self.ask(call::enable(capture))
     }
 
     /// Counters, cost and state of the target.
@@ -324,10 +289,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
     pub fn readings(&mut self, capture: CaptureHandle) -> Result<Readings, ClientError> {
-        match self.call(&Request::Readings { capture }, CALL_TIMEOUT)? {
-            (Reply::Readings(readings), _none) => Ok(readings),
-            _other => Err(self.wrong_reply("readings")),
-        }
+        self.ask(call::readings(capture))
     }
 
     /// Detaches all probes and returns the final counters; the rings keep what they hold.
@@ -335,10 +297,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
     pub fn stop(&mut self, capture: CaptureHandle, end_command: bool) -> Result<Readings, ClientError> {
-        match self.call(&Request::Stop { capture, end_command }, SLOW_CALL_TIMEOUT)? {
-            (Reply::Stopped(readings), _none) => Ok(readings),
-            _other => Err(self.wrong_reply("stop")),
-        }
+        self.ask(call::stop(capture, end_command))
     }
 
     /// Forgets a stopped capture and frees its handle.
@@ -346,18 +305,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
     pub fn discard(&mut self, capture: CaptureHandle) -> Result<(), ClientError> {
-        match self.call(&Request::Discard { capture }, SLOW_CALL_TIMEOUT)? {
-            (Reply::Done, _none) => Ok(()),
-            _other => Err(self.wrong_reply("discard")),
-        }
-    }
-
-    fn open(&mut self, request: &Request, name: &'static str) -> Result<OwnedFd, ClientError> {
-        let (reply, descriptors) = self.call(request, CALL_TIMEOUT)?;
-        match (reply, <[OwnedFd; 1]>::try_from(descriptors)) {
-            (Reply::File, Ok([file])) => Ok(file),
-            _other => Err(self.wrong_reply(name)),
-        }
+        self.ask(call::discard(capture))
     }
 
     fn wrong_reply(&mut self, request: &'static str) -> ClientError {
@@ -365,20 +313,20 @@ impl AgentClient {
         ClientError::Broken(ProtocolError::WrongReply { request })
     }
 
+    fn ask<R>(&mut self, call: Call<R>) -> Result<R, ClientError> {
+        Ok(self.ask_with(call)?.0)
+    }
+
     /// After any trouble with the connection nothing more is sent: a late reply would be taken for the next one.
-    fn call(&mut self, request: &Request, timeout: Duration) -> Result<(Reply, Vec<OwnedFd>), ClientError> {
+    fn ask_with<R, D: Descriptors>(&mut self, call: Call<R, D>) -> Result<(R, D), ClientError> {
         if self.broken {
             return Err(ClientError::Broken(ProtocolError::Closed));
         }
         self.broken = true;
-        self.connection.send_large(request, &[], MAX_LARGE_REQUEST_BYTES, timeout)?;
-        let received = self.connection.receive_large::<Reply>(Some(timeout), MAX_LARGE_REPLY_BYTES)?;
+        self.connection.send_large(&call.request, &[], MAX_LARGE_REQUEST_BYTES, call.timeout)?;
+        let received = self.connection.receive_large::<Reply>(Some(call.timeout), MAX_LARGE_REPLY_BYTES)?;
         let (reply, descriptors) = (received.message, received.descriptors);
-        let most = match reply {
-            Reply::File | Reply::MapPage(_) | Reply::Stacks { .. } | Reply::UserFile { .. } => 1,
-            Reply::Rings { .. } => MAX_MESSAGE_FDS,
-            _ => 0,
-        };
+        let most = if matches!(reply, Reply::Failed(_) | Reply::ScriptRefused(_)) { 0 } else { D::MOST };
         if descriptors.len() > most {
             return Err(ProtocolError::Descriptors { found: descriptors.len(), most }.into());
         }
@@ -386,7 +334,7 @@ impl AgentClient {
         match reply {
             Reply::Failed(error) => Err(ClientError::Refused(error)),
             Reply::ScriptRefused(refused) => Err(ClientError::Script(refused)),
-            reply => Ok((reply, descriptors)),
+            reply => (call.read)(reply).zip(D::take(descriptors)).ok_or_else(|| self.wrong_reply(call.name)),
         }
     }
 }

@@ -5,10 +5,13 @@ use std::os::fd::OwnedFd;
 use bathyscope_capture::Target;
 use bathyscope_plan::Features;
 
-use super::{AgentClient, CALL_TIMEOUT, ClientError, SLOW_CALL_TIMEOUT};
+use super::{
+    AgentClient, ClientError,
+    call::{self, Call},
+};
 use crate::{
-    AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_MAP_PAGE_BYTES, MAX_STACK_IDS, ProtocolError,
-    Reply, Request, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript, large,
+    AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_MAP_PAGE_BYTES, MAX_STACK_IDS, MapPage,
+    ProtocolError, ScriptChecked, ScriptEnabled, ScriptFacts, ScriptStage, ScriptStarted, WireScript, large,
 };
 
 /// Bytes of a stack's id and number of frames.
@@ -54,10 +57,7 @@ impl AgentClient {
     /// # Errors
     /// If the connection breaks.
     pub fn host_features(&mut self) -> Result<Features, ClientError> {
-        match self.call(&Request::HostFeatures, SLOW_CALL_TIMEOUT)? {
-            (Reply::Features(features), _none) => Ok(features),
-            _other => Err(self.wrong_reply("host_features")),
-        }
+        self.ask(call::host_features())
     }
 
     /// What can stand at a place of a script, and what stands there.
@@ -65,11 +65,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
     pub fn script_facts(&mut self, text: &str, offset: u32) -> Result<ScriptFacts, ClientError> {
-        let request = Request::ScriptFacts { text: text.to_owned(), offset };
-        match self.call(&request, SLOW_CALL_TIMEOUT)? {
-            (Reply::ScriptFacts(facts), _none) => Ok(facts),
-            _other => Err(self.wrong_reply("script_facts")),
-        }
+        self.ask(call::script_facts(text.to_owned(), offset))
     }
 
     /// Compiles a script and loads nothing.
@@ -81,10 +77,7 @@ impl AgentClient {
         script: WireScript,
         show: Option<ScriptStage>,
     ) -> Result<ScriptChecked, ClientError> {
-        match self.call(&Request::CheckScript { script, show }, SLOW_CALL_TIMEOUT)? {
-            (Reply::ScriptChecked(checked), _none) => Ok(checked),
-            _other => Err(self.wrong_reply("check_script")),
-        }
+        self.ask(call::check_script(script, show))
     }
 
     /// Compiles and loads a script; nothing runs before [`AgentClient::enable_script`]. Its ring and outputs are taken with
@@ -100,10 +93,7 @@ impl AgentClient {
         target: Target,
         ring_bytes: u32,
     ) -> Result<ScriptStarted, ClientError> {
-        match self.call(&Request::StartScript { capture, script, target, ring_bytes }, SLOW_CALL_TIMEOUT)? {
-            (Reply::ScriptStarted(started), _none) => Ok(*started),
-            _other => Err(self.wrong_reply("start_script")),
-        }
+        self.ask(call::start_script(capture, script, target, ring_bytes))
     }
 
     /// Runs a script's `begin` probes, attaches all others, and lets a command run.
@@ -112,10 +102,7 @@ impl AgentClient {
     /// [`ClientError::Script`] if probes cannot be attached without which the script does not run; others if the agent
     /// refuses it, or the connection breaks.
     pub fn enable_script(&mut self, capture: CaptureHandle) -> Result<ScriptEnabled, ClientError> {
-        match self.call(&Request::Enable { capture }, SLOW_CALL_TIMEOUT)? {
-            (Reply::ScriptEnabled(enabled), _none) => Ok(enabled),
-            _other => Err(self.wrong_reply("enable")),
-        }
+        self.ask(call::enable_script(capture))
     }
 
     /// All elements of a script's map, at most `most_bytes` of them. With `take` they are removed as they are read.
@@ -132,7 +119,7 @@ impl AgentClient {
         let mut content = MapContent::default();
         let mut after = None;
         loop {
-            let (page, next) = self.map_page(&Request::ReadMap { capture, map, take, after }, "read_map")?;
+            let (page, next) = self.map_page(call::read_map(capture, map, take, after))?;
             content.count += page.count;
             content.bytes.extend(page.bytes);
             match next {
@@ -155,8 +142,7 @@ impl AgentClient {
     ) -> Result<MapContent, ClientError> {
         let mut content = MapContent::default();
         for keys in portions(keys) {
-            let request = Request::ReadElements { capture, map, keys };
-            let (page, _none) = self.map_page(&request, "read_elements")?;
+            let (page, _none) = self.map_page(call::read_elements(capture, map, keys))?;
             content.count += page.count;
             content.bytes.extend(page.bytes);
         }
@@ -168,7 +154,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
     pub fn clear_map(&mut self, capture: CaptureHandle, map: u32) -> Result<u32, ClientError> {
-        self.change(&Request::ClearMap { capture, map }, "clear_map")
+        self.ask(call::clear_map(capture, map))
     }
 
     /// Sets all values of a script's map to zero. Returns how many.
@@ -176,7 +162,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
     pub fn zero_map(&mut self, capture: CaptureHandle, map: u32) -> Result<u32, ClientError> {
-        self.change(&Request::ZeroMap { capture, map }, "zero_map")
+        self.ask(call::zero_map(capture, map))
     }
 
     /// Removes elements of a script's map. Returns how many there were.
@@ -186,7 +172,7 @@ impl AgentClient {
     pub fn delete_keys(&mut self, capture: CaptureHandle, map: u32, keys: &[Vec<u8>]) -> Result<u32, ClientError> {
         let mut count = 0;
         for keys in portions(keys) {
-            count += self.change(&Request::DeleteKeys { capture, map, keys }, "delete_keys")?;
+            count += self.ask(call::delete_keys(capture, map, keys))?;
         }
         Ok(count)
     }
@@ -203,11 +189,9 @@ impl AgentClient {
     ) -> Result<Vec<(u64, Vec<u64>)>, ClientError> {
         let mut stacks = Vec::new();
         for ids in ids.chunks(MAX_STACK_IDS) {
-            let request = Request::ReadStacks { capture, user, ids: ids.to_vec() };
             let most = ids.len() * (STACK_HEAD_BYTES + 8 * MAX_FRAMES);
-            let (reply, descriptors) = self.call(&request, CALL_TIMEOUT)?;
-            let bytes = self.content(descriptors, most, "read_stacks")?;
-            let Reply::Stacks { count } = reply else { return Err(self.wrong_reply("read_stacks")) };
+            let (count, file) = self.ask_with(call::read_stacks(capture, user, ids.to_vec()))?;
+            let bytes = self.content(&file, most)?;
             let some = decode_stacks(&bytes).filter(|some| some.len() == count as usize);
             stacks.extend(some.ok_or_else(|| self.wrong_reply("read_stacks"))?);
         }
@@ -219,10 +203,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
     pub fn run_signal(&mut self, capture: CaptureHandle, number: i32) -> Result<u32, ClientError> {
-        match self.call(&Request::RunSignal { capture, number }, CALL_TIMEOUT)? {
-            (Reply::Ran { count }, _none) => Ok(count),
-            _other => Err(self.wrong_reply("run_signal")),
-        }
+        self.ask(call::run_signal(capture, number))
     }
 
     /// Walks an iterator of a script once more.
@@ -230,10 +211,7 @@ impl AgentClient {
     /// # Errors
     /// If the agent refuses it, or the connection breaks.
     pub fn read_iterator(&mut self, capture: CaptureHandle, probe: u32) -> Result<(), ClientError> {
-        match self.call(&Request::ReadIterator { capture, probe }, SLOW_CALL_TIMEOUT)? {
-            (Reply::Ran { .. }, _none) => Ok(()),
-            _other => Err(self.wrong_reply("read_iterator")),
-        }
+        self.ask(call::read_iterator(capture, probe))
     }
 
     /// Opens a program or library of the host, or of a process's own root.
@@ -241,41 +219,24 @@ impl AgentClient {
     /// # Errors
     /// If it is none, may not be read, or the connection breaks.
     pub fn open_user_file(&mut self, path: &str, in_process: Option<u32>) -> Result<OpenedUserFile, ClientError> {
-        let request = Request::OpenUserFile { path: path.to_owned(), in_process };
-        let (reply, descriptors) = self.call(&request, CALL_TIMEOUT)?;
-        match (reply, <[OwnedFd; 1]>::try_from(descriptors)) {
-            (Reply::UserFile { device, inode, bytes }, Ok([file])) => Ok(OpenedUserFile { file, device, inode, bytes }),
-            _other => Err(self.wrong_reply("open_user_file")),
-        }
+        let ((device, inode, bytes), file) = self.ask_with(call::open_user_file(path.to_owned(), in_process))?;
+        Ok(OpenedUserFile { file, device, inode, bytes })
     }
 
-    fn change(&mut self, request: &Request, name: &'static str) -> Result<u32, ClientError> {
-        match self.call(request, SLOW_CALL_TIMEOUT)? {
-            (Reply::Changed { count }, _none) => Ok(count),
-            _other => Err(self.wrong_reply(name)),
+    fn map_page(&mut self, call: Call<MapPage, OwnedFd>) -> Result<(MapContent, Option<Bytes>), ClientError> {
+        let name = call.name;
+        let (page, file) = self.ask_with(call)?;
+        let bytes = self.content(&file, MAX_MAP_PAGE_BYTES)?;
+        // Elements of different lengths, or none with more to come, would not end.
+        let count = page.count as usize;
+        if bytes.len().checked_rem(count).unwrap_or(bytes.len()) != 0 {
+            return Err(self.wrong_reply(name));
         }
+        Ok((MapContent { count, bytes }, page.next))
     }
 
-    fn map_page(&mut self, request: &Request, name: &'static str) -> Result<(MapContent, Option<Bytes>), ClientError> {
-        let (reply, descriptors) = self.call(request, SLOW_CALL_TIMEOUT)?;
-        let bytes = self.content(descriptors, MAX_MAP_PAGE_BYTES, name)?;
-        match reply {
-            // Elements of different lengths, or none with more to come, would not end.
-            Reply::MapPage(page) => {
-                let count = page.count as usize;
-                let sound = bytes.len().checked_rem(count).unwrap_or(bytes.len()) == 0;
-                if !sound {
-                    return Err(self.wrong_reply(name));
-                }
-                Ok((MapContent { count, bytes }, page.next))
-            }
-            _other => Err(self.wrong_reply(name)),
-        }
-    }
-
-    fn content(&mut self, descriptors: Vec<OwnedFd>, most: usize, name: &'static str) -> Result<Vec<u8>, ClientError> {
-        let [file] = <[OwnedFd; 1]>::try_from(descriptors).map_err(|_count| self.wrong_reply(name))?;
-        large::read_sealed(&file, most).map_err(|source| {
+    fn content(&mut self, file: &OwnedFd, most: usize) -> Result<Vec<u8>, ClientError> {
+        large::read_sealed(file, most).map_err(|source| {
             self.broken = true;
             ClientError::Broken(ProtocolError::Io { doing: "reading what the agent sent in a file", source })
         })

@@ -22,7 +22,6 @@ pub mod lang;
 pub mod machine;
 mod object;
 mod optimise;
-pub mod output;
 mod print;
 pub mod probe;
 mod registers;

@@ -7,9 +7,9 @@ use bathyscope_bpf::{
     disassemble,
     lang::{CompileOptions, Compiled, compile, recorded::RecordedHost, render},
     machine::Machine,
-    output::{Decoder, Form, NoNames, Renderer},
     syscalls::CompatPlace,
 };
+use bathyscope_decode::script::{Decoder, Form, NoNames, Renderer};
 use bathyscope_plan::{CallSide, Plan};
 
 use crate::hand;

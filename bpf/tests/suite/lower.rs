@@ -3,10 +3,8 @@
 
 use crate::hand;
 
-use bathyscope_bpf::{
-    lang::hir::*,
-    output::{Aggregated, Snapshot, Value},
-};
+use bathyscope_bpf::lang::hir::*;
+use bathyscope_decode::script::{Aggregated, Snapshot, Value};
 use bathyscope_plan::{Aggregation, SeriesOf, StackMode, Type};
 use hand::*;
 

@@ -3,10 +3,8 @@
 
 use crate::hand;
 
-use bathyscope_bpf::{
-    lang::{LowerOptions, TaskOffsets, hir::*},
-    output::Value,
-};
+use bathyscope_bpf::lang::{LowerOptions, TaskOffsets, hir::*};
+use bathyscope_decode::script::Value;
 use bathyscope_plan::{Aggregation, Architecture, AttachPoint, Shown, Space, Type, UsdtArgument, UsdtPlace, UserFile};
 use hand::*;
 

@@ -8,8 +8,8 @@ use bathyscope_bpf::{
     Code, disassemble,
     lang::{CheckOptions, CompileOptions, Compiled, compile, recorded::RecordedHost, render},
     machine::{Interruption, Machine, World},
-    output::{Decoder, Form, NoNames, Renderer},
 };
+use bathyscope_decode::script::{Decoder, Form, NoNames, Renderer};
 use bathyscope_plan::{UserFile, UserPlace, UserPlaces};
 
 const CPU: u32 = 1;

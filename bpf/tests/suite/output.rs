@@ -8,7 +8,7 @@
 
 use std::{collections::HashMap, path::PathBuf};
 
-use bathyscope_bpf::output::{
+use bathyscope_decode::script::{
     Cell, DecodeError, Decoder, Form, MapRows, Names, Renderer, SiteRows, Snapshot, Symbol, WallTime,
 };
 use bathyscope_plan::{
@@ -690,5 +690,5 @@ fn records_that_do_not_fit_say_why() {
     assert_eq!(read(&[&[9, 0, 0, 0], &bytes[4..]].concat()), Err(DecodeError::Site));
     assert_eq!(read(&[&bytes[..], &[0; 100]].concat()), Err(DecodeError::Long));
     let deep = (0..40).fold(INT, |ty, _| Type::Tuple(vec![ty]));
-    assert_eq!(bathyscope_bpf::output::Value::read(&deep, &[0; 8]), Err(DecodeError::Type));
+    assert_eq!(bathyscope_decode::script::Value::read(&deep, &[0; 8]), Err(DecodeError::Type));
 }

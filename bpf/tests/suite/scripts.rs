@@ -8,9 +8,9 @@ use bathyscope_bpf::{
     disassemble,
     lang::{CheckOptions, CompileOptions, Compiled, compile, recorded::RecordedHost, render},
     machine::Machine,
-    output::{Decoder, Form, NoNames, Renderer, Snapshot},
     probe::TargetFilter,
 };
+use bathyscope_decode::script::{Decoder, Form, NoNames, Renderer, Snapshot};
 use bathyscope_plan::ProgramType;
 
 static HOST: LazyLock<RecordedHost> = LazyLock::new(|| RecordedHost::new("6.12").unwrap());

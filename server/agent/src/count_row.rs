@@ -1,7 +1,8 @@
 //! The rows of a capture of counts: how many of an event there were in an interval, as records of a ring that the agent
 //! writes itself. The kernel's counters have no ring of their own.
 
-use bathyscope_protocol::{ColumnEncoding, ColumnLayout, StreamLayout};
+use bathyscope_capture::{ColumnEncoding, ColumnLayout};
+use bathyscope_protocol::StreamLayout;
 
 /// Bytes of an event's name.
 const EVENT_BYTES: u16 = 256;

@@ -10,14 +10,17 @@
 #![forbid(unsafe_code)]
 
 mod append;
+mod cell;
 mod chunk;
 mod code;
 mod columns;
+mod cut;
 mod dynamic;
 mod host;
 mod id;
 mod id_map;
 mod index;
+mod layout;
 mod ledger;
 mod packed;
 mod predicate;
@@ -29,12 +32,14 @@ mod text;
 mod trace;
 
 pub use append::{Append, NewString, OutputLine, OutputStream, ProcessChange, ProcessChangeKind};
+pub use cell::{Cell, MAX_EXACT_NUMBER};
 pub use chunk::{
     ChunkError, ColumnStats, EncodedChunk, MAX_CHUNK_BYTES, MAX_CHUNK_COLUMNS, MAX_CHUNK_ROWS, decode_chunk,
     encode_chunk,
 };
 pub use code::{CodeLine, CodeLines, CodeMissing, FunctionCode, MAX_CODE_BYTES, MAX_CODES, Machine};
 pub use columns::{Batch, ColumnData};
+pub use cut::{CUT_MARK, cut_text};
 pub use dynamic::{DynamicProbe, MAX_DYNAMIC_BYTES};
 pub use host::HostFacts;
 pub use id::{CaptureId, ParseIdError};
@@ -43,6 +48,7 @@ pub use index::{
     CallLevel, CounterBin, Grouping, IndexBin, IndexBlock, IndexBuilder, IndexDirectory, IndexForest, IndexNode,
     IndexPiece, IndexTrack, MAX_INDEX_BYTES, Measure, TopNames, counter_key, counter_of, index_columns, leaf_blocks,
 };
+pub use layout::{ColumnEncoding, ColumnLayout};
 pub use ledger::{Ledger, Loss, LossStage, Reading, Severity, StreamTotals};
 pub use packed::Packed;
 pub use predicate::{

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use bathyscope_bpf::output::safe_for_terminal;
 use bathyscope_capture::{Method, ScriptRecord, StreamKind, StreamSchema, visible};
+use bathyscope_decode::script::safe_for_terminal;
 use bathyscope_plan::{Action, AttachPoint, Plan, Site};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{Cancel, MapKind, MapShape, Source, Unit, ViewError, snapshots};

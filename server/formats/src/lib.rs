@@ -1,5 +1,5 @@
 //! Captures as other tools' files: folded stacks, CSV, lines of JSON, and the texts of `perf script`
-//! and `trace-cmd report`, and of ftrace's calls; and what ftrace writes, read ([`ftrace`]).
+//! and `trace-cmd report`, and of ftrace's calls.
 //!
 //! Writers stream: they hold one chunk of rows at a time and a bounded cache of stacks' names. Hostile names cannot break
 //! out of a field: text goes through [`bathyscope_capture::visible`] first, so no control character is left, and each
@@ -10,7 +10,6 @@
 
 mod csv;
 mod folded;
-pub mod ftrace;
 mod graph_text;
 mod ndjson;
 mod perf_script;

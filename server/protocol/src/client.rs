@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{
     AgentError, Budget, Capability, CaptureHandle, Connection, ContainerName, Door, DynamicEvents, KernelFile,
-    MAX_CONTAINER_IDS, MAX_MESSAGE_FDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply,
-    Request, ScriptRefused, Started, WireMethod,
+    MAX_CONTAINER_IDS, PROTOCOL_VERSION, PerfEventInfo, ProcessFile, ProtocolError, Readings, Reply, ScriptRefused,
+    Started, WireMethod,
     counters::CounterView,
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };

@@ -1,7 +1,7 @@
 //! What a query gives.
 
-use bathyscope_capture::{Display, visible};
-use bathyscope_views::{MAX_EXACT_NUMBER, frame_names};
+use bathyscope_capture::{Display, MAX_EXACT_NUMBER, visible};
+use bathyscope_views::frame_names;
 use rusqlite::types::ValueRef;
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 

@@ -40,7 +40,7 @@ pub use calls::{
     all_call_lines, call_chart, call_flame, call_lines, call_overview, call_page, calls_stream, find_call,
     needs_overview, places, rank_functions,
 };
-pub use cell::{Cell, ColumnHead, MAX_EXACT_NUMBER, Value, cells, heads};
+pub use cell::{ColumnHead, Value, cells, heads};
 pub use colour::{
     CATEGORIES, CATEGORY_SHADES, FRAME_SHADES, NameColours, ON_CATEGORY, ON_FRAME, ROOT_SHADE, SHADES, Shade,
 };

@@ -6,12 +6,12 @@ mod shape;
 mod table;
 mod unit;
 
-use bathyscope_capture::{MappingKind, StackId};
+use bathyscope_capture::{Cell, MappingKind, StackId};
 use period::Readings;
 use serde::Serialize;
 
 use crate::{
-    Cancel, Cell, FlameGraph, FlameQuery, MAX_FLAME_WIDTH, Source, ViewError,
+    Cancel, FlameGraph, FlameQuery, MAX_FLAME_WIDTH, Source, ViewError,
     flame::{Weighted, fold_weighted},
 };
 

@@ -5,11 +5,11 @@ use std::{
     collections::{BTreeMap, BinaryHeap},
 };
 
-use bathyscope_capture::{ColumnType, StackId, StreamSchema};
+use bathyscope_capture::{Cell, ColumnType, StackId, StreamSchema};
 use serde::Serialize;
 
 use crate::{
-    Cancel, Cell, ColumnHead, Dictionaries, EventText, Filter, Source, TimeRange, Value, ViewError,
+    Cancel, ColumnHead, Dictionaries, EventText, Filter, Source, TimeRange, Value, ViewError,
     cell::{self, cells, heads},
     filter::no_such_column,
     hash::IdMap,

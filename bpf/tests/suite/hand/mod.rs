@@ -7,8 +7,8 @@ pub(crate) mod load;
 use bathyscope_bpf::{
     lang::{Compiled, LowerOptions, ast, compile_checked, hir::*},
     machine::Machine,
-    output::{Decoder, Record, Value},
 };
+use bathyscope_decode::script::{Decoder, Record, Value};
 use bathyscope_plan::{
     Action, Aggregation, Architecture, AttachPoint, Conversion, FormatPiece, MapPlan, MapType, Output, Site, SiteField,
     Span, Type, layout,

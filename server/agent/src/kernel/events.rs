@@ -14,11 +14,10 @@ use std::{
 use bathyscope_bpf::probe::{
     self, ColumnPlace, Encoding, ProbeError, ProbeProgram, TargetFilter, TracepointProbe, fork_program, free_program,
 };
-use bathyscope_capture::{EventProbe, TracepointName};
+use bathyscope_capture::{ColumnEncoding, ColumnLayout, EventProbe, TracepointName};
 use bathyscope_catalog::{EventFormat, parse_event_format};
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, Budget, ColumnEncoding, ColumnLayout, ProbeReading, Readings, RingContent, RingInfo,
-    RingKind, Started, StreamLayout,
+    AgentError, AgentErrorKind, Budget, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started, StreamLayout,
 };
 use perf_event_open_sys::bindings::PERF_TYPE_TRACEPOINT;
 

@@ -3,11 +3,10 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use bathyscope_bpf::probe::{ColumnPlace, Encoding, TargetFilter, TracepointProbe, tracepoint_program};
-use bathyscope_capture::{EventProbe, Predicate, Value};
+use bathyscope_capture::{ColumnEncoding, ColumnLayout, EventProbe, Predicate, Value};
 use bathyscope_catalog::parse_event_format;
 use bathyscope_protocol::{
-    AgentError, AgentErrorKind, ColumnEncoding, ColumnLayout, ProbeReading, RingContent, RingInfo, RingKind,
-    StreamLayout,
+    AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout,
     rings::{SimulatedBpfRing, SimulatedPerfRing},
 };
 

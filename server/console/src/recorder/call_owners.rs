@@ -2,8 +2,8 @@
 
 use std::{cell::RefCell, collections::HashMap, sync::Arc};
 
-use bathyscope_bpf::output::Names as _;
 use bathyscope_catalog::groups::name_of;
+use bathyscope_decode::script::Names as _;
 
 use super::AgentLink;
 use crate::script::HostNames;

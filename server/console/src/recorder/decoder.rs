@@ -11,6 +11,7 @@ use std::{
 };
 
 use bathyscope_capture::{Append, CaptureId, ColumnData, LossStage, StreamSchema, StringDictionary};
+use bathyscope_decode::records::RecordDecoder;
 use bathyscope_protocol::{RingContent, RingInfo};
 use bathyscope_views::{Dictionaries, EventText};
 use tokio::sync::mpsc;
@@ -19,7 +20,6 @@ use super::{
     AgentLink,
     appender::Outgoing,
     chunks::ChunkBuilder,
-    decode_records::RecordDecoder,
     ledger::Books,
     live_rows::LiveRows,
     naming::NamingWork,

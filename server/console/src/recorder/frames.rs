@@ -7,11 +7,11 @@ use std::{
 
 use bathyscope_capture::{Frame, FrameId, Mapping, MappingId, MappingKind, StackDictionary, StackId};
 use bathyscope_catalog::elf::{Rule, StackCopy, WalkEnd, walk_stack};
+use bathyscope_decode::perf::Sample;
 use bathyscope_symbols::Kallsyms;
 
 use super::{
     data_areas::KERNEL_HALF,
-    decode_perf::Sample,
     mappings::{Backing, FileKey, Place, Processes, Source},
     naming::NamingWork,
     scout::{SharedHeld, lock},

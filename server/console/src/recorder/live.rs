@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use bathyscope_capture::Cell;
 use bathyscope_store::CaptureState;
-use bathyscope_views::Cell;
 use serde::Serialize;
 use tokio::sync::Notify;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bathyscope_views::Cell;
+use bathyscope_capture::Cell;
 
 use super::live::{LiveHub, LiveMessage};
 

@@ -6,9 +6,8 @@ use std::{
 };
 
 use bathyscope_capture::{MappingId, StringId, visible};
+use bathyscope_decode::perf::{MapFile, NewMap};
 use bathyscope_symbols::ProcessMaps;
-
-use super::decode_perf::{MapFile, NewMap};
 
 /// The most areas of one process.
 const MAX_AREAS: usize = 1 << 16;

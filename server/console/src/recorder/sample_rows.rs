@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, StackId, StreamKind, StreamSchema, StringId};
 use bathyscope_catalog::perf_samples::{MemoryWords, has_data_source};
-
-use super::decode_perf::{Access, Branch, Sample};
+use bathyscope_decode::perf::{Access, Branch, Sample};
 
 /// Said at the end of a capture of memory in which nothing was told.
 pub(crate) const NO_DATA_SOURCE: &str =

@@ -8,24 +8,24 @@ use std::{
 };
 
 use bathyscope_capture::{
-    Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, Stack, StackId, StreamSchema,
+    Cell, Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, Stack, StackId, StreamSchema,
     StringDictionary, StringId, visible,
 };
+use bathyscope_decode::perf::{CopiedStack, PerfEvent, PerfFormat, PerfRecord, Sample, parse_record};
 use bathyscope_protocol::{ProcessFile, RingContent, RingInfo};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
-use bathyscope_views::Cell;
 
 use super::{
     AgentLink,
     by_name::open_by_name,
     chunks::ChunkBuilder,
     data_areas::{DataAreas, KERNEL_HALF, Unread},
-    decode_perf::{CopiedStack, PerfEvent, PerfFormat, PerfRecord, Sample, parse_record},
     frames::{Frames, MappedPlace, Need, Wish},
     ledger::Books,
     mappings::{FileKey, Processes},
     merge::Merge,
     naming::{NamingWork, kernel_symbol},
+    perf_format::perf_format,
     reader::RecordBatch,
     sample_rows::{self, SourceWords, Value},
     scout::{Errand, Fact, MAX_MAPS_BYTES, lock, read_some},
@@ -118,7 +118,7 @@ impl Samples {
         let mut merged = Vec::new();
         let mut formats = Vec::new();
         for ring in rings {
-            let format = PerfFormat::of(ring.kind);
+            let format = perf_format(ring.kind);
             merged.push(format.map(|_| count));
             count += usize::from(format.is_some());
             formats.push(format.map(|format| (format, ring.content)));
@@ -204,7 +204,7 @@ impl Samples {
                 }
                 // Opened before its turn comes: the process may end soon.
                 PerfEvent::Map(map) if self.maps && map.executable => {
-                    if let super::decode_perf::MapFile::BuildId(id) = &map.file {
+                    if let bathyscope_decode::perf::MapFile::BuildId(id) = &map.file {
                         self.frames.seen(&FileKey::BuildId(id.clone()), map.pid, (map.start, map.end), &map.name);
                     }
                 }

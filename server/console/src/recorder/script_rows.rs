@@ -8,16 +8,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_bpf::output::{Cell, MapRows, Names, Record, Snapshot, Symbol, WallTime};
-use bathyscope_capture::{Batch, ColumnData, StackId, StreamSchema, StringDictionary, visible};
+use bathyscope_capture::{
+    Batch, Cell as Shown, ColumnData, StackId, StreamSchema, StringDictionary, cut_text, visible,
+};
+use bathyscope_decode::script::{Cell, MapRows, Names, Record, Snapshot, Symbol, WallTime};
 use bathyscope_plan::{Action, Clock, Plan};
 use bathyscope_symbols::{FileOptions, FileResolver, Place};
-use bathyscope_views::Cell as Shown;
 
 use super::{
     AgentLink,
     clock::monotonic_ns,
-    cut::cut_text,
     link::words,
     live::{LiveHub, LiveMessage, MapTick},
     map_pace::MapPace,

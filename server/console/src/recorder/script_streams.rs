@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use bathyscope_bpf::output::{MapRows, SiteRows};
 use bathyscope_capture::{ScriptProbe, StreamKind, StreamSchema};
+use bathyscope_decode::script::{MapRows, SiteRows};
 use bathyscope_plan::{Action, Aggregation, MapPlan, Plan, Shown, Site, Type};
 use bathyscope_views::MapKind;
 

@@ -14,6 +14,7 @@ use bathyscope_capture::{
     ScriptSpec, StreamKind, StreamSchema, SyscallSpec, Target,
 };
 use bathyscope_catalog::perf_events::{detailed_events, usual_events};
+use bathyscope_decode::{perf::PerfFormat, records::RecordDecoder};
 use bathyscope_plan::Plan;
 use bathyscope_protocol::{
     Budget, CaptureHandle, ProbeFailure, RingContent, RingKind, ScriptStarted, Started, StreamLayout, TakenRings,
@@ -27,8 +28,6 @@ use super::{
     appender::{Appender, QUEUED_APPENDS},
     clock::{monotonic_ns, wall_unix_ns},
     control::Controller,
-    decode_perf::PerfFormat,
-    decode_records::RecordDecoder,
     decoder,
     frames::Frames,
     kernel_formats::{self, StreamFormat},
@@ -38,6 +37,7 @@ use super::{
     live_rows::LiveRows,
     output,
     page_reader::PageReader,
+    perf_format::perf_format,
     progress::Progress,
     reader::{self, QUEUED_BATCHES, Source},
     running::{Made, Phase, Running, RunningScript},
@@ -622,7 +622,7 @@ fn map_rings(rings: Vec<OwnedFd>, started: &Started) -> Result<Vec<Source>, Stri
         return Err(format!("{} rings were announced and {} came", started.rings.len(), rings.len()));
     }
     let map = |(fd, info): (OwnedFd, &bathyscope_protocol::RingInfo)| {
-        let format = PerfFormat::of(info.kind);
+        let format = perf_format(info.kind);
         if let RingContent::Stream { stream } = info.content {
             let layout = started.streams.get(usize::from(stream)).ok_or("a ring of a stream that there is not")?;
             let fits = match layout {

@@ -161,8 +161,8 @@ mod tests {
         let texts = |row: &NewRow| {
             let cells = row.shown(0);
             let text = |at: usize| match cells.get(at) {
-                Some(bathyscope_views::Cell::Text(text)) => text.clone(),
-                Some(bathyscope_views::Cell::Number(number)) => number.to_string(),
+                Some(bathyscope_capture::Cell::Text(text)) => text.clone(),
+                Some(bathyscope_capture::Cell::Number(number)) => number.to_string(),
                 _ => String::new(),
             };
             format!("{} {} {} {}", text(3), text(5), text(6), text(11))

@@ -15,6 +15,7 @@ use bathyscope_catalog::{
     elf::Registers,
     syscalls::{Abi, Beside, Call, Decoded, Hex, Piece, Style, decode, definition, error_of, select},
 };
+use bathyscope_decode::perf::CopiedStack;
 use bathyscope_formats::{CallFilter, SysdigError};
 use bathyscope_protocol::{ProcessFile, StreamLayout};
 
@@ -22,7 +23,6 @@ use super::{
     AgentLink,
     call_facts::{Facts, Named},
     call_owners::Owners,
-    decode_perf::CopiedStack,
     script_rows::{NewRow, RowCell},
     syscall_files::{ProcessFiles, Shows},
     syscall_kinds::{self, Ends, Words, kind},

@@ -5,16 +5,15 @@
 
 use std::{collections::HashMap, sync::Mutex};
 
-use bathyscope_capture::{LossStage, StringDictionary};
+use bathyscope_capture::{LossStage, StringDictionary, cut_text};
 use bathyscope_catalog::EventFormat;
-use bathyscope_formats::ftrace::{
+use bathyscope_decode::pages::{
     Call, CallState, Calls, Entry, Exit, Missed, Number, Page, Role, Value, value, write_value,
 };
 use bathyscope_protocol::RingInfo;
 
 use super::{
     AgentLink,
-    cut::cut_text,
     ledger::Books,
     merge::Merge,
     reader::RecordBatch,
@@ -325,7 +324,7 @@ impl TraceRows {
         if address == TRAMPOLINE {
             return b"[FTRACE TRAMPOLINE]".to_vec();
         }
-        use bathyscope_bpf::output::Names as _;
+        use bathyscope_decode::script::Names as _;
         let name = match self.setup.names.kernel_symbol(address) {
             Some(symbol) if symbol.module.is_empty() => symbol.name,
             Some(symbol) => format!("{} [{}]", symbol.name, symbol.module),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bathyscope_capture::{Column, ColumnType, Display, StreamKind, StreamSchema, TraceSpec, column_name_of_field};
 use bathyscope_catalog::{ColumnSource, EventFormat, Field, FieldKind, columns_of};
-use bathyscope_formats::ftrace::{Events, Layout, Role};
+use bathyscope_decode::pages::{Events, Layout, Role};
 use bathyscope_protocol::{KernelFile, Started, TraceFacts, TraceFormat};
 
 use super::{

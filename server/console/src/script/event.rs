@@ -1,6 +1,6 @@
 //! What a running script says.
 
-use bathyscope_bpf::output::{Record, Snapshot};
+use bathyscope_decode::script::{Record, Snapshot};
 use bathyscope_plan::{MapPlan, Plan};
 
 /// Something that a script's records ask for, in their order.
@@ -51,7 +51,7 @@ impl ScriptEvent {
     }
 }
 
-/// A map as it was at a moment; for `bathyscope_bpf::output::Snapshot`.
+/// A map as it was at a moment; for `bathyscope_decode::script::Snapshot`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapSnapshot {
     /// Which map, index in the plan.
@@ -63,7 +63,7 @@ pub struct MapSnapshot {
 }
 
 impl MapSnapshot {
-    /// Its elements as `bathyscope_bpf::output::Snapshot::read` takes them.
+    /// Its elements as `bathyscope_decode::script::Snapshot::read` takes them.
     pub fn elements(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.elements.iter().map(|(key, value)| (key.as_slice(), value.as_slice()))
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use bathyscope_bpf::output::{Decoder, Record, Value};
+use bathyscope_decode::script::{Decoder, Record, Value};
 use bathyscope_plan::{Action, Aggregation, MapPlan, Plan, Site, Type, layout};
 use bathyscope_protocol::CaptureHandle;
 

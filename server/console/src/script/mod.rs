@@ -1,7 +1,7 @@
 //! Runs scripts of the probe language: what `bathyscope trace`, the recorder and the editor have in common.
 //!
 //! The agent compiles, loads and attaches; this side finds the places in user space that a script names ([`places`]),
-//! reads the ring, and does what records ask for in their order ([`ScriptSession`]). Rendering is `bpf::output`'s, storing
+//! reads the ring, and does what records ask for in their order ([`ScriptSession`]). Rendering is `decode::script`'s, storing
 //! the recorder's. It must not know HTTP or SQL, and trusts nothing in a record: lengths are checked against the plan.
 
 mod agent;

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use bathyscope_bpf::output::{Names, Symbol, WallTime};
+use bathyscope_decode::script::{Names, Symbol, WallTime};
 use bathyscope_plan::Clock;
 use bathyscope_symbols::Kallsyms;
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use bathyscope_bpf::output::{
+use bathyscope_capture::{Batch, ColumnData, ColumnType, FrameId, StreamSchema, column_name_of_field};
+use bathyscope_decode::script::{
     Form, KeptRow, Names, Record, Renderer, Snapshot, Symbol, Value, WallTime, value_columns,
 };
-use bathyscope_capture::{Batch, ColumnData, ColumnType, FrameId, StreamSchema, column_name_of_field};
 use bathyscope_plan::{Clock, Plan, Site, Type};
 use bathyscope_views::Dictionaries;
 

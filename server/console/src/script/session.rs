@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bathyscope_decode::perf::PerfEvent;
 use bathyscope_plan::{Diagnostic, Plan, Span};
 use bathyscope_protocol::{
     CaptureHandle, ProbeFailure, Readings, RingContent, ScriptEnabled, ScriptStarted, rings::RingReader,
@@ -15,7 +16,7 @@ use bathyscope_protocol::{
 use super::{
     MapSnapshot, ScriptAgent, ScriptEvent, ScriptFailure, ScriptRequest, follow::Follower, places, sideband::Sideband,
 };
-use crate::recorder::{LinkError, PerfEvent, monotonic_ns, words};
+use crate::recorder::{LinkError, monotonic_ns, words};
 
 /// About how many bytes one call of [`ScriptSession::poll`] reads at most.
 const POLL_BYTES: usize = 256 << 10;

@@ -3,12 +3,13 @@
 
 use std::os::fd::OwnedFd;
 
+use bathyscope_decode::perf::{PerfEvent, PerfFormat, PerfRecord, parse_record};
 use bathyscope_protocol::{
     RingContent, RingInfo,
     rings::{RingError, RingReader},
 };
 
-use crate::recorder::{Merge, PerfEvent, PerfFormat, PerfRecord, monotonic_ns, parse_record};
+use crate::recorder::{Merge, monotonic_ns, perf_format};
 
 /// About how many bytes of one ring are read in one pass.
 const PASS_BYTES: usize = 1 << 20;
@@ -25,7 +26,7 @@ impl Sideband {
     pub(super) fn map(rings: Vec<(&RingInfo, OwnedFd)>) -> Result<Self, RingError> {
         let mut mapped = Vec::new();
         for (info, fd) in rings {
-            if let (RingContent::Sideband, Some(format)) = (info.content, PerfFormat::of(info.kind)) {
+            if let (RingContent::Sideband, Some(format)) = (info.content, perf_format(info.kind)) {
                 mapped.push((RingReader::map(fd, info)?, format));
             }
         }

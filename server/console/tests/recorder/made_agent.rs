@@ -14,10 +14,10 @@ use std::{
 };
 
 use bathyscope::recorder::AgentLink;
+use bathyscope_capture::{ColumnEncoding, ColumnLayout};
 use bathyscope_protocol::{
-    AgentClient, AgentError, AgentErrorKind, ColumnEncoding, ColumnLayout, Connection, GuardStage, ProbeReading,
-    ProcessFile, Readings, Reply, Request, RingContent, RingInfo, RingKind, Started, StreamLayout, TargetState,
-    WireMethod,
+    AgentClient, AgentError, AgentErrorKind, Connection, GuardStage, ProbeReading, ProcessFile, Readings, Reply,
+    Request, RingContent, RingInfo, RingKind, Started, StreamLayout, TargetState, WireMethod,
     counters::{CounterFile, LastReadings},
     rings::{SimulatedBpfRing, SimulatedPerfRing},
 };

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use bathyscope_capture::Cell;
 use serde::Serialize;
 
 use super::{
     At, KeyId, MAX_MAP_KEYS, MAX_MAP_SNAPSHOTS, MapShape, Period, SnapshotInfo, Unit, period::Readings, snapshots,
 };
-use crate::{Cancel, Cell, Source, TimeRange, ViewError, cell::cells, source::relative};
+use crate::{Cancel, Source, TimeRange, ViewError, cell::cells, source::relative};
 
 /// A bucket: from `low` until before `high`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

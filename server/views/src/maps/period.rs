@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use bathyscope_capture::{ColumnType, StreamSchema};
+use bathyscope_capture::{Cell, ColumnType, StreamSchema};
 
 use super::{At, KeyId, MapKind, MapShape, SnapshotInfo, snapshots};
-use crate::{Cancel, Cell, Source, TimeRange, ViewError, cell::cells, scan::schema_of};
+use crate::{Cancel, Source, TimeRange, ViewError, cell::cells, scan::schema_of};
 
 /// The most elements whose values are compared between readings.
 const MAX_COMPARED: usize = 1 << 20;

@@ -2,11 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
-use bathyscope_capture::{Batch, ColumnData, ColumnType, StreamKind, StreamSchema};
+use bathyscope_capture::{Batch, Cell, ColumnData, ColumnType, StreamKind, StreamSchema};
 use serde::{Serialize, Serializer};
 
 use crate::{
-    Cancel, Cell, Source, TimeRange, ViewError,
+    Cancel, Source, TimeRange, ViewError,
     hash::{FNV1A_64, fnv1a_64},
     scan::{Scan, schema_of},
     source::relative,

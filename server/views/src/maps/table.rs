@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use bathyscope_capture::Cell;
 use serde::Serialize;
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
     snapshots,
 };
 use crate::{
-    Cancel, Cell, ColumnHead, Source, TimeRange, ViewError,
+    Cancel, ColumnHead, Source, TimeRange, ViewError,
     cell::{cells, heads},
     scan::schema_of,
 };

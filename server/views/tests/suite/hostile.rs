@@ -3,9 +3,9 @@
 
 use crate::fixture;
 
-use bathyscope_capture::visible;
+use bathyscope_capture::{Cell, visible};
 use bathyscope_views::{
-    Cell, FlameQuery, Group, RowsQuery, SvgOptions, TimeRange, TimelineQuery, flame, page, svg, timeline,
+    FlameQuery, Group, RowsQuery, SvgOptions, TimeRange, TimelineQuery, flame, page, svg, timeline,
 };
 use fixture::{GO, hostile, hostile_names, xml::Item};
 

@@ -5,9 +5,9 @@ use crate::fixture;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bathyscope_capture::{ColumnType, Display, MappingKind, StreamKind};
+use bathyscope_capture::{Cell, ColumnType, Display, MappingKind, StreamKind};
 use bathyscope_views::{
-    Cell, Filter, FlameGraph, FlameQuery, FunctionOrder, Group, GroupBy, MATCH_BELOW, MATCH_SELF, MemorySource, Order,
+    Filter, FlameGraph, FlameQuery, FunctionOrder, Group, GroupBy, MATCH_BELOW, MATCH_SELF, MemorySource, Order,
     RateQuery, RowsQuery, SampledFunction, TimeRange, TimelineQuery, flame, fold, page, rate, sampled_functions,
     timeline,
 };

@@ -12,10 +12,9 @@ use bathyscope_agent::{
     Backend, CommandRights, KernelBackend, ScriptRights, SessionEnd, SimulatedBackend, Simulation, serve,
     serve_with_lease,
 };
-use bathyscope_capture::{CountSpec, EventProbe, ProfileSpec};
+use bathyscope_capture::{ColumnEncoding, ColumnLayout, CountSpec, EventProbe, ProfileSpec};
 use bathyscope_protocol::{
-    AgentClient, ColumnEncoding, ColumnLayout, Connection, RingContent, Started, StreamLayout, TakenRings, WireMethod,
-    rings::RingReader,
+    AgentClient, Connection, RingContent, Started, StreamLayout, TakenRings, WireMethod, rings::RingReader,
 };
 
 pub(crate) const SOON: Duration = Duration::from_secs(20);

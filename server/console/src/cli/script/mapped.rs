@@ -7,9 +7,10 @@ use std::{
     sync::Arc,
 };
 
+use bathyscope_decode::perf::{MapFile, NewMap, PerfEvent};
 use bathyscope_protocol::ProcessFile;
 
-use crate::recorder::{AgentLink, Backing, FileKey, MapFile, MappedAt, NewMap, PerfEvent, Processes, open_by_name};
+use crate::recorder::{AgentLink, Backing, FileKey, MappedAt, Processes, open_by_name};
 
 /// The most files that are kept open.
 const MAX_FILES: usize = 512;

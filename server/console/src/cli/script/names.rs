@@ -12,14 +12,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bathyscope_bpf::output::{Names, Symbol, WallTime};
+use bathyscope_decode::{
+    perf::PerfEvent,
+    script::{Names, Symbol, WallTime},
+};
 use bathyscope_plan::Clock;
 use bathyscope_protocol::{KernelFile, ProcessFile};
 use bathyscope_symbols::{FileOptions, FileResolver, Kallsyms, Place, ProcessMaps};
 
 use super::mapped::Mapped;
 use crate::{
-    recorder::{AgentLink, PerfEvent},
+    recorder::AgentLink,
     script::{HostNames, ProcessNames},
 };
 

@@ -2,11 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use bathyscope_bpf::{
-    lang::render,
-    output::{Form, Message, Record, Renderer, safe_for_terminal},
-};
+use bathyscope_bpf::lang::render;
 use bathyscope_capture::visible;
+use bathyscope_decode::script::{Form, Message, Record, Renderer, safe_for_terminal};
 use bathyscope_plan::{Action, Diagnostic, Output, Plan};
 
 use super::{

@@ -7,8 +7,8 @@ use std::{
 };
 
 use bathyscope_agent::Simulation;
-use bathyscope_bpf::output::Form;
 use bathyscope_capture::Target;
+use bathyscope_decode::script::Form;
 use bathyscope_protocol::{AgentClient, CaptureHandle, Readings, TargetState};
 
 use super::{

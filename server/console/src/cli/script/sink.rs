@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use bathyscope_bpf::output::safe_for_terminal;
+use bathyscope_decode::script::safe_for_terminal;
 use clap::ValueEnum;
 
 use crate::Failure;

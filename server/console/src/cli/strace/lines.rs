@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use bathyscope_capture::{CaptureId, StreamSchema};
+use bathyscope_capture::{CaptureId, Cell, StreamSchema};
 use bathyscope_catalog::{
     constants::{Arch, signal_name},
     syscalls::{Abi, Summary, SummaryColumn, SummaryOrder, number_of, result_text},
 };
 use bathyscope_protocol::TargetState;
 use bathyscope_store::Store;
-use bathyscope_views::Cell;
 
 use super::{
     Precision,

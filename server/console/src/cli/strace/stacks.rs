@@ -1,8 +1,8 @@
 //! The stacks of calls, as `strace -k` prints them.
 
-use bathyscope_capture::{CaptureId, FrameId, MappingKind, StackId, visible};
+use bathyscope_capture::{CaptureId, Cell, FrameId, MappingKind, StackId, visible};
 use bathyscope_store::{Store, StoreError};
-use bathyscope_views::{Cell, Dictionaries};
+use bathyscope_views::Dictionaries;
 use serde_json::{Value, json};
 
 use crate::{

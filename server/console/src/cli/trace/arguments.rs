@@ -5,8 +5,7 @@ use std::time::Duration;
 use bathyscope_capture::{
     CaptureSpec, EventProbe, Limits, Method, Predicate, ProfileSpec, Target, TracepointName, visible,
 };
-
-use bathyscope_bpf::output::Form;
+use bathyscope_decode::script::Form;
 
 use super::{Format, TraceArgs};
 use crate::{

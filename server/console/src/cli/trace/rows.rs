@@ -3,10 +3,11 @@
 use std::io::{ErrorKind, Write as _};
 
 use bathyscope_capture::{
-    Batch, CaptureId, ColumnData, ColumnType, Display, OutputStream, StreamSchema, StringId, decode_chunk, visible,
+    Batch, CaptureId, Cell, ColumnData, ColumnType, Display, OutputStream, StreamSchema, StringId, decode_chunk,
+    visible,
 };
 use bathyscope_store::{Store, StoreError};
-use bathyscope_views::{Cell, Dictionaries, EventText, Value, cells};
+use bathyscope_views::{Dictionaries, EventText, Value, cells};
 
 use super::names::NameReader;
 use crate::{Failure, recorder::Recorder};

@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use bathyscope_formats::ftrace::{
+use bathyscope_decode::pages::{
     Call, CallState, Calls, Entry, Events, Exit, Layout, LayoutError, Missed, Page, PageError, Role, value, write_value,
 };
 use proptest::prelude::*;

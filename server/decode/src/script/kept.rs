@@ -92,7 +92,7 @@ mod tests {
     use bathyscope_capture::StreamSchema;
 
     use super::*;
-    use crate::output::{Cell, MapRows, NoNames};
+    use crate::script::{Cell, MapRows, NoNames};
     use bathyscope_plan::{MapType, Plan, SeriesOf, Type};
 
     fn map(key: Vec<Type>, value: Type) -> MapPlan {

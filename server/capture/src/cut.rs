@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 /// Added to a text that was cut.
-pub(crate) const CUT_MARK: &[u8] = "…".as_bytes();
+pub const CUT_MARK: &[u8] = "…".as_bytes();
 
 /// A text of at most `most` bytes; one that was longer ends with the mark, and not within a character.
-pub(crate) fn cut_text(text: &[u8], most: usize) -> Cow<'_, [u8]> {
+pub fn cut_text(text: &[u8], most: usize) -> Cow<'_, [u8]> {
     if text.len() <= most {
         return Cow::Borrowed(text);
     }

@@ -1,12 +1,9 @@
 //! Records of a BPF ring → columns, as the agent's layout says.
 
 use bathyscope_capture::{
-    Batch, Column, ColumnData, ColumnType, Display, StreamKind, StreamSchema, StringDictionary, StringId, visible,
+    Batch, CUT_MARK, Cell, Column, ColumnData, ColumnEncoding, ColumnLayout, ColumnType, Display, StreamKind,
+    StreamSchema, StringDictionary, StringId, visible,
 };
-use bathyscope_protocol::{ColumnEncoding, ColumnLayout};
-use bathyscope_views::Cell;
-
-use super::cut::CUT_MARK;
 
 /// The largest record that is accepted; the agent's are far smaller.
 const MAX_RECORD_BYTES: u32 = 64 << 10;
@@ -15,7 +12,7 @@ const CACHE_SLOTS: usize = 256;
 
 /// A layout that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum LayoutError {
+pub enum LayoutError {
     /// A column lies outside the record or has an impossible width.
     #[error("the column `{0}` does not fit into its record")]
     Column(String),
@@ -29,7 +26,7 @@ pub(crate) enum LayoutError {
 
 /// Decodes the records of one stream.
 #[derive(Debug)]
-pub(crate) struct RecordDecoder {
+pub struct RecordDecoder {
     record_bytes: usize,
     columns: Vec<(usize, ColumnEncoding)>,
     short_texts: Vec<(u128, StringId)>,
@@ -44,11 +41,10 @@ enum Field<'a> {
 
 impl RecordDecoder {
     /// Checks a layout, and makes the decoder and the schema of the stream called `name`.
-    pub(crate) fn new(
-        name: &str,
-        record_bytes: u32,
-        layout: &[ColumnLayout],
-    ) -> Result<(Self, StreamSchema), LayoutError> {
+    ///
+    /// # Errors
+    /// If there can be no such records.
+    pub fn new(name: &str, record_bytes: u32, layout: &[ColumnLayout]) -> Result<(Self, StreamSchema), LayoutError> {
         if !(1..=MAX_RECORD_BYTES).contains(&record_bytes) {
             return Err(LayoutError::Record(record_bytes));
         }
@@ -76,7 +72,7 @@ impl RecordDecoder {
     }
 
     /// The moment of a record; none if it has another size.
-    pub(crate) fn time_ns(&self, record: &[u8]) -> Option<u64> {
+    pub fn time_ns(&self, record: &[u8]) -> Option<u64> {
         let (offset, encoding) = self.columns.first().filter(|_| record.len() == self.record_bytes)?;
         match field(record, *offset, *encoding) {
             Field::Unsigned(time) => Some(time),
@@ -85,7 +81,7 @@ impl RecordDecoder {
     }
 
     /// Appends a record as a row; `false` if it has another size, and then nothing is appended.
-    pub(crate) fn decode(&mut self, record: &[u8], batch: &mut Batch, strings: &mut StringDictionary) -> bool {
+    pub fn decode(&mut self, record: &[u8], batch: &mut Batch, strings: &mut StringDictionary) -> bool {
         if record.len() != self.record_bytes || batch.columns.len() != self.columns.len() {
             return false;
         }
@@ -104,7 +100,7 @@ impl RecordDecoder {
     }
 
     /// A record as cells, its time relative to `origin_ns`.
-    pub(crate) fn cells(&self, record: &[u8], origin_ns: u64) -> Vec<Cell> {
+    pub fn cells(&self, record: &[u8], origin_ns: u64) -> Vec<Cell> {
         let cells =
             self.columns.iter().enumerate().map(|(i, (offset, encoding))| match field(record, *offset, *encoding) {
                 Field::Unsigned(time) if i == StreamSchema::TIME => {

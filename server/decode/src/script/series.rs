@@ -134,7 +134,7 @@ fn write(out: &mut String, text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::NoNames;
+    use crate::script::NoNames;
 
     /// A wall clock that is so much ahead of the monotonic one.
     struct Wall(i128);

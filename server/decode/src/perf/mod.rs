@@ -7,7 +7,6 @@ use bathyscope_catalog::{
     elf::Registers,
     perf_samples::{BRANCH_CALL_STACK, BRANCH_COUNTERS, BRANCH_HW_INDEX, BranchFlags},
 };
-use bathyscope_protocol::RingKind;
 
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
@@ -67,53 +66,48 @@ const MARKER_USER: u64 = -512_i64 as u64;
 
 /// How the records of a ring look, as its event was asked to write them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PerfFormat {
-    sample_type: u64,
-    read_format: u64,
-    sample_id_all: bool,
-    branch_sample_type: u64,
+pub struct PerfFormat {
+    /// `sample_type` of its `perf_event_attr`.
+    pub sample_type: u64,
+    /// `read_format` of its `perf_event_attr`.
+    pub read_format: u64,
+    /// Whether records other than samples end in the sample's ids (`sample_id_all`).
+    pub sample_id_all: bool,
+    /// `branch_sample_type` of its `perf_event_attr`; zero without branches.
+    pub branch_sample_type: u64,
 }
 
 impl PerfFormat {
-    /// The format of a perf ring; none for other rings.
-    pub(crate) fn of(kind: RingKind) -> Option<Self> {
-        match kind {
-            RingKind::Perf { sample_type, read_format, sample_id_all, branch_sample_type } => {
-                Some(Self { sample_type, read_format, sample_id_all, branch_sample_type })
-            }
-            RingKind::Bpf | RingKind::TracePipe { .. } => None,
-        }
-    }
-
     /// Whether samples have what a row needs.
-    pub(crate) fn fits_samples(self) -> bool {
+    pub fn fits_samples(self) -> bool {
         let needed = SAMPLE_TID | SAMPLE_TIME | SAMPLE_CPU | SAMPLE_CALLCHAIN;
         self.sample_type & needed == needed
     }
 
     /// Whether samples tell of the memory that was accessed.
-    pub(crate) fn has_memory(self) -> bool {
+    pub fn has_memory(self) -> bool {
         self.sample_type & SAMPLE_DATA_SRC != 0
     }
 
     /// Whether the branches of samples are rows, and not calls that make the stack.
-    pub(crate) fn has_branches(self) -> bool {
+    pub fn has_branches(self) -> bool {
         self.sample_type & SAMPLE_BRANCH_STACK != 0 && self.branch_sample_type & BRANCH_CALL_STACK == 0
     }
 }
 
 /// A record with its moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PerfRecord {
+pub struct PerfRecord {
     /// Monotonic nanoseconds; none where the format has none.
-    pub(crate) time_ns: Option<u64>,
+    pub time_ns: Option<u64>,
     /// What it tells.
-    pub(crate) event: PerfEvent,
+    pub event: PerfEvent,
 }
 
 /// What a record tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PerfEvent {
+#[allow(missing_docs, reason = "the fields are what the kernel calls them")]
+pub enum PerfEvent {
     /// A stack was sampled.
     Sample(Sample),
     /// Memory was mapped that code can run from.
@@ -134,73 +128,79 @@ pub(crate) enum PerfEvent {
 
 /// A sampled stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sample {
-    pub(crate) cpu: u32,
-    pub(crate) pid: u32,
-    pub(crate) tid: u32,
+#[allow(missing_docs, reason = "the fields are what the kernel calls them")]
+pub struct Sample {
+    pub cpu: u32,
+    pub pid: u32,
+    pub tid: u32,
     /// Kernel addresses, innermost first.
-    pub(crate) kernel: Vec<u64>,
+    pub kernel: Vec<u64>,
     /// User addresses, innermost first.
-    pub(crate) user: Vec<u64>,
+    pub user: Vec<u64>,
     /// What user addresses are found from, until they were.
-    pub(crate) copied: Option<Box<CopiedStack>>,
+    pub copied: Option<Box<CopiedStack>>,
     /// Whether the stack goes on behind the last address; not known where the kernel walked it.
-    pub(crate) cut: Option<bool>,
+    pub cut: Option<bool>,
     /// The access to memory, where it was asked for.
-    pub(crate) memory: Option<Access>,
+    pub memory: Option<Access>,
     /// The CPU's last branches, the newest first.
-    pub(crate) branches: Vec<Branch>,
+    pub branches: Vec<Branch>,
     /// Which of the events that are sampled it is of; its ring tells.
-    pub(crate) event: usize,
+    pub event: usize,
 }
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Access {
-    pub(crate) address: u64,
+pub struct Access {
+    /// What was accessed.
+    pub address: u64,
     /// `perf_mem_data_src`.
-    pub(crate) data_source: u64,
+    pub data_source: u64,
     /// What it cost; mostly cycles.
-    pub(crate) weight: u64,
+    pub weight: u64,
     /// Cycles of the whole instruction, where the CPU tells them apart.
-    pub(crate) instruction_latency: u64,
+    pub instruction_latency: u64,
     /// Cycles until it retired, likewise.
-    pub(crate) retire_latency: u64,
+    pub retire_latency: u64,
 }
 
 /// A branch that was taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Branch {
-    pub(crate) from: u64,
-    pub(crate) to: u64,
-    pub(crate) flags: BranchFlags,
+#[allow(missing_docs, reason = "the fields are what the kernel calls them")]
+pub struct Branch {
+    pub from: u64,
+    pub to: u64,
+    pub flags: BranchFlags,
 }
 
 /// A copy of a thread's registers and of the top of its stack in user space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CopiedStack {
-    pub(crate) registers: Registers,
+#[allow(missing_docs, reason = "the fields are what the kernel calls them")]
+pub struct CopiedStack {
+    pub registers: Registers,
     /// From the stack pointer on.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// Memory that was mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NewMap {
-    pub(crate) pid: u32,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) file_offset: u64,
-    pub(crate) file: MapFile,
+#[allow(missing_docs, reason = "the fields are what the kernel calls them")]
+pub struct NewMap {
+    pub pid: u32,
+    pub start: u64,
+    pub end: u64,
+    pub file_offset: u64,
+    pub file: MapFile,
     /// Path or name; bytes that a process chose.
-    pub(crate) name: Vec<u8>,
+    pub name: Vec<u8>,
     /// Whether code can run there.
-    pub(crate) executable: bool,
+    pub executable: bool,
 }
 
 /// How the mapped file is told from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum MapFile {
+#[allow(missing_docs, reason = "the fields are what the kernel calls them")]
+pub enum MapFile {
     BuildId(Vec<u8>),
     Inode { device: (u32, u32), inode: u64 },
     Unknown,
@@ -209,7 +209,7 @@ pub(crate) enum MapFile {
 /// A record that contradicts its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a record of the kernel's event ring does not have its announced form")]
-pub(crate) struct MalformedRecord;
+pub struct MalformedRecord;
 
 struct Cursor<'a>(&'a [u8]);
 
@@ -236,7 +236,10 @@ impl<'a> Cursor<'a> {
 }
 
 /// Reads one whole record, header included.
-pub(crate) fn parse_record(record: &[u8], format: PerfFormat) -> Result<PerfRecord, MalformedRecord> {
+///
+/// # Errors
+/// If it contradicts itself or its format.
+pub fn parse_record(record: &[u8], format: PerfFormat) -> Result<PerfRecord, MalformedRecord> {
     let mut header = Cursor(record);
     let kind = header.u32()?;
     let misc_and_size = header.u32()?;
@@ -440,9 +443,4 @@ fn read_chain(chain: &[u8], kernel: &mut Vec<u64>, user: &mut Vec<u64>) {
 }
 
 #[cfg(test)]
-#[path = "decode_perf_tests.rs"]
 mod tests;
-
-#[cfg(test)]
-#[path = "tests/beside_perf.rs"]
-mod beside_perf;

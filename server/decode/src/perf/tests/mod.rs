@@ -1,5 +1,7 @@
 //! Records by hand, against expected values and against another reader of the same format.
 
+mod beside_perf;
+
 use linux_perf_event_reader as other;
 use proptest::prelude::*;
 

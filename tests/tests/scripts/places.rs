@@ -163,18 +163,23 @@ fn too_many_huge_pages() -> u64 {
 /// A TLS connection over which a line of text goes.
 pub(crate) fn tls(place: &Place) {
     let (key, certificate) = (place.path("key"), place.path("certificate"));
+    // Of a line with `{key}` and `{certificate}`, whose paths may have blanks.
     let openssl = |words: &str| {
         let mut command = Command::new("openssl");
-        command.args(words.split(' ')).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let words = words.split(' ').map(|word| match word {
+            "{key}" => key.clone(),
+            "{certificate}" => certificate.clone(),
+            word => word.to_owned(),
+        });
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         command
     };
-    let made = openssl(&format!(
-        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -keyout {key} -out {certificate}"
-    ));
-    let mut made = made;
+    let mut made = openssl(
+        "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -keyout {key} -out {certificate}",
+    );
     assert!(made.status().expect("openssl starts").success(), "a certificate can be made");
     let mut server = openssl(&format!(
-        "s_server -accept 127.0.0.1:{} -key {key} -cert {certificate} -naccept 1",
+        "s_server -accept 127.0.0.1:{} -key {{key}} -cert {{certificate}} -naccept 1",
         place.filled("{port}")
     ))
     .spawn()

@@ -13,8 +13,7 @@ import {
   traceOf,
 } from "./spec_methods.js";
 
-/** @import { CaptureSpec, Limits, Method, ProfileSpec, SampledEvent, ScriptSpec, Target } from "../../../api.js" */
-/** @import { Budgets, DescribedField, EventProbe } from "../../../api.js" */
+/** @import { Budgets, CaptureSpec, Limits, Method, ProfileSpec, SampledEvent, ScriptSpec, Target } from "../../../api.js" */
 /** @typedef {ReturnType<typeof emptyForm>} Form */
 /** @typedef {(text: string) => {words: string[], problem: string}} Split turns a command line into words */
 /** @typedef {(words: string[]) => string} Join turns words into a command line */

@@ -3,7 +3,7 @@
 
 import { probeLines, probesOf } from "./probe_text.js";
 
-/** @import { CountSpec, DynamicProbe, SyscallSpec, TraceSpec } from "../../../api.js" */
+/** @import { CountSpec, SyscallSpec, TraceSpec } from "../../../api.js" */
 /** @typedef {{least?: number, most?: number, whole?: boolean}} Range what a number may be */
 /** @typedef {ReturnType<typeof emptyMethods>["syscalls"]} SyscallsForm */
 /** @typedef {ReturnType<typeof emptyMethods>["trace"]} TraceForm */

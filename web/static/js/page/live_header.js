@@ -5,7 +5,7 @@ import { h, put } from "../lib/dom.js";
 import { bytes, count, duration, exact, permille } from "../lib/format.js";
 import { ESTIMATED } from "../lib/spec.js";
 
-/** @import { ProbeTick, StreamTick, Tick } from "../../../api.js" */
+/** @import { StreamTick, Tick } from "../../../api.js" */
 /** @typedef {Pick<StreamTick, "hits_per_s"|"rows_per_s"|"ns_per_hit"|"cpu_permille"|"stored"|"filtered"|"lost">} Sums */
 
 /**

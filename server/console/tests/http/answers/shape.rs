@@ -41,15 +41,9 @@ pub struct Shapes {
     pub by_id: BTreeMap<TypeId, Option<Shape>>,
 }
 
-/// What types write that implement `Serialize` by hand, by crate and name.
-const BY_HAND: [(&str, &str, &str); 6] = [
-    ("bathyscope_views", "Cell", "cell"),
-    ("bathyscope_query", "Cell", "cell"),
-    ("bathyscope_views", "KeyId", "text"),
-    ("bathyscope_views", "CodePlace", "text"),
-    ("bathyscope_views", "NodeId", "text"),
-    ("bathyscope_views", "NodeKind", "number"),
-];
+/// What types write that implement `Serialize` by hand, by name: in whichever room they are.
+const BY_HAND: [(&str, &str); 5] =
+    [("Cell", "cell"), ("KeyId", "text"), ("CodePlace", "text"), ("NodeId", "text"), ("NodeKind", "number")];
 
 /// Fields that a module of ours writes: `#[serde(with = "…")]`.
 const WITH: [(&str, Shape); 1] = [("crate::predicate::text", Shape::Text)];
@@ -160,7 +154,7 @@ impl Shapes {
             }
             Item::Impl(item) => {
                 let Type::Path(path) = &*item.self_ty else { panic!("only paths implement Serialize here") };
-                by_hand(&sources.files[id.file].crate_name, &path.path.segments.last().unwrap().ident.to_string())
+                by_hand(&path.path.segments.last().unwrap().ident.to_string())
             }
             _ => panic!("this item is no type"),
         }
@@ -258,9 +252,8 @@ impl Attributes {
     }
 }
 
-fn by_hand(crate_name: &str, name: &str) -> Shape {
-    let known = BY_HAND.iter().find(|(of, known, _)| (*of, *known) == (crate_name, name));
-    match known.map(|(_, _, form)| *form) {
+fn by_hand(name: &str) -> Shape {
+    match BY_HAND.iter().find(|(known, _)| *known == name).map(|(_, form)| *form) {
         Some("text") => Shape::Text,
         Some("number") => Shape::Number,
         Some("cell") => {
@@ -268,7 +261,7 @@ fn by_hand(crate_name: &str, name: &str) -> Shape {
             let stack = [field("id", Shape::Number), field("top", Shape::Text), field("depth", Shape::Number)];
             Shape::Union(vec![Shape::Null, Shape::Number, Shape::Text, Shape::Object(stack.to_vec())])
         }
-        _ => panic!("{crate_name}::{name} is serialised by hand: say in BY_HAND what it writes"),
+        _ => panic!("{name} is serialised by hand: say in BY_HAND what it writes"),
     }
 }
 

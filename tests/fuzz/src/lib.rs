@@ -7,7 +7,9 @@
 
 mod agent;
 mod console;
+mod decode;
 mod mutate;
+mod parsers;
 mod script;
 
 use std::path::PathBuf;
@@ -24,12 +26,24 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "agent_bytes", run: agent::bytes },
     Target { name: "agent_requests", run: agent::requests },
     Target { name: "script", run: script::script },
     Target { name: "login", run: console::login },
     Target { name: "import", run: console::import },
+    Target { name: "perf_records", run: decode::perf_records },
+    Target { name: "probe_records", run: decode::probe_records },
+    Target { name: "trace_pages", run: decode::trace_pages },
+    Target { name: "script_records", run: decode::script_records },
+    Target { name: "filters", run: parsers::filters },
+    Target { name: "sysdig", run: parsers::sysdig },
+    Target { name: "host_texts", run: parsers::host_texts },
+    Target { name: "probe_lines", run: parsers::probe_lines },
+    Target { name: "event_formats", run: parsers::event_formats },
+    Target { name: "sql", run: parsers::sql },
+    Target { name: "elf", run: parsers::elf },
+    Target { name: "dwarf", run: parsers::dwarf },
 ];
 
 /// Finds a target.

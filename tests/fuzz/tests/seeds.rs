@@ -46,6 +46,66 @@ fn p18_seeds_of_imports() {
 }
 
 #[test]
+fn seeds_of_records_of_perf() {
+    replay("perf_records");
+}
+
+#[test]
+fn seeds_of_records_of_probes() {
+    replay("probe_records");
+}
+
+#[test]
+fn seeds_of_pages_of_ftrace() {
+    replay("trace_pages");
+}
+
+#[test]
+fn seeds_of_records_and_maps_of_scripts() {
+    replay("script_records");
+}
+
+#[test]
+fn seeds_of_conditions() {
+    replay("filters");
+}
+
+#[test]
+fn seeds_of_lines_of_sysdig() {
+    replay("sysdig");
+}
+
+#[test]
+fn seeds_of_texts_of_the_host() {
+    replay("host_texts");
+}
+
+#[test]
+fn seeds_of_lines_of_probes() {
+    replay("probe_lines");
+}
+
+#[test]
+fn seeds_of_formats_of_events() {
+    replay("event_formats");
+}
+
+#[test]
+fn seeds_of_queries() {
+    replay("sql");
+}
+
+#[test]
+fn seeds_of_elf_files() {
+    replay("elf");
+}
+
+#[test]
+fn seeds_of_debug_information() {
+    replay("dwarf");
+}
+
+#[test]
 fn every_target_has_seeds_and_a_file_for_cargo_fuzz() {
     for target in TARGETS {
         assert!(!seeds(target.name).is_empty(), "{}", target.name);

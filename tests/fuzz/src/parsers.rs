@@ -1,0 +1,188 @@
+//! Texts and files of people, programs and the kernel, given to what reads them.
+
+use std::{
+    io::Write as _,
+    os::fd::OwnedFd,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
+
+use bathyscope_capture::{Batch, ColumnData, Predicate, StreamKind, StreamSchema};
+use bathyscope_catalog::{
+    EventFormat,
+    dynamic::{Dialect, argument_places, parse_dynamic, parse_perf_probe, read_typed},
+    elf::{ElfFile, Registers, StackCopy, demangle, parse_library_cache, rule_of, stored_file, walk_stack},
+    groups, parse_available_events, parse_dynamic_events, parse_event_format, parse_fields, parse_modules,
+    perf_events::{parse_event, parse_events},
+    print::{AddressName, EventValues, FieldValue, PrintFormat},
+};
+use bathyscope_formats::{CallFacts, CallField, CallFilter, parse_pasted_filter, parse_sysdig_filter};
+use bathyscope_query::{Capture, Limits, run};
+use bathyscope_symbols::{
+    FileOptions, FileResolver, Kallsyms, PerfMap, Place, ProcessMaps, build_id_of_notes, elf_build_id,
+};
+use bathyscope_views::{Cancel, Filter, MemorySource};
+
+/// The longest text of an input.
+const MOST: usize = 16 << 10;
+
+fn text(input: &[u8]) -> String {
+    String::from_utf8_lossy(input.get(..MOST.min(input.len())).unwrap_or_default()).into_owned()
+}
+
+/// Conditions of captures and of views.
+pub(crate) fn filters(input: &[u8]) {
+    let text = text(input);
+    if let Ok(predicate) = Predicate::parse(&text) {
+        let shown = predicate.to_string();
+        assert_eq!(Predicate::parse(&shown).as_ref(), Ok(&predicate), "{shown:?} reads back as another condition");
+        let _holds = predicate.eval(&mut |_name| None);
+    }
+    let _filter = Filter::parse(&text);
+    let _events = (parse_event(&text), parse_events(&text));
+}
+
+struct NoFacts;
+
+impl CallFacts for NoFacts {
+    fn values(&self, field: &CallField) -> Vec<String> {
+        if matches!(field, CallField::Type) { vec!["open".to_owned(), "7".to_owned()] } else { Vec::new() }
+    }
+}
+
+/// Lines of sysdig.
+pub(crate) fn sysdig(input: &[u8]) {
+    let text = text(input);
+    let _parsed = (parse_sysdig_filter(&text), parse_pasted_filter(&text));
+    if let Ok(Some(filter)) = CallFilter::new(&text, &|_set| vec!["open".to_owned()]) {
+        let _holds = filter.holds(&NoFacts);
+    }
+}
+
+/// What the kernel and runtimes say of symbols, mappings, groups and events.
+pub(crate) fn host_texts(input: &[u8]) {
+    let map = PerfMap::parse(input);
+    let _found = (map.lookup(0), map.lookup(u64::MAX));
+    let _maps = ProcessMaps::parse(input);
+    if let Ok(symbols) = Kallsyms::parse(input) {
+        let _found = (symbols.lookup(0), symbols.lookup(u64::MAX), symbols.normalise(u64::MAX));
+    }
+    let text = text(input);
+    let _name = groups::name_of(&text);
+    let _lists = (parse_modules(input), parse_dynamic_events(input), parse_available_events(input));
+    let _libraries = parse_library_cache(input);
+    let _build_id = build_id_of_notes(input);
+}
+
+/// Probes as the kernel and `perf probe` have them written.
+pub(crate) fn probe_lines(input: &[u8]) {
+    let text = text(input);
+    for file in [None, Some("/bin/bash")] {
+        let _read = read_typed(&text, file);
+        for line in text.lines() {
+            let _perf = parse_perf_probe(line, file);
+        }
+    }
+    for line in text.lines() {
+        let _parsed = parse_dynamic(line);
+        for dialect in [Dialect::Kernel, Dialect::Perf] {
+            let _places = argument_places(line, dialect);
+        }
+    }
+}
+
+/// A value that depends on the field only.
+struct Values(usize);
+
+impl EventValues for Values {
+    fn field(&self, index: usize) -> Option<FieldValue<'_>> {
+        Some(match (self.0 + index) % 4 {
+            0 => FieldValue::Number { bits: u64::MAX, bytes: 8, signed: true },
+            1 => FieldValue::Text(b"a\xff%s"[..].into()),
+            2 => FieldValue::Array { bytes: [1_u8, 2, 3, 4, 5][..].into(), width: 4, signed: false },
+            _ => FieldValue::Number { bits: 7, bytes: 4, signed: false },
+        })
+    }
+
+    fn name_of(&self, address: u64) -> Option<AddressName> {
+        address.is_multiple_of(2).then(|| AddressName { name: "f".to_owned(), offset: address })
+    }
+}
+
+/// A format file of an event, its print format, and the text that this makes.
+pub(crate) fn event_formats(input: &[u8]) {
+    let _fields = parse_fields(input);
+    let Ok(event) = parse_event_format(input) else { return };
+    let _obstacles: Vec<_> = event.fields.iter().map(|field| (field.obstacle(), field.varying_element())).collect();
+    let text = text(input);
+    let EventFormat { fields, .. } = &event;
+    assert!(fields.len() <= input.len(), "more fields than bytes");
+    let Ok(print) = PrintFormat::parse(&event, &text, &mut |name| name.len().is_multiple_of(2).then_some(3)) else {
+        return;
+    };
+    for kind in 0..4 {
+        let mut out = String::new();
+        let _written = print.write(&Values(kind), &mut out);
+    }
+}
+
+/// A capture of three rows.
+static CAPTURE: LazyLock<Capture> = LazyLock::new(|| {
+    let schema = StreamSchema::new("sched:sched_switch", StreamKind::Events, []);
+    let numbers = || ColumnData::U64(vec![1, 2, 3]);
+    let columns = vec![numbers(), numbers(), numbers(), numbers(), ColumnData::Id(vec![0, 0, 0])];
+    let mut source = MemorySource::new(0);
+    source.push_stream(schema, vec![Batch { columns }]);
+    Capture::new(Arc::new(source))
+});
+
+/// Queries of people.
+pub(crate) fn sql(input: &[u8]) {
+    let limits = Limits { time: Duration::from_millis(500), rows: 100, bytes: 64 << 10, memory: 64 << 20 };
+    let _answer = run(&CAPTURE, &text(input), &limits, &Arc::new(Cancel::default()));
+}
+
+/// An ELF file, or an archive of some; and the stack of a thread of it.
+pub(crate) fn elf(input: &[u8]) {
+    let _stored = stored_file(&input, "lib/x86_64/libmade.so");
+    let _build_id = elf_build_id(|offset, buffer| {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let found = start.checked_add(buffer.len()).and_then(|end| input.get(start..end));
+        found.is_some_and(|bytes| {
+            buffer.copy_from_slice(bytes);
+            true
+        })
+    });
+    let Ok(file) = ElfFile::parse(&input) else { return };
+    let _facts = (file.build_id(), file.is_go(), file.debug_link(), file.arch(), file.is_fixed(), file.needed());
+    let _markers = file.markers();
+    if let Ok(functions) = file.functions() {
+        for symbol in functions.iter().take(1000) {
+            let _name = demangle(symbol.name);
+        }
+        let _found = (functions.at(0), functions.at(u64::MAX));
+    }
+    let _symbols = file.symbols_named(&["main".to_owned()]);
+    for offset in [0, 1, 0x1000, input.len() as u64, u64::MAX] {
+        let _entry = (file.entry(offset), file.offset_of(offset), file.address_of(offset), file.is_code(offset));
+    }
+    if let Ok(rows) = file.unwind_rows() {
+        let registers = Registers { ip: 0x1000, sp: 0x7000, bp: 0x7010 };
+        let stack = StackCopy { base: 0x7000, bytes: input };
+        let _frames = walk_stack(registers, stack, &mut |address| Ok::<_, ()>(rule_of(&rows, address)));
+    }
+}
+
+/// A file with debug information, asked for the names at some places.
+pub(crate) fn dwarf(input: &[u8]) {
+    let private = tempfile::tempdir().expect("a folder");
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(input).expect("the file is written");
+    let options = FileOptions { private_dir: private.path().to_owned(), max_file_bytes: 1 << 20 };
+    let mut resolver = FileResolver::new(options, rustix::process::getuid().as_raw());
+    let places: Vec<Place> =
+        [0, 0x40, 0x1000, 0x1001, 0x1010, 0x1020].map(|offset| Place { offset, is_return: offset % 2 == 1 }).into();
+    let file = OwnedFd::from(file);
+    let _symbols = resolver.resolve(&file, &[], &places);
+    let _code = resolver.function(&file, &[], 0x1000, 0x1010);
+}

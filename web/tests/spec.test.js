@@ -162,7 +162,9 @@ test("every method survives the form", () => {
       cpu_time: true,
       addresses: true,
       stacks: true,
+      numbers: true,
     }),
+    syscalls({ stacks: true }),
     syscalls({ below: { pid: 4194304, direct: false } }),
     { trace: { tracer: "function" } },
     {

@@ -1,7 +1,7 @@
 //! What is recorded beside a call, as pieces of arguments that calls do not have: what new descriptors are, how long the call
 //! ran on a CPU, where the program called from.
 
-use bathyscope_catalog::{constants::Arch, syscalls::Beside};
+use bathyscope_catalog::syscalls::Beside;
 
 use super::{HEADER_BYTES, KernelPlaces, Place, copy::PIECE_BYTES, ends::kernel_number, plan, programs::Writer};
 use crate::ir::{BinaryOp, Helper, Reg, Size, Test, Width};
@@ -143,9 +143,7 @@ impl Writer<'_> {
         if !self.probe.addresses || self.probe.places.family.is_none() {
             return;
         }
-        let place = if self.probe.arch == Arch::Aarch64 { 256 } else { 128 };
-        let registers = self.registers();
-        let address = self.b.load(registers, place, Size::B8, false);
+        let address = self.next_instruction();
         self.append_number(state, Beside::ADDRESS, 0, address);
     }
 }

@@ -188,6 +188,17 @@ impl Writer<'_> {
         let cpu = self.b.call(Helper::GetSmpProcessorId, &[]);
         self.b.store_slot(record, Place::CPU, Size::B4, cpu);
         self.b.store_slot(record, Place::FLAGS, Size::B4, flags);
+        // Without the kernel's types it does not give its registers.
+        if self.probe.ends.is_some() {
+            let number = self.number_in_registers();
+            self.b.store_slot(record, Place::INSIDE, Size::B8, number);
+            if self.probe.addresses && flags == RecordFlags::SIGNAL {
+                let address = self.next_instruction();
+                self.b.store_slot(record, Place::ADDRESS, Size::B8, address);
+            }
+        } else {
+            self.b.store_slot(record, Place::INSIDE, Size::B8, -1);
+        }
         let comm = self.b.address_of(Memory::Slot(record, Place::COMM));
         self.b.call_only(Helper::GetCurrentComm, &[comm.into(), i64::from(COMM_BYTES).into()]);
         record

@@ -4,7 +4,7 @@ use super::{
     Place, RecordFlags, TARGET_RUNS, TARGET_WILL_EXECUTE, plan,
     programs::{Counter, Writer},
 };
-use crate::ir::{BinaryOp, Helper, Memory, Program, Reg, Size, Test};
+use crate::ir::{BinaryOp, BlockId, Helper, Memory, Program, Reg, Size, Test};
 use bathyscope_capture::SyscallOutcome;
 
 /// Where the record of `raw_syscalls:sys_exit` has the result.
@@ -18,7 +18,7 @@ impl Writer<'_> {
     pub(super) fn exit(mut self) -> Program {
         let copier = self.copier(true);
         let copy = copier.write(&mut self.b);
-        let (nothing, filtered) = (self.nothing, self.filtered);
+        let nothing = self.nothing;
         let result_at = if self.probe.raw { RAW_RESULT_AT } else { RESULT_AT };
         let result = self.b.load_context(result_at, Size::B8, false);
         let target = self.require_target(nothing);
@@ -57,17 +57,24 @@ impl Writer<'_> {
         if self.probe.min_duration_ns > 0 {
             let long = self.b.block();
             let least = self.probe.min_duration_ns.cast_signed();
-            self.b.branch(Test::Lt, duration, least, filtered, long);
+            let short = self.unless_besides(flags, long);
+            self.b.branch(Test::Lt, duration, least, short, long);
             self.b.switch_to(long);
         }
         self.b.jump(ended);
 
         self.b.switch_to(ended);
         self.store(state, Place::RESULT, Size::B8, result);
-        self.require_outcome(result);
+        self.require_outcome(flags, result);
         // What could not be read at the entry may be a path.
         self.b.call_function(copy, &[state.into(), self.place.into()]);
-        self.require_path(state, filtered);
+        if self.probe.path.is_some() {
+            let go_on = self.b.block();
+            let other = self.unless_besides(flags, go_on);
+            self.require_path(state, other);
+            self.b.jump(go_on);
+            self.b.switch_to(go_on);
+        }
         self.note_inodes(state, flags, result);
         self.count(Counter::Hits);
         self.submit(state, since);
@@ -113,14 +120,27 @@ impl Writer<'_> {
         }
     }
 
-    fn require_outcome(&mut self, result: Reg) {
-        let filtered = self.filtered;
+    /// A block for what is not asked for: it goes to `go_on` all the same if the call is one of those besides, else it is where
+    /// calls count as filtered.
+    fn unless_besides(&mut self, flags: Reg, go_on: BlockId) -> BlockId {
+        if self.probe.besides.is_empty() {
+            return self.filtered;
+        }
+        let (here, other, filtered) = (self.b.here(), self.b.block(), self.filtered);
+        self.b.switch_to(other);
+        self.b.branch(Test::Bits, flags, plan::BESIDES, go_on, filtered);
+        self.b.switch_to(here);
+        other
+    }
+
+    fn require_outcome(&mut self, flags: Reg, result: Reg) {
         let go_on = self.b.block();
+        let other = self.unless_besides(flags, go_on);
         // As unsigned numbers the errors are the largest.
         match self.probe.outcome {
-            SyscallOutcome::Any => return,
-            SyscallOutcome::Failed => self.b.branch(Test::Ge, result, LAST_ERROR, go_on, filtered),
-            SyscallOutcome::Succeeded => self.b.branch(Test::Ge, result, LAST_ERROR, filtered, go_on),
+            SyscallOutcome::Any => self.b.jump(go_on),
+            SyscallOutcome::Failed => self.b.branch(Test::Ge, result, LAST_ERROR, go_on, other),
+            SyscallOutcome::Succeeded => self.b.branch(Test::Ge, result, LAST_ERROR, other, go_on),
         }
         self.b.switch_to(go_on);
     }

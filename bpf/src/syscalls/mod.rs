@@ -109,6 +109,10 @@ impl Place {
     pub const COMM: u32 = 88;
     /// Of the end of a thread: see [`ThreadEnd`].
     pub const END: u32 = 40;
+    /// Of what is no call: the number of the call that the thread is in or has made last, negative if that is not known.
+    pub const INSIDE: u32 = 16;
+    /// Of a signal: the next instruction of its thread, 0 if that is not recorded.
+    pub const ADDRESS: u32 = 112;
     /// Bytes of pieces.
     pub const USED: u32 = 104;
     /// [`RecordFlags`].
@@ -206,6 +210,8 @@ pub struct SyscallProbe {
     pub arch: Arch,
     /// The numbers of the calls; others than the tables have are left out.
     pub calls: BTreeSet<i64>,
+    /// Numbers of calls that are recorded as well, with whatever outcome, duration and path.
+    pub besides: BTreeSet<i64>,
     /// Whose calls.
     pub target: TargetFilter,
     /// Processes whose calls are not recorded: those that record, whose own calls would make more calls.

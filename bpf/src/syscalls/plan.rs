@@ -17,7 +17,7 @@ pub(super) const ENTRY_BYTES: u32 = 128;
 pub(super) const GRABS_AT: u32 = 8;
 const _FITS: () = assert!(GRABS_AT as usize + MAX_GRABS * 8 <= ENTRY_BYTES as usize);
 
-/// Bits of an entry's first byte.
+/// Bits of an entry's first 4 bytes, of which these are in the first.
 pub(super) const WANTED: i64 = 1;
 pub(super) const NEVER_RETURNS: i64 = 2;
 /// The call returns in a new thread too, which did not make it.
@@ -33,6 +33,9 @@ pub(super) const RESTORES: i64 = 32;
 pub(super) const OPENS: i64 = 64;
 /// The call opens two of them.
 pub(super) const OPENS_TWO: i64 = 128;
+
+/// In an entry's third byte: the call is recorded with whatever outcome, duration and path.
+pub(super) const BESIDES: i64 = 1 << 16;
 
 /// Where the places of calls of 32-bit programs begin.
 pub(super) const I386_PLACES: i64 = MAX_CALLS as i64;
@@ -68,7 +71,7 @@ fn number_at(place: i64) -> i64 {
 /// Whether a call that restores registers is wanted.
 pub(super) fn restoring(probe: &SyscallProbe) -> bool {
     let restores = |number: &i64| definition(probe.arch, *number).is_some_and(|call| RESTORING.contains(&call.name));
-    probe.calls.iter().any(restores)
+    probe.calls.iter().chain(&probe.besides).any(restores)
 }
 
 const RESTORING: [&str; 2] = ["sigreturn", "rt_sigreturn"];
@@ -127,7 +130,8 @@ fn opens(name: &str) -> i64 {
 fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
     let Some(call) = definition(probe.arch, number) else { return Vec::new() };
     let ends_as = ends_as(number, call.name);
-    if !probe.calls.contains(&number) {
+    let besides = probe.besides.contains(&number);
+    if !besides && !probe.calls.contains(&number) {
         return vec![ends_as as u8];
     }
     let grabs = call.grabs(probe.string_bytes);
@@ -145,7 +149,7 @@ fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
         Special::Entries { argument } => [ENTRIES as u8, argument, 0, 1],
         Special::Message { argument, moment: when } => [MESSAGE as u8, argument, 0, moment(when)],
     };
-    let mut bytes = vec![flags as u8, u8::from(grabs.narrow), 0, 0];
+    let mut bytes = vec![flags as u8, u8::from(grabs.narrow), u8::from(besides), 0];
     bytes.extend(special);
     for grab in grabs.grabs {
         bytes.extend(piece(grab, moment(grab.moment)));

@@ -210,7 +210,7 @@ impl<'a> Writer<'a> {
     /// The flags of the table's entry at a place.
     pub(super) fn flags_at(&mut self, place: Reg) -> Reg {
         let entry = self.copier(false).entry(&mut self.b, place);
-        self.load(entry, 0, Size::B1)
+        self.load(entry, 0, Size::B4)
     }
 
     /// Goes on where the call is wanted, else to `no`; gives its flags.

@@ -80,6 +80,10 @@ pub struct Record<'a> {
     pub pieces: Vec<Piece<'a>>,
     /// What lies behind the header.
     pub content: &'a [u8],
+    /// Of a signal and of the end of a thread: the number of the call that the thread is in or has made last, if that is known.
+    pub inside: Option<u32>,
+    /// Of a signal: the next instruction of its thread, if that was recorded.
+    pub address: Option<u64>,
 }
 
 impl<'a> Record<'a> {
@@ -111,6 +115,8 @@ impl<'a> Record<'a> {
             flags if flags & RecordFlags::INSIDE != 0 => What::Inside,
             _ => What::Call,
         };
+        let is_signal = what == What::Signal;
+        let is_no_call = is_signal || matches!(what, What::End(_));
         let returned = flags & RecordFlags::NO_RETURN == 0 && what == What::Call;
         Some(Self {
             what,
@@ -126,6 +132,8 @@ impl<'a> Record<'a> {
             has_entry: flags & RecordFlags::NO_START == 0,
             pieces: if what == What::Stack { Vec::new() } else { pieces(content)? },
             content,
+            inside: is_no_call.then_some(u64_at(Place::INSIDE)?).and_then(|number| u32::try_from(number).ok()),
+            address: is_signal.then_some(u64_at(Place::ADDRESS)?).filter(|address| *address != 0),
         })
     }
 
@@ -227,6 +235,13 @@ mod tests {
         assert_eq!(with(RecordFlags::UNFINISHED, [0; 4]), (What::Unfinished, None, true));
         assert_eq!(with(RecordFlags::INSIDE, [0; 4]), (What::Inside, None, true));
         assert_eq!(with(RecordFlags::SIGNAL, [0; 4]).0, What::Signal);
+        let mut signal = record();
+        signal[Place::FLAGS as usize..][..8].copy_from_slice(&RecordFlags::SIGNAL.to_le_bytes());
+        assert_eq!(Record::read(&signal).unwrap().inside, None);
+        signal[Place::INSIDE as usize..][..8].copy_from_slice(&231_u64.to_le_bytes());
+        signal[Place::ADDRESS as usize..][..8].copy_from_slice(&0x40_1000_u64.to_le_bytes());
+        let read = Record::read(&signal).unwrap();
+        assert_eq!((read.inside, read.address), (Some(231), Some(0x40_1000)));
         assert_eq!(with(RecordFlags::STACK, [0; 4]).0, What::Stack);
         let end = |status, is_last, is_of_process| What::End(ThreadEnd { status, is_last, is_of_process });
         assert_eq!(with(RecordFlags::END, [9, 256, 4, 0]).0, end(256, true, true));

@@ -37,6 +37,13 @@ impl Writer<'_> {
         self.b.call(Helper::TaskPtRegs, &[task.into()])
     }
 
+    /// The next instruction of this thread in user space.
+    pub(super) fn next_instruction(&mut self) -> Reg {
+        let place = if self.probe.arch == Arch::Aarch64 { 256 } else { 128 };
+        let registers = self.registers();
+        self.b.load(registers, place, Size::B8, false)
+    }
+
     /// The arguments of the call that begins, each of 8 bytes; of a 32-bit program's, if it is one, each of 4.
     pub(super) fn arguments(&mut self, narrow: bool) -> [Reg; 6] {
         let size = if narrow { Size::B4 } else { Size::B8 };
@@ -51,9 +58,11 @@ impl Writer<'_> {
 
     /// The number of the call that ends.
     pub(super) fn number_at_exit(&mut self) -> Reg {
-        if !self.probe.raw {
-            return self.number;
-        }
+        if self.probe.raw { self.number_in_registers() } else { self.number }
+    }
+
+    /// The number of the call that this thread is in, or has made last if it has not been interrupted since.
+    pub(super) fn number_in_registers(&mut self) -> Reg {
         let (place, size) = registers_of(self.probe.arch).number;
         let registers = self.registers();
         self.b.load(registers, place, size, true)

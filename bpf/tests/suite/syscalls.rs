@@ -70,6 +70,7 @@ fn probe(calls: &str, target: TargetFilter) -> SyscallProbe {
     SyscallProbe {
         arch: Arch::HOST,
         calls: select(Arch::HOST, calls).unwrap(),
+        besides: BTreeSet::new(),
         target,
         excluded: Vec::new(),
         outcome: SyscallOutcome::Any,

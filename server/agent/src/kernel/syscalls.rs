@@ -4,6 +4,7 @@
 //! so no call is kept whose end nobody would see.
 
 use std::{
+    collections::BTreeSet,
     ffi::CStr,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd, RawFd},
     sync::{Arc, Mutex},
@@ -19,7 +20,11 @@ use bathyscope_bpf::{
     },
 };
 use bathyscope_capture::TracepointName;
-use bathyscope_catalog::{constants::Arch, parse_event_format, syscalls::select};
+use bathyscope_catalog::{
+    constants::Arch,
+    parse_event_format,
+    syscalls::{opening, select},
+};
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, Budget, GuardStage, ProbeReading, Readings, RingContent, RingInfo, RingKind, Started,
     StreamLayout, WireSyscalls,
@@ -104,7 +109,7 @@ pub(crate) fn probe_of(
     target: TargetFilter,
     ring_bytes: u32,
 ) -> Result<SyscallProbe, AgentError> {
-    let WireSyscalls { calls: wanted, ancestors } = wanted;
+    let WireSyscalls { calls: wanted, ancestors, opening: with_opening } = wanted;
     let words = if wanted.calls.is_empty() { "all".to_owned() } else { wanted.calls.join(",") };
     let invalid = |why: String, remedy: &str| failed(AgentErrorKind::Invalid, "choosing system calls", why, remedy);
     let calls = select(Arch::HOST, &words)
@@ -114,6 +119,7 @@ pub(crate) fn probe_of(
     Ok(SyscallProbe {
         arch: Arch::HOST,
         calls,
+        besides: if *with_opening { opening(Arch::HOST) } else { BTreeSet::new() },
         target,
         excluded: std::iter::once(std::process::id()).chain(parent.filter(|pid| *pid > 1)).collect(),
         outcome: wanted.outcome,

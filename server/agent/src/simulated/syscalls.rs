@@ -1,12 +1,15 @@
 //! Made system calls, in records that look as the kernel's programs write them.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::{
+    collections::BTreeSet,
+    os::fd::{AsFd as _, OwnedFd},
+};
 
 use bathyscope_bpf::syscalls::{HEADER_BYTES, Place};
 use bathyscope_capture::{SyscallOutcome, SyscallSpec};
 use bathyscope_catalog::{
     constants::{Arch, syscall_number},
-    syscalls::{Beside, select},
+    syscalls::{Beside, opening, select},
 };
 use bathyscope_protocol::{
     AgentError, AgentErrorKind, ProbeReading, RingContent, RingInfo, RingKind, StreamLayout, WireSyscalls,
@@ -54,7 +57,9 @@ pub(super) struct SyscallWork {
     target: MadeTarget,
     wanted: SyscallSpec,
     /// Numbers that are recorded.
-    calls: std::collections::BTreeSet<i64>,
+    calls: BTreeSet<i64>,
+    /// Numbers that are recorded whatever else is asked for.
+    besides: BTreeSet<i64>,
     ring: SimulatedBpfRing,
     ring_bytes: u32,
     sideband: SimulatedPerfRing,
@@ -69,6 +74,7 @@ impl SyscallWork {
         target: &MadeTarget,
         ring_bytes: u32,
     ) -> Result<Self, AgentError> {
+        let besides = if wanted.opening { opening(Arch::HOST) } else { BTreeSet::new() };
         let wanted = &wanted.calls;
         let trouble = |error: std::io::Error| refused("making a simulated ring", &error, "");
         let words = if wanted.calls.is_empty() { "all".to_owned() } else { wanted.calls.join(",") };
@@ -80,6 +86,7 @@ impl SyscallWork {
             target: target.clone(),
             wanted: wanted.clone(),
             calls,
+            besides,
             ring: SimulatedBpfRing::create(ring_bytes).map_err(trouble)?,
             ring_bytes,
             sideband: SimulatedPerfRing::create(SIDEBAND_BYTES).map_err(trouble)?,
@@ -88,7 +95,7 @@ impl SyscallWork {
         })
     }
 
-    fn is_wanted(&self, made: &Made, number: i64, pid: u32) -> bool {
+    fn is_wanted(&self, made: &Made, number: i64, pid: u32, duration_ns: u64) -> bool {
         let outcome = match self.wanted.outcome {
             SyscallOutcome::Any => true,
             SyscallOutcome::Failed => made.result < 0,
@@ -99,7 +106,9 @@ impl SyscallWork {
         });
         // All processes of the made host are made by its first one.
         let below = self.wanted.below.is_none_or(|below| below.pid == 1 && pid != 1);
-        outcome && path && below && self.calls.contains(&number) && self.target.includes(pid)
+        let long = duration_ns >= self.wanted.min_duration_ns;
+        let asked = outcome && path && long && self.calls.contains(&number);
+        (asked || self.besides.contains(&number)) && below && self.target.includes(pid)
     }
 
     fn hit(&mut self, index: u64, time_ns: u64) {
@@ -110,7 +119,7 @@ impl SyscallWork {
         let (Some(process), Some(made)) = (process, made) else { return };
         let number = syscall_number(Arch::HOST, made.name).unwrap_or(0);
         let duration_ns = 500 + index * 7919 % 20_000;
-        if !self.is_wanted(made, number, process.pid) || duration_ns < self.wanted.min_duration_ns {
+        if !self.is_wanted(made, number, process.pid, duration_ns) {
             self.counts.filtered += 1;
             return;
         }

@@ -45,6 +45,9 @@ pub struct SyscallSpec {
     /// Whether the stacks of threads are recorded that call, or get a signal.
     #[serde(skip_serializing_if = "is_false")]
     pub stacks: bool,
+    /// Whether rows have the numbers of calls; what is no call has that of the call that its thread is in or has made last.
+    #[serde(skip_serializing_if = "is_false")]
+    pub numbers: bool,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -140,6 +143,7 @@ impl Default for SyscallSpec {
             cpu_time: false,
             addresses: false,
             stacks: false,
+            numbers: false,
         }
     }
 }

@@ -11,9 +11,9 @@
 mod abi;
 mod address;
 mod decode;
-mod expression;
 mod grab;
 mod narrow;
+mod opening;
 mod select;
 mod sets;
 mod siginfo;
@@ -27,6 +27,7 @@ mod verbose;
 pub use abi::Abi;
 pub use decode::{Call, Decoded, Hex, Piece, Style, decode, error_of, result_text};
 pub use grab::{Beside, CONTROL_PART, CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
+pub use opening::{OPENING, opening};
 pub use select::{SelectError, select};
 pub use siginfo::signal_text;
 pub use summary::{Summary, SummaryColumn, SummaryOrder};

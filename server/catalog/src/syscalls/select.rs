@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use regex_lite::{Regex, RegexBuilder};
+
 use super::{
     Abi,
-    expression::Expression,
     table::{Definition, definitions},
 };
 use crate::{closest, constants::Arch};
@@ -39,12 +40,12 @@ pub struct SelectError {
     /// What was probably meant, a call's or a set's name.
     pub near: Option<&'static str>,
     /// What is wrong with it, if that is not that there is none.
-    pub why: Option<&'static str>,
+    pub why: Option<String>,
 }
 
 impl SelectError {
     fn words(&self) -> String {
-        match (self.why, self.near, self.word.starts_with('/')) {
+        match (&self.why, self.near, self.word.starts_with('/')) {
             (Some(why), _, true) => format!("the regular expression `{}` cannot be read: {why}", self.word),
             (Some(why), _, false) => format!("`{}` names no system call: {why}", self.word),
             (None, _, true) => format!("no system call matches the regular expression `{}`", self.word),
@@ -85,6 +86,26 @@ pub fn select(arch: Arch, text: &str) -> Result<BTreeSet<i64>, SelectError> {
     Ok(chosen)
 }
 
+/// The longest regular expression, in bytes, and the most bytes that it may become: a hostile one takes no long time for
+/// the names that there are.
+const MAX_EXPRESSION_BYTES: usize = 256;
+const MAX_COMPILED_BYTES: usize = 32 << 10;
+const MAX_EXPRESSION_DEPTH: u32 = 16;
+
+/// Reads a regular expression for names of calls; else what is wrong with it. Matching follows all ways at once, so its time
+/// is at most the expression's size times the length of the names.
+fn read_expression(text: &str) -> Result<Regex, String> {
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if text.len() > MAX_EXPRESSION_BYTES {
+        return Err(format!("it has {} bytes, and may have {MAX_EXPRESSION_BYTES}", text.len()));
+    }
+    let mut builder = RegexBuilder::new(text);
+    builder.size_limit(MAX_COMPILED_BYTES).nest_limit(MAX_EXPRESSION_DEPTH);
+    builder.build().map_err(|error| error.to_string())
+}
+
 fn add(arch: Arch, word: &str, chosen: &mut BTreeSet<i64>) -> Result<(), SelectError> {
     let (optional, word) = word.strip_prefix('?').map_or((false, word), |rest| (true, rest));
     if word == "all" {
@@ -94,11 +115,15 @@ fn add(arch: Arch, word: &str, chosen: &mut BTreeSet<i64>) -> Result<(), SelectE
     if word == "none" {
         return Ok(());
     }
-    let wrong = |why: Option<&'static str>| SelectError { word: word.chars().take(40).collect(), near: None, why };
+    let wrong = |why: Option<&str>| SelectError {
+        word: word.chars().take(40).collect(),
+        near: None,
+        why: why.map(str::to_owned),
+    };
     if let Some(expression) = word.strip_prefix('/') {
-        let expression = Expression::parse(expression).map_err(|why| wrong(Some(why)))?;
+        let expression = read_expression(expression).map_err(|why| wrong(Some(&why)))?;
         let before = chosen.len();
-        chosen.extend(definitions(arch).filter(|(_, call)| expression.matches(call.name)).map(|(number, _)| number));
+        chosen.extend(definitions(arch).filter(|(_, call)| expression.is_match(call.name)).map(|(number, _)| number));
         return if chosen.len() > before || optional { Ok(()) } else { Err(wrong(None)) };
     }
     if let Some((bare, interface)) = word.rsplit_once('@') {
@@ -134,12 +159,65 @@ fn add(arch: Arch, word: &str, chosen: &mut BTreeSet<i64>) -> Result<(), SelectE
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
+    use proptest::prelude::*;
+
     use super::*;
     use crate::{constants::syscall_name, syscalls::Abi};
 
     fn names(text: &str) -> Vec<&'static str> {
         let chosen = select(Arch::X86_64, text).unwrap();
         chosen.into_iter().filter_map(|number| syscall_name(Arch::X86_64, number)).collect()
+    }
+
+    #[test]
+    fn names_match_as_with_grep() {
+        let cases = [
+            ("^open", "openat", true),
+            ("^open$", "openat", false),
+            ("stat", "newfstatat", true),
+            ("^(read|write)v?$", "writev", true),
+            ("^(read|write)v?$", "preadv", false),
+            ("^[a-c].*64$", "chown64", true),
+            ("^[^a-c]", "accept", false),
+            ("^[[:alpha:]]+$", "bpf", true),
+            ("^[[:alpha:]]+$", "dup2", false),
+            ("^..$", "bp", true),
+            ("x*", "bpf", true),
+            ("z+", "bpf", false),
+            ("^(a|b*)*pf$", "bpf", true),
+            ("^.{3}$", "bpf", true),
+            ("p\\.f", "bpf", false),
+            ("a||b", "zzz", true),
+        ];
+        for (expression, name, expected) in cases {
+            assert_eq!(read_expression(expression).unwrap().is_match(name), expected, "{expression} {name}");
+        }
+        for wrong in ["", "(", "a(b", "[a", "*", "a\\", &"(".repeat(30), &"a".repeat(300)] {
+            assert!(read_expression(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_expression_takes_no_long_time_and_no_much_memory() {
+        let began = Instant::now();
+        for hostile in ["(((.{90}){90}){90}){90}", "(a{0,999}){0,999}"] {
+            assert!(read_expression(hostile).unwrap_err().contains("size"), "{hostile}");
+        }
+        for hostile in ["((((a*)*)*)*)*$", "(.*)*(.*)*(.*)*(.*)*x{40}$", "(a|aa|.)*(b|.|bb)*(.?){40}[^a-z]$"] {
+            assert!(select(Arch::X86_64, &format!("?/{hostile}")).is_ok(), "{hostile}");
+        }
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+
+    proptest! {
+        #[test]
+        fn any_expression_is_read_or_refused(text in "[a-c()|*+?.^$\\[\\]{}0-9,-]{0,40}", name in "[a-c]{0,80}") {
+            if let Ok(expression) = read_expression(&text) {
+                expression.is_match(&name);
+            }
+        }
     }
 
     #[test]

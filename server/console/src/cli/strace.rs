@@ -15,8 +15,7 @@ use std::{ffi::OsString, io::Write as _, path::PathBuf, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, HexTexts, LossStage, Method, OutputStream, SyscallLook, SyscallOutcome, SyscallSpec,
-    Target, visible,
+    CaptureId, CaptureSpec, HexTexts, LossStage, Method, OutputStream, SyscallLook, SyscallSpec, Target, visible,
 };
 use bathyscope_catalog::{
     constants::Arch,
@@ -106,7 +105,7 @@ pub enum Precision {
 
 /// What `strace` takes.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
 #[expect(clippy::struct_excessive_bools, reason = "strace's own switches")]
 pub struct StraceArgs {
     /// Only these processes; repeatable, or with commas or blanks between
@@ -127,10 +126,7 @@ pub struct StraceArgs {
     /// The lines of each process to FILE.PID, as -ff
     #[arg(long, requires = "output")]
     pub output_separately: bool,
-    /// Calls and sets to show, such as trace=openat,%network or !futex, /REGEX, openat@64; status=failed; signal=SIGNALS; raw=CALLS; read=FDS and write=FDS for the data; abbrev=none; quiet=WHAT; decode-fds=WHAT; repeatable
-    #[arg(short, long = "expr", value_name = "EXPR")]
-    pub expressions: Vec<String>,
-    /// What -e asks for, by its names.
+    /// What -e asks for, also by its names.
     #[command(flatten)]
     pub qualifiers: QualifierArgs,
     /// Show how long each call took
@@ -176,14 +172,8 @@ pub struct StraceArgs {
     #[arg(short = 'U', long = "summary-columns", value_name = "COLUMNS", value_parser = qualifiers::columns)]
     pub columns: Option<Columns>,
     /// Show the files of descriptors; -yy also ends of connections, numbers of devices, and processes
-    #[arg(short = 'y', action = ArgAction::Count)]
+    #[arg(short = 'y', id = "file_count", action = ArgAction::Count)]
     pub files: u8,
-    /// What is shown of descriptors: path, socket, dev, pidfd, all or none
-    #[arg(long = "decode-fds", value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
-    pub decode: Option<String>,
-    /// Print structures of files, usage and host whole; an environment stays the number of its variables
-    #[arg(short = 'v', long = "no-abbrev")]
-    pub verbose: bool,
     /// Print texts that are not printable in hexadecimal; -xx all texts
     #[arg(short = 'x', action = ArgAction::Count)]
     pub hex: u8,
@@ -194,20 +184,11 @@ pub struct StraceArgs {
     #[arg(short = 'X', long = "const-print-style", value_name = "STYLE", value_parser = qualifiers::constants)]
     pub constants: Option<String>,
     /// Print no messages about tracing unless something was lost; -qq also none about how processes end
-    #[arg(short, action = ArgAction::Count)]
+    #[arg(short, id = "quiet_count", action = ArgAction::Count)]
     pub quiet: u8,
-    /// Messages that are not printed: attach, exit, personality, all
-    #[arg(long = "quiet", visible_aliases = ["silent", "silence"], value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "attach,personality")]
-    pub silent: Option<String>,
     /// The column in which results stand
     #[arg(short = 'a', long = "columns", id = "column", value_name = "COLUMN", default_value_t = 40, value_parser = clap::value_parser!(u16).range(0..=500))]
     pub column: u16,
-    /// Only calls that succeeded
-    #[arg(short = 'z', long = "successful-only", conflicts_with = "failed")]
-    pub successful: bool,
-    /// Only calls that failed
-    #[arg(short = 'Z', long = "failed-only")]
-    pub failed: bool,
     /// Only calls that took this long, such as 10ms
     #[arg(long, value_name = "TIME", value_parser = trace::duration)]
     pub slower: Option<Duration>,
@@ -282,23 +263,18 @@ fn separately(args: &StraceArgs) -> bool {
 
 /// What `-e` and the options that are short for it ask for.
 fn chosen(args: &StraceArgs) -> Result<Choice, Failure> {
-    let mut choice = Choice::of(&args.qualifiers.with(&args.expressions))?;
-    if let Some(what) = &args.decode {
-        choice.decode(what)?;
+    let mut choice = Choice::of(&args.qualifiers.expressions())?;
+    if args.quiet > 0 && choice.quiet.is_some() {
+        return Err(Failure::new("-q and -e quiet= exclude each other").remedy("Write all of it as -e quiet=WHAT."));
     }
-    if let Some(what) = &args.silent {
-        choice.quiet = choice.quiet.and(Choice::of(&[format!("quiet={what}")])?.quiet);
+    choice.quiet = choice.quiet.or(Some(Quiet::of_count(args.quiet)));
+    if args.files > 0 && choice.files.is_some() {
+        return Err(Failure::new("-y and -e decode-fds= exclude each other"));
     }
-    choice.quiet = choice.quiet.and(Quiet::of_count(args.quiet));
-    choice.verbose |= args.verbose;
-    if args.files > 0 {
-        let before = choice.files.unwrap_or_default();
-        choice.files = Some(if args.files > 1 { Files::ALL } else { Files { paths: true, ..before } });
-    }
-    if args.failed {
-        choice.outcome = SyscallOutcome::Failed;
-    } else if args.successful {
-        choice.outcome = SyscallOutcome::Succeeded;
+    match args.files {
+        0 => {}
+        1 => choice.files = Some(Files { paths: true, ..Files::default() }),
+        _ => choice.files = Some(Files::ALL),
     }
     Ok(choice)
 }
@@ -339,6 +315,7 @@ fn shown(args: &StraceArgs, choice: &Choice, calls: SyscallSpec) -> SyscallSpec 
         cpu_time: (args.count || args.both) && !args.wall,
         addresses: args.address,
         stacks: args.stacks,
+        numbers: args.number,
         ..calls
     }
 }
@@ -350,7 +327,7 @@ fn filtered(args: &StraceArgs, line: &str) -> Result<(Target, SyscallSpec), Fail
             format!("{line}\n{:>width$}", "^", width = line.get(..error.offset).map_or(1, |to| to.chars().count() + 1));
         Failure::new(format!("the filter is not understood: {error}\n{}", visible_lines(&place))).remedy(error.remedy)
     })?;
-    if Choice::of(&args.qualifiers.with(&args.expressions))?.chooses() {
+    if Choice::of(&args.qualifiers.expressions())?.chooses() {
         return Err(
             Failure::new("-e and --filter exclude each other").remedy("Write `evt.type in (…)` into the filter.")
         );
@@ -408,7 +385,8 @@ fn chosen_calls(args: &StraceArgs, choice: &Choice) -> Result<SyscallSpec, Failu
         calls: choice.calls.clone(),
         outcome: choice.outcome,
         min_duration_ns: args.slower.map_or(0, nanoseconds),
-        signals: choice.signals.as_ref().is_none_or(|shown| !shown.is_empty()) && args.path.is_empty(),
+        // Ends of processes are shown whichever signals are.
+        signals: true,
         ..SyscallSpec::default()
     };
     if args.path.is_empty() { Ok(calls) } else { of_paths(args, calls) }
@@ -432,28 +410,10 @@ fn of_paths(args: &StraceArgs, calls: SyscallSpec) -> Result<SyscallSpec, Failur
     }
     let quoted = |path: &String| if path.contains('"') { format!("'{path}'") } else { format!("\"{path}\"") };
     let mut line = format!("fd.name in ({})", paths.iter().map(quoted).collect::<Vec<_>>().join(", "));
-    let (not, words) = match calls.calls.split_first() {
-        Some((first, rest)) => match first.strip_prefix('!') {
-            Some(first) => (true, std::iter::once(first.to_owned()).chain(rest.to_vec()).collect()),
-            None => (false, calls.calls.clone()),
-        },
-        None => (false, Vec::new()),
-    };
-    if !words.is_empty() {
-        let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-        line.push_str(&format!(" and {}evt.type in ({})", if not { "not " } else { "" }, words.join(", ")));
-    }
-    match calls.outcome {
-        SyscallOutcome::Any => {}
-        SyscallOutcome::Failed => line.push_str(" and evt.failed=true"),
-        SyscallOutcome::Succeeded => line.push_str(" and evt.failed=false"),
-    }
-    if calls.min_duration_ns > 0 {
-        line.push_str(&format!(" and evt.latency>={}", calls.min_duration_ns));
-    }
-    let SysdigFilter { calls, .. } =
-        parse_sysdig_filter(&line).map_err(|error| Failure::because("choosing calls by path", error))?;
-    Ok(calls)
+    // Signals and ends of processes are shown whatever files are.
+    line.insert_str(0, "evt.type in (signaldeliver, procexit) or ");
+    parse_sysdig_filter(&line).map_err(|error| Failure::because("choosing calls by path", error))?;
+    Ok(SyscallSpec { filter: Some(line), ..calls })
 }
 
 fn look(args: &StraceArgs, choice: &Choice) -> Look {
@@ -489,10 +449,11 @@ fn look(args: &StraceArgs, choice: &Choice) -> Look {
         stacks: args.stacks,
         column: usize::from(args.column),
         strings: usize::from(args.strings),
-        quiet: choice.quiet,
+        quiet: choice.quiet.unwrap_or_default(),
         signals: choice.signals.clone(),
         read: choice.read.clone(),
         write: choice.write.clone(),
+        raw: select(Arch::HOST, &choice.raw.join(",")).unwrap_or_default(),
     }
 }
 
@@ -520,7 +481,7 @@ async fn record(
         detached: recorder.detached(id),
         left_out: recorder.left_out(id),
         without_file: recorder.without_file(id),
-        quiet: choice.quiet.tracing,
+        quiet: choice.quiet.unwrap_or_default().tracing,
     };
     report(&store, id, &told).await?;
     store.close().await;
@@ -561,7 +522,7 @@ struct Told {
     saved: bool,
     /// Why the guard has detached.
     detached: Option<String>,
-    /// Calls that were recorded and that the filter did not ask for.
+    /// Calls that were recorded and that the filter did not ask for, or that only told what descriptors are.
     left_out: u64,
     /// Frames of stacks that have no names, in words.
     without_file: Option<String>,
@@ -585,7 +546,7 @@ fn last_line(record: &CaptureRecord, told: &Told) -> String {
     let totals = record.ledger.streams.first().copied().unwrap_or_default();
     let mut text = format!("bathyscope: {} calls and signals shown", totals.stored);
     if told.left_out > 0 {
-        text.push_str(&format!(", {} were recorded and left out by the filter", told.left_out));
+        text.push_str(&format!(", {} were recorded and are not shown", told.left_out));
     }
     if let Some(reading) = record.streams.first().and_then(|stream| stream.reading)
         && let (Some(ns), Some(permille)) = (reading.ns_per_hit, reading.cpu_permille)

@@ -373,7 +373,7 @@ impl Controller {
             reason.push_str(&format!("; {} of the command's output were not kept", size(progress.output_left_out())));
         }
         if progress.left_out() > 0 {
-            reason.push_str(&format!("; {} calls were recorded and left out by the filter", progress.left_out()));
+            reason.push_str(&format!("; {} calls were recorded and are not shown: the filter left them out, or they tell what descriptors are", progress.left_out()));
         }
         if let Some(words) = progress.rings_cut_words() {
             reason.push_str("; ");

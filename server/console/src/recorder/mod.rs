@@ -49,6 +49,7 @@ mod start;
 mod syscall_files;
 pub(crate) mod syscall_kinds;
 mod syscall_rows;
+mod syscall_shown;
 mod trace_ledger;
 mod trace_rows;
 mod trace_streams;

@@ -47,6 +47,7 @@ use super::{
     script_rows::{ScriptSetup, ScriptState},
     script_streams::{ScriptStreams, probes_of, shows_kernel_addresses, shows_user_addresses},
     syscall_rows::{self, SyscallRows},
+    syscall_shown::ShownCalls,
     trace_rows::TraceSetup,
     trace_streams::{TraceStreams, trace_streams},
 };
@@ -509,11 +510,15 @@ async fn guard(
 fn wire_method(method: &Method, target: &Target) -> WireMethod {
     match method {
         Method::Events { probes } => WireMethod::Events { probes: probes.clone() },
-        Method::Syscalls(spec) => WireMethod::Syscalls(WireSyscalls {
-            // Conditions on files need what new descriptors are as well.
-            calls: SyscallSpec { fd_paths: spec.fd_paths || spec.filter.is_some(), ..spec.clone() },
-            ancestors: syscall_rows::filter_of(spec).ok().flatten().is_some_and(|filter| filter.asks_for_family()),
-        }),
+        Method::Syscalls(spec) => {
+            let filter = syscall_rows::filter_of(spec).ok().flatten();
+            WireMethod::Syscalls(WireSyscalls {
+                // Conditions on files need what new descriptors are as well.
+                calls: SyscallSpec { fd_paths: spec.fd_paths || filter.is_some(), ..spec.clone() },
+                ancestors: filter.is_some_and(|filter| filter.asks_for_family()),
+                opening: ShownCalls::of(spec).is_some(),
+            })
+        }
         Method::Profile(profile) => WireMethod::Profile(profile.clone()),
         Method::Count(count) => WireMethod::Count(counted(count, target)),
         // A script is made by a request of its own.

@@ -201,6 +201,13 @@ impl ProcessFiles {
             }
         };
         match opened(name, call) {
+            // F_SETFD.
+            Opened::Nothing if matches!(name, "fcntl" | "fcntl64") && argument(1) == 2 => {
+                let fd = i32::try_from(argument(0)).ok();
+                if let Some(open) = fd.and_then(|fd| own.get_mut(&fd)) {
+                    open.closes_on_execute = argument(2) & 1 != 0;
+                }
+            }
             Opened::Nothing => {}
             Opened::Path { folder, argument: at, flags } => {
                 if let Some(path) = path_of(call, at) {
@@ -292,8 +299,25 @@ impl ProcessFiles {
                     own.remove(&fd);
                 }
             }
+            "close_range" if record.result == Some(0) => self.forget_range(record.pid, call),
             "exit_group" => self.gone(record.pid),
             _ => {}
+        }
+    }
+
+    /// What a call has closed, or has marked to be closed when a program is executed.
+    fn forget_range(&self, pid: u32, call: &Call<'_>) {
+        /// `CLOSE_RANGE_CLOEXEC`.
+        const ON_EXECUTE: u64 = 4;
+        let argument = |at: usize| call.arguments.get(at).map_or(0, |value| value & 0xffff_ffff);
+        let range = argument(0)..=argument(1);
+        let is_in = |fd: &i32| u64::try_from(*fd).is_ok_and(|fd| range.contains(&fd));
+        let mut all = self.files.borrow_mut();
+        let Some(own) = all.get_mut(&pid) else { return };
+        if argument(2) & ON_EXECUTE == 0 {
+            own.retain(|fd, _| !is_in(fd));
+        } else {
+            own.iter_mut().filter(|(fd, _)| is_in(fd)).for_each(|(_, open)| open.closes_on_execute = true);
         }
     }
 
@@ -392,7 +416,8 @@ fn address_of(call: &Call<'_>, argument: u8, exit: bool) -> Option<std::net::Soc
     socket_address(pieces.find_map(|piece| piece.bytes)?)
 }
 
-fn path_of(call: &Call<'_>, argument: u8) -> Option<String> {
+/// The path that an argument points to.
+pub(super) fn path_of(call: &Call<'_>, argument: u8) -> Option<String> {
     let mut pieces = call.pieces.iter().filter(|piece| piece.argument == argument);
     let bytes = pieces.find_map(|piece| piece.bytes)?;
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();

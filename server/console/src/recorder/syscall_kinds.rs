@@ -105,6 +105,8 @@ impl Waiting {
             has_entry: true,
             pieces: Vec::new(),
             content: &[],
+            inside: None,
+            address: None,
         }
     }
 }

@@ -26,6 +26,7 @@ use super::{
     script_rows::{NewRow, RowCell},
     syscall_files::{ProcessFiles, Shows},
     syscall_kinds::{self, Ends, Words, kind},
+    syscall_shown::ShownCalls,
 };
 
 /// The most processes whose words are kept.
@@ -55,6 +56,9 @@ pub(crate) fn schema(spec: &SyscallSpec) -> StreamSchema {
     if spec.addresses {
         own.push(column(columns::ADDRESS, ColumnType::U64, Display::Hex));
     }
+    if spec.numbers {
+        own.push(column(columns::NUMBER, ColumnType::I64, Display::Decimal));
+    }
     if spec.stacks {
         own.push(column(columns::STACK, ColumnType::Stack, Display::Text));
     }
@@ -65,6 +69,8 @@ pub(crate) fn schema(spec: &SyscallSpec) -> StreamSchema {
 pub(crate) mod columns {
     /// How long a call ran on a CPU.
     pub(crate) const CPU: &str = "cpu_ns";
+    /// A call's number, as its interface has it; -1 where none is known.
+    pub(crate) const NUMBER: &str = "number";
     /// Where a call was made.
     pub(crate) const ADDRESS: &str = "address";
     /// The functions that were called until the call was made, in user space.
@@ -102,6 +108,7 @@ pub(crate) struct SyscallRows {
     raw: BTreeSet<i64>,
     cpu_time: bool,
     addresses: bool,
+    numbers: bool,
     stacks: bool,
     /// Stacks of threads whose next record is that of the call.
     copies: RefCell<HashMap<u32, CopiedStack>>,
@@ -110,6 +117,8 @@ pub(crate) struct SyscallRows {
     fd_paths: bool,
     files: Option<ProcessFiles>,
     filter: Option<CallFilter>,
+    /// Which calls are rows, where others are recorded for what they tell of descriptors.
+    shown: Option<ShownCalls>,
     target: Target,
     left_out: Cell<u64>,
     /// The words of programs, for filters.
@@ -146,12 +155,14 @@ impl SyscallRows {
             raw,
             cpu_time: spec.cpu_time,
             addresses: spec.addresses,
+            numbers: spec.numbers,
             stacks: spec.stacks,
             copies: RefCell::default(),
             tells_abi: streams.contains(&StreamLayout::Syscalls { tells_abi: true }),
             fd_paths: spec.fd_paths,
             files,
             filter,
+            shown: ShownCalls::of(spec),
             target: target.clone(),
             left_out: Cell::new(0),
             programs: RefCell::default(),
@@ -232,7 +243,7 @@ impl SyscallRows {
 
     /// What is left when everything was read.
     pub(crate) fn finish(&self) -> Vec<NewRow> {
-        let mut rows = self.completed(self.ends.borrow_mut().finish());
+        let mut rows = self.completed(self.ends.borrow_mut().finish(), None, None);
         if self.stacks {
             rows.iter_mut().for_each(|row| row.extend([RowCell::Stack { id: 0, depth: 0 }]));
         }
@@ -240,8 +251,14 @@ impl SyscallRows {
     }
 
     /// Rows of what is no call, with the cells that only calls have something for.
-    fn completed(&self, mut rows: Vec<NewRow>) -> Vec<NewRow> {
-        rows.iter_mut().for_each(|row| row.extend(self.beside(&[])));
+    fn completed(&self, mut rows: Vec<NewRow>, inside: Option<u32>, address: Option<u64>) -> Vec<NewRow> {
+        let (address, cpu_ns) = (address.map(u64::to_le_bytes), 0_u64.to_le_bytes());
+        let piece = |argument, bytes| Piece { argument, part: 0, exit: true, bytes };
+        let pieces = [
+            piece(Beside::CPU_NS, Some(&cpu_ns[..])),
+            piece(Beside::ADDRESS, address.as_ref().map(|bytes| &bytes[..])),
+        ];
+        rows.iter_mut().for_each(|row| row.extend(self.beside(&pieces, inside.map(i64::from))));
         rows
     }
 
@@ -253,7 +270,7 @@ impl SyscallRows {
     fn asked_for(&self, record: &Record<'_>, rows: Vec<NewRow>) -> Vec<NewRow> {
         let (call, decoded) = (record.call(), Decoded::default());
         if rows.is_empty() || self.holds(record, &call, &decoded, &[]) {
-            return self.completed(rows);
+            return self.completed(rows, record.inside, record.address);
         }
         self.leave_out(rows.len());
         Vec::new()
@@ -295,7 +312,8 @@ impl SyscallRows {
             _ => Vec::new(),
         };
         self.note_program(record, &call, &decoded.name);
-        let holds = self.holds(record, &call, &decoded, &named);
+        let is_shown = self.shown.as_ref().is_none_or(|shown| shown.shows(record, &call));
+        let holds = is_shown && self.holds(record, &call, &decoded, &named);
         if let Some(files) = files {
             files.forget(record, &call);
         }
@@ -312,19 +330,25 @@ impl SyscallRows {
         let abi = if self.tells_abi { Abi::of(Arch::HOST, call.number).word() } else { "" };
         let words = Words { call: &decoded.name, arguments: &decoded.arguments, error, note: &decoded.note, abi };
         let mut row = syscall_kinds::row(record, kind, record.result.unwrap_or(0), &words);
-        row.extend(self.beside(call.pieces));
+        row.extend(self.beside(call.pieces, Some(call.number)));
         row
     }
 
     /// The cells of the columns that are only there where they were asked for.
-    fn beside(&self, pieces: &[Piece<'_>]) -> Vec<RowCell> {
+    fn beside(&self, pieces: &[Piece<'_>], call: Option<i64>) -> Vec<RowCell> {
         let number = |which: u8| {
             let piece = pieces.iter().find(|piece| piece.argument == which).and_then(|piece| piece.bytes);
             let number = piece.and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
             RowCell::Unsigned(number.unwrap_or(0))
         };
         let wanted = [(self.cpu_time, Beside::CPU_NS), (self.addresses, Beside::ADDRESS)];
-        wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, which)| number(which)).collect()
+        let mut cells: Vec<RowCell> =
+            wanted.into_iter().filter(|(wanted, _)| *wanted).map(|(_, which)| number(which)).collect();
+        if self.numbers {
+            let plain = call.map(|number| number & !(Abi::I386_BIT | Abi::X32_BIT));
+            cells.push(RowCell::Signed(plain.unwrap_or(-1)));
+        }
+        cells
     }
 
     /// Takes note of a process, if it is new.

@@ -122,6 +122,7 @@ fn methods() -> Vec<Method> {
             cpu_time: true,
             addresses: true,
             stacks: true,
+            numbers: true,
         }),
     ]
 }

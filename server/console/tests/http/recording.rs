@@ -329,7 +329,7 @@ async fn what_the_kernel_cannot_decide_of_a_filter_is_decided_before_rows_are_st
     assert!(number("stored") > 50 && number("filtered") > 50, "{ended}");
     assert_eq!(number("hits"), number("filtered") + number("emitted"), "{ended}");
     assert_eq!(number("emitted"), number("stored"), "{ended}");
-    assert!(ended["reason"].as_str().unwrap().contains("calls were recorded and left out by the filter"), "{ended}");
+    assert!(ended["reason"].as_str().unwrap().contains("calls were recorded and are not shown"), "{ended}");
     let rows = console.get(&format!("/api/captures/{id}/rows?limit=500"), &operator).await.json();
     let shown = rows["rows"].as_array().unwrap_or_else(|| panic!("{rows}"));
     assert!(!shown.is_empty());

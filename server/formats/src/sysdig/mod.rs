@@ -14,6 +14,7 @@ mod parse;
 mod pasted;
 
 use bathyscope_capture::{SyscallOutcome, SyscallSpec, Target, visible};
+use bathyscope_catalog::syscalls::OPENING;
 
 use fields::holds;
 pub use fields::{CallFacts, Field};
@@ -27,51 +28,6 @@ pub const MAX_LINE_BYTES: usize = 4096;
 const MAX_DEPTH: usize = 16;
 /// The longest name of a thread; the kernel cuts longer ones.
 const MAX_COMM_BYTES: usize = 15;
-/// Calls that say what descriptors are: they are recorded wherever a filter asks for that.
-const OPENING: &[&str] = &[
-    "open",
-    "openat",
-    "openat2",
-    "creat",
-    "dup",
-    "dup2",
-    "dup3",
-    "fcntl",
-    "close",
-    "pipe",
-    "pipe2",
-    "socket",
-    "socketpair",
-    "bind",
-    "connect",
-    "accept",
-    "accept4",
-    "getsockname",
-    "getpeername",
-    "chdir",
-    "fchdir",
-    "fork",
-    "vfork",
-    "clone",
-    "clone3",
-    "execve",
-    "execveat",
-    "exit_group",
-    "memfd_create",
-    "epoll_create",
-    "epoll_create1",
-    "eventfd",
-    "eventfd2",
-    "timerfd_create",
-    "signalfd",
-    "signalfd4",
-    "inotify_init",
-    "inotify_init1",
-    "pidfd_open",
-    "perf_event_open",
-    "io_uring_setup",
-];
-
 /// What a filter line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SysdigFilter {
@@ -185,6 +141,7 @@ fn decidable(condition: &Condition) -> Result<()> {
 pub struct CallFilter {
     tree: Tree,
     of_family: bool,
+    of_files: bool,
 }
 
 impl CallFilter {
@@ -196,17 +153,23 @@ impl CallFilter {
         let Some(mut tree) = read(line)? else { return Ok(None) };
         parse_sysdig_filter(line)?;
         tree.expand(expand);
-        let mut of_family = false;
+        let (mut of_family, mut of_files) = (false, false);
         each(&tree, &mut |condition| {
             of_family |= condition.field.is_of_family();
+            of_files |= condition.field.is_of_files();
             Ok(())
         })?;
-        Ok(Some(Self { tree, of_family }))
+        Ok(Some(Self { tree, of_family, of_files }))
     }
 
     /// Whether it asks what a process descends from or whose it is.
     pub fn asks_for_family(&self) -> bool {
         self.of_family
+    }
+
+    /// Whether it asks what files, sockets or folders a call has to do with, which follows from calls before.
+    pub fn asks_for_files(&self) -> bool {
+        self.of_files
     }
 
     /// Whether a call is asked for.

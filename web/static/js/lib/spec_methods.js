@@ -30,6 +30,7 @@ export function emptyMethods() {
       stringBytes: "32",
       fdPaths: true,
       signals: true,
+      stacks: false,
       rest: /** @type {Partial<SyscallSpec>} */ ({}),
     },
     trace: {
@@ -133,6 +134,7 @@ export function syscallsOf(form, problems) {
     string_bytes: number(form.stringBytes, "The bytes kept of a text", problems, { most: 1024 }),
     fd_paths: form.fdPaths,
     signals: form.signals,
+    ...(form.stacks ? { stacks: true } : {}),
   };
 }
 
@@ -149,6 +151,7 @@ export function syscallsForm({
   string_bytes: kept = 32,
   fd_paths: fdPaths = true,
   signals = true,
+  stacks = false,
   filter = "",
   below,
   ...rest
@@ -166,6 +169,7 @@ export function syscallsForm({
     stringBytes: String(kept),
     fdPaths,
     signals,
+    stacks,
     rest,
   };
 }

@@ -46,6 +46,7 @@ const INPUTS = {
   "sys-bytes": "syscalls.stringBytes",
   "sys-fd-paths": "syscalls.fdPaths",
   "sys-signals": "syscalls.signals",
+  "sys-stacks": "syscalls.stacks",
   "trace-tracer": "trace.tracer",
   "trace-functions": "trace.functions",
   "trace-not-functions": "trace.notFunctions",
@@ -389,6 +390,7 @@ async function readLine() {
         stringBytes: now.syscalls.stringBytes,
         fdPaths: now.syscalls.fdPaths,
         signals: read.syscalls.signals && now.syscalls.signals,
+        stacks: now.syscalls.stacks,
       },
     });
     setTarget(read.target);

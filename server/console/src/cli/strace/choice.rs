@@ -26,8 +26,8 @@ pub(super) struct Choice {
     /// Calls whose structures are not, and those whose structures are read; none means all.
     pub(super) abbreviated: Vec<String>,
     pub(super) structures: Vec<String>,
-    /// Which messages are left out.
-    pub(super) quiet: Quiet,
+    /// Which messages are left out, if that is said.
+    pub(super) quiet: Option<Quiet>,
     /// What is shown of descriptors, if that is said.
     pub(super) files: Option<Files>,
     /// Descriptors whose data are shown whole, as they are read and written.
@@ -50,14 +50,6 @@ impl Quiet {
     /// That of so many `-q`.
     pub(super) fn of_count(count: u8) -> Self {
         Self { tracing: count > 0, exits: count > 1, personality: count > 1 }
-    }
-
-    pub(super) fn and(self, other: Self) -> Self {
-        Self {
-            tracing: self.tracing || other.tracing,
-            exits: self.exits || other.exits,
-            personality: self.personality || other.personality,
-        }
     }
 }
 
@@ -135,7 +127,7 @@ impl Choice {
             "signal" => self.signal(value),
             "raw" => {
                 check(value)?;
-                self.raw.extend(words(value));
+                self.raw = words(value);
                 Ok(())
             }
             "abbrev" => self.abbreviate(value),
@@ -173,7 +165,7 @@ impl Choice {
 
     fn trace(&mut self, value: &str) -> Result<(), Failure> {
         check(value)?;
-        self.calls.extend(words(value));
+        self.calls = words(value);
         Ok(())
     }
 
@@ -210,6 +202,9 @@ impl Choice {
 
     fn signal(&mut self, value: &str) -> Result<(), Failure> {
         let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
+        if words(list).is_empty() {
+            return Err(Failure::new("-e signal= names no signal").remedy("Write names or numbers, all or none."));
+        }
         let mut chosen = BTreeSet::new();
         for word in words(list) {
             match word.as_str() {
@@ -261,7 +256,7 @@ impl Choice {
             }
         }
         let other = Quiet { tracing: !quiet.tracing, exits: !quiet.exits, personality: !quiet.personality };
-        self.quiet = self.quiet.and(if not { other } else { quiet });
+        self.quiet = Some(if not { other } else { quiet });
         Ok(())
     }
 
@@ -305,6 +300,9 @@ fn words(text: &str) -> Vec<String> {
 
 /// Whether words name calls.
 fn check(text: &str) -> Result<(), Failure> {
+    if text.trim_start_matches('!').trim().is_empty() {
+        return Err(Failure::new("a system call's name is missing").remedy("Write names, sets, all or none."));
+    }
     select(Arch::HOST, text).map(drop).map_err(|error| unknown(&error))
 }
 
@@ -366,7 +364,7 @@ mod tests {
     fn expressions_choose_as_straces_do() {
         let of = |text: &str| of(text).unwrap();
         assert_eq!(of(""), Choice::default());
-        assert_eq!(of("openat,%network trace=close t=read").calls, ["openat", "%network", "close", "read"]);
+        assert_eq!(of("openat,%network").calls, ["openat", "%network"]);
         assert_eq!(of("!futex").calls, ["!futex"]);
         assert_eq!(of("trace=/^(open|close)$").calls, ["/^(open|close)$"]);
         assert_eq!(of("/^(open|close)").calls, ["/^(open|close)"]);
@@ -387,7 +385,7 @@ mod tests {
         assert_eq!(names("signal=none"), Some(Vec::new()));
         assert_eq!(names("s=all"), None);
         assert_eq!(names("signal=!SIGCHLD").map(|it| it.len()), Some(63));
-        let quiet = |text: &str| of(text).quiet;
+        let quiet = |text: &str| of(text).quiet.unwrap();
         assert_eq!(quiet("quiet=exit"), Quiet { exits: true, ..Quiet::default() });
         assert_eq!(quiet("q=attach,personality"), Quiet { exits: false, ..Quiet::of_count(3) });
         assert_eq!(quiet("silent=!exit"), Quiet { exits: false, ..Quiet::of_count(3) });
@@ -397,6 +395,28 @@ mod tests {
         assert_eq!(of("decode-fds=all").files, Some(Files::ALL));
         let choice = of("read=3,5 write=all");
         assert!(choice.read.has(5) && !choice.read.has(4) && choice.write.has(4) && !Dumps::None.has(0));
+    }
+
+    #[test]
+    fn a_later_expression_replaces_an_earlier_one_of_its_kind() {
+        // What real strace shows after all of them is what it shows after the last one of each kind.
+        let cases = [
+            ("trace=openat trace=close", "trace=close"),
+            ("openat t=read,%file !close", "trace=!close"),
+            ("trace=openat raw=openat x=close", "trace=openat raw=close"),
+            ("status=failed status=successful", "status=successful"),
+            ("signal=USR1 s=!USR2", "signal=!USR2"),
+            ("read=3 read=4 write=all write=none", "read=4"),
+            ("abbrev=none abbrev=execve", "abbrev=execve"),
+            ("abbrev=execve abbrev=all", ""),
+            ("verbose=none verbose=all", ""),
+            ("verbose=all v=read", "verbose=read"),
+            ("quiet=exit quiet=attach", "quiet=attach"),
+            ("decode-fds=path decode-fds=!socket", "decode-fds=!socket"),
+        ];
+        for (all, last) in cases {
+            assert_eq!(of(all).unwrap(), of(last).unwrap(), "{all}");
+        }
     }
 
     #[test]
@@ -417,6 +437,9 @@ mod tests {
             ("read=x", "that is no descriptor"),
             ("decode-fds=device", "Write path"),
             ("trace=/(", "regular expression"),
+            ("trace=", "name is missing"),
+            ("raw=!", "name is missing"),
+            ("signal=", "names no signal"),
         ];
         for (text, words) in cases {
             let error = of(text).unwrap_err();

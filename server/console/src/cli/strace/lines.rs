@@ -27,8 +27,9 @@ use crate::{
 const NO_ADDRESS: &str = "????????????????";
 
 /// Which time a line begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
+    #[default]
     None,
     /// `09:15:02.123456`, as exact as is said.
     Day(Precision),
@@ -39,7 +40,7 @@ pub enum Clock {
 }
 
 /// How lines look.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "strace's own switches")]
 pub(super) struct Look {
     pub(super) clock: Clock,
@@ -73,6 +74,8 @@ pub(super) struct Look {
     /// Descriptors whose data are dumped.
     pub(super) read: Dumps,
     pub(super) write: Dumps,
+    /// Calls whose results are written as their arguments: as numbers.
+    pub(super) raw: BTreeSet<i64>,
 }
 
 /// A call, as its row tells it.
@@ -93,6 +96,8 @@ struct Shown<'a> {
     /// How long it ran on a CPU, and where it was made, if that is recorded.
     cpu_ns: Option<u64>,
     address: Option<u64>,
+    /// Its number as the row tells it: of what is no call, that of the call that its thread is in or has made last.
+    told_number: Option<i64>,
 }
 
 impl<'a> Shown<'a> {
@@ -127,6 +132,7 @@ impl<'a> Shown<'a> {
             abi: Abi::of_word(text(own + 7)),
             cpu_ns: places.cpu_ns.map(unsigned),
             address: places.address.map(unsigned).filter(|address| *address != 0),
+            told_number: places.number.and_then(|at| i64::try_from(number(at)).ok()).filter(|number| *number >= 0),
         })
     }
 
@@ -145,13 +151,19 @@ impl<'a> Shown<'a> {
         })
     }
 
+    /// The signal that its thread was killed by, if it is the end of one.
+    fn killed_by(&self) -> Option<&str> {
+        let is_killed = self.kind == kind::EXIT && self.call != "exited";
+        is_killed.then(|| self.arguments.split(' ').next().unwrap_or_default())
+    }
+
     /// Its number, as its interface has it.
     fn number(&self) -> i64 {
         number_of(Arch::HOST, self.abi, self.call).unwrap_or(-1)
     }
 
     /// `NAME(ARGUMENTS) = RESULT`, after `before`.
-    fn line(&self, before: &str, column: usize, durations: Option<Precision>) -> String {
+    fn line(&self, before: &str, look: &Look) -> String {
         if let Some(line) = self.other(before) {
             return line;
         }
@@ -162,12 +174,18 @@ impl<'a> Shown<'a> {
             true => format!("{before}{}({})", self.call, self.arguments),
             false => format!("{before}<... {} resumed>)", self.call),
         };
-        while line.len() + 1 < column {
+        while line.len() + 1 < look.column {
             line.push(' ');
         }
-        let result = result_text(Arch::HOST, self.number(), self.returns().then_some(self.result), &self.note);
+        let (number, result) = (self.number(), self.returns().then_some(self.result));
+        let as_number = result.filter(|_| !self.is_error && look.raw.contains(&number));
+        let result = match as_number {
+            Some(0) => "0".to_owned(),
+            Some(result) => format!("{result:#x}"),
+            None => result_text(Arch::HOST, number, result, &self.note),
+        };
         line.push_str(&format!(" = {result}"));
-        if let Some(precision) = durations.filter(|_| self.returns()) {
+        if let Some(precision) = look.durations.filter(|_| self.returns()) {
             let (seconds, ns) = (self.duration_ns / 1_000_000_000, self.duration_ns % 1_000_000_000);
             line.push_str(&format!(" <{seconds}{}>", fraction(ns, precision)));
         }
@@ -191,13 +209,18 @@ fn fraction(ns: u64, precision: Precision) -> String {
 struct Places {
     cpu_ns: Option<usize>,
     address: Option<usize>,
+    number: Option<usize>,
 }
 
 impl Places {
     fn of(schema: &StreamSchema) -> Self {
         let place = |name: &str| schema.columns.iter().position(|column| column.name == name);
         let own = |name: &str| place(name).filter(|place| *place >= StreamSchema::COMMON.len());
-        Self { cpu_ns: own(syscall_columns::CPU), address: own(syscall_columns::ADDRESS) }
+        Self {
+            cpu_ns: own(syscall_columns::CPU),
+            address: own(syscall_columns::ADDRESS),
+            number: own(syscall_columns::NUMBER),
+        }
     }
 }
 
@@ -294,8 +317,8 @@ impl Writer {
         }
         self.exited |= shown.kind == kind::EXIT;
         let unwanted = match shown.kind {
-            kind::EXIT => self.look.quiet.exits,
-            kind::SIGNAL => self.look.signals.as_ref().is_some_and(|signals| !signals.contains(shown.call)),
+            kind::EXIT => self.look.quiet.exits || shown.killed_by().is_some_and(|signal| !self.shows_signal(signal)),
+            kind::SIGNAL => !self.shows_signal(shown.call),
             _ => false,
         };
         if unwanted {
@@ -308,11 +331,15 @@ impl Writer {
             Some(_) => Shown { arguments: dump::cut(&shown.arguments, self.look.strings), ..shown },
             None => shown,
         };
-        text.push_str(&shown.line(&before, self.look.column, self.look.durations));
+        text.push_str(&shown.line(&before, &self.look));
         text.push_str(&data.unwrap_or_default());
         if self.look.stacks && matches!(shown.kind, kind::CALL | kind::SIGNAL) {
             text.push_str(&self.stacks.lines(row));
         }
+    }
+
+    fn shows_signal(&self, signal: &str) -> bool {
+        self.look.signals.as_ref().is_none_or(|signals| signals.contains(signal))
     }
 
     /// A row as an object; its stack, which is in the last column, with its frames.
@@ -394,10 +421,8 @@ impl Writer {
         }
         self.last_ns = Some(time_ns);
         if self.look.numbers {
-            let is_call = matches!(shown.kind, kind::CALL | kind::UNFINISHED | kind::INSIDE);
-            // Of what is no call, the call before.
-            let number = if is_call { Some(shown.number()) } else { self.numbers.get(&tid).copied() };
-            let number = number.map(|number| number & !(Abi::I386_BIT | Abi::X32_BIT));
+            // What interrupts a thread outside of a call tells none: then the call before.
+            let number = shown.told_number.or_else(|| self.numbers.get(&tid).copied());
             before.push_str(&number.map_or_else(|| "[????] ".to_owned(), |number| format!("[{number:>4}] ")));
             self.numbers.extend(number.map(|number| (tid, number)));
         }
@@ -415,7 +440,9 @@ impl Writer {
         match state {
             TargetState::Exited { signal: Some(signal), .. } if lines && !self.exited => {
                 let name = signal_name(i64::from(signal)).map_or_else(|| signal.to_string(), str::to_owned);
-                text.push_str(&format!("+++ killed by {name} +++\n"));
+                if self.shows_signal(&name) {
+                    text.push_str(&format!("+++ killed by {name} +++\n"));
+                }
             }
             TargetState::Exited { code: Some(code), .. } if lines && !self.exited && !self.look.many => {
                 text.push_str(&format!("+++ exited with {code} +++\n"));
@@ -500,13 +527,33 @@ mod tests {
     }
 
     fn line(row: &Row) -> String {
-        Shown::of(row, Places::default()).unwrap().line("", 40, Some(Precision::Us))
+        Shown::of(row, Places::default()).unwrap().line("", &look(40, Precision::Us))
+    }
+
+    fn look(column: usize, precision: Precision) -> Look {
+        Look { column, durations: Some(precision), ..Look::default() }
+    }
+
+    #[test]
+    fn results_of_raw_calls_are_numbers_but_for_errors() {
+        let raw = [0, 1, 231].into_iter().collect();
+        let look = Look { raw, column: 0, ..Look::default() };
+        let cases = [
+            (row("read", "0x3, 0x1000, 0x20", 27, None), "read(0x3, 0x1000, 0x20) = 0x1b\n"),
+            (row("read", "0x3, 0x1000, 0x20", 0, None), "read(0x3, 0x1000, 0x20) = 0\n"),
+            (row("read", "0x3, 0, 0", -2, None), "read(0x3, 0, 0) = -1 ENOENT (No such file or directory)\n"),
+            (row("exit_group", "0x1", 0, None), "exit_group(0x1) = ?\n"),
+            (row("openat", "AT_FDCWD", 27, None), "openat(AT_FDCWD) = 27\n"),
+        ];
+        for (row, expected) in &cases {
+            assert_eq!(Shown::of(row, Places::default()).unwrap().line("", &look), *expected);
+        }
     }
 
     #[test]
     fn times_are_as_exact_as_was_asked_for() {
         let row = row("close", "3", 0, None);
-        let with = |precision| Shown::of(&row, Places::default()).unwrap().line("", 0, Some(precision));
+        let with = |precision| Shown::of(&row, Places::default()).unwrap().line("", &look(0, precision));
         let times = [Precision::S, Precision::Ms, Precision::Us, Precision::Ns].map(with);
         let expected = ["<0>", "<0.001>", "<0.001234>", "<0.001234567>"].map(|time| format!("close(3) = 0 {time}\n"));
         assert_eq!(times, expected);

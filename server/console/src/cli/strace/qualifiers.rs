@@ -1,44 +1,82 @@
 //! Values of options that are lists of words: times, columns of the table, and what `-e` asks for under its long names.
 
+use std::{
+    convert::Infallible,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
 use bathyscope_capture::HexTexts;
 use bathyscope_catalog::{closest, syscalls::SummaryColumn};
 use clap::Args;
 
 use super::{Precision, lines::Clock};
 
-/// What `-e NAME=` asks for as `--NAME=`.
+/// What an option of the kind of `-e` says, with its place among the others: a later one replaces an earlier one, whichever
+/// of its names it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ordered {
+    /// Values are read in the order in which they are given.
+    place: usize,
+    text: String,
+}
+
+/// Reads the value of an option of that kind.
+pub(super) fn ordered(text: &str) -> Result<Ordered, Infallible> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    Ok(Ordered { place: NEXT.fetch_add(1, Ordering::Relaxed), text: text.to_owned() })
+}
+
+/// What `-e NAME=` asks for, also as `--NAME=`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct QualifierArgs {
+    /// Calls and sets to show, such as trace=openat,%network or !futex, /REGEX, openat@64; status=failed; signal=SIGNALS; raw=CALLS; read=FDS and write=FDS for the data; abbrev=none; quiet=WHAT; decode-fds=WHAT; repeatable, where the last of each kind counts
+    #[arg(short, long = "expr", value_name = "EXPR", value_parser = ordered)]
+    expressions: Vec<Ordered>,
     /// As -e trace=CALLS
-    #[arg(long, value_name = "CALLS")]
-    trace: Vec<String>,
+    #[arg(long, value_name = "CALLS", value_parser = ordered)]
+    trace: Vec<Ordered>,
     /// As -e signal=SIGNALS
-    #[arg(long, value_name = "SIGNALS")]
-    signal: Vec<String>,
+    #[arg(long, value_name = "SIGNALS", value_parser = ordered)]
+    signal: Vec<Ordered>,
     /// As -e status=OUTCOME
-    #[arg(long, value_name = "OUTCOME")]
-    status: Vec<String>,
+    #[arg(long, value_name = "OUTCOME", value_parser = ordered)]
+    status: Vec<Ordered>,
     /// As -e abbrev=CALLS
-    #[arg(long, value_name = "CALLS")]
-    abbrev: Vec<String>,
+    #[arg(long, value_name = "CALLS", value_parser = ordered)]
+    abbrev: Vec<Ordered>,
     /// As -e verbose=CALLS
-    #[arg(long = "verbose", value_name = "CALLS")]
-    structures: Vec<String>,
+    #[arg(long = "verbose", value_name = "CALLS", value_parser = ordered)]
+    structures: Vec<Ordered>,
     /// As -e raw=CALLS
-    #[arg(long, value_name = "CALLS")]
-    raw: Vec<String>,
+    #[arg(long, value_name = "CALLS", value_parser = ordered)]
+    raw: Vec<Ordered>,
     /// As -e read=FDS
-    #[arg(long, value_name = "FDS")]
-    read: Vec<String>,
+    #[arg(long, value_name = "FDS", value_parser = ordered)]
+    read: Vec<Ordered>,
     /// As -e write=FDS
-    #[arg(long, value_name = "FDS")]
-    write: Vec<String>,
+    #[arg(long, value_name = "FDS", value_parser = ordered)]
+    write: Vec<Ordered>,
+    /// Messages that are not printed: attach, exit, personality, all
+    #[arg(long = "quiet", visible_aliases = ["silent", "silence"], value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "attach,personality", value_parser = ordered, conflicts_with = "quiet_count")]
+    silent: Vec<Ordered>,
+    /// What is shown of descriptors: path, socket, dev, pidfd, all or none
+    #[arg(long = "decode-fds", value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all", value_parser = ordered, conflicts_with = "file_count")]
+    decode: Vec<Ordered>,
+    /// Print structures of files, usage and host whole, as -e abbrev=none; an environment stays the number of its variables
+    #[arg(short = 'v', long = "no-abbrev", num_args = 0, default_missing_value = "none", value_parser = ordered)]
+    whole: Vec<Ordered>,
+    /// Only calls that succeeded, as -e status=successful
+    #[arg(short = 'z', long = "successful-only", num_args = 0, default_missing_value = "successful", value_parser = ordered)]
+    successful: Vec<Ordered>,
+    /// Only calls that failed, as -e status=failed
+    #[arg(short = 'Z', long = "failed-only", num_args = 0, default_missing_value = "failed", value_parser = ordered)]
+    failed: Vec<Ordered>,
 }
 
 impl QualifierArgs {
-    /// The expressions and these.
-    pub(super) fn with(&self, expressions: &[String]) -> Vec<String> {
-        let all = [
+    /// All of them as `-e` has them, in the order in which they were given.
+    pub(super) fn expressions(&self) -> Vec<String> {
+        let named = [
             ("trace", &self.trace),
             ("signal", &self.signal),
             ("status", &self.status),
@@ -47,9 +85,18 @@ impl QualifierArgs {
             ("raw", &self.raw),
             ("read", &self.read),
             ("write", &self.write),
+            ("quiet", &self.silent),
+            ("decode-fds", &self.decode),
+            ("abbrev", &self.whole),
+            ("status", &self.successful),
+            ("status", &self.failed),
         ];
-        let long = all.into_iter().flat_map(|(name, values)| values.iter().map(move |value| format!("{name}={value}")));
-        expressions.iter().cloned().chain(long).collect()
+        let mut all: Vec<(usize, String)> = self.expressions.iter().map(|it| (it.place, it.text.clone())).collect();
+        for (name, values) in named {
+            all.extend(values.iter().map(|it| (it.place, format!("{name}={}", it.text))));
+        }
+        all.sort();
+        all.into_iter().map(|(_, text)| text).collect()
     }
 }
 
@@ -182,10 +229,36 @@ mod tests {
         assert!(columns("calls,count").unwrap_err().contains("twice"));
     }
 
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        qualifiers: QualifierArgs,
+        #[arg(short = 'q', id = "quiet_count", action = clap::ArgAction::Count)]
+        _quiet: u8,
+        #[arg(short = 'y', id = "file_count", action = clap::ArgAction::Count)]
+        _files: u8,
+    }
+
+    fn read(line: &str) -> Result<Vec<String>, clap::Error> {
+        let words = std::iter::once("strace").chain(line.split(' '));
+        Ok(<Line as clap::Parser>::try_parse_from(words)?.qualifiers.expressions())
+    }
+
     #[test]
-    fn long_names_are_expressions() {
-        let args =
-            QualifierArgs { trace: vec!["read".to_owned()], status: vec!["failed".to_owned()], ..Default::default() };
-        assert_eq!(args.with(&["close".to_owned()]), ["close", "trace=read", "status=failed"]);
+    fn all_names_are_expressions_in_the_order_in_which_they_are_given() {
+        let cases: [(&str, &[&str]); 4] = [
+            (
+                "-e close --trace=read -e trace=write --status failed",
+                &["close", "trace=read", "trace=write", "status=failed"],
+            ),
+            ("-v -e abbrev=execve -v", &["abbrev=none", "abbrev=execve", "abbrev=none"]),
+            ("-z -e status=failed -Z", &["status=successful", "status=failed", "status=failed"]),
+            ("--quiet -e q=exit --decode-fds", &["quiet=attach,personality", "q=exit", "decode-fds=all"]),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(read(line).unwrap(), expected, "{line}");
+        }
+        // As with strace.
+        assert!(read("-q --quiet=exit").is_err() && read("-y --decode-fds=path").is_err());
     }
 }

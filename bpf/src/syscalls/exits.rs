@@ -76,6 +76,7 @@ impl Writer<'_> {
             self.b.switch_to(go_on);
         }
         self.note_inodes(state, flags, result);
+        self.note_socket(state, flags, result);
         self.count(Counter::Hits);
         self.submit(state, since);
 

@@ -47,6 +47,7 @@ mod plan;
 mod programs;
 mod record;
 mod registers;
+mod sockets;
 mod stacks;
 
 use std::collections::BTreeSet;
@@ -59,7 +60,7 @@ use bathyscope_catalog::{
 
 use crate::{ir, probe::TargetFilter};
 
-pub use places::{FamilyPlaces, FilePlaces, KernelPlaces, ProgramPlaces, TimePlaces};
+pub use places::{FamilyPlaces, FilePlaces, KernelPlaces, ProgramPlaces, SocketPlaces, TimePlaces};
 pub use programs::programs;
 pub use record::{CopiedStack, Record, ThreadEnd, What};
 

@@ -15,6 +15,8 @@ pub struct KernelPlaces {
     pub program: Option<ProgramPlaces>,
     /// What a descriptor is.
     pub file: Option<FilePlaces>,
+    /// What a socket is and whom it talks to.
+    pub socket: Option<SocketPlaces>,
     /// How long a thread has run.
     pub time: Option<TimePlaces>,
     /// What made a process.
@@ -27,6 +29,7 @@ impl KernelPlaces {
         Self {
             program: ProgramPlaces::find(types),
             file: FilePlaces::find(types),
+            socket: SocketPlaces::find(types),
             time: TimePlaces::find(types),
             family: FamilyPlaces::find(types),
         }
@@ -77,6 +80,59 @@ impl FilePlaces {
             descriptors: place(types, "fdtable", "fd")?,
             inode: place(types, "file", "f_inode")?,
             number: place(types, "inode", "i_ino")?,
+        })
+    }
+}
+
+/// Where the kernel keeps what a socket is and whom it talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketPlaces {
+    /// `file.private_data`: the `struct socket`.
+    pub private: u32,
+    /// `socket.sk`.
+    pub sock: u32,
+    /// `socket.file`.
+    pub file: u32,
+    /// `sock.sk_socket`.
+    pub socket: u32,
+    /// `sock.__sk_common.skc_family`.
+    pub family: u32,
+    /// `sock.__sk_common.skc_num`, as the processor has numbers.
+    pub own_port: u32,
+    /// `sock.__sk_common.skc_dport`, as the network has numbers.
+    pub other_port: u32,
+    /// `sock.__sk_common.skc_rcv_saddr`.
+    pub own_address: u32,
+    /// `sock.__sk_common.skc_daddr`.
+    pub other_address: u32,
+    /// `sock.__sk_common.skc_v6_rcv_saddr`.
+    pub own_address_6: u32,
+    /// `sock.__sk_common.skc_v6_daddr`.
+    pub other_address_6: u32,
+    /// `unix_sock.peer`.
+    pub peer: u32,
+    /// `netlink_sock.portid`.
+    pub netlink_port: u32,
+}
+
+impl SocketPlaces {
+    fn find(types: &Types) -> Option<Self> {
+        let common = |member: &str| place(types, "sock", &format!("__sk_common.{member}"));
+        Some(Self {
+            private: place(types, "file", "private_data")?,
+            sock: place(types, "socket", "sk")?,
+            file: place(types, "socket", "file")?,
+            socket: place(types, "sock", "sk_socket")?,
+            family: common("skc_family")?,
+            own_port: common("skc_num")?,
+            other_port: common("skc_dport")?,
+            own_address: common("skc_rcv_saddr")?,
+            other_address: common("skc_daddr")?,
+            // A kernel without IPv6 has none.
+            own_address_6: common("skc_v6_rcv_saddr").or_else(|| common("skc_rcv_saddr"))?,
+            other_address_6: common("skc_v6_daddr").or_else(|| common("skc_daddr"))?,
+            peer: place(types, "unix_sock", "peer")?,
+            netlink_port: place(types, "netlink_sock", "portid")?,
         })
     }
 }

@@ -37,6 +37,9 @@ pub(super) const OPENS_TWO: i64 = 128;
 /// In an entry's third byte: the call is recorded with whatever outcome, duration and path.
 pub(super) const BESIDES: i64 = 1 << 16;
 
+/// In the same byte: the call may change the ends of the socket that its first argument is.
+pub(super) const CONNECTS: i64 = 1 << 17;
+
 /// Where the places of calls of 32-bit programs begin.
 pub(super) const I386_PLACES: i64 = MAX_CALLS as i64;
 /// Where the places of calls through others begin.
@@ -149,7 +152,9 @@ fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
         Special::Entries { argument } => [ENTRIES as u8, argument, 0, 1],
         Special::Message { argument, moment: when } => [MESSAGE as u8, argument, 0, moment(when)],
     };
-    let mut bytes = vec![flags as u8, u8::from(grabs.narrow), u8::from(besides), 0];
+    let connects = matches!(call.name, "bind" | "connect" | "listen" | "getsockname" | "getpeername");
+    let third = if besides { BESIDES } else { 0 } | if connects { CONNECTS } else { 0 };
+    let mut bytes = vec![flags as u8, u8::from(grabs.narrow), (third >> 16) as u8, 0];
     bytes.extend(special);
     for grab in grabs.grabs {
         bytes.extend(piece(grab, moment(grab.moment)));

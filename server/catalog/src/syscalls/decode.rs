@@ -3,7 +3,7 @@
 use super::{
     abi::Abi,
     address::socket_address,
-    grab::Beside,
+    grab::{Beside, Moment},
     sets,
     siginfo::signal_text,
     special,
@@ -67,7 +67,47 @@ pub struct Style<'a> {
     /// Whether all arguments are written as numbers in base sixteen.
     pub raw: bool,
     /// What a descriptor of the process is, if that is shown; -100 asks for the working directory.
-    pub file_of: Option<&'a dyn Fn(i32) -> Option<String>>,
+    pub file_of: Option<&'a FileOf<'a>>,
+}
+
+/// Tells what a descriptor is: before the call was made, or after it.
+pub type FileOf<'a> = dyn Fn(i32, Moment) -> Option<FileText> + 'a;
+
+/// What a descriptor is, to be written behind its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileText {
+    /// A path, which may have any bytes; of a file that was removed it ends with ` (deleted)`, as the kernel writes it.
+    Path(String),
+    /// Anything else, written so that it can be shown.
+    Plain(String),
+}
+
+impl FileText {
+    /// In `<>`.
+    fn written(&self) -> String {
+        const REMOVED: &str = " (deleted)";
+        match self {
+            Self::Plain(text) => format!("<{text}>"),
+            Self::Path(path) => {
+                let (path, removed) =
+                    path.strip_suffix(REMOVED).map_or((path.as_str(), ""), |path| (path, REMOVED.trim_start()));
+                let text = unquoted(path.as_bytes()).replace('<', "\\74").replace('>', "\\76");
+                format!("<{text}>{removed}")
+            }
+        }
+    }
+}
+
+/// Text as it is written in quotes, without these.
+pub fn unquoted(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    quoted(&mut text, bytes);
+    text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_owned()
+}
+
+/// The protocol of a netlink socket, such as `ROUTE`.
+pub fn netlink_protocol(number: u64) -> Option<&'static str> {
+    set("netlink").name_of(number)?.strip_prefix("NETLINK_")
 }
 
 /// Which texts are written in base sixteen.
@@ -134,13 +174,15 @@ pub fn decode(arch: Arch, call: &Call<'_>, style: &Style<'_>) -> Decoded {
     if style.raw {
         return Decoded { name: definition.name.to_owned(), arguments: raw(definition, call), note: String::new() };
     }
-    let mut writer = Writer { call, abi, definition, style, out: String::with_capacity(64), note: String::new() };
+    let (out, note) = (String::with_capacity(64), String::new());
+    let mut writer = Writer { call, abi, definition, style, out, note, moment: Moment::Entry };
     if special::write(arch, &mut writer).is_none() {
         writer.arguments();
     }
     let returns_fd = definition.returns == Returns::Fd || writer.note == special::DESCRIPTOR;
     if returns_fd {
         writer.note.clear();
+        writer.moment = Moment::Exit;
         if let Some(file) = call.result.and_then(|fd| i32::try_from(fd).ok()).and_then(|fd| writer.file_of(fd)) {
             writer.note = file;
         }
@@ -243,6 +285,8 @@ pub(super) struct Writer<'a> {
     pub(super) style: &'a Style<'a>,
     pub(super) out: String,
     pub(super) note: String,
+    /// Of which moment descriptors are told: what a call has filled is of its end.
+    moment: Moment,
 }
 
 impl<'a> Writer<'a> {
@@ -276,8 +320,10 @@ impl<'a> Writer<'a> {
             if self.call.unfinished && argument.out {
                 return;
             }
+            self.moment = if argument.out { Moment::Exit } else { Moment::Entry };
             self.argument(usize::from(argument.register), argument);
         }
+        self.moment = Moment::Entry;
         match self.definition.like {
             "poll" | "ppoll" => self.poll_note(),
             "select" | "pselect6" => sets::select_note(self),
@@ -413,10 +459,7 @@ impl<'a> Writer<'a> {
 
     /// The file of a descriptor, in `<>`.
     fn file_of(&self, fd: i32) -> Option<String> {
-        let file = (self.style.file_of?)(fd)?;
-        let mut quoted_file = String::new();
-        quoted(&mut quoted_file, file.as_bytes());
-        Some(format!("<{}>", quoted_file.get(1..quoted_file.len().saturating_sub(1)).unwrap_or_default()))
+        Some((self.style.file_of?)(fd, self.moment)?.written())
     }
 
     /// Writes what an argument points to, or the address if that was not read.
@@ -481,6 +524,15 @@ impl<'a> Writer<'a> {
                     put(out, format_args!("{}", b.u16(at)?));
                     Some(())
                 })?;
+            }
+            Kind::FdPair => {
+                let pair = Bytes(bytes?);
+                let (first, second) = (pair.i32(0)?, pair.i32(4)?);
+                self.out.push('[');
+                self.descriptor(first);
+                self.out.push_str(", ");
+                self.descriptor(second);
+                self.out.push(']');
             }
             Kind::FdSet => sets::descriptors(self, bytes?),
             Kind::LeftTimeval => structure(&mut self.out, Kind::Timeval, bytes?, self.definition.layout)?,

@@ -29,7 +29,12 @@ impl Beside {
     pub const OWNER: u8 = 19;
     /// What the process descends from, its parent first: for each [`Self::ANCESTOR_BYTES`], the id in the first 8, then the name.
     pub const ANCESTORS: u8 = 20;
-    /// Bytes of one of them.
+    /// What the socket is that a call has made or whose ends it may have changed, 8 bytes each: part 0 its family, with the
+    /// port of its own end in bits 16 to 31 and that of the other one, in the network's order, in bits 32 to 47. Of IPv4 and
+    /// IPv6 parts 1 and 2 are the addresses of both ends in IPv4, 3 to 6 those in IPv6, two parts each; of a Unix socket part 1
+    /// is the inode of the other end, of a netlink socket its port.
+    pub const SOCKET: u8 = 21;
+    /// Bytes of one of [`Self::ANCESTORS`].
     pub const ANCESTOR_BYTES: u32 = 24;
     /// How many there are; behind the first process it is repeated.
     pub const ANCESTORS_MOST: u32 = 12;

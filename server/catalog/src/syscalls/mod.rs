@@ -25,7 +25,9 @@ mod text;
 mod verbose;
 
 pub use abi::Abi;
-pub use decode::{Call, Decoded, Hex, Piece, Style, decode, error_of, result_text};
+pub use decode::{
+    Call, Decoded, FileOf, FileText, Hex, Piece, Style, decode, error_of, netlink_protocol, result_text, unquoted,
+};
 pub use grab::{Beside, CONTROL_PART, CallGrabs, Grab, Length, MAX_GRABS, Moment, PATH_ROOM, Special, VECTORS, WORDS};
 pub use opening::{OPENING, opening};
 pub use select::{SelectError, select};

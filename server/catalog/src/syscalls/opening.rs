@@ -58,6 +58,12 @@ pub const OPENING: &[&str] = &[
     "userfaultfd",
     "fanotify_init",
     "bpf",
+    "renameat2",
+    "renameat",
+    "rename",
+    "unlinkat",
+    "unlink",
+    "listen",
 ];
 
 /// Their numbers, of all interfaces.

@@ -146,14 +146,28 @@ fn descriptors_have_files_where_they_are_known() {
     let number = syscall_number(Arch::X86_64, "openat").unwrap();
     let pieces = [Piece { argument: 1, part: 0, exit: false, bytes: Some(b"f\0") }];
     let call = Call { number, arguments: [HERE, 1, 0, 0, 0, 0], result: Some(3), unfinished: false, pieces: &pieces };
-    let file_of = |fd: i32| match fd {
-        -100 => Some("/home".to_owned()),
-        3 => Some("/home/\x1bf".to_owned()),
+    let path = |path: &str| Some(FileText::Path(path.to_owned()));
+    let file_of = |fd: i32, moment: Moment| match (fd, moment) {
+        (-100, _) => path("/home"),
+        (3, Moment::Exit) => path("/home/\x1bf"),
+        (3, Moment::Entry) => path("/before"),
+        (4, _) => path("/a<b> (deleted)"),
+        (5, _) => Some(FileText::Plain("UNIX:[7,\"/x\"]".to_owned())),
         _ => None,
     };
     let decoded = decode(Arch::X86_64, &call, &Style { strings: 32, file_of: Some(&file_of), ..Style::default() });
     assert_eq!(decoded.arguments, r#"AT_FDCWD</home>, "f", O_RDONLY"#);
     assert_eq!(result_text(Arch::X86_64, number, Some(3), &decoded.note), r"3</home/\33f>");
+    let of = |name: &str, arguments: [u64; 6], pieces: &[Piece<'_>]| {
+        let number = syscall_number(Arch::X86_64, name).unwrap();
+        let call = Call { number, arguments, result: Some(0), unfinished: false, pieces };
+        decode(Arch::X86_64, &call, &Style { strings: 32, file_of: Some(&file_of), ..Style::default() }).arguments
+    };
+    // What a call was given is told as it was before, what it has filled as it is after.
+    assert_eq!(of("dup2", [5, 3, 0, 0, 0, 0], &[]), r#"5<UNIX:[7,"/x"]>, 3</before>"#);
+    assert_eq!(of("close", [4, 0, 0, 0, 0, 0], &[]), r"4</a\74b\76>(deleted)");
+    let pair = [Piece { argument: 0, part: 0, exit: true, bytes: Some(&[3, 0, 0, 0, 5, 0, 0, 0]) }];
+    assert_eq!(of("pipe2", [1, 0, 0, 0, 0, 0], &pair), r#"[3</home/\33f>, 5<UNIX:[7,"/x"]>], 0"#);
 }
 
 /// Whatever the memory is: no panic, and nothing but printable ASCII.

@@ -10,7 +10,9 @@ use bathyscope_bpf::syscalls::{Record, What};
 use bathyscope_capture::Target;
 use bathyscope_catalog::{
     constants::Arch,
-    syscalls::{Beside, Call, Decoded, Kind, Moment, Returns, definition, error_of, select},
+    syscalls::{
+        Beside, Call, Decoded, Kind, Moment, Returns, definition, error_of, netlink_protocol, select, unquoted,
+    },
 };
 use bathyscope_formats::{CallFacts, CallField as F};
 
@@ -25,6 +27,13 @@ pub(super) struct Socket {
     pub(super) remote: Option<SocketAddr>,
     /// It was accepted, so this end is the server's.
     pub(super) accepted: bool,
+    pub(super) protocol: u64,
+    /// Of a Unix socket: the inode of the other end.
+    pub(super) peer: Option<u64>,
+    /// Of a Unix socket: the path or name that it is bound to, as its address has it.
+    pub(super) path: Option<Vec<u8>>,
+    /// Of a netlink socket: its port.
+    pub(super) port: Option<u64>,
 }
 
 impl Socket {
@@ -47,8 +56,60 @@ impl Socket {
         if self.accepted { self.remote } else { self.remote.and(self.local) }
     }
 
-    /// As strace's `-yy` writes it: `TCP:[127.0.0.1:40000->127.0.0.1:80]`; nothing of what is not known.
+    /// What is known of it besides: the kernel tells it beside a call.
+    pub(super) fn learn(&mut self, call: &Call<'_>) {
+        let of = |part: u8| {
+            let mut pieces = call.pieces.iter();
+            let piece = pieces.find(|piece| (piece.argument, piece.part) == (Beside::SOCKET, part))?;
+            piece.bytes?.try_into().ok().map(u64::from_le_bytes)
+        };
+        let Some(first) = of(0) else { return };
+        let two = |shift: u32| u16::try_from(first >> shift & 0xffff).unwrap_or(0);
+        let (own, other) = (two(16), two(32).swap_bytes());
+        let four = |part: u8| of(part).and_then(|it| u32::try_from(it).ok()).map(|it| IpAddr::from(it.to_le_bytes()));
+        let six = |part: u8| {
+            let halves = [of(part)?.to_le_bytes(), of(part + 1)?.to_le_bytes()].concat();
+            <[u8; 16]>::try_from(halves).ok().map(IpAddr::from)
+        };
+        let end = |ip: Option<IpAddr>, port: u16| ip.filter(|_| port > 0).map(|ip| SocketAddr::new(ip, port));
+        match two(0) {
+            1 => self.peer = of(1).filter(|inode| *inode > 0).or(self.peer),
+            2 => (self.local, self.remote) = (end(four(1), own), end(four(2), other)),
+            10 => (self.local, self.remote) = (end(six(3), own), end(six(5), other)),
+            16 => self.port = of(1).filter(|port| *port > 0),
+            _ => {}
+        }
+    }
+
+    /// As strace writes what a Unix socket or a netlink socket is.
+    fn local_text(&self, inode: &str) -> Option<String> {
+        match (self.family, self.kind & 0xf) {
+            (1, kind) => {
+                let name = if kind == 1 { "UNIX-STREAM" } else { "UNIX" };
+                let peer = self.peer.map(|peer| format!("->{peer}")).unwrap_or_default();
+                let path = self.path.as_deref().map(|path| match path {
+                    [0, name @ ..] => format!(",@\"{}\"", unquoted(name)),
+                    path => {
+                        let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
+                        format!(",\"{}\"", unquoted(path))
+                    }
+                });
+                Some(format!("{name}:[{inode}{peer}{}]", path.unwrap_or_default()))
+            }
+            (16, _) => Some(match (netlink_protocol(self.protocol), self.port) {
+                (Some(protocol), Some(port)) => format!("NETLINK:[{protocol}:{port}]"),
+                (None, Some(port)) => format!("NETLINK:[{}:{port}]", self.protocol),
+                _ => format!("NETLINK:[{inode}]"),
+            }),
+            _ => None,
+        }
+    }
+
+    /// As strace's `-yy` writes it: `TCP:[127.0.0.1:40000->127.0.0.1:80]`, `UNIX-STREAM:[11->12]`; nothing of what is not known.
     pub(super) fn text(&self, inode: &str) -> Option<String> {
+        if let Some(text) = self.local_text(inode) {
+            return Some(text);
+        }
         let six = if self.family == 10 { "v6" } else { "" };
         let name = format!("{}{six}", self.protocol()?.to_uppercase());
         let inner = match (self.local, self.remote) {
@@ -78,6 +139,12 @@ pub(super) fn socket_address(bytes: &[u8]) -> Option<SocketAddr> {
         10 => Some(SocketAddr::new(IpAddr::from(<[u8; 16]>::try_from(bytes.get(8..24)?).ok()?), port)),
         _ => None,
     }
+}
+
+/// The path or name in a `struct sockaddr_un` of so many bytes; none if it has none.
+pub(super) fn unix_path(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (family, path) = bytes.split_at_checked(2)?;
+    (family == [1, 0] && !path.is_empty()).then(|| path.to_vec())
 }
 
 /// A file that a call has to do with.
@@ -393,12 +460,14 @@ pub(super) fn gives_descriptor(call: &Call<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use bathyscope_catalog::syscalls::Piece;
+
     use super::*;
 
     #[test]
     fn sockets_know_which_end_is_the_servers() {
         let (here, there) = ("127.0.0.1:40000".parse().ok(), "10.0.0.9:80".parse().ok());
-        let client = Socket { family: 2, kind: 0x8_0001, local: here, remote: there, accepted: false };
+        let client = Socket { family: 2, kind: 0x8_0001, local: here, remote: there, ..Socket::default() };
         assert_eq!((client.client(), client.server(), client.protocol()), (here, there, Some("tcp")));
         assert_eq!(client.name().as_deref(), Some("127.0.0.1:40000->10.0.0.9:80"));
         assert_eq!(client.text("7").as_deref(), Some("TCP:[127.0.0.1:40000->10.0.0.9:80]"));
@@ -408,7 +477,38 @@ mod tests {
         assert_eq!((listening.client(), listening.server()), (None, here));
         let fresh = Socket { family: 10, kind: 2, ..Socket::default() };
         assert_eq!((fresh.name(), fresh.text("7").as_deref()), (None, Some("UDPv6:[7]")));
-        assert_eq!(Socket { family: 1, ..fresh }.text("7"), None);
+        let unix = Socket { family: 1, kind: 0x8_0001, ..Socket::default() };
+        let text = |socket: &Socket| socket.text("7").unwrap();
+        assert_eq!(text(&unix), "UNIX-STREAM:[7]");
+        let named = Socket { peer: Some(8), path: Some(b"/tmp/a\0".to_vec()), ..unix.clone() };
+        assert_eq!(text(&named), r#"UNIX-STREAM:[7->8,"/tmp/a"]"#);
+        let hidden = Socket { kind: 2, path: Some(b"\0ab".to_vec()), ..unix };
+        assert_eq!(text(&hidden), r#"UNIX:[7,@"ab"]"#);
+        let netlink = Socket { family: 16, kind: 3, ..Socket::default() };
+        assert_eq!(text(&netlink), "NETLINK:[7]");
+        assert_eq!(text(&Socket { port: Some(29796), ..netlink }), "NETLINK:[ROUTE:29796]");
+        assert_eq!(Socket { family: 17, ..Socket::default() }.text("7"), None);
+    }
+
+    #[test]
+    fn the_kernel_tells_the_ends_of_a_socket() {
+        let told = |numbers: &[u64]| {
+            let bytes: Vec<[u8; 8]> = numbers.iter().map(|number| number.to_le_bytes()).collect();
+            let piece = |(part, bytes)| Piece { argument: Beside::SOCKET, part, exit: true, bytes: Some(bytes) };
+            let pieces: Vec<Piece<'_>> = (0..).zip(bytes.iter().map(|bytes| &bytes[..])).map(piece).collect();
+            let call = Call { number: 0, arguments: [0; 6], result: Some(0), unfinished: false, pieces: &pieces };
+            let mut socket = Socket { family: numbers[0] & 0xffff, kind: 1, ..Socket::default() };
+            socket.learn(&call);
+            socket.text("7")
+        };
+        let ports = 40_000 << 16 | u64::from(80_u16.to_be()) << 32;
+        let here = u64::from(u32::from_le_bytes([127, 0, 0, 1]));
+        assert_eq!(told(&[2 | ports, here, here]).as_deref(), Some("TCP:[127.0.0.1:40000->127.0.0.1:80]"));
+        assert_eq!(told(&[2 | 40_000 << 16, here, 0]).as_deref(), Some("TCP:[127.0.0.1:40000]"));
+        let one = 1_u64 << 56;
+        assert_eq!(told(&[10 | ports, 0, 0, 0, one, 0, one]).as_deref(), Some("TCPv6:[[::1]:40000->[::1]:80]"));
+        assert_eq!(told(&[1, 9]).as_deref(), Some("UNIX-STREAM:[7->9]"));
+        assert_eq!(told(&[1, 0]).as_deref(), Some("UNIX-STREAM:[7]"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! What a descriptor is follows from the calls themselves: opening, duplicating and closing. What a process had open
 //! before is asked of the agent once, when the process is first seen. So a file's path is the one that was opened,
 //! links in it included; where a call was not recorded, because it was not asked for or got lost, a descriptor may be
-//! shown with the file that it was before. Sockets and pipes are known by the numbers of their inodes, which are recorded
+//! shown with the file that it was before. A file that a process which is not recorded removes or renames keeps its path. Sockets and pipes are known by the numbers of their inodes, which are recorded
 //! with the calls that open them.
 
 use std::{
@@ -15,13 +15,13 @@ use std::{
 use bathyscope_bpf::syscalls::Record;
 use bathyscope_catalog::{
     constants::Arch,
-    syscalls::{Beside, Call, definition},
+    syscalls::{Beside, Call, FileText, Moment, definition},
 };
 use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile};
 
 use super::{
     AgentLink,
-    call_facts::{Named, Socket, places, socket_address},
+    call_facts::{Named, Socket, places, socket_address, unix_path},
 };
 
 /// The most processes whose files are kept.
@@ -63,6 +63,8 @@ pub(super) struct ProcessFiles {
     files: RefCell<HashMap<u32, Files>>,
     /// Processes in the order in which they were seen.
     seen: RefCell<VecDeque<u32>>,
+    /// What the last call that was learnt has replaced, and whose descriptors these are.
+    replaced: RefCell<(u32, Vec<(i32, Option<Open>)>)>,
     /// Paths of devices with their numbers; none of what is no device.
     devices: RefCell<HashMap<String, Option<String>>>,
     link: AgentLink,
@@ -70,7 +72,13 @@ pub(super) struct ProcessFiles {
 
 impl ProcessFiles {
     pub(super) fn new(link: AgentLink) -> Self {
-        Self { files: RefCell::default(), seen: RefCell::default(), devices: RefCell::default(), link }
+        Self {
+            files: RefCell::default(),
+            seen: RefCell::default(),
+            replaced: RefCell::default(),
+            devices: RefCell::default(),
+            link,
+        }
     }
 
     /// The path of a descriptor.
@@ -79,16 +87,22 @@ impl ProcessFiles {
     }
 
     /// What a descriptor is, as far as that is shown: with the ends of a connection, the numbers of a device, the process that
-    /// it stands for.
-    pub(super) fn shown(&self, pid: u32, fd: i32, shows: Shows) -> Option<String> {
+    /// it stands for; before the call that was learnt last, or after it.
+    pub(super) fn shown(&self, pid: u32, fd: i32, moment: Moment, shows: Shows) -> Option<FileText> {
+        let replaced = self.replaced.borrow();
+        let before = replaced.1.iter().find(|(replaced_fd, _)| *replaced_fd == fd);
         let all = self.files.borrow();
-        let open = all.get(&pid)?.get(&fd)?;
+        let open = match before {
+            Some((_, before)) if moment == Moment::Entry && replaced.0 == pid => before.as_ref()?,
+            _ => all.get(&pid)?.get(&fd)?,
+        };
         let inode = open.path.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')).unwrap_or("?");
         let socket = || open.socket.as_ref().filter(|_| shows.sockets)?.text(inode);
         let device = || if shows.devices { self.device(&open.path) } else { None };
         let process = || open.process.filter(|_| shows.processes).map(|pid| format!("pid:{pid}"));
-        let path = || shows.paths.then(|| open.path.clone());
-        socket().or_else(device).or_else(process).or_else(path)
+        let path = || shows.paths.then(|| FileText::Path(open.path.clone()));
+        let plain = socket().or_else(device).or_else(process);
+        plain.map(FileText::Plain).or_else(path)
     }
 
     /// A device with its numbers, as this host has it under that path.
@@ -178,9 +192,15 @@ impl ProcessFiles {
     /// What a call that has succeeded opened.
     pub(super) fn learn(&self, record: &Record<'_>, call: &Call<'_>) {
         let name = name_of(call);
-        if record.has_entry {
-            self.learn_ends(record, call, name);
+        let mut replaced = Vec::new();
+        self.learn_opened(record, call, name, &mut replaced);
+        self.replaced.replace((record.pid, replaced));
+        if matches!(name, "accept" | "accept4") {
+            self.meet_peer(record, call);
         }
+    }
+
+    fn learn_opened(&self, record: &Record<'_>, call: &Call<'_>, name: &str, replaced: &mut Vec<(i32, Option<Open>)>) {
         let Some(result @ 0..) = record.result.filter(|_| record.has_entry) else { return };
         let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
         match name {
@@ -191,13 +211,18 @@ impl ProcessFiles {
         let files = &self.files;
         let mut all = files.borrow_mut();
         let Some(own) = all.get_mut(&record.pid) else { return };
-        let add = |own: &mut Files, fd: i64, path: String, flags: u64, socket: Option<Socket>| {
+        let mut add = |own: &mut Files, fd: i64, path: String, flags: u64, mut socket: Option<Socket>| {
+            if let Some(socket) = &mut socket {
+                socket.learn(call);
+            }
             if let Ok(fd) = i32::try_from(fd)
                 && own.len() < MAX_FILES
                 && path.len() <= MAX_PATH_BYTES
             {
                 let process = (name == "pidfd_open").then(|| argument(0));
-                own.insert(fd, Open { path, closes_on_execute: flags & CLOSE_ON_EXECUTE != 0, socket, process });
+                let closes_on_execute = flags & CLOSE_ON_EXECUTE != 0;
+                let before = own.insert(fd, Open { path, closes_on_execute, socket, process });
+                replaced.push((fd, before));
             }
         };
         match opened(name, call) {
@@ -224,33 +249,43 @@ impl ProcessFiles {
                         copy.process = open.process;
                     }
                 } else if let Ok(fd) = i32::try_from(result) {
-                    own.remove(&fd);
+                    let before = own.remove(&fd);
+                    replaced.push((fd, before));
                 }
+            }
+            Opened::Thing { name: "/memfd:", flags } => {
+                let name = path_of(call, 0).unwrap_or_default();
+                // MFD_CLOEXEC.
+                let flags = if flags & 1 == 0 { 0 } else { CLOSE_ON_EXECUTE };
+                add(own, result, format!("/memfd:{name} (deleted)"), flags, None);
             }
             Opened::Thing { name, flags } => add(own, result, numbered(call, name, 0), flags, None),
             Opened::Socket { family, kind } => {
-                let socket = Socket { family, kind, ..Socket::default() };
+                let socket = Socket { family, kind, protocol: argument(2) & 0xffff_ffff, ..Socket::default() };
                 add(own, result, numbered(call, "socket", 0), kind, Some(socket));
             }
             Opened::Accepted { flags } => {
                 let listening = i32::try_from(argument(0)).ok().and_then(|fd| own.get(&fd)?.socket.clone());
                 let remote = address_of(call, 1, true);
-                let socket = listening.map(|socket| Socket { remote, accepted: true, ..socket });
+                let socket = listening.map(|socket| Socket { remote, accepted: true, peer: None, ..socket });
                 add(own, result, numbered(call, "socket", 0), flags, socket);
             }
             Opened::Pair { name, flags } => {
                 let pair = call.pieces.iter().find(|piece| piece.exit).and_then(|piece| piece.bytes);
                 let socket =
                     (name == "socket").then(|| Socket { family: argument(0), kind: flags, ..Socket::default() });
-                for (part, fd) in (0..).zip(pair.unwrap_or_default().chunks_exact(4).take(2)) {
+                for (part, fd) in (0_u8..).zip(pair.unwrap_or_default().chunks_exact(4).take(2)) {
                     let fd = fd.try_into().map_or(-1, i32::from_le_bytes);
-                    add(own, i64::from(fd), numbered(call, name, part), flags, socket.clone());
+                    let peer = inode_of(call, 1 - part);
+                    let socket = socket.clone().map(|socket| Socket { peer, ..socket });
+                    add(own, i64::from(fd), numbered(call, name, part), flags, socket);
                 }
             }
         }
     }
 
-    /// What a call tells of the ends of a connection. One that is being made is not there yet, and will be.
+    /// What a call tells of the ends of a connection, after it was written: it was given the socket as it was before. One that
+    /// is being made is not there yet, and will be.
     fn learn_ends(&self, record: &Record<'_>, call: &Call<'_>, name: &str) {
         const IN_PROGRESS: i64 = -115;
         let done = record.result == Some(0) || name == "connect" && record.result == Some(IN_PROGRESS);
@@ -259,14 +294,32 @@ impl ProcessFiles {
             "getsockname" => (true, true),
             "connect" => (false, false),
             "getpeername" => (false, true),
+            "listen" => (true, false),
             _ => return,
         };
         let fd = call.arguments.first().and_then(|fd| i32::try_from(*fd).ok());
         let mut all = self.files.borrow_mut();
         let open = fd.filter(|_| done).and_then(|fd| all.get_mut(&record.pid)?.get_mut(&fd));
-        if let (Some(Open { socket: Some(socket), .. }), Some(address)) = (open, address_of(call, 1, exit)) {
+        let Some(Open { socket: Some(socket), .. }) = open else { return };
+        if let Some(address) = address_of(call, 1, exit).filter(|_| name != "listen") {
             *if local { &mut socket.local } else { &mut socket.remote } = Some(address);
         }
+        if name == "bind" {
+            let mut pieces = call.pieces.iter().filter(|piece| piece.argument == 1 && !piece.exit);
+            socket.path = pieces.find_map(|piece| piece.bytes).and_then(unix_path);
+        }
+        socket.learn(call);
+    }
+
+    /// The other end of a Unix socket that was accepted knows from now on whom it talks to.
+    fn meet_peer(&self, record: &Record<'_>, call: &Call<'_>) {
+        let mut all = self.files.borrow_mut();
+        let fd = record.result.and_then(|fd| i32::try_from(fd).ok());
+        let accepted = fd.and_then(|fd| all.get(&record.pid)?.get(&fd)?.socket.as_ref()?.peer);
+        let (Some(peer), Some(inode)) = (accepted, inode_of(call, 0)) else { return };
+        let name = format!("socket:[{peer}]");
+        let ends = all.values_mut().flat_map(HashMap::values_mut).filter(|open| open.path == name);
+        ends.filter_map(|open| open.socket.as_mut()).for_each(|socket| socket.peer = Some(inode));
     }
 
     /// A new process has what its parent has.
@@ -291,8 +344,14 @@ impl ProcessFiles {
     /// What a call has closed, after it was written.
     pub(super) fn forget(&self, record: &Record<'_>, call: &Call<'_>) {
         let name = name_of(call);
+        if record.has_entry {
+            self.learn_ends(record, call, name);
+        }
         let files = &self.files;
         match name {
+            "unlink" | "unlinkat" | "rename" | "renameat" | "renameat2" if record.result == Some(0) => {
+                self.moved(record.pid, call);
+            }
             "close" if record.result == Some(0) => {
                 let fd = call.arguments.first().and_then(|fd| i32::try_from(*fd).ok());
                 if let (Some(fd), Some(own)) = (fd, files.borrow_mut().get_mut(&record.pid)) {
@@ -302,6 +361,25 @@ impl ProcessFiles {
             "close_range" if record.result == Some(0) => self.forget_range(record.pid, call),
             "exit_group" => self.gone(record.pid),
             _ => {}
+        }
+    }
+
+    /// What was removed is told as such from now on, and what has another name by that.
+    fn moved(&self, pid: u32, call: &Call<'_>) {
+        let mut all = self.files.borrow_mut();
+        let empty = Files::new();
+        let own = all.get(&pid).unwrap_or(&empty);
+        let (_, paths) = places(call);
+        let paths: Vec<Option<String>> =
+            paths.into_iter().map(|(at, folder)| Some(join(own, folder, &path_of(call, at)?))).collect();
+        let Some(Some(from)) = paths.first() else { return };
+        let to = paths.get(1).cloned().flatten();
+        for open in all.values_mut().flat_map(HashMap::values_mut) {
+            if Some(&open.path) == to.as_ref() || open.path == *from && to.is_none() {
+                open.path.push_str(" (deleted)");
+            } else if let Some(to) = to.as_ref().filter(|_| open.path == *from) {
+                open.path.clone_from(to);
+            }
         }
     }
 
@@ -395,19 +473,21 @@ fn opened(name: &str, call: &Call<'_>) -> Opened {
         "pidfd_open" => Opened::Thing { name: "anon_inode:[pidfd]", flags: CLOSE_ON_EXECUTE },
         "perf_event_open" => Opened::Thing { name: "anon_inode:[perf_event]", flags: 0 },
         "io_uring_setup" => Opened::Thing { name: "anon_inode:[io_uring]", flags: CLOSE_ON_EXECUTE },
-        "memfd_create" => Opened::Thing { name: "/memfd:", flags: 0 },
+        "memfd_create" => Opened::Thing { name: "/memfd:", flags: argument(1) },
         _ => Opened::Nothing,
     }
 }
 
-/// What has no path but a number, as `/proc` tells of it: `socket:[4711]`.
-fn numbered(call: &Call<'_>, name: &str, part: u8) -> String {
+/// The inode of what a call has opened.
+fn inode_of(call: &Call<'_>, part: u8) -> Option<u64> {
     let of = |piece: &&bathyscope_catalog::syscalls::Piece<'_>| (piece.argument, piece.part) == (Beside::INODE, part);
     let inode = call.pieces.iter().find(of).and_then(|piece| piece.bytes?.try_into().ok()).map(u64::from_le_bytes);
-    match inode {
-        Some(inode @ 1..) => format!("{name}:[{inode}]"),
-        _ => name.to_owned(),
-    }
+    inode.filter(|inode| *inode > 0)
+}
+
+/// What has no path but a number, as `/proc` tells of it: `socket:[4711]`.
+fn numbered(call: &Call<'_>, name: &str, part: u8) -> String {
+    inode_of(call, part).map_or_else(|| name.to_owned(), |inode| format!("{name}:[{inode}]"))
 }
 
 /// The address that an argument points to.

@@ -13,7 +13,7 @@ use bathyscope_capture::{
 use bathyscope_catalog::{
     constants::Arch,
     elf::Registers,
-    syscalls::{Abi, Beside, Call, Decoded, Hex, Piece, Style, decode, definition, error_of, select},
+    syscalls::{Abi, Beside, Call, Decoded, Hex, Moment, Piece, Style, decode, definition, error_of, select},
 };
 use bathyscope_decode::perf::CopiedStack;
 use bathyscope_formats::{CallFilter, SysdigError};
@@ -290,7 +290,7 @@ impl SyscallRows {
         self.meet(record.pid);
         let call = record.call();
         let files = self.files.as_ref();
-        let of_process = |fd: i32| files?.shown(record.pid, fd, self.shows);
+        let of_process = |fd: i32, moment: Moment| files?.shown(record.pid, fd, moment, self.shows);
         // A result that is a descriptor is shown with its file, so the file must be known before.
         if let Some(files) = files {
             files.learn(record, &call);

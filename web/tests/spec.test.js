@@ -163,6 +163,7 @@ test("every method survives the form", () => {
       addresses: true,
       stacks: true,
       numbers: true,
+      data: { read: { of: [3, 5] }, write: "all" },
     }),
     syscalls({ stacks: true }),
     syscalls({ below: { pid: 4194304, direct: false } }),

@@ -18,6 +18,7 @@ impl Writer<'_> {
     pub(super) fn exit(mut self) -> Program {
         let copier = self.copier(true);
         let copy = copier.write(&mut self.b);
+        let data = self.data_function();
         let nothing = self.nothing;
         let result_at = if self.probe.raw { RAW_RESULT_AT } else { RESULT_AT };
         let result = self.b.load_context(result_at, Size::B8, false);
@@ -77,6 +78,9 @@ impl Writer<'_> {
         }
         self.note_inodes(state, flags, result);
         self.note_socket(state, flags, result);
+        if let Some(data) = data {
+            self.tell_data(data, state, flags, result);
+        }
         self.count(Counter::Hits);
         self.submit(state, since);
 

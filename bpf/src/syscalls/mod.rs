@@ -38,6 +38,7 @@
 mod beside;
 mod compat;
 mod copy;
+mod data;
 mod ends;
 mod entries;
 mod exits;
@@ -52,7 +53,7 @@ mod stacks;
 
 use std::collections::BTreeSet;
 
-use bathyscope_capture::{Below, SyscallOutcome};
+use bathyscope_capture::{Below, SyscallData, SyscallOutcome};
 use bathyscope_catalog::{
     constants::Arch,
     types::{Kind, Types},
@@ -84,6 +85,10 @@ pub const HEADER_BYTES: u32 = 120;
 pub const MAX_STRING_BYTES: u16 = 1024;
 /// The most bytes of a stack that are copied.
 pub const STACK_BYTES: u32 = 16 << 10;
+/// The most bytes of one record of data, and of all that a call has read or written.
+pub const DATA_BYTES: u32 = 16 << 10;
+/// See [`DATA_BYTES`].
+pub const MAX_DATA_BYTES: u32 = 1 << 20;
 /// The longest path that is asked for.
 pub const MAX_PATH_BYTES: usize = 128;
 /// In the map of targets: all calls of the process are recorded.
@@ -149,6 +154,9 @@ impl RecordFlags {
     /// No call but a copy of a thread's stack: instead of arguments there are its next instruction, its stack pointer and its
     /// frame pointer, and instead of pieces the bytes from the stack pointer on.
     pub const STACK: i64 = 128;
+    /// No call but what one has read or written: instead of arguments there are how many bytes of the buffer came before, and which
+    /// buffer it is, and instead of pieces the bytes.
+    pub const DATA: i64 = 256;
 }
 
 /// Where the kernel keeps how a thread ended, in bytes from the beginning of the structure.
@@ -246,6 +254,8 @@ pub struct SyscallProbe {
     pub addresses: bool,
     /// Whether the stacks of threads are recorded that call, or get a signal.
     pub stacks: bool,
+    /// Of which descriptors the data are recorded that are read and written.
+    pub data: SyscallData,
     /// Only processes that descend from this one, and whether only those that it has made itself.
     pub below: Option<Below>,
     /// Whether it is recorded from which processes the caller's descends, and whose it is.

@@ -4,6 +4,7 @@
 //! calls that these make through `socketcall` and `ipc`, then x32's own. Other calls of x32 have the places of the 64-bit
 //! calls that they are.
 
+use bathyscope_capture::Descriptors;
 use bathyscope_catalog::{
     constants::Arch,
     syscalls::{Abi, Grab, Length, MAX_CALLS, MAX_GRABS, Moment, Special, definition},
@@ -39,6 +40,12 @@ pub(super) const BESIDES: i64 = 1 << 16;
 
 /// In the same byte: the call may change the ends of the socket that its first argument is.
 pub(super) const CONNECTS: i64 = 1 << 17;
+
+/// In the same byte: the call reads, or writes, and that is asked for; through a vector, which is that of a message.
+pub(super) const READS: i64 = 1 << 18;
+pub(super) const WRITES: i64 = 1 << 19;
+pub(super) const VECTORED: i64 = 1 << 20;
+pub(super) const OF_MESSAGE: i64 = 1 << 21;
 
 /// Where the places of calls of 32-bit programs begin.
 pub(super) const I386_PLACES: i64 = MAX_CALLS as i64;
@@ -130,6 +137,24 @@ fn opens(name: &str) -> i64 {
     }
 }
 
+/// What a call moves, if its data are asked for. Vectors of 32-bit programs are not looked at.
+fn moves(probe: &SyscallProbe, name: &str, narrow: bool) -> i64 {
+    let (reads, way) = match name {
+        "read" | "pread64" | "recvfrom" | "recv" => (true, 0),
+        "readv" | "preadv" | "preadv2" => (true, VECTORED),
+        "recvmsg" => (true, VECTORED | OF_MESSAGE),
+        "write" | "pwrite64" | "sendto" | "send" => (false, 0),
+        "writev" | "pwritev" | "pwritev2" => (false, VECTORED),
+        "sendmsg" => (false, VECTORED | OF_MESSAGE),
+        _ => return 0,
+    };
+    let asked = if reads { &probe.data.read } else { &probe.data.write };
+    if *asked == Descriptors::None || narrow && way != 0 {
+        return 0;
+    }
+    way | if reads { READS } else { WRITES }
+}
+
 fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
     let Some(call) = definition(probe.arch, number) else { return Vec::new() };
     let ends_as = ends_as(number, call.name);
@@ -153,7 +178,8 @@ fn entry(probe: &SyscallProbe, number: i64) -> Vec<u8> {
         Special::Message { argument, moment: when } => [MESSAGE as u8, argument, 0, moment(when)],
     };
     let connects = matches!(call.name, "bind" | "connect" | "listen" | "getsockname" | "getpeername");
-    let third = if besides { BESIDES } else { 0 } | if connects { CONNECTS } else { 0 };
+    let third =
+        if besides { BESIDES } else { 0 } | if connects { CONNECTS } else { 0 } | moves(probe, call.name, grabs.narrow);
     let mut bytes = vec![flags as u8, u8::from(grabs.narrow), (third >> 16) as u8, 0];
     bytes.extend(special);
     for grab in grabs.grabs {

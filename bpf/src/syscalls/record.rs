@@ -22,6 +22,8 @@ pub enum What {
     End(ThreadEnd),
     /// The stack of a thread, for the next call or signal of it.
     Stack,
+    /// What a call has read or written, or a part of it; the call's own record follows.
+    Data,
 }
 
 /// A copy of a thread's registers and of the top of its stack.
@@ -107,6 +109,7 @@ impl<'a> Record<'a> {
         let content = content.get(..used)?;
         let what = match flags {
             flags if flags & RecordFlags::STACK != 0 => What::Stack,
+            flags if flags & RecordFlags::DATA != 0 => What::Data,
             flags if flags & RecordFlags::SIGNAL != 0 => What::Signal,
             flags if flags & RecordFlags::END != 0 => {
                 What::End(thread_end([0, 4, 8, 12].map(|offset| u32_at(Place::END + offset).unwrap_or(0))))
@@ -130,7 +133,7 @@ impl<'a> Record<'a> {
             arguments,
             comm: bytes.get(Place::COMM as usize..Place::USED as usize)?,
             has_entry: flags & RecordFlags::NO_START == 0,
-            pieces: if what == What::Stack { Vec::new() } else { pieces(content)? },
+            pieces: if matches!(what, What::Stack | What::Data) { Vec::new() } else { pieces(content)? },
             content,
             inside: is_no_call.then_some(u64_at(Place::INSIDE)?).and_then(|number| u32::try_from(number).ok()),
             address: is_signal.then_some(u64_at(Place::ADDRESS)?).filter(|address| *address != 0),
@@ -161,6 +164,12 @@ impl<'a> Record<'a> {
     pub fn stack(&self) -> CopiedStack<'a> {
         let [ip, sp, bp, ..] = self.arguments;
         CopiedStack { ip, sp, bp, bytes: self.content }
+    }
+
+    /// Of data: how many bytes of their buffer came before them, which buffer of a vector it is, and they.
+    pub fn data(&self) -> (u64, u64, &'a [u8]) {
+        let [offset, buffer, ..] = self.arguments;
+        (offset, buffer, self.content)
     }
 
     /// Of a signal: the beginning of its `siginfo_t`.
@@ -243,6 +252,7 @@ mod tests {
         let read = Record::read(&signal).unwrap();
         assert_eq!((read.inside, read.address), (Some(231), Some(0x40_1000)));
         assert_eq!(with(RecordFlags::STACK, [0; 4]).0, What::Stack);
+        assert_eq!(with(RecordFlags::DATA, [0; 4]).0, What::Data);
         let end = |status, is_last, is_of_process| What::End(ThreadEnd { status, is_last, is_of_process });
         assert_eq!(with(RecordFlags::END, [9, 256, 4, 0]).0, end(256, true, true));
         assert_eq!(with(RecordFlags::END, [9, 256, 0, 2]).0, end(9, false, false));

@@ -25,7 +25,7 @@ use bathyscope_bpf::{
         TARGET_WILL_EXECUTE, What, programs,
     },
 };
-use bathyscope_capture::{Below, SyscallOutcome};
+use bathyscope_capture::{Below, SyscallData, SyscallOutcome};
 use bathyscope_catalog::{
     constants::{Arch, syscall_number},
     syscalls::{Beside, Style, decode, result_text, select, signal_text},
@@ -87,6 +87,7 @@ fn probe(calls: &str, target: TargetFilter) -> SyscallProbe {
         cpu_time: false,
         addresses: false,
         stacks: false,
+        data: SyscallData::default(),
         below: None,
         ancestors: false,
     }

@@ -17,7 +17,7 @@ pub use perf::{
     CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FREQUENCY_HZ, MAX_SAMPLED,
     MAX_STACK_BYTES, ProfileSpec, SampledEvent, USUAL_STACK_BYTES,
 };
-pub use syscalls::{Below, HexTexts, SyscallLook, SyscallOutcome, SyscallSpec};
+pub use syscalls::{Below, Descriptors, HexTexts, SyscallData, SyscallLook, SyscallOutcome, SyscallSpec};
 pub use target::{MAX_TARGET_PROCESSES, Target};
 
 use crate::{Predicate, PredicateError, TraceSpec};

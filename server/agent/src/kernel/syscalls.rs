@@ -136,6 +136,7 @@ pub(crate) fn probe_of(
         cpu_time: wanted.cpu_time,
         addresses: wanted.addresses,
         stacks: wanted.stacks,
+        data: wanted.data.clone(),
         below: wanted.below,
         ancestors: *ancestors,
     })

@@ -5,8 +5,8 @@ use std::{
     os::fd::{AsFd as _, OwnedFd},
 };
 
-use bathyscope_bpf::syscalls::{HEADER_BYTES, Place};
-use bathyscope_capture::{SyscallOutcome, SyscallSpec};
+use bathyscope_bpf::syscalls::{HEADER_BYTES, Place, RecordFlags};
+use bathyscope_capture::{Descriptors, SyscallOutcome, SyscallSpec};
 use bathyscope_catalog::{
     constants::{Arch, syscall_number},
     syscalls::{Beside, opening, select},
@@ -65,6 +65,8 @@ pub(super) struct SyscallWork {
     sideband: SimulatedPerfRing,
     counts: ProbeReading,
     placed: u64,
+    /// Records of data.
+    pieces: u64,
 }
 
 impl SyscallWork {
@@ -92,6 +94,7 @@ impl SyscallWork {
             sideband: SimulatedPerfRing::create(SIDEBAND_BYTES).map_err(trouble)?,
             counts: ProbeReading { ns_per_hit: Some(NS_PER_HIT), ..ProbeReading::default() },
             placed: 0,
+            pieces: 0,
         })
     }
 
@@ -111,6 +114,34 @@ impl SyscallWork {
         (asked || self.besides.contains(&number)) && below && self.target.includes(pid)
     }
 
+    /// What a call has read or written, as a record before its own, if that is asked for.
+    fn tell_data(&mut self, made: &Made, process: (u32, &[u8]), number: i64, end_ns: u64) {
+        let asked = match made.name {
+            "read" => &self.wanted.data.read,
+            "write" => &self.wanted.data.write,
+            _ => return,
+        };
+        let [fd, ..] = made.arguments;
+        let is_asked = match asked {
+            Descriptors::None => false,
+            Descriptors::All => true,
+            Descriptors::Of(numbers) => numbers.iter().any(|number| u64::from(*number) == fd),
+        };
+        let Some((_, _, text)) = made.text.filter(|_| is_asked) else { return };
+        let bare = Made { arguments: [0; 6], text: None, ..*made };
+        let mut bytes = record(&bare, process, number, [end_ns, 0]);
+        bytes.extend(text);
+        let mut put = |at: u32, value: u32| {
+            bytes.iter_mut().skip(at as usize).zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
+        };
+        put(Place::USED, u32::try_from(text.len()).unwrap_or(0));
+        put(Place::FLAGS, u32::try_from(RecordFlags::DATA).unwrap_or(0));
+        self.pieces += 1;
+        if !self.ring.push(&bytes) {
+            self.counts.ring_full += 1;
+        }
+    }
+
     fn hit(&mut self, index: u64, time_ns: u64) {
         self.counts.hits += 1;
         let process =
@@ -123,6 +154,7 @@ impl SyscallWork {
             self.counts.filtered += 1;
             return;
         }
+        self.tell_data(made, (process.pid, process.comm), number, time_ns + duration_ns);
         self.placed += 1;
         let lose = self.simulation.lose_every.is_some_and(|every| self.placed.is_multiple_of(every));
         let mut record = record(made, (process.pid, process.comm), number, [time_ns, duration_ns]);
@@ -196,6 +228,6 @@ impl Work for SyscallWork {
             let after = u64::try_from(u128::from(index) * 1_000_000_000 / rate.max(1)).unwrap_or(0);
             self.hit(index, start_ns + after);
         }
-        vec![self.counts.clone()]
+        vec![ProbeReading { hits: self.counts.hits + self.pieces, ..self.counts.clone() }]
     }
 }

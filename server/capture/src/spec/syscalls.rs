@@ -6,6 +6,7 @@ use super::{MAX_TITLE_CHARACTERS, SpecError, in_range};
 
 const MAX_CALL_WORDS: u64 = 512;
 const MAX_FILTER_BYTES: u64 = 4096;
+const MAX_DESCRIPTORS: u64 = 32;
 
 /// Which system calls are recorded, and how much of each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +49,39 @@ pub struct SyscallSpec {
     /// Whether rows have the numbers of calls; what is no call has that of the call that its thread is in or has made last.
     #[serde(skip_serializing_if = "is_false")]
     pub numbers: bool,
+    /// Of which descriptors all data are rows too, as they are read and written: at most 1 MiB of each call.
+    #[serde(skip_serializing_if = "SyscallData::is_none")]
+    pub data: SyscallData,
+}
+
+/// Of which descriptors the data are recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SyscallData {
+    /// Data that are read.
+    pub read: Descriptors,
+    /// Data that are written.
+    pub write: Descriptors,
+}
+
+impl SyscallData {
+    /// Whether none are.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Descriptors of processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Descriptors {
+    /// None.
+    #[default]
+    None,
+    /// All.
+    All,
+    /// These, at most 32.
+    Of(Vec<u32>),
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -144,6 +178,7 @@ impl Default for SyscallSpec {
             addresses: false,
             stacks: false,
             numbers: false,
+            data: SyscallData::default(),
         }
     }
 }
@@ -171,6 +206,13 @@ impl SyscallSpec {
             in_range(what, words.len() as u64, 0, MAX_CALL_WORDS)?;
             for word in words {
                 in_range("the length of a system call's name in bytes", word.len() as u64, 1, 64)?;
+            }
+        }
+        for descriptors in [&self.data.read, &self.data.write] {
+            if let Descriptors::Of(numbers) = descriptors {
+                let most = numbers.iter().copied().max().unwrap_or(0);
+                in_range("the number of descriptors whose data are rows", numbers.len() as u64, 1, MAX_DESCRIPTORS)?;
+                in_range("the number of a descriptor whose data are rows", u64::from(most), 0, i32::MAX as u64)?;
             }
         }
         if let Some(path) = &self.path {

@@ -297,9 +297,9 @@ fn spec(args: &StraceArgs, choice: &Choice) -> Result<CaptureSpec, Failure> {
 /// How calls are written, and what is recorded beside them.
 fn shown(args: &StraceArgs, choice: &Choice, calls: SyscallSpec) -> SyscallSpec {
     let files = choice.files.unwrap_or_default();
-    let dumps = choice.read != choice::Dumps::None || choice.write != choice::Dumps::None;
     SyscallSpec {
-        string_bytes: if dumps { 1024 } else { args.strings },
+        string_bytes: args.strings,
+        data: choice.data.clone(),
         fd_paths: files != Files::default(),
         look: SyscallLook {
             hex: args.in_hex.unwrap_or_else(|| hex_texts(args.hex)),
@@ -448,11 +448,8 @@ fn look(args: &StraceArgs, choice: &Choice) -> Look {
         addresses: args.address,
         stacks: args.stacks,
         column: usize::from(args.column),
-        strings: usize::from(args.strings),
         quiet: choice.quiet.unwrap_or_default(),
         signals: choice.signals.clone(),
-        read: choice.read.clone(),
-        write: choice.write.clone(),
         raw: select(Arch::HOST, &choice.raw.join(",")).unwrap_or_default(),
     }
 }

@@ -202,7 +202,7 @@ pub(super) fn event_name<'a>(record: &Record<'_>, decoded: &'a Decoded) -> &'a s
     match record.what {
         What::Signal => "signaldeliver",
         What::End(_) => "procexit",
-        What::Call | What::Unfinished | What::Inside | What::Stack => &decoded.name,
+        What::Call | What::Unfinished | What::Inside | What::Stack | What::Data => &decoded.name,
     }
 }
 

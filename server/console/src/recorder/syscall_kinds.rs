@@ -20,6 +20,9 @@ pub(crate) mod kind {
     /// The end of a thread: `exited` with its code, or `killed` by a signal. That of the first thread is that of its
     /// process, and comes when all threads have ended.
     pub(crate) const EXIT: &str = "exit";
+    /// What a call has read or written, before the row of the call: in base sixteen as `args`, how many bytes of its buffer came
+    /// before as `result`, which buffer of a vector it is as `note`.
+    pub(crate) const DATA: &str = "data";
     /// The end of a process's first thread, where others of it were still there in the end.
     pub(crate) const THREAD: &str = "thread exit";
 }
@@ -66,6 +69,15 @@ pub(super) fn signal(record: &Record<'_>) -> NewRow {
     let number = i64::from(record.number);
     let (name, info) = signal_text(number, &record.signal());
     row(record, kind::SIGNAL, number, &Words { call: &name, arguments: &info, ..Words::default() })
+}
+
+/// The row of a piece of what a call has read or written.
+pub(super) fn data(record: &Record<'_>, call: &str) -> NewRow {
+    let (offset, buffer, bytes) = record.data();
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let offset = i64::try_from(offset).unwrap_or(i64::MAX);
+    let words = Words { call, arguments: &hex, note: &buffer.to_string(), ..Words::default() };
+    row(record, kind::DATA, offset, &words)
 }
 
 /// The row of the end of a thread, or of its process.

@@ -112,6 +112,8 @@ pub(crate) struct SyscallRows {
     stacks: bool,
     /// Stacks of threads whose next record is that of the call.
     copies: RefCell<HashMap<u32, CopiedStack>>,
+    /// Data of threads whose next record is that of the call.
+    data: RefCell<HashMap<u32, Vec<NewRow>>>,
     /// Whether numbers tell calls of 32-bit programs from others.
     tells_abi: bool,
     fd_paths: bool,
@@ -158,6 +160,7 @@ impl SyscallRows {
             numbers: spec.numbers,
             stacks: spec.stacks,
             copies: RefCell::default(),
+            data: RefCell::default(),
             tells_abi: streams.contains(&StreamLayout::Syscalls { tells_abi: true }),
             fd_paths: spec.fd_paths,
             files,
@@ -191,8 +194,11 @@ impl SyscallRows {
     pub(crate) fn rows(&self, bytes: &[u8], place: &mut PlaceStack<'_>) -> Option<(Vec<NewRow>, u64)> {
         let record = Record::read(bytes)?;
         let end_ns = record.start_ns.saturating_add(record.duration_ns);
-        if record.what == What::Stack {
-            self.keep_copy(&record);
+        if matches!(record.what, What::Stack | What::Data) {
+            match record.what {
+                What::Stack => self.keep_copy(&record),
+                _ => self.keep_data(&record),
+            }
             return Some((Vec::new(), end_ns));
         }
         let copy = self.copies.borrow_mut().remove(&record.tid);
@@ -200,12 +206,26 @@ impl SyscallRows {
         if self.stacks {
             let has_one = matches!(record.what, What::Call | What::Signal);
             let mut stack = copy.filter(|_| has_one && !rows.is_empty()).map(|copy| place(record.pid, copy));
-            for row in &mut rows {
+            // Before the row of a call are those of its data.
+            for row in rows.iter_mut().rev() {
                 let (id, depth) = stack.take().unwrap_or_default();
                 row.extend([RowCell::Stack { id, depth }]);
             }
         }
         Some((rows, end_ns))
+    }
+
+    fn keep_data(&self, record: &Record<'_>) {
+        let mut data = self.data.borrow_mut();
+        if data.len() >= MAX_COPIES {
+            // Of calls whose record was lost.
+            self.leave_out(data.drain().map(|(_, rows)| rows.len()).sum());
+        }
+        let call = record.call();
+        let name = definition(Arch::HOST, call.number).map_or("", |definition| definition.name);
+        let mut row = syscall_kinds::data(record, name);
+        row.extend(self.beside(&[], Some(call.number)));
+        data.entry(record.tid).or_default().push(row);
     }
 
     fn keep_copy(&self, record: &Record<'_>) {
@@ -221,7 +241,7 @@ impl SyscallRows {
 
     fn rows_of(&self, record: &Record<'_>) -> Vec<NewRow> {
         match record.what {
-            What::Stack => Vec::new(),
+            What::Stack | What::Data => Vec::new(),
             What::Signal => self.asked_for(record, vec![syscall_kinds::signal(record)]),
             What::End(end) => {
                 let rows = self.ends.borrow_mut().rows(record, end);
@@ -231,13 +251,17 @@ impl SyscallRows {
                 }
                 rows
             }
-            What::Call | What::Unfinished | What::Inside => match self.call(record) {
-                Some(row) => vec![row],
-                None => {
-                    self.leave_out(1);
-                    Vec::new()
+            What::Call | What::Unfinished | What::Inside => {
+                let mut rows = self.data.borrow_mut().remove(&record.tid).unwrap_or_default();
+                match self.call(record) {
+                    Some(row) => rows.push(row),
+                    None => {
+                        self.leave_out(1 + rows.len());
+                        rows.clear();
+                    }
                 }
-            },
+                rows
+            }
         }
     }
 
@@ -324,7 +348,7 @@ impl SyscallRows {
         let kind = match record.what {
             What::Unfinished => kind::UNFINISHED,
             What::Inside => kind::INSIDE,
-            What::Call | What::Signal | What::End(_) | What::Stack => kind::CALL,
+            What::Call | What::Signal | What::End(_) | What::Stack | What::Data => kind::CALL,
         };
         let error = record.result.and_then(error_of).unwrap_or_default();
         let abi = if self.tells_abi { Abi::of(Arch::HOST, call.number).word() } else { "" };

@@ -4,9 +4,9 @@
 //! is made again with `BLESS=1`, and the tests of the form fail until the form keeps the field.
 
 use bathyscope_capture::{
-    Below, BranchFilter, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, DynamicProbe, EventProbe, HexTexts,
-    Limits, Method, OverBudget, Predicate, ProfileSpec, SampledEvent, ScriptSpec, SyscallLook, SyscallOutcome,
-    SyscallSpec, Target, TraceEvent, TraceSpec,
+    Below, BranchFilter, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, Descriptors, DynamicProbe, EventProbe,
+    HexTexts, Limits, Method, OverBudget, Predicate, ProfileSpec, SampledEvent, ScriptSpec, SyscallData, SyscallLook,
+    SyscallOutcome, SyscallSpec, Target, TraceEvent, TraceSpec,
 };
 
 use super::check_spec;
@@ -123,6 +123,7 @@ fn methods() -> Vec<Method> {
             addresses: true,
             stacks: true,
             numbers: true,
+            data: SyscallData { read: Descriptors::Of(vec![3, 5]), write: Descriptors::All },
         }),
     ]
 }

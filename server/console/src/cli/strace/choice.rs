@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bathyscope_capture::{HexTexts, SyscallOutcome, visible};
+use bathyscope_capture::{Descriptors, HexTexts, SyscallData, SyscallOutcome, visible};
 use bathyscope_catalog::{
     closest,
     constants::{Arch, signal_name},
@@ -31,8 +31,7 @@ pub(super) struct Choice {
     /// What is shown of descriptors, if that is said.
     pub(super) files: Option<Files>,
     /// Descriptors whose data are shown whole, as they are read and written.
-    pub(super) read: Dumps,
-    pub(super) write: Dumps,
+    pub(super) data: SyscallData,
 }
 
 /// Which messages are left out.
@@ -66,25 +65,6 @@ pub(super) struct Files {
 impl Files {
     pub(super) const ALL: Self = Self { paths: true, sockets: true, devices: true, processes: true };
     const NONE: Self = Self { paths: false, sockets: false, devices: false, processes: false };
-}
-
-/// Descriptors whose data are shown whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Dumps {
-    #[default]
-    None,
-    All,
-    Of(BTreeSet<i64>),
-}
-
-impl Dumps {
-    pub(super) fn has(&self, fd: i64) -> bool {
-        match self {
-            Self::None => false,
-            Self::All => true,
-            Self::Of(fds) => fds.contains(&fd),
-        }
-    }
 }
 
 /// Qualifiers of strace's, each with its other names.
@@ -142,8 +122,8 @@ impl Choice {
             }
             "quiet" => self.quiet(value),
             "decode-fds" => self.decode(value),
-            "read" => dumps("read", value).map(|dumps| self.read = dumps),
-            "write" => dumps("write", value).map(|dumps| self.write = dumps),
+            "read" => dumps("read", value).map(|dumps| self.data.read = dumps),
+            "write" => dumps("write", value).map(|dumps| self.data.write = dumps),
             name if PTRACE.contains(&name) => {
                 Err(Failure::new(format!("-e {name}= is not supported")).remedy(NEEDS_PTRACE))
             }
@@ -335,20 +315,29 @@ fn signal(word: &str) -> Result<String, Failure> {
     })
 }
 
-fn dumps(name: &str, value: &str) -> Result<Dumps, Failure> {
-    match value {
-        "all" => return Ok(Dumps::All),
-        "none" => return Ok(Dumps::None),
-        _ => {}
+fn dumps(name: &str, value: &str) -> Result<Descriptors, Failure> {
+    let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
+    match (not, list) {
+        (false, "all") | (true, "none") => return Ok(Descriptors::All),
+        (false, "none") | (true, "all") => return Ok(Descriptors::None),
+        (true, _) => {
+            let why = format!("-e {name}=! is not supported");
+            return Err(Failure::new(why).remedy("Name the descriptors whose data are shown, or write all."));
+        }
+        (false, _) => {}
     }
     let number = |word: String| {
         let why = || {
             Failure::new(format!("-e {name}={}: that is no descriptor", visible(word.as_bytes())))
                 .remedy("Write numbers separated by commas, all or none.")
         };
-        word.parse::<u32>().map(i64::from).map_err(|_number| why())
+        word.parse::<u32>().map_err(|_number| why())
     };
-    words(value).into_iter().map(number).collect::<Result<_, _>>().map(Dumps::Of)
+    let numbers = words(list).into_iter().map(number).collect::<Result<BTreeSet<_>, _>>()?;
+    if numbers.is_empty() {
+        return Err(Failure::new(format!("-e {name}= names no descriptor")));
+    }
+    Ok(Descriptors::Of(numbers.into_iter().collect()))
 }
 
 #[cfg(test)]
@@ -393,8 +382,8 @@ mod tests {
         assert_eq!(of("decode-fds=dev,pidfd").files, Some(Files { devices: true, processes: true, ..Files::NONE }));
         assert_eq!(of("decode-fds=!socket").files, Some(Files { sockets: false, ..Files::ALL }));
         assert_eq!(of("decode-fds=all").files, Some(Files::ALL));
-        let choice = of("read=3,5 write=all");
-        assert!(choice.read.has(5) && !choice.read.has(4) && choice.write.has(4) && !Dumps::None.has(0));
+        let data = of("read=5,3 write=all").data;
+        assert_eq!((data.read, data.write), (Descriptors::Of(vec![3, 5]), Descriptors::All));
     }
 
     #[test]

@@ -1,82 +1,59 @@
 //! `-e read=` and `-e write=`: what was read and written, in base sixteen and as text.
 
-/// The text that stands first in quotes among a call's arguments, as bytes, and whether it was cut.
-pub(super) fn data_of(arguments: &str) -> Option<(Vec<u8>, bool)> {
-    let begin = arguments.find('"')?;
-    let mut bytes = Vec::new();
-    let mut rest = arguments.get(begin + 1..)?.bytes().peekable();
-    let mut read = begin + 1;
-    while let Some(byte) = rest.next() {
-        read += 1;
-        match byte {
-            b'"' => return Some((bytes, arguments.get(read..).is_some_and(|after| after.starts_with("...")))),
-            b'\\' => {
-                let next = rest.next()?;
-                read += 1;
-                match next {
-                    b'n' => bytes.push(b'\n'),
-                    b't' => bytes.push(b'\t'),
-                    b'r' => bytes.push(b'\r'),
-                    b'v' => bytes.push(0x0b),
-                    b'f' => bytes.push(0x0c),
-                    b'x' => {
-                        let digits = [rest.next()?, rest.next()?];
-                        read += 2;
-                        bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
-                    }
-                    b'0'..=b'7' => {
-                        let mut value = u32::from(next - b'0');
-                        for _ in 0..2 {
-                            let Some(digit) = rest.next_if(|digit| matches!(digit, b'0'..=b'7')) else { break };
-                            read += 1;
-                            value = value * 8 + u32::from(digit - b'0');
-                        }
-                        bytes.push(u8::try_from(value & 0xff).unwrap_or(0));
-                    }
-                    other => bytes.push(other),
-                }
+use std::collections::{BTreeMap, HashMap};
+
+/// The most threads whose data wait for their call.
+const MAX_THREADS: usize = 1 << 10;
+
+/// What threads have moved whose call comes next: by buffer of a vector, as far as it was recorded without a gap.
+#[derive(Debug, Default)]
+pub(super) struct Dumps {
+    waiting: HashMap<u64, BTreeMap<u64, Vec<u8>>>,
+}
+
+impl Dumps {
+    /// Keeps a piece: which buffer, how many bytes of it came before, and the bytes in base sixteen.
+    pub(super) fn keep(&mut self, tid: u64, buffer: &str, before: i64, hex: &str) {
+        if self.waiting.len() >= MAX_THREADS {
+            // Of calls whose row was lost.
+            self.waiting.clear();
+        }
+        let buffer = buffer.parse().unwrap_or(0);
+        let bytes = self.waiting.entry(tid).or_default().entry(buffer).or_default();
+        if usize::try_from(before).is_ok_and(|before| before == bytes.len()) {
+            bytes.extend(from_hex(hex));
+        }
+    }
+
+    /// The lines below a call, and how many bytes of what it has moved are missing; nothing of a call without data.
+    pub(super) fn of_call(&mut self, tid: u64, call: &str, moved: i64) -> String {
+        let Some(buffers) = self.waiting.remove(&tid) else { return String::new() };
+        let moved = usize::try_from(moved).unwrap_or(0);
+        let is_vector = call.ends_with("msg") || call.trim_end_matches('2').ends_with('v');
+        let mut text = String::new();
+        for (index, bytes) in &buffers {
+            if is_vector {
+                text.push_str(&format!(" * {} bytes in buffer {index}\n", bytes.len()));
             }
-            byte => bytes.push(byte),
+            text.push_str(&dump(bytes, if is_vector { bytes.len() } else { moved }));
         }
-    }
-    None
-}
-
-/// The arguments with their first text in quotes cut to so many bytes, as `-s` cuts it.
-pub(super) fn cut(arguments: &str, most: usize) -> String {
-    let Some(begin) = arguments.find('"') else { return arguments.to_owned() };
-    let bytes = arguments.as_bytes();
-    let (mut at, mut shown, mut cut_at) = (begin + 1, 0, None);
-    while let Some(byte) = bytes.get(at) {
-        if *byte == b'"' {
-            break;
+        let shown: usize = buffers.values().map(Vec::len).sum();
+        if shown < moved {
+            text.push_str(&format!(" | {} of {moved} bytes are missing: they were not recorded\n", moved - shown));
         }
-        if shown == most {
-            cut_at.get_or_insert(at);
-        }
-        let digits = |from: usize, most: usize| {
-            bytes.iter().skip(from).take(most).take_while(|byte| matches!(byte, b'0'..=b'7')).count()
-        };
-        at += match (byte, bytes.get(at + 1)) {
-            (b'\\', Some(b'x')) => 4,
-            (b'\\', Some(b'0'..=b'7')) => 1 + digits(at + 1, 3),
-            (b'\\', _) => 2,
-            _ => 1,
-        };
-        shown += 1;
-    }
-    match cut_at {
-        None => arguments.to_owned(),
-        Some(cut_at) => {
-            let after = arguments.get(at + 1..).unwrap_or_default();
-            let after = after.strip_prefix("...").unwrap_or(after);
-            format!("{}\"...{after}", arguments.get(..cut_at).unwrap_or_default())
-        }
+        text
     }
 }
 
-/// Sixteen bytes a line, as strace dumps them.
-pub(super) fn dump(bytes: &[u8]) -> String {
+/// Bytes as far as they are digits.
+fn from_hex(hex: &str) -> impl Iterator<Item = u8> {
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    hex.as_bytes().chunks_exact(2).map_while(pair)
+}
+
+/// Sixteen bytes a line, as strace dumps them; with so many digits as the place of the last of `whole` bytes needs.
+fn dump(bytes: &[u8], whole: usize) -> String {
+    let digits = format!("{:x}", whole.saturating_sub(1)).len().max(5);
     let mut text = String::new();
     for (row, line) in bytes.chunks(16).enumerate() {
         let mut hex = String::new();
@@ -91,7 +68,7 @@ pub(super) fn dump(bytes: &[u8]) -> String {
         }
         let shown: String =
             line.iter().map(|byte| if (b' '..=b'~').contains(byte) { char::from(*byte) } else { '.' }).collect();
-        text.push_str(&format!(" | {:05x}  {hex} {shown:<16} |\n", row * 16));
+        text.push_str(&format!(" | {:0digits$x}  {hex} {shown:<16} |\n", row * 16));
     }
     text
 }
@@ -100,34 +77,40 @@ pub(super) fn dump(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
+    const EXPECTED: &str = " | 00000  68 65 6c 6c 6f 20 77 6f  72 6c 64 0a 00 01 ff 41  hello world....A |\n \
+         | 00010  42                                                B                |\n";
+
     #[test]
-    fn data_are_read_back_out_of_the_arguments() {
-        let of = |text: &str| data_of(text);
-        assert_eq!(of(r#"1, "a\n\0\0019\"\\\377", 9"#), Some((b"a\n\0\x019\"\\\xff".to_vec(), false)));
-        assert_eq!(of(r#"3</x>, "\x41\x0a"..., 9"#), Some((b"A\n".to_vec(), true)));
-        assert_eq!((of("1, 0x7f, 3"), of(r#"1, "abc"#), of(r#"1, "\"#)), (None, None, None));
+    fn pieces_of_a_call_are_put_together() {
+        let mut dumps = Dumps::default();
+        dumps.keep(7, "0", 0, "68656c6c6f20776f726c640a00");
+        dumps.keep(8, "0", 0, "41");
+        dumps.keep(7, "0", 13, "01ff4142");
+        assert_eq!(dumps.of_call(7, "read", 17), EXPECTED);
+        assert_eq!(dumps.of_call(7, "read", 17), "");
+        // A piece that was lost leaves a gap, behind which nothing is shown.
+        dumps.keep(8, "0", 2, "43");
+        let text = dumps.of_call(8, "write", 3);
+        assert!(
+            text.ends_with(" | 2 of 3 bytes are missing: they were not recorded\n") && !text.contains('C'),
+            "{text}"
+        );
     }
 
     #[test]
-    fn arguments_are_cut_as_texts_are() {
-        let cases = [
-            (r#"1, "hello", 5"#, 5, r#"1, "hello", 5"#),
-            (r#"1, "hello", 5"#, 2, r#"1, "he"..., 5"#),
-            (r#"1, "h\n\0001x"..., 5"#, 3, r#"1, "h\n\000"..., 5"#),
-            (r#"1, "\x41\x42", 5"#, 1, r#"1, "\x41"..., 5"#),
-            ("1, 0x7f, 3", 1, "1, 0x7f, 3"),
-            (r#"1, "", 0"#, 0, r#"1, "", 0"#),
-        ];
-        for (text, most, expected) in cases {
-            assert_eq!(cut(text, most), expected, "{text}");
-        }
+    fn buffers_of_a_vector_have_headings() {
+        let mut dumps = Dumps::default();
+        dumps.keep(7, "0", 0, "6162");
+        dumps.keep(7, "1", 0, "63646566");
+        let text = dumps.of_call(7, "preadv2", 6);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines.len(), lines[0], lines[2]), (4, " * 2 bytes in buffer 0", " * 4 bytes in buffer 1"));
     }
 
     #[test]
     fn dumps_look_as_straces_do() {
-        let expected = " | 00000  68 65 6c 6c 6f 20 77 6f  72 6c 64 0a 00 01 ff 41  hello world....A |\n \
-                        | 00010  42                                                B                |\n";
-        assert_eq!(dump(b"hello world\n\0\x01\xffAB"), expected);
-        assert_eq!(dump(b""), "");
+        assert_eq!(dump(b"hello world\n\0\x01\xffAB", 17), EXPECTED);
+        assert_eq!(dump(b"", 0), "");
+        assert!(dump(b"x", 1_100_000).starts_with(" | 000000  78 "));
     }
 }

@@ -10,13 +10,7 @@ use bathyscope_catalog::{
 use bathyscope_protocol::TargetState;
 use bathyscope_store::Store;
 
-use super::{
-    Precision,
-    choice::{Dumps, Quiet},
-    dump,
-    output::Sink,
-    stacks::Stacks,
-};
+use super::{Precision, choice::Quiet, dump::Dumps, output::Sink, stacks::Stacks};
 use crate::{
     Failure,
     cli::trace::rows::{Row, RowReader, json_line},
@@ -66,14 +60,9 @@ pub(super) struct Look {
     pub(super) stacks: bool,
     /// The column in which the equals sign stands, if what is before it is shorter.
     pub(super) column: usize,
-    /// The most bytes of a text, where more were recorded for dumps.
-    pub(super) strings: usize,
     pub(super) quiet: Quiet,
     /// Signals that are shown; none if all are.
     pub(super) signals: Option<BTreeSet<String>>,
-    /// Descriptors whose data are dumped.
-    pub(super) read: Dumps,
-    pub(super) write: Dumps,
     /// Calls whose results are written as their arguments: as numbers.
     pub(super) raw: BTreeSet<i64>,
 }
@@ -243,6 +232,8 @@ pub(super) struct Writer {
     /// By whose calls they are.
     summaries: BTreeMap<Abi, Summary>,
     stacks: Stacks,
+    /// What threads have moved whose call comes next.
+    dumps: Dumps,
 }
 
 impl Writer {
@@ -261,6 +252,7 @@ impl Writer {
             exited: false,
             summaries: BTreeMap::new(),
             stacks: Stacks::default(),
+            dumps: Dumps::default(),
         }
     }
 
@@ -310,6 +302,10 @@ impl Writer {
         if !self.look.lines {
             return;
         }
+        if shown.kind == kind::DATA {
+            self.dumps.keep(shown.tid, &shown.note, shown.result, &shown.arguments);
+            return;
+        }
         // Where threads are not told apart, the end of one would look like that of the process.
         let of_thread = shown.kind == kind::EXIT && shown.pid != shown.tid && !self.look.many;
         if of_thread || shown.kind == kind::THREAD {
@@ -326,13 +322,10 @@ impl Writer {
         }
         self.switched(&shown, text);
         let before = self.before(&shown);
-        let data = self.dumped(&shown);
-        let shown = match &data {
-            Some(_) => Shown { arguments: dump::cut(&shown.arguments, self.look.strings), ..shown },
-            None => shown,
-        };
         text.push_str(&shown.line(&before, &self.look));
-        text.push_str(&data.unwrap_or_default());
+        if shown.kind == kind::CALL {
+            text.push_str(&self.dumps.of_call(shown.tid, shown.call, shown.result));
+        }
         if self.look.stacks && matches!(shown.kind, kind::CALL | kind::SIGNAL) {
             text.push_str(&self.stacks.lines(row));
         }
@@ -352,32 +345,6 @@ impl Writer {
         let line = json_line(schema, cells);
         let begin = line.strip_suffix("}\n")?;
         Some(format!("{begin},\"{}\":{}}}\n", syscall_columns::STACK, self.stacks.values(row)))
-    }
-
-    /// The data that a call has read or written, if its descriptor is one whose data are shown; nothing where none are, whose
-    /// texts then are as long as they were recorded.
-    fn dumped(&self, shown: &Shown<'_>) -> Option<String> {
-        if self.look.read == Dumps::None && self.look.write == Dumps::None {
-            return None;
-        }
-        let digits = shown.arguments.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
-        let fd = digits.parse().unwrap_or(-1);
-        let wanted = match shown.call {
-            "read" | "pread64" | "recvfrom" | "recv" => self.look.read.has(fd),
-            "write" | "pwrite64" | "sendto" | "send" => self.look.write.has(fd),
-            _ => false,
-        };
-        if !wanted || shown.is_error || shown.kind != kind::CALL {
-            return Some(String::new());
-        }
-        let Some((data, is_cut)) = dump::data_of(&shown.arguments) else { return Some(String::new()) };
-        let moved = usize::try_from(shown.result).unwrap_or(0);
-        let data = data.get(..moved).unwrap_or(&data);
-        let mut text = dump::dump(data);
-        if is_cut || data.len() < moved {
-            text.push_str(&format!(" | ({} of {moved} bytes were recorded)\n", data.len()));
-        }
-        Some(text)
     }
 
     /// Says that a thread makes calls by another interface from now on; files have calls only, as strace's.

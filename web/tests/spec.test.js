@@ -153,7 +153,7 @@ test("every method survives the form", () => {
       fd_paths: false,
       signals: false,
     }),
-    syscalls({ outcome: "succeeded", min_duration_ns: 2_000_000_000, string_bytes: 1024 }),
+    syscalls({ outcome: "succeeded", min_duration_ns: 2_000_000_000, string_bytes: 16384 }),
     syscalls({ min_duration_ns: 1_500_000 }),
     syscalls({
       filter: "fd.port=80 or not evt.type in (read, write)",
@@ -271,7 +271,7 @@ test("what is missing or wrong with a method is said", () => {
     ["syscalls", { path: "/".repeat(129) }, /128 bytes/],
     ["syscalls", { minDuration: "-1" }, /least duration/],
     ["syscalls", { below: "0" }, /descend from/],
-    ["syscalls", { stringBytes: "" }, /whole number from 0 to 1024/],
+    ["syscalls", { stringBytes: "" }, /whole number from 0 to 16384/],
     ["trace", {}, /tracer, add an event/],
     ["trace", { functions: "vfs_*", dynamic: "p:a b" }, /Functions need a tracer/],
     ["trace", { tracer: "function_graph", maxDepth: "0" }, /depth/],

@@ -18,8 +18,9 @@ impl Writer<'_> {
         self.probe.places
     }
 
-    fn kept(&self, place: u32) -> u32 {
-        self.sizes.kept_at() + place
+    /// Where a thread's value has what is kept for the call's end and is not recorded.
+    fn kept(&mut self, state: Reg) -> Reg {
+        self.b.binary(BinaryOp::Add, state, i64::from(self.sizes.kept_at()))
     }
 
     /// Appends a number of 8 bytes as a piece, if there is room.
@@ -108,9 +109,10 @@ impl Writer<'_> {
         let task = self.b.call(Helper::GetCurrentTaskBtf, &[]);
         let (ran, since) = (self.load(task, places.ran, Size::B8), self.load(task, places.since, Size::B8));
         let switches = self.switches(task, places.waits, places.preemptions);
-        self.store(state, self.kept(RAN), Size::B8, ran);
-        self.store(state, self.kept(SINCE), Size::B8, since);
-        self.store(state, self.kept(SWITCHES), Size::B8, switches);
+        let kept = self.kept(state);
+        self.store(kept, RAN, Size::B8, ran);
+        self.store(kept, SINCE, Size::B8, since);
+        self.store(kept, SWITCHES, Size::B8, switches);
     }
 
     /// Records how long a call ran on a CPU. A thread that was not switched away from ran all the time. Of another the kernel
@@ -122,8 +124,9 @@ impl Writer<'_> {
         let duration = self.load(state, Place::DURATION_NS, Size::B8);
         let (ran, since) = (self.load(task, places.ran, Size::B8), self.load(task, places.since, Size::B8));
         let switches = self.switches(task, places.waits, places.preemptions);
+        let kept = self.kept(state);
         let [ran_before, since_before, switches_before] =
-            [RAN, SINCE, SWITCHES].map(|place| self.load(state, self.kept(place), Size::B8));
+            [RAN, SINCE, SWITCHES].map(|place| self.load(kept, place, Size::B8));
         let ran = self.b.binary(BinaryOp::Sub, ran, ran_before);
         let passed = self.b.binary(BinaryOp::Sub, since, since_before);
         let rest = self.b.binary(BinaryOp::Sub, duration, passed);

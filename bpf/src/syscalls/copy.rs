@@ -41,7 +41,9 @@ impl Sizes {
     pub(super) fn of(strings: u16) -> Self {
         let strings = u32::from(strings);
         let room = (strings + 2).max(u32::from(PATH_ROOM)).next_multiple_of(8);
-        Self { room, limit: (1536 + 4 * strings).next_multiple_of(8), strings }
+        // Of long texts there is room for two of full length, and for several short ones.
+        let several = 4 * strings.min(1024) + strings.saturating_sub(1024);
+        Self { room, limit: (1536 + several).next_multiple_of(8), strings }
     }
 
     /// The most bytes of pieces.

@@ -82,7 +82,7 @@ pub const MAX_THREADS: u32 = 1 << 15;
 /// Bytes of a record before its pieces.
 pub const HEADER_BYTES: u32 = 120;
 /// The most bytes of a text that is no path.
-pub const MAX_STRING_BYTES: u16 = 1024;
+pub const MAX_STRING_BYTES: u16 = 16 << 10;
 /// The most bytes of a stack that are copied.
 pub const STACK_BYTES: u32 = 16 << 10;
 /// The most bytes of one record of data, and of all that a call has read or written.

@@ -52,9 +52,15 @@ pub fn programs(probe: &SyscallProbe) -> Result<SyscallPrograms, SyscallError> {
     })
 }
 
+/// The most bytes of the kernel's memory that threads' values may take; there are always as many as [`LEAST_THREADS`].
+const MAX_THREADS_BYTES: u32 = 256 << 20;
+const LEAST_THREADS: u32 = 1 << 10;
+
+/// Values are made when a thread calls first. Where texts are long there is room for fewer: what has none is counted.
 fn threads_map(probe: &SyscallProbe) -> MapDefinition {
     let bytes = Sizes::of(probe.string_bytes).value_bytes();
-    MapDefinition::new("sys_threads", MapKind::Hash, 4, bytes, MAX_THREADS).with_flags(MapDefinition::NO_PREALLOC)
+    let threads = (MAX_THREADS_BYTES / bytes).clamp(LEAST_THREADS, MAX_THREADS);
+    MapDefinition::new("sys_threads", MapKind::Hash, 4, bytes, threads).with_flags(MapDefinition::NO_PREALLOC)
 }
 
 pub(super) struct Writer<'a> {

@@ -516,7 +516,7 @@ fn the_verifier_accepts_every_form() {
     let any = probe("all", TargetFilter::System);
     let forms = [
         any.clone(),
-        SyscallProbe { excluded: vec![1, 2], string_bytes: 1024, ..any.clone() },
+        SyscallProbe { excluded: vec![1, 2], string_bytes: 16 << 10, ..any.clone() },
         SyscallProbe { signals: false, ends: None, ..any.clone() },
         SyscallProbe { compat: None, ..any.clone() },
         SyscallProbe { calls: select(Arch::HOST, "read").unwrap(), ..any.clone() },

@@ -13,6 +13,7 @@
 )]
 
 mod strace;
+mod strace_descriptors;
 mod strace_options;
 
 use std::{

@@ -12,11 +12,11 @@ use super::{
 };
 
 /// Numbers of inodes and ports are of one run only: each becomes what it is the first, second, … of.
-fn without_numbers(lines: &[Vec<String>]) -> Vec<Vec<String>> {
+pub(super) fn without_numbers(lines: &[Vec<String>]) -> Vec<Vec<String>> {
     let mut known: Vec<String> = Vec::new();
     let mut plain = |line: &String| {
         let mut out = String::new();
-        for (index, part) in line.split(['[', ']', '(', ')', ':', '>']).enumerate() {
+        for (index, part) in line.split(['[', ']', '(', ')', ':', '>', '-', ',', '<']).enumerate() {
             let is_one = part.len() > 3 && part.bytes().all(|byte| byte.is_ascii_digit());
             let place = known.iter().position(|it| it == part).unwrap_or(known.len());
             if is_one && place == known.len() {
@@ -37,7 +37,6 @@ fn b1_daily_options_of_strace_show_what_strace_shows() {
     let Some(letters) = program("letters") else { return skip("daily options of strace", "gcc") };
     let letters = letters.to_str().unwrap();
     files(&folder);
-    // Not here, as they differ: what descriptors are where not all calls are recorded, and what is not shown beside -P.
     let cases: [&[&str]; 10] = [
         &["-e", "%network,pipe2,execve,write,clone3"],
         &["-x", "-e", "write,read"],

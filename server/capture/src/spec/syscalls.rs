@@ -21,7 +21,7 @@ pub struct SyscallSpec {
     /// Only calls with a path that begins so, at most 128 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Bytes that are kept of a text or buffer that is no path, at most 1024.
+    /// Bytes that are kept of a text or buffer that is no path, at most 16,384.
     pub string_bytes: u16,
     /// Whether descriptors are shown with their files.
     pub fd_paths: bool,
@@ -143,6 +143,8 @@ pub enum HexTexts {
     None,
     /// Those with bytes that are not ASCII, or not printable.
     NonAscii,
+    /// None, but what cannot be printed is in base sixteen instead of eight.
+    Characters,
     /// All.
     All,
 }
@@ -221,7 +223,7 @@ impl SyscallSpec {
                 return Err(SpecError::Character { what: "the path", found: "a NUL byte" });
             }
         }
-        in_range("the bytes of a text", u64::from(self.string_bytes), 0, 1024)
+        in_range("the bytes of a text", u64::from(self.string_bytes), 0, 16 << 10)
     }
 
     /// What it is called.

@@ -9,7 +9,7 @@ use super::{
     special,
     structs::{device, epoll_event, mode, signal, structure},
     table::{Argument, Definition, Kind, Returns, definition, set},
-    text::{Bytes, octal, pointer, put, quoted, quoted_hex},
+    text::{Bytes, octal, pointer, put, quoted, quoted_hex, quoted_with_hex},
 };
 use crate::constants::{Arch, errno_name, errno_text};
 
@@ -118,6 +118,8 @@ pub enum Hex {
     None,
     /// Those that have something that cannot be printed.
     NonAscii,
+    /// None, but what cannot be printed is in base sixteen.
+    Characters,
     /// All.
     All,
 }
@@ -128,6 +130,7 @@ impl Hex {
         let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t'..=b'\r');
         match self {
             Self::None => quoted(out, bytes),
+            Self::Characters => quoted_with_hex(out, bytes),
             Self::NonAscii if bytes.iter().all(is_plain) => quoted(out, bytes),
             Self::NonAscii | Self::All => quoted_hex(out, bytes),
         }

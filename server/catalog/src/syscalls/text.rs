@@ -71,6 +71,15 @@ pub(super) fn octal(out: &mut String, number: u64) {
 
 /// Appends text in quotes. What cannot be printed is in base eight, as short as can be read back.
 pub(super) fn quoted(out: &mut String, bytes: &[u8]) {
+    escaped(out, bytes, false);
+}
+
+/// As [`quoted`], with what cannot be printed in base sixteen.
+pub(super) fn quoted_with_hex(out: &mut String, bytes: &[u8]) {
+    escaped(out, bytes, true);
+}
+
+fn escaped(out: &mut String, bytes: &[u8], in_hex: bool) {
     out.push('"');
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
@@ -82,6 +91,7 @@ pub(super) fn quoted(out: &mut String, bytes: &[u8]) {
             0x0b => out.push_str("\\v"),
             0x0c => out.push_str("\\f"),
             b' '..=b'~' => out.push(char::from(*byte)),
+            byte if in_hex => put(out, format_args!("\\x{byte:02x}")),
             byte => {
                 // 8 and 9 are no digits of base eight.
                 let digit_follows = bytes.get(at + 1).is_some_and(|next| matches!(next, b'0'..=b'7'));
@@ -176,6 +186,9 @@ mod tests {
             quoted(&mut out, bytes);
             assert_eq!(out, expected);
         }
+        let mut out = String::new();
+        quoted_with_hex(&mut out, b"a\n\x001\xff\"\\\t");
+        assert_eq!(out, r#""a\n\x001\xff\"\\\t""#);
     }
 
     #[test]

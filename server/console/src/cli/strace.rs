@@ -52,12 +52,19 @@ Examples:
 
 Lines go to standard error or a file, what the command prints where it would print it. The process is not stopped: a \
 line comes shortly after its call. At the end it is said what tracing cost and what was lost. The exit status is the \
-command's, or 3 if the guard ended it. What strace does and this does not: signals that the process ignores, and changing \
-calls.
+command's, or 3 if the guard ended it.
+
+What strace does and this does not: signals that the process ignores, changing calls, and asking for what a descriptor is at \
+the moment of each call. With -y, calls that open, copy, rename and close are recorded too where they are not to be shown, \
+and what a process has open when it is first seen is asked for; so what was not seen is not known: a file that a process which \
+is not recorded renames keeps its name, and a descriptor that came with a message has none. With -e read= and write=, at \
+most 1 MiB of a call is shown and it is said how much is missing; of recvmmsg and sendmmsg, and of vectors of 32-bit \
+programs, nothing is.
 
 A filter of sysdig is decided in the kernel as far as it can, and behind it for the rest, which is said at the end. What it \
 asks of a call is what calls have told: what a descriptor is, if it was opened while its process was recorded or is still \
-open then; the ends of a connection, if they were given to bind, connect, accept or getsockname meanwhile.";
+open then; the ends of a connection, if bind, connect, accept, listen or getsockname was called meanwhile. Names and images of \
+containers are what docker and podman keep; of containerd and others only the id is known, so container.image matches none.";
 
 /// What the table of calls is sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -193,7 +200,7 @@ pub struct StraceArgs {
     #[arg(long, value_name = "TIME", value_parser = trace::duration)]
     pub slower: Option<Duration>,
     /// The most bytes of a text that is no path
-    #[arg(short, long = "string-limit", value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    #[arg(short, long = "string-limit", value_name = "BYTES", default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=16_384))]
     pub strings: u16,
     /// Only calls that have to do with this file, by its path or a descriptor of it; repeatable
     #[arg(short = 'P', long = "trace-path", value_name = "PATH")]

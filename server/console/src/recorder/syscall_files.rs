@@ -32,6 +32,10 @@ const MAX_FILES: usize = 8192;
 const MAX_PATH_BYTES: usize = 4096;
 /// The most bytes of the agent's list of links.
 const MAX_LIST_BYTES: u64 = 4 << 20;
+/// The most bytes of `/proc/PID/stat`.
+const MAX_STAT_BYTES: u64 = 4096;
+/// What times are counted in there.
+const TICK_NS: u64 = 10_000_000;
 /// The working directory's number: `AT_FDCWD`.
 const WORKING_DIRECTORY: i32 = -100;
 /// `O_CLOEXEC`, which other calls have with the same value.
@@ -68,6 +72,8 @@ pub(super) struct ProcessFiles {
     /// Paths of devices with their numbers; none of what is no device.
     devices: RefCell<HashMap<String, Option<String>>>,
     link: AgentLink,
+    /// When this began, in nanoseconds since the host did.
+    began_ns: u64,
 }
 
 impl ProcessFiles {
@@ -78,6 +84,7 @@ impl ProcessFiles {
             replaced: RefCell::default(),
             devices: RefCell::default(),
             link,
+            began_ns: since_boot_ns(),
         }
     }
 
@@ -167,6 +174,11 @@ impl ProcessFiles {
         if files.borrow().contains_key(&pid) {
             return;
         }
+        // A new child may be heard of before the call that made it has returned, and before it is asked it may have opened and
+        // closed what its own calls tell. What its parent has is what it began with.
+        if let Some(parent) = self.parent_of(pid).filter(|parent| files.borrow().contains_key(parent)) {
+            return self.inherit(parent, i64::from(pid));
+        }
         let open = self.link.call_blocking(move |client| client.open_process_file(pid, ProcessFile::Links));
         let mut list = Vec::new();
         if let Ok(file) = open
@@ -175,6 +187,15 @@ impl ProcessFiles {
             tracing::debug!(pid, %error, "the files of a process cannot be read");
         }
         self.keep(pid, links(&list));
+    }
+
+    /// What made a process, if that was while it is recorded.
+    fn parent_of(&self, pid: u32) -> Option<u32> {
+        let open = self.link.call_blocking(move |client| client.open_process_file(pid, ProcessFile::Stat));
+        let mut text = Vec::new();
+        std::fs::File::from(open.ok()?).take(MAX_STAT_BYTES).read_to_end(&mut text).ok()?;
+        let (parent, began_ns) = parent_in(&text)?;
+        (began_ns.saturating_add(TICK_NS) > self.began_ns).then_some(parent)
     }
 
     fn keep(&self, pid: u32, of_process: Files) {
@@ -406,6 +427,22 @@ impl ProcessFiles {
     }
 }
 
+/// The parent in the text of `/proc/PID/stat`, and when the process began, in nanoseconds since this host did: the name in
+/// parentheses may have any signs.
+fn parent_in(stat: &[u8]) -> Option<(u32, u64)> {
+    let behind = stat.iter().rposition(|byte| *byte == b')')?;
+    let mut words = std::str::from_utf8(stat.get(behind + 1..)?).ok()?.split_ascii_whitespace();
+    let parent = words.nth(1)?.parse().ok()?;
+    let began: u64 = words.nth(17)?.parse().ok()?;
+    Some((parent, began.saturating_mul(TICK_NS)))
+}
+
+fn since_boot_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let part = |part: i64| u64::try_from(part).unwrap_or(0);
+    part(now.tv_sec).saturating_mul(1_000_000_000).saturating_add(part(now.tv_nsec))
+}
+
 /// A call's name; nothing of one that is not known.
 fn name_of(call: &Call<'_>) -> &'static str {
     definition(Arch::HOST, call.number).map_or("", |definition| definition.name)
@@ -566,6 +603,14 @@ mod tests {
         for (folder, path, expected) in cases {
             assert_eq!(join(&own, folder, path), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn a_parent_is_read_behind_any_name() {
+        let stat = b"7 (a) b) 3 S) S 4711 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 250 9 9";
+        assert_eq!(parent_in(stat), Some((4711, 2_500_000_000)));
+        assert_eq!(parent_in(b"7 (sh) S 4711 7"), None);
+        assert_eq!((parent_in(b""), parent_in(b"7 (sh"), parent_in(b"7 (sh) S")), (None, None, None));
     }
 
     #[test]

@@ -138,6 +138,7 @@ impl SyscallRows {
         let hex = match spec.look.hex {
             HexTexts::None => Hex::None,
             HexTexts::NonAscii => Hex::NonAscii,
+            HexTexts::Characters => Hex::Characters,
             HexTexts::All => Hex::All,
         };
         let calls_of = |words: &[String]| select(Arch::HOST, &words.join(",")).unwrap_or_default();

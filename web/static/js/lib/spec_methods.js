@@ -131,7 +131,7 @@ export function syscallsOf(form, problems) {
         }
       : {}),
     ...form.rest,
-    string_bytes: number(form.stringBytes, "The bytes kept of a text", problems, { most: 1024 }),
+    string_bytes: number(form.stringBytes, "The bytes kept of a text", problems, { most: 16384 }),
     fd_paths: form.fdPaths,
     signals: form.signals,
     ...(form.stacks ? { stacks: true } : {}),

@@ -183,8 +183,9 @@ pub(super) fn hex_texts(text: &str) -> Result<HexTexts, String> {
     match text {
         "all" => Ok(HexTexts::All),
         "non-ascii" => Ok(HexTexts::NonAscii),
+        "non-ascii-chars" => Ok(HexTexts::Characters),
         "none" => Ok(HexTexts::None),
-        _ => Err("write all, non-ascii or none".to_owned()),
+        _ => Err("write all, non-ascii, non-ascii-chars or none".to_owned()),
     }
 }
 

@@ -428,7 +428,7 @@ mod tests {
 
     /// All names under which the parser takes an option, and whether the next word is its value.
     fn names(argument: &clap::Arg) -> Vec<(String, bool)> {
-        let value = argument.get_action().takes_values() && !argument.is_require_equals_set();
+        let value = crate::cli::options::takes_values(argument) && !argument.is_require_equals_set();
         let long = argument.get_long().into_iter().chain(argument.get_all_aliases().unwrap_or_default());
         let short = argument.get_short().into_iter().chain(argument.get_all_short_aliases().unwrap_or_default());
         long.map(|name| (format!("--{name}"), value)).chain(short.map(|letter| (format!("-{letter}"), value))).collect()

@@ -14,7 +14,7 @@ impl Takes {
 
     fn of(argument: &clap::Arg) -> Self {
         Self {
-            value: argument.get_action().takes_values(),
+            value: takes_values(argument),
             behind_equals: argument.is_require_equals_set(),
             optional: argument.get_num_args().is_some_and(|range| range.min_values() == 0),
         }
@@ -30,6 +30,11 @@ impl Takes {
         let can_be = !self.optional || next.is_some_and(|word| !word.starts_with('-'));
         self.value && !self.behind_equals && can_be
     }
+}
+
+/// Whether a word can be an option's value. One that is only counted, or stands for a value of another, has none.
+pub(super) fn takes_values(argument: &clap::Arg) -> bool {
+    argument.get_action().takes_values() && argument.get_num_args().is_none_or(|range| range.max_values() > 0)
 }
 
 /// An option by one of its names.

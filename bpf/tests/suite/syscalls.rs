@@ -163,6 +163,7 @@ fn line(record: &Record<'_>) -> String {
         What::Signal => return format!("--- {} ---", signal_text(call.number, &record.signal()).1),
         What::End(end) => return format!("+++ {} of {} +++", end.status, if end.is_last { "all" } else { "some" }),
         What::Stack => return format!("a stack of {} bytes", record.stack().bytes.len()),
+        What::Data => return format!("data of {} bytes", record.data().2.len()),
         What::Call | What::Unfinished | What::Inside => {}
     }
     let decoded = decode(Arch::HOST, &call, &Style { strings: 32, ..Style::default() });

@@ -68,7 +68,8 @@ fn b1_data_are_dumped_as_strace_does() {
 fn b1_which_lines_are_shown_is_what_strace_shows() {
     let Some((_alone, folder)) = beside("strace", "lines beside strace's") else { return };
     files(&folder);
-    let script = "/usr/bin/cat a missing; kill -USR1 $$";
+    // One process, and a signal that it takes: one that ends it has no line here, and when a child's comes is up to chance.
+    let script = "trap : USR1; kill -USR1 $$; exec /usr/bin/cat a missing";
     let cases: [&[&str]; 24] = [
         &["-e", "trace=openat", "-e", "trace=close"],
         &["-e", "trace=openat,close", "-e", "status=failed", "-e", "status=successful"],

@@ -54,7 +54,8 @@ Lines go to standard error or a file, what the command prints where it would pri
 line comes shortly after its call. At the end it is said what tracing cost and what was lost. The exit status is the \
 command's, or 3 if the guard ended it.
 
-What strace does and this does not: signals that the process ignores, changing calls, and asking for what a descriptor is at \
+What strace does and this does not: the lines of signals that the process ignores, and of one that ends it without a dump of \
+its memory, as the kernel delivers SIGKILL in its place (how it ended is told); changing calls; and asking for what a descriptor is at \
 the moment of each call. With -y, calls that open, copy, rename and close are recorded too where they are not to be shown, \
 and what a process has open when it is first seen is asked for; so what was not seen is not known: a file that a process which \
 is not recorded renames keeps its name, and a descriptor that came with a message has none. With -e read= and write=, at \

@@ -445,7 +445,13 @@ pub(super) fn places(call: &Call<'_>) -> (Vec<usize>, Vec<(u8, Option<u64>)>) {
         let place = usize::from(argument.register);
         match argument.kind {
             Kind::Fd => fds.push(place),
-            Kind::AtFd => folder = call.arguments.get(place).copied(),
+            Kind::AtFd => {
+                folder = call.arguments.get(place).copied();
+                // The folder is a file of the call too, and where the path is empty the only one; not the working directory.
+                #[expect(clippy::cast_possible_truncation, reason = "the kernel takes the low half of descriptors")]
+                let is_descriptor = folder.is_some_and(|folder| folder as i32 >= 0);
+                fds.extend(is_descriptor.then_some(place));
+            }
             Kind::Path if is_path.contains(&argument.register) => paths.push((argument.register, folder.take())),
             _ => {}
         }

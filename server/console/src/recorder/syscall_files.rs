@@ -61,6 +61,8 @@ pub(super) struct Shows {
 }
 
 type Files = HashMap<i32, Open>;
+/// Descriptors with what they were before.
+type Replaced = Vec<(i32, Option<Open>)>;
 
 /// What the descriptors of all processes are.
 pub(super) struct ProcessFiles {
@@ -68,7 +70,7 @@ pub(super) struct ProcessFiles {
     /// Processes in the order in which they were seen.
     seen: RefCell<VecDeque<u32>>,
     /// What the last call that was learnt has replaced, and whose descriptors these are.
-    replaced: RefCell<(u32, Vec<(i32, Option<Open>)>)>,
+    replaced: RefCell<(u32, Replaced)>,
     /// Paths of devices with their numbers; none of what is no device.
     devices: RefCell<HashMap<String, Option<String>>>,
     link: AgentLink,
@@ -179,6 +181,11 @@ impl ProcessFiles {
         if let Some(parent) = self.parent_of(pid).filter(|parent| files.borrow().contains_key(parent)) {
             return self.inherit(parent, i64::from(pid));
         }
+        self.ask(pid);
+    }
+
+    /// Asks what a process has open.
+    pub(super) fn ask(&self, pid: u32) {
         let open = self.link.call_blocking(move |client| client.open_process_file(pid, ProcessFile::Links));
         let mut list = Vec::new();
         if let Ok(file) = open
@@ -221,7 +228,7 @@ impl ProcessFiles {
         }
     }
 
-    fn learn_opened(&self, record: &Record<'_>, call: &Call<'_>, name: &str, replaced: &mut Vec<(i32, Option<Open>)>) {
+    fn learn_opened(&self, record: &Record<'_>, call: &Call<'_>, name: &str, replaced: &mut Replaced) {
         let Some(result @ 0..) = record.result.filter(|_| record.has_entry) else { return };
         let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
         match name {

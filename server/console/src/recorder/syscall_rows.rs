@@ -178,6 +178,10 @@ impl SyscallRows {
 
     /// Asks for the files of a process that is to be recorded, as long as it is certainly there.
     pub(crate) fn expect(&self, pid: u32) {
+        // At once, as it may go on before a second question is answered.
+        if let Some(files) = &self.files {
+            files.ask(pid);
+        }
         self.meet(pid);
     }
 

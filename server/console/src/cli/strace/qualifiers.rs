@@ -14,7 +14,7 @@ use super::{Precision, lines::Clock};
 /// What an option of the kind of `-e` says, with its place among the others: a later one replaces an earlier one, whichever
 /// of its names it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ordered {
+pub(super) struct Ordered {
     /// Values are read in the order in which they are given.
     place: usize,
     text: String,

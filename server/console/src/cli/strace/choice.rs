@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(of("/sync=|^read").calls, ["/sync=|^read"]);
         assert_eq!(of("openat@64").calls, ["openat@64"]);
         assert_eq!(of("status=unsuccessful").outcome, SyscallOutcome::Failed);
-        assert_eq!(of("raw=read x=%file").raw, ["read", "%file"]);
+        assert_eq!(of("x=read,%file").raw, ["read", "%file"]);
         assert!(of("abbrev=none").verbose && !of("abbrev=none a=all").verbose);
         let whole = of("abbrev=!fstat,stat");
         assert!(whole.verbose && whole.abbreviated == ["!fstat", "stat"]);

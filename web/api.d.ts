@@ -390,6 +390,10 @@ export interface DescribedField {
   note: string;
 }
 
+export type Descriptors = "none" | "all" | {
+  of: number[];
+};
+
 export interface Detached {
   detached: string[];
 }
@@ -534,7 +538,7 @@ export interface HeatView {
   unit: Unit;
 }
 
-export type HexTexts = "none" | "non_ascii" | "all";
+export type HexTexts = "none" | "non_ascii" | "characters" | "all";
 
 export interface Hidden {
   what: string;
@@ -1125,6 +1129,11 @@ export interface StreamTotals {
   stored: number;
 }
 
+export interface SyscallData {
+  read: Descriptors;
+  write: Descriptors;
+}
+
 export interface SyscallLook {
   hex: HexTexts;
   verbose: boolean;
@@ -1153,6 +1162,8 @@ export interface SyscallSpec {
   cpu_time?: boolean;
   addresses?: boolean;
   stacks?: boolean;
+  numbers?: boolean;
+  data?: SyscallData;
 }
 
 export interface TableInfo {

@@ -4,7 +4,7 @@
 
 use bathyscope_catalog::{
     constants::{Arch, syscall_number},
-    syscalls::{Abi, Call, Piece, Style, decode, error_of, number_of, result_text},
+    syscalls::{Abi, Call, FileText, Moment, Piece, Style, decode, error_of, number_of, result_text},
 };
 
 type At<'a> = (u8, u8, bool, &'a [u8]);

@@ -172,6 +172,24 @@ fn p25_nothing_outlives_a_killed_supervisor() {
     }
 }
 
+/// The kernel sends the signal of a parent's death with the rights that the parent had.
+#[test]
+fn p25_a_console_ends_with_a_supervisor_that_may_not_signal_it() {
+    if !is_root() {
+        return bathyscope_tests::skip("a supervisor without CAP_KILL", "root");
+    }
+    let data = data();
+    let words = ["setpriv", "--no-new-privs", "--bounding-set=-kill", "--inh-caps=-all"].map(str::to_owned);
+    let words: Vec<String> = words.into_iter().chain([binary().to_string_lossy().into_owned()]).collect();
+    let mut server = Server::start_by(&words, data.path(), &["--simulate"]);
+    let children = [server.child("console"), server.child("agent")];
+    signal(server.supervisor(), Signal::KILL);
+    server.wait();
+    for child in children {
+        until("the child's end", || (!proc::is_alive(child)).then_some(()));
+    }
+}
+
 #[test]
 fn p34_every_capture_of_a_killed_console_opens_as_interrupted() {
     let data = data();

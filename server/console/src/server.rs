@@ -45,7 +45,8 @@ pub async fn run(args: &ConsoleArgs, door: Door, reader: NewReader) -> Outcome {
     let mut signals = Signals::new()?;
     let dir = args.data.directory()?;
     let store = open_store(&dir).await?;
-    let running = start(args, (door, reader), &dir, store.clone()).await;
+    let abandoned = CancellationToken::new();
+    let running = start(args, (door, reader, abandoned.clone()), &dir, store.clone()).await;
     let Console { state, listener, stop, control } = match running {
         Ok(console) => console,
         Err(failure) => {
@@ -62,7 +63,10 @@ pub async fn run(args: &ConsoleArgs, door: Door, reader: NewReader) -> Outcome {
         tasks.spawn(control.serve(stop.clone()));
     }
     tasks.close();
-    signals.next().await;
+    tokio::select! {
+        () = signals.next() => {}
+        () = abandoned.cancelled() => tracing::warn!("the supervisor has ended"),
+    }
     tracing::info!("stopping");
     let stopping = async {
         state.recorder().shutdown(STOP_CAPTURES).await;
@@ -88,14 +92,14 @@ struct Console {
 
 async fn start(
     args: &ConsoleArgs,
-    (door, reader): (Door, NewReader),
+    (door, reader, abandoned): (Door, NewReader, CancellationToken),
     dir: &Path,
     store: Store,
 ) -> Result<Console, Failure> {
     let importer = reader.ready();
     let stop = CancellationToken::new();
     let private_dir = private_dir(dir)?;
-    let link = AgentLink::through(door)
+    let link = AgentLink::through(door, move || abandoned.cancel())
         .map_err(|error| Failure::because("starting the thread of the agent's connection", error))?;
     let recorder = Recorder::new(store.clone(), link.clone(), RecorderOptions::new(private_dir.clone()));
     let sessions = Sessions::open(store.clone(), SessionClock::Boot, &stop).await;

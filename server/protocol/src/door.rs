@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use rustix::net::{AddressFamily, SocketType, sockopt};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::{AddressFamily, SocketType, sockopt},
+};
 
 use crate::{Connection, ProtocolError};
 
@@ -42,6 +45,13 @@ impl Door {
         let (ours, theirs) = Connection::pair()?;
         self.socket.send_bytes(KNOCK, &[theirs.as_fd()], KNOCK_TIMEOUT)?;
         Ok(ours)
+    }
+
+    /// Whether nobody holds the other end any more: the supervisor has ended, and the agent with it.
+    pub fn is_abandoned(&self) -> bool {
+        let mut ends = [PollFd::new(&self.socket, PollFlags::empty())];
+        let looked = poll(&mut ends, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        looked.is_ok() && ends.iter().any(|end| end.revents().contains(PollFlags::HUP))
     }
 
     /// Waits for the next connection. What comes is checked to be one; what is done with it is not.
@@ -83,6 +93,16 @@ mod tests {
     use crate::{Reply, Request};
 
     const SOON: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_door_is_abandoned_when_the_last_copy_of_the_other_end_is_closed() {
+        let (door, other) = Door::pair().unwrap();
+        let copy = other.as_fd().try_clone_to_owned().unwrap();
+        drop(other);
+        assert!(!door.is_abandoned());
+        drop(copy);
+        assert!(door.is_abandoned());
+    }
 
     #[test]
     fn p53_connections_wait_at_the_door_for_whoever_serves_next() {

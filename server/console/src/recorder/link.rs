@@ -91,12 +91,18 @@ pub struct AgentLink {
 }
 
 impl AgentLink {
-    /// Connects to the agent behind a door, now and whenever the connection is lost.
+    /// Connects to the agent behind a door, now and whenever the connection is lost. `abandoned` is called when nobody is behind
+    /// the door any more: a supervisor without CAP_KILL cannot have the kernel tell a process of another user that it has ended.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn through(door: Door) -> std::io::Result<Self> {
-        Self::new(move || AgentClient::through(&door))
+    pub fn through(door: Door, abandoned: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+        Self::new(move || {
+            if door.is_abandoned() {
+                abandoned();
+            }
+            AgentClient::through(&door)
+        })
     }
 
     /// Gets its connections from `connect`, which is called again after a pause whenever it fails or what it gave

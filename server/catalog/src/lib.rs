@@ -23,8 +23,8 @@ pub mod groups;
 pub mod kernel_names;
 pub mod names;
 pub mod pasted;
+pub mod perf_branches;
 pub mod perf_events;
-pub mod perf_samples;
 pub mod print;
 #[cfg(feature = "recorded")]
 pub mod recorded;

@@ -1,7 +1,7 @@
 //! What made samples hold beside their stack: accesses to memory, and branches.
 
 use bathyscope_capture::BranchFilter;
-use bathyscope_catalog::perf_samples::{DATA_SOURCE_UNKNOWN, branch_sample_type};
+use bathyscope_catalog::perf_branches::branch_sample_type;
 
 use super::world::{CODE_ADDRESS, Draw, FUNCTION_BYTES, FUNCTIONS, HEAP_ADDRESS, HEAP_BYTES, KERNEL_ADDRESS};
 
@@ -29,6 +29,8 @@ const ACCESSES: [(u64, u64); 8] = [
 const LOAD: u64 = 2;
 const NO_SNOOP: u64 = 2 << 19;
 const TLB_HIT: u64 = 0x1a << 26;
+/// What the kernel writes where an event knows nothing of memory: nothing told in every part.
+const DATA_SOURCE_UNKNOWN: u64 = 1 | 1 << 5 | 1 << 19 | 1 << 24 | 1 << 26 | 15 << 33;
 /// One access in so many tells nothing.
 const UNTOLD_SHARE: u64 = 16;
 

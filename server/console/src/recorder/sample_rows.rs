@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use bathyscope_capture::{Batch, Column, ColumnData, ColumnType, Display, StackId, StreamKind, StreamSchema, StringId};
-use bathyscope_catalog::perf_samples::{MemoryWords, has_data_source};
-use bathyscope_decode::perf::{Access, Branch, Sample};
+use bathyscope_decode::perf::{Access, Branch, MemoryWords, Sample, has_data_source};
 
 /// Said at the end of a capture of memory in which nothing was told.
 pub(crate) const NO_DATA_SOURCE: &str =
@@ -228,7 +227,7 @@ mod tests {
     fn branches_have_a_name_of_their_own() {
         assert_eq!((branches("cycles").name, branches("branches").name), ("branches".into(), "branch records".into()));
         let mut text = |text: &str| u32::try_from(text.len()).unwrap();
-        let flags = bathyscope_catalog::perf_samples::BranchFlags(1 | 9 << 4 | 6 << 20);
+        let flags = bathyscope_decode::perf::BranchFlags(1 | 9 << 4 | 6 << 20);
         let values = branch((3, 1), &Branch { from: 0x10, to: 0x20, flags }, (7, 8), &mut text);
         assert_eq!(values.len() + 5, branches("x").columns.len());
         assert_eq!(values[2], Value::place(7, 0x10));

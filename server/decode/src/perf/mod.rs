@@ -3,10 +3,14 @@
 //! The published reader of this format panics on some of the lengths that it reads, so it only serves the tests as a
 //! second opinion; what is needed here is read by hand, with every length checked.
 
+mod words;
+
 use bathyscope_catalog::{
     elf::Registers,
-    perf_samples::{BRANCH_CALL_STACK, BRANCH_COUNTERS, BRANCH_HW_INDEX, BranchFlags},
+    perf_branches::{BRANCH_CALL_STACK, BRANCH_COUNTERS, BRANCH_HW_INDEX},
 };
+
+pub use words::{BranchFlags, MemoryWords, NOT_TOLD, has_data_source};
 
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;

@@ -3,7 +3,7 @@
 use std::io;
 
 use bathyscope_capture::{CallGraph, ProfileSpec};
-use bathyscope_catalog::{perf_events::PerfEvent, perf_samples::branch_sample_type};
+use bathyscope_catalog::{perf_branches::branch_sample_type, perf_events::PerfEvent};
 use bathyscope_protocol::{AgentError, AgentErrorKind, StreamLayout};
 use perf_event_open_sys::bindings as sys;
 

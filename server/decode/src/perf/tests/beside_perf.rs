@@ -3,9 +3,7 @@
 
 use std::{io::Write as _, process::Command};
 
-use bathyscope_catalog::perf_samples::MemoryWords;
-
-use super::{Access, Branch, PerfEvent, PerfFormat, Sample, parse_record};
+use super::{Access, Branch, MemoryWords, PerfEvent, PerfFormat, Sample, parse_record};
 
 /// IP, TID, TIME, ADDR, CALLCHAIN, CPU, PERIOD, BRANCH_STACK, DATA_SRC.
 const SAMPLE_TYPE: u64 = 1 | 1 << 1 | 1 << 2 | 1 << 3 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 11 | 1 << 15;

@@ -6,8 +6,8 @@
 mod branches;
 mod memory;
 
-pub use branches::{BRANCH_CALL_STACK, BRANCH_COUNTERS, BRANCH_HW_INDEX, BranchFlags, branch_sample_type};
-pub use memory::{DATA_SOURCE_UNKNOWN, MemoryWords, NOT_TOLD, has_data_source};
+pub use branches::BranchFlags;
+pub use memory::{MemoryWords, NOT_TOLD, has_data_source};
 
 /// The bits of a field: `width` of them from `shift` on.
 const fn field(word: u64, shift: u32, width: u32) -> u64 {

@@ -4,10 +4,6 @@ use super::{field, names};
 
 /// What stands for something that the CPU did not tell.
 pub const NOT_TOLD: &str = "N/A";
-/// What the kernel writes where an event knows nothing of memory, such as a page fault: nothing told in every part.
-pub const DATA_SOURCE_UNKNOWN: u64 =
-    1 | 1 << LEVEL_SHIFT | 1 << SNOOP_SHIFT | 1 << LOCK_SHIFT | 1 << TLB_SHIFT | LEVEL_NUMBER_NA << NUMBER_SHIFT;
-
 // Where each part begins; their widths follow in `Parts::of`.
 const LEVEL_SHIFT: u32 = 5;
 const SNOOP_SHIFT: u32 = 19;
@@ -145,6 +141,10 @@ fn level(bits: u64, number: u64, remote: u64, hops: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the kernel writes where an event knows nothing of memory, such as a page fault: nothing told in every part.
+    const DATA_SOURCE_UNKNOWN: u64 =
+        1 | 1 << LEVEL_SHIFT | 1 << SNOOP_SHIFT | 1 << LOCK_SHIFT | 1 << TLB_SHIFT | LEVEL_NUMBER_NA << NUMBER_SHIFT;
 
     /// An access with these parts.
     fn source(op: u64, level: u64, snoop: u64, lock: u64, tlb: u64, number: u64) -> u64 {

@@ -233,6 +233,28 @@ fn rooms_know_only_the_rooms_below_them() {
     }
 }
 
+/// The name of the type that a line defines, if it does.
+fn defined_type(line: &str) -> Option<&str> {
+    let words: Vec<&str> = line.trim_start().split([' ', '<', '(', ';', ':', '=']).collect();
+    let at = words.iter().position(|word| ["struct", "enum", "trait"].contains(word))?;
+    let is_visibility = |word: &&str| word.starts_with("pub") || ["crate)", "super)", "in"].contains(word);
+    words[..at].iter().all(is_visibility).then(|| words.get(at + 1).copied()).flatten()
+}
+
+#[test]
+fn a_name_is_one_type_in_a_room() {
+    // Rooms that keep it; the others follow.
+    for room in ["server/decode/src/", "server/plan/src/", "server/protocol/src/"] {
+        let mut known = BTreeSet::new();
+        let all: Vec<Source> = rust().into_iter().filter(|source| source.path.starts_with(room)).collect();
+        let types = all.iter().filter(|source| !source.path.contains("/tests")).flat_map(|source| {
+            before_tests(source).filter_map(|(_, line)| defined_type(line)).map(|name| (name, &source.path))
+        });
+        none("a second type of a name", types.filter(|(name, _)| !known.insert(*name)).map(|it| format!("{it:?}")));
+        assert!(known.len() > 20, "the types of {room} are found");
+    }
+}
+
 #[test]
 fn what_reads_bytes_from_outside_has_no_way_to_the_outside() {
     let parsers = ["server/decode/src/", "server/capture/src/", "server/plan/src/"];

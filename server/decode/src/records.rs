@@ -12,7 +12,7 @@ const CACHE_SLOTS: usize = 256;
 
 /// A layout that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LayoutError {
+pub enum RecordLayoutError {
     /// A column lies outside the record or has an impossible width.
     #[error("the column `{0}` does not fit into its record")]
     Column(String),
@@ -44,21 +44,25 @@ impl RecordDecoder {
     ///
     /// # Errors
     /// If there can be no such records.
-    pub fn new(name: &str, record_bytes: u32, layout: &[ColumnLayout]) -> Result<(Self, StreamSchema), LayoutError> {
+    pub fn new(
+        name: &str,
+        record_bytes: u32,
+        layout: &[ColumnLayout],
+    ) -> Result<(Self, StreamSchema), RecordLayoutError> {
         if !(1..=MAX_RECORD_BYTES).contains(&record_bytes) {
-            return Err(LayoutError::Record(record_bytes));
+            return Err(RecordLayoutError::Record(record_bytes));
         }
         let common = StreamSchema::COMMON.len();
         let is_common = |(column, (name, ty, _)): (&ColumnLayout, &(&str, ColumnType, Display))| {
             column.name == *name && type_of(column.encoding) == *ty
         };
         if layout.len() < common || !layout.iter().zip(&StreamSchema::COMMON).all(is_common) {
-            return Err(LayoutError::Common);
+            return Err(RecordLayoutError::Common);
         }
         for column in layout {
             let end = u64::from(column.offset) + width(column.encoding).unwrap_or(u64::MAX / 2);
             if end > u64::from(record_bytes) {
-                return Err(LayoutError::Column(column.name.chars().take(80).collect()));
+                return Err(RecordLayoutError::Column(column.name.chars().take(80).collect()));
             }
         }
         let own = layout.iter().skip(common).map(|column| {
@@ -295,12 +299,12 @@ mod tests {
             change(&mut layout);
             RecordDecoder::new("a:b", record_bytes, &layout).unwrap_err()
         };
-        assert_eq!(refused(51, &|_| ()), LayoutError::Column("path".to_owned()));
-        assert_eq!(refused(0, &|_| ()), LayoutError::Record(0));
-        assert_eq!(refused(52, &|l| l.truncate(4)), LayoutError::Common);
-        assert_eq!(refused(52, &|l| l.swap(0, 1)), LayoutError::Common);
-        assert_eq!(refused(52, &|l| l[5].offset = u32::MAX), LayoutError::Column("flags".to_owned()));
+        assert_eq!(refused(51, &|_| ()), RecordLayoutError::Column("path".to_owned()));
+        assert_eq!(refused(0, &|_| ()), RecordLayoutError::Record(0));
+        assert_eq!(refused(52, &|l| l.truncate(4)), RecordLayoutError::Common);
+        assert_eq!(refused(52, &|l| l.swap(0, 1)), RecordLayoutError::Common);
+        assert_eq!(refused(52, &|l| l[5].offset = u32::MAX), RecordLayoutError::Column("flags".to_owned()));
         let odd = ColumnEncoding::Signed { bytes: 3 };
-        assert_eq!(refused(52, &|l| l[6].encoding = odd), LayoutError::Column("ret".to_owned()));
+        assert_eq!(refused(52, &|l| l[6].encoding = odd), RecordLayoutError::Column("ret".to_owned()));
     }
 }

@@ -5,7 +5,8 @@
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use bathyscope_decode::pages::{
-    Call, CallState, Calls, Entry, Events, Exit, Layout, LayoutError, Missed, Page, PageError, Role, value, write_value,
+    Call, CallEntry, CallExit, CallState, Calls, Events, Layout, Missed, Page, PageError, PageLayoutError, Role, value,
+    write_value,
 };
 use proptest::prelude::*;
 
@@ -282,13 +283,13 @@ fn descriptions_that_are_cut_or_strange_are_refused() {
     let (page, event) = (read("header_page"), read("header_event"));
     let parse = |page: &str, event: &str| Layout::parse(page.as_bytes(), event.as_bytes());
     assert_eq!(parse(&page, &event).unwrap().page_bytes(), 4096);
-    assert_eq!(parse(page.lines().next().unwrap(), &event), Err(LayoutError::Field("commit")));
-    assert_eq!(parse("", &event), Err(LayoutError::Field("timestamp")));
-    assert_eq!(parse(&page, &event.replace("27 bits", "26 bits")), Err(LayoutError::Event("time_delta")));
-    assert_eq!(parse(&page, &event.replace("28", "27")), Err(LayoutError::Event("data max type_len")));
-    assert_eq!(parse(&page, ""), Err(LayoutError::Event("type_len")));
+    assert_eq!(parse(page.lines().next().unwrap(), &event), Err(PageLayoutError::Field("commit")));
+    assert_eq!(parse("", &event), Err(PageLayoutError::Field("timestamp")));
+    assert_eq!(parse(&page, &event.replace("27 bits", "26 bits")), Err(PageLayoutError::Event("time_delta")));
+    assert_eq!(parse(&page, &event.replace("28", "27")), Err(PageLayoutError::Event("data max type_len")));
+    assert_eq!(parse(&page, ""), Err(PageLayoutError::Event("type_len")));
     let moved = page.replace("timestamp;\toffset:0", "timestamp;\toffset:12");
-    assert_eq!(parse(&moved, &event), Err(LayoutError::Field("timestamp")));
+    assert_eq!(parse(&moved, &event), Err(PageLayoutError::Field("timestamp")));
 }
 
 #[test]
@@ -379,11 +380,11 @@ fn assemble(steps: &[Step]) -> String {
     for (what, function, depth, time) in steps {
         let (function, depth, time) = (*function, *depth, *time);
         match *what {
-            ">" => calls.enter(0, 5, time, Entry { function, depth, caller: None }, &mut out),
+            ">" => calls.enter(0, 5, time, CallEntry { function, depth, caller: None }, &mut out),
             "!" => calls.lost(0),
             took => {
                 let duration_ns = took.trim_start_matches('<').parse().ok();
-                let exit = Exit { function, depth, duration_ns, overrun: 0, value: None };
+                let exit = CallExit { function, depth, duration_ns, overrun: 0, value: None };
                 calls.leave(0, 5, time, exit, &mut out);
             }
         }

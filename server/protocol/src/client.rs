@@ -17,7 +17,7 @@ use crate::{
     large::{MAX_LARGE_REPLY_BYTES, MAX_LARGE_REQUEST_BYTES},
 };
 
-use call::{Call, Descriptors};
+use call::{Descriptors, TypedRequest};
 pub use script::{MapContent, OpenedUserFile};
 
 /// How long an ordinary request may take.
@@ -78,7 +78,7 @@ impl AgentClient {
 
     fn greet(connection: Connection, timeout: Duration) -> Result<Self, ClientError> {
         let mut client = Self { connection, simulated: false, broken: false };
-        let (version, simulated) = client.ask(Call { timeout, ..call::hello(PROTOCOL_VERSION) })?;
+        let (version, simulated) = client.ask(TypedRequest { timeout, ..call::hello(PROTOCOL_VERSION) })?;
         if version != PROTOCOL_VERSION {
             return Err(client.wrong_reply("hello"));
         }
@@ -313,12 +313,12 @@ impl AgentClient {
         ClientError::Broken(ProtocolError::WrongReply { request })
     }
 
-    fn ask<R>(&mut self, call: Call<R>) -> Result<R, ClientError> {
+    fn ask<R>(&mut self, call: TypedRequest<R>) -> Result<R, ClientError> {
         Ok(self.ask_with(call)?.0)
     }
 
     /// After any trouble with the connection nothing more is sent: a late reply would be taken for the next one.
-    fn ask_with<R, D: Descriptors>(&mut self, call: Call<R, D>) -> Result<(R, D), ClientError> {
+    fn ask_with<R, D: Descriptors>(&mut self, call: TypedRequest<R, D>) -> Result<(R, D), ClientError> {
         if self.broken {
             return Err(ClientError::Broken(ProtocolError::Closed));
         }

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Mutex};
 use bathyscope_capture::{LossStage, StringDictionary, cut_text};
 use bathyscope_catalog::EventFormat;
 use bathyscope_decode::pages::{
-    Call, CallState, Calls, Entry, Exit, Missed, Number, Page, Role, Value, value, write_value,
+    Call, CallEntry, CallExit, CallState, Calls, FieldValue, Missed, Number, Page, Role, value, write_value,
 };
 use bathyscope_protocol::RingInfo;
 
@@ -45,8 +45,8 @@ enum Item {
         function: u64,
         caller: u64,
     },
-    Enter(Entry),
-    Leave(Exit),
+    Enter(CallEntry),
+    Leave(CallExit),
     Fields {
         id: u32,
         record: Box<[u8]>,
@@ -383,14 +383,16 @@ fn user_name(look: &mut Lookup, pid: u32, address: u64) -> String {
 fn field_cell(source: &FieldSource, record: &[u8]) -> RowCell {
     match source {
         FieldSource::Number(field) => match value(field, record) {
-            Some(Value::Number(Number::Unsigned(number)) | Value::Address(number)) => RowCell::Unsigned(number),
-            Some(Value::Number(Number::Signed(number))) => RowCell::Signed(number),
+            Some(FieldValue::Number(Number::Unsigned(number)) | FieldValue::Address(number)) => {
+                RowCell::Unsigned(number)
+            }
+            Some(FieldValue::Number(Number::Signed(number))) => RowCell::Signed(number),
             // A record that is shorter than its format says.
             _ if field.signed => RowCell::Signed(0),
             _ => RowCell::Unsigned(0),
         },
         FieldSource::Text(field) => match value(field, record) {
-            Some(Value::Text(text)) => RowCell::Text(text.to_vec()),
+            Some(FieldValue::Text(text)) => RowCell::Text(text.to_vec()),
             Some(value) => {
                 let mut text = String::new();
                 // Writing to a String cannot fail.

@@ -16,7 +16,7 @@ const LEAST_TOLERANCE_NS: u64 = 50_000;
 
 /// A function was entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct CallEntry {
     /// Its address; it may lie some bytes into the function.
     pub function: u64,
     /// How many calls are around it.
@@ -27,7 +27,7 @@ pub struct Entry {
 
 /// A function returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exit {
+pub struct CallExit {
     /// Its address, as in the entry.
     pub function: u64,
     /// How many calls are around it.
@@ -117,7 +117,7 @@ fn key(cpu: u32, tid: u32) -> (u32, u32) {
 
 impl Calls {
     /// A function was entered at `time`; calls that are thereby known never to end are given to `out`.
-    pub fn enter(&mut self, cpu: u32, tid: u32, time: u64, entry: Entry, out: &mut Vec<Call>) {
+    pub fn enter(&mut self, cpu: u32, tid: u32, time: u64, entry: CallEntry, out: &mut Vec<Call>) {
         if self.tasks.len() >= MAX_TASKS && !self.tasks.contains_key(&key(cpu, tid)) {
             self.finish(time, out);
         }
@@ -128,12 +128,12 @@ impl Calls {
             return;
         }
         let around = task.around(entry.depth);
-        let Entry { function, depth, caller } = entry;
+        let CallEntry { function, depth, caller } = entry;
         task.open.push(Open { function, depth, start: time, cpu, caller: around.or(caller), doubtful: false });
     }
 
     /// A function returned at `time`; its call, and those within it that are thereby known never to end, go to `out`.
-    pub fn leave(&mut self, cpu: u32, tid: u32, time: u64, exit: Exit, out: &mut Vec<Call>) {
+    pub fn leave(&mut self, cpu: u32, tid: u32, time: u64, exit: CallExit, out: &mut Vec<Call>) {
         let mut none = Task::default();
         let task = self.tasks.get_mut(&key(cpu, tid)).unwrap_or(&mut none);
         task.cpu = cpu;
@@ -216,7 +216,7 @@ impl Task {
 impl Open {
     /// Whether an exit of the same function and depth is this call's. Where nothing was lost it is; otherwise both ends
     /// must agree about the call's length, else its own exit was lost and this is that of a later call.
-    fn is_of(&self, exit: &Exit, time: u64) -> bool {
+    fn is_of(&self, exit: &CallExit, time: u64) -> bool {
         if !self.doubtful {
             return true;
         }
@@ -225,7 +225,7 @@ impl Open {
     }
 }
 
-impl Exit {
+impl CallExit {
     fn call(&self, cpu: u32, tid: u32, time: u64, state: CallState) -> Call {
         let Self { function, depth, duration_ns, value, .. } = *self;
         let start = duration_ns.map(|duration| time.saturating_sub(duration));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bathyscope_catalog::{EventFormat, Field, FieldKind, FormatError, parse_event_format, parse_fields};
 
-use super::{Entry, Exit, Number, Value, value};
+use super::{CallEntry, CallExit, FieldValue, Number, value};
 
 /// The most events that one trace can have; a number of an event has 16 bits.
 pub const MAX_EVENTS: usize = 1 << 16;
@@ -180,16 +180,16 @@ fn unsigned(field: &Field, record: &[u8]) -> Option<u64> {
 /// A depth is a small number; on some kernels it has a sign.
 fn depth(field: &Field, record: &[u8]) -> Option<u32> {
     match value(field, record)? {
-        Value::Number(Number::Unsigned(depth)) => Some(u32::try_from(depth).unwrap_or(u32::MAX)),
-        Value::Number(Number::Signed(depth)) => Some(u32::try_from(depth).unwrap_or(0)),
+        FieldValue::Number(Number::Unsigned(depth)) => Some(u32::try_from(depth).unwrap_or(u32::MAX)),
+        FieldValue::Number(Number::Signed(depth)) => Some(u32::try_from(depth).unwrap_or(0)),
         _ => None,
     }
 }
 
 impl GraphEntryFields {
     /// The entry that a record tells of; none if the record is too short.
-    pub fn read(&self, record: &[u8]) -> Option<Entry> {
-        Some(Entry {
+    pub fn read(&self, record: &[u8]) -> Option<CallEntry> {
+        Some(CallEntry {
             function: unsigned(&self.function, record)?,
             depth: depth(&self.depth, record)?,
             caller: self.return_address.as_ref().and_then(|field| unsigned(field, record)),
@@ -199,10 +199,10 @@ impl GraphEntryFields {
 
 impl GraphExitFields {
     /// The exit that a record tells of; none if the record is too short.
-    pub fn read(&self, record: &[u8]) -> Option<Exit> {
+    pub fn read(&self, record: &[u8]) -> Option<CallExit> {
         let read = |field: &Option<Field>| field.as_ref().and_then(|field| unsigned(field, record));
         let duration_ns = read(&self.called).zip(read(&self.returned)).map(|(from, to)| to.saturating_sub(from));
-        Some(Exit {
+        Some(CallExit {
             function: unsigned(&self.function, record)?,
             depth: depth(&self.depth, record)?,
             duration_ns,

@@ -19,7 +19,7 @@ pub enum Number {
 
 /// What a field of a record holds. Texts are bytes of whoever wrote them, without the final NUL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value<'a> {
+pub enum FieldValue<'a> {
     /// A number.
     Number(Number),
     /// An address.
@@ -35,27 +35,27 @@ pub enum Value<'a> {
 }
 
 /// The value of a field of a record; none if it lies outside of it.
-pub fn value<'a>(field: &Field, record: &'a [u8]) -> Option<Value<'a>> {
+pub fn value<'a>(field: &Field, record: &'a [u8]) -> Option<FieldValue<'a>> {
     let place = place(field, record);
     Some(match field.kind {
-        FieldKind::Integer => Value::Number(number(place?, field.signed)),
-        FieldKind::Pointer | FieldKind::UserText => Value::Address(raw(place?)),
-        FieldKind::FixedText => Value::Text(until_nul(place?)),
-        FieldKind::ArrayOf { element_bytes, .. } => Value::Numbers(numbers(place?, element_bytes, field.signed)),
-        FieldKind::DynamicText => Value::Text(until_nul(elsewhere(field.offset, false, record)?)),
-        FieldKind::RelativeDynamicText => Value::Text(until_nul(elsewhere(field.offset, true, record)?)),
+        FieldKind::Integer => FieldValue::Number(number(place?, field.signed)),
+        FieldKind::Pointer | FieldKind::UserText => FieldValue::Address(raw(place?)),
+        FieldKind::FixedText => FieldValue::Text(until_nul(place?)),
+        FieldKind::ArrayOf { element_bytes, .. } => FieldValue::Numbers(numbers(place?, element_bytes, field.signed)),
+        FieldKind::DynamicText => FieldValue::Text(until_nul(elsewhere(field.offset, false, record)?)),
+        FieldKind::RelativeDynamicText => FieldValue::Text(until_nul(elsewhere(field.offset, true, record)?)),
         FieldKind::Other => other(field, record)?,
     })
 }
 
 /// Arrays of varying length, texts among them, and what is left.
-fn other<'a>(field: &Field, record: &'a [u8]) -> Option<Value<'a>> {
+fn other<'a>(field: &Field, record: &'a [u8]) -> Option<FieldValue<'a>> {
     let relative = field.type_name.contains("__rel_loc");
     let told = relative || field.type_name.contains("__data_loc");
     if told && field.size > 4 && field.size.is_multiple_of(4) && field.type_name.contains("char[]") {
         let places = (field.offset..field.offset + field.size).step_by(4).take(MAX_NUMBERS);
         let texts = places.map(|offset| elsewhere(offset, relative, record).map(until_nul));
-        return texts.collect::<Option<Vec<_>>>().map(Value::Texts);
+        return texts.collect::<Option<Vec<_>>>().map(FieldValue::Texts);
     }
     let bytes = match (told, field.size) {
         (true, 4) => elsewhere(field.offset, relative, record)?,
@@ -65,9 +65,9 @@ fn other<'a>(field: &Field, record: &'a [u8]) -> Option<Value<'a>> {
         (false, _) => place(field, record)?,
     };
     Some(match field.varying_element() {
-        Some((1, true)) => Value::Text(until_nul(bytes)),
-        Some((width, signed)) => Value::Numbers(numbers(bytes, width, signed)),
-        None => Value::Bytes(bytes),
+        Some((1, true)) => FieldValue::Text(until_nul(bytes)),
+        Some((width, signed)) => FieldValue::Numbers(numbers(bytes, width, signed)),
+        None => FieldValue::Bytes(bytes),
     })
 }
 
@@ -117,7 +117,7 @@ impl Number {
     }
 }
 
-impl Value<'_> {
+impl FieldValue<'_> {
     /// The number or address; none if it is something else.
     pub fn unsigned(&self) -> Option<u64> {
         match self {
@@ -133,14 +133,14 @@ impl Value<'_> {
 ///
 /// # Errors
 /// If `out` refuses.
-pub fn write_value(value: &Value<'_>, out: &mut dyn Write) -> fmt::Result {
+pub fn write_value(value: &FieldValue<'_>, out: &mut dyn Write) -> fmt::Result {
     match value {
-        Value::Number(number) => write!(out, "{}", number.wide()),
-        Value::Address(address) => write!(out, "{address:#x}"),
-        Value::Text(text) => out.write_str(&visible(text)),
-        Value::Texts(texts) => list(out, texts.iter().map(|text| format!("\"{}\"", visible(text)))),
-        Value::Numbers(numbers) => list(out, numbers.iter().map(|number| number.wide().to_string())),
-        Value::Bytes(bytes) => bytes.iter().take(MAX_NUMBERS).try_for_each(|byte| write!(out, "{byte:02x}")),
+        FieldValue::Number(number) => write!(out, "{}", number.wide()),
+        FieldValue::Address(address) => write!(out, "{address:#x}"),
+        FieldValue::Text(text) => out.write_str(&visible(text)),
+        FieldValue::Texts(texts) => list(out, texts.iter().map(|text| format!("\"{}\"", visible(text)))),
+        FieldValue::Numbers(numbers) => list(out, numbers.iter().map(|number| number.wide().to_string())),
+        FieldValue::Bytes(bytes) => bytes.iter().take(MAX_NUMBERS).try_for_each(|byte| write!(out, "{byte:02x}")),
     }
 }
 

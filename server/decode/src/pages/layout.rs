@@ -31,7 +31,7 @@ pub struct Layout {
 /// A description of pages that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum LayoutError {
+pub enum PageLayoutError {
     /// `header_page` cannot be read.
     #[error("events/header_page cannot be read")]
     Page(#[from] FormatError),
@@ -56,23 +56,24 @@ impl Layout {
     ///
     /// # Errors
     /// If pages are of another kind than this module reads.
-    pub fn parse(header_page: &[u8], header_event: &[u8]) -> Result<Self, LayoutError> {
+    pub fn parse(header_page: &[u8], header_event: &[u8]) -> Result<Self, PageLayoutError> {
         let fields = parse_fields(header_page)?;
-        let find = |name: &'static str| fields.iter().find(|field| field.name == name).ok_or(LayoutError::Field(name));
+        let find =
+            |name: &'static str| fields.iter().find(|field| field.name == name).ok_or(PageLayoutError::Field(name));
         let number = |name: &'static str| {
             let field = find(name)?;
-            matches!(field.size, 4 | 8).then_some(field).ok_or(LayoutError::Field(name))
+            matches!(field.size, 4 | 8).then_some(field).ok_or(PageLayoutError::Field(name))
         };
         let (time, commit, data) = (number("timestamp")?, number("commit")?, find("data")?);
         let page_bytes = end(data);
         if page_bytes > MAX_PAGE_BYTES {
-            return Err(LayoutError::TooLarge { bytes: page_bytes });
+            return Err(PageLayoutError::TooLarge { bytes: page_bytes });
         }
         if time.size != 8 || end(time) > data.offset as usize {
-            return Err(LayoutError::Field("timestamp"));
+            return Err(PageLayoutError::Field("timestamp"));
         }
         if end(commit) > data.offset as usize {
-            return Err(LayoutError::Field("commit"));
+            return Err(PageLayoutError::Field("commit"));
         }
         check_header_event(header_event)?;
         Ok(Self {
@@ -94,7 +95,7 @@ fn end(field: &Field) -> usize {
     (field.offset as usize).saturating_add(field.size as usize)
 }
 
-fn check_header_event(bytes: &[u8]) -> Result<(), LayoutError> {
+fn check_header_event(bytes: &[u8]) -> Result<(), PageLayoutError> {
     let bytes = bytes.get(..bytes.len().min(MAX_HEADER_EVENT_BYTES)).unwrap_or_default();
     let text = String::from_utf8_lossy(bytes);
     for (name, expected) in EXPECTED {
@@ -109,7 +110,7 @@ fn check_header_event(bytes: &[u8]) -> Result<(), LayoutError> {
         });
         let same = said.is_some_and(|said| said.split_whitespace().eq(expected.split_whitespace()));
         if !same {
-            return Err(LayoutError::Event(name));
+            return Err(PageLayoutError::Event(name));
         }
     }
     Ok(())

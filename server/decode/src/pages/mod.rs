@@ -15,8 +15,8 @@ mod fields;
 mod layout;
 mod page;
 
-pub use calls::{Call, CallState, Calls, Entry, Exit, MAX_DEPTH, MAX_TASKS};
+pub use calls::{Call, CallEntry, CallExit, CallState, Calls, MAX_DEPTH, MAX_TASKS};
 pub use events::{EventError, Events, GraphEntryFields, GraphExitFields, MAX_EVENTS, Role};
-pub use fields::{MAX_NUMBERS, Number, Value, value, write_value};
-pub use layout::{Layout, LayoutError, MAX_PAGE_BYTES};
+pub use fields::{FieldValue, MAX_NUMBERS, Number, value, write_value};
+pub use layout::{Layout, MAX_PAGE_BYTES, PageLayoutError};
 pub use page::{Event, Missed, Page, PageError, PageEvents};

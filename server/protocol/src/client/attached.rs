@@ -2,7 +2,7 @@
 
 use super::{
     AgentClient, ClientError,
-    call::{self, Call},
+    call::{self, TypedRequest},
 };
 use crate::{BpfLink, BpfProgram};
 
@@ -11,7 +11,7 @@ const MAX_LISTED: usize = 16 << 10;
 
 /// A list that comes in pages.
 struct Paged<T> {
-    ask: fn(u32) -> Call<(Vec<T>, bool)>,
+    ask: fn(u32) -> TypedRequest<(Vec<T>, bool)>,
     id: fn(&T) -> u32,
 }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// A request whose reply holds an `R`, with the descriptors `D`.
-pub(super) struct Call<R, D = ()> {
+pub(super) struct TypedRequest<R, D = ()> {
     pub(super) request: Request,
     pub(super) name: &'static str,
     pub(super) timeout: Duration,
@@ -59,13 +59,13 @@ impl Descriptors for Vec<OwnedFd> {
 macro_rules! calls {
     ($($name:ident($($argument:ident: $type:ty),*) -> $holds:ty, $descriptors:ty, $timeout:ident:
         $request:expr => $reply:pat => $taken:expr;)*) => {
-        $(pub(super) fn $name($($argument: $type),*) -> Call<$holds, $descriptors> {
+        $(pub(super) fn $name($($argument: $type),*) -> TypedRequest<$holds, $descriptors> {
             let read = |reply| match reply {
                 $reply => Some($taken),
                 _of_another_request => None,
             };
             let (request, name, timeout) = ($request, stringify!($name), $timeout);
-            Call { request, name, timeout, read, descriptors: PhantomData }
+            TypedRequest { request, name, timeout, read, descriptors: PhantomData }
         })*
     };
 }

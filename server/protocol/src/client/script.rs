@@ -7,7 +7,7 @@ use bathyscope_plan::Features;
 
 use super::{
     AgentClient, ClientError,
-    call::{self, Call},
+    call::{self, TypedRequest},
 };
 use crate::{
     AgentError, AgentErrorKind, Bytes, CaptureHandle, MAX_KEYS, MAX_MAP_PAGE_BYTES, MAX_STACK_IDS, MapPage,
@@ -223,7 +223,7 @@ impl AgentClient {
         Ok(OpenedUserFile { file, device, inode, bytes })
     }
 
-    fn map_page(&mut self, call: Call<MapPage, OwnedFd>) -> Result<(MapContent, Option<Bytes>), ClientError> {
+    fn map_page(&mut self, call: TypedRequest<MapPage, OwnedFd>) -> Result<(MapContent, Option<Bytes>), ClientError> {
         let name = call.name;
         let (page, file) = self.ask_with(call)?;
         let bytes = self.content(&file, MAX_MAP_PAGE_BYTES)?;

@@ -15,13 +15,13 @@ use crate::{
 /// The name of the place where a piece is put together: a per-CPU array of one value.
 const PIECES: &str = "sys_data";
 /// What the function of a piece gets, each of 8 bytes: where the piece begins, how many bytes are left, how many came before,
-/// which buffer it is, when the call ended, and its number.
+/// which buffer it is, when the call began, and its number.
 const FRAME_BYTES: u32 = 48;
 const FROM: i16 = 0;
 const LEFT: i16 = 8;
 const OFFSET: i16 = 16;
 const BUFFER: i16 = 24;
-const END_NS: i16 = 32;
+const START_NS: i16 = 32;
 const NUMBER: i16 = 40;
 /// How many buffers of a vector are looked at, as strace does with those that are in one page.
 const BUFFERS: i64 = 64;
@@ -78,8 +78,9 @@ impl Writer<'_> {
         self.store(room, Place::ARGUMENTS, Size::B8, offset);
         let buffer = self.b.load(frame, BUFFER, Size::B8, false);
         self.store(room, Place::ARGUMENTS + 8, Size::B8, buffer);
-        let end = self.b.load(frame, END_NS, Size::B8, false);
-        self.store(room, Place::START_NS, Size::B8, end);
+        // The same moment as that of its call, before which it stands then wherever rows are in the order of time.
+        let start = self.b.load(frame, START_NS, Size::B8, false);
+        self.store(room, Place::START_NS, Size::B8, start);
         let number = self.b.load(frame, NUMBER, Size::B8, false);
         self.store(room, Place::NUMBER, Size::B4, number);
         self.store(room, Place::DURATION_NS, Size::B8, 0);
@@ -126,10 +127,8 @@ impl Writer<'_> {
         let most = i64::from(MAX_DATA_BYTES);
         let left = self.b.select(Test::Gt, Width::W64, result, most, most, result);
         let start = self.load(state, Place::START_NS, Size::B8);
-        let duration = self.load(state, Place::DURATION_NS, Size::B8);
-        let end = self.b.binary(BinaryOp::Add, start, duration);
         let number = self.load(state, Place::NUMBER, Size::B4);
-        self.b.store_slot(frame, slot_at(END_NS), Size::B8, end);
+        self.b.store_slot(frame, slot_at(START_NS), Size::B8, start);
         self.b.store_slot(frame, slot_at(NUMBER), Size::B8, number);
         let address = self.load(state, Place::ARGUMENTS + 8, Size::B8);
         let (plain, several) = (self.b.block(), self.b.block());

@@ -115,7 +115,7 @@ impl SyscallWork {
     }
 
     /// What a call has read or written, as a record before its own, if that is asked for.
-    fn tell_data(&mut self, made: &Made, process: (u32, &[u8]), number: i64, end_ns: u64) {
+    fn tell_data(&mut self, made: &Made, process: (u32, &[u8]), number: i64, start_ns: u64) {
         let asked = match made.name {
             "read" => &self.wanted.data.read,
             "write" => &self.wanted.data.write,
@@ -129,7 +129,7 @@ impl SyscallWork {
         };
         let Some((_, _, text)) = made.text.filter(|_| is_asked) else { return };
         let bare = Made { arguments: [0; 6], text: None, ..*made };
-        let mut bytes = record(&bare, process, number, [end_ns, 0]);
+        let mut bytes = record(&bare, process, number, [start_ns, 0]);
         bytes.extend(text);
         let mut put = |at: u32, value: u32| {
             bytes.iter_mut().skip(at as usize).zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
@@ -154,7 +154,7 @@ impl SyscallWork {
             self.counts.filtered += 1;
             return;
         }
-        self.tell_data(made, (process.pid, process.comm), number, time_ns + duration_ns);
+        self.tell_data(made, (process.pid, process.comm), number, time_ns);
         self.placed += 1;
         let lose = self.simulation.lose_every.is_some_and(|every| self.placed.is_multiple_of(every));
         let mut record = record(made, (process.pid, process.comm), number, [time_ns, duration_ns]);

@@ -57,7 +57,8 @@ command's, or 3 if the guard ended it.
 What strace does and this does not: the lines of signals that the process ignores, and of one that ends it without a dump of \
 its memory, as the kernel delivers SIGKILL in its place (how it ended is told); changing calls; and asking for what a descriptor is at \
 the moment of each call. With -y, calls that open, copy, rename and close are recorded too where they are not to be shown, \
-and what a process has open when it is first seen is asked for; so what was not seen is not known: a file that a process which \
+and what a process has open when it is first seen is asked for. So a path is the one that was opened, links in it included, and \
+what was not seen is not known: a file that a process which \
 is not recorded renames keeps its name, and a descriptor that came with a message has none. With -e read= and write=, at \
 most 1 MiB of a call is shown and it is said how much is missing; of recvmmsg and sendmmsg, and of vectors of 32-bit \
 programs, nothing is.

@@ -80,9 +80,13 @@ fn b1_which_lines_are_shown_is_what_strace_shows() {
     files(&folder);
     // One process, and a signal that it takes: one that ends it has no line here, and when a child's comes is up to chance.
     let script = "trap : USR1; kill -USR1 $$; exec /usr/bin/cat a missing";
-    let cases: [&[&str]; 24] = [
+    let cases: [&[&str]; 28] = [
         &["-e", "trace=openat", "-e", "trace=close"],
         &["-e", "trace=openat,close", "-e", "status=failed", "-e", "status=successful"],
+        &["-e", "trace=openat,exit_group", "-e", "status=successful,unfinished"],
+        &["-e", "trace=openat,exit_group", "-e", "status=!successful", "-P", "missing"],
+        &["-e", "trace=openat,exit_group", "-e", "status=failed"],
+        &["-s", "0", "-e", "trace=execve,write"],
         &["-e", "trace=openat", "-z", "-Z"],
         &["-e", "trace=openat", "-Z", "--status=successful"],
         &["-e", "trace=kill", "-e", "signal=USR1", "-e", "signal=USR2"],

@@ -619,6 +619,10 @@ impl<'a> Writer<'a> {
         // What could not be read before a program was executed was read where it runs.
         let (before, after) = (count(false)?, count(true));
         let all = if before == 0 { after.unwrap_or(0) } else { before };
+        if self.style.strings == 0 && all > 0 {
+            self.out.push_str("[...]");
+            return Some(());
+        }
         // Of a script, words of its interpreter stand before its own, and its path instead of its first one.
         let shift = after.map_or(0, |after| after.saturating_sub(all) as usize);
         let word = |index: usize| {

@@ -15,7 +15,8 @@ use std::{ffi::OsString, io::Write as _, path::PathBuf, time::Duration};
 
 use bathyscope_agent::Simulation;
 use bathyscope_capture::{
-    CaptureId, CaptureSpec, HexTexts, LossStage, Method, OutputStream, SyscallLook, SyscallSpec, Target, visible,
+    CaptureId, CaptureSpec, HexTexts, LossStage, Method, OutputStream, SyscallLook, SyscallOutcome, SyscallSpec,
+    Target, visible,
 };
 use bathyscope_catalog::{
     constants::Arch,
@@ -398,7 +399,19 @@ fn chosen_calls(args: &StraceArgs, choice: &Choice) -> Result<SyscallSpec, Failu
         signals: true,
         ..SyscallSpec::default()
     };
-    if args.path.is_empty() { Ok(calls) } else { of_paths(args, calls) }
+    let calls = if args.path.is_empty() { calls } else { of_paths(args, calls)? };
+    Ok(if choice.unfinished { with_unfinished(calls) } else { calls })
+}
+
+/// The kernel's programs pass over calls that do not return where they are told an outcome: then it is decided behind them.
+fn with_unfinished(calls: SyscallSpec) -> SyscallSpec {
+    let not = match calls.outcome {
+        SyscallOutcome::Any => return calls,
+        SyscallOutcome::Failed => "not evt.failed=false",
+        SyscallOutcome::Succeeded => "not evt.failed=true",
+    };
+    let filter = calls.filter.map_or_else(|| not.to_owned(), |line| format!("({line}) and {not}"));
+    SyscallSpec { outcome: SyscallOutcome::Any, filter: Some(filter), ..calls }
 }
 
 /// Calls that have to do with files, which is decided behind the kernel: what a descriptor is follows from calls before.

@@ -17,6 +17,8 @@ pub(super) struct Choice {
     /// Calls and sets; none means all.
     pub(super) calls: Vec<String>,
     pub(super) outcome: SyscallOutcome,
+    /// Whether calls that do not return, or have not, are shown beside these.
+    pub(super) unfinished: bool,
     /// Signals that are shown; none if all are.
     pub(super) signals: Option<BTreeSet<String>>,
     /// Calls whose arguments are numbers.
@@ -151,14 +153,15 @@ impl Choice {
 
     fn status(&mut self, value: &str) -> Result<(), Failure> {
         let (not, list) = value.strip_prefix('!').map_or((false, value), |rest| (true, rest));
-        let (mut failed, mut succeeded) = (false, false);
+        let (mut failed, mut succeeded, mut unfinished) = (false, false, false);
         for word in words(list) {
             match word.as_str() {
                 "failed" | "unsuccessful" => failed = true,
                 "successful" => succeeded = true,
-                "all" => (failed, succeeded) = (true, true),
-                // Calls that have not returned are rows whatever is asked for.
-                "unfinished" | "unavailable" | "detached" | "none" => {}
+                "all" => (failed, succeeded, unfinished) = (true, true, true),
+                // A call that does not return has no other status here.
+                "unfinished" | "unavailable" | "detached" => unfinished = true,
+                "none" => {}
                 word => {
                     let shown = visible(word.as_bytes());
                     return Err(Failure::new(format!("-e status={shown} is not known here"))
@@ -166,6 +169,7 @@ impl Choice {
                 }
             }
         }
+        self.unfinished = unfinished != not;
         self.outcome = match (failed != not, succeeded != not) {
             (true, true) => SyscallOutcome::Any,
             (true, false) => SyscallOutcome::Failed,
@@ -173,7 +177,7 @@ impl Choice {
             (false, false) => {
                 let why = format!("-e status={} leaves no call that returns", visible(value.as_bytes()));
                 return Err(Failure::new(why).remedy(
-                    "Calls that have not returned are shown beside those that have: write failed, successful or all.",
+                    "Calls that do not return are shown only beside others: write failed, successful or all.",
                 ));
             }
         };
@@ -366,7 +370,10 @@ mod tests {
         assert!(whole.verbose && whole.abbreviated == ["!fstat", "stat"]);
         assert_eq!(of("verbose=none").structures, ["none"]);
         assert_eq!(of("v=read,close verbose=all").structures, [""; 0]);
-        assert_eq!(of("status=!failed").outcome, SyscallOutcome::Succeeded);
+        let status = |text: &str| (of(text).outcome, of(text).unfinished);
+        assert_eq!(status("status=!failed"), (SyscallOutcome::Succeeded, true));
+        assert_eq!(status("status=failed"), (SyscallOutcome::Failed, false));
+        assert_eq!(status("status=failed,unfinished"), (SyscallOutcome::Failed, true));
         assert_eq!(of("status=successful,failed,unfinished").outcome, SyscallOutcome::Any);
         assert!(of("status=failed").chooses() && of("signal=INT").chooses() && !of("raw=read").chooses());
         let names = |text: &str| of(text).signals.map(|it| it.into_iter().collect::<Vec<_>>());

@@ -85,9 +85,21 @@ struct StreamState {
     undecodable_since_ns: u64,
 }
 
-/// Starts the thread; it ends when the reader has, with everything handed to the store.
-pub(crate) fn spawn(setup: Setup, rows: Rows) -> std::io::Result<std::thread::JoinHandle<()>> {
-    let run = move || Decoder::new(setup, rows).run();
+/// Starts the thread; it ends when the reader has, with everything handed to the store. It says when it knows what it has to
+/// know of the target before that may go on.
+pub(crate) fn spawn(
+    setup: Setup,
+    rows: Rows,
+    ready: tokio::sync::oneshot::Sender<()>,
+) -> std::io::Result<std::thread::JoinHandle<()>> {
+    // Only of system calls something has to be known; who waits for others is told at once that nothing comes.
+    let ready = rows.syscalls.is_some().then_some(ready);
+    let run = move || {
+        let decoder = Decoder::new(setup, rows);
+        // Nobody waits any more where the start was given up.
+        let _given_up = ready.map(|ready| ready.send(()));
+        decoder.run();
+    };
     std::thread::Builder::new().name("bathyscope-rows".to_owned()).spawn(run)
 }
 

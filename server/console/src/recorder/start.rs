@@ -397,6 +397,8 @@ fn note_failures(plan: &Plan, failed: &[ProbeFailure], state: &mut ScriptState) 
 pub(super) struct Threads {
     pub(super) reader: reader::ReaderHandle,
     pub(super) decoder: Option<std::thread::JoinHandle<()>>,
+    /// Told when the decoder knows what it has to know before the target goes on.
+    pub(super) ready: Option<tokio::sync::oneshot::Receiver<()>>,
     pub(super) appender: Option<tokio::task::JoinHandle<()>>,
     pub(super) output: Option<tokio::task::JoinHandle<()>>,
     pub(super) ending: watch::Sender<bool>,
@@ -443,11 +445,12 @@ fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) ->
         link: inner.link.clone(),
         private_dir: inner.options.private_dir.clone(),
     };
-    let decoder = decoder::spawn(setup, rows)?;
+    let (tell_ready, ready) = tokio::sync::oneshot::channel();
+    let decoder = decoder::spawn(setup, rows, tell_ready)?;
     let appender = tokio::spawn(appender.run(appends));
     scout.spawn()?;
     let reader = reader::spawn(readers, to_decoder)?;
-    Ok(Threads { reader, decoder: Some(decoder), appender: Some(appender), output, ending, names })
+    Ok(Threads { reader, decoder: Some(decoder), ready: Some(ready), appender: Some(appender), output, ending, names })
 }
 
 async fn enable(
@@ -455,9 +458,13 @@ async fn enable(
     running: &Arc<Running>,
     spec: CaptureSpec,
     (handle, connection, counters): (CaptureHandle, u64, Option<CounterView>),
-    threads: Threads,
+    mut threads: Threads,
     start_ns: u64,
 ) -> Result<(), StartError> {
+    if let Some(ready) = threads.ready.take() {
+        // A decoder that is gone is told of by the controller.
+        let _gone = ready.await;
+    }
     let detach = spec.over_budget() == OverBudget::Detach;
     let budget = Budget::of_cpu(spec.limits.budget_cpu_permille, detach).with(spec.limits.budgets);
     inner.link.call(move |client| client.set_budget(handle, budget)).await?;

@@ -9,9 +9,9 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
-pub mod books;
 pub mod command_line;
 pub mod http;
+pub mod ledger;
 pub mod proc;
 pub mod programs;
 pub mod server;

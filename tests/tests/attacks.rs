@@ -16,9 +16,8 @@ use std::{
 };
 
 use bathyscope_tests::{
-    books,
     command_line::json_of,
-    is_root, proc,
+    is_root, ledger, proc,
     server::{Server, signal},
     skip,
     wait::{pass, until},
@@ -99,11 +98,11 @@ fn p71_a_disk_that_is_full_twice_loses_no_end() {
     let data = small.0.path().join("data");
     fs::create_dir(&data).unwrap();
     let mut server = Server::start(&data, &["--simulate=rate=400000"]);
-    // Once: the capture fills it by itself, and ends with its books.
+    // Once: the capture fills it by itself, and ends with its ledger.
     let first = server.capture(&spec());
     let ended = server.ended(&first);
     assert_eq!(ended["state"], "failed", "{ended}");
-    books::check(&ended);
+    ledger::check(&ended);
     let deleted = server.send("DELETE", &format!("/api/captures/{first}"), None);
     assert_eq!(deleted.status, 204, "{}", deleted.text());
     // Twice: another program fills it while the next one runs.
@@ -113,8 +112,8 @@ fn p71_a_disk_that_is_full_twice_loses_no_end() {
     let answered = server.ended(&second);
     assert_eq!(answered["state"], "failed", "{answered}");
     assert!(answered["reason"].as_str().unwrap().contains("full"), "{answered}");
-    assert!(books::lost(&answered) > 0, "{answered}");
-    books::check(&answered);
+    assert!(ledger::lost(&answered) > 0, "{answered}");
+    ledger::check(&answered);
     let refused = server.send("POST", "/api/captures", Some(&spec()));
     assert_eq!(refused.status, 507, "a capture that would end at once is not begun: {}", refused.text());
     assert!(refused.text().contains("delete captures"), "{}", refused.text());
@@ -124,7 +123,7 @@ fn p71_a_disk_that_is_full_twice_loses_no_end() {
     server = Server::start(&data, &["--simulate"]);
     let again = server.get(&format!("/api/captures/{second}"));
     assert_eq!((&again["state"], &again["reason"]), (&answered["state"], &answered["reason"]));
-    assert_eq!(books::lost(&again), books::lost(&answered));
+    assert_eq!(ledger::lost(&again), ledger::lost(&answered));
     assert!(server.terminate().success());
     let shown = json_of(["captures", "show", &second, "--json", "--data", data.to_str().unwrap()]);
     assert_eq!(shown["state"], "failed", "{shown}");
@@ -152,9 +151,9 @@ fn p73_events_lost_while_the_console_hangs_and_the_agent_is_killed_are_told() {
     signal(console, Signal::CONT);
     let ended = server.ended(&id);
     assert_eq!(ended["state"], "agent_lost", "{ended}");
-    books::check(&ended);
+    ledger::check(&ended);
     assert!(
-        books::lost(&ended) > 100_000,
+        ledger::lost(&ended) > 100_000,
         "what the ring refused for seconds is not in the ledger: {}",
         ended["ledger"]
     );
@@ -173,8 +172,8 @@ fn p73_events_lost_until_the_lease_ends_are_counted_exactly() {
     signal(console, Signal::CONT);
     let ended = server.ended(&id);
     assert_eq!(ended["state"], "agent_lost", "{ended}");
-    books::check(&ended);
-    assert!(books::lost(&ended) > 1_000_000, "{}", ended["ledger"]);
+    ledger::check(&ended);
+    assert!(ledger::lost(&ended) > 1_000_000, "{}", ended["ledger"]);
     assert_eq!(ended["lost_at_least"], false, "the agent left its final counters: {}", ended["ledger"]);
 }
 

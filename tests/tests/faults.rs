@@ -1,5 +1,5 @@
 //! Faults at random moments of a capture: the agent, the console or both are killed or hang, the lease is lost. Whatever
-//! happens, the books of the capture balance, and where nobody can know how much is missing they say so.
+//! happens, the ledger of the capture balances, and where nobody can know how much is missing it says so.
 //!
 //! The faults follow from a number that a failure names; BATHYSCOPE_FAULTS takes it to see the same faults again.
 
@@ -13,7 +13,7 @@ use std::{
 };
 
 use bathyscope_tests::{
-    books, is_root, proc, rounds,
+    is_root, ledger, proc, rounds,
     server::{Server, signal},
     skip,
     wait::{pass, until},
@@ -137,7 +137,7 @@ fn check(capture: &Value, fault: Fault) {
     let state = capture["state"].as_str().unwrap();
     assert!(states.contains(&state), "{capture}");
     assert_eq!(capture["lost_at_least"], !is_known, "{capture}");
-    books::check(capture);
+    ledger::check(capture);
     let rows: u64 = capture["streams"].as_array().unwrap().iter().filter_map(|one| one["rows"].as_u64()).sum();
     let stored = capture["ledger"]["streams"].as_array().unwrap().iter().filter_map(|one| one["stored"].as_u64());
     assert_eq!(rows, stored.sum::<u64>(), "{capture}");
@@ -178,7 +178,7 @@ fn spec(tracepoint: &str, field: &str) -> Value {
 }
 
 #[test]
-fn p73_random_faults_leave_balanced_books_of_made_up_events() {
+fn p73_random_faults_leave_a_balanced_ledger_of_made_up_events() {
     let data = tempfile::tempdir().unwrap();
     run(
         data.path(),
@@ -207,7 +207,7 @@ impl Drop for Load {
 }
 
 #[test]
-fn p73_random_faults_leave_balanced_books_of_the_running_kernel() {
+fn p73_random_faults_leave_a_balanced_ledger_of_the_running_kernel() {
     if !is_root() {
         return skip("random faults on the running kernel", "root");
     }

@@ -6,9 +6,8 @@
 use std::{fs, path::Path, time::Instant};
 
 use bathyscope_tests::{
-    books,
     command_line::{json_of, run, stdout_of},
-    is_root, proc, rounds,
+    is_root, ledger, proc, rounds,
     server::{Server, signal},
     wait::until,
     workspace::binary,
@@ -214,20 +213,20 @@ fn p34_every_capture_of_a_killed_console_opens_as_interrupted() {
         let page = server.get(&format!("/api/captures/{id}/rows?stream=0&limit=5"));
         assert!(page["total"].as_u64() >= Some(*least), "{page}");
         assert_eq!(page["rows"].as_array().map(Vec::len), Some(5));
-        books::check(&capture);
+        ledger::check(&capture);
     }
     assert_eq!(server.get("/api/captures?limit=1")["total"], kills);
 }
 
 #[test]
-fn p28_the_books_of_the_simulated_agent_balance() {
+fn p28_the_ledger_of_the_simulated_agent_balances() {
     let data = data();
     let server = Server::simulated(data.path());
     let id = server.capture(&spec(2_000));
     let capture = server.ended(&id);
     assert_eq!(capture["state"], "finished");
     assert!(stored_rows(&server, &id) > 0);
-    books::check(&capture);
+    ledger::check(&capture);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The shelf: tool scripts of our own, embedded. Each begins with a header of comments that says what it is for:
+//! The tool library: tool scripts of our own, embedded. Each begins with a header of comments that says what it is for:
 //!
 //! ```text
 //! #!/usr/bin/env -S bathyscope trace
@@ -31,7 +31,7 @@ pub struct Tool {
     pub name: &'static str,
     /// What it is, in a few words.
     pub title: &'static str,
-    /// Where it stands on the shelf.
+    /// Where it stands in the library.
     pub group: Group,
     /// What it shows and what for.
     pub purpose: String,
@@ -49,7 +49,7 @@ pub struct Tool {
     pub text: &'static str,
 }
 
-/// A part of the shelf.
+/// A part of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Group {
@@ -84,7 +84,7 @@ pub struct Parameter {
 }
 
 impl Group {
-    /// All, in the order of the shelf.
+    /// All, in the order of the library.
     pub const ALL: [Self; 6] = [Self::Processes, Self::Cpu, Self::Memory, Self::Files, Self::Network, Self::General];
 
     /// As headers write it.

@@ -430,7 +430,7 @@ pub trait RunningCapture {
     fn set_budget(&mut self, _budget: Budget) {}
 
     /// Makes it cost the agent less, once. Returns whether it can.
-    fn spare_agent(&mut self) -> bool {
+    fn throttle(&mut self) -> bool {
         false
     }
 

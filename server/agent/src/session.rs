@@ -121,9 +121,9 @@ impl Running {
     }
 
     /// Makes it cost the agent less. A script's maps are read by the console, which is told and reads them more rarely.
-    fn spare_agent(&mut self) -> bool {
+    fn throttle(&mut self) -> bool {
         match self {
-            Self::Capture(capture) => capture.spare_agent(),
+            Self::Capture(capture) => capture.throttle(),
             Self::Script(script) => !script.started().plan.maps.is_empty(),
         }
     }

@@ -432,7 +432,7 @@ pub(crate) async fn put_end(conn: &mut SqliteConnection, id: CaptureId, end: &En
 }
 
 /// Ends the captures that the last process was recording when it ended. The last ledger stays as it was, what was in
-/// flight then becomes a loss, and so the books balance; what came after it was never counted, which is why the loss is
+/// flight then becomes a loss, and so the ledger balances; what came after it was never counted, which is why the loss is
 /// of severity error and there is one even if nothing was in flight.
 ///
 /// The loss lasts until it is found, if `now` is of the boot that the capture is of: when the last process ended nobody

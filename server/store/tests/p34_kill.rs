@@ -105,7 +105,7 @@ async fn p34_a_killed_process_leaves_whole_appends() {
             assert_eq!(decode_chunk(&schemas()[0], &bytes, &all).unwrap().rows() as u64, ROWS);
         }
         let ledger = &capture.ledger;
-        assert_eq!(ledger.in_flight(), [0, 0], "round {round}: the books do not balance");
+        assert_eq!(ledger.in_flight(), [0, 0], "round {round}: the accounting do not balance");
         assert_eq!((ledger.streams[0].stored, ledger.losses.len()), (appends * ROWS, 2));
         let told = |loss: &bathyscope_capture::Loss| (loss.stage, loss.severity());
         assert!(ledger.losses.iter().all(|loss| told(loss) == (LossStage::Interrupted, Severity::Error)));

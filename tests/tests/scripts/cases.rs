@@ -1,4 +1,4 @@
-//! What every script of the shelf and every example must show, and what is done for it.
+//! What every script of the tool library and every example must show, and what is done for it.
 
 /// A script and its proof.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ impl Case {
 
 use Work::{Do, Last, Nothing, Tls, Wait};
 
-/// The shelf. Functions of the C library have no frames here, so that who calls them may be missing in stacks.
+/// The tool library. Functions of the C library have no frames here, so that who calls them may be missing in stacks.
 pub(crate) const TOOLS: &[Case] = &[
     case("bashreadline", "", Do("shell true-it-is"), &["true-it-is"]),
     case("bindsnoop", "", Do("tcp {port}"), &["work … 2 … {port} … 0"]),

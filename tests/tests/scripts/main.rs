@@ -1,4 +1,4 @@
-//! Scripts on the running kernel, from outside: every tool of the shelf and every example is run with a workload that
+//! Scripts on the running kernel, from outside: every tool of the tool library and every example is run with a workload that
 //! must show up in what it prints. Needs root; `tests/lab/run` runs the same on other kernels.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]

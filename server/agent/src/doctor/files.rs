@@ -46,7 +46,7 @@ pub(super) fn tracefs(_trial: &mut Trial<'_>) -> Verdict {
     }
 }
 
-/// How many symbols are looked at: enough to meet one with an address.
+/// How many symbols are looked at: enough to find one with an address.
 const SYMBOLS: usize = 1000;
 
 pub(super) fn kallsyms(trial: &mut Trial<'_>) -> Verdict {

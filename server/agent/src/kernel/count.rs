@@ -250,7 +250,7 @@ impl RunningCapture for CountCapture {
         Readings { time_ns: monotonic_ns(), probes: vec![probe], target, guard, command, ..Readings::default() }
     }
 
-    fn spare_agent(&mut self) -> bool {
+    fn throttle(&mut self) -> bool {
         self.rarer.store(RARER, Ordering::Relaxed);
         true
     }

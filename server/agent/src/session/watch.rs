@@ -132,7 +132,7 @@ impl Session<'_> {
         let chosen = costliest(agent, &used);
         for (index, entry) in entries.into_iter().enumerate() {
             match chosen {
-                Some((which, over)) if which == index => entry.heed(over),
+                Some((which, over)) if which == index => entry.enforce(over),
                 _ => entry.watched.guard.rest(),
             }
         }
@@ -141,11 +141,11 @@ impl Session<'_> {
 
 impl Entry {
     /// It is the one that costs the agent most, and that is too much.
-    fn heed(&mut self, over: Overspent) {
+    fn enforce(&mut self, over: Overspent) {
         let guard = &mut self.watched.guard;
         match guard.look(over, self.watched.budget.detach) {
             AgentAction::Leave => {}
-            AgentAction::Spare(over) if self.capture.spare_agent() => guard.spared(over),
+            AgentAction::Spare(over) if self.capture.throttle() => guard.spared(over),
             AgentAction::Spare(over) => {
                 guard.detached(over);
                 self.capture.detach();

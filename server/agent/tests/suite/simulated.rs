@@ -32,7 +32,7 @@ fn run(client: &mut AgentClient, rings: &mut Rings, rows: u64) -> (ProbeReading,
 }
 
 #[test]
-fn the_books_balance_with_known_losses() {
+fn the_ledger_balances_with_known_losses() {
     for (options, predicate) in [
         ("rate=50000", ""),
         ("rate=50000,lose_every=10", ""),

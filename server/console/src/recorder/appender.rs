@@ -9,7 +9,7 @@ use bathyscope_capture::{Append, CaptureId, Ledger};
 use bathyscope_store::{Store, StoreError};
 use tokio::{sync::mpsc, time::Instant};
 
-use super::{ledger::Books, link::words, progress::Progress, scout::lock};
+use super::{ledger::LossAccounting, link::words, process_metadata::lock, progress::Progress};
 
 /// Appends that may wait; when it is full the decoder waits, then the reader, then the kernel counts.
 pub(crate) const QUEUED_APPENDS: usize = 3;
@@ -35,7 +35,7 @@ fn nothing_new(append: &Append) -> bool {
 pub(crate) struct Appender {
     pub(crate) store: Store,
     pub(crate) id: CaptureId,
-    pub(crate) books: Arc<Mutex<Books>>,
+    pub(crate) accounting: Arc<Mutex<LossAccounting>>,
     pub(crate) progress: Arc<Progress>,
 }
 
@@ -46,7 +46,7 @@ impl Appender {
         let mut last = Ledger::default();
         let mut broken = false;
         while let Some(Outgoing { mut append, rows }) = from.recv().await {
-            let ledger = lock(&self.books).ledger(&rows);
+            let ledger = lock(&self.accounting).ledger(&rows);
             if broken {
                 self.refused(&append, &rows);
                 continue;
@@ -61,9 +61,9 @@ impl Appender {
                 Ok(()) => {
                     let bytes: usize = append.chunks.iter().map(|(_, chunk)| chunk.bytes.len()).sum();
                     let text: usize = append.strings.iter().map(|(_, text)| text.len()).sum();
-                    let mut books = lock(&self.books);
-                    rows.iter().for_each(|(stream, rows)| books.stored(*stream, *rows));
-                    drop(books);
+                    let mut accounting = lock(&self.accounting);
+                    rows.iter().for_each(|(stream, rows)| accounting.stored(*stream, *rows));
+                    drop(accounting);
                     self.progress.stored((bytes + text) as u64);
                 }
                 Err(error) => {
@@ -97,12 +97,12 @@ impl Appender {
     }
 
     fn refused(&self, append: &Append, rows: &[(u16, u64)]) {
-        let mut books = lock(&self.books);
+        let mut accounting = lock(&self.accounting);
         for (stream, rows) in rows {
             let own = append.chunks.iter().filter(|(of, _)| of == stream).map(|(_, chunk)| chunk);
             let start_ns = own.clone().map(|chunk| chunk.first_ns).min().unwrap_or(0);
             let end_ns = own.map(|chunk| chunk.last_ns).max().unwrap_or(0);
-            books.refused(*stream, *rows, start_ns, end_ns);
+            accounting.refused(*stream, *rows, start_ns, end_ns);
         }
     }
 }

@@ -13,7 +13,7 @@ use bathyscope_views::{Instruction, instructions};
 use super::{
     link::words,
     naming::{HotFunction, Namer, NamingWork},
-    scout::lock,
+    process_metadata::lock,
 };
 
 /// The most bytes of instructions of one capture.

@@ -1,4 +1,4 @@
-//! The controller of a capture: takes readings, watches limits and the agent, ends the capture, closes the books.
+//! The controller of a capture: takes readings, watches limits and the agent, ends the capture, closes the ledger.
 
 use std::{
     sync::Arc,
@@ -17,10 +17,10 @@ use super::{
     link::words,
     live::{LiveMessage, ProbeTick, StreamTick, Tick},
     naming::Namer,
+    process_metadata::lock,
     progress::{Cause, size},
     running::{Phase, Running},
     sample_rows,
-    scout::lock,
     start::Threads,
 };
 
@@ -120,7 +120,7 @@ impl Controller {
                     match self.read().await {
                         Ok(readings) => {
                             self.check_target(readings.target);
-                            self.heed(readings.guard, last);
+                            self.note_guard(readings.guard, last);
                         }
                         Err(LinkError::Absent { message }) => return Ending::AgentLost(message),
                         Err(error) => tracing::warn!(capture = %self.running.id, error = words(&error), "no readings"),
@@ -141,7 +141,7 @@ impl Controller {
     }
 
     fn enter(&self, readings: &Readings) {
-        lock(&self.running.books).read(readings);
+        lock(&self.running.accounting).read(readings);
         *lock(&self.running.target) = readings.target;
         if readings.command.is_some() {
             *lock(&self.running.command_time) = readings.command;
@@ -169,11 +169,11 @@ impl Controller {
     fn tick(&self, last: &mut LastTick) {
         let (now, rows, console) = (Instant::now(), self.running.progress.rows_by_stream(), ProcessUse::own());
         let seconds = now.duration_since(last.at).as_secs_f64().max(1e-3);
-        let books = lock(&self.running.books);
-        let agent = books.agent();
-        let (ledger, readings) = (books.ledger(&[]), books.readings().to_vec());
-        let cpu_permille = books.cpu_permille().unwrap_or(0.0);
-        drop(books);
+        let accounting = lock(&self.running.accounting);
+        let agent = accounting.agent();
+        let (ledger, readings) = (accounting.ledger(&[]), accounting.readings().to_vec());
+        let cpu_permille = accounting.cpu_permille().unwrap_or(0.0);
+        drop(accounting);
         let per_s = |index: usize| {
             let (now, before) = (rows.get(index).copied().unwrap_or(0), last.rows.get(index).copied().unwrap_or(0));
             now.saturating_sub(before) as f64 / seconds
@@ -193,7 +193,7 @@ impl Controller {
                 cpu_permille: reading.cpu_permille,
             }
         };
-        let probes = lock(&self.running.books).programs().iter().map(probe_tick).collect();
+        let probes = lock(&self.running.accounting).programs().iter().map(probe_tick).collect();
         let maps = self.running.script.as_ref().map(|script| lock(&script.state).maps.clone()).unwrap_or_default();
         let streams: Vec<StreamTick> = self.threads.names.iter().enumerate().map(stream).collect();
         *lock(&self.running.rows_per_s) = streams.iter().map(|stream| stream.rows_per_s).sum();
@@ -214,7 +214,7 @@ impl Controller {
     }
 
     /// Tells what the guard has done, and ends the capture if it has detached the probes (P24).
-    fn heed(&self, guard: GuardStage, last: &mut LastTick) {
+    fn note_guard(&self, guard: GuardStage, last: &mut LastTick) {
         if guard == last.guard {
             return;
         }
@@ -251,8 +251,8 @@ impl Controller {
         // What is not known lasts until it is found out, which is after the last row has been stored.
         let known_ns = if matches!(known, Known::All) { end_ns } else { end_ns.max(monotonic_ns()) };
         let (ledger, readings) = {
-            let mut books = lock(&self.running.books);
-            (books.close(known_ns, known), books.readings().to_vec())
+            let mut accounting = lock(&self.running.accounting);
+            (accounting.close(known_ns, known), accounting.readings().to_vec())
         };
         self.log_end(&ledger, state, &reason);
         let script = self.script_end();
@@ -323,7 +323,7 @@ impl Controller {
     /// What became of a capture's script, as of now.
     fn script_end(&self) -> Option<ScriptEnd> {
         let script = self.running.script.as_ref()?;
-        let probes = lock(&self.running.books).programs().to_vec();
+        let probes = lock(&self.running.accounting).programs().to_vec();
         Some(ScriptEnd { probes, exit_code: lock(&script.state).exit_code })
     }
 

@@ -20,13 +20,13 @@ use super::{
     AgentLink,
     appender::Outgoing,
     chunks::ChunkBuilder,
-    ledger::Books,
+    ledger::LossAccounting,
     live_rows::LiveRows,
     naming::NamingWork,
+    process_metadata::{MetadataRequest, MetadataResponse, lock},
     progress::Progress,
     reader::{FromReader, RecordBatch},
     samples::{Out, Samples, ShowRow},
-    scout::{Errand, Fact, lock},
     script_rows::{Lookup, NewRow, ScriptRows, ScriptSetup},
     syscall_rows::{PlaceStack, SyscallRows},
     trace_rows::{TraceRows, TraceSetup},
@@ -49,10 +49,10 @@ pub(crate) struct Setup {
     pub(crate) streams: Vec<(StreamSchema, Option<RecordDecoder>)>,
     pub(crate) rings: Vec<RingInfo>,
     pub(crate) records: Receiver<FromReader>,
-    pub(crate) facts: Receiver<Fact>,
-    pub(crate) errands: SyncSender<Errand>,
+    pub(crate) responses: Receiver<MetadataResponse>,
+    pub(crate) requests: SyncSender<MetadataRequest>,
     pub(crate) to_store: mpsc::Sender<Outgoing>,
-    pub(crate) books: Arc<Mutex<Books>>,
+    pub(crate) accounting: Arc<Mutex<LossAccounting>>,
     pub(crate) progress: Arc<Progress>,
     pub(crate) live: LiveRows,
     pub(crate) naming: NamingWork,
@@ -172,12 +172,12 @@ impl Decoder {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.look_after();
+            self.tick();
             if !self.flush_if_due() {
                 return;
             }
         }
-        while let Ok(fact) = self.setup.facts.try_recv() {
+        while let Ok(fact) = self.setup.responses.try_recv() {
             self.look.samples.learn(fact, &mut self.strings);
         }
         self.release(true);
@@ -245,7 +245,7 @@ impl Decoder {
             RingContent::Script => return self.decode_script(batch),
             RingContent::TracePages => {
                 if let Some(trace) = &mut self.trace {
-                    trace.take(batch, &self.setup.books);
+                    trace.take(batch, &self.setup.accounting);
                 }
                 return;
             }
@@ -255,7 +255,7 @@ impl Decoder {
             return self.decode_syscalls(batch);
         }
         let Some((index, state)) = stream.filter(|(_, state)| state.decoder.is_some()) else {
-            return self.look.samples.take(batch, &self.setup.books);
+            return self.look.samples.take(batch, &self.setup.accounting);
         };
         let Some(decoder) = &mut state.decoder else { return };
         let watched = self.setup.live.watched();
@@ -324,7 +324,7 @@ impl Decoder {
             }
             let left_out = syscalls.take_left_out();
             if left_out > 0 {
-                lock(&self.setup.books).left_out(0, left_out);
+                lock(&self.setup.accounting).left_out(0, left_out);
                 self.setup.progress.leave_out(left_out);
             }
         }
@@ -339,7 +339,7 @@ impl Decoder {
         let Some(script) = &mut self.script else { return };
         let (rows, undecodable) = script.take(batch, &mut self.look);
         if undecodable > 0 {
-            lock(&self.setup.books).lost_somewhere(LossStage::Decode, undecodable, self.read_ns, self.read_ns);
+            lock(&self.setup.accounting).lost_somewhere(LossStage::Decode, undecodable, self.read_ns, self.read_ns);
         }
         self.push_rows(rows);
     }
@@ -367,16 +367,16 @@ impl Decoder {
     }
 
     /// Facts, records whose turn has come, viewers.
-    fn look_after(&mut self) {
-        while let Ok(fact) = self.setup.facts.try_recv() {
+    fn tick(&mut self) {
+        while let Ok(fact) = self.setup.responses.try_recv() {
             self.look.samples.learn(fact, &mut self.strings);
         }
         self.release(false);
         if let Some(script) = &mut self.script {
-            let rows = script.look_after(&mut self.look, self.setup.start_ns);
+            let rows = script.tick(&mut self.look, self.setup.start_ns);
             self.push_rows(rows);
         }
-        self.look.samples.send_errands(&self.setup.errands);
+        self.look.samples.send_requests(&self.setup.requests);
         self.setup.live.flush(false);
     }
 
@@ -437,9 +437,9 @@ impl Decoder {
             let undecodable = std::mem::take(&mut stream.undecodable) + flushed.unfit;
             let since_ns = std::mem::replace(&mut stream.undecodable_since_ns, self.read_ns);
             let stored: u64 = flushed.chunks.iter().map(|chunk| u64::from(chunk.rows)).sum();
-            let mut books = lock(&self.setup.books);
-            books.lost(index, LossStage::Decode, undecodable, since_ns, self.read_ns);
-            books.pending(index, stored);
+            let mut accounting = lock(&self.setup.accounting);
+            accounting.lost(index, LossStage::Decode, undecodable, since_ns, self.read_ns);
+            accounting.pending(index, stored);
             if stored > 0 {
                 rows.push((index, stored));
             }

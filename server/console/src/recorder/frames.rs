@@ -14,7 +14,7 @@ use super::{
     data_areas::KERNEL_HALF,
     mappings::{Backing, FileKey, Place, Processes, Source},
     naming::NamingWork,
-    scout::{SharedHeld, lock},
+    process_metadata::{SharedHeld, lock},
     unwind::UnwindTables,
 };
 
@@ -37,7 +37,7 @@ pub(crate) enum Need {
     BuildId { device: (u32, u32), inode: u64, pid: u32, range: (u64, u64) },
 }
 
-/// Something to ask the scout for once.
+/// Something to ask the metadata thread for once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     File { key: FileKey, pid: u32, range: (u64, u64), name: Vec<u8> },
@@ -100,7 +100,7 @@ impl Frames {
     /// A file's build id was read, or could not be.
     pub(crate) fn learn_build_id(&mut self, device: (u32, u32), inode: u64, build_id: Vec<u8>) {
         if !build_id.is_empty() {
-            // The scout has kept the file already.
+            // The metadata thread has kept the file already.
             self.wished.insert(FileKey::BuildId(build_id.clone()));
         }
         self.build_ids.insert((device, inode), build_id);
@@ -191,7 +191,7 @@ impl Frames {
         Some(MappedPlace { key, range: area.source.range, offset, name: name.clone() })
     }
 
-    /// What the scout should be asked for since the last call.
+    /// What the metadata thread should be asked for since the last call.
     pub(crate) fn take_wishes(&mut self) -> Vec<Wish> {
         std::mem::take(&mut self.wishes)
     }

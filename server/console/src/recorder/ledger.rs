@@ -1,16 +1,16 @@
-//! The books of a running capture (P28, P29): what the kernel counted, what was stored, what was lost, where and when.
+//! The ledger of a running capture (P28, P29): what the kernel counted, what was stored, what was lost, where and when.
 
 use bathyscope_capture::{Ledger, Loss, LossStage, Reading, ScriptProbe, StreamTotals};
 use bathyscope_protocol::{ProbeReading, ProcessUse, Readings};
 
-use super::{script_ledger::ScriptBooks, trace_ledger::TraceBooks};
+use super::{script_ledger::ScriptAccounting, trace_ledger::TraceAccounting};
 
 /// The most losses that are told one by one; beyond that neighbours are joined.
 const MAX_LOSSES: usize = 512;
 /// The most losses told by a ring that wait for the next reading.
 const MAX_TOLD: usize = 64;
 
-/// How much of what was lost is known when the books are closed.
+/// How much of what was lost is known when the ledger is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// The kernel's counters were read when nothing was attached any more.
@@ -20,7 +20,7 @@ pub(crate) enum Known {
 }
 
 #[derive(Clone, Debug, Default)]
-struct StreamBooks {
+struct StreamAccounting {
     /// The kernel's counters as of the last reading.
     kernel: ProbeCounts,
     stored: u64,
@@ -53,8 +53,8 @@ struct ProbeCounts {
 /// with the final counters, `emitted = stored + losses` holds exactly. Events that the kernel did not deliver to the
 /// probe count as hits and as lost.
 #[derive(Debug)]
-pub(crate) struct Books {
-    streams: Vec<StreamBooks>,
+pub(crate) struct LossAccounting {
+    streams: Vec<StreamAccounting>,
     losses: Vec<Loss>,
     /// Losses of one stream and stage that are no further apart than this are joined.
     join_within_ns: u64,
@@ -64,16 +64,16 @@ pub(crate) struct Books {
     /// What the agent has used, by its last reading.
     agent: ProcessUse,
     /// Programs of a script, whose counters belong to no stream: one program feeds several.
-    script: Option<ScriptBooks>,
+    script: Option<ScriptAccounting>,
     /// A trace, whose counters belong to no stream either.
-    trace: Option<TraceBooks>,
+    trace: Option<TraceAccounting>,
 }
 
-impl Books {
-    /// Books of `streams` streams of a capture that began at `start_ns`.
+impl LossAccounting {
+    /// The accounting of `streams` streams of a capture that began at `start_ns`.
     pub(crate) fn new(streams: usize, start_ns: u64) -> Self {
         Self {
-            streams: vec![StreamBooks::default(); streams],
+            streams: vec![StreamAccounting::default(); streams],
             losses: Vec::new(),
             join_within_ns: 0,
             start_ns,
@@ -85,12 +85,12 @@ impl Books {
         }
     }
 
-    /// Books of a script's capture with these programs.
+    /// The accounting of a script's capture with these programs.
     pub(crate) fn of_script(streams: usize, start_ns: u64, programs: Vec<ScriptProbe>) -> Self {
-        Self { script: Some(ScriptBooks::new(programs)), ..Self::new(streams, start_ns) }
+        Self { script: Some(ScriptAccounting::new(programs)), ..Self::new(streams, start_ns) }
     }
 
-    /// Books of a trace. `dynamic` are the streams of its dynamic events, in their order; with `overwrite` a full buffer
+    /// The accounting of a trace. `dynamic` are the streams of its dynamic events, in their order; with `overwrite` a full buffer
     /// loses its oldest events.
     pub(crate) fn of_trace(
         streams: usize,
@@ -98,7 +98,7 @@ impl Books {
         overwrite: bool,
         (dynamic, names): (Vec<Option<u16>>, &[String]),
     ) -> Self {
-        Self { trace: Some(TraceBooks::new(overwrite, dynamic, names)), ..Self::new(streams, start_ns) }
+        Self { trace: Some(TraceAccounting::new(overwrite, dynamic, names)), ..Self::new(streams, start_ns) }
     }
 
     /// Records of a trace were read, whatever became of them.
@@ -161,9 +161,9 @@ impl Books {
         }
         for index in 0..self.streams.len() {
             let Some(probe) = readings.probes.get(index) else { continue };
-            let Some(books) = self.streams.get_mut(index) else { continue };
-            let before = books.kernel;
-            books.kernel = ProbeCounts {
+            let Some(accounting) = self.streams.get_mut(index) else { continue };
+            let before = accounting.kernel;
+            accounting.kernel = ProbeCounts {
                 hits: probe.hits.max(before.hits),
                 filtered: probe.filtered.max(before.filtered),
                 ring_full: probe.ring_full.max(before.ring_full),
@@ -171,7 +171,7 @@ impl Books {
                 missed: probe.missed.max(before.missed),
                 map_full: probe.map_full.max(before.map_full),
             };
-            let after = books.kernel;
+            let after = accounting.kernel;
             let hits = after.hits - before.hits;
             self.settle_told(index);
             self.lose(index, LossStage::RingFull, after.ring_full - before.ring_full, since_ns, now_ns);
@@ -185,7 +185,7 @@ impl Books {
 
     fn note_cost(&mut self, index: usize, probe: &ProbeReading, hits: u64, since_ns: u64, now_ns: u64) {
         let seconds = now_ns.saturating_sub(since_ns) as f64 / 1e9;
-        let lost = self.streams.get(index).map_or(0, |books| books.lost);
+        let lost = self.streams.get(index).map_or(0, |accounting| accounting.lost);
         if seconds > 0.0
             && let Some(reading) = self.readings.get_mut(index)
         {
@@ -201,9 +201,9 @@ impl Books {
     /// two of them.
     fn share_cost(&mut self, total: Option<&ProbeReading>, hits: u64, since_ns: u64, now_ns: u64) {
         let Some(total) = total else { return };
-        let came = |books: &mut StreamBooks| {
-            let rows = books.stored + books.pending;
-            rows.saturating_sub(std::mem::replace(&mut books.shared, rows))
+        let came = |accounting: &mut StreamAccounting| {
+            let rows = accounting.stored + accounting.pending;
+            rows.saturating_sub(std::mem::replace(&mut accounting.shared, rows))
         };
         let came: Vec<u64> = self.streams.iter_mut().map(came).collect();
         let all: u64 = came.iter().sum();
@@ -215,19 +215,19 @@ impl Books {
 
     /// A perf ring told that it lost records between two moments.
     pub(crate) fn ring_lost(&mut self, stream: u16, count: u64, start_ns: u64, end_ns: u64) {
-        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
-            let full = books.told.len() >= MAX_TOLD;
-            match books.told.last_mut().filter(|_| full) {
+        if let Some(accounting) = self.streams.get_mut(usize::from(stream)) {
+            let full = accounting.told.len() >= MAX_TOLD;
+            match accounting.told.last_mut().filter(|_| full) {
                 Some(last) => *last = (last.0.saturating_add(count), last.1.min(start_ns), last.2.max(end_ns)),
-                None => books.told.push((count, start_ns, end_ns)),
+                None => accounting.told.push((count, start_ns, end_ns)),
             }
         }
     }
 
     /// Decides about what perf rings told of: the kernel's own count of samples is better, where there is one.
     fn settle_told(&mut self, index: usize) {
-        let Some(books) = self.streams.get_mut(index) else { return };
-        let (told, counted) = (std::mem::take(&mut books.told), books.kernel.hits > 0);
+        let Some(accounting) = self.streams.get_mut(index) else { return };
+        let (told, counted) = (std::mem::take(&mut accounting.told), accounting.kernel.hits > 0);
         for (count, start_ns, end_ns) in told.into_iter().filter(|_| !counted) {
             self.lose(index, LossStage::RingFull, count, start_ns, end_ns);
         }
@@ -235,8 +235,8 @@ impl Books {
 
     /// Records of a stream were read, and a filter asks for none of them: they are as filtered as what the kernel left out.
     pub(crate) fn left_out(&mut self, stream: u16, count: u64) {
-        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
-            books.left_out = books.left_out.saturating_add(count);
+        if let Some(accounting) = self.streams.get_mut(usize::from(stream)) {
+            accounting.left_out = accounting.left_out.saturating_add(count);
         }
     }
 
@@ -246,15 +246,15 @@ impl Books {
     }
 
     fn lose(&mut self, index: usize, stage: LossStage, count: u64, start_ns: u64, end_ns: u64) {
-        let (Some(books), Ok(stream)) = (self.streams.get_mut(index), u16::try_from(index)) else { return };
-        books.lost = books.lost.saturating_add(count);
+        let (Some(accounting), Ok(stream)) = (self.streams.get_mut(index), u16::try_from(index)) else { return };
+        accounting.lost = accounting.lost.saturating_add(count);
         self.enter(Some(stream), stage, count, start_ns, end_ns);
     }
 
     /// Enters what was lost when something broke off: at least so many, also if nothing is known.
     fn interrupted(&mut self, stream: Option<u16>, count: u64, start_ns: u64, end_ns: u64) {
-        if let Some(books) = stream.and_then(|stream| self.streams.get_mut(usize::from(stream))) {
-            books.lost = books.lost.saturating_add(count);
+        if let Some(accounting) = stream.and_then(|stream| self.streams.get_mut(usize::from(stream))) {
+            accounting.lost = accounting.lost.saturating_add(count);
         }
         let (stage, end_ns) = (LossStage::Interrupted, end_ns.max(start_ns));
         self.losses.push(Loss { stream, stage, count, start_ns, end_ns });
@@ -294,34 +294,34 @@ impl Books {
 
     /// Rows of a stream are on their way to the store.
     pub(crate) fn pending(&mut self, stream: u16, rows: u64) {
-        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
-            books.pending += rows;
+        if let Some(accounting) = self.streams.get_mut(usize::from(stream)) {
+            accounting.pending += rows;
         }
     }
 
     /// Rows that were on their way have arrived.
     pub(crate) fn stored(&mut self, stream: u16, rows: u64) {
-        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
-            books.pending = books.pending.saturating_sub(rows);
-            books.stored += rows;
+        if let Some(accounting) = self.streams.get_mut(usize::from(stream)) {
+            accounting.pending = accounting.pending.saturating_sub(rows);
+            accounting.stored += rows;
         }
     }
 
     /// Rows that were on their way were refused by the store.
     pub(crate) fn refused(&mut self, stream: u16, rows: u64, start_ns: u64, end_ns: u64) {
-        if let Some(books) = self.streams.get_mut(usize::from(stream)) {
-            books.pending = books.pending.saturating_sub(rows);
+        if let Some(accounting) = self.streams.get_mut(usize::from(stream)) {
+            accounting.pending = accounting.pending.saturating_sub(rows);
         }
         self.lose(usize::from(stream), LossStage::Store, rows, start_ns, end_ns);
     }
 
     /// Totals of a stream, counting `arriving` rows as stored.
     fn totals(&self, index: usize, arriving: u64) -> StreamTotals {
-        let Some(books) = self.streams.get(index) else { return StreamTotals::default() };
-        let hits = books.kernel.hits.saturating_add(books.kernel.missed);
-        let stored = books.stored + arriving;
-        let accounted = stored.saturating_add(books.lost);
-        let filtered = books.kernel.filtered.min(hits).saturating_add(books.left_out);
+        let Some(accounting) = self.streams.get(index) else { return StreamTotals::default() };
+        let hits = accounting.kernel.hits.saturating_add(accounting.kernel.missed);
+        let stored = accounting.stored + arriving;
+        let accounted = stored.saturating_add(accounting.lost);
+        let filtered = accounting.kernel.filtered.min(hits).saturating_add(accounting.left_out);
         let emitted = hits.saturating_sub(filtered).max(accounted);
         StreamTotals { hits: hits.max(emitted + filtered), filtered, emitted, stored }
     }
@@ -335,7 +335,7 @@ impl Books {
         Ledger { streams, losses: self.losses.clone() }
     }
 
-    /// Closes the books when all rows are stored or refused. What the kernel counted and nobody has seen is a loss of
+    /// Closes the ledger when all rows are stored or refused. What the kernel counted and nobody has seen is a loss of
     /// its own; the kernel's counters being final, there is none. Where they are not final, each stream has a loss from the
     /// last reading to the end, whose count is only what is known of it. The readings become averages of the whole
     /// capture: the last interval, in which probes were taken off, says nothing about what the capture cost.
@@ -370,15 +370,15 @@ impl Books {
         // A trace's costs are by event, of which a row may be several.
         let rows: u64 = ledger.streams.iter().map(|totals| totals.hits).sum();
         let events_a_row = self.trace.as_ref().map_or(1.0, |trace| trace.hits() as f64 / rows.max(1) as f64);
-        for (reading, (totals, books)) in self.readings.iter_mut().zip(ledger.streams.iter().zip(&self.streams)) {
+        for (reading, (totals, accounting)) in self.readings.iter_mut().zip(ledger.streams.iter().zip(&self.streams)) {
             let Some(reading) = reading else { continue };
             let hits_per_s = totals.hits as f64 / seconds;
             let cpu_permille = reading.ns_per_hit.map(|ns| ns * hits_per_s * events_a_row / 1e6);
-            *reading = Reading { time_ns: end_ns, hits_per_s, cpu_permille, lost: books.lost, ..*reading };
+            *reading = Reading { time_ns: end_ns, hits_per_s, cpu_permille, lost: accounting.lost, ..*reading };
         }
     }
 
-    /// The last reading of each stream; once the books are closed, its average over the capture.
+    /// The last reading of each stream; once the ledger is closed, its average over the capture.
     pub(crate) fn readings(&self) -> &[Option<Reading>] {
         &self.readings
     }
@@ -392,12 +392,12 @@ impl Books {
     pub(crate) fn lost_total(&self) -> u64 {
         let somewhere = |loss: &&Loss| loss.stream.is_none() && loss.stage != LossStage::HelperFailed;
         let elsewhere: u64 = self.losses.iter().filter(somewhere).map(|loss| loss.count).sum();
-        elsewhere + self.streams.iter().map(|books| books.lost).sum::<u64>()
+        elsewhere + self.streams.iter().map(|accounting| accounting.lost).sum::<u64>()
     }
 
     /// Share of one CPU that all probes use together, in thousandths, where it is known of any.
     pub(crate) fn cpu_permille(&self) -> Option<f64> {
-        let script = self.script.as_ref().and_then(ScriptBooks::cpu_permille);
+        let script = self.script.as_ref().and_then(ScriptAccounting::cpu_permille);
         let streams = self.readings.iter().flatten().filter_map(|reading| reading.cpu_permille);
         streams.chain(script).reduce(|a, b| a + b)
     }
@@ -417,78 +417,78 @@ mod tests {
 
     #[test]
     fn p29_a_loss_has_stage_count_and_time_range() {
-        let mut books = Books::new(1, 100);
-        books.read(&readings(200, 10, 2, 3, 0));
-        books.read(&readings(300, 20, 2, 3, 1));
+        let mut accounting = LossAccounting::new(1, 100);
+        accounting.read(&readings(200, 10, 2, 3, 0));
+        accounting.read(&readings(300, 20, 2, 3, 1));
         let loss = |stage, count, start_ns, end_ns| Loss { stream: Some(0), stage, count, start_ns, end_ns };
         let expected = [loss(LossStage::RingFull, 3, 100, 200), loss(LossStage::KernelMissed, 1, 200, 300)];
-        assert_eq!(books.ledger(&[]).losses, expected);
+        assert_eq!(accounting.ledger(&[]).losses, expected);
     }
 
     #[test]
     fn the_cost_is_a_share_of_one_cpu() {
-        let mut books = Books::new(1, 0);
-        books.read(&readings(1_000_000_000, 500_000, 0, 0, 0));
-        let reading = books.readings()[0].unwrap();
+        let mut accounting = LossAccounting::new(1, 0);
+        accounting.read(&readings(1_000_000_000, 500_000, 0, 0, 0));
+        let reading = accounting.readings()[0].unwrap();
         assert!((reading.hits_per_s - 500_000.0).abs() < 1.0);
-        assert!((books.cpu_permille().unwrap() - 100.0).abs() < 0.1, "500,000 × 200 ns are a tenth of a second");
+        assert!((accounting.cpu_permille().unwrap() - 100.0).abs() < 0.1, "500,000 × 200 ns are a tenth of a second");
     }
 
     #[test]
-    fn closed_books_tell_the_cost_of_the_whole_capture() {
-        let mut books = Books::new(1, 0);
-        books.read(&readings(1_000_000_000, 500_000, 500_000, 0, 0));
-        books.read(&readings(2_000_000_000, 500_000, 500_000, 0, 0));
-        assert!(books.cpu_permille().unwrap() < 0.1, "nothing happened in the last second");
-        books.close(2_000_000_000, Known::All);
-        let reading = books.readings()[0].unwrap();
+    fn a_closed_ledger_tells_the_cost_of_the_whole_capture() {
+        let mut accounting = LossAccounting::new(1, 0);
+        accounting.read(&readings(1_000_000_000, 500_000, 500_000, 0, 0));
+        accounting.read(&readings(2_000_000_000, 500_000, 500_000, 0, 0));
+        assert!(accounting.cpu_permille().unwrap() < 0.1, "nothing happened in the last second");
+        accounting.close(2_000_000_000, Known::All);
+        let reading = accounting.readings()[0].unwrap();
         assert!((reading.hits_per_s - 250_000.0).abs() < 1.0);
         assert!((reading.cpu_permille.unwrap() - 50.0).abs() < 0.1);
     }
 
     #[test]
     fn what_a_ring_tells_counts_only_without_a_counter() {
-        let mut counted = Books::new(1, 0);
+        let mut counted = LossAccounting::new(1, 0);
         counted.ring_lost(0, 5, 10, 20);
         counted.read(&readings(100, 12, 0, 3, 0));
         assert_eq!(counted.lost_total(), 3, "two of the five were no samples");
-        let mut uncounted = Books::new(1, 0);
+        let mut uncounted = LossAccounting::new(1, 0);
         (0..1000).for_each(|time| uncounted.ring_lost(0, 5, time, time + 1));
         assert_eq!(uncounted.close(2000, Known::All).lost(0), 5000);
     }
 
     #[test]
     fn what_a_filter_leaves_out_behind_the_kernel_is_filtered() {
-        let mut books = Books::new(1, 0);
-        books.pending(0, 4);
-        books.left_out(0, 3);
-        books.stored(0, 4);
+        let mut accounting = LossAccounting::new(1, 0);
+        accounting.pending(0, 4);
+        accounting.left_out(0, 3);
+        accounting.stored(0, 4);
         // Records may be read before the counters that have them.
-        assert_eq!(books.totals(0, 0), StreamTotals { hits: 7, filtered: 3, emitted: 4, stored: 4 });
-        books.read(&readings(1000, 12, 2, 3, 0));
-        let ledger = books.close(1000, Known::All);
+        assert_eq!(accounting.totals(0, 0), StreamTotals { hits: 7, filtered: 3, emitted: 4, stored: 4 });
+        accounting.read(&readings(1000, 12, 2, 3, 0));
+        let ledger = accounting.close(1000, Known::All);
         assert_eq!(ledger.streams[0], StreamTotals { hits: 12, filtered: 5, emitted: 7, stored: 4 });
         assert_eq!((ledger.lost(0), ledger.in_flight()), (3, vec![0]));
     }
 
     #[test]
     fn many_losses_are_joined_and_none_forgotten() {
-        let mut books = Books::new(1, 0);
+        let mut accounting = LossAccounting::new(1, 0);
         for second in 1..=10_000 {
-            books.read(&readings(second * 500_000_000, second, 0, second, 0));
+            accounting.read(&readings(second * 500_000_000, second, 0, second, 0));
         }
-        let ledger = books.close(u64::MAX, Known::All);
+        let ledger = accounting.close(u64::MAX, Known::All);
         assert!(ledger.losses.len() <= MAX_LOSSES);
         assert_eq!((ledger.lost(0), ledger.in_flight()), (10_000, vec![0]));
     }
 
     #[test]
     fn what_never_came_is_a_loss() {
-        let mut books = Books::new(1, 0);
-        books.read(&readings(100, 10, 0, 0, 0));
-        books.pending(0, 4);
-        books.stored(0, 4);
-        let ledger = books.close(500, Known::All);
+        let mut accounting = LossAccounting::new(1, 0);
+        accounting.read(&readings(100, 10, 0, 0, 0));
+        accounting.pending(0, 4);
+        accounting.stored(0, 4);
+        let ledger = accounting.close(500, Known::All);
         assert_eq!((ledger.lost(0), ledger.in_flight()), (6, vec![0]));
         assert_eq!(ledger.losses[0].stage, LossStage::Interrupted);
     }
@@ -497,27 +497,27 @@ mod tests {
         /// Whatever is read, stored and refused in whatever order: parts never exceed the whole, and in the end they
         /// are the whole.
         #[test]
-        fn p28_the_books_balance(
+        fn p28_the_ledger_balances(
             steps in proptest::collection::vec((0_u64..50, 0_u64..50, 0_u64..50, 0_u64..5, any::<bool>(), any::<bool>()), 1..60),
         ) {
-            let mut books = Books::new(1, 0);
+            let mut accounting = LossAccounting::new(1, 0);
             let (mut kept, mut filtered, mut full, mut missed, mut pending) = (0, 0, 0, 0, 0);
             for (time, (new, rejected, dropped, unseen, read, refuse)) in steps.iter().enumerate() {
                 let time = time as u64;
                 (kept, filtered, full, missed) = (kept + new, filtered + rejected, full + dropped, missed + unseen);
-                books.pending(0, *new);
+                accounting.pending(0, *new);
                 pending += new;
                 if *read {
-                    books.read(&readings(time, kept + filtered + full, filtered, full, missed));
+                    accounting.read(&readings(time, kept + filtered + full, filtered, full, missed));
                 }
                 let part = pending / 2;
-                if *refuse { books.refused(0, part, time, time) } else { books.stored(0, part) }
+                if *refuse { accounting.refused(0, part, time, time) } else { accounting.stored(0, part) }
                 pending -= part;
-                prop_assert!(books.ledger(&[(0, pending)]).in_flight()[0] >= 0);
+                prop_assert!(accounting.ledger(&[(0, pending)]).in_flight()[0] >= 0);
             }
-            books.stored(0, pending);
-            books.read(&readings(1000, kept + filtered + full, filtered, full, missed));
-            let ledger = books.close(1000, Known::All);
+            accounting.stored(0, pending);
+            accounting.read(&readings(1000, kept + filtered + full, filtered, full, missed));
+            let ledger = accounting.close(1000, Known::All);
             let totals = ledger.streams[0];
             prop_assert_eq!(ledger.in_flight(), vec![0]);
             prop_assert_eq!(totals.emitted, kept + full + missed);

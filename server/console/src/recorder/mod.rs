@@ -35,12 +35,12 @@ mod naming;
 mod output;
 mod page_reader;
 mod perf_format;
+mod process_metadata;
 mod progress;
 mod reader;
 mod running;
 mod sample_rows;
 mod samples;
-mod scout;
 mod script_ledger;
 mod script_places;
 mod script_rows;
@@ -93,8 +93,8 @@ use crate::{
     script::{ScriptEvent, ScriptFailure},
 };
 use kernel_symbols::KernelSymbols;
+use process_metadata::lock;
 use running::{Phase, Running};
-use scout::lock;
 
 /// How captures are made.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use super::{
     AgentLink,
     frames::CUT_NAME,
     mappings::FileKey,
-    scout::{SharedHeld, lock},
+    process_metadata::{SharedHeld, lock},
 };
 
 /// The largest file whose symbols are read.

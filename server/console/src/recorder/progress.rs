@@ -8,7 +8,7 @@ use std::sync::{
 use bathyscope_protocol::RingsCut;
 use tokio::sync::Notify;
 
-use super::scout::lock;
+use super::process_metadata::lock;
 
 /// Why a capture ends, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,12 +13,12 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{
     RunningCapture,
-    ledger::Books,
+    ledger::LossAccounting,
     link::words,
     live::LiveHub,
     naming::{Namer, NamingWork, Progress as NamingProgress},
+    process_metadata::{SharedHeld, lock},
     progress::Progress,
-    scout::{SharedHeld, lock},
     script_rows::ScriptState,
 };
 
@@ -101,7 +101,7 @@ pub(crate) struct Running {
     pub(crate) owner: String,
     pub(crate) hub: LiveHub,
     pub(crate) progress: Arc<Progress>,
-    pub(crate) books: Arc<Mutex<Books>>,
+    pub(crate) accounting: Arc<Mutex<LossAccounting>>,
     pub(crate) held: SharedHeld,
     pub(crate) naming: NamingWork,
     pub(crate) naming_turn: tokio::sync::Mutex<()>,
@@ -125,7 +125,7 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn new(
         (id, title, owner): (CaptureId, String, String),
-        (progress, books): (Arc<Progress>, Arc<Mutex<Books>>),
+        (progress, accounting): (Arc<Progress>, Arc<Mutex<LossAccounting>>),
         slot: OwnedSemaphorePermit,
         (script, made): (Option<RunningScript>, Made),
     ) -> Self {
@@ -135,7 +135,7 @@ impl Running {
             owner,
             hub: LiveHub::default(),
             progress,
-            books,
+            accounting,
             held: SharedHeld::default(),
             naming: NamingWork::default(),
             naming_turn: tokio::sync::Mutex::default(),
@@ -184,15 +184,15 @@ impl Running {
     }
 
     pub(crate) fn summary(&self) -> RunningCapture {
-        let books = lock(&self.books);
+        let accounting = lock(&self.accounting);
         RunningCapture {
             id: self.id,
             title: self.title.clone(),
             owner: self.owner.clone(),
             state: self.phase().word(),
             rows_per_s: *lock(&self.rows_per_s),
-            lost: books.lost_total(),
-            cpu_permille: books.cpu_permille(),
+            lost: accounting.lost_total(),
+            cpu_permille: accounting.cpu_permille(),
         }
     }
 

@@ -21,14 +21,14 @@ use super::{
     chunks::ChunkBuilder,
     data_areas::{DataAreas, KERNEL_HALF, Unread},
     frames::{Frames, MappedPlace, Need, Wish},
-    ledger::Books,
+    ledger::LossAccounting,
     mappings::{FileKey, Processes},
     merge::Merge,
     naming::{NamingWork, kernel_symbol},
     perf_format::perf_format,
+    process_metadata::{MAX_MAPS_BYTES, MetadataRequest, MetadataResponse, lock, read_some},
     reader::RecordBatch,
     sample_rows::{self, SourceWords, Value},
-    scout::{Errand, Fact, MAX_MAPS_BYTES, lock, read_some},
 };
 
 /// How long a sample waits for what must be found out about its process.
@@ -101,9 +101,9 @@ pub(crate) struct Samples {
     /// Addresses of the kernel that have a frame though they are in no stack.
     noted: HashSet<u64>,
     waiting: VecDeque<Waiting>,
-    early: VecDeque<Fact>,
+    early: VecDeque<MetadataResponse>,
     asked: HashSet<Need>,
-    errands: VecDeque<Errand>,
+    requests: VecDeque<MetadataRequest>,
     changes: Vec<ProcessChange>,
     texts: HashMap<StringId, Box<[u8]>>,
     malformed: u64,
@@ -145,7 +145,7 @@ impl Samples {
             waiting: VecDeque::new(),
             early: VecDeque::new(),
             asked: HashSet::new(),
-            errands: VecDeque::new(),
+            requests: VecDeque::new(),
             changes: Vec::new(),
             texts: HashMap::new(),
             malformed: 0,
@@ -184,12 +184,12 @@ impl Samples {
     }
 
     /// Takes records of a perf ring.
-    pub(crate) fn take(&mut self, batch: &RecordBatch, books: &Mutex<Books>) {
+    pub(crate) fn take(&mut self, batch: &RecordBatch, accounting: &Mutex<LossAccounting>) {
         let Some(Some((format, content))) = self.formats.get(batch.ring).copied() else { return };
         let Some(Some(ring)) = self.merged.get(batch.ring).copied() else { return };
         for bytes in batch.records() {
             let Ok(PerfRecord { time_ns, mut event }) = parse_record(bytes, format) else {
-                self.malformed(content, books, self.merge.last_ns(ring));
+                self.malformed(content, accounting, self.merge.last_ns(ring));
                 continue;
             };
             match &mut event {
@@ -197,7 +197,7 @@ impl Samples {
                 PerfEvent::Lost { count } => {
                     let since_ns = self.merge.last_ns(ring);
                     if let RingContent::Stream { stream } = content {
-                        lock(books).ring_lost(stream, *count, since_ns, time_ns.unwrap_or(since_ns));
+                        lock(accounting).ring_lost(stream, *count, since_ns, time_ns.unwrap_or(since_ns));
                     } else {
                         tracing::warn!(count, "changes of processes were lost; some stacks may have no names");
                     }
@@ -215,30 +215,32 @@ impl Samples {
         }
     }
 
-    fn malformed(&mut self, content: RingContent, books: &Mutex<Books>, at_ns: u64) {
+    fn malformed(&mut self, content: RingContent, accounting: &Mutex<LossAccounting>, at_ns: u64) {
         self.malformed += 1;
         // What kind of record it was cannot be told; it counts as a sample rather than as nothing.
         if let RingContent::Stream { stream } = content {
-            lock(books).lost(stream, bathyscope_capture::LossStage::Decode, 1, at_ns, at_ns);
+            lock(accounting).lost(stream, bathyscope_capture::LossStage::Decode, 1, at_ns, at_ns);
         }
     }
 
-    /// Notes what the scout found out; it takes effect when all records from before were handled.
-    pub(crate) fn learn(&mut self, fact: Fact, strings: &mut StringDictionary) {
+    /// Notes what the metadata thread found out; it takes effect when all records from before were handled.
+    pub(crate) fn learn(&mut self, fact: MetadataResponse, strings: &mut StringDictionary) {
         if self.early.len() < MAX_EARLY_FACTS {
             self.early.push_back(fact);
         }
         self.apply_facts(strings, false);
     }
 
-    /// Lets what the scout found out take effect, as far as its time has come.
+    /// Lets what the metadata thread found out take effect, as far as its time has come.
     pub(crate) fn apply_facts(&mut self, strings: &mut StringDictionary, all: bool) {
         let complete_ns = if all { u64::MAX } else { self.merge.complete_ns() };
         for _ in 0..self.early.len() {
             match self.early.pop_front() {
-                Some(Fact::BuildId { device, inode, build_id }) => self.frames.learn_build_id(device, inode, build_id),
-                Some(Fact::Unopened { key }) => self.frames.forget(&key),
-                Some(Fact::Process { pid, name, maps, asked_maps, read_ns }) if read_ns <= complete_ns => {
+                Some(MetadataResponse::BuildId { device, inode, build_id }) => {
+                    self.frames.learn_build_id(device, inode, build_id)
+                }
+                Some(MetadataResponse::Unopened { key }) => self.frames.forget(&key),
+                Some(MetadataResponse::Process { pid, name, maps, asked_maps, read_ns }) if read_ns <= complete_ns => {
                     if let Some(name) = name {
                         self.existing(pid, &name, strings);
                     }
@@ -431,14 +433,14 @@ impl Samples {
             return;
         }
         let name = |pid: u32, (start, _): (u64, u64)| self.processes.file_name(pid, start).unwrap_or_default();
-        self.errands.push_back(match need {
-            Need::Maps(pid) => Errand::Process { pid: *pid, maps: true },
+        self.requests.push_back(match need {
+            Need::Maps(pid) => MetadataRequest::Process { pid: *pid, maps: true },
             Need::File { key, pid, range } => {
-                Errand::File { key: key.clone(), pid: *pid, range: *range, name: name(*pid, *range) }
+                MetadataRequest::File { key: key.clone(), pid: *pid, range: *range, name: name(*pid, *range) }
             }
             Need::BuildId { device, inode, pid, range } => {
                 let key = FileKey::Inode { device: *device, inode: *inode };
-                Errand::File { key, pid: *pid, range: *range, name: name(*pid, *range) }
+                MetadataRequest::File { key, pid: *pid, range: *range, name: name(*pid, *range) }
             }
         });
     }
@@ -570,7 +572,7 @@ impl Samples {
     }
 
     /// The files that are kept for names.
-    pub(crate) fn held(&self) -> super::scout::SharedHeld {
+    pub(crate) fn held(&self) -> super::process_metadata::SharedHeld {
         self.frames.held()
     }
 
@@ -634,17 +636,17 @@ impl Samples {
     }
 
     /// Sends what is to be found out. What finds no room stays for the next time.
-    pub(crate) fn send_errands(&mut self, to: &SyncSender<Errand>) {
+    pub(crate) fn send_requests(&mut self, to: &SyncSender<MetadataRequest>) {
         for wish in self.frames.take_wishes() {
-            self.errands.push_back(match wish {
-                Wish::File { key, pid, range, name } => Errand::File { key, pid, range, name },
-                Wish::PerfMap(pid) => Errand::PerfMap { pid },
+            self.requests.push_back(match wish {
+                Wish::File { key, pid, range, name } => MetadataRequest::File { key, pid, range, name },
+                Wish::PerfMap(pid) => MetadataRequest::PerfMap { pid },
             });
         }
-        while let Some(errand) = self.errands.pop_front() {
-            if let Err(error) = to.try_send(errand) {
-                if let std::sync::mpsc::TrySendError::Full(errand) = error {
-                    self.errands.push_front(errand);
+        while let Some(request) = self.requests.pop_front() {
+            if let Err(error) = to.try_send(request) {
+                if let std::sync::mpsc::TrySendError::Full(request) = error {
+                    self.requests.push_front(request);
                 }
                 return;
             }

@@ -5,12 +5,12 @@ use bathyscope_protocol::Readings;
 
 /// The programs of a script and what they cost.
 #[derive(Debug, Default)]
-pub(super) struct ScriptBooks {
+pub(super) struct ScriptAccounting {
     programs: Vec<ScriptProbe>,
     cpu_permille: Option<f64>,
 }
 
-impl ScriptBooks {
+impl ScriptAccounting {
     pub(super) fn new(programs: Vec<ScriptProbe>) -> Self {
         Self { programs, cpu_permille: None }
     }
@@ -67,26 +67,26 @@ mod tests {
 
     #[test]
     fn what_is_lost_is_told_once_by_stage() {
-        let mut books = ScriptBooks::new(vec![ScriptProbe::default(); 2]);
+        let mut accounting = ScriptAccounting::new(vec![ScriptProbe::default(); 2]);
         let reading = |hits, ring_full, map_full, helper_failed| {
             let probe =
                 ProbeReading { hits, filtered: 3, ring_full, map_full, helper_failed, ..ProbeReading::default() };
             Readings { probes: vec![ProbeReading::default(), probe], ..Readings::default() }
         };
-        let first = books.read(&reading(10, 2, 0, 1), 0, 1_000_000_000);
+        let first = accounting.read(&reading(10, 2, 0, 1), 0, 1_000_000_000);
         assert_eq!(first, [(LossStage::RingFull, 2), (LossStage::HelperFailed, 1)]);
-        let second = books.read(&reading(20, 2, 5, 0), 1_000_000_000, 2_000_000_000);
+        let second = accounting.read(&reading(20, 2, 5, 0), 1_000_000_000, 2_000_000_000);
         assert_eq!(second, [(LossStage::MapFull, 5)]);
-        let program = &books.programs()[1];
+        let program = &accounting.programs()[1];
         assert_eq!((program.hits, program.filtered, program.ring_full, program.helper_failed), (20, 3, 2, 1));
     }
 
     #[test]
     fn the_cost_is_that_of_all_programs() {
-        let mut books = ScriptBooks::new(vec![ScriptProbe::default(); 2]);
+        let mut accounting = ScriptAccounting::new(vec![ScriptProbe::default(); 2]);
         let probe = |hits| ProbeReading { hits, ns_per_hit: Some(200.0), ..ProbeReading::default() };
         let readings = Readings { probes: vec![probe(500_000), probe(250_000)], ..Readings::default() };
-        books.read(&readings, 0, 1_000_000_000);
-        assert!((books.cpu_permille().unwrap() - 150.0).abs() < 0.1);
+        accounting.read(&readings, 0, 1_000_000_000);
+        assert!((accounting.cpu_permille().unwrap() - 150.0).abs() < 0.1);
     }
 }

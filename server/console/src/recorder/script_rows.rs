@@ -22,10 +22,10 @@ use super::{
     live::{LiveHub, LiveMessage, MapTick},
     map_pace::MapPace,
     mappings::FileKey,
+    process_metadata::lock,
     progress::Progress,
     reader::RecordBatch,
     samples::Samples,
-    scout::lock,
     script_streams::{ScriptStreams, SiteStream},
 };
 use crate::script::{Follower, HostNames, MapSnapshot, ProcessNames, ScriptEvent};
@@ -378,7 +378,7 @@ impl ScriptRows {
 
     /// From time to time: maps that the script does not show itself are kept as they are, and viewers see all. How often
     /// depends on what it costs: see [`MapPace`].
-    pub(crate) fn look_after(&mut self, look: &mut Lookup, origin_ns: u64) -> Vec<NewRow> {
+    pub(crate) fn tick(&mut self, look: &mut Lookup, origin_ns: u64) -> Vec<NewRow> {
         let now = Instant::now();
         if now < self.next_look {
             return Vec::new();

@@ -31,19 +31,19 @@ use super::{
     decoder,
     frames::Frames,
     kernel_formats::{self, StreamFormat},
-    ledger::{Books, Known},
+    ledger::{Known, LossAccounting},
     link::words,
     live::LiveMessage,
     live_rows::LiveRows,
     output,
     page_reader::PageReader,
     perf_format::perf_format,
+    process_metadata::{FirstLook, MetadataThread, QUEUED_REQUESTS, QUEUED_RESPONSES},
     progress::Progress,
     reader::{self, QUEUED_BATCHES, Source},
     running::{Made, Phase, Running, RunningScript},
     sample_rows,
     samples::Samples,
-    scout::{FirstLook, QUEUED_ERRANDS, QUEUED_FACTS, Scout},
     script_rows::{ScriptSetup, ScriptState},
     script_streams::{ScriptStreams, probes_of, shows_kernel_addresses, shows_user_addresses},
     syscall_rows::{self, SyscallRows},
@@ -270,13 +270,13 @@ async fn begin(
     }
     let limits = &spec.limits;
     let progress = Arc::new(Progress::new(streams.len(), limits.max_events, limits.max_bytes));
-    let books = books_of(&spec.method, streams.len(), start_ns, script.as_ref(), trace.as_ref());
-    let books = Arc::new(Mutex::new(books));
+    let accounting = accounting_of(&spec.method, streams.len(), start_ns, script.as_ref(), trace.as_ref());
+    let accounting = Arc::new(Mutex::new(accounting));
     let told = script
         .as_ref()
         .map(|script| RunningScript { plan: Arc::clone(&script.plan), state: Arc::clone(&script.state) });
     let made = Made::of(handle, connection, &started);
-    let running = Arc::new(Running::new((id, title, owner), (progress, books), slot, (told, made)));
+    let running = Arc::new(Running::new((id, title, owner), (progress, accounting), slot, (told, made)));
     let script = script.map(|script| ScriptSetup {
         follower: Follower::new(handle, Arc::clone(&script.plan)),
         plan: script.plan,
@@ -317,7 +317,7 @@ async fn begin(
 /// Ends a capture that exists already and could not be started.
 async fn mark_failed(inner: &Inner, running: &Running, start_ns: u64, error: &StartError) {
     let (state, reason) = (CaptureState::Failed, format!("it could not be started: {}", words(error)));
-    let ledger = super::scout::lock(&running.books).close(start_ns, Known::All);
+    let ledger = super::process_metadata::lock(&running.accounting).close(start_ns, Known::All);
     let end = End { state, reason, end_ns: start_ns, ledger, readings: Vec::new(), script: None };
     if let Err(error) = inner.store.finish(running.id, end).await {
         tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");
@@ -329,24 +329,24 @@ fn undecoded(schemas: &[StreamSchema]) -> Streams {
     schemas.iter().map(|schema| (schema.clone(), None)).collect()
 }
 
-fn books_of(
+fn accounting_of(
     method: &Method,
     streams: usize,
     start_ns: u64,
     script: Option<&Script>,
     trace: Option<&TraceStreams>,
-) -> Books {
+) -> LossAccounting {
     match (method, script, trace) {
-        (_, Some(script), _) => Books::of_script(streams, start_ns, script.probes.clone()),
+        (_, Some(script), _) => LossAccounting::of_script(streams, start_ns, script.probes.clone()),
         (Method::Trace(spec), _, Some(trace)) => {
             let name = |stream: &Option<u16>| {
                 let schema = stream.and_then(|stream| trace.schemas.get(usize::from(stream)));
                 schema.map(|schema| schema.name.clone()).unwrap_or_default()
             };
             let names: Vec<String> = trace.dynamic.iter().map(name).collect();
-            Books::of_trace(streams, start_ns, spec.overwrite, (trace.dynamic.clone(), &names))
+            LossAccounting::of_trace(streams, start_ns, spec.overwrite, (trace.dynamic.clone(), &names))
         }
-        _ => Books::new(streams, start_ns),
+        _ => LossAccounting::new(streams, start_ns),
     }
 }
 
@@ -408,20 +408,27 @@ pub(super) struct Threads {
 fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) -> std::io::Result<Threads> {
     let Parts { started, streams, readers, output, samples, script, trace, syscalls, maps } = parts;
     let (to_decoder, records) = sync_channel(QUEUED_BATCHES);
-    let (errands_in, errands) = sync_channel(QUEUED_ERRANDS);
-    let (facts_in, facts) = sync_channel(QUEUED_FACTS);
+    let (requests_in, requests) = sync_channel(QUEUED_REQUESTS);
+    let (responses_in, responses) = sync_channel(QUEUED_RESPONSES);
     let (to_store, appends) = mpsc::channel(QUEUED_APPENDS);
     let (ending, watched) = watch::channel(false);
     let held = Arc::clone(&running.held);
     let names = streams.iter().map(|(schema, _)| schema.name.clone()).collect();
     let has_stacks = streams.iter().any(|(schema, _)| schema.kind == StreamKind::Samples);
     let first = started.target_pid.map_or(FirstLook::All, FirstLook::One);
-    let scout = Scout { link: inner.link.clone(), errands, facts: facts_in, held, first, maps: has_stacks || maps };
-    let (progress, books) = (Arc::clone(&running.progress), Arc::clone(&running.books));
+    let metadata = MetadataThread {
+        link: inner.link.clone(),
+        requests,
+        responses: responses_in,
+        held,
+        first,
+        maps: has_stacks || maps,
+    };
+    let (progress, accounting) = (Arc::clone(&running.progress), Arc::clone(&running.accounting));
     let appender = Appender {
         store: inner.store.clone(),
         id: running.id,
-        books: Arc::clone(&books),
+        accounting: Arc::clone(&accounting),
         progress: Arc::clone(&progress),
     };
     let output =
@@ -435,10 +442,10 @@ fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) ->
         streams,
         rings: started.rings,
         records,
-        facts,
-        errands: errands_in,
+        responses,
+        requests: requests_in,
         to_store,
-        books,
+        accounting,
         progress,
         live,
         naming: running.naming.clone(),
@@ -448,7 +455,7 @@ fn run_threads(inner: &Inner, running: &Running, parts: Parts, start_ns: u64) ->
     let (tell_ready, ready) = tokio::sync::oneshot::channel();
     let decoder = decoder::spawn(setup, rows, tell_ready)?;
     let appender = tokio::spawn(appender.run(appends));
-    scout.spawn()?;
+    metadata.spawn()?;
     let reader = reader::spawn(readers, to_decoder)?;
     Ok(Threads { reader, decoder: Some(decoder), ready: Some(ready), appender: Some(appender), output, ending, names })
 }
@@ -471,7 +478,7 @@ async fn enable(
     if let Some(script) = &running.script {
         let enabled = inner.link.call(move |client| client.enable_script(handle)).await;
         let enabled = enabled.map_err(ScriptFailure::from)?;
-        note_failures(&script.plan, &enabled.failed, &mut super::scout::lock(&script.state));
+        note_failures(&script.plan, &enabled.failed, &mut super::process_metadata::lock(&script.state));
     } else {
         inner.link.call(move |client| client.enable(handle)).await?;
     }
@@ -504,7 +511,7 @@ async fn guard(
     undo(&inner.link, handle, connection).await;
     let (state, reason) = (CaptureState::Failed, "the console failed while it was recorded".to_owned());
     let end_ns = monotonic_ns();
-    let ledger = super::scout::lock(&running.books).close(end_ns, Known::UntilLastReading);
+    let ledger = super::process_metadata::lock(&running.accounting).close(end_ns, Known::UntilLastReading);
     let end = End { state, reason: reason.clone(), end_ns, ledger, readings: Vec::new(), script: None };
     if let Err(error) = inner.store.finish(running.id, end).await {
         tracing::error!(capture = %running.id, error = words(&error), "a capture that failed cannot be marked so");

@@ -171,7 +171,7 @@ impl ProcessFiles {
     }
 
     /// Takes note of a process, and asks what it has open if it is new.
-    pub(super) fn meet(&self, pid: u32) {
+    pub(super) fn note_process(&self, pid: u32) {
         let files = &self.files;
         if files.borrow().contains_key(&pid) {
             return;

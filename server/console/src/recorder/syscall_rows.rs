@@ -182,7 +182,7 @@ impl SyscallRows {
         if let Some(files) = &self.files {
             files.ask(pid);
         }
-        self.meet(pid);
+        self.note_process(pid);
     }
 
     /// How many rows were left out by the filter since this was asked before.
@@ -316,7 +316,7 @@ impl SyscallRows {
     }
 
     fn call(&self, record: &Record<'_>) -> Option<NewRow> {
-        self.meet(record.pid);
+        self.note_process(record.pid);
         let call = record.call();
         let files = self.files.as_ref();
         let of_process = |fd: i32, moment: Moment| files?.shown(record.pid, fd, moment, self.shows);
@@ -381,9 +381,9 @@ impl SyscallRows {
     }
 
     /// Takes note of a process, if it is new.
-    fn meet(&self, pid: u32) {
+    fn note_process(&self, pid: u32) {
         if let Some(files) = &self.files {
-            files.meet(pid);
+            files.note_process(pid);
         }
         if self.filter.is_none() || self.programs.borrow().contains_key(&pid) {
             return;

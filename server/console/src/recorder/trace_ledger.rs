@@ -5,7 +5,7 @@ use bathyscope_protocol::Readings;
 
 /// The counters of a trace.
 #[derive(Debug)]
-pub(super) struct TraceBooks {
+pub(super) struct TraceAccounting {
     /// Whether a full buffer loses its oldest events; then pages tell where, and the counters only how many.
     overwrite: bool,
     /// The stream of each dynamic event.
@@ -23,7 +23,7 @@ pub(super) struct TraceBooks {
 /// A loss: of which stream, where, how many.
 type Lost = (Option<u16>, LossStage, u64);
 
-impl TraceBooks {
+impl TraceAccounting {
     /// `dynamic` are the streams of the dynamic events, in their order.
     pub(super) fn new(overwrite: bool, dynamic: Vec<Option<u16>>, names: &[String]) -> Self {
         let probe = |name: &String| ScriptProbe { name: name.clone(), attached: 1, ..ScriptProbe::default() };
@@ -112,26 +112,26 @@ mod tests {
 
     #[test]
     fn dropped_events_are_told_by_the_counters() {
-        let mut books = TraceBooks::new(false, vec![Some(3)], &["probe:mine".to_owned()]);
+        let mut accounting = TraceAccounting::new(false, vec![Some(3)], &["probe:mine".to_owned()]);
         assert_eq!(
-            books.read(&readings(10, 4, 1)),
+            accounting.read(&readings(10, 4, 1)),
             [(None, LossStage::RingFull, 4), (Some(3), LossStage::KernelMissed, 1)]
         );
-        assert_eq!(books.read(&readings(12, 5, 1)), [(None, LossStage::RingFull, 1)]);
-        assert_eq!(books.told(Some(9)), 0);
-        let told: Vec<_> = books.probes().iter().map(|it| (it.name.as_str(), it.hits, it.missed)).collect();
+        assert_eq!(accounting.read(&readings(12, 5, 1)), [(None, LossStage::RingFull, 1)]);
+        assert_eq!(accounting.told(Some(9)), 0);
+        let told: Vec<_> = accounting.probes().iter().map(|it| (it.name.as_str(), it.hits, it.missed)).collect();
         assert_eq!(told, [("probe:mine", 7, 1)]);
-        books.seen(6);
-        assert_eq!(books.read(&readings(3, 2, 0)), []);
-        assert_eq!(books.close(), [(None, LossStage::Interrupted, 1)]);
+        accounting.seen(6);
+        assert_eq!(accounting.read(&readings(3, 2, 0)), []);
+        assert_eq!(accounting.close(), [(None, LossStage::Interrupted, 1)]);
     }
 
     #[test]
     fn overwritten_events_are_told_by_pages_and_the_rest_at_the_end() {
-        let mut books = TraceBooks::new(true, Vec::new(), &[]);
-        assert_eq!(books.read(&readings(100, 40, 0)), []);
-        assert_eq!((books.told(Some(30)), books.told(None)), (30, 1));
-        books.seen(60);
-        assert_eq!(books.close(), [(None, LossStage::RingFull, 9)]);
+        let mut accounting = TraceAccounting::new(true, Vec::new(), &[]);
+        assert_eq!(accounting.read(&readings(100, 40, 0)), []);
+        assert_eq!((accounting.told(Some(30)), accounting.told(None)), (30, 1));
+        accounting.seen(60);
+        assert_eq!(accounting.close(), [(None, LossStage::RingFull, 9)]);
     }
 }

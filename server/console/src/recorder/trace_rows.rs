@@ -14,11 +14,11 @@ use bathyscope_protocol::RingInfo;
 
 use super::{
     AgentLink,
-    ledger::Books,
+    ledger::LossAccounting,
     merge::Merge,
+    process_metadata::lock,
     reader::RecordBatch,
     samples::Samples,
-    scout::lock,
     script_rows::{Lookup, NewRow, RowCell},
     trace_streams::{FieldSource, RecordUse, TraceStreams},
 };
@@ -111,7 +111,7 @@ impl TraceRows {
     }
 
     /// Takes pages of a CPU.
-    pub(crate) fn take(&mut self, batch: &RecordBatch, books: &Mutex<Books>) {
+    pub(crate) fn take(&mut self, batch: &RecordBatch, accounting: &Mutex<LossAccounting>) {
         let Some(Some((ring, _cpu))) = self.rings.get(batch.ring).copied() else { return };
         let (mut seen, mut undecodable) = (0, 0);
         let since_ns = self.merge.last_ns(ring);
@@ -128,7 +128,7 @@ impl TraceRows {
                     break;
                 };
                 let time_ns = event.time.saturating_add_signed(self.setup.streams.ahead_ns.saturating_neg());
-                self.note_missed(ring, std::mem::replace(&mut missed, Missed::Nothing), time_ns, books);
+                self.note_missed(ring, std::mem::replace(&mut missed, Missed::Nothing), time_ns, accounting);
                 seen += 1;
                 match self.item(event.record) {
                     Some(waiting) => {
@@ -139,20 +139,20 @@ impl TraceRows {
                 }
             }
             // A page may have nothing but the note.
-            self.note_missed(ring, missed, self.merge.last_ns(ring), books);
+            self.note_missed(ring, missed, self.merge.last_ns(ring), accounting);
         }
-        let mut books = lock(books);
-        books.trace_seen(seen);
-        books.lost_somewhere(LossStage::Decode, undecodable, since_ns, self.merge.last_ns(ring));
+        let mut accounting = lock(accounting);
+        accounting.trace_seen(seen);
+        accounting.lost_somewhere(LossStage::Decode, undecodable, since_ns, self.merge.last_ns(ring));
     }
 
-    fn note_missed(&mut self, ring: usize, missed: Missed, time_ns: u64, books: &Mutex<Books>) {
+    fn note_missed(&mut self, ring: usize, missed: Missed, time_ns: u64, accounting: &Mutex<LossAccounting>) {
         let count = match missed {
             Missed::Nothing => return,
             Missed::Counted(count) => Some(count),
             Missed::Uncounted => None,
         };
-        lock(books).trace_told(count, self.merge.last_ns(ring), time_ns);
+        lock(accounting).trace_told(count, self.merge.last_ns(ring), time_ns);
         self.merge.push(ring, Some(time_ns), size_of::<Waiting>(), Waiting { tid: 0, item: Item::Lost });
     }
 

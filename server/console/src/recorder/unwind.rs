@@ -13,7 +13,7 @@ use bathyscope_catalog::elf::{ElfFile, ReadAt, Rule, rule_of};
 
 use super::{
     mappings::FileKey,
-    scout::{SharedHeld, lock},
+    process_metadata::{SharedHeld, lock},
 };
 
 /// The most rows of all files of one capture, of 8 bytes each.

@@ -30,7 +30,7 @@ async fn made(options: &str, more: Value) -> (Console, String, CaptureId, Value)
 }
 
 /// `emitted`, `stored`, and losses of a stream.
-fn books(capture: &Value, stream: usize) -> (u64, u64, u64) {
+fn accounting(capture: &Value, stream: usize) -> (u64, u64, u64) {
     let totals = &capture["ledger"]["streams"][stream];
     let losses = capture["ledger"]["losses"].as_array().unwrap().iter();
     let of_stream = losses.filter(|loss| loss["stream"] == stream).filter_map(|loss| loss["count"].as_u64());
@@ -47,7 +47,7 @@ async fn ask(console: &Console, cookie: &str, id: CaptureId, sql: &str) -> Vec<V
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p28_branches_are_rows_of_their_own_and_the_books_balance() {
+async fn p28_branches_are_rows_of_their_own_and_the_ledger_balances() {
     let asked = json!({"memory": true, "branches": ["any", "save_type"]});
     let (console, operator, id, capture) = made("lose_every=7", asked.clone()).await;
     assert_eq!(capture["state"], "finished", "{capture}");
@@ -65,7 +65,7 @@ async fn p28_branches_are_rows_of_their_own_and_the_books_balance() {
             "sample index from to mispredicted predicted in_tx abort cycles kind spec".to_owned()
         )
     );
-    let ((emitted, samples, lost), (branch_rows, branches, none)) = (books(&capture, 0), books(&capture, 1));
+    let ((emitted, samples, lost), (branch_rows, branches, none)) = (accounting(&capture, 0), accounting(&capture, 1));
     assert!(lost > 0 && samples > 50, "{}", capture["ledger"]);
     assert_eq!(emitted, samples + lost);
     // Of samples that were lost nobody knows the branches: what was lost is the sample.
@@ -92,7 +92,7 @@ async fn p28_branches_are_rows_of_their_own_and_the_books_balance() {
 #[tokio::test(flavor = "multi_thread")]
 async fn accesses_to_memory_can_be_filtered_and_leave_the_profile_as_it_is() {
     let (console, operator, id, capture) = made("", json!({"memory": true})).await;
-    let (_, samples, _) = books(&capture, 0);
+    let (_, samples, _) = accounting(&capture, 0);
     assert_eq!(capture["streams"].as_array().unwrap().len(), 1);
     let rows = |filter: &str| format!("/api/captures/{id}/rows?stream=0&limit=3&filter={filter}");
     let page = console.get(&rows("level%20%3D%3D%20%22Local%20RAM%20hit%22"), &operator).await.json();

@@ -1,4 +1,4 @@
-//! Captures on disks that fail or stand still (P36, P35), and the books after whatever happened (P28).
+//! Captures on disks that fail or stand still (P36, P35), and the ledger after whatever happened (P28).
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -6,14 +6,14 @@ use bathyscope_capture::{CaptureId, LossStage};
 use bathyscope_store::{CaptureRecord, CaptureState, Options, Store, SummaryQuery};
 
 use crate::{
-    Bench, assert_books_balance, bench,
+    Bench, assert_ledger_balances, bench,
     disk::{Calls, Disk, Fault, Plan},
     first_rows,
     made_agent::Behaviour,
     spec, unlimited,
 };
 
-/// What holds of the books of every capture that has ended, whatever happened to it.
+/// What holds of the ledger of every capture that has ended, whatever happened to it.
 fn assert_balanced(record: &CaptureRecord) {
     for (index, totals) in record.ledger.streams.iter().enumerate() {
         let lost = record.ledger.lost(u16::try_from(index).unwrap());
@@ -51,7 +51,7 @@ impl Bench {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p36_a_write_that_fails_ends_the_capture_with_its_books() {
+async fn p36_a_write_that_fails_ends_the_capture_with_its_ledger() {
     for (first, errno) in [(0, libc::ENOSPC), (2, libc::EIO), (5, libc::ENOSPC), (9, libc::EIO)] {
         let bench = bench(Behaviour::default()).await;
         let id = bench.start(spec(2, unlimited())).await;
@@ -73,7 +73,7 @@ async fn p36_a_write_that_fails_ends_the_capture_with_its_books() {
         let next = bench.start(spec(1, bathyscope_capture::Limits { max_events: Some(100), ..unlimited() })).await;
         let record = bench.ended(next).await;
         assert_eq!(record.state, CaptureState::Finished, "{}", record.reason);
-        assert_books_balance(&record, &bench.seen);
+        assert_ledger_balances(&record, &bench.seen);
         bench.store.delete(id).await.unwrap();
     }
 }
@@ -130,7 +130,7 @@ async fn p35_a_disk_that_stands_still_fills_the_ring_and_nothing_else() {
     let record = bench.ended(id).await;
     assert_eq!(record.state, CaptureState::Finished, "{}", record.reason);
     assert!(record.ledger.lost_total() > 0);
-    assert_books_balance(&record, &bench.seen);
+    assert_ledger_balances(&record, &bench.seen);
 }
 
 /// Numbers that are the same each time.
@@ -144,7 +144,7 @@ impl Dice {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p28_the_books_balance_after_random_rates_stalls_faults_and_deaths() {
+async fn p28_the_ledger_balances_after_random_rates_stalls_faults_and_deaths() {
     for seed in 0..24 {
         let mut dice = Dice(seed);
         for _ in 0..8 {
@@ -189,7 +189,7 @@ async fn p28_the_books_balance_after_random_rates_stalls_faults_and_deaths() {
         };
         assert_eq!(record.state, expected, "{what}: {}", record.reason);
         if !died && !failed {
-            assert_books_balance(&record, &bench.seen);
+            assert_ledger_balances(&record, &bench.seen);
         }
         let placed = bench.seen.total(|truth| &truth.placed);
         assert!(record.streams.iter().map(|stream| stream.rows).sum::<u64>() <= placed, "{what}: rows out of nothing");
@@ -203,7 +203,7 @@ fn truth(bench: &Bench) -> (u64, u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p73_an_agent_that_lets_go_leaves_its_last_readings_and_the_books_are_exact() {
+async fn p73_an_agent_that_lets_go_leaves_its_last_readings_and_the_ledger_is_exact() {
     // A ring that is always full, so that a reading that is not the last one is behind.
     let lets_go = Behaviour { die_after: Some(20_000), lets_go: true, ring_bytes: 1 << 13, ..Behaviour::default() };
     let bench = bench(lets_go).await;

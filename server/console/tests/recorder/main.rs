@@ -93,7 +93,7 @@ impl Bench {
 }
 
 /// The ledger says exactly what the agent knows.
-fn assert_books_balance(record: &CaptureRecord, seen: &Seen) {
+fn assert_ledger_balances(record: &CaptureRecord, seen: &Seen) {
     assert!(record.ledger.in_flight().iter().all(|left| *left == 0), "{:?}", record.ledger);
     for (index, truth) in seen.truths.lock().unwrap().iter().enumerate() {
         let totals = record.ledger.streams[index];
@@ -116,7 +116,7 @@ fn assert_books_balance(record: &CaptureRecord, seen: &Seen) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p28_the_books_balance_at_many_rates_and_losses() {
+async fn p28_the_ledger_balances_at_many_rates_and_losses() {
     let cases = [
         Behaviour { hits: 2_000, ..Behaviour::default() },
         Behaviour { hits: 30_000, burst: 5_000, filter_every: 7, miss_every: 11, ..Behaviour::default() },
@@ -130,7 +130,7 @@ async fn p28_the_books_balance_at_many_rates_and_losses() {
         let record = bench.ended(id).await;
         assert_eq!(record.state, CaptureState::Finished);
         assert!(record.reason.starts_with("the command exited with status 3"), "{}", record.reason);
-        assert_books_balance(&record, &bench.seen);
+        assert_ledger_balances(&record, &bench.seen);
         for stream in 0..3 {
             let chunks = bench.rows(id, stream).await;
             let numbers: Vec<u64> = chunks.iter().flatten().map(|(_, number)| *number).collect();
@@ -160,7 +160,7 @@ async fn p28_a_store_that_stands_still_fills_the_ring_and_nothing_else() {
     let record = bench.ended(id).await;
     assert_eq!(record.state, CaptureState::Finished, "{}", record.reason);
     assert!(record.ledger.lost_total() > 0);
-    assert_books_balance(&record, &bench.seen);
+    assert_ledger_balances(&record, &bench.seen);
 }
 
 /// Keeps everybody from writing to the database until the file that it gives back is dropped.
@@ -191,7 +191,7 @@ async fn limits_end_a_capture_and_say_so() {
         let id = bench.start(spec(1, limits)).await;
         let record = bench.ended(id).await;
         assert_eq!((record.state, record.reason.as_str()), (CaptureState::Finished, reason));
-        assert_books_balance(&record, &bench.seen);
+        assert_ledger_balances(&record, &bench.seen);
     }
 }
 
@@ -251,7 +251,7 @@ async fn a_person_stops_it_and_the_output_of_the_command_is_kept() {
     let record = bench.ended(id).await;
     assert_eq!((record.state, record.reason.as_str()), (CaptureState::Finished, "stopped by ada"));
     assert!(!bench.recorder.stop(id, "ada"), "it does not run any more");
-    assert_books_balance(&record, &bench.seen);
+    assert_ledger_balances(&record, &bench.seen);
     let output = bench.store.output(id, 0, 100).await.unwrap();
     let of = |stream| output.iter().filter(|l| l.stream == stream).flat_map(|l| l.bytes.clone()).collect::<Vec<u8>>();
     assert_eq!(of(OutputStream::Stdout), b"hello from the command\n");
@@ -305,7 +305,7 @@ async fn p30_a_viewer_that_reads_nothing_slows_nothing() {
     let asleep: Vec<_> = (0..10).map(|_| bench.recorder.live(id).unwrap()).collect();
     let record = bench.ended(id).await;
     assert_eq!(record.ledger.lost_total(), 0);
-    assert_books_balance(&record, &bench.seen);
+    assert_ledger_balances(&record, &bench.seen);
     drop(asleep);
 }
 
@@ -325,7 +325,7 @@ async fn p41_an_agent_that_dies_takes_no_rows_along() {
     let id = bench.start(spec(1, Limits { max_events: Some(100), ..unlimited() })).await;
     let record = bench.ended(id).await;
     assert_eq!(record.state, CaptureState::Finished, "{}", record.reason);
-    assert_books_balance(&record, &bench.seen);
+    assert_ledger_balances(&record, &bench.seen);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -346,7 +346,7 @@ async fn p44_a_start_that_nobody_waits_for_is_whole_or_not_at_all() {
         for item in all {
             let record = bench.store.capture(item.id).await.unwrap();
             assert_eq!((record.state, record.reason.as_str()), (CaptureState::Finished, "100 ms have passed"));
-            assert_books_balance(&record, &bench.seen);
+            assert_ledger_balances(&record, &bench.seen);
         }
     }
 }
@@ -430,5 +430,5 @@ async fn measure_the_whole_pipeline() {
     let (stored, lost) = (record.ledger.streams[0].stored, record.ledger.lost_total());
     println!("{stored} stored and {lost} lost in {seconds:.2} s: {:.0} stored a second", stored as f64 / seconds);
     println!("{} bytes, {:.1} a row", record.chunk_bytes, record.chunk_bytes as f64 / stored as f64);
-    assert_books_balance(&record, &bench.seen);
+    assert_ledger_balances(&record, &bench.seen);
 }

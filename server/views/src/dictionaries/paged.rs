@@ -19,18 +19,18 @@ pub struct LastIds {
 }
 
 /// Pages of one kind, each loaded when it is first asked for.
-type Shelf = Box<[OnceLock<Arc<Page>>]>;
+type Pages = Box<[OnceLock<Arc<Page>>]>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Paged {
     load: Arc<dyn LoadPages>,
     last: LastIds,
-    texts: Shelf,
-    stacks: Shelf,
-    frames: Shelf,
-    symbols: Shelf,
-    mappings: Shelf,
-    names: Shelf,
+    texts: Pages,
+    stacks: Pages,
+    frames: Pages,
+    symbols: Pages,
+    mappings: Pages,
+    names: Pages,
     /// The first error; nothing is loaded after it.
     failed: Arc<OnceLock<Failure>>,
 }
@@ -45,7 +45,7 @@ struct Failure {
 /// Ids beyond this are damage.
 const MAX_ID: u32 = 1 << 28;
 
-fn shelf(last: u32) -> Shelf {
+fn pages(last: u32) -> Pages {
     let pages = last.min(MAX_ID).div_ceil(PAGE_IDS) as usize;
     std::iter::repeat_with(OnceLock::new).take(pages).collect()
 }
@@ -55,12 +55,12 @@ impl Paged {
         Self {
             load,
             last,
-            texts: shelf(last.string),
-            stacks: shelf(last.stack),
-            frames: shelf(last.frame),
-            symbols: shelf(last.frame),
-            mappings: shelf(1),
-            names: shelf(1),
+            texts: pages(last.string),
+            stacks: pages(last.stack),
+            frames: pages(last.frame),
+            symbols: pages(last.frame),
+            mappings: pages(1),
+            names: pages(1),
             failed: Arc::default(),
         }
     }
@@ -97,7 +97,7 @@ impl Paged {
     }
 
     fn slot(&self, kind: PageKind, number: u32) -> Option<&OnceLock<Arc<Page>>> {
-        let shelf = match kind {
+        let pages = match kind {
             PageKind::Texts => &self.texts,
             PageKind::Stacks => &self.stacks,
             PageKind::Frames => &self.frames,
@@ -105,7 +105,7 @@ impl Paged {
             PageKind::Mappings => &self.mappings,
             PageKind::Names => &self.names,
         };
-        shelf.get(number as usize)
+        pages.get(number as usize)
     }
 
     #[cold]

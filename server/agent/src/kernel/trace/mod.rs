@@ -218,7 +218,7 @@ fn read_stats(area: &Area, cpus: &[u32]) -> Option<Stats> {
 }
 
 /// Stops writing and unhooks what was traced: events are disabled, and since the tracer itself stays while the console holds
-/// pages open, its functions are taken from it instead (which 6.12 does not heed for function_graph in an instance: there they
+/// pages open, its functions are taken from it instead (which 6.12 ignores for function_graph in an instance: there they
 /// stay hooked until the console closes its pages). In the machine's instance, of which the capture has all settings that
 /// are put back with it, only its own events are disabled.
 fn quieten(area: &Area, own_events: &[String]) {

@@ -1,4 +1,4 @@
-//! The scout: one thread for each capture that asks the agent about processes while they still live.
+//! The process metadata thread: one thread for each capture that asks the agent about processes while they still live.
 //!
 //! It reads what processes existed when the capture began, and opens the files whose code was sampled, so that they can
 //! be named after their processes have ended. Descriptors are kept up to a limit, once for each file.
@@ -21,10 +21,10 @@ use bathyscope_symbols::{FileResolver, ProcessMaps};
 use super::{AgentLink, LinkError, by_name::open_by_name, clock::monotonic_ns, mappings::FileKey};
 use crate::processes::comm_of_stat;
 
-/// Errands that may wait.
-pub(crate) const QUEUED_ERRANDS: usize = 1024;
+/// Requests that may wait.
+pub(crate) const QUEUED_REQUESTS: usize = 1024;
 /// Facts that may wait for the decoder.
-pub(crate) const QUEUED_FACTS: usize = 256;
+pub(crate) const QUEUED_RESPONSES: usize = 256;
 /// The most descriptors that are kept for one capture.
 const MAX_HELD: usize = 512;
 /// The most that is read of `/proc/PID/maps`.
@@ -32,9 +32,9 @@ pub(crate) const MAX_MAPS_BYTES: u64 = 32 << 20;
 /// The most processes whose start state is read.
 const MAX_PROCESSES: usize = 1 << 14;
 
-/// What the scout is asked to do.
+/// What the metadata thread is asked to do.
 #[derive(Debug)]
-pub(crate) enum Errand {
+pub(crate) enum MetadataRequest {
     /// Find out what a process is called and, if `maps`, what it has mapped.
     Process { pid: u32, maps: bool },
     /// Open a mapped file and keep it; by its name if the process has ended.
@@ -43,9 +43,9 @@ pub(crate) enum Errand {
     PerfMap { pid: u32 },
 }
 
-/// What the scout found out.
+/// What the metadata thread found out.
 #[derive(Debug)]
-pub(crate) enum Fact {
+pub(crate) enum MetadataResponse {
     /// About a process, at a moment.
     Process { pid: u32, name: Option<Vec<u8>>, maps: Option<ProcessMaps>, asked_maps: bool, read_ns: u64 },
     /// The build id of a file, empty where it has none or cannot be read.
@@ -128,19 +128,19 @@ pub(crate) enum FirstLook {
     One(u32),
 }
 
-/// A scout before it sets out.
-pub(crate) struct Scout {
+/// A metadata thread that does not run yet.
+pub(crate) struct MetadataThread {
     pub(crate) link: AgentLink,
-    pub(crate) errands: Receiver<Errand>,
-    pub(crate) facts: SyncSender<Fact>,
+    pub(crate) requests: Receiver<MetadataRequest>,
+    pub(crate) responses: SyncSender<MetadataResponse>,
     pub(crate) held: SharedHeld,
     pub(crate) first: FirstLook,
     /// Whether mappings are of interest, which they are where there are stacks.
     pub(crate) maps: bool,
 }
 
-impl Scout {
-    /// Starts the thread, which ends when there can be no more errands or nobody wants facts.
+impl MetadataThread {
+    /// Starts the thread, which ends when there can be no more requests or nobody wants responses.
     pub(crate) fn spawn(self) -> std::io::Result<()> {
         let run = move || {
             // It ends where nobody wants to know any more.
@@ -157,8 +157,8 @@ impl Scout {
         let mut pids = pids.into_iter().take(MAX_PROCESSES);
         // What is asked for comes first; between that, all processes in turn.
         loop {
-            match self.errands.try_recv() {
-                Ok(errand) => self.go(errand)?,
+            match self.requests.try_recv() {
+                Ok(request) => self.go(request)?,
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => match pids.next() {
                     Some(pid) => self.process(pid, self.maps)?,
@@ -167,19 +167,19 @@ impl Scout {
             }
         }
         loop {
-            match self.errands.recv_timeout(Duration::from_secs(1)) {
-                Ok(errand) => self.go(errand)?,
+            match self.requests.recv_timeout(Duration::from_secs(1)) {
+                Ok(request) => self.go(request)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
     }
 
-    fn go(&self, errand: Errand) -> Option<()> {
-        match errand {
-            Errand::Process { pid, maps } => self.process(pid, maps),
-            Errand::File { key, pid, range, name } => self.file(key, pid, range, &name),
-            Errand::PerfMap { pid } => {
+    fn go(&self, request: MetadataRequest) -> Option<()> {
+        match request {
+            MetadataRequest::Process { pid, maps } => self.process(pid, maps),
+            MetadataRequest::File { key, pid, range, name } => self.file(key, pid, range, &name),
+            MetadataRequest::PerfMap { pid } => {
                 if let Ok(file) = self.open(pid, ProcessFile::PerfMap) {
                     lock(&self.held).keep_perf_map(pid, file);
                 }
@@ -200,7 +200,7 @@ impl Scout {
         let read_ns = monotonic_ns();
         let maps = if asked_maps { self.open(pid, ProcessFile::Maps).ok() } else { None };
         let maps = maps.map(|file| ProcessMaps::parse(&read_some(file, MAX_MAPS_BYTES)));
-        self.facts.send(Fact::Process { pid, name, maps, asked_maps, read_ns }).ok()
+        self.responses.send(MetadataResponse::Process { pid, name, maps, asked_maps, read_ns }).ok()
     }
 
     fn file(&self, key: FileKey, pid: u32, (start, end): (u64, u64), name: &[u8]) -> Option<()> {
@@ -210,7 +210,7 @@ impl Scout {
             FileKey::BuildId(_) => {
                 match opened {
                     Some(file) => lock(&self.held).keep(key, file),
-                    None => self.facts.send(Fact::Unopened { key }).ok()?,
+                    None => self.responses.send(MetadataResponse::Unopened { key }).ok()?,
                 }
                 Some(())
             }
@@ -221,7 +221,7 @@ impl Scout {
                 if let Some(file) = opened {
                     lock(&self.held).keep(key, file);
                 }
-                self.facts.send(Fact::BuildId { device, inode, build_id }).ok()
+                self.responses.send(MetadataResponse::BuildId { device, inode, build_id }).ok()
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The books of a capture: what its ledger says was emitted, stored and lost.
+//! What the ledger of a capture says was emitted, stored and lost.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The shelf and the examples on every recorded kernel: each compiles with its parameters and with places in user space,
+//! The tool library and the examples on every recorded kernel: each compiles with its parameters and with places in user space,
 //! but for those in a table, which are refused with a message that says why; and the verifier of the running kernel takes
 //! every program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]

@@ -206,11 +206,15 @@ do_lab-6.12() { do_lab 6.12; }
 # Each target for its time, two at once: what takes requests, and what compiles, which gets most of it.
 do_fuzz() {
     local status=0 seconds=${BATHYSCOPE_FUZZ_SECONDS:-600} requests
-    local silence_seconds=$((3 * seconds + 300))
-    fuzz "$seconds" agent_bytes agent_requests login import &
+    local short=$((seconds / 10)) silence_seconds=$((3 * seconds + 300))
+    {
+        fuzz "$seconds" agent_bytes agent_requests login import &&
+            fuzz "$short" perf_records probe_records trace_pages host_texts sysdig event_formats
+    } &
     requests=$!
     fuzz "$seconds" script || status=1
     BATHYSCOPE_FUZZ_SECONDS=$((3 * seconds)) run_tests '^bpf test mutations$' || status=1
+    fuzz "$short" script_records probe_lines filters sql elf dwarf || status=1
     wait "$requests" || status=1
     return "$status"
 }

@@ -135,7 +135,8 @@ pub(crate) fn trace_pages(input: &[u8]) {
 /// Between them they use each kind of value, map and format.
 const SCRIPTS: [&str; 4] = [
     "tracepoint:syscalls:sys_enter_openat { printf(\"%s %d %-10s|%x %r\\n\", comm, tid, str(args.filename), args.flags,
-        buf(args.filename, 16)); print((pid, comm, (1, kstack(3)))); @[ustack(5), comm] = count(); join(args.filename); }",
+        buf(args.filename, 16)); print((pid, comm, (1, kstack(3)))); @[ustack(5), comm] = count(); }
+        tracepoint:syscalls:sys_enter_execve { join(args.argv); }",
     "begin { @h = hist(pid); @l = lhist(tid, 0, 1000, 10); @s = stats(pid); @a[comm, pid] = avg(tid); @m = max(-1);
         @k[kstack] = sum(1); @[1] = (1, comm); @t = strftime(\"%H:%M:%S %f\", nsecs); @n = ntop(pid); }",
     "begin { print(@x[1]); @x[1] = min(pid); printf(\"%s %s %c %%\", ksym(pid), usym(tid), 65); time(\"%F %T\");

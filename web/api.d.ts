@@ -409,7 +409,9 @@ export interface DynamicAnswer {
   notes: string[];
 }
 
-export type DynamicProbe = Written;
+export type DynamicProbe = DynamicProbeForm;
+
+export type DynamicProbeForm = string | Parts;
 
 export interface Entries {
   items: AuditEntry[];
@@ -1543,8 +1545,6 @@ export interface WireVariable {
   pointer: boolean;
   members: string[];
 }
-
-export type Written = string | Parts;
 
 /** What is answered instead where a request failed. */
 export type Failure = Wire;

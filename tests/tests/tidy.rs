@@ -244,14 +244,15 @@ fn defined_type(line: &str) -> Option<&str> {
 #[test]
 fn a_name_is_one_type_in_a_room() {
     // Rooms that keep it; the others follow.
-    for room in ["server/decode/src/", "server/plan/src/", "server/protocol/src/"] {
+    for room in ["capture", "decode", "formats", "plan", "protocol", "query", "store", "symbols"] {
+        let room = &format!("server/{room}/src/");
         let mut known = BTreeSet::new();
         let all: Vec<Source> = rust().into_iter().filter(|source| source.path.starts_with(room)).collect();
         let types = all.iter().filter(|source| !source.path.contains("/tests")).flat_map(|source| {
             before_tests(source).filter_map(|(_, line)| defined_type(line)).map(|name| (name, &source.path))
         });
         none("a second type of a name", types.filter(|(name, _)| !known.insert(*name)).map(|it| format!("{it:?}")));
-        assert!(known.len() > 20, "the types of {room} are found");
+        assert!(known.len() > 10, "the types of {room} are found");
     }
 }
 

@@ -11,7 +11,7 @@ const MAX_FILE_BYTES: usize = 4096;
 
 /// A dynamic event. In JSON a text alone is what was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "DynamicProbeForm", into = "DynamicProbeForm")]
 pub struct DynamicProbe {
     /// What was written, in the grammar of the kernel's files or of `perf probe`.
     pub typed: String,
@@ -24,7 +24,7 @@ pub struct DynamicProbe {
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum DynamicProbeForm {
     Text(String),
     Parts(Parts),
 }
@@ -39,16 +39,16 @@ struct Parts {
     line: Option<String>,
 }
 
-impl From<Written> for DynamicProbe {
-    fn from(written: Written) -> Self {
+impl From<DynamicProbeForm> for DynamicProbe {
+    fn from(written: DynamicProbeForm) -> Self {
         match written {
-            Written::Text(typed) => Self { typed, file: None, line: None },
-            Written::Parts(Parts { typed, file, line }) => Self { typed, file, line },
+            DynamicProbeForm::Text(typed) => Self { typed, file: None, line: None },
+            DynamicProbeForm::Parts(Parts { typed, file, line }) => Self { typed, file, line },
         }
     }
 }
 
-impl From<DynamicProbe> for Written {
+impl From<DynamicProbe> for DynamicProbeForm {
     fn from(probe: DynamicProbe) -> Self {
         match probe {
             DynamicProbe { typed, file: None, line: None } => Self::Text(typed),

@@ -11,7 +11,7 @@ use crate::{
     error::failed,
     index,
     insert::{at_most, insert_all, insert_append, insert_code, insert_symbols, limit},
-    retention::{self, Added},
+    retention::{self, AddedBytes},
     rows::{sql, to_json, unsigned},
     sums,
     writer::{Durability, Writer},
@@ -130,12 +130,12 @@ pub(crate) async fn insert_capture(
         other => other.map_err(failed("making a capture"))?,
     };
     retention::begin(conn, new.id, new.started_unix_ns).await?;
-    let mut added = sums::Added::default();
-    added.page(sums::Part::Spec, 0, spec_sum);
+    let mut added = sums::ChecksumChanges::default();
+    added.page(sums::ChecksummedPart::Spec, 0, spec_sum);
     for (stream, schema) in (0_u32..).zip(&new.streams) {
         let schema = to_json(schema, "the columns of a stream")?;
         at_most("the columns of a stream", schema.len(), limit::JSON_BYTES)?;
-        added.page(sums::Part::Columns, stream, sums::columns(stream, &schema));
+        added.page(sums::ChecksummedPart::Columns, stream, sums::columns(stream, &schema));
         sqlx::query(
             "INSERT INTO streams (capture_id, stream, schema, chunk_count, row_count, chunk_bytes, hits, filtered, \
              emitted, stored) VALUES (?, ?, ?, 0, 0, 0, 0, 0, 0, 0)",
@@ -181,7 +181,7 @@ pub(crate) async fn grow(writer: &mut Writer, id: CaptureId, append: &Append) ->
     let mut forests = writer.forests.remove(&id).unwrap_or_default();
     let indexed = forests.insert_leaves(&mut writer.conn, id, &append.chunks, &numbers).await;
     let indexed = match indexed {
-        Ok(bytes) => retention::add(&mut writer.conn, id, Added { index_bytes: bytes, dictionary_bytes: 0 }).await,
+        Ok(bytes) => retention::add(&mut writer.conn, id, AddedBytes { index_bytes: bytes, dictionary_bytes: 0 }).await,
         Err(error) => Err(error),
     };
     writer.forests.insert(id, forests);

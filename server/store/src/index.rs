@@ -14,7 +14,7 @@ use crate::{
     StoreError,
     error::failed,
     read::{all, of},
-    retention::{self, Added},
+    retention::{self, AddedBytes},
     rows::{narrow, sql},
     writer::{Durability, Writer},
 };
@@ -134,7 +134,7 @@ async fn insert_nodes(
             bytes += insert(conn, id, (*stream, *grouping, node.level, node.number), &node.block).await?;
         }
     }
-    retention::add(conn, id, Added { index_bytes: bytes, dictionary_bytes: 0 }).await
+    retention::add(conn, id, AddedBytes { index_bytes: bytes, dictionary_bytes: 0 }).await
 }
 
 /// Which blocks there are, by stream and grouping.

@@ -11,12 +11,12 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use crate::{
     StoreError,
     error::failed,
-    retention::{self, Added},
+    retention::{self, AddedBytes},
     rows::{
         code_missing, descriptor, machine, mapping_kind, narrow, process_change, sql, stack_to_bytes, stats_to_bytes,
         to_json, unsigned,
     },
-    sums::{self, Part},
+    sums::{self, ChecksummedPart},
 };
 
 /// Limits on what is stored, here and from files.
@@ -79,24 +79,24 @@ pub(crate) async fn insert_append(
     .execute(&mut *conn)
     .await
     .map_err(failed("adding to a capture"))?;
-    retention::add(conn, id, Added { index_bytes: 0, dictionary_bytes: dictionary_bytes(append) }).await?;
+    retention::add(conn, id, AddedBytes { index_bytes: 0, dictionary_bytes: dictionary_bytes(append) }).await?;
     Ok(numbers)
 }
 
 /// What an append adds to the checksums, but for its symbols, which may replace others.
-fn sums_of(append: &Append) -> sums::Added {
-    let mut added = sums::Added::default();
+fn sums_of(append: &Append) -> sums::ChecksumChanges {
+    let mut added = sums::ChecksumChanges::default();
     for (id, text) in &append.strings {
-        added.entry(Part::Strings, *id, sums::string(*id, text));
+        added.entry(ChecksummedPart::Strings, *id, sums::string(*id, text));
     }
     for (id, mapping) in &append.mappings {
-        added.entry(Part::Mappings, *id, sums::mapping(*id, mapping));
+        added.entry(ChecksummedPart::Mappings, *id, sums::mapping(*id, mapping));
     }
     for (id, frame) in &append.frames {
-        added.entry(Part::Frames, *id, sums::frame(*id, frame));
+        added.entry(ChecksummedPart::Frames, *id, sums::frame(*id, frame));
     }
     for (id, stack) in &append.stacks {
-        added.entry(Part::Stacks, *id, sums::stack(*id, &stack_to_bytes(stack)));
+        added.entry(ChecksummedPart::Stacks, *id, sums::stack(*id, &stack_to_bytes(stack)));
     }
     added
 }
@@ -254,10 +254,10 @@ pub(crate) async fn insert_symbols(
     let last: HashMap<FrameId, usize> = rows.iter().enumerate().map(|(at, row)| (row.0, at)).collect();
     let rows: Vec<_> =
         rows.into_iter().enumerate().filter(|(at, row)| last.get(&row.0) == Some(at)).map(|(_, row)| row).collect();
-    let mut added = sums::Added::default();
+    let mut added = sums::ChecksumChanges::default();
     for (frame, function, place, lines) in &rows {
         let sum = sums::symbol(*frame, function.as_bytes(), unsigned(*place), lines.as_bytes());
-        added.entry(Part::Symbols, *frame, sum);
+        added.entry(ChecksummedPart::Symbols, *frame, sum);
     }
     take_away_replaced(conn, id, &rows.iter().map(|row| row.0).collect::<Vec<_>>(), &mut added).await?;
     added.store(conn, id).await?;
@@ -279,7 +279,7 @@ async fn take_away_replaced(
     conn: &mut SqliteConnection,
     id: CaptureId,
     frames: &[FrameId],
-    added: &mut sums::Added,
+    added: &mut sums::ChecksumChanges,
 ) -> Result<(), StoreError> {
     for batch in frames.chunks(BATCH) {
         let mut query =
@@ -294,7 +294,7 @@ async fn take_away_replaced(
         let old: Vec<(u32, String, i64, String)> = old.map_err(failed("replacing symbols"))?;
         for (frame, function, place, lines) in old {
             let sum = sums::symbol(frame, function.as_bytes(), unsigned(place), lines.as_bytes());
-            added.entry(Part::Symbols, frame, -sum);
+            added.entry(ChecksummedPart::Symbols, frame, -sum);
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use crate::{
     read,
     read::{all, of},
     rows::{from_json, narrow, stack_from_bytes, stack_to_bytes, unreadable, unsigned},
-    sums::{self, Part},
+    sums::{self, ChecksummedPart},
 };
 
 /// How many entries, their least and greatest id, their lengths, their bytes, and the sum that is stored of them.
@@ -55,7 +55,7 @@ async fn dense(
 /// Compares a page with the sum that was read with it, if it is a whole page.
 fn check(
     id: CaptureId,
-    part: Part,
+    part: ChecksummedPart,
     (first, last): (u32, u32),
     entries: impl Iterator<Item = i64>,
     stored: Option<i64>,
@@ -82,7 +82,7 @@ pub(crate) async fn strings(
         let ids = (first..).take(count);
         check(
             id,
-            Part::Strings,
+            ChecksummedPart::Strings,
             (first, last),
             ids.map(|id| sums::string(id, packed.get(id).unwrap_or_default())),
             sum,
@@ -92,8 +92,8 @@ pub(crate) async fn strings(
     let mut view = conn.begin().await.map_err(failed("reading strings"))?;
     let mut entries = read::strings(&mut view, id, first.saturating_sub(1), span(first, last)).await?;
     entries.retain(|entry| entry.0 <= last);
-    let sum = stored(&mut view, id, Part::Strings, (first, last)).await?;
-    check(id, Part::Strings, (first, last), entries.iter().map(|(id, text)| sums::string(*id, text)), sum)?;
+    let sum = stored(&mut view, id, ChecksummedPart::Strings, (first, last)).await?;
+    check(id, ChecksummedPart::Strings, (first, last), entries.iter().map(|(id, text)| sums::string(*id, text)), sum)?;
     Ok(Packed::sparse(first, entries.iter().map(|(id, text)| (*id, text.as_slice()))))
 }
 
@@ -114,7 +114,7 @@ pub(crate) async fn stacks(
             rest = after;
             sums::stack(id, stack)
         };
-        check(id, Part::Stacks, (first, last), (first..).zip(&lengths).map(stack), sum)?;
+        check(id, ChecksummedPart::Stacks, (first, last), (first..).zip(&lengths).map(stack), sum)?;
         let frames = stack_from_bytes::<Vec<FrameId>>(&bytes)?;
         let whole = lengths.iter().all(|length| length % 4 == 0);
         let packed = Packed::dense(first, lengths.into_iter().map(|length| length / 4), frames);
@@ -123,9 +123,9 @@ pub(crate) async fn stacks(
     let mut view = conn.begin().await.map_err(failed("reading stacks"))?;
     let mut entries = read::stacks(&mut view, id, first.saturating_sub(1), span(first, last)).await?;
     entries.retain(|entry| entry.0 <= last);
-    let sum = stored(&mut view, id, Part::Stacks, (first, last)).await?;
+    let sum = stored(&mut view, id, ChecksummedPart::Stacks, (first, last)).await?;
     let found = entries.iter().map(|(id, stack)| sums::stack(*id, &stack_to_bytes(stack)));
-    check(id, Part::Stacks, (first, last), found, sum)?;
+    check(id, ChecksummedPart::Stacks, (first, last), found, sum)?;
     Ok(Packed::sparse(first, entries.iter().map(|(id, stack)| (*id, &**stack))))
 }
 
@@ -133,7 +133,7 @@ pub(crate) async fn stacks(
 async fn stored(
     conn: &mut SqliteConnection,
     id: CaptureId,
-    part: Part,
+    part: ChecksummedPart,
     (first, last): (u32, u32),
 ) -> Result<Option<i64>, StoreError> {
     match sums::whole_pages(first, last) {
@@ -175,7 +175,7 @@ pub(crate) async fn frames(
     let frame = |(mapping, place): (u32, i64)| Frame { mapping, offset: unsigned(place) };
     let frames: Vec<_> = ids.into_iter().zip(mappings.into_iter().zip(places).map(frame)).collect();
     let entries = frames.iter().map(|(id, frame)| sums::frame(*id, frame));
-    check(id, Part::Frames, (first, last), entries, sum)?;
+    check(id, ChecksummedPart::Frames, (first, last), entries, sum)?;
     Ok(frames)
 }
 
@@ -211,7 +211,7 @@ pub(crate) async fn symbols(
         let (function, lines) = (names.get(index).unwrap_or_default(), lines.get(index).unwrap_or_default());
         sums::symbol(*frame, function, unsigned(*place), lines)
     };
-    check(id, Part::Symbols, (first, last), (0..).zip(&ids).zip(&places).map(entry), sum)?;
+    check(id, ChecksummedPart::Symbols, (first, last), (0..).zip(&ids).zip(&places).map(entry), sum)?;
     let symbol = |(index, (frame, place)): (u32, (FrameId, i64))| {
         let text = |of: &Packed<u8>| of.get(index).and_then(|bytes| std::str::from_utf8(bytes).ok()).map(str::to_owned);
         let function = text(&names).ok_or_else(|| unreadable("the name of a symbol"))?;

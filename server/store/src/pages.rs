@@ -21,7 +21,7 @@ pub(crate) const CODE_SINCE: i64 = 5;
 /// How far a capture has been read: dictionaries first, then what refers to them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor {
-    part: Part,
+    part: ExportedPart,
     /// The last id read, or how many entries were.
     after: u64,
     /// Whether there are instructions; not in files of older versions.
@@ -29,7 +29,7 @@ pub(crate) struct Cursor {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum ExportedPart {
     Strings,
     Mappings,
     Frames,
@@ -42,14 +42,14 @@ enum Part {
 }
 
 impl Cursor {
-    pub(crate) const START: Self = Self { part: Part::Strings, after: 0, has_code: true };
+    pub(crate) const START: Self = Self { part: ExportedPart::Strings, after: 0, has_code: true };
 
     /// The beginning of a file of a version.
     pub(crate) const fn of_version(version: i64) -> Self {
         Self { has_code: version >= CODE_SINCE, ..Self::START }
     }
 
-    const fn begin(&mut self, part: Part) {
+    const fn begin(&mut self, part: ExportedPart) {
         self.part = part;
         self.after = 0;
     }
@@ -77,47 +77,47 @@ pub(crate) async fn next(
         let mut page = Append::default();
         let after = u32::try_from(cursor.after).unwrap_or(u32::MAX);
         let following = match cursor.part {
-            Part::Strings => {
+            ExportedPart::Strings => {
                 page.strings = read::strings(conn, id, after, LARGE_PAGE).await?;
                 cursor.pass(page.strings.iter().map(|entry| entry.0))?;
-                Part::Mappings
+                ExportedPart::Mappings
             }
-            Part::Mappings => {
+            ExportedPart::Mappings => {
                 page.mappings = read::mappings(conn, id, after, LARGE_PAGE).await?;
                 cursor.pass(page.mappings.iter().map(|entry| entry.0))?;
-                Part::Frames
+                ExportedPart::Frames
             }
-            Part::Frames => {
+            ExportedPart::Frames => {
                 page.frames = read::frames(conn, id, after, PAGE).await?;
                 cursor.pass(page.frames.iter().map(|entry| entry.0))?;
-                Part::Stacks
+                ExportedPart::Stacks
             }
-            Part::Stacks => {
+            ExportedPart::Stacks => {
                 page.stacks = read::stacks(conn, id, after, LARGE_PAGE * 4).await?;
                 cursor.pass(page.stacks.iter().map(|entry| entry.0))?;
-                Part::Symbols
+                ExportedPart::Symbols
             }
-            Part::Symbols => {
+            ExportedPart::Symbols => {
                 page.symbols = read::symbols(conn, id, after, LARGE_PAGE).await?;
                 cursor.pass(page.symbols.iter().map(|entry| entry.0))?;
-                if cursor.has_code { Part::Code } else { Part::Processes }
+                if cursor.has_code { ExportedPart::Code } else { ExportedPart::Processes }
             }
-            Part::Code => {
+            ExportedPart::Code => {
                 page.code = read::code(conn, id, cursor.after, CODE_PAGE).await?;
                 cursor.after += page.code.len() as u64;
-                Part::Processes
+                ExportedPart::Processes
             }
-            Part::Processes => {
+            ExportedPart::Processes => {
                 page.processes = read::processes(conn, id, cursor.after, PAGE).await?;
                 cursor.after += page.processes.len() as u64;
-                Part::Output
+                ExportedPart::Output
             }
-            Part::Output => {
+            ExportedPart::Output => {
                 page.output = read::output(conn, id, cursor.after, LARGE_PAGE).await?;
                 cursor.after += page.output.len() as u64;
-                Part::Chunks(0)
+                ExportedPart::Chunks(0)
             }
-            Part::Chunks(stream) => {
+            ExportedPart::Chunks(stream) => {
                 let Some(chunks) = record.streams.get(usize::from(stream)).map(|stream| stream.chunks) else {
                     return Ok(None);
                 };
@@ -125,7 +125,7 @@ pub(crate) async fn next(
                     page.chunks.push((stream, read_chunk(conn, id, stream, after).await?));
                     cursor.after += 1;
                 }
-                Part::Chunks(stream + 1)
+                ExportedPart::Chunks(stream + 1)
             }
         };
         if page != Append::default() {

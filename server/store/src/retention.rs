@@ -40,14 +40,14 @@ pub(crate) async fn ended(conn: &mut SqliteConnection, id: CaptureId) -> Result<
 
 /// What a capture has grown by.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Added {
+pub(crate) struct AddedBytes {
     pub(crate) index_bytes: u64,
     pub(crate) dictionary_bytes: u64,
 }
 
 /// Counts what was added, in the transaction that is open.
-pub(crate) async fn add(conn: &mut SqliteConnection, id: CaptureId, added: Added) -> Result<(), StoreError> {
-    let Added { index_bytes, dictionary_bytes } = added;
+pub(crate) async fn add(conn: &mut SqliteConnection, id: CaptureId, added: AddedBytes) -> Result<(), StoreError> {
+    let AddedBytes { index_bytes, dictionary_bytes } = added;
     if index_bytes == 0 && dictionary_bytes == 0 {
         return Ok(());
     }

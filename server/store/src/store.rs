@@ -26,7 +26,7 @@ use crate::{
     retention,
     rows::{stack_to_bytes, unsigned},
     schema,
-    sums::{self, Part},
+    sums::{self, ChecksummedPart},
     writer::Job,
 };
 
@@ -239,7 +239,7 @@ impl Store {
     pub fn strings(&self, id: CaptureId, after: StringId) -> StoreFuture<'_, Vec<(StringId, Vec<u8>)>> {
         Box::pin(async move {
             let mut reader = self.reader().await?;
-            let page = (id, Part::Strings, after);
+            let page = (id, ChecksummedPart::Strings, after);
             let read = sums::checked(
                 &mut reader,
                 page,
@@ -257,7 +257,7 @@ impl Store {
     pub fn mappings(&self, id: CaptureId, after: MappingId) -> StoreFuture<'_, Vec<(MappingId, Mapping)>> {
         Box::pin(async move {
             let mut reader = self.reader().await?;
-            let page = (id, Part::Mappings, after);
+            let page = (id, ChecksummedPart::Mappings, after);
             let read = sums::checked(
                 &mut reader,
                 page,
@@ -275,7 +275,7 @@ impl Store {
     pub fn frames(&self, id: CaptureId, after: FrameId) -> StoreFuture<'_, Vec<(FrameId, Frame)>> {
         Box::pin(async move {
             let mut reader = self.reader().await?;
-            let page = (id, Part::Frames, after);
+            let page = (id, ChecksummedPart::Frames, after);
             let read = sums::checked(
                 &mut reader,
                 page,
@@ -293,7 +293,7 @@ impl Store {
     pub fn stacks(&self, id: CaptureId, after: StackId) -> StoreFuture<'_, Vec<(StackId, Stack)>> {
         Box::pin(async move {
             let mut reader = self.reader().await?;
-            let page = (id, Part::Stacks, after);
+            let page = (id, ChecksummedPart::Stacks, after);
             let read = sums::checked(
                 &mut reader,
                 page,
@@ -316,7 +316,7 @@ impl Store {
             };
             let read = sums::checked(
                 &mut reader,
-                (id, Part::Symbols, after),
+                (id, ChecksummedPart::Symbols, after),
                 |conn, from| Box::pin(read::symbol_rows(conn, id, from, read::ALL)),
                 sum,
             );

@@ -26,7 +26,7 @@ const DOING: &str = "storing checksums";
 
 /// What has checksums, with the numbers of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum ChecksummedPart {
     Strings = 0,
     Mappings = 1,
     Frames = 2,
@@ -36,7 +36,7 @@ pub(crate) enum Part {
     Spec = 6,
 }
 
-impl Part {
+impl ChecksummedPart {
     pub(crate) const DICTIONARIES: [Self; 5] =
         [Self::Strings, Self::Mappings, Self::Frames, Self::Stacks, Self::Symbols];
 
@@ -129,15 +129,15 @@ pub(crate) fn spec(spec: &str, host: &str) -> i64 {
 
 /// What is to be added to the sums of a capture.
 #[derive(Debug, Default)]
-pub(crate) struct Added(BTreeMap<(Part, u32), i64>);
+pub(crate) struct ChecksumChanges(BTreeMap<(ChecksummedPart, u32), i64>);
 
-impl Added {
+impl ChecksumChanges {
     /// An entry of a dictionary was added, or taken away with a negative sum.
-    pub(crate) fn entry(&mut self, part: Part, id: u32, sum: i64) {
+    pub(crate) fn entry(&mut self, part: ChecksummedPart, id: u32, sum: i64) {
         self.page(part, page_of(id), sum);
     }
 
-    pub(crate) fn page(&mut self, part: Part, page: u32, sum: i64) {
+    pub(crate) fn page(&mut self, part: ChecksummedPart, page: u32, sum: i64) {
         *self.0.entry((part, page)).or_default() += sum;
     }
 
@@ -159,7 +159,7 @@ impl Added {
 /// Compares what the entries of some pages add up to with what is stored; `first` and `last` are ids for words.
 pub(crate) fn compare(
     id: CaptureId,
-    part: Part,
+    part: ChecksummedPart,
     (first, last): (u32, u32),
     entries: i64,
     stored: Option<i64>,
@@ -174,7 +174,7 @@ pub(crate) fn compare(
 pub(crate) async fn stored(
     conn: &mut SqliteConnection,
     id: CaptureId,
-    part: Part,
+    part: ChecksummedPart,
     (first, last): (u32, u32),
 ) -> Result<Option<i64>, StoreError> {
     let select = "SELECT sum(sum) FROM checksums WHERE capture_id = ? AND part = ? AND page BETWEEN ? AND ?";
@@ -186,7 +186,7 @@ pub(crate) async fn stored(
 /// Checks what a capture is, which never changes: the columns of its streams, its spec and its host.
 pub(crate) async fn check_head(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), StoreError> {
     let head = head_of(conn, id).await?;
-    for part in [Part::Columns, Part::Spec] {
+    for part in [ChecksummedPart::Columns, ChecksummedPart::Spec] {
         let found = head.0.iter().filter(|((of, _), _)| *of == part).map(|(_, sum)| sum).sum();
         let last = head.0.keys().map(|(_, page)| *page).max().unwrap_or(0);
         compare(id, part, (0, last), found, stored(conn, id, part, (0, u32::MAX)).await?)?;
@@ -195,17 +195,17 @@ pub(crate) async fn check_head(conn: &mut SqliteConnection, id: CaptureId) -> Re
 }
 
 /// The sums of what a capture is.
-async fn head_of(conn: &mut SqliteConnection, id: CaptureId) -> Result<Added, StoreError> {
-    let mut head = Added::default();
+async fn head_of(conn: &mut SqliteConnection, id: CaptureId) -> Result<ChecksumChanges, StoreError> {
+    let mut head = ChecksumChanges::default();
     let select = "SELECT stream, schema FROM streams WHERE capture_id = ?";
     let streams: Vec<(u32, String)> = all(conn, of(select, id), "reading streams").await?;
     for (stream, schema) in &streams {
-        head.page(Part::Columns, *stream, columns(*stream, schema));
+        head.page(ChecksummedPart::Columns, *stream, columns(*stream, schema));
     }
     let texts: Vec<(String, String)> =
         all(conn, of("SELECT spec, host FROM captures WHERE id = ?", id), "reading a capture").await?;
     for (text, host) in &texts {
-        head.page(Part::Spec, 0, spec(text, host));
+        head.page(ChecksummedPart::Spec, 0, spec(text, host));
     }
     Ok(head)
 }
@@ -214,34 +214,34 @@ async fn head_of(conn: &mut SqliteConnection, id: CaptureId) -> Result<Added, St
 async fn entries(
     conn: &mut SqliteConnection,
     id: CaptureId,
-    part: Part,
+    part: ChecksummedPart,
     (after, most): (u32, i64),
 ) -> Result<(Vec<(u32, i64)>, Option<u32>), StoreError> {
     let sums: Vec<(u32, i64)> = match part {
-        Part::Strings => {
+        ChecksummedPart::Strings => {
             let entries = read::strings(conn, id, after, most).await?;
             entries.iter().map(|(id, text)| (*id, string(*id, text))).collect()
         }
-        Part::Mappings => {
+        ChecksummedPart::Mappings => {
             let entries = read::mappings(conn, id, after, most).await?;
             entries.iter().map(|(id, value)| (*id, mapping(*id, value))).collect()
         }
-        Part::Frames => {
+        ChecksummedPart::Frames => {
             let entries = read::frames(conn, id, after, most).await?;
             entries.iter().map(|(id, value)| (*id, frame(*id, value))).collect()
         }
-        Part::Stacks => {
+        ChecksummedPart::Stacks => {
             let entries = read::stacks(conn, id, after, most).await?;
             entries.iter().map(|(id, value)| (*id, stack(*id, &stack_to_bytes(value)))).collect()
         }
-        Part::Symbols => {
+        ChecksummedPart::Symbols => {
             let rows = read::symbol_rows(conn, id, after, most).await?;
             let sum = |(id, function, place, lines): &read::SymbolRow| {
                 (*id, symbol(*id, function.as_bytes(), unsigned(*place), lines.as_bytes()))
             };
             rows.iter().map(sum).collect()
         }
-        Part::Columns | Part::Spec => Vec::new(),
+        ChecksummedPart::Columns | ChecksummedPart::Spec => Vec::new(),
     };
     let last = sums.last().map(|(id, _)| *id);
     Ok((sums, last))
@@ -251,7 +251,7 @@ async fn entries(
 /// database. `read` is given the id before the first of a page.
 pub(crate) async fn checked<T: Send>(
     conn: &mut SqliteConnection,
-    (id, part, after): (CaptureId, Part, u32),
+    (id, part, after): (CaptureId, ChecksummedPart, u32),
     read: impl for<'c> FnOnce(&'c mut SqliteConnection, u32) -> BoxFuture<'c, Result<Vec<T>, StoreError>> + Send,
     sum: impl Fn(&T) -> (u32, i64) + Send,
 ) -> Result<Vec<T>, StoreError> {
@@ -272,7 +272,7 @@ pub(crate) async fn checked<T: Send>(
 async fn stored_pages(
     conn: &mut SqliteConnection,
     id: CaptureId,
-    part: Part,
+    part: ChecksummedPart,
     first: u32,
 ) -> Result<BTreeMap<u32, i64>, StoreError> {
     let select = "SELECT page, sum FROM checksums WHERE capture_id = ? AND part = ? AND page >= ?";
@@ -284,7 +284,7 @@ async fn stored_pages(
 /// The first page that is not as it was stored, as an error.
 fn compare_pages(
     id: CaptureId,
-    part: Part,
+    part: ChecksummedPart,
     found: &BTreeMap<u32, i64>,
     stored: &BTreeMap<u32, i64>,
 ) -> Option<StoreError> {
@@ -298,7 +298,7 @@ fn compare_pages(
 
 /// Whether the entries of a dictionary are as they were stored, in one view of the database; the error of the first page
 /// that is not.
-pub(crate) async fn check(conn: &mut SqliteConnection, id: CaptureId, part: Part) -> Result<(), StoreError> {
+pub(crate) async fn check(conn: &mut SqliteConnection, id: CaptureId, part: ChecksummedPart) -> Result<(), StoreError> {
     // Entries and sums belong together although the capture may be growing.
     let mut view = conn.begin().await.map_err(failed("reading checksums"))?;
     let stored = stored_pages(&mut view, id, part, 0).await?;
@@ -319,7 +319,7 @@ pub(crate) async fn check(conn: &mut SqliteConnection, id: CaptureId, part: Part
 /// Whether all that has checksums is as it was stored.
 pub(crate) async fn check_all(conn: &mut SqliteConnection, id: CaptureId) -> Result<(), StoreError> {
     check_head(conn, id).await?;
-    for part in Part::DICTIONARIES {
+    for part in ChecksummedPart::DICTIONARIES {
         check(conn, id, part).await?;
     }
     Ok(())
@@ -332,10 +332,10 @@ pub(crate) async fn make_all(conn: &mut SqliteConnection) -> Result<(), StoreErr
     for (id,) in ids {
         let id = CaptureId::from_bits(unsigned(id));
         head_of(conn, id).await?.store(conn, id).await?;
-        for part in Part::DICTIONARIES {
+        for part in ChecksummedPart::DICTIONARIES {
             let mut after = 0;
             while let (sums, Some(last)) = entries(conn, id, part, (after, i64::from(PAGE_IDS))).await? {
-                let mut added = Added::default();
+                let mut added = ChecksumChanges::default();
                 sums.into_iter().for_each(|(id, sum)| added.entry(part, id, sum));
                 added.store(conn, id).await?;
                 after = last;

@@ -6,7 +6,7 @@ use super::Predicate;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum PredicateForm {
     Text(String),
     Tree(Predicate),
 }
@@ -17,11 +17,11 @@ pub(crate) fn serialize<S: Serializer>(predicate: &Option<Predicate>, serializer
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Predicate>, D::Error> {
-    match Option::<Written>::deserialize(deserializer)? {
+    match Option::<PredicateForm>::deserialize(deserializer)? {
         None => Ok(None),
-        Some(Written::Tree(tree)) => Ok(Some(tree)),
-        Some(Written::Text(text)) if text.trim().is_empty() => Ok(None),
-        Some(Written::Text(text)) => {
+        Some(PredicateForm::Tree(tree)) => Ok(Some(tree)),
+        Some(PredicateForm::Text(text)) if text.trim().is_empty() => Ok(None),
+        Some(PredicateForm::Text(text)) => {
             let told = |error| D::Error::custom(format_args!("the predicate cannot be read: {error}"));
             Predicate::parse(text.trim()).map(Some).map_err(told)
         }

@@ -169,7 +169,7 @@ pub enum Pointee {
     Void,
     /// A type of the script.
     Type(Type),
-    /// A C type, by its id in the checker's [`bathyscope_catalog`] type space, and its name for messages.
+    /// A C type, by its id in the checker's type space (of the catalogue), and its name for messages.
     C {
         /// Its id.
         id: u32,

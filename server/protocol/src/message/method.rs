@@ -33,7 +33,7 @@ pub struct WireSyscalls {
     pub calls: SyscallSpec,
     /// Whether it is recorded from which processes the caller's descends, and whose it is.
     pub ancestors: bool,
-    /// Whether calls that say what descriptors are ([`bathyscope_catalog::syscalls::OPENING`]) are recorded too, whatever else
+    /// Whether calls that say what descriptors are (`OPENING` of the catalogue of calls) are recorded too, whatever else
     /// is asked of a call.
     pub opening: bool,
 }

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::ErrorKind,
     path::PathBuf,
     process::{Child, Command},
 };
@@ -47,6 +48,10 @@ fn b1_descriptors_are_what_strace_says_also_of_calls_that_are_not_shown() {
         let (theirs, ours) = strace_both(&folder, &options, &[descriptors]);
         let (theirs, ours) = (own_calls(&theirs), own_calls(&ours));
         assert!(theirs.concat().len() > 1, "{options:?}: {theirs:#?}");
+        if theirs.concat().iter().any(|line| has_no_peer(line)) {
+            skip("peers of Unix sockets beside strace's", "a kernel with the module unix_diag, which strace asks");
+            continue;
+        }
         assert_same(&without_numbers(&theirs), &without_numbers(&ours), &options.join(" "));
     }
     // A shell's own: a child that has ended before it is asked has none of its parent's where that made it by vfork.
@@ -54,6 +59,13 @@ fn b1_descriptors_are_what_strace_says_also_of_calls_that_are_not_shown() {
     let options = ["-f", "-yy", "-e", "trace=dup2,fcntl"];
     let (theirs, ours) = strace_both(&folder, &options, &["/bin/sh", "-c", script]);
     assert_same(&without_numbers(&own_calls(&theirs)), &without_numbers(&own_calls(&ours)), &options.join(" "));
+}
+
+/// Whether strace tells a Unix socket that is written to, so one that is connected, without its peer.
+fn has_no_peer(line: &str) -> bool {
+    let written = Some(line).filter(|line| line.starts_with("write("));
+    let socket = written.and_then(|line| line.split_once("UNIX-STREAM:[")).and_then(|(_, it)| it.split_once(']'));
+    socket.is_some_and(|(ends, _)| !ends.contains("->"))
 }
 
 #[test]
@@ -174,7 +186,9 @@ fn b6_containers_are_known_by_their_groups_and_their_runtimes_files() {
     let [docker, podman, containerd] = &ids;
     let _states = states.map(MadeState);
     let of_docker = PathBuf::from(format!("/var/lib/docker/containers/{docker}"));
-    fs::create_dir_all(&of_docker).expect("a folder");
+    if fs::create_dir_all(&of_docker).is_err_and(|error| error.kind() == ErrorKind::ReadOnlyFilesystem) {
+        return skip(what, "a host whose /var/lib can be written");
+    }
     let state = r#"{"Name":"/web","Config":{"Image":"nginx:1.27","Env":["A=secret"]}}"#;
     fs::write(of_docker.join("config.v2.json"), state).expect("a file");
     let of_podman = PathBuf::from("/var/lib/containers/storage/overlay-containers");

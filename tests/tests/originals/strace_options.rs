@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use bathyscope_tests::{programs::program, skip};
+use bathyscope_tests::{in_lab, programs::program, skip};
 use serde_json::Value;
 
 use super::{
@@ -11,7 +11,8 @@ use super::{
     words,
 };
 
-/// Numbers of inodes and ports are of one run only: each becomes what it is the first, second, … of.
+/// Numbers of inodes and ports are of one run only: each becomes what it is the first, second, … of. What clone3 wrote of the
+/// new thread's id strace reads when it may be there or not.
 pub(super) fn without_numbers(lines: &[Vec<String>]) -> Vec<Vec<String>> {
     let mut known: Vec<String> = Vec::new();
     let mut plain = |line: &String| {
@@ -22,7 +23,9 @@ pub(super) fn without_numbers(lines: &[Vec<String>]) -> Vec<Vec<String>> {
             if is_one && place == known.len() {
                 known.push(part.to_owned());
             }
+            let of_thread = line.starts_with("clone3(") && out.ends_with("{parent_tid=");
             let part = if is_one { format!("NUMBER{place}") } else { part.to_owned() };
+            let part = if of_thread { "THREAD".to_owned() } else { part };
             out.push_str(if index > 0 { "|" } else { "" });
             out.push_str(&part);
         }
@@ -159,6 +162,10 @@ fn busy() -> std::process::Child {
 #[test]
 fn p24_a_process_is_traced_beside_others_that_are_busy() {
     let Some((_alone, folder)) = beside("strace", "a busy process beside") else { return };
+    if in_lab() {
+        // A call that is passed over takes 20 times as long there, which is more than the budget for it.
+        return skip("a busy process beside", "a machine that is not emulated");
+    }
     let others = busy();
     let script = "while :; do sleep 0.05; done";
     let child = prepared(["/bin/sh", "-c", script]).spawn().expect("sh");

@@ -46,18 +46,6 @@ impl Names for HostNames {
         })
     }
 
-    fn user_symbol(&self, _pid: u32, _address: u64) -> Option<Symbol> {
-        None
-    }
-
-    fn build_id(&self, _pid: u32, _address: u64) -> Option<(Vec<u8>, u64)> {
-        None
-    }
-
-    fn process_name(&self, _pid: u32) -> Option<String> {
-        None
-    }
-
     fn user_name(&self, uid: u32) -> Option<String> {
         self.users.borrow_mut().get_or_insert_with(users).get(&uid).cloned()
     }
@@ -69,10 +57,6 @@ impl Names for HostNames {
         let mut known = self.cgroups.borrow_mut();
         let path = known.entry(id).or_insert_with(|| cgroup(Path::new("/sys/fs/cgroup"), id));
         path.as_ref().map(|path| format!("unified:{path}"))
-    }
-
-    fn stack(&self, _user: bool, _id: u64) -> Option<Vec<u64>> {
-        None
     }
 
     fn wall_time(&self, clock: Clock, ns: u64) -> Option<WallTime> {

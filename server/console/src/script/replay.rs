@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use bathyscope_capture::{Batch, ColumnData, ColumnType, FrameId, StreamSchema, column_name_of_field};
-use bathyscope_decode::script::{
-    Form, KeptRow, Names, Record, Renderer, Snapshot, Symbol, Value, WallTime, value_columns,
-};
+use bathyscope_decode::script::{Form, KeptRow, Names, Record, Renderer, Snapshot, Value, WallTime, value_columns};
 use bathyscope_plan::{Clock, Plan, Site, Type};
 use bathyscope_views::Dictionaries;
 
@@ -192,34 +190,6 @@ fn stack_text(dictionaries: &Dictionaries, frames: &[FrameId]) -> Vec<u8> {
 }
 
 impl Names for KeptNames {
-    fn kernel_symbol(&self, _address: u64) -> Option<Symbol> {
-        None
-    }
-
-    fn user_symbol(&self, _pid: u32, _address: u64) -> Option<Symbol> {
-        None
-    }
-
-    fn build_id(&self, _pid: u32, _address: u64) -> Option<(Vec<u8>, u64)> {
-        None
-    }
-
-    fn process_name(&self, _pid: u32) -> Option<String> {
-        None
-    }
-
-    fn user_name(&self, _uid: u32) -> Option<String> {
-        None
-    }
-
-    fn cgroup_path(&self, _id: u64, _filter: &str) -> Option<String> {
-        None
-    }
-
-    fn stack(&self, _user: bool, _id: u64) -> Option<Vec<u64>> {
-        None
-    }
-
     fn wall_time(&self, clock: Clock, ns: u64) -> Option<WallTime> {
         // Of the other clocks only their own host knows how far they were ahead.
         (clock == Clock::Monotonic).then(|| local(i128::from(ns) + self.unix_minus_monotonic_ns))

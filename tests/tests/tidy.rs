@@ -256,6 +256,46 @@ fn a_name_is_one_type_in_a_room() {
     }
 }
 
+/// Whether a line of code tells kinds of what is recorded apart, rather than making one.
+fn tells_kinds_apart(line: &str) -> bool {
+    let kinds = ["Events", "Profile", "Count", "Script", "Trace", "Syscalls"];
+    let Some(at) = kinds.iter().filter_map(|kind| line.find(&format!("Method::{kind}"))).min() else {
+        return line.contains("MethodKind::");
+    };
+    let (before, after) = line.split_at(at);
+    let before = before.trim_end().trim_end_matches("Wire").trim_end_matches('(').trim_end();
+    let is_pattern = ["let", "|", "&"].iter().any(|word| before.ends_with(word));
+    is_pattern || before.contains("matches!") || after.contains("=>")
+}
+
+#[test]
+fn kinds_of_what_is_recorded_are_told_apart_in_tables_only() {
+    let tables = [
+        "server/capture/src/spec/method.rs",
+        "server/capture/src/spec.rs",
+        "server/console/src/recorder/engine/mod.rs",
+        "server/agent/src/",
+        // A test that has a spec of each kind, and does not compile without.
+        "server/console/src/wire/every_spec.rs",
+    ];
+    let all: Vec<Source> = rust().into_iter().filter(|it| it.path.starts_with("server/") && shipped(it)).collect();
+    let apart = all.iter().filter(|source| !in_any(source, &tables)).flat_map(|source| {
+        let lines = before_tests(source).filter(|(_, line)| !is_comment(line) && tells_kinds_apart(line));
+        lines.map(|(number, line)| format!("{}:{number}: {}", source.path, line.trim())).collect::<Vec<_>>()
+    });
+    none("a kind told apart outside of the tables: ask it (capture::Method) or put it into its engine", apart);
+    let cases = [
+        ("Method::Trace(trace) => Some(trace),", true),
+        ("if let Method::Trace(trace) = &spec.method", true),
+        ("matches!(spec.method, Method::Count(_))", true),
+        ("let spec = CaptureSpec { name, method: Method::Count(count), target, limits };", false),
+        ("Ok(Method::Trace(TraceSpec { events, ..TraceSpec::default() }))", false),
+    ];
+    for (line, told) in cases {
+        assert_eq!(tells_kinds_apart(line), told, "{line}");
+    }
+}
+
 #[test]
 fn what_reads_bytes_from_outside_has_no_way_to_the_outside() {
     let parsers = ["server/decode/src/", "server/capture/src/", "server/plan/src/"];

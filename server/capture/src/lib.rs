@@ -60,8 +60,9 @@ pub use spec::{
     Below, BranchFilter, BranchFilterError, Budgets, CallGraph, CaptureSpec, CountPer, CountSpec, Descriptors,
     EventProbe, HexTexts, Limits, MAX_BUDGET_CPU_PERMILLE, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FIELDS,
     MAX_FREQUENCY_HZ, MAX_PROBES, MAX_SAMPLED, MAX_SCRIPT_BYTES, MAX_SCRIPT_PARAMETERS, MAX_STACK_BYTES,
-    MAX_TARGET_PROCESSES, Method, OverBudget, ProfileSpec, SampledEvent, ScriptSpec, SpecError, SyscallData,
-    SyscallLook, SyscallOutcome, SyscallSpec, Target, TracepointName, USUAL_BUDGET_BYTES_PER_S, USUAL_STACK_BYTES,
+    MAX_TARGET_PROCESSES, Method, MethodKind, OverBudget, ProfileSpec, SampledEvent, ScriptSpec, SpecError,
+    SyscallData, SyscallLook, SyscallOutcome, SyscallSpec, Target, TracepointName, USUAL_BUDGET_BYTES_PER_S,
+    USUAL_STACK_BYTES,
 };
 pub use stacks::{
     Frame, FrameId, Mapping, MappingId, MappingKind, Stack, StackDictionary, StackId, Symbol, SymbolLine,

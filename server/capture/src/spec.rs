@@ -3,6 +3,7 @@
 
 mod branches;
 mod budgets;
+mod method;
 mod perf;
 mod syscalls;
 mod target;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use branches::{BranchFilter, BranchFilterError};
 pub use budgets::{Budgets, USUAL_BUDGET_BYTES_PER_S};
+pub use method::{Method, MethodKind};
 pub use perf::{
     CallGraph, CountPer, CountSpec, MAX_COUNTED, MAX_DETAIL, MAX_EVENT_BYTES, MAX_FREQUENCY_HZ, MAX_SAMPLED,
     MAX_STACK_BYTES, ProfileSpec, SampledEvent, USUAL_STACK_BYTES,
@@ -20,7 +22,7 @@ pub use perf::{
 pub use syscalls::{Below, Descriptors, HexTexts, SyscallData, SyscallLook, SyscallOutcome, SyscallSpec};
 pub use target::{MAX_TARGET_PROCESSES, Target};
 
-use crate::{Predicate, PredicateError, TraceSpec};
+use crate::{Predicate, PredicateError};
 
 /// The most probes in one capture.
 pub const MAX_PROBES: usize = 64;
@@ -52,38 +54,6 @@ pub struct CaptureSpec {
     /// When the capture ends by itself.
     #[serde(default)]
     pub limits: Limits,
-}
-
-/// How events are obtained.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Method {
-    /// One row for each hit of each probe.
-    Events {
-        /// The probes, one stream each, in this order.
-        probes: Vec<EventProbe>,
-    },
-    /// Stacks sampled on every CPU, by time or by another event.
-    Profile(ProfileSpec),
-    /// How often events happen, one row for each event and interval.
-    Count(CountSpec),
-    /// What a script of the probe language prints and keeps in its maps.
-    Script(ScriptSpec),
-    /// What the kernel's own tracer records.
-    Trace(TraceSpec),
-    /// System calls with their arguments, results and durations.
-    Syscalls(SyscallSpec),
-}
-
-impl Method {
-    /// Whether what a hit costs is an estimate: the kernel keeps no time for ftrace, samples and counters, as it does for
-    /// programs of its own.
-    pub fn cost_is_estimated(&self) -> bool {
-        match self {
-            Self::Trace(_) | Self::Profile(_) | Self::Count(_) => true,
-            Self::Events { .. } | Self::Script(_) | Self::Syscalls(_) => false,
-        }
-    }
 }
 
 /// A script with everything that it needs to be run again.
@@ -302,19 +272,9 @@ impl CaptureSpec {
     /// The first thing that is wrong.
     pub fn validate(&self) -> Result<(), SpecError> {
         in_range("the length of the capture's name in bytes", self.name.len() as u64, 0, MAX_NAME_BYTES as u64)?;
-        match &self.method {
-            Method::Events { probes } => {
-                in_range("the number of probes", probes.len() as u64, 1, MAX_PROBES as u64)?;
-                probes.iter().try_for_each(EventProbe::validate)?;
-            }
-            Method::Profile(profile) => profile.validate()?,
-            Method::Count(count) => count.validate(&self.target)?,
-            Method::Script(script) => script.validate()?,
-            Method::Trace(trace) => trace.validate()?,
-            Method::Syscalls(calls) => calls.validate()?,
-        }
+        self.method.validate(&self.target)?;
         self.target.validate()?;
-        let knows_threads = matches!(self.method, Method::Profile(_) | Method::Count(_));
+        let knows_threads = self.method.kind().records_threads();
         if matches!(self.target.watched(), Target::Threads { .. }) && !knows_threads {
             let needs =
                 "a profile or counts as method; events of one thread are rows that a filter such as tid == 7 shows";
@@ -335,18 +295,7 @@ impl CaptureSpec {
         if !self.name.trim().is_empty() {
             return self.name.trim().to_owned();
         }
-        let what = match &self.method {
-            Method::Events { probes } => match probes.as_slice() {
-                [one] => one.tracepoint.to_string(),
-                [first, rest @ ..] => format!("{} and {} more", first.tracepoint, rest.len()),
-                [] => "no probes".to_owned(),
-            },
-            Method::Profile(profile) => profile.title(),
-            Method::Count(count) => count.title(),
-            Method::Script(script) => script.title(),
-            Method::Trace(trace) => trace.title(),
-            Method::Syscalls(calls) => calls.title(),
-        };
+        let what = self.method.title();
         match &self.target {
             Target::System => what,
             Target::During { argv, of, .. } if **of == Target::System => {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use bathyscope_capture::{Method, ScriptRecord, StreamKind, StreamSchema, visible};
+use bathyscope_capture::{ScriptRecord, StreamKind, StreamSchema, visible};
 use bathyscope_decode::script::safe_for_terminal;
 use bathyscope_plan::{Action, AttachPoint, Plan, Site};
 use bathyscope_store::CaptureState;
@@ -56,7 +56,7 @@ impl ScriptView {
     pub fn new(view: &CaptureView, record: Option<&ScriptRecord>) -> Option<Self> {
         let plan: Plan = serde_json::from_slice(record?.plan.as_bytes()).ok()?;
         let about = view.record();
-        let Method::Script(spec) = &about.spec.method else { return None };
+        let spec = about.spec.method.script()?;
         let name = if spec.file.is_empty() { "script" } else { &spec.file };
         let replay = Replay::new(&plan, (name, &spec.text), about.started_unix_ns, about.start_ns);
         Some(Self { plan, text: spec.text.clone(), replay })

@@ -1,7 +1,7 @@
 //! Making, filling, naming and ending captures: what runs in the writer.
 
 use bathyscope_capture::{
-    Append, CaptureId, CaptureSpec, FrameId, FunctionCode, HostFacts, Ledger, Loss, LossStage, Method, ScriptRecord,
+    Append, CaptureId, CaptureSpec, FrameId, FunctionCode, HostFacts, Ledger, Loss, LossStage, ScriptRecord,
     StreamTotals, Symbol, Target,
 };
 use sqlx::SqliteConnection;
@@ -58,17 +58,6 @@ pub(crate) const fn origin(origin: Origin) -> &'static str {
     }
 }
 
-const fn method_of(spec: &CaptureSpec) -> &'static str {
-    match spec.method {
-        Method::Events { .. } => "events",
-        Method::Profile(_) => "profile",
-        Method::Count(_) => "count",
-        Method::Script(_) => "script",
-        Method::Trace(_) => "trace",
-        Method::Syscalls(_) => "syscalls",
-    }
-}
-
 fn target_of(spec: &CaptureSpec, host: &HostFacts) -> String {
     let text = match &spec.target {
         Target::System => "system".to_owned(),
@@ -97,7 +86,7 @@ pub(crate) async fn insert_capture(
     at_most("the list of streams", new.streams.len(), limit::STREAMS)?;
     let (spec, host) = (to_json(&new.spec, "the spec")?, to_json(&new.host, "the facts of the host")?);
     let (method, target, host_name) =
-        (method_of(&new.spec), target_of(&new.spec, &new.host), cut(&new.host.hostname, 256));
+        (new.spec.method.kind().name(), target_of(&new.spec, &new.host), cut(&new.host.hostname, 256));
     let search = search_text(&new.title, &new.owner, [host_name, method, &target]);
     let spec_sum = sums::spec(&spec, &host);
     at_most("the spec", spec.len().max(host.len()), limit::JSON_BYTES)?;

@@ -11,7 +11,10 @@ use crate::script::ScriptAgent;
 /// # Errors
 /// If a condition cannot be said in the kernel's filter language: it, and why.
 pub(super) fn by_ftrace(agent: &mut impl ScriptAgent, method: Method) -> Result<Method, (String, Vec<Diagnostic>)> {
-    let Method::Events { probes } = method else { return Ok(method) };
+    let probes = method.tracepoints();
+    if probes.is_empty() {
+        return Ok(method);
+    }
     // Where they cannot be listed, none can be told from others; what attaching them then says is as true.
     let known = agent.call(|client| client.dynamic_events()).map(|dynamic| dynamic.events).unwrap_or_default();
     let is_dynamic = |probe: &EventProbe| {
@@ -19,18 +22,18 @@ pub(super) fn by_ftrace(agent: &mut impl ScriptAgent, method: Method) -> Result<
         known.iter().any(|event| event.group == group && event.name == name)
     };
     if !probes.iter().any(is_dynamic) {
-        return Ok(Method::Events { probes });
+        return Ok(method);
     }
-    let event = |probe: EventProbe| -> Result<TraceEvent, (String, Vec<Diagnostic>)> {
+    let event = |probe: &EventProbe| -> Result<TraceEvent, (String, Vec<Diagnostic>)> {
         let filter = probe.predicate.as_ref().map(filter).transpose().map_err(|why| {
             let text = probe.predicate.as_ref().map(ToString::to_string).unwrap_or_default();
             let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
             let message = format!("a dynamic event is recorded by ftrace, and {why}");
             (text, vec![Diagnostic::error(Span { start: 0, end }, message)])
         })?;
-        Ok(TraceEvent { event: probe.tracepoint, filter })
+        Ok(TraceEvent { event: probe.tracepoint.clone(), filter })
     };
-    let events = probes.into_iter().map(event).collect::<Result<Vec<_>, _>>()?;
+    let events = probes.iter().map(event).collect::<Result<Vec<_>, _>>()?;
     Ok(Method::Trace(TraceSpec { events, ..TraceSpec::default() }))
 }
 

@@ -1,6 +1,6 @@
 //! Functions that a trace names: whether this kernel has them, and what somebody should know about them.
 
-use bathyscope_capture::{CaptureSpec, DynamicProbe, Method, TraceSpec};
+use bathyscope_capture::{CaptureSpec, DynamicProbe, TraceSpec};
 use bathyscope_catalog::{
     dynamic::{Line, Place, parse_dynamic},
     kernel_names::seldom_called,
@@ -73,15 +73,9 @@ fn probed(probes: &[DynamicProbe]) -> impl Iterator<Item = String> {
 
 /// What somebody should know who wonders why a capture has few rows or none: functions that are hardly ever called.
 pub fn hints(spec: &CaptureSpec) -> Vec<String> {
-    let names: Vec<String> = match &spec.method {
-        Method::Trace(trace) => {
-            let lists = trace.functions.iter().chain(&trace.graph_roots);
-            let functions = lists.filter_map(|function| name_of(function)).map(str::to_owned);
-            functions.chain(probed(&trace.dynamic)).collect()
-        }
-        Method::Count(count) => probed(&count.dynamic).collect(),
-        Method::Events { .. } | Method::Profile(_) | Method::Script(_) | Method::Syscalls(_) => Vec::new(),
-    };
+    let traced = spec.method.trace().into_iter().flat_map(|trace| trace.functions.iter().chain(&trace.graph_roots));
+    let traced = traced.filter_map(|function| name_of(function)).map(str::to_owned);
+    let names: Vec<String> = traced.chain(probed(spec.method.dynamic())).collect();
     let mut hints: Vec<String> = Vec::new();
     for (_, why) in names.iter().filter_map(|name| seldom_called(name)) {
         if !hints.iter().any(|known| known == why) {
@@ -93,7 +87,7 @@ pub fn hints(spec: &CaptureSpec) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use bathyscope_capture::{Limits, Target};
+    use bathyscope_capture::{Limits, Method, Target};
 
     use super::*;
 

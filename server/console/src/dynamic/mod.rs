@@ -14,7 +14,7 @@ mod removals;
 use std::collections::BTreeSet;
 
 use bathyscope_bpf::lang::denied_function;
-use bathyscope_capture::{CaptureSpec, DynamicProbe, Method};
+use bathyscope_capture::{CaptureSpec, DynamicProbe};
 use bathyscope_catalog::{
     dynamic::{
         Definition, Dialect, DynamicError, DynamicProblem, End, FilePlace, Line, MAX_NAME_BYTES, Passed, Place,
@@ -404,21 +404,14 @@ pub(crate) fn resolve_spec(
     mut spec: CaptureSpec,
 ) -> Result<CaptureSpec, (String, Vec<Diagnostic>)> {
     spec.method = foreign::by_ftrace(agent, spec.method)?;
-    let counted = matches!(spec.method, Method::Count(_));
+    let counted = spec.method.counts().is_some();
     let mut facts = KernelFacts::default();
-    if let Method::Trace(trace) = &spec.method
+    if let Some(trace) = spec.method.trace()
         && let Some(wrong) = functions::wrong(agent, &mut facts, trace)
     {
         return Err(wrong);
     }
-    let dynamic = match &mut spec.method {
-        Method::Trace(trace) => &mut trace.dynamic,
-        Method::Count(count) => &mut count.dynamic,
-        Method::Events { .. } | Method::Profile(_) | Method::Script(_) | Method::Syscalls(_) => return Ok(spec),
-    };
-    if dynamic.is_empty() {
-        return Ok(spec);
-    }
+    let Some(dynamic) = spec.method.dynamic_mut().filter(|dynamic| !dynamic.is_empty()) else { return Ok(spec) };
     let text: String = dynamic.iter().map(|probe| probe.typed.replace('\n', " ") + "\n").collect();
     let file = |line: usize| dynamic.get(line).and_then(|probe: &DynamicProbe| probe.file.as_deref());
     let mut all = check_lines(agent, &mut facts, &text, file, None);

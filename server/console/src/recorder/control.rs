@@ -12,6 +12,7 @@ use bathyscope_store::{CaptureState, End, ScriptEnd, StoreError};
 use super::{
     Inner, LinkError,
     clock::monotonic_ns,
+    engine::profile::NO_DATA_SOURCE,
     guard_words::{end_words, guard_words},
     ledger::Known,
     link::words,
@@ -20,8 +21,7 @@ use super::{
     process_metadata::lock,
     progress::{Cause, size},
     running::{Phase, Running},
-    sample_rows,
-    start::Threads,
+    threads::Threads,
 };
 
 /// How often the agent is asked for readings.
@@ -388,7 +388,7 @@ impl Controller {
         }
         if progress.is_memory_untold() {
             reason.push_str("; ");
-            reason.push_str(sample_rows::NO_DATA_SOURCE);
+            reason.push_str(NO_DATA_SOURCE);
         }
         if let Some(script) = &self.running.script {
             let script = lock(&script.state);

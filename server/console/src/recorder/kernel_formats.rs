@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use bathyscope_capture::{KernelFormat, Method, StreamSchema};
+use bathyscope_capture::{KernelFormat, StreamSchema};
 use bathyscope_catalog::{
     MAX_FORMAT_BYTES, parse_event_format,
     print::PrintFormat,
@@ -62,26 +62,11 @@ impl StreamFormat {
     }
 }
 
-/// The formats of the tracepoints whose fields a capture records; those that cannot be read are left out.
-pub(super) async fn of_probes(link: &AgentLink, method: &Method) -> Vec<StreamFormat> {
-    let Method::Events { probes } = method else { return Vec::new() };
-    let mut formats = Vec::new();
-    for (stream, probe) in (0_u16..).zip(probes) {
-        let tracepoint = probe.tracepoint.clone();
-        let group = tracepoint.system().to_owned();
-        match read_whole(link, KernelFile::EventFormat { tracepoint }).await {
-            Ok(text) => formats.push(StreamFormat { stream, group, text }),
-            Err(why) => tracing::info!(stream, why, "an event is shown by its fields"),
-        }
-    }
-    formats
-}
-
 /// Keeps formats with their streams. `code_start` is where the kernel's code begins, if its functions can be named. What is
 /// not understood is left out: the event is then shown by its fields.
 pub(super) async fn keep(
     link: &AgentLink,
-    mut schemas: Vec<&mut StreamSchema>,
+    schemas: &mut [StreamSchema],
     formats: Vec<StreamFormat>,
     code_start: Option<u64>,
 ) {

@@ -1,9 +1,9 @@
 //! The ledger of a running capture (P28, P29): what the kernel counted, what was stored, what was lost, where and when.
 
 use bathyscope_capture::{Ledger, Loss, LossStage, Reading, ScriptProbe, StreamTotals};
-use bathyscope_protocol::{ProbeReading, ProcessUse, Readings};
+use bathyscope_protocol::{ProcessUse, Readings};
 
-use super::{script_ledger::ScriptAccounting, trace_ledger::TraceAccounting};
+use super::counters::{Costs, CounterLoss, EventCost, KernelCounters};
 
 /// The most losses that are told one by one; beyond that neighbours are joined.
 const MAX_LOSSES: usize = 512;
@@ -21,12 +21,10 @@ pub(crate) enum Known {
 
 #[derive(Clone, Debug, Default)]
 struct StreamAccounting {
-    /// The kernel's counters as of the last reading.
-    kernel: ProbeCounts,
     stored: u64,
     /// Rows in appends that are not stored yet.
     pending: u64,
-    /// Rows among which the cost of a trace was shared.
+    /// Rows among which the cost of all streams was shared.
     shared: u64,
     lost: u64,
     /// Records that were read and left out by a filter that the kernel cannot decide.
@@ -34,16 +32,6 @@ struct StreamAccounting {
     /// Losses that a perf ring told of: how many, from when to when. Records other than samples are among them, so they
     /// only count where the kernel does not count the samples themselves.
     told: Vec<(u64, u64, u64)>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct ProbeCounts {
-    hits: u64,
-    filtered: u64,
-    ring_full: u64,
-    limited: u64,
-    missed: u64,
-    map_full: u64,
 }
 
 /// Accounts for every event of a capture.
@@ -63,15 +51,12 @@ pub(crate) struct LossAccounting {
     readings: Vec<Option<Reading>>,
     /// What the agent has used, by its last reading.
     agent: ProcessUse,
-    /// Programs of a script, whose counters belong to no stream: one program feeds several.
-    script: Option<ScriptAccounting>,
-    /// A trace, whose counters belong to no stream either.
-    trace: Option<TraceAccounting>,
+    counters: Box<dyn KernelCounters>,
 }
 
 impl LossAccounting {
-    /// The accounting of `streams` streams of a capture that began at `start_ns`.
-    pub(crate) fn new(streams: usize, start_ns: u64) -> Self {
+    /// The accounting of `streams` streams of a capture that began at `start_ns`, whose events the kernel counts in this way.
+    pub(crate) fn new(streams: usize, start_ns: u64, counters: Box<dyn KernelCounters>) -> Self {
         Self {
             streams: vec![StreamAccounting::default(); streams],
             losses: Vec::new(),
@@ -80,44 +65,23 @@ impl LossAccounting {
             read_ns: start_ns,
             readings: vec![None; streams],
             agent: ProcessUse::default(),
-            script: None,
-            trace: None,
+            counters,
         }
     }
 
-    /// The accounting of a script's capture with these programs.
-    pub(crate) fn of_script(streams: usize, start_ns: u64, programs: Vec<ScriptProbe>) -> Self {
-        Self { script: Some(ScriptAccounting::new(programs)), ..Self::new(streams, start_ns) }
+    /// Records were read that counters of no stream have, whatever became of them.
+    pub(crate) fn seen(&mut self, records: u64) {
+        self.counters.seen(records);
     }
 
-    /// The accounting of a trace. `dynamic` are the streams of its dynamic events, in their order; with `overwrite` a full buffer
-    /// loses its oldest events.
-    pub(crate) fn of_trace(
-        streams: usize,
-        start_ns: u64,
-        overwrite: bool,
-        (dynamic, names): (Vec<Option<u16>>, &[String]),
-    ) -> Self {
-        Self { trace: Some(TraceAccounting::new(overwrite, dynamic, names)), ..Self::new(streams, start_ns) }
+    /// A record told that so many events of some stream were lost between two moments; none if it does not know how many.
+    pub(crate) fn told(&mut self, count: Option<u64>, start_ns: u64, end_ns: u64) {
+        let count = self.counters.told(count);
+        self.lost_somewhere(LossStage::RingFull, count, start_ns, end_ns);
     }
 
-    /// Records of a trace were read, whatever became of them.
-    pub(crate) fn trace_seen(&mut self, records: u64) {
-        if let Some(trace) = &mut self.trace {
-            trace.seen(records);
-        }
-    }
-
-    /// A page of a trace told that so many events were lost between two moments; none if it does not know how many.
-    pub(crate) fn trace_told(&mut self, count: Option<u64>, start_ns: u64, end_ns: u64) {
-        if let Some(trace) = &mut self.trace {
-            let count = trace.told(count);
-            self.lost_somewhere(LossStage::RingFull, count, start_ns, end_ns);
-        }
-    }
-
-    /// Enters losses of a trace.
-    fn lose_all(&mut self, losses: Vec<(Option<u16>, LossStage, u64)>, start_ns: u64, end_ns: u64) {
+    /// Enters what counters tell.
+    fn lose_all(&mut self, losses: Vec<CounterLoss>, start_ns: u64, end_ns: u64) {
         for (stream, stage, count) in losses {
             match stream {
                 Some(stream) => self.lost(stream, stage, count, start_ns, end_ns),
@@ -126,12 +90,9 @@ impl LossAccounting {
         }
     }
 
-    /// The programs of a script, or the dynamic events of a trace, as of the last reading; empty for others.
+    /// What is told by itself and belongs to no stream, such as the programs of a script, as of the last reading.
     pub(crate) fn programs(&self) -> &[ScriptProbe] {
-        if let Some(trace) = &self.trace {
-            return trace.probes();
-        }
-        self.script.as_ref().map_or(&[], |script| script.programs())
+        self.counters.programs()
     }
 
     /// Enters a loss behind the ring that belongs to no stream that could be told.
@@ -143,64 +104,37 @@ impl LossAccounting {
     pub(crate) fn read(&mut self, readings: &Readings) {
         let (since_ns, now_ns) = (self.read_ns, readings.time_ns.max(self.read_ns));
         self.agent = readings.agent;
-        if let Some(script) = &mut self.script {
-            for (stage, count) in script.read(readings, since_ns, now_ns) {
-                self.enter(None, stage, count, since_ns, now_ns);
+        let seconds = now_ns.saturating_sub(since_ns) as f64 / 1e9;
+        let counted = self.counters.read(readings, seconds);
+        self.settle_told();
+        self.lose_all(counted.losses, since_ns, now_ns);
+        if seconds > 0.0 {
+            match counted.costs {
+                Costs::ByStream(costs) => {
+                    costs
+                        .into_iter()
+                        .enumerate()
+                        .for_each(|(index, cost)| self.note_cost(index, cost, seconds, now_ns));
+                }
+                Costs::Shared(cost) => self.share_cost(cost, seconds, now_ns),
+                Costs::Elsewhere => {}
             }
-            self.read_ns = now_ns;
-            return;
-        }
-        if let Some(trace) = &mut self.trace {
-            let before = trace.hits();
-            let losses = trace.read(readings);
-            let hits = trace.hits() - before;
-            self.lose_all(losses, since_ns, now_ns);
-            self.share_cost(readings.probes.first(), hits, since_ns, now_ns);
-            self.read_ns = now_ns;
-            return;
-        }
-        for index in 0..self.streams.len() {
-            let Some(probe) = readings.probes.get(index) else { continue };
-            let Some(accounting) = self.streams.get_mut(index) else { continue };
-            let before = accounting.kernel;
-            accounting.kernel = ProbeCounts {
-                hits: probe.hits.max(before.hits),
-                filtered: probe.filtered.max(before.filtered),
-                ring_full: probe.ring_full.max(before.ring_full),
-                limited: probe.limited.max(before.limited),
-                missed: probe.missed.max(before.missed),
-                map_full: probe.map_full.max(before.map_full),
-            };
-            let after = accounting.kernel;
-            let hits = after.hits - before.hits;
-            self.settle_told(index);
-            self.lose(index, LossStage::RingFull, after.ring_full - before.ring_full, since_ns, now_ns);
-            self.lose(index, LossStage::Limited, after.limited - before.limited, since_ns, now_ns);
-            self.lose(index, LossStage::KernelMissed, after.missed - before.missed, since_ns, now_ns);
-            self.lose(index, LossStage::MapFull, after.map_full - before.map_full, since_ns, now_ns);
-            self.note_cost(index, probe, hits, since_ns, now_ns);
         }
         self.read_ns = now_ns;
     }
 
-    fn note_cost(&mut self, index: usize, probe: &ProbeReading, hits: u64, since_ns: u64, now_ns: u64) {
-        let seconds = now_ns.saturating_sub(since_ns) as f64 / 1e9;
+    fn note_cost(&mut self, index: usize, EventCost { events, ns_per_event }: EventCost, seconds: f64, now_ns: u64) {
         let lost = self.streams.get(index).map_or(0, |accounting| accounting.lost);
-        if seconds > 0.0
-            && let Some(reading) = self.readings.get_mut(index)
-        {
-            let hits_per_s = hits as f64 / seconds;
-            let ns_per_hit = probe.ns_per_hit.filter(|ns| ns.is_finite() && *ns >= 0.0);
-            // ns per second and CPU are parts of 10^9; thousandths are 10^6 of them.
-            let cpu_permille = ns_per_hit.map(|ns| ns * hits_per_s / 1e6);
-            *reading = Some(Reading { time_ns: now_ns, hits_per_s, ns_per_hit, cpu_permille, lost });
-        }
+        let Some(reading) = self.readings.get_mut(index) else { return };
+        let hits_per_s = events as f64 / seconds;
+        let ns_per_hit = ns_per_event.filter(|ns| ns.is_finite() && *ns >= 0.0);
+        // ns per second and CPU are parts of 10^9; thousandths are 10^6 of them.
+        let cpu_permille = ns_per_hit.map(|ns| ns * hits_per_s / 1e6);
+        *reading = Some(Reading { time_ns: now_ns, hits_per_s, ns_per_hit, cpu_permille, lost });
     }
 
-    /// Shares the events of a trace's buffers among its streams by the rows that came, as what costs is the event: a call is
-    /// two of them.
-    fn share_cost(&mut self, total: Option<&ProbeReading>, hits: u64, since_ns: u64, now_ns: u64) {
-        let Some(total) = total else { return };
+    /// Shares the cost of events among the streams by the rows that came, as what costs is the event: a call is two of them.
+    fn share_cost(&mut self, cost: EventCost, seconds: f64, now_ns: u64) {
         let came = |accounting: &mut StreamAccounting| {
             let rows = accounting.stored + accounting.pending;
             rows.saturating_sub(std::mem::replace(&mut accounting.shared, rows))
@@ -208,8 +142,8 @@ impl LossAccounting {
         let came: Vec<u64> = self.streams.iter_mut().map(came).collect();
         let all: u64 = came.iter().sum();
         for (index, rows) in came.into_iter().enumerate() {
-            let share = (hits as f64 * rows as f64 / all.max(1) as f64) as u64;
-            self.note_cost(index, total, share, since_ns, now_ns);
+            let events = (cost.events as f64 * rows as f64 / all.max(1) as f64) as u64;
+            self.note_cost(index, EventCost { events, ..cost }, seconds, now_ns);
         }
     }
 
@@ -225,11 +159,13 @@ impl LossAccounting {
     }
 
     /// Decides about what perf rings told of: the kernel's own count of samples is better, where there is one.
-    fn settle_told(&mut self, index: usize) {
-        let Some(accounting) = self.streams.get_mut(index) else { return };
-        let (told, counted) = (std::mem::take(&mut accounting.told), accounting.kernel.hits > 0);
-        for (count, start_ns, end_ns) in told.into_iter().filter(|_| !counted) {
-            self.lose(index, LossStage::RingFull, count, start_ns, end_ns);
+    fn settle_told(&mut self) {
+        for index in 0..self.streams.len() {
+            let Some(accounting) = self.streams.get_mut(index) else { continue };
+            let (told, counted) = (std::mem::take(&mut accounting.told), self.counters.of_stream(index).hits > 0);
+            for (count, start_ns, end_ns) in told.into_iter().filter(|_| !counted) {
+                self.lose(index, LossStage::RingFull, count, start_ns, end_ns);
+            }
         }
     }
 
@@ -318,10 +254,11 @@ impl LossAccounting {
     /// Totals of a stream, counting `arriving` rows as stored.
     fn totals(&self, index: usize, arriving: u64) -> StreamTotals {
         let Some(accounting) = self.streams.get(index) else { return StreamTotals::default() };
-        let hits = accounting.kernel.hits.saturating_add(accounting.kernel.missed);
+        let kernel = self.counters.of_stream(index);
+        let hits = kernel.hits.saturating_add(kernel.missed);
         let stored = accounting.stored + arriving;
         let accounted = stored.saturating_add(accounting.lost);
-        let filtered = accounting.kernel.filtered.min(hits).saturating_add(accounting.left_out);
+        let filtered = kernel.filtered.min(hits).saturating_add(accounting.left_out);
         let emitted = hits.saturating_sub(filtered).max(accounted);
         StreamTotals { hits: hits.max(emitted + filtered), filtered, emitted, stored }
     }
@@ -340,26 +277,23 @@ impl LossAccounting {
     /// last reading to the end, whose count is only what is known of it. The readings become averages of the whole
     /// capture: the last interval, in which probes were taken off, says nothing about what the capture cost.
     pub(crate) fn close(&mut self, end_ns: u64, known: Known) -> Ledger {
-        (0..self.streams.len()).for_each(|index| self.settle_told(index));
+        self.settle_told();
         let from_ns = self.read_ns.min(end_ns);
-        // Counters of scripts and traces belong to no stream, and so does what they do not tell.
-        let shares_counters = self.script.is_some() || self.trace.is_some();
+        let by_stream = self.counters.are_by_stream();
         for (index, unaccounted) in self.ledger(&[]).in_flight().into_iter().enumerate() {
             let count = u64::try_from(unaccounted).unwrap_or(0);
             if count > 0 {
                 tracing::warn!(stream = index, count, "events that the kernel counted did not arrive");
             }
-            if count > 0 || (known == Known::UntilLastReading && !shares_counters) {
+            if count > 0 || (known == Known::UntilLastReading && by_stream) {
                 self.interrupted(u16::try_from(index).ok(), count, from_ns, end_ns);
             }
         }
-        if known == Known::UntilLastReading && shares_counters {
+        if known == Known::UntilLastReading && !by_stream {
             self.interrupted(None, 0, from_ns, end_ns);
         }
-        if let Some(trace) = &mut self.trace {
-            let losses = trace.close();
-            self.lose_all(losses, self.start_ns.min(end_ns), end_ns);
-        }
+        let losses = self.counters.close();
+        self.lose_all(losses, self.start_ns.min(end_ns), end_ns);
         let ledger = self.ledger(&[]);
         self.average(&ledger, end_ns);
         ledger
@@ -367,9 +301,9 @@ impl LossAccounting {
 
     fn average(&mut self, ledger: &Ledger, end_ns: u64) {
         let seconds = end_ns.saturating_sub(self.start_ns).max(1) as f64 / 1e9;
-        // A trace's costs are by event, of which a row may be several.
+        // Where the cost is shared it is by event, of which a row may be several.
         let rows: u64 = ledger.streams.iter().map(|totals| totals.hits).sum();
-        let events_a_row = self.trace.as_ref().map_or(1.0, |trace| trace.hits() as f64 / rows.max(1) as f64);
+        let events_a_row = self.counters.shared_events().map_or(1.0, |events| events as f64 / rows.max(1) as f64);
         for (reading, (totals, accounting)) in self.readings.iter_mut().zip(ledger.streams.iter().zip(&self.streams)) {
             let Some(reading) = reading else { continue };
             let hits_per_s = totals.hits as f64 / seconds;
@@ -397,9 +331,8 @@ impl LossAccounting {
 
     /// Share of one CPU that all probes use together, in thousandths, where it is known of any.
     pub(crate) fn cpu_permille(&self) -> Option<f64> {
-        let script = self.script.as_ref().and_then(ScriptAccounting::cpu_permille);
         let streams = self.readings.iter().flatten().filter_map(|reading| reading.cpu_permille);
-        streams.chain(script).reduce(|a, b| a + b)
+        streams.chain(self.counters.cpu_permille()).reduce(|a, b| a + b)
     }
 }
 
@@ -407,7 +340,14 @@ impl LossAccounting {
 mod tests {
     use proptest::prelude::*;
 
+    use bathyscope_protocol::ProbeReading;
+
     use super::*;
+    use crate::recorder::counters::StreamCounters;
+
+    fn accounting(start_ns: u64) -> LossAccounting {
+        LossAccounting::new(1, start_ns, Box::new(StreamCounters::new(1)))
+    }
 
     fn readings(time_ns: u64, hits: u64, filtered: u64, ring_full: u64, missed: u64) -> Readings {
         let probe =
@@ -417,7 +357,7 @@ mod tests {
 
     #[test]
     fn p29_a_loss_has_stage_count_and_time_range() {
-        let mut accounting = LossAccounting::new(1, 100);
+        let mut accounting = accounting(100);
         accounting.read(&readings(200, 10, 2, 3, 0));
         accounting.read(&readings(300, 20, 2, 3, 1));
         let loss = |stage, count, start_ns, end_ns| Loss { stream: Some(0), stage, count, start_ns, end_ns };
@@ -427,7 +367,7 @@ mod tests {
 
     #[test]
     fn the_cost_is_a_share_of_one_cpu() {
-        let mut accounting = LossAccounting::new(1, 0);
+        let mut accounting = accounting(0);
         accounting.read(&readings(1_000_000_000, 500_000, 0, 0, 0));
         let reading = accounting.readings()[0].unwrap();
         assert!((reading.hits_per_s - 500_000.0).abs() < 1.0);
@@ -436,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_closed_ledger_tells_the_cost_of_the_whole_capture() {
-        let mut accounting = LossAccounting::new(1, 0);
+        let mut accounting = accounting(0);
         accounting.read(&readings(1_000_000_000, 500_000, 500_000, 0, 0));
         accounting.read(&readings(2_000_000_000, 500_000, 500_000, 0, 0));
         assert!(accounting.cpu_permille().unwrap() < 0.1, "nothing happened in the last second");
@@ -448,18 +388,18 @@ mod tests {
 
     #[test]
     fn what_a_ring_tells_counts_only_without_a_counter() {
-        let mut counted = LossAccounting::new(1, 0);
+        let mut counted = accounting(0);
         counted.ring_lost(0, 5, 10, 20);
         counted.read(&readings(100, 12, 0, 3, 0));
         assert_eq!(counted.lost_total(), 3, "two of the five were no samples");
-        let mut uncounted = LossAccounting::new(1, 0);
+        let mut uncounted = accounting(0);
         (0..1000).for_each(|time| uncounted.ring_lost(0, 5, time, time + 1));
         assert_eq!(uncounted.close(2000, Known::All).lost(0), 5000);
     }
 
     #[test]
     fn what_a_filter_leaves_out_behind_the_kernel_is_filtered() {
-        let mut accounting = LossAccounting::new(1, 0);
+        let mut accounting = accounting(0);
         accounting.pending(0, 4);
         accounting.left_out(0, 3);
         accounting.stored(0, 4);
@@ -473,7 +413,7 @@ mod tests {
 
     #[test]
     fn many_losses_are_joined_and_none_forgotten() {
-        let mut accounting = LossAccounting::new(1, 0);
+        let mut accounting = accounting(0);
         for second in 1..=10_000 {
             accounting.read(&readings(second * 500_000_000, second, 0, second, 0));
         }
@@ -484,7 +424,7 @@ mod tests {
 
     #[test]
     fn what_never_came_is_a_loss() {
-        let mut accounting = LossAccounting::new(1, 0);
+        let mut accounting = accounting(0);
         accounting.read(&readings(100, 10, 0, 0, 0));
         accounting.pending(0, 4);
         accounting.stored(0, 4);
@@ -500,7 +440,7 @@ mod tests {
         fn p28_the_ledger_balances(
             steps in proptest::collection::vec((0_u64..50, 0_u64..50, 0_u64..50, 0_u64..5, any::<bool>(), any::<bool>()), 1..60),
         ) {
-            let mut accounting = LossAccounting::new(1, 0);
+            let mut accounting = accounting(0);
             let (mut kept, mut filtered, mut full, mut missed, mut pending) = (0, 0, 0, 0, 0);
             for (time, (new, rejected, dropped, unseen, read, refuse)) in steps.iter().enumerate() {
                 let time = time as u64;

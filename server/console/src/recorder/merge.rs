@@ -116,12 +116,15 @@ impl<T> Merge<T> {
         self.waiting_bytes > self.max_waiting_bytes
     }
 
-    /// The next record whose turn has come, with its time.
-    pub(crate) fn pop(&mut self) -> Option<(usize, u64, T)> {
-        let complete_ns = self.complete_ns();
-        let full = self.is_full();
-        let due = self.waiting.peek().is_some_and(|Reverse(first)| full || first.key_ns < complete_ns);
-        if due { self.pop_any() } else { None }
+    /// The time of the next record whose turn has come; with `all` of any, as nothing more will come.
+    pub(crate) fn next_ns(&self, all: bool) -> Option<u64> {
+        let due = |first_ns: &u64| all || self.is_full() || *first_ns < self.complete_ns();
+        self.first_ns().filter(due)
+    }
+
+    /// No record from before this moment will be taken out any more.
+    pub(crate) fn pending_ns(&self) -> u64 {
+        self.complete_ns().min(self.first_ns().unwrap_or(u64::MAX))
     }
 
     /// The next record that is not from after this moment, for a reader that has read all rings since.
@@ -151,7 +154,7 @@ mod tests {
     use super::*;
 
     fn drain(merge: &mut Merge<(usize, usize)>, all: bool) -> Vec<(u64, (usize, usize))> {
-        let next = |merge: &mut Merge<(usize, usize)>| if all { merge.pop_any() } else { merge.pop() };
+        let next = |merge: &mut Merge<(usize, usize)>| merge.next_ns(all).and_then(|_| merge.pop_any());
         std::iter::from_fn(|| next(merge)).map(|(_, time, item)| (time, item)).collect()
     }
 

@@ -11,24 +11,25 @@
 
 mod appender;
 mod by_name;
-mod call_facts;
-mod call_owners;
 mod chunks;
 mod clock;
 mod code;
 mod control;
+mod counters;
 mod data_areas;
 mod decoder;
+mod engine;
 mod frames;
 mod go_returns;
 mod guard_words;
+mod history;
 mod kernel_formats;
 mod kernel_symbols;
 mod ledger;
 mod link;
 mod live;
 mod live_rows;
-mod map_pace;
+mod lookup;
 mod mappings;
 mod merge;
 mod naming;
@@ -38,25 +39,21 @@ mod perf_format;
 mod process_metadata;
 mod progress;
 mod reader;
+mod request;
+mod rings;
+mod row;
 mod running;
-mod sample_rows;
-mod samples;
-mod script_ledger;
-mod script_places;
-mod script_rows;
-mod script_streams;
+mod sink;
 mod start;
-mod syscall_files;
-pub(crate) mod syscall_kinds;
-mod syscall_rows;
-mod syscall_shown;
-mod trace_ledger;
-mod trace_rows;
-mod trace_streams;
+mod threads;
 mod unwind;
 
 pub(crate) use by_name::open_by_name;
 pub(crate) use clock::{boot_time, monotonic_ns, wall_unix_ns};
+pub(crate) use engine::{
+    script::{map_kind, probes_of, shows_user_addresses},
+    syscalls::{columns as syscall_columns, kinds as syscall_kinds},
+};
 pub(crate) use frames::CUT_NAME;
 pub(crate) use guard_words::guard_words;
 pub(crate) use link::words;
@@ -67,9 +64,6 @@ pub use live::{
 pub(crate) use mappings::{Backing, FileKey, Place as MappedAt, Processes};
 pub(crate) use merge::Merge;
 pub(crate) use perf_format::perf_format;
-pub(crate) use script_streams::shows_user_addresses;
-pub(crate) use script_streams::{map_kind, probes_of};
-pub(crate) use syscall_rows::columns as syscall_columns;
 
 use std::{
     collections::HashSet,

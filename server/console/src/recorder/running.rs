@@ -13,13 +13,13 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::{
     RunningCapture,
+    engine::script::ScriptState,
     ledger::LossAccounting,
     link::words,
     live::LiveHub,
     naming::{Namer, NamingWork, Progress as NamingProgress},
     process_metadata::{SharedHeld, lock},
     progress::Progress,
-    script_rows::ScriptState,
 };
 
 /// What a capture does.

@@ -1,6 +1,6 @@
 //! What of a spec can only be said with the host's grammars.
 
-use bathyscope_capture::{CaptureSpec, Method, SpecError};
+use bathyscope_capture::{CaptureSpec, SpecError};
 use bathyscope_catalog::perf_events::{PerfEventError, parse_event};
 
 /// A spec that cannot be run.
@@ -19,12 +19,7 @@ pub enum SpecRefusal {
 /// # Errors
 /// The first thing that is wrong.
 pub fn check_spec(spec: &CaptureSpec) -> Result<(), SpecRefusal> {
-    let events: Vec<&String> = match &spec.method {
-        Method::Profile(profile) => profile.event.iter().chain(profile.more.iter().map(|more| &more.event)).collect(),
-        Method::Count(count) => count.groups.iter().flatten().collect(),
-        Method::Events { .. } | Method::Script(_) | Method::Trace(_) | Method::Syscalls(_) => Vec::new(),
-    };
-    for event in events {
+    for event in spec.method.perf_events() {
         parse_event(event).map_err(SpecRefusal::Event)?;
     }
     Ok(spec.validate()?)

@@ -5,7 +5,7 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, CaptureSpec, Method, OutputLine, OutputStream, visible};
+use bathyscope_capture::{CaptureId, CaptureSpec, OutputLine, OutputStream, visible};
 use bathyscope_store::{CaptureSummary, Role, SummaryQuery};
 use http::{StatusCode, header::LOCATION};
 use serde::{Deserialize, Serialize};
@@ -75,21 +75,14 @@ pub(in crate::http) async fn start(
 ) -> Result<Response, ApiError> {
     wire::check_spec(&spec)?;
     commands::admit(&state, &who, &spec)?;
-    let script = match &spec.method {
-        Method::Script(script) => {
-            scripts::admit(&state, &who, script)?;
-            Some(script.text.clone())
-        }
-        Method::Trace(trace) if !trace.dynamic.is_empty() => {
-            scripts::admit_probes(&state, &who)?;
-            None
-        }
-        Method::Count(count) if !count.dynamic.is_empty() => {
-            scripts::admit_probes(&state, &who)?;
-            None
-        }
-        Method::Events { .. } | Method::Profile(_) | Method::Count(_) | Method::Syscalls(_) | Method::Trace(_) => None,
-    };
+    let script = spec.method.script();
+    if let Some(script) = script {
+        scripts::admit(&state, &who, script)?;
+    }
+    if !spec.method.dynamic().is_empty() {
+        scripts::admit_probes(&state, &who)?;
+    }
+    let script = script.map(|script| script.text.clone());
     let starting = async move {
         let started = state.recorder().start(spec.clone(), who.user()).await;
         let id = started.map_err(|error| refused(error, script.as_deref()))?;

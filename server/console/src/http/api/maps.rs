@@ -26,7 +26,7 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, Method, visible};
+use bathyscope_capture::{CaptureId, visible};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{
     KeyId, Period, TableQuery, TimeRange, ViewError, heat, histogram, map_flame, map_table, series,
@@ -80,11 +80,11 @@ pub(in crate::http) async fn script(
 ) -> Result<Json<Script>, ApiError> {
     let record = state.store().capture(id).await?;
     let kept = state.store().script(id).await?;
-    let (Method::Script(spec), Some(kept)) = (record.spec.method, kept) else { return Err(ApiError::not_found()) };
+    let (Some(spec), Some(kept)) = (record.spec.method.script(), kept) else { return Err(ApiError::not_found()) };
     Ok(Json(Script {
-        text: spec.text,
+        text: spec.text.clone(),
         file: visible(spec.file.as_bytes()),
-        params: spec.params,
+        params: spec.params.clone(),
         allow_unsafe: spec.allow_unsafe,
         exit_code: kept.exit_code,
         probes: kept.probes.iter().map(wire::Probe::from).collect(),

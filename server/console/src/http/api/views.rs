@@ -5,7 +5,7 @@ use axum::{
     extract::State,
     response::{IntoResponse as _, Response},
 };
-use bathyscope_capture::{CaptureId, FrameId, Method, StackId, StreamKind, visible};
+use bathyscope_capture::{CaptureId, FrameId, StackId, StreamKind, visible};
 use bathyscope_store::CaptureState;
 use bathyscope_views::{
     CountView, Dictionaries, FlameGraph, FunctionOrder, NodeKind, Rate, RowsPage, SampledFunctions, Source as _,
@@ -63,7 +63,7 @@ pub(in crate::http) async fn counts(
     Query(query): Query<ViewQuery>,
 ) -> Result<Json<CountView>, ApiError> {
     let view = state.view(id).await?;
-    if !matches!(view.record().spec.method, Method::Count(_)) {
+    if view.record().spec.method.counts().is_none() {
         return Err(ApiError::not_found());
     }
     let make = move |view: &CaptureView, cancel: &_| bathyscope_views::count_view(view, 0, query.counts(view), cancel);

@@ -19,10 +19,8 @@ use bathyscope_catalog::{
 };
 use bathyscope_protocol::{MAX_FILE_LINKS, ProcessFile};
 
-use super::{
-    AgentLink,
-    call_facts::{Named, Socket, places, socket_address, unix_path},
-};
+use super::facts::{Named, Socket, places, socket_address, unix_path};
+use crate::recorder::AgentLink;
 
 /// The most processes whose files are kept.
 const MAX_PROCESSES: usize = 4096;
@@ -158,7 +156,7 @@ impl ProcessFiles {
             Some(Named { fd: None, path, socket: None })
         };
         found.extend(paths.into_iter().filter_map(of_path));
-        if super::call_facts::gives_descriptor(call)
+        if super::facts::gives_descriptor(call)
             && let Some(fd) = record.result.and_then(|fd| i32::try_from(fd).ok()).filter(|fd| *fd >= 0)
         {
             found.push(named(fd));

@@ -3,26 +3,29 @@
 //! Each CPU's pages are in order by themselves; their records are merged by time, because a call may end on another CPU
 //! than it began on, and with the changes of processes, because a record has only its thread's number.
 
-use std::{collections::HashMap, sync::Mutex};
+use std::collections::HashMap;
 
-use bathyscope_capture::{LossStage, StringDictionary, cut_text};
+use bathyscope_capture::{StringDictionary, cut_text};
 use bathyscope_catalog::EventFormat;
 use bathyscope_decode::pages::{
     Call, CallEntry, CallExit, CallState, Calls, FieldValue, Missed, Number, Page, Role, value, write_value,
 };
-use bathyscope_protocol::RingInfo;
+use bathyscope_protocol::{RingContent, RingInfo};
 
-use super::{
-    AgentLink,
-    ledger::LossAccounting,
-    merge::Merge,
-    process_metadata::lock,
-    reader::RecordBatch,
-    samples::Samples,
-    script_rows::{Lookup, NewRow, RowCell},
-    trace_streams::{FieldSource, RecordUse, TraceStreams},
+use super::streams::{FieldSource, RecordUse, TraceStreams};
+use crate::{
+    recorder::{
+        AgentLink,
+        engine::Engine,
+        history::ProcessHistory,
+        lookup::Lookup,
+        merge::Merge,
+        reader::RecordBatch,
+        row::{NewRow, RowCell},
+        sink::Sink,
+    },
+    script::HostNames,
 };
-use crate::script::HostNames;
 
 /// The most addresses whose names are kept.
 const MAX_NAMES: usize = 1 << 17;
@@ -79,7 +82,7 @@ impl TraceRows {
     pub(crate) fn new(setup: TraceSetup, rings: &[RingInfo]) -> Self {
         let mut cpus = Vec::new();
         let numbered = rings.iter().map(|ring| {
-            let is_pages = ring.content == bathyscope_protocol::RingContent::TracePages;
+            let is_pages = ring.content == RingContent::TracePages;
             is_pages.then(|| {
                 let cpu = ring.cpu.unwrap_or(0);
                 cpus.push(cpu);
@@ -95,64 +98,13 @@ impl TraceRows {
         Self { setup, merge, rings, cpus, calls: Calls::default(), function_stream, names: HashMap::new(), last_ns: 0 }
     }
 
-    pub(crate) fn late(&self) -> u64 {
-        self.merge.late()
-    }
-
-    /// Nothing from before this moment will become a row any more, but for what waits for the processes.
-    pub(crate) fn complete_ns(&self) -> u64 {
-        self.merge.complete_ns().min(self.merge.first_ns().unwrap_or(u64::MAX))
-    }
-
-    pub(crate) fn read(&mut self, ring: usize, read_ns: u64, to_its_end: bool) {
-        if let Some(Some((ring, _cpu))) = self.rings.get(ring) {
-            self.merge.read(*ring, read_ns, to_its_end);
-        }
-    }
-
-    /// Takes pages of a CPU.
-    pub(crate) fn take(&mut self, batch: &RecordBatch, accounting: &Mutex<LossAccounting>) {
-        let Some(Some((ring, _cpu))) = self.rings.get(batch.ring).copied() else { return };
-        let (mut seen, mut undecodable) = (0, 0);
-        let since_ns = self.merge.last_ns(ring);
-        for bytes in batch.records() {
-            let Ok(page) = Page::parse(&self.setup.streams.layout, bytes) else {
-                undecodable += 1;
-                continue;
-            };
-            let mut missed = page.missed();
-            for event in page.events() {
-                let Ok(event) = event else {
-                    // What follows in this page cannot be counted; it is at least one.
-                    undecodable += 1;
-                    break;
-                };
-                let time_ns = event.time.saturating_add_signed(self.setup.streams.ahead_ns.saturating_neg());
-                self.note_missed(ring, std::mem::replace(&mut missed, Missed::Nothing), time_ns, accounting);
-                seen += 1;
-                match self.item(event.record) {
-                    Some(waiting) => {
-                        let bytes = size_of::<Waiting>() + event.record.len();
-                        self.merge.push(ring, Some(time_ns), bytes, waiting);
-                    }
-                    None => undecodable += 1,
-                }
-            }
-            // A page may have nothing but the note.
-            self.note_missed(ring, missed, self.merge.last_ns(ring), accounting);
-        }
-        let mut accounting = lock(accounting);
-        accounting.trace_seen(seen);
-        accounting.lost_somewhere(LossStage::Decode, undecodable, since_ns, self.merge.last_ns(ring));
-    }
-
-    fn note_missed(&mut self, ring: usize, missed: Missed, time_ns: u64, accounting: &Mutex<LossAccounting>) {
+    fn note_missed(&mut self, ring: usize, missed: Missed, time_ns: u64, sink: &Sink) {
         let count = match missed {
             Missed::Nothing => return,
             Missed::Counted(count) => Some(count),
             Missed::Uncounted => None,
         };
-        lock(accounting).trace_told(count, self.merge.last_ns(ring), time_ns);
+        sink.accounting().told(count, self.merge.last_ns(ring), time_ns);
         self.merge.push(ring, Some(time_ns), size_of::<Waiting>(), Waiting { tid: 0, item: Item::Lost });
     }
 
@@ -173,60 +125,32 @@ impl TraceRows {
         Some(Waiting { tid, item })
     }
 
-    /// The rows whose turn has come, or all. Changes of processes take effect in between.
-    pub(crate) fn release(&mut self, all: bool, look: &mut Lookup, strings: &mut StringDictionary) -> Vec<NewRow> {
-        let mut rows = Vec::new();
-        look.samples.apply_facts(strings, all);
-        let known_ns = if all { u64::MAX } else { look.samples.complete_ns() };
-        while self.merge.first_ns().is_some_and(|first_ns| first_ns < known_ns) || self.merge.is_full() {
-            let next = if all { self.merge.pop_any() } else { self.merge.pop() };
-            let Some((ring, time_ns, waiting)) = next else { break };
-            let cpu = self.cpus.get(ring).copied().unwrap_or(0);
-            self.last_ns = self.last_ns.max(time_ns);
-            look.samples.release_until(time_ns, strings);
-            self.row((cpu, time_ns), waiting, look, strings, &mut rows);
-        }
-        if all {
-            let mut open = Vec::new();
-            self.calls.finish(self.last_ns, &mut open);
-            for call in open {
-                self.call(&call, &mut look.samples, strings, &mut rows);
-            }
-            look.samples.release_until(u64::MAX, strings);
-        } else {
-            look.samples.release_until(known_ns.min(self.complete_ns()).saturating_sub(1), strings);
-        }
-        rows
-    }
-
-    fn row(
+    fn rows(
         &mut self,
         (cpu, time_ns): (u32, u64),
         Waiting { tid, item }: Waiting,
-        look: &mut Lookup,
         strings: &mut StringDictionary,
-        rows: &mut Vec<NewRow>,
-    ) {
-        let mut calls = Vec::new();
+        lookup: &mut Lookup,
+    ) -> Vec<NewRow> {
+        let (mut calls, mut rows) = (Vec::new(), Vec::new());
         match item {
             Item::Enter(entry) => self.calls.enter(cpu, tid, time_ns, entry, &mut calls),
             Item::Leave(exit) => self.calls.leave(cpu, tid, time_ns, exit, &mut calls),
             Item::Lost => self.calls.lost(cpu),
             Item::Function { function, caller } => {
-                let Some(stream) = self.function_stream else { return };
-                let mut cells = self.common((cpu, time_ns), tid, &mut look.samples, strings);
+                let Some(stream) = self.function_stream else { return rows };
+                let mut cells = self.common((cpu, time_ns), tid, &mut lookup.history, strings);
                 cells.push(RowCell::Text(self.name(function)));
                 cells.push(RowCell::Text(self.name(caller)));
                 rows.push(NewRow::new(stream, cells));
             }
             Item::Fields { id, record } => {
-                let common = self.common((cpu, time_ns), tid, &mut look.samples, strings);
-                rows.extend(self.fields(id, &record, common, look));
+                let common = self.common((cpu, time_ns), tid, &mut lookup.history, strings);
+                rows.extend(self.fields(id, &record, common, lookup));
             }
         }
-        for call in calls {
-            self.call(&call, &mut look.samples, strings, rows);
-        }
+        rows.extend(calls.iter().filter_map(|call| self.call(call, &mut lookup.history, strings)));
+        rows
     }
 
     /// Time, CPU, process, thread, name.
@@ -234,10 +158,10 @@ impl TraceRows {
         &self,
         (cpu, time_ns): (u32, u64),
         tid: u32,
-        samples: &mut Samples,
+        history: &mut ProcessHistory,
         strings: &mut StringDictionary,
     ) -> Vec<RowCell> {
-        let (pid, comm) = samples.thread(tid, &self.setup.link, strings);
+        let (pid, comm) = history.thread(tid, &self.setup.link, strings);
         vec![
             RowCell::Unsigned(time_ns),
             RowCell::Unsigned(u64::from(cpu)),
@@ -247,9 +171,9 @@ impl TraceRows {
         ]
     }
 
-    fn call(&mut self, call: &Call, samples: &mut Samples, strings: &mut StringDictionary, rows: &mut Vec<NewRow>) {
-        let Some(stream) = self.setup.streams.graph else { return };
-        let mut cells = self.common((call.cpu, call.end), call.tid, samples, strings);
+    fn call(&mut self, call: &Call, history: &mut ProcessHistory, strings: &mut StringDictionary) -> Option<NewRow> {
+        let stream = self.setup.streams.graph?;
+        let mut cells = self.common((call.cpu, call.end), call.tid, history, strings);
         let so_far = || call.start.map_or(0, |start| call.end.saturating_sub(start));
         let duration_ns = match call.state {
             // It took at least so long.
@@ -264,15 +188,15 @@ impl TraceRows {
             RowCell::Text(caller),
             RowCell::Text(call.state.word().as_bytes().to_vec()),
         ]);
-        rows.push(NewRow::new(stream, cells));
+        Some(NewRow::new(stream, cells))
     }
 
-    fn fields(&mut self, id: u32, record: &[u8], mut cells: Vec<RowCell>, look: &mut Lookup) -> Option<NewRow> {
+    fn fields(&mut self, id: u32, record: &[u8], mut cells: Vec<RowCell>, lookup: &mut Lookup) -> Option<NewRow> {
         let stack = match self.setup.streams.uses.get(&id)? {
             RecordUse::Other(_, format) => TracedStack::of(format, record),
             _ => None,
         };
-        let stack = stack.map(|stack| self.stack_text(&stack, look));
+        let stack = stack.map(|stack| self.stack_text(&stack, lookup));
         match self.setup.streams.uses.get(&id)? {
             RecordUse::Fields(stream, sources) => {
                 cells.extend(sources.iter().map(|source| field_cell(source, record)));
@@ -299,11 +223,11 @@ impl TraceRows {
     }
 
     /// The functions of a stack, innermost first, each behind `=>` as the kernel prints them.
-    fn stack_text(&mut self, stack: &TracedStack, look: &mut Lookup) -> String {
+    fn stack_text(&mut self, stack: &TracedStack, lookup: &mut Lookup) -> String {
         let mut text = String::new();
         for address in &stack.addresses {
             let name = match stack.process {
-                Some(pid) => user_name(look, pid, *address),
+                Some(pid) => user_name(lookup, pid, *address),
                 None => String::from_utf8_lossy(&self.name(*address)).into_owned(),
             };
             if text.len() + name.len() > MAX_TEXT_BYTES - 16 {
@@ -335,6 +259,86 @@ impl TraceRows {
         }
         self.names.insert(address, name.clone().into_bytes());
         name.into_bytes()
+    }
+}
+
+impl Engine for TraceRows {
+    fn take(&mut self, batch: &RecordBatch, sink: &mut Sink, _lookup: &mut Lookup) {
+        let Some(Some((ring, _cpu))) = self.rings.get(batch.ring).copied() else { return };
+        let (mut seen, mut undecodable) = (0, 0);
+        let since_ns = self.merge.last_ns(ring);
+        for bytes in batch.records() {
+            let Ok(page) = Page::parse(&self.setup.streams.layout, bytes) else {
+                undecodable += 1;
+                continue;
+            };
+            let mut missed = page.missed();
+            for event in page.events() {
+                let Ok(event) = event else {
+                    // What follows in this page cannot be counted; it is at least one.
+                    undecodable += 1;
+                    break;
+                };
+                let time_ns = event.time.saturating_add_signed(self.setup.streams.ahead_ns.saturating_neg());
+                self.note_missed(ring, std::mem::replace(&mut missed, Missed::Nothing), time_ns, sink);
+                seen += 1;
+                match self.item(event.record) {
+                    Some(waiting) => {
+                        let bytes = size_of::<Waiting>() + event.record.len();
+                        self.merge.push(ring, Some(time_ns), bytes, waiting);
+                    }
+                    None => undecodable += 1,
+                }
+            }
+            // A page may have nothing but the note.
+            self.note_missed(ring, missed, self.merge.last_ns(ring), sink);
+        }
+        sink.accounting().seen(seen);
+        sink.undecodable(undecodable, since_ns, self.merge.last_ns(ring));
+    }
+
+    fn ring_read(&mut self, ring: usize, read_ns: u64, to_its_end: bool, _sink: &mut Sink) {
+        if let Some(Some((ring, _cpu))) = self.rings.get(ring) {
+            self.merge.read(*ring, read_ns, to_its_end);
+        }
+    }
+
+    fn next_ns(&self, all: bool) -> Option<u64> {
+        self.merge.next_ns(all)
+    }
+
+    fn is_full(&self) -> bool {
+        self.merge.is_full()
+    }
+
+    fn pending_ns(&self) -> u64 {
+        self.merge.pending_ns()
+    }
+
+    fn release(&mut self, _all: bool, sink: &mut Sink, lookup: &mut Lookup) {
+        let Some((ring, time_ns, waiting)) = self.merge.pop_any() else { return };
+        let cpu = self.cpus.get(ring).copied().unwrap_or(0);
+        self.last_ns = self.last_ns.max(time_ns);
+        let rows = self.rows((cpu, time_ns), waiting, sink.strings(), lookup);
+        sink.push(rows);
+    }
+
+    fn settle(&mut self, all: bool, sink: &mut Sink, lookup: &mut Lookup) {
+        if all {
+            let mut open = Vec::new();
+            self.calls.finish(self.last_ns, &mut open);
+            let rows = open.iter().filter_map(|call| self.call(call, &mut lookup.history, sink.strings())).collect();
+            sink.push(rows);
+        }
+        // Rows wait for the processes that they are of.
+        let complete_ns = self.pending_ns().min(lookup.history.complete_ns());
+        for stream in (0_u16..).take(self.setup.streams.schemas.len()) {
+            sink.complete(stream, complete_ns);
+        }
+    }
+
+    fn late(&self) -> u64 {
+        self.merge.late()
     }
 }
 
@@ -372,8 +376,8 @@ impl TracedStack {
 }
 
 /// The function of a process that an address lies in, with its file's last name.
-fn user_name(look: &mut Lookup, pid: u32, address: u64) -> String {
-    match look.user_symbol(pid, address) {
+fn user_name(lookup: &mut Lookup, pid: u32, address: u64) -> String {
+    match lookup.user_symbol(pid, address) {
         Some(symbol) if symbol.module.is_empty() => symbol.name,
         Some(symbol) => format!("{} [{}]", symbol.name, symbol.module.rsplit('/').next().unwrap_or_default()),
         None => format!("<{address:016x}>"),

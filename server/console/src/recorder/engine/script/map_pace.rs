@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::live::MapTick;
+use crate::recorder::live::MapTick;
 
 /// How often a map is read that costs little.
 pub(super) const USUAL: Duration = Duration::from_secs(1);

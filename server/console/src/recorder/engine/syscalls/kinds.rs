@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bathyscope_bpf::syscalls::{Record, ThreadEnd};
 use bathyscope_catalog::{constants::signal_name, syscalls::signal_text};
 
-use super::script_rows::{NewRow, RowCell};
+use crate::recorder::row::{NewRow, RowCell};
 
 /// The words of the column `kind`.
 pub(crate) mod kind {

@@ -7,7 +7,7 @@ use bathyscope_catalog::{ColumnSource, EventFormat, Field, FieldKind, columns_of
 use bathyscope_decode::pages::{Events, Layout, Role};
 use bathyscope_protocol::{KernelFile, Started, TraceFacts, TraceFormat};
 
-use super::{
+use crate::recorder::{
     AgentLink,
     kernel_formats::{StreamFormat, read_whole},
     link::words,

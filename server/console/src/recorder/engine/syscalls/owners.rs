@@ -5,8 +5,7 @@ use std::{cell::RefCell, collections::HashMap, sync::Arc};
 use bathyscope_catalog::groups::name_of;
 use bathyscope_decode::script::Names as _;
 
-use super::AgentLink;
-use crate::script::HostNames;
+use crate::{recorder::AgentLink, script::HostNames};
 
 /// The most control groups whose names are kept.
 const MAX_GROUPS: usize = 4096;

@@ -13,7 +13,7 @@ use bathyscope_catalog::{
     syscalls::{Call, error_of, opening, select},
 };
 
-use super::{call_facts::places, syscall_files::path_of, syscall_rows::filter_of};
+use super::{facts::places, files::path_of, filter_of};
 
 /// What is asked of calls that are recorded besides.
 #[derive(Clone, Debug)]

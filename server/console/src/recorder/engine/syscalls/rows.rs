@@ -7,87 +7,33 @@ use std::{
 };
 
 use bathyscope_bpf::syscalls::{Record, What};
-use bathyscope_capture::{
-    Column, ColumnType, Display, HexTexts, StackId, StreamKind, StreamSchema, SyscallSpec, Target,
-};
+use bathyscope_capture::{HexTexts, StackId, SyscallSpec, Target};
 use bathyscope_catalog::{
     constants::Arch,
     elf::Registers,
     syscalls::{Abi, Beside, Call, Decoded, Hex, Moment, Piece, Style, decode, definition, error_of, select},
 };
 use bathyscope_decode::perf::CopiedStack;
-use bathyscope_formats::{CallFilter, SysdigError};
-use bathyscope_protocol::{ProcessFile, StreamLayout};
+use bathyscope_formats::CallFilter;
+use bathyscope_protocol::ProcessFile;
 
 use super::{
+    facts::{Facts, Named},
+    files::{ProcessFiles, Shows},
+    filter_of,
+    kinds::{self, Ends, Words, kind},
+    owners::Owners,
+    shown::ShownCalls,
+};
+use crate::recorder::{
     AgentLink,
-    call_facts::{Facts, Named},
-    call_owners::Owners,
-    script_rows::{NewRow, RowCell},
-    syscall_files::{ProcessFiles, Shows},
-    syscall_kinds::{self, Ends, Words, kind},
-    syscall_shown::ShownCalls,
+    row::{NewRow, RowCell},
 };
 
 /// The most processes whose words are kept.
 const MAX_PROGRAMS: usize = 4096;
 /// The most bytes of a program's words.
 const MAX_WORDS_BYTES: u64 = 64 << 10;
-
-/// The columns of a stream of system calls.
-pub(crate) fn schema(spec: &SyscallSpec) -> StreamSchema {
-    let column = |name: &str, ty, display| Column { name: name.to_owned(), ty, display };
-    let mut own = vec![
-        column("call", ColumnType::Text, Display::Text),
-        column("args", ColumnType::Text, Display::Text),
-        column("result", ColumnType::I64, Display::Decimal),
-        column("error", ColumnType::Text, Display::Text),
-        column("duration_ns", ColumnType::U64, Display::DurationNs),
-        column("note", ColumnType::Text, Display::Text),
-        // What the row is: see `syscall_kinds`.
-        column("kind", ColumnType::Text, Display::Text),
-        // Whose call it is: `64`, `32` of 32-bit programs, `x32`; nothing of what is no call, and where the kernel does not
-        // tell.
-        column("abi", ColumnType::Text, Display::Text),
-    ];
-    if spec.cpu_time {
-        own.push(column(columns::CPU, ColumnType::U64, Display::DurationNs));
-    }
-    if spec.addresses {
-        own.push(column(columns::ADDRESS, ColumnType::U64, Display::Hex));
-    }
-    if spec.numbers {
-        own.push(column(columns::NUMBER, ColumnType::I64, Display::Decimal));
-    }
-    if spec.stacks {
-        own.push(column(columns::STACK, ColumnType::Stack, Display::Text));
-    }
-    StreamSchema::new("syscalls", StreamKind::Events, own)
-}
-
-/// Names of columns that are only there where they were asked for.
-pub(crate) mod columns {
-    /// How long a call ran on a CPU.
-    pub(crate) const CPU: &str = "cpu_ns";
-    /// A call's number, as its interface has it; -1 where none is known.
-    pub(crate) const NUMBER: &str = "number";
-    /// Where a call was made.
-    pub(crate) const ADDRESS: &str = "address";
-    /// The functions that were called until the call was made, in user space.
-    pub(crate) const STACK: &str = "stack";
-}
-
-/// The filter of a spec, with what sets of calls in it mean; none if there is none.
-///
-/// # Errors
-/// If it cannot be read.
-pub(crate) fn filter_of(spec: &SyscallSpec) -> Result<Option<CallFilter>, SysdigError> {
-    let expand = |set: &str| {
-        let numbers = select(Arch::HOST, set).unwrap_or_default();
-        numbers.into_iter().filter_map(|number| Some(definition(Arch::HOST, number)?.name.to_owned())).collect()
-    };
-    spec.filter.as_deref().map_or(Ok(None), |line| CallFilter::new(line, &expand))
-}
 
 /// Finds the stack of a process that a copy tells, and how many frames it has.
 pub(crate) type PlaceStack<'a> = dyn FnMut(u32, CopiedStack) -> (StackId, usize) + 'a;
@@ -131,7 +77,7 @@ pub(crate) struct SyscallRows {
 }
 
 impl SyscallRows {
-    pub(crate) fn new(spec: &SyscallSpec, target: &Target, streams: &[StreamLayout], link: AgentLink) -> Self {
+    pub(crate) fn new(spec: &SyscallSpec, target: &Target, tells_abi: bool, link: AgentLink) -> Self {
         // Whoever made the spec was told of one that cannot be read.
         let filter = filter_of(spec).ok().flatten();
         let files = (spec.fd_paths || filter.is_some()).then(|| ProcessFiles::new(link.clone()));
@@ -162,7 +108,7 @@ impl SyscallRows {
             stacks: spec.stacks,
             copies: RefCell::default(),
             data: RefCell::default(),
-            tells_abi: streams.contains(&StreamLayout::Syscalls { tells_abi: true }),
+            tells_abi,
             fd_paths: spec.fd_paths,
             files,
             filter,
@@ -228,7 +174,7 @@ impl SyscallRows {
         }
         let call = record.call();
         let name = definition(Arch::HOST, call.number).map_or("", |definition| definition.name);
-        let mut row = syscall_kinds::data(record, name);
+        let mut row = kinds::data(record, name);
         row.extend(self.beside(&[], Some(call.number)));
         data.entry(record.tid).or_default().push(row);
     }
@@ -247,7 +193,7 @@ impl SyscallRows {
     fn rows_of(&self, record: &Record<'_>) -> Vec<NewRow> {
         match record.what {
             What::Stack | What::Data => Vec::new(),
-            What::Signal => self.asked_for(record, vec![syscall_kinds::signal(record)]),
+            What::Signal => self.asked_for(record, vec![kinds::signal(record)]),
             What::End(end) => {
                 let rows = self.ends.borrow_mut().rows(record, end);
                 let rows = self.asked_for(record, rows);
@@ -358,7 +304,7 @@ impl SyscallRows {
         let error = record.result.and_then(error_of).unwrap_or_default();
         let abi = if self.tells_abi { Abi::of(Arch::HOST, call.number).word() } else { "" };
         let words = Words { call: &decoded.name, arguments: &decoded.arguments, error, note: &decoded.note, abi };
-        let mut row = syscall_kinds::row(record, kind, record.result.unwrap_or(0), &words);
+        let mut row = kinds::row(record, kind, record.result.unwrap_or(0), &words);
         row.extend(self.beside(call.pieces, Some(call.number)));
         row
     }

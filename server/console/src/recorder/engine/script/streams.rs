@@ -7,7 +7,7 @@ use bathyscope_decode::script::{MapRows, SiteRows};
 use bathyscope_plan::{Action, Aggregation, MapPlan, Plan, Shown, Site, Type};
 use bathyscope_views::MapKind;
 
-use super::script_places::{header_at, is_constant, is_of_no_thread, tool_name};
+use super::places::{header_at, is_constant, is_of_no_thread, tool_name};
 
 /// The most streams of a capture.
 const MAX_STREAMS: usize = 256;

@@ -3,32 +3,34 @@
 use std::{
     cell::RefCell,
     collections::{HashMap, HashSet},
-    path::PathBuf,
     sync::{Arc, Mutex, mpsc::SyncSender},
     time::{Duration, Instant},
 };
 
-use bathyscope_capture::{
-    Batch, Cell as Shown, ColumnData, StackId, StreamSchema, StringDictionary, cut_text, visible,
-};
+use bathyscope_capture::{StackId, StreamSchema, visible};
 use bathyscope_decode::script::{Cell, MapRows, Names, Record, Snapshot, Symbol, WallTime};
 use bathyscope_plan::{Action, Clock, Plan};
-use bathyscope_symbols::{FileOptions, FileResolver, Place};
 
 use super::{
-    AgentLink,
-    clock::monotonic_ns,
-    link::words,
-    live::{LiveHub, LiveMessage, MapTick},
     map_pace::MapPace,
-    mappings::FileKey,
-    process_metadata::lock,
-    progress::Progress,
-    reader::RecordBatch,
-    samples::Samples,
-    script_streams::{ScriptStreams, SiteStream},
+    streams::{ScriptStreams, SiteStream},
 };
-use crate::script::{Follower, HostNames, MapSnapshot, ProcessNames, ScriptEvent};
+use crate::{
+    recorder::{
+        AgentLink,
+        clock::monotonic_ns,
+        engine::Engine,
+        link::words,
+        live::{LiveHub, LiveMessage, MapTick},
+        lookup::Lookup,
+        process_metadata::lock,
+        progress::Progress,
+        reader::RecordBatch,
+        row::{NewRow, RowCell},
+        sink::Sink,
+    },
+    script::{Follower, HostNames, MapSnapshot, ScriptEvent},
+};
 
 /// How often it is asked which maps are to be read.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -40,12 +42,8 @@ const MAX_UNASKED_ELEMENTS: usize = 4096;
 const MAX_UNASKED_ROWS: u64 = 200_000;
 /// The most rows of a map that viewers get at a time.
 const MAX_LIVE_ROWS: usize = 200;
-/// Longer texts are cut: the store takes 64 KiB.
-const MAX_TEXT_BYTES: usize = 60 << 10;
 /// Stacks whose frames are kept in memory; when there are more, all are read again.
 const MAX_STACKS: usize = 1 << 17;
-/// The largest file whose symbols are read while a script runs.
-const MAX_FILE_BYTES: u64 = 512 << 20;
 /// The most troubles that are told.
 const MAX_TROUBLES: usize = 20;
 
@@ -86,102 +84,6 @@ pub(crate) struct ScriptSetup {
     pub(crate) tap: Option<SyncSender<ScriptEvent>>,
 }
 
-/// A row of one of the streams.
-#[derive(Debug)]
-pub(crate) struct NewRow {
-    pub(crate) stream: u16,
-    cells: Vec<RowCell>,
-}
-
-/// A cell of a row.
-#[derive(Debug)]
-pub(crate) enum RowCell {
-    Unsigned(u64),
-    Signed(i64),
-    Text(Vec<u8>),
-    Stack {
-        id: StackId,
-        depth: usize,
-    },
-    /// No text.
-    Null,
-}
-
-impl NewRow {
-    /// A row with these cells, in the order of the stream's columns.
-    pub(crate) fn new(stream: u16, cells: Vec<RowCell>) -> Self {
-        Self { stream, cells }
-    }
-
-    /// Adds the cells of further columns.
-    pub(super) fn extend(&mut self, cells: impl IntoIterator<Item = RowCell>) {
-        self.cells.extend(cells);
-    }
-
-    /// The number in a column, if one without a sign is there.
-    pub(crate) fn number(&self, column: usize) -> Option<u64> {
-        match self.cells.get(column) {
-            Some(RowCell::Unsigned(number)) => Some(*number),
-            _ => None,
-        }
-    }
-
-    /// About how much memory it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        let text = |cell: &RowCell| if let RowCell::Text(text) = cell { text.len() } else { 0 };
-        16 * self.cells.len() + self.cells.iter().map(text).sum::<usize>()
-    }
-
-    pub(crate) fn time_ns(&self) -> u64 {
-        match self.cells.first() {
-            Some(RowCell::Unsigned(time_ns)) => *time_ns,
-            _ => 0,
-        }
-    }
-
-    /// As viewers get it.
-    pub(crate) fn shown(&self, origin_ns: u64) -> Vec<Shown> {
-        let cell = |(index, cell): (usize, &RowCell)| match cell {
-            RowCell::Unsigned(time_ns) if index == StreamSchema::TIME => {
-                Shown::Number(i128::from(*time_ns) - i128::from(origin_ns))
-            }
-            RowCell::Unsigned(value) => Shown::Number(i128::from(*value)),
-            RowCell::Signed(value) => Shown::Number(i128::from(*value)),
-            RowCell::Text(text) => Shown::Text(visible(text)),
-            RowCell::Null | RowCell::Stack { id: 0, .. } => Shown::Null,
-            RowCell::Stack { id, depth } => Shown::Stack { id: *id, top: String::new(), depth: *depth },
-        };
-        self.cells.iter().enumerate().map(cell).collect()
-    }
-
-    /// Appends it; `false` if it does not have the stream's columns, and then nothing is appended.
-    pub(crate) fn push(self, batch: &mut Batch, strings: &mut StringDictionary) -> bool {
-        let fits = |(cell, column): (&RowCell, &ColumnData)| {
-            matches!(
-                (cell, column),
-                (RowCell::Unsigned(_), ColumnData::U64(_))
-                    | (RowCell::Signed(_), ColumnData::I64(_))
-                    | (RowCell::Text(_) | RowCell::Stack { .. } | RowCell::Null, ColumnData::Id(_))
-            )
-        };
-        if self.cells.len() != batch.columns.len() || !self.cells.iter().zip(&batch.columns).all(fits) {
-            return false;
-        }
-        for (cell, column) in self.cells.into_iter().zip(&mut batch.columns) {
-            match (cell, column) {
-                (RowCell::Unsigned(value), ColumnData::U64(values)) => values.push(value),
-                (RowCell::Signed(value), ColumnData::I64(values)) => values.push(value),
-                (RowCell::Text(text), ColumnData::Id(ids)) => ids.push(strings.id(&cut_text(&text, MAX_TEXT_BYTES))),
-                (RowCell::Stack { id, .. }, ColumnData::Id(ids)) => ids.push(id),
-                (RowCell::Null, ColumnData::Id(ids)) => ids.push(0),
-                // All fit: see above.
-                _ => {}
-            }
-        }
-        true
-    }
-}
-
 /// Makes rows of a script's records.
 pub(crate) struct ScriptRows {
     setup: ScriptSetup,
@@ -215,27 +117,6 @@ impl ScriptRows {
         Self { setup, snapshots: HashMap::new(), own, unasked_rows: 0, next_look, pace, stacks }
     }
 
-    /// Follows the records of a batch; gives the rows, and how many records made no sense.
-    pub(crate) fn take(&mut self, batch: &RecordBatch, look: &mut Lookup) -> (Vec<NewRow>, u64) {
-        let before = self.setup.follower.undecodable();
-        let mut events = Vec::new();
-        let mut link = self.setup.link.clone();
-        for record in batch.records() {
-            self.setup.follower.follow(record, &mut link, &mut |event| events.push(event));
-        }
-        let mut rows = Vec::new();
-        for event in events {
-            self.event(&event, look, &mut rows);
-            if !self.tell(event) {
-                self.setup.progress.stop("its reader went away".to_owned());
-                self.setup.tap = None;
-            }
-        }
-        let mut state = lock(&self.setup.state);
-        state.after_exit = self.setup.follower.after_exit();
-        (rows, self.setup.follower.undecodable() - before)
-    }
-
     /// Tells the tap, with the frames that it will need: by the time it comes to them the agent may have forgotten the script.
     /// `false` if it is gone.
     fn tell(&self, event: ScriptEvent) -> bool {
@@ -248,10 +129,10 @@ impl ScriptRows {
         (stacks.is_empty() || tap.send(ScriptEvent::Stacks(stacks)).is_ok()) && tap.send(event).is_ok()
     }
 
-    fn event(&mut self, event: &ScriptEvent, look: &mut Lookup, rows: &mut Vec<NewRow>) {
+    fn event(&mut self, event: &ScriptEvent, lookup: &mut Lookup, rows: &mut Vec<NewRow>) {
         match event {
-            ScriptEvent::Record(record) => self.record(record, look, rows),
-            ScriptEvent::Map { record, snapshot } => self.asked(record, snapshot, look, rows),
+            ScriptEvent::Record(record) => self.record(record, lookup, rows),
+            ScriptEvent::Map { record, snapshot } => self.asked(record, snapshot, lookup, rows),
             ScriptEvent::Exit { code, .. } => {
                 lock(&self.setup.state).exit_code = Some(*code);
                 let reason = if *code == 0 {
@@ -269,12 +150,12 @@ impl ScriptRows {
         }
     }
 
-    fn record(&mut self, record: &Record, look: &mut Lookup, rows: &mut Vec<NewRow>) {
+    fn record(&mut self, record: &Record, lookup: &mut Lookup, rows: &mut Vec<NewRow>) {
         let Some(Some((stream, kind))) = self.setup.streams.sites.get(record.site as usize) else { return };
         let stream = *stream;
         let mut cells = match kind {
             SiteStream::Fields(fields) => {
-                let names = RowNames { host: &self.setup.names, stacks: &self.stacks, look: RefCell::new(look) };
+                let names = RowNames { host: &self.setup.names, stacks: &self.stacks, lookup: RefCell::new(lookup) };
                 fields.row(record, &self.setup.plan, &names)
             }
             SiteStream::Moments => vec![
@@ -290,30 +171,30 @@ impl ScriptRows {
             forget_thread(&mut cells);
         }
         let mut cells = vec![cells];
-        self.finish_rows(stream, &mut cells, look, rows);
+        self.finish_rows(stream, &mut cells, lookup, rows);
     }
 
     /// A map that a record asked for, or one element of it.
-    fn asked(&mut self, record: &Record, snapshot: &MapSnapshot, look: &mut Lookup, rows: &mut Vec<NewRow>) {
+    fn asked(&mut self, record: &Record, snapshot: &MapSnapshot, lookup: &mut Lookup, rows: &mut Vec<NewRow>) {
         let element = match self.setup.streams.sites.get(record.site as usize) {
             Some(Some((stream, SiteStream::Element))) => Some(*stream),
             _ => None,
         };
         let stream = element.or_else(|| self.setup.streams.maps.get(snapshot.map as usize).map(|(stream, _)| *stream));
         if let Some(stream) = stream {
-            self.snapshot_rows(stream, snapshot, look, rows);
+            self.snapshot_rows(stream, snapshot, lookup, rows);
         }
     }
 
-    fn snapshot_rows(&mut self, stream: u16, snapshot: &MapSnapshot, look: &mut Lookup, rows: &mut Vec<NewRow>) {
+    fn snapshot_rows(&mut self, stream: u16, snapshot: &MapSnapshot, lookup: &mut Lookup, rows: &mut Vec<NewRow>) {
         let number = self.snapshots.entry(stream).or_insert(0);
         *number += 1;
         let number = *number;
-        let mut cells = self.cells_of(snapshot, number, look);
-        self.finish_rows(stream, &mut cells, look, rows);
+        let mut cells = self.cells_of(snapshot, number, lookup);
+        self.finish_rows(stream, &mut cells, lookup, rows);
     }
 
-    fn cells_of(&mut self, snapshot: &MapSnapshot, number: u64, look: &mut Lookup) -> Vec<Vec<Cell>> {
+    fn cells_of(&mut self, snapshot: &MapSnapshot, number: u64, lookup: &mut Lookup) -> Vec<Vec<Cell>> {
         let plan = Arc::clone(&self.setup.plan);
         let (Some(map), Some((_, layout))) =
             (plan.maps.get(snapshot.map as usize), self.setup.streams.maps.get(snapshot.map as usize))
@@ -331,12 +212,12 @@ impl ScriptRows {
             let words = format!("{}: its elements have another size than planned", map.name);
             lock(&self.setup.state).trouble(words);
         }
-        let names = RowNames { host: &self.setup.names, stacks: &self.stacks, look: RefCell::new(look) };
+        let names = RowNames { host: &self.setup.names, stacks: &self.stacks, lookup: RefCell::new(lookup) };
         MapRows::rows(layout, map, &read, (number, snapshot.time_ns), &plan, &names)
     }
 
     /// Looks up the stacks of rows and adds the rows to `out`.
-    fn finish_rows(&mut self, stream: u16, cells: &mut Vec<Vec<Cell>>, look: &mut Lookup, out: &mut Vec<NewRow>) {
+    fn finish_rows(&mut self, stream: u16, cells: &mut Vec<Vec<Cell>>, lookup: &mut Lookup, out: &mut Vec<NewRow>) {
         self.load_stacks(cells);
         for row in cells.drain(..) {
             let cell = |cell| match cell {
@@ -344,11 +225,11 @@ impl ScriptRows {
                 Cell::I64(value) => RowCell::Signed(value),
                 Cell::Text(text) => RowCell::Text(text),
                 Cell::Stack { user, id, pid } => {
-                    let (id, depth) = self.stacks.place(user, id, pid, look, &self.setup.link);
+                    let (id, depth) = self.stacks.place(user, id, pid, lookup);
                     RowCell::Stack { id, depth }
                 }
             };
-            out.push(NewRow { stream, cells: row.into_iter().map(cell).collect() });
+            out.push(NewRow::new(stream, row.into_iter().map(cell).collect()));
         }
     }
 
@@ -376,41 +257,8 @@ impl ScriptRows {
         }
     }
 
-    /// From time to time: maps that the script does not show itself are kept as they are, and viewers see all. How often
-    /// depends on what it costs: see [`MapPace`].
-    pub(crate) fn tick(&mut self, look: &mut Lookup, origin_ns: u64) -> Vec<NewRow> {
-        let now = Instant::now();
-        if now < self.next_look {
-            return Vec::new();
-        }
-        let watched = self.setup.hub.has_viewers();
-        let (mut rows, mut read) = (Vec::new(), false);
-        for map in 0..u32::try_from(self.setup.plan.maps.len()).unwrap_or(0) {
-            let keep = !self.own.contains(&map) && self.unasked_rows < MAX_UNASKED_ROWS;
-            let clock = Instant::now();
-            if !self.pace.is_due(map, clock, watched, keep) {
-                continue;
-            }
-            let elements = self.unasked(map, keep, look, origin_ns, &mut rows);
-            let large = elements > MAX_UNASKED_ELEMENTS;
-            let cost = clock.elapsed();
-            let cost = if lock(&self.setup.state).spared { cost.max(SPARED_COST) } else { cost };
-            self.pace.was_read(map, Instant::now(), cost, elements as u64, large);
-            read = true;
-        }
-        if read {
-            let name = |index: usize| {
-                self.setup.plan.maps.get(index).map_or(String::new(), |map| visible(map.name.as_bytes()))
-            };
-            lock(&self.setup.state).maps = self.pace.ticks(name);
-        }
-        self.unasked_rows += rows.len() as u64;
-        self.next_look = Instant::now() + LOOK_EVERY;
-        rows
-    }
-
     /// Gives how many elements it has.
-    fn unasked(&mut self, map: u32, keep: bool, look: &mut Lookup, origin_ns: u64, rows: &mut Vec<NewRow>) -> usize {
+    fn unasked(&mut self, map: u32, keep: bool, sink: &Sink, lookup: &mut Lookup, rows: &mut Vec<NewRow>) -> usize {
         let snapshot = self.setup.follower.snapshot(map, monotonic_ns(), &mut self.setup.link.clone());
         let Ok(snapshot) =
             snapshot.inspect_err(|error| tracing::debug!(map, error = words(error), "a map is not shown"))
@@ -427,15 +275,16 @@ impl ScriptRows {
         }
         let mut made = Vec::new();
         if keep {
-            self.snapshot_rows(stream, &snapshot, look, &mut made);
+            self.snapshot_rows(stream, &snapshot, lookup, &mut made);
         } else {
-            let mut cells = self.cells_of(&snapshot, 0, look);
-            self.finish_rows(stream, &mut cells, look, &mut made);
+            let mut cells = self.cells_of(&snapshot, 0, lookup);
+            self.finish_rows(stream, &mut cells, lookup, &mut made);
         }
         if self.setup.hub.has_viewers() && !made.is_empty() {
             // The greatest are last.
             let skipped = made.len().saturating_sub(MAX_LIVE_ROWS);
-            let shown = made.iter().skip(skipped).map(|row| row.shown(origin_ns)).collect();
+            let shown = made.iter().skip(skipped).map(|row| row.shown(sink.start_ns())).collect();
+            let stream = sink.number_of(stream);
             self.setup.hub.send(LiveMessage::Map { stream, rows: shown, not_shown: skipped as u64 });
         }
         if keep {
@@ -443,15 +292,76 @@ impl ScriptRows {
         }
         elements
     }
+}
 
-    /// All maps as they are at the end, when everything is detached.
-    pub(crate) fn finish(&mut self, look: &mut Lookup) -> Vec<NewRow> {
+impl Engine for ScriptRows {
+    fn take(&mut self, batch: &RecordBatch, sink: &mut Sink, lookup: &mut Lookup) {
+        let before = self.setup.follower.undecodable();
+        let mut events = Vec::new();
+        let mut link = self.setup.link.clone();
+        for record in batch.records() {
+            self.setup.follower.follow(record, &mut link, &mut |event| events.push(event));
+        }
+        let mut rows = Vec::new();
+        for event in events {
+            self.event(&event, lookup, &mut rows);
+            if !self.tell(event) {
+                self.setup.progress.stop("its reader went away".to_owned());
+                self.setup.tap = None;
+            }
+        }
+        lock(&self.setup.state).after_exit = self.setup.follower.after_exit();
+        sink.undecodable(self.setup.follower.undecodable() - before, sink.read_ns(), sink.read_ns());
+        sink.push(rows);
+    }
+
+    fn ring_read(&mut self, _ring: usize, read_ns: u64, to_its_end: bool, sink: &mut Sink) {
+        for stream in (0_u16..).take(self.setup.streams.schemas.len()) {
+            sink.ring_read(stream, read_ns, to_its_end);
+        }
+    }
+
+    /// Maps that the script does not show itself are kept as they are, and viewers see all. How often depends on what it
+    /// costs: see [`MapPace`].
+    fn tick(&mut self, sink: &mut Sink, lookup: &mut Lookup) {
+        let now = Instant::now();
+        if now < self.next_look {
+            return;
+        }
+        let watched = self.setup.hub.has_viewers();
+        let (mut rows, mut read) = (Vec::new(), false);
+        for map in 0..u32::try_from(self.setup.plan.maps.len()).unwrap_or(0) {
+            let keep = !self.own.contains(&map) && self.unasked_rows < MAX_UNASKED_ROWS;
+            let clock = Instant::now();
+            if !self.pace.is_due(map, clock, watched, keep) {
+                continue;
+            }
+            let elements = self.unasked(map, keep, sink, lookup, &mut rows);
+            let large = elements > MAX_UNASKED_ELEMENTS;
+            let cost = clock.elapsed();
+            let cost = if lock(&self.setup.state).spared { cost.max(SPARED_COST) } else { cost };
+            self.pace.was_read(map, Instant::now(), cost, elements as u64, large);
+            read = true;
+        }
+        if read {
+            let name = |index: usize| {
+                self.setup.plan.maps.get(index).map_or(String::new(), |map| visible(map.name.as_bytes()))
+            };
+            lock(&self.setup.state).maps = self.pace.ticks(name);
+        }
+        self.unasked_rows += rows.len() as u64;
+        self.next_look = Instant::now() + LOOK_EVERY;
+        sink.push(rows);
+    }
+
+    /// All maps as they are at the end.
+    fn finish(&mut self, sink: &mut Sink, lookup: &mut Lookup) {
         let mut rows = Vec::new();
         for map in 0..u32::try_from(self.setup.plan.maps.len()).unwrap_or(0) {
             match self.setup.follower.snapshot(map, monotonic_ns(), &mut self.setup.link.clone()) {
                 Ok(snapshot) => {
                     if let Some(stream) = self.setup.streams.maps.get(map as usize).map(|(stream, _)| *stream) {
-                        self.snapshot_rows(stream, &snapshot, look, &mut rows);
+                        self.snapshot_rows(stream, &snapshot, lookup, &mut rows);
                     }
                     if self.setup.plan.config.print_maps_on_exit {
                         // Whoever listened may be gone; nothing is left to be ended.
@@ -464,7 +374,7 @@ impl ScriptRows {
                 }
             }
         }
-        rows
+        sink.push(rows);
     }
 }
 
@@ -479,12 +389,12 @@ fn forget_thread(cells: &mut [Cell]) {
 
 impl StackCache {
     /// The stack's id in the capture, and how many frames it has.
-    fn place(&mut self, user: bool, id: u64, pid: u32, look: &mut Lookup, link: &AgentLink) -> (StackId, usize) {
+    fn place(&mut self, user: bool, id: u64, pid: u32, lookup: &mut Lookup) -> (StackId, usize) {
         if let Some(known) = self.ids.get(&(user, id, pid)) {
             return *known;
         }
         let Some(frames) = self.bodies.get(&(user, id)) else { return (0, 0) };
-        let placed = (look.samples.place_stack(user, pid, frames, link), frames.len());
+        let placed = (lookup.place_stack(user, pid, frames), frames.len());
         if self.ids.len() < MAX_STACKS {
             self.ids.insert((user, id, pid), placed);
         }
@@ -492,55 +402,11 @@ impl StackCache {
     }
 }
 
-/// The most addresses whose names are kept.
-const MAX_NAMES: usize = 1 << 16;
-
-/// Where addresses in processes are looked up. It cannot leave its thread.
-pub(crate) struct Lookup {
-    pub(crate) samples: Samples,
-    link: AgentLink,
-    files: FileResolver,
-    names: HashMap<(u32, u64), Option<Symbol>>,
-    processes: ProcessNames,
-}
-
-impl Lookup {
-    pub(crate) fn new(samples: Samples, link: AgentLink, private_dir: PathBuf) -> Self {
-        let options = FileOptions { private_dir, max_file_bytes: MAX_FILE_BYTES };
-        let files = FileResolver::new(options, rustix::process::geteuid().as_raw());
-        Self { samples, link, files, names: HashMap::new(), processes: ProcessNames::default() }
-    }
-
-    /// The function of a process that an address lies in.
-    pub(crate) fn user_symbol(&mut self, pid: u32, address: u64) -> Option<Symbol> {
-        if let Some(known) = self.names.get(&(pid, address)) {
-            return known.clone();
-        }
-        let found = self.find(pid, address);
-        if self.names.len() >= MAX_NAMES {
-            self.names.clear();
-        }
-        self.names.insert((pid, address), found.clone());
-        found
-    }
-
-    fn find(&mut self, pid: u32, address: u64) -> Option<Symbol> {
-        let (file, mapped) = self.samples.file_at(pid, address, &self.link)?;
-        let place = Place { offset: mapped.offset, is_return: false };
-        let build_id: &[u8] = if let FileKey::BuildId(id) = &mapped.key { id } else { &[] };
-        let symbols = self.files.resolve(&file, build_id, &[place]);
-        let symbols = symbols.inspect_err(|error| tracing::debug!(error = words(error), "a file gives no names"));
-        let symbol = symbols.ok()?.into_iter().next().flatten()?;
-        let module = String::from_utf8_lossy(&mapped.name).into_owned();
-        Some(Symbol { name: symbol.function, offset: symbol.offset, module })
-    }
-}
-
 /// Names while a row is made.
 struct RowNames<'a> {
     host: &'a HostNames,
     stacks: &'a StackCache,
-    look: RefCell<&'a mut Lookup>,
+    lookup: RefCell<&'a mut Lookup>,
 }
 
 impl Names for RowNames<'_> {
@@ -549,16 +415,11 @@ impl Names for RowNames<'_> {
     }
 
     fn user_symbol(&self, pid: u32, address: u64) -> Option<Symbol> {
-        self.look.borrow_mut().user_symbol(pid, address)
-    }
-
-    fn build_id(&self, _pid: u32, _address: u64) -> Option<(Vec<u8>, u64)> {
-        None
+        self.lookup.borrow_mut().user_symbol(pid, address)
     }
 
     fn process_name(&self, pid: u32) -> Option<String> {
-        let look = &mut **self.look.borrow_mut();
-        look.processes.name(pid, &look.link).or_else(|| look.samples.process_name(pid))
+        self.lookup.borrow_mut().process_name(pid)
     }
 
     fn user_name(&self, uid: u32) -> Option<String> {

@@ -16,7 +16,7 @@ use bathyscope_catalog::{
 };
 use bathyscope_formats::{CallFacts, CallField as F};
 
-use super::call_owners::Owners;
+use super::owners::Owners;
 
 /// What a socket is, as far as calls have told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

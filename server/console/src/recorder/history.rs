@@ -1,226 +1,175 @@
-//! What comes through perf rings: samples and the process history, in order of time over all rings.
+//! The process history of a capture: what processes are called, what they have mapped, how they begin and end, in order of
+//! time over all rings that tell of it. Engines ask it what addresses and threads are.
+//!
+//! Changes take effect when the decoder says so: when every record from before was made a row.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, mpsc::SyncSender},
-    time::{Duration, Instant},
+    sync::{Arc, mpsc::SyncSender},
 };
 
 use bathyscope_capture::{
-    Cell, Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, Stack, StackId, StreamSchema,
-    StringDictionary, StringId, visible,
+    Frame, FrameId, Mapping, MappingId, ProcessChange, ProcessChangeKind, Stack, StackId, StringDictionary, StringId,
+    visible,
 };
-use bathyscope_decode::perf::{CopiedStack, PerfEvent, PerfFormat, PerfRecord, Sample, parse_record};
-use bathyscope_protocol::{ProcessFile, RingContent, RingInfo};
+use bathyscope_decode::perf::{CopiedStack, MapFile, PerfEvent, PerfFormat, PerfRecord, Sample, parse_record};
+use bathyscope_protocol::{ProcessFile, RingInfo};
 use bathyscope_symbols::{FileResolver, ProcessMaps};
 
 use super::{
     AgentLink,
     by_name::open_by_name,
-    chunks::ChunkBuilder,
     data_areas::{DataAreas, KERNEL_HALF, Unread},
     frames::{Frames, MappedPlace, Need, Wish},
-    ledger::LossAccounting,
     mappings::{FileKey, Processes},
     merge::Merge,
     naming::{NamingWork, kernel_symbol},
     perf_format::perf_format,
     process_metadata::{MAX_MAPS_BYTES, MetadataRequest, MetadataResponse, lock, read_some},
     reader::RecordBatch,
-    sample_rows::{self, SourceWords, Value},
 };
 
-/// How long a sample waits for what must be found out about its process.
-const MAX_WAIT: Duration = Duration::from_millis(500);
 /// How much is found out for one stack that cannot wait.
 const MAX_ASKED_AT_ONCE: usize = 64;
-/// The most samples that wait.
-const MAX_WAITING: usize = 4096;
 /// The most addresses of the kernel outside of stacks that get a name.
 const MAX_NOTED: usize = 1 << 16;
 /// The most that is read of what the kernel says about a thread.
 const MAX_STATUS_BYTES: u64 = 4096;
-/// The most of them whose stack was copied, which can be 64 KiB each.
-const MAX_WAITING_COPIES: usize = 512;
 /// Facts that wait until the records from before them were handled.
 const MAX_EARLY_FACTS: usize = 1 << 15;
 
-struct Waiting {
-    time_ns: u64,
-    sample: Sample,
-    name: StringId,
-    until: Instant,
-    need: Need,
-}
-
-type MakeCells<'a> = dyn Fn(u64) -> Vec<Cell> + 'a;
-/// Is shown a row of a sample (0) or of a branch (1).
-pub(crate) type ShowRow<'a> = dyn FnMut(u16, &MakeCells<'_>) + 'a;
-
-/// Where rows go.
-pub(crate) struct Out<'a> {
-    /// Those of samples.
-    pub(crate) rows: Option<&'a mut ChunkBuilder>,
-    /// Those of their branches.
-    pub(crate) branches: Option<&'a mut ChunkBuilder>,
-    pub(crate) strings: &'a mut StringDictionary,
-    /// Is shown each row.
-    pub(crate) row: &'a mut ShowRow<'a>,
-}
-
 /// What became of the addresses of a sample.
-struct Placed {
-    stack: StackId,
-    frames: Vec<FrameId>,
+pub(crate) struct Placed {
+    pub(crate) stack: StackId,
+    pub(crate) frames: Vec<FrameId>,
     /// What the data lies in.
-    mapping: Option<Arc<[u8]>>,
+    pub(crate) mapping: Option<Arc<[u8]>>,
     /// From and to of each branch.
-    branches: Vec<(StackId, StackId)>,
+    pub(crate) branches: Vec<(StackId, StackId)>,
 }
 
-/// Decodes perf rings.
-pub(crate) struct Samples {
-    /// The stream that samples belong to; none if the rings hold only the side band.
-    stream: Option<u16>,
+/// A perf ring that tells of processes: its number in the merge, and how its records look.
+#[derive(Clone, Copy, Debug)]
+struct PerfRing {
+    merged: usize,
+    format: PerfFormat,
+}
+
+/// A change of a process whose turn has come.
+#[derive(Debug)]
+pub(crate) struct NextChange {
+    time_ns: u64,
+    event: PerfEvent,
+}
+
+impl NextChange {
+    /// The process that executes another program, whose memory is another one from here on.
+    pub(crate) fn executing(&self) -> Option<u32> {
+        match self.event {
+            PerfEvent::Comm { pid, exec: true, .. } => Some(pid),
+            _ => None,
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct ProcessHistory {
     /// Whether it matters what processes map.
     maps: bool,
-    formats: Vec<Option<(PerfFormat, RingContent)>>,
+    /// By number among all rings of the capture.
+    rings: Vec<Option<PerfRing>>,
     merge: Merge<PerfEvent>,
-    /// The events that are sampled, if there are several: the rings of a CPU are theirs in turn.
-    events: Vec<String>,
-    /// Perf rings have other numbers in the merge than among all rings.
-    merged: Vec<Option<usize>>,
     processes: Processes,
     /// What data lies in; only followed where samples tell addresses of data.
     data: Option<DataAreas>,
-    sources: SourceWords,
-    /// Samples that have a number, by which their branches find them.
-    numbered: u64,
     frames: Frames,
     /// Addresses of the kernel that have a frame though they are in no stack.
     noted: HashSet<u64>,
-    waiting: VecDeque<Waiting>,
     early: VecDeque<MetadataResponse>,
     asked: HashSet<Need>,
     requests: VecDeque<MetadataRequest>,
     changes: Vec<ProcessChange>,
     texts: HashMap<StringId, Box<[u8]>>,
     malformed: u64,
-    throttled: u64,
 }
 
-impl Samples {
-    /// For the perf rings among `rings`; others are left alone.
-    /// With `maps` what processes map is followed even if there are no samples, for stacks that come otherwise.
+impl ProcessHistory {
+    /// For the perf rings among `rings`; others are left alone. With `maps` what processes map is followed, for stacks.
     pub(crate) fn new(rings: &[RingInfo], frames: Frames, maps: bool) -> Self {
         let mut count = 0;
-        let mut merged = Vec::new();
-        let mut formats = Vec::new();
-        for ring in rings {
-            let format = perf_format(ring.kind);
-            merged.push(format.map(|_| count));
-            count += usize::from(format.is_some());
-            formats.push(format.map(|format| (format, ring.content)));
-        }
-        let of_stream = |format: &Option<(PerfFormat, RingContent)>| match format {
-            Some((_, RingContent::Stream { stream })) => Some(*stream),
-            _ => None,
+        let ring = |ring: &RingInfo| {
+            let format = perf_format(ring.kind)?;
+            count += 1;
+            Some(PerfRing { merged: count - 1, format })
         };
-        let has_memory = formats.iter().flatten().any(|(format, _)| format.has_memory());
-        let data = has_memory.then(DataAreas::default);
+        let rings: Vec<_> = rings.iter().map(ring).collect();
+        let has_memory = rings.iter().flatten().any(|ring| ring.format.has_memory());
         Self {
-            stream: formats.iter().find_map(of_stream),
-            maps: maps || formats.iter().any(|format| of_stream(format).is_some()),
-            formats,
-            events: Vec::new(),
+            maps,
+            rings,
             merge: Merge::new(count),
-            merged,
             processes: Processes::default(),
-            data,
-            sources: SourceWords::default(),
-            numbered: 0,
+            data: has_memory.then(DataAreas::default),
             frames,
             noted: HashSet::new(),
-            waiting: VecDeque::new(),
             early: VecDeque::new(),
             asked: HashSet::new(),
             requests: VecDeque::new(),
             changes: Vec::new(),
             texts: HashMap::new(),
             malformed: 0,
-            throttled: 0,
         }
     }
 
-    /// The same of several events, whose name each sample tells.
-    pub(crate) fn of_events(self, events: Vec<String>) -> Self {
-        Self { events, ..self }
-    }
-
-    pub(crate) fn stream(&self) -> Option<u16> {
-        self.stream
-    }
-
-    /// Whether samples were to tell of memory, and none knew anything.
-    pub(crate) fn is_memory_untold(&self) -> bool {
-        self.sources.says_nothing()
-    }
-
+    /// Changes that came after a later one had taken effect.
     pub(crate) fn late(&self) -> u64 {
         self.merge.late()
     }
 
-    /// No sample from before this moment will become a row any more.
+    /// Records of rings that have nothing else, and could not be read.
+    pub(crate) fn malformed(&self) -> u64 {
+        self.malformed
+    }
+
+    /// No change from before this moment will come any more.
     pub(crate) fn complete_ns(&self) -> u64 {
-        let waiting = self.waiting.iter().map(|waiting| waiting.time_ns).min().unwrap_or(u64::MAX);
-        self.merge.complete_ns().min(waiting)
+        self.merge.complete_ns()
     }
 
+    /// A ring of the capture was read: to its end at `read_ns`, or only in part.
     pub(crate) fn read(&mut self, ring: usize, read_ns: u64, to_its_end: bool) {
-        if let Some(Some(ring)) = self.merged.get(ring) {
-            self.merge.read(*ring, read_ns, to_its_end);
+        if let Some(Some(ring)) = self.rings.get(ring) {
+            self.merge.read(ring.merged, read_ns, to_its_end);
         }
     }
 
-    /// Takes records of a perf ring.
-    pub(crate) fn take(&mut self, batch: &RecordBatch, accounting: &Mutex<LossAccounting>) {
-        let Some(Some((format, content))) = self.formats.get(batch.ring).copied() else { return };
-        let Some(Some(ring)) = self.merged.get(batch.ring).copied() else { return };
+    /// Takes records of a ring that tells of processes and nothing else.
+    pub(crate) fn take(&mut self, batch: &RecordBatch) {
+        let Some(Some(PerfRing { format, .. })) = self.rings.get(batch.ring).copied() else { return };
         for bytes in batch.records() {
-            let Ok(PerfRecord { time_ns, mut event }) = parse_record(bytes, format) else {
-                self.malformed(content, accounting, self.merge.last_ns(ring));
-                continue;
-            };
-            match &mut event {
-                PerfEvent::Sample(sample) => sample.event = ring.checked_rem(self.events.len()).unwrap_or(0),
-                PerfEvent::Lost { count } => {
-                    let since_ns = self.merge.last_ns(ring);
-                    if let RingContent::Stream { stream } = content {
-                        lock(accounting).ring_lost(stream, *count, since_ns, time_ns.unwrap_or(since_ns));
-                    } else {
-                        tracing::warn!(count, "changes of processes were lost; some stacks may have no names");
-                    }
+            match parse_record(bytes, format) {
+                Ok(PerfRecord { event: PerfEvent::Lost { count }, .. }) => {
+                    tracing::warn!(count, "changes of processes were lost; some stacks may have no names");
                 }
-                // Opened before its turn comes: the process may end soon.
-                PerfEvent::Map(map) if self.maps && map.executable => {
-                    if let bathyscope_decode::perf::MapFile::BuildId(id) = &map.file {
-                        self.frames.seen(&FileKey::BuildId(id.clone()), map.pid, (map.start, map.end), &map.name);
-                    }
-                }
-                PerfEvent::Throttle { begins: true } => self.throttled += 1,
-                _ => {}
+                Ok(record) => self.note(batch.ring, record, bytes.len()),
+                Err(_) => self.malformed += 1,
             }
-            self.merge.push(ring, time_ns, bytes.len() + size_of::<PerfEvent>(), event);
         }
     }
 
-    fn malformed(&mut self, content: RingContent, accounting: &Mutex<LossAccounting>, at_ns: u64) {
-        self.malformed += 1;
-        // What kind of record it was cannot be told; it counts as a sample rather than as nothing.
-        if let RingContent::Stream { stream } = content {
-            lock(accounting).lost(stream, bathyscope_capture::LossStage::Decode, 1, at_ns, at_ns);
+    /// Notes what a record of a perf ring tells of processes, if it tells of them.
+    pub(crate) fn note(&mut self, ring: usize, PerfRecord { time_ns, event }: PerfRecord, bytes: usize) {
+        let Some(Some(ring)) = self.rings.get(ring) else { return };
+        // Opened before its turn comes: the process may end soon.
+        if let PerfEvent::Map(map) = &event
+            && self.maps
+            && map.executable
+            && let MapFile::BuildId(id) = &map.file
+        {
+            self.frames.seen(&FileKey::BuildId(id.clone()), map.pid, (map.start, map.end), &map.name);
         }
+        self.merge.push(ring.merged, time_ns, bytes + size_of::<PerfEvent>(), event);
     }
 
     /// Notes what the metadata thread found out; it takes effect when all records from before were handled.
@@ -282,39 +231,18 @@ impl Samples {
         }
     }
 
-    fn text(&mut self, text: &[u8], strings: &mut StringDictionary) -> StringId {
+    /// The id of a text, which is kept for rows that are shown.
+    pub(crate) fn text(&mut self, text: &[u8], strings: &mut StringDictionary) -> StringId {
         let id = strings.id(text);
         self.texts.entry(id).or_insert_with(|| text.into());
         id
     }
 
-    /// Handles records whose turn has come, or all.
-    pub(crate) fn release(&mut self, all: bool, out: &mut Out<'_>) {
-        self.apply_facts(out.strings, all);
-        while let Some((_, time_ns, event)) = if all { self.merge.pop_any() } else { self.merge.pop() } {
-            match event {
-                PerfEvent::Sample(sample) => {
-                    let name = self.name_of(&sample, out.strings);
-                    self.sample(time_ns, sample, name, all, out);
-                }
-                PerfEvent::Comm { pid, exec: true, .. } => {
-                    // Samples from before must not be looked up in the memory from after.
-                    self.settle(Some(pid), out);
-                    self.change(time_ns, event, out.strings);
-                }
-                other => self.change(time_ns, other, out.strings),
-            }
-        }
-        self.apply_facts(out.strings, all);
-        self.settle(None, out);
-    }
-
-    /// Handles changes of processes up to a moment and no later ones, for rows of that moment. There must be no samples.
-    pub(crate) fn release_until(&mut self, until_ns: u64, strings: &mut StringDictionary) {
-        while self.merge.first_ns().is_some_and(|first_ns| first_ns <= until_ns) {
-            let Some((_, time_ns, event)) = self.merge.pop_any() else { return };
-            self.change(time_ns, event, strings);
-        }
+    /// The next change that is not from after a moment, or any where too many wait.
+    pub(crate) fn next_change(&mut self, until_ns: u64) -> Option<NextChange> {
+        let due = self.merge.first_ns().is_some_and(|first_ns| first_ns <= until_ns) || self.merge.is_full();
+        let (_, time_ns, event) = if due { self.merge.pop_any()? } else { return None };
+        Some(NextChange { time_ns, event })
     }
 
     /// An address of the kernel that is shown as a function there: it gets a name with those of the stacks.
@@ -349,7 +277,8 @@ impl Samples {
         (pid, self.texts.get(&self.processes.name(pid, tid)).map(|name| &**name))
     }
 
-    fn change(&mut self, time_ns: u64, event: PerfEvent, strings: &mut StringDictionary) {
+    /// Lets a change take effect.
+    pub(crate) fn apply(&mut self, NextChange { time_ns, event }: NextChange, strings: &mut StringDictionary) {
         let (pid, tid, kind) = match event {
             PerfEvent::Comm { pid, tid, exec, comm } => {
                 let comm = self.text(&comm, strings);
@@ -388,28 +317,27 @@ impl Samples {
         self.changes.push(ProcessChange { time_ns, pid, tid, kind });
     }
 
-    fn name_of(&mut self, sample: &Sample, strings: &mut StringDictionary) -> StringId {
-        match self.processes.name(sample.pid, sample.tid) {
-            0 if sample.pid == 0 => self.text(b"swapper", strings),
+    /// A text that was given an id here.
+    pub(crate) fn text_of(&self, id: StringId) -> Option<&[u8]> {
+        self.texts.get(&id).map(|text| &**text)
+    }
+
+    /// What a thread is called, as of what has taken effect; 0 if nobody told.
+    pub(crate) fn thread_name(&mut self, pid: u32, tid: u32, strings: &mut StringDictionary) -> StringId {
+        match self.processes.name(pid, tid) {
+            0 if pid == 0 => self.text(b"swapper", strings),
             name => name,
         }
     }
 
-    fn sample(&mut self, time_ns: u64, mut sample: Sample, name: StringId, must: bool, out: &mut Out<'_>) {
-        let most = if sample.copied.is_some() { MAX_WAITING_COPIES } else { MAX_WAITING };
-        let must = must || self.waiting.len() >= most;
-        match self.place(&mut sample, must) {
-            Ok(placed) => self.push(time_ns, &sample, name, &placed, out),
-            Err(need) => {
-                self.ask(&need);
-                let until = Instant::now() + MAX_WAIT;
-                self.waiting.push_back(Waiting { time_ns, sample, name, until, need });
-            }
-        }
+    /// What a thread was called last; 0 if nobody told.
+    pub(crate) fn last_name(&self, pid: u32, tid: u32) -> StringId {
+        self.processes.name(pid, tid)
     }
 
     /// The stack of a sample with its frames and whatever else it has addresses of, or what must be found out first.
-    fn place(&mut self, sample: &mut Sample, must: bool) -> Result<Placed, Need> {
+    /// With `must` nothing more can be found out.
+    pub(crate) fn place(&mut self, sample: &mut Sample, must: bool) -> Result<Placed, Need> {
         self.frames.unwind(sample, &self.processes, must)?;
         let (stack, frames) = self.frames.stack(sample, &self.processes, must)?;
         let mapping = match (&self.data, &sample.memory) {
@@ -428,7 +356,18 @@ impl Samples {
         Ok(Placed { stack, frames, mapping, branches })
     }
 
-    fn ask(&mut self, need: &Need) {
+    /// A sample has the frame innermost.
+    pub(crate) fn count_own(&mut self, frame: Option<&FrameId>) {
+        self.frames.count_own(frame);
+    }
+
+    /// What was asked for is known; it may be asked for again.
+    pub(crate) fn answered(&mut self, need: &Need) {
+        self.asked.remove(need);
+    }
+
+    /// Asks the metadata thread, once.
+    pub(crate) fn ask(&mut self, need: &Need) {
         if !self.asked.insert(need.clone()) {
             return;
         }
@@ -445,99 +384,18 @@ impl Samples {
         });
     }
 
-    /// Tries again what waits; what belongs to `pid`, or has waited long enough, goes as it is.
-    fn settle(&mut self, pid: Option<u32>, out: &mut Out<'_>) {
-        let now = Instant::now();
-        for mut waiting in std::mem::take(&mut self.waiting) {
-            let must = waiting.until <= now || pid == Some(waiting.sample.pid);
-            match self.place(&mut waiting.sample, must) {
-                Ok(placed) => {
-                    self.asked.remove(&waiting.need);
-                    let Waiting { time_ns, sample, name, .. } = waiting;
-                    let name = if name == 0 { self.processes.name(sample.pid, sample.tid) } else { name };
-                    self.push(time_ns, &sample, name, &placed, out);
-                }
-                Err(need) => {
-                    self.ask(&need);
-                    waiting.need = need;
-                    self.waiting.push_back(waiting);
-                }
-            }
-        }
+    /// What can be said about an address of a process before functions have names.
+    pub(crate) fn describe(&self, pid: u32, address: u64) -> String {
+        if address >= KERNEL_HALF { self.describe_kernel(address) } else { self.describe_user(pid, address) }
     }
 
-    fn push(&mut self, time_ns: u64, sample: &Sample, name: StringId, placed: &Placed, out: &mut Out<'_>) {
-        let Some(rows) = out.rows.as_deref_mut() else { return };
-        self.frames.count_own(placed.frames.first());
-        let mut values = sample_rows::common(time_ns, sample, name);
-        values.push(Value::Stack { id: placed.stack, top: None, depth: placed.frames.len() });
-        if let Some(access) = &sample.memory {
-            let mapping = placed.mapping.as_ref().map_or(0, |name| self.text(name, out.strings));
-            let mut sources = std::mem::take(&mut self.sources);
-            values.extend(sources.values(access, mapping, &mut |text| self.text(text, out.strings)));
-            self.sources = sources;
-        }
-        if let Some(event) = self.events.get(sample.event).cloned() {
-            values.push(Value::Text(self.text(event.as_bytes(), out.strings)));
-        }
-        if out.branches.is_some() {
-            values.push(Value::Number(self.numbered));
-        }
-        sample_rows::push(rows.rows_mut(), &values);
-        (out.row)(0, &|origin_ns| self.cells(origin_ns, sample, &values));
-        self.push_branches(time_ns, sample, name, placed, out);
+    /// The same of an address of user space.
+    pub(crate) fn describe_user(&self, pid: u32, address: u64) -> String {
+        self.processes.describe(pid, address)
     }
 
-    fn push_branches(&mut self, time_ns: u64, sample: &Sample, name: StringId, placed: &Placed, out: &mut Out<'_>) {
-        let Some(rows) = out.branches.as_deref_mut() else { return };
-        let sample_number = self.numbered;
-        self.numbered += 1;
-        let numbered = (0_u64..).zip(sample.branches.iter().zip(&placed.branches));
-        for (index, (branch, ends)) in numbered {
-            let mut values = sample_rows::common(time_ns, sample, name);
-            let mut text = |text: &str| match text {
-                "" => 0,
-                text => self.text(text.as_bytes(), out.strings),
-            };
-            let number = (sample_number, index);
-            values.extend(sample_rows::branch(number, branch, *ends, &mut text));
-            sample_rows::push(rows.rows_mut(), &values);
-            (out.row)(1, &|origin_ns| self.cells(origin_ns, sample, &values));
-        }
-    }
-
-    /// The values of a row as they are shown, before functions have names.
-    fn cells(&self, origin_ns: u64, sample: &Sample, values: &[Value]) -> Vec<Cell> {
-        let cell = |(index, value): (usize, &Value)| match value {
-            Value::Number(time_ns) if index == StreamSchema::TIME => {
-                Cell::Number(i128::from(time_ns.saturating_sub(origin_ns)))
-            }
-            Value::Number(number) => Cell::Number(i128::from(*number)),
-            Value::Text(id) => self.texts.get(id).map_or(Cell::Null, |text| Cell::Text(visible(text))),
-            Value::Stack { id: 0, .. } => Cell::Null,
-            Value::Stack { id, top, depth } => {
-                let top = top.map_or_else(|| self.top(sample), |address| self.describe(sample.pid, address));
-                Cell::Stack { id: *id, top, depth: *depth }
-            }
-        };
-        values.iter().enumerate().map(cell).collect()
-    }
-
-    /// What can be said about the innermost frame before functions have names.
-    fn top(&self, sample: &Sample) -> String {
-        match (sample.kernel.first(), sample.user.first()) {
-            (Some(address), _) => self.describe_kernel(*address),
-            (None, Some(address)) => self.processes.describe(sample.pid, *address),
-            (None, None) => String::new(),
-        }
-    }
-
-    /// The same of any address.
-    fn describe(&self, pid: u32, address: u64) -> String {
-        if address >= KERNEL_HALF { self.describe_kernel(address) } else { self.processes.describe(pid, address) }
-    }
-
-    fn describe_kernel(&self, address: u64) -> String {
+    /// The same of an address of the kernel.
+    pub(crate) fn describe_kernel(&self, address: u64) -> String {
         let place = |kernel: &bathyscope_symbols::Kallsyms| bathyscope_symbols::Place {
             offset: kernel.normalise(address),
             is_return: false,
@@ -559,7 +417,7 @@ impl Samples {
         self.frames.stack(&sample, &self.processes, true).map_or(0, |(stack, _)| stack)
     }
 
-    /// As [`Samples::place_stack`], of a copy of a stack in user space, with how many frames it has.
+    /// As [`ProcessHistory::place_stack`], of a copy of a stack in user space, with how many frames it has.
     pub(crate) fn place_copy(&mut self, pid: u32, copied: CopiedStack, link: &AgentLink) -> (StackId, usize) {
         let mut sample = Sample { pid, tid: pid, copied: Some(Box::new(copied)), ..Sample::default() };
         for _ in 0..MAX_ASKED_AT_ONCE {

@@ -3,36 +3,38 @@
 use bathyscope_capture::{LossStage, ScriptProbe};
 use bathyscope_protocol::Readings;
 
+use crate::recorder::counters::{Costs, Counted, KernelCounters};
+
 /// The programs of a script and what they cost.
 #[derive(Debug, Default)]
-pub(super) struct ScriptAccounting {
+pub(super) struct ScriptCounters {
     programs: Vec<ScriptProbe>,
     cpu_permille: Option<f64>,
 }
 
-impl ScriptAccounting {
+impl ScriptCounters {
     pub(super) fn new(programs: Vec<ScriptProbe>) -> Self {
         Self { programs, cpu_permille: None }
     }
+}
 
-    pub(super) fn programs(&self) -> &[ScriptProbe] {
+impl KernelCounters for ScriptCounters {
+    fn programs(&self) -> &[ScriptProbe] {
         &self.programs
     }
 
-    /// Share of one CPU that all programs use together, in thousandths, where it is known of any.
-    pub(super) fn cpu_permille(&self) -> Option<f64> {
+    /// All programs together; one feeds several streams.
+    fn cpu_permille(&self) -> Option<f64> {
         self.cpu_permille
     }
 
-    /// Enters a reading; gives what was lost since the last. Counters never go back, whatever a reading says.
-    pub(super) fn read(&mut self, readings: &Readings, since_ns: u64, now_ns: u64) -> Vec<(LossStage, u64)> {
-        let seconds = now_ns.saturating_sub(since_ns) as f64 / 1e9;
+    fn read(&mut self, readings: &Readings, seconds: f64) -> Counted {
         let mut losses = Vec::new();
         let mut cpu_permille = None;
         for (program, reading) in self.programs.iter_mut().zip(&readings.probes) {
             let hits = reading.hits.saturating_sub(program.hits);
             let mut stage = |stage, kept: &mut u64, now: u64| {
-                losses.push((stage, now.saturating_sub(*kept)));
+                losses.push((None, stage, now.saturating_sub(*kept)));
                 *kept = now.max(*kept);
             };
             stage(LossStage::RingFull, &mut program.ring_full, reading.ring_full);
@@ -54,8 +56,8 @@ impl ScriptAccounting {
         if seconds > 0.0 {
             self.cpu_permille = cpu_permille;
         }
-        losses.retain(|(_, count)| *count > 0);
-        losses
+        losses.retain(|(_, _, count)| *count > 0);
+        Counted { losses, costs: Costs::Elsewhere }
     }
 }
 
@@ -67,26 +69,26 @@ mod tests {
 
     #[test]
     fn what_is_lost_is_told_once_by_stage() {
-        let mut accounting = ScriptAccounting::new(vec![ScriptProbe::default(); 2]);
+        let mut counters = ScriptCounters::new(vec![ScriptProbe::default(); 2]);
         let reading = |hits, ring_full, map_full, helper_failed| {
             let probe =
                 ProbeReading { hits, filtered: 3, ring_full, map_full, helper_failed, ..ProbeReading::default() };
             Readings { probes: vec![ProbeReading::default(), probe], ..Readings::default() }
         };
-        let first = accounting.read(&reading(10, 2, 0, 1), 0, 1_000_000_000);
-        assert_eq!(first, [(LossStage::RingFull, 2), (LossStage::HelperFailed, 1)]);
-        let second = accounting.read(&reading(20, 2, 5, 0), 1_000_000_000, 2_000_000_000);
-        assert_eq!(second, [(LossStage::MapFull, 5)]);
-        let program = &accounting.programs()[1];
+        let first = counters.read(&reading(10, 2, 0, 1), 1.0).losses;
+        assert_eq!(first, [(None, LossStage::RingFull, 2), (None, LossStage::HelperFailed, 1)]);
+        let second = counters.read(&reading(20, 2, 5, 0), 1.0).losses;
+        assert_eq!(second, [(None, LossStage::MapFull, 5)]);
+        let program = &counters.programs()[1];
         assert_eq!((program.hits, program.filtered, program.ring_full, program.helper_failed), (20, 3, 2, 1));
     }
 
     #[test]
     fn the_cost_is_that_of_all_programs() {
-        let mut accounting = ScriptAccounting::new(vec![ScriptProbe::default(); 2]);
+        let mut counters = ScriptCounters::new(vec![ScriptProbe::default(); 2]);
         let probe = |hits| ProbeReading { hits, ns_per_hit: Some(200.0), ..ProbeReading::default() };
         let readings = Readings { probes: vec![probe(500_000), probe(250_000)], ..Readings::default() };
-        accounting.read(&readings, 0, 1_000_000_000);
-        assert!((accounting.cpu_permille().unwrap() - 150.0).abs() < 0.1);
+        counters.read(&readings, 1.0);
+        assert!((counters.cpu_permille().unwrap() - 150.0).abs() < 0.1);
     }
 }

@@ -1,0 +1,175 @@
+//! The kinds of what a capture records, and what each answers when somebody asks.
+//!
+//! Here is the only place where the data model tells kinds apart. Whoever makes or records one has a table of its own (the
+//! recorder's and the agent's engines); everybody else asks.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CountSpec, EventProbe, MAX_PROBES, ProfileSpec, ScriptSpec, SpecError, SyscallSpec, Target, in_range};
+use crate::{DynamicProbe, TraceSpec};
+
+/// How events are obtained.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Method {
+    /// One row for each hit of each probe.
+    Events {
+        /// The probes, one stream each, in this order.
+        probes: Vec<EventProbe>,
+    },
+    /// Stacks sampled on every CPU, by time or by another event.
+    Profile(ProfileSpec),
+    /// How often events happen, one row for each event and interval.
+    Count(CountSpec),
+    /// What a script of the probe language prints and keeps in its maps.
+    Script(ScriptSpec),
+    /// What the kernel's own tracer records.
+    Trace(TraceSpec),
+    /// System calls with their arguments, results and durations.
+    Syscalls(SyscallSpec),
+}
+
+/// A kind of what a capture records, without what exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MethodKind {
+    /// [`Method::Events`].
+    Events,
+    /// [`Method::Profile`].
+    Profile,
+    /// [`Method::Count`].
+    Count,
+    /// [`Method::Script`].
+    Script,
+    /// [`Method::Trace`].
+    Trace,
+    /// [`Method::Syscalls`].
+    Syscalls,
+}
+
+impl MethodKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] = [Self::Events, Self::Profile, Self::Count, Self::Script, Self::Trace, Self::Syscalls];
+
+    /// Its name, in requests and in the database.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Profile => "profile",
+            Self::Count => "count",
+            Self::Script => "script",
+            Self::Trace => "trace",
+            Self::Syscalls => "syscalls",
+        }
+    }
+
+    /// Whether BPF programs run for it, whose time the kernel keeps. What a hit of another kind costs is an estimate.
+    pub const fn loads_programs(self) -> bool {
+        match self {
+            Self::Events | Self::Script | Self::Syscalls => true,
+            Self::Trace | Self::Profile | Self::Count => false,
+        }
+    }
+
+    /// Whether it can be of threads by their ids. Rows of events of one thread are what a filter shows.
+    pub const fn records_threads(self) -> bool {
+        match self {
+            Self::Profile | Self::Count => true,
+            Self::Events | Self::Script | Self::Trace | Self::Syscalls => false,
+        }
+    }
+}
+
+impl Method {
+    /// Which kind it is.
+    pub const fn kind(&self) -> MethodKind {
+        match self {
+            Self::Events { .. } => MethodKind::Events,
+            Self::Profile(_) => MethodKind::Profile,
+            Self::Count(_) => MethodKind::Count,
+            Self::Script(_) => MethodKind::Script,
+            Self::Trace(_) => MethodKind::Trace,
+            Self::Syscalls(_) => MethodKind::Syscalls,
+        }
+    }
+
+    /// What it is called where nobody gave it a name.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Events { probes } => match probes.as_slice() {
+                [one] => one.tracepoint.to_string(),
+                [first, rest @ ..] => format!("{} and {} more", first.tracepoint, rest.len()),
+                [] => "no probes".to_owned(),
+            },
+            Self::Profile(profile) => profile.title(),
+            Self::Count(count) => count.title(),
+            Self::Script(script) => script.title(),
+            Self::Trace(trace) => trace.title(),
+            Self::Syscalls(calls) => calls.title(),
+        }
+    }
+
+    /// Checks everything that can be checked without a host.
+    pub(super) fn validate(&self, target: &Target) -> Result<(), SpecError> {
+        match self {
+            Self::Events { probes } => {
+                in_range("the number of probes", probes.len() as u64, 1, MAX_PROBES as u64)?;
+                probes.iter().try_for_each(EventProbe::validate)
+            }
+            Self::Profile(profile) => profile.validate(),
+            Self::Count(count) => count.validate(target),
+            Self::Script(script) => script.validate(),
+            Self::Trace(trace) => trace.validate(),
+            Self::Syscalls(calls) => calls.validate(),
+        }
+    }
+
+    /// The tracepoints that it records.
+    pub fn tracepoints(&self) -> &[EventProbe] {
+        if let Self::Events { probes } = self { probes } else { &[] }
+    }
+
+    /// The script that makes it.
+    pub fn script(&self) -> Option<&ScriptSpec> {
+        if let Self::Script(script) = self { Some(script) } else { None }
+    }
+
+    /// What is counted.
+    pub fn counts(&self) -> Option<&CountSpec> {
+        if let Self::Count(count) = self { Some(count) } else { None }
+    }
+
+    /// What the kernel's own tracer is asked for.
+    pub fn trace(&self) -> Option<&TraceSpec> {
+        if let Self::Trace(trace) = self { Some(trace) } else { None }
+    }
+
+    /// The dynamic events that are made for it.
+    pub fn dynamic(&self) -> &[DynamicProbe] {
+        match self {
+            Self::Trace(trace) => &trace.dynamic,
+            Self::Count(count) => &count.dynamic,
+            Self::Events { .. } | Self::Profile(_) | Self::Script(_) | Self::Syscalls(_) => &[],
+        }
+    }
+
+    /// The same, to be changed; none where it can have none.
+    pub fn dynamic_mut(&mut self) -> Option<&mut Vec<DynamicProbe>> {
+        match self {
+            Self::Trace(trace) => Some(&mut trace.dynamic),
+            Self::Count(count) => Some(&mut count.dynamic),
+            Self::Events { .. } | Self::Profile(_) | Self::Script(_) | Self::Syscalls(_) => None,
+        }
+    }
+
+    /// The events of perf that it names.
+    pub fn perf_events(&self) -> Vec<&str> {
+        match self {
+            Self::Profile(profile) => {
+                let more = profile.more.iter().map(|more| &more.event);
+                profile.event.iter().chain(more).map(String::as_str).collect()
+            }
+            Self::Count(count) => count.groups.iter().flatten().map(String::as_str).collect(),
+            Self::Events { .. } | Self::Script(_) | Self::Trace(_) | Self::Syscalls(_) => Vec::new(),
+        }
+    }
+}
